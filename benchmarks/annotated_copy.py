@@ -24,8 +24,8 @@ from unreel.core.trace import BoxAt
 from unreel.media import annotate as copying
 from unreel.media.access import open_sandbox
 from unreel.media.annotate_wire import CopyTaker, commentary_request
-from unreel.media.overlay import Commentary, Lane, MovingMark
-from unreel.media.sandbox import Limits
+from unreel.media.overlay import MovingMark, OverlayCommentary, TimelineLane
+from unreel.media.sandbox import SandboxLimits
 from unreel.media.synthesise import ClipRecipe, synthesise
 
 RATE = 24
@@ -60,22 +60,24 @@ def main(words: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
     return figures
 
 
-def _commentary(seconds: int) -> Commentary:
+def _commentary(seconds: int) -> OverlayCommentary:
     duration_us = seconds * MICROSECONDS
     half_us = duration_us // 2
     where = (BoxAt(half_us, Box(0.4, 0.5, 0.6, 0.9)),)
     marks = (MovingMark(span=TimeSpan(half_us, duration_us), track=where, ends=False),)
     lanes = (
-        Lane(says="one: generated. A wheel comes off and floats up beside the car.", marks=marks),
-        Lane(says="another: real", colour=2),
+        TimelineLane(
+            says="one: generated. A wheel comes off and floats up beside the car.", marks=marks
+        ),
+        TimelineLane(says="another: real", colour=2),
     )
-    return Commentary(lanes=lanes, duration_us=duration_us, notes=("This is an opinion.",))
+    return OverlayCommentary(lanes=lanes, duration_us=duration_us, notes=("This is an opinion.",))
 
 
-def _confined(clip: Path, said: Commentary, copy: Path) -> dict[str, Any]:
+def _confined(clip: Path, said: OverlayCommentary, copy: Path) -> dict[str, Any]:
     settings = read_settings()
     seconds = settings.media_seconds + settings.annotate_pace * said.duration_us // MICROSECONDS
-    limits = Limits(seconds=seconds, memory_mb=settings.media_mb)
+    limits = SandboxLimits(seconds=seconds, memory_mb=settings.media_mb)
     with open_sandbox(settings) as sandbox, copy.open("wb") as into:
         sandbox.protection()  # The zygote is warm before the clock starts.
         taker = CopyTaker(into, duration_us=said.duration_us, on_frames=lambda _n_frames: None)
@@ -93,7 +95,7 @@ def _confined(clip: Path, said: Commentary, copy: Path) -> dict[str, Any]:
     }
 
 
-def _here(clip: Path, said: Commentary, preset: str) -> dict[str, Any]:
+def _here(clip: Path, said: OverlayCommentary, preset: str) -> dict[str, Any]:
     copying.OPTIONS["preset"] = preset
     started_s, cpu_s = time.monotonic(), time.process_time()
     size = 0

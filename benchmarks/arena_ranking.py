@@ -17,18 +17,18 @@ import time
 import numpy as np
 from peak_memory import peak_mib
 
-from unreel.arena.play import NOBODY, Lineup, Play
+from unreel.arena.play import NOBODY, AnswerTable, SeasonClips
 from unreel.arena.ranking import rank
 from unreel.stats.resampling import RESAMPLES
 
 
-def make_play(size: int, scenes: int, *, nuisances: int = 0, seed: int = 0) -> Play:
+def make_play(size: int, scenes: int, *, nuisances: int = 0, seed: int = 0) -> AnswerTable:
     """Recorded answers of `size` reviewers about `size` creators."""
     rng = np.random.default_rng(seed)
     creator = np.tile(np.arange(NOBODY, size, dtype=np.int32), scenes)
     scene = np.repeat(np.arange(scenes, dtype=np.int32), size + 1)
     names = ("length", "resolution", "motion", "sound")[:nuisances]
-    lineup = Lineup(
+    lineup = SeasonClips(
         clips=tuple(f"clip-{number}" for number in range(len(creator))),
         creators=tuple(f"creator-{number:02}" for number in range(size)),
         scenes=tuple(f"scene-{number:05}" for number in range(scenes)),
@@ -43,7 +43,7 @@ def make_play(size: int, scenes: int, *, nuisances: int = 0, seed: int = 0) -> P
         creator == NOBODY, 0.0, ability[:, None] - realism[np.maximum(creator, 0)][None, :]
     )
     said = rng.random(gap.shape) < 1 / (1 + np.exp(1.0 - gap))
-    return Play(
+    return AnswerTable(
         lineup=lineup,
         condition="benchmark",
         reviewers=tuple(f"reviewer-{number:02}" for number in range(size)),

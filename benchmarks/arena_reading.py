@@ -24,23 +24,23 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from peak_memory import peak_mib
 
 from facts import FACTS as DRAWN
-from unreel.arena.cells import Judge
+from unreel.arena.cells import SeasonReviewer
 from unreel.arena.gathering import CONTROLS, METADATA, look_table
 from unreel.arena.lineup import read_lineup
 from unreel.arena.playing import read_play
-from unreel.arena.working_folder import SET, EnteredReviewer, Entrants, SeasonFolder
-from unreel.benchmarks.planning import Planned
-from unreel.core.settings import Settings
-from unreel.core.writing import Folder
-from unreel.engine.access import Access, file_key
+from unreel.arena.working_folder import SET, EnteredReviewer, SeasonEntrants, SeasonFolder
+from unreel.benchmarks.planning import PlannedQuestion
+from unreel.core.settings import EnvironmentSettings
+from unreel.core.writing import OutputDirectory
+from unreel.engine.access import StorageAccess, file_key
 from unreel.engine.lock import writer_lock
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 from unreel.engine.stage import Row
-from unreel.engine.survey import FACTS, Survey
-from unreel.engine.table import Table
+from unreel.engine.survey import FACTS, ClipSurvey
+from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.evaluate.job import keeper_of
-from unreel.evaluate.recipe import check_recipe
+from unreel.evaluation.job import keeper_of
+from unreel.evaluation.recipe import check_recipe
 
 _CREATORS = 50
 _ROWS = 10_000
@@ -49,7 +49,7 @@ _TEXTS = ("<think>The hands keep their shape.</think><answer>0</answer>", "<answ
 
 def make_season(root: Path, *, reviewers: int, clips: int, conditions: int) -> None:
     """A season of so many answers for each condition."""
-    folder, files = SeasonFolder(Place(str(root))), Folder(root)
+    folder, files = SeasonFolder(StorageLocation(str(root))), OutputDirectory(root)
     makers = ["", *(f"creator-{number:02}" for number in range(_CREATORS))]
     lines, found = [], []
     for number in range(clips):
@@ -77,23 +77,23 @@ def make_season(root: Path, *, reviewers: int, clips: int, conditions: int) -> N
         heard = [str(section.as_condition()) for section in recipe.condition]
         told = dict(zip(titles, heard, strict=True))
         entered = EnteredReviewer(title=name, name=name, folder=name, conditions=told)
-        _answer(Judge(entered=entered, recipe=recipe), folder, found)
+        _answer(SeasonReviewer(entered=entered, recipe=recipe), folder, found)
         judges.append(entered)
     folder.keep_entrants(
-        Entrants(season="read", conditions=titles, reviewers=tuple(judges), digest="none")
+        SeasonEntrants(season="read", conditions=titles, reviewers=tuple(judges), digest="none")
     )
 
 
-def _answer(judge: Judge, folder: SeasonFolder, clips: list[Row]) -> None:
+def _answer(judge: SeasonReviewer, folder: SeasonFolder, clips: list[Row]) -> None:
     """The run of a reviewer that has answered everything."""
-    run = judge.run(folder, Access(settings=Settings(), trusted=True))
+    run = judge.run(folder, StorageAccess(settings=EnvironmentSettings(), trusted=True))
     keeper_of(run).keep(judge.entered.name, None)
     _store(run.clips, clips)
-    _store(run.answers, list(_answers(judge, run.plan(Survey(look_table(folder))))))
+    _store(run.answers, list(_answers(judge, run.plan(ClipSurvey(look_table(folder))))))
 
 
-def _answers(judge: Judge, plan: Iterator[object]) -> Iterator[Row]:
-    for number, planned in enumerate(each for each in plan if isinstance(each, Planned)):
+def _answers(judge: SeasonReviewer, plan: Iterator[object]) -> Iterator[Row]:
+    for number, planned in enumerate(each for each in plan if isinstance(each, PlannedQuestion)):
         question = planned.question
         yield {
             "key": question.key(judge.entered.name),
@@ -107,7 +107,7 @@ def _answers(judge: Judge, plan: Iterator[object]) -> Iterator[Row]:
         }
 
 
-def _store(table: Table, rows: list[Row]) -> None:
+def _store(table: LanceTable, rows: list[Row]) -> None:
     with writer_lock(table.place) as lock:
         writer = TableWriter(table, lock=lock, observe=lambda _step, _rows: None)
         for start in range(0, len(rows), _ROWS):
@@ -116,7 +116,7 @@ def _store(table: Table, rows: list[Row]) -> None:
 
 def measure(root: Path) -> dict[str, float]:
     """Read all of a season in this process."""
-    folder = SeasonFolder(Place(str(root)))
+    folder = SeasonFolder(StorageLocation(str(root)))
     started, worked = time.perf_counter(), time.process_time()
     entrants, lineup = folder.require_played(), read_lineup(folder)
     lineup_s = time.process_time() - worked

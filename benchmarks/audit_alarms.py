@@ -24,10 +24,10 @@ from typing import Any
 from unreel.core.box import Box
 from unreel.core.estimate import Estimate
 from unreel.core.facts import ClipFacts, VideoFacts
-from unreel.curate.audit.audit import Audit, Finding, audit
-from unreel.curate.audit.observation import Observation
-from unreel.curate.audit.views import View
-from unreel.curate.watermark.mark import Mark, MarkKind, Watermarks
+from unreel.curation.audit.audit import AuditFinding, AuditResult, audit
+from unreel.curation.audit.observation import ClipObservation
+from unreel.curation.audit.views import FeatureView
+from unreel.curation.watermark.mark import MarkKind, WatermarkRegion, WatermarkSearch
 from unreel.stats.proportion import mid_p_interval
 
 LEAKS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -142,7 +142,7 @@ def _draw_widths(shape: Shape, leak: float, dice: random.Random) -> dict[str, in
     }
 
 
-def _audit(shape: Shape, leak: float, number: int) -> Audit:
+def _audit(shape: Shape, leak: float, number: int) -> AuditResult:
     dice = random.Random(f"{shape.name} {leak} {number}")
     if shape.n_sizes > 1:
         widths, shift = _draw_widths(shape, leak, dice), 0.0
@@ -179,7 +179,7 @@ def _observation(
     *,
     dice: random.Random,
     shift: float,
-) -> Observation:
+) -> ClipObservation:
     creator, scene = owner
     habit = [0.0] * (FRAME_NUMBERS + 3) if creator is None else habits[creator]
     bits, length, rate, *frame = (
@@ -203,24 +203,24 @@ def _observation(
     bits += shift if creator is not None else 0.0
     size_bytes = round(n_frames * 20_000 * math.exp(0.1 * bits))
     corner = Box(0.9, 0.9, 0.98, 0.97) if dice.random() < 1 / 2 else Box(0.02, 0.9, 0.1, 0.97)
-    mark = Mark(box=corner, kind=MarkKind.LOGO, stability=1.0)
-    return Observation(
+    mark = WatermarkRegion(box=corner, kind=MarkKind.LOGO, stability=1.0)
+    return ClipObservation(
         clip=f"clip {number:04}",
         creator=creator,
         group=scene,
         facts=ClipFacts(container="mp4", size_bytes=size_bytes, video=video),
         frame={f"number {i}": value for i, value in enumerate(frame)},
-        watermarks=Watermarks(found=(mark,) if dice.random() < MARKED else ()),
+        watermarks=WatermarkSearch(found=(mark,) if dice.random() < MARKED else ()),
     )
 
 
-def _row(shape: Shape, leak: float, audits: list[Audit]) -> str:
-    told = [one[View.METADATA].auc for one in audits]
+def _row(shape: Shape, leak: float, audits: list[AuditResult]) -> str:
+    told = [one[FeatureView.METADATA].auc for one in audits]
     aucs = [auc for auc in told if isinstance(auc, Estimate)]
-    carried = [one[View.METADATA].transfer for one in audits]
+    carried = [one[FeatureView.METADATA].transfer for one in audits]
     transfer = [auc.value for auc in carried if isinstance(auc, Estimate)]
-    counts = [sum(one.finding is finding for one in audits) for finding in Finding]
-    alarms = sum(any(v.finding is Finding.LEAKS for v in one.views) for one in audits)
+    counts = [sum(one.finding is finding for one in audits) for finding in AuditFinding]
+    alarms = sum(any(v.finding is AuditFinding.LEAKS for v in one.views) for one in audits)
     holds = [sum(auc.low <= truth <= auc.high for auc in aucs) for truth in (leak, 0.5)]
     shares = " | ".join(_share(count, len(audits)) for count in (*counts, alarms, *holds))
     unseen = f"{fmean(transfer):.3f}" if transfer else "—"

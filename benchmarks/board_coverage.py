@@ -12,9 +12,9 @@ import argparse
 import numpy as np
 import numpy.typing as npt
 
-from unreel.arena.play import NOBODY, Lineup, Play
+from unreel.arena.play import NOBODY, AnswerTable, SeasonClips
 from unreel.arena.ranking import rank
-from unreel.arena.standings import Standings
+from unreel.arena.standings import SeasonLeaderboard
 from unreel.core.estimate import Estimate
 
 REVIEWERS, CREATORS, SCENES = 5, 4, 40
@@ -31,10 +31,10 @@ def chances(scenes: int, rng: np.random.Generator) -> Floats:
     return 1 / (1 + np.exp(-(odds[:, :, None] + 0.6 * alike)))
 
 
-def make_play(said: npt.NDArray[np.bool_]) -> Play:
+def make_play(said: npt.NDArray[np.bool_]) -> AnswerTable:
     """The answers as columns."""
     n = (CREATORS + 1) * SCENES
-    lineup = Lineup(
+    lineup = SeasonClips(
         clips=tuple(map(str, range(n))),
         creators=tuple(f"creator-{number}" for number in range(CREATORS)),
         scenes=tuple(map(str, range(SCENES))),
@@ -43,7 +43,7 @@ def make_play(said: npt.NDArray[np.bool_]) -> Play:
         control=np.full(n, NOBODY, dtype=np.int32),
         nuisance=np.zeros((n, 0)),
     )
-    return Play(
+    return AnswerTable(
         lineup=lineup,
         condition="benchmark",
         reviewers=tuple(f"reviewer-{number}" for number in range(REVIEWERS)),
@@ -54,7 +54,7 @@ def make_play(said: npt.NDArray[np.bool_]) -> Play:
 
 
 def count(
-    standings: Standings, truth: dict[str, float]
+    standings: SeasonLeaderboard, truth: dict[str, float]
 ) -> tuple[list[bool], list[bool], list[bool]]:
     """Whether intervals of accuracy and of fakeness hold the truth, and whether each claim is true."""
     held: dict[str, list[bool]] = {"accuracy": [], "fakeness": []}

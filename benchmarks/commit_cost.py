@@ -20,12 +20,12 @@ import lance
 from peak_memory import peak_mib
 
 from unreel.core.identity import digest
-from unreel.engine.committer import CommitPace, Committer
-from unreel.engine.place import Place
+from unreel.engine.committer import CommitPace, TableCommitter
+from unreel.engine.place import StorageLocation
 from unreel.engine.run import run
-from unreel.engine.stage import Resources, Row, Stage
-from unreel.engine.table import Table
-from unreel.evaluate.tables import ANSWERS
+from unreel.engine.stage import Row, Stage, WorkerResources
+from unreel.engine.table import LanceTable
+from unreel.evaluation.tables import ANSWERS
 
 _CHANCE = random.Random(1)
 _WORDS = [digest("word", str(number))[: 3 + number % 7] for number in range(500)]
@@ -36,7 +36,7 @@ TEXTS = [" ".join(_CHANCE.choices(_WORDS, k=43)) for _ in range(4_093)]
 class Idle(Stage):
     """Answers at once."""
 
-    resources = Resources(cpus=0, in_flight=64)
+    resources = WorkerResources(cpus=0, in_flight=64)
 
     async def __call__(self, row: Row) -> Row:
         return _answered(row)
@@ -84,13 +84,13 @@ def _arguments() -> Any:
 
 def measure(place: Path, asked: Any) -> dict[str, float]:
     """Store the rows, and look at what lies there then."""
-    table, watch = Table(Place(str(place)), ANSWERS), Watch()
+    table, watch = LanceTable(StorageLocation(str(place)), ANSWERS), Watch()
     pace = CommitPace(rows=asked.commit_rows)
     began_s, began_cpu_s = time.monotonic(), time.process_time()
     if asked.through == "run":
         run(_questions(asked.rows), [Idle()], table=table, pace=pace, observe=watch.step)
     else:
-        with Committer(table, pace=pace, on_commit=lambda _: None, observe=watch.step) as sink:
+        with TableCommitter(table, pace=pace, on_commit=lambda _: None, observe=watch.step) as sink:
             for row in _questions(asked.rows):
                 sink.add(_answered(row))
     wall_s, cpu_s = time.monotonic() - began_s, time.process_time() - began_cpu_s

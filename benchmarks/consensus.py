@@ -15,29 +15,29 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unreel.annotate.campaign import Interface
-from unreel.annotate.consensus.deciding import decide
-from unreel.annotate.consensus.outcome import Settled
-from unreel.annotate.consensus.rule import Method, Rule
-from unreel.annotate.opinion import answer_of
-from unreel.annotate.quality.looking import find_informed
-from unreel.annotate.simulating import Person, Simulated, simulate_votes, watcher
+from unreel.annotation.campaign import AnnotationInterface
+from unreel.annotation.consensus.deciding import decide
+from unreel.annotation.consensus.outcome import SettledTask
+from unreel.annotation.consensus.rule import ConsensusMethod, ConsensusRule
+from unreel.annotation.opinion import answer_of
+from unreel.annotation.quality.looking import find_informed
+from unreel.annotation.simulating import SimulatedCampaign, SimulatedPerson, simulate_votes, watcher
 from unreel.core.estimate import Estimate, Measured
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.dawid_skene import dawid_skene
 
 N_CLIPS, OVERLAP = 1_000, 3
-SPAMMERS = (Person("always", 0.0, 1.0), Person("guesses", 0.5, 0.5))
+SPAMMERS = (SimulatedPerson("always", 0.0, 1.0), SimulatedPerson("guesses", 0.5, 0.5))
 
 
-def suspicious_and_trusting() -> tuple[Person, ...]:
+def suspicious_and_trusting() -> tuple[SimulatedPerson, ...]:
     """Eighteen who see equally well, from the most suspicious to the most trusting, and two spammers."""
     trusts = np.linspace(-1.2, 1.2, 18)
     seeing = (watcher(f"p{at:02d}", sees=2.2, trusts=float(c)) for at, c in enumerate(trusts))
     return (*seeing, *SPAMMERS)
 
 
-def good_and_poor() -> tuple[Person, ...]:
+def good_and_poor() -> tuple[SimulatedPerson, ...]:
     """Eighteen who see unequally well and lean to neither side, and two spammers."""
     sees = np.linspace(0.5, 3.0, 18)
     seeing = (watcher(f"p{at:02d}", sees=float(s), trusts=0.0) for at, s in enumerate(sees))
@@ -67,7 +67,7 @@ class Finding:
         return bootstrap_mean(self.right[name], seed=1, bounds=(0, 1))
 
 
-def run(people: Sequence[Person], seed: int) -> Finding:
+def run(people: Sequence[SimulatedPerson], seed: int) -> Finding:
     """One campaign, settled by counting and by weighing, beside the best person alone on as many such clips."""
     made = simulate_votes(people, n_clips=N_CLIPS, overlap=OVERLAP, seed=seed)
     expert = max(people, key=lambda person: person.accuracy)
@@ -76,9 +76,9 @@ def run(people: Sequence[Person], seed: int) -> Finding:
     ranked = [found.informed.value for found in map(looking.__getitem__, _names(people))]
     return Finding(
         right={
-            "weighed": _right(made, Method.DAWID_SKENE),
-            "counted": _right(made, Method.MAJORITY),
-            "best": _right(alone, Method.MAJORITY),
+            "weighed": _right(made, ConsensusMethod.DAWID_SKENE),
+            "counted": _right(made, ConsensusMethod.MAJORITY),
+            "best": _right(alone, ConsensusMethod.MAJORITY),
         },
         skills=_recovered(made),
         ranking=rank_correlation(ranked, [person.accuracy for person in people]),
@@ -86,23 +86,25 @@ def run(people: Sequence[Person], seed: int) -> Finding:
     )
 
 
-def _names(people: Sequence[Person]) -> list[str]:
+def _names(people: Sequence[SimulatedPerson]) -> list[str]:
     return [person.name for person in people]
 
 
-def _right(made: Simulated, method: Method) -> np.ndarray:
+def _right(made: SimulatedCampaign, method: ConsensusMethod) -> np.ndarray:
     """For each clip whether the settled label is the true one; one left open counts as wrong."""
-    rule = Rule(quorum=1, min_overlap=1, method=method)
-    found = decide(made.opinions, rule, interface=Interface.REALITY).tasks
+    rule = ConsensusRule(quorum=1, min_overlap=1, method=method)
+    found = decide(made.opinions, rule, interface=AnnotationInterface.REALITY).tasks
     return np.array(
         [
-            float(isinstance(got := found[id_], Settled) and answer_of(got.value) == label.value)
+            float(
+                isinstance(got := found[id_], SettledTask) and answer_of(got.value) == label.value
+            )
             for id_, label in made.truth.items()
         ]
     )
 
 
-def _recovered(made: Simulated) -> float:
+def _recovered(made: SimulatedCampaign) -> float:
     places = {name: place for place, name in enumerate(_names(made.people))}
     tasks = {id_: place for place, id_ in enumerate(made.truth)}
     found = dawid_skene(
@@ -134,17 +136,17 @@ def small(n_campaigns: int) -> None:
     for name, n_shared in (("three equal", 0), ("three and a pair", 2)):
         rows, pairs = [], []
         for seed in range(n_campaigns):
-            honest = [Person(f"p{at}", 0.8, 0.8) for at in range(3)]
-            voices = [*honest, Person("pair", 0.6, 0.6)][: 3 + bool(n_shared)]
+            honest = [SimulatedPerson(f"p{at}", 0.8, 0.8) for at in range(3)]
+            voices = [*honest, SimulatedPerson("pair", 0.6, 0.6)][: 3 + bool(n_shared)]
             made = simulate_votes(voices, n_clips=40, overlap=len(voices), seed=seed)
             copies = [
                 replace(o, annotator="pair 2") for o in made.opinions if o.annotator == "pair"
             ]
             made = replace(made, opinions=(*made.opinions, *copies))
-            rule = Rule(quorum=1, min_overlap=1, method=Method.DAWID_SKENE)
-            result = decide(made.opinions, rule, interface=Interface.REALITY)
-            right = _right(made, Method.DAWID_SKENE).mean()
-            gain = right - _right(made, Method.MAJORITY).mean()
+            rule = ConsensusRule(quorum=1, min_overlap=1, method=ConsensusMethod.DAWID_SKENE)
+            result = decide(made.opinions, rule, interface=AnnotationInterface.REALITY)
+            right = _right(made, ConsensusMethod.DAWID_SKENE).mean()
+            gain = right - _right(made, ConsensusMethod.MAJORITY).mean()
             stated = np.mean([one.p_right for one in result.settled.values()])
             rows.append((stated, right, gain))
             pairs.append([note for note in result.notes if "one voice" in note])

@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unreel.core.cluster import Cluster
+from unreel.core.cluster import RowCluster
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.protocols.measure import Part, sum_percent
+from unreel.protocols.measure import WeightedMean, sum_percent
 from unreel.stats.agreement import cohen_kappa, krippendorff_alpha
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.correlation import plcc, srocc
 from unreel.stats.detection import auc, balanced_accuracy, calibrate, f1, tpr_at_fpr
-from unreel.stats.leaving_out import Groups, leaving_out
+from unreel.stats.leaving_out import JackknifeGroups, leaving_out
 from unreel.stats.ordering import pair_consistency
 from unreel.stats.paired import paired_difference
 from unreel.stats.proportion import share_of
@@ -208,10 +208,12 @@ def _balanced_by_scene(rng: Rng, k: int, real: float, fake: float) -> Measured:
     caught = rng.random((k, ROWS)) < _beta(rng, fake, k)[:, np.newaxis]
     none: list[None] = [None]
     parts = [
-        Part.of(
+        WeightedMean.of(
             "real", 1 / 2, [v for line in right.tolist() for v in [float(line[0]), *none * ROWS]]
         ),
-        Part.of("fake", 1 / 2, [v for line in caught.tolist() for v in [*none, *map(float, line)]]),
+        WeightedMean.of(
+            "fake", 1 / 2, [v for line in caught.tolist() for v in [*none, *map(float, line)]]
+        ),
     ]
     return sum_percent(parts, clips=[str(i) for i in range(k) for _ in range(ROWS + 1)], seed=0)
 
@@ -220,7 +222,7 @@ def _paired(rng: Rng, k: int, ours: float, theirs: float) -> Measured:
     """Two reviewers for whom every second clip is hard in the same way."""
     common, own = rng.random((2, k))
     other = np.where(np.arange(k) % 2 == 0, common, own)
-    groups = Groups()
+    groups = JackknifeGroups()
     with leaving_out(groups):
         first, second = (
             bootstrap_mean(right, seed=0, bounds=(0, 1))
@@ -265,7 +267,7 @@ def _two_way(scene: float, creator: float, middle: float) -> Case:
 
     def trial(rng: Rng, k: int) -> Measured:
         caught = _crossed(rng, k, scene, creator, middle).ravel()
-        clusters = [Cluster(str(s), str(c)) for s in range(k) for c in range(CREATORS)]
+        clusters = [RowCluster(str(s), str(c)) for s in range(k) for c in range(CREATORS)]
         return bootstrap_mean(caught, seed=0, clusters=clusters, bounds=(0, 1))
 
     name = "scenes x 7 creators" + (", creators alike" if creator == 0 else "")
@@ -279,8 +281,8 @@ def _mean_over_creators(scene: float, creator: float, middle: float) -> Case:
     def trial(rng: Rng, k: int) -> Measured:
         caught = _crossed(rng, k, scene, creator, middle).astype(float)
         right = (rng.random(k) < real).astype(float).tolist()
-        clusters = [Cluster(str(s)) for s in range(k)]
-        clusters += [Cluster(str(s), str(c)) for c in range(CREATORS) for s in range(k)]
+        clusters = [RowCluster(str(s)) for s in range(k)]
+        clusters += [RowCluster(str(s), str(c)) for c in range(CREATORS) for s in range(k)]
         parts = []
         for c in range(CREATORS):
             made = (
@@ -288,7 +290,7 @@ def _mean_over_creators(scene: float, creator: float, middle: float) -> Case:
             )
             known = right + [None] * (k * CREATORS)
             for name, values in (("real", known), ("made", made)):
-                parts.append(Part.of(name, 1 / 2 / CREATORS, values, str(c)))
+                parts.append(WeightedMean.of(name, 1 / 2 / CREATORS, values, str(c)))
         return sum_percent(parts, clips=clusters, seed=0)
 
     return Case("mean over 7 creators", 50 * (fake + real), f"{real} and {fake:.2f}", trial)

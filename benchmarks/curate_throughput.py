@@ -206,15 +206,15 @@ def bare_scan(path: str) -> dict[str, Any]:
     import av
 
     from unreel.media.sampling import parse_plan, plan_frames
-    from unreel.media.scan import PICKED_PLAN, FrameMeter, Scan, pick
-    from unreel.media.timeline import Timeline
+    from unreel.media.scan import PICKED_PLAN, ClipScan, FrameMeter, pick
+    from unreel.media.timeline import FrameTimeline
 
     with av.open(path) as container:
         stream = container.streams.video[0]
         stream.codec_context.thread_count = 1
         n_frames = stream.frames
         rate = Fraction(stream.average_rate)
-        plan = plan_frames(parse_plan(PICKED_PLAN), Timeline.at_rate(rate, n_frames=n_frames))
+        plan = plan_frames(parse_plan(PICKED_PLAN), FrameTimeline.at_rate(rate, n_frames=n_frames))
         meter, picked, instants = FrameMeter(n_frames), [], []
         for index, frame in enumerate(container.decode(stream)):
             at_s = frame.pts * frame.time_base
@@ -222,7 +222,7 @@ def bare_scan(path: str) -> dict[str, Any]:
             instants.append(at_s)
             if index in plan.indices:
                 picked.append(pick(frame, index=index, at_s=at_s))
-        scan = Scan(
+        scan = ClipScan(
             width=frame.width,
             height=frame.height,
             instants_s=tuple(instants),
@@ -240,12 +240,12 @@ def finish(scan: Any) -> dict[str, Any]:
     """What is decided from the measures: cuts, borders and hashes."""
     from pydantic import TypeAdapter
 
-    from unreel.curate.split.shots import find_cuts
+    from unreel.curation.split.shots import find_cuts
     from unreel.media.borders import find_borders
-    from unreel.media.fingerprint import Fingerprint, fingerprint
+    from unreel.media.fingerprint import ClipFingerprint, fingerprint
 
     borders = find_borders(scan.picked)
-    hashes = TypeAdapter(Fingerprint).dump_python(fingerprint(scan, borders), mode="json")
+    hashes = TypeAdapter(ClipFingerprint).dump_python(fingerprint(scan, borders), mode="json")
     return {"cuts": find_cuts(scan.histograms), "borders": asdict(borders), "hashes": hashes}
 
 
@@ -276,18 +276,18 @@ def _scan_stage() -> Any:
 
 
 def _run_engine(engine: str, files: list[str], workers: int) -> int:
-    from unreel.curate.findings import FINDINGS
-    from unreel.engine.place import Place
+    from unreel.curation.findings import FINDINGS
+    from unreel.engine.place import StorageLocation
     from unreel.engine.run import run
-    from unreel.engine.stage import Resources
-    from unreel.engine.table import Table
+    from unreel.engine.stage import WorkerResources
+    from unreel.engine.table import LanceTable
 
     stage = _scan_stage()
     # As a curation has it: one actor for a machine, whose children use all its cores.
-    stage.resources = Resources(cpus=workers, in_flight=workers)
+    stage.resources = WorkerResources(cpus=workers, in_flight=workers)
     rows = ({"key": str(i), "location": path} for i, path in enumerate(files))
     with tempfile.TemporaryDirectory(prefix="unreel-lap-") as folder:
-        table = Table(Place(folder) / "found.lance", FINDINGS)
+        table = LanceTable(StorageLocation(folder) / "found.lance", FINDINGS)
         return run(rows, [stage], table=table, engine=engine).done
 
 

@@ -23,10 +23,10 @@ from peak_memory import peak_mib
 
 import postgres
 from campaigns import CAMPAIGN, record_of, task_of
-from unreel.annotate.judgements import Record, Traced
-from unreel.annotate.ledger.ledger import Ledger
-from unreel.annotate.ledger.opening import open_ledger
-from unreel.annotate.reading import judgements, read_campaign
+from unreel.annotation.judgements import AnnotationRecord, TraceAnswer
+from unreel.annotation.ledger.ledger import Ledger
+from unreel.annotation.ledger.opening import open_ledger
+from unreel.annotation.reading import judgements, read_campaign
 from unreel.core.box import Box
 from unreel.core.judgement import Label
 from unreel.core.span import TimeSpan
@@ -34,7 +34,7 @@ from unreel.core.trace import BoxAt, Category, Trace
 
 PEOPLE = tuple(f"p{n:02}" for n in range(20))
 TRACK = tuple(BoxAt(n * 100_000, Box(0.1, 0.2, 0.3, 0.4 + n / 100)) for n in range(10))
-TRACED = Traced(
+TRACED = TraceAnswer(
     label=Label.GENERATED,
     traces=(
         Trace(
@@ -98,7 +98,7 @@ def _measure(name: str, address: str, n: int) -> Iterator[dict[str, Any]]:
             }
 
 
-def _records(n: int) -> Iterator[Record]:
+def _records(n: int) -> Iterator[AnnotationRecord]:
     """Judgements of twenty people, with what a server would send for each."""
     raw = '{"annotation": %d, "result": [' + ", ".join(['{"x": 12.5, "y": 25.0}'] * 20) + "]}"
     for start in range(0, n, len(PEOPLE)):
@@ -115,7 +115,7 @@ def _count(ledger: Ledger, after: int = 0) -> int:
 def _last(ledger: Ledger) -> int:
     from sqlalchemy import func, select
 
-    from unreel.annotate.ledger.tables import annotations
+    from unreel.annotation.ledger.tables import annotations
 
     with ledger._engine.connect() as connection:  # noqa: SLF001  a cursor that a command would remember
         last: int = connection.execute(select(func.max(annotations.c.seq))).scalar_one()

@@ -28,7 +28,7 @@ from peak_memory import peak_mib
 
 from unreel.media import matching
 from unreel.media.fingerprint import HASH_WORDS, WAYS
-from unreel.media.matching import Match, find_matches
+from unreel.media.matching import ClipMatch, find_matches
 from unreel.stats.joining import join
 
 _SHAPE = (len(WAYS), FRAMES, HASH_WORDS)
@@ -137,7 +137,7 @@ def _block(number: int, size: int, *, seed: int) -> Drawn:
 
 
 def _judged(
-    prints: FilePrints, planted: NDArray[np.intp], matches: Sequence[Match]
+    prints: FilePrints, planted: NDArray[np.intp], matches: Sequence[ClipMatch]
 ) -> dict[str, Any]:
     """Planted pairs that belong together by `matches`, of those that match when they are compared alone."""
     groups = join(prints.names, [(match.first, match.second) for match in matches])
@@ -192,7 +192,7 @@ class _Some:
 
 
 def _beside_all_pairs(
-    prints: FilePrints, matches: Sequence[Match], *, known: int
+    prints: FilePrints, matches: Sequence[ClipMatch], *, known: int
 ) -> dict[str, Any]:
     few, matching.FEW = matching.FEW, len(prints.sketches)
     start_s = time.perf_counter()

@@ -35,21 +35,21 @@ from unreel.core.clip import ClipId
 from unreel.core.facts import ClipFacts, VideoFacts
 from unreel.core.identity import digest_id
 from unreel.core.settings import read_settings
-from unreel.curate.audit.take import SeenWithMarks
-from unreel.curate.job import Curation, curate
-from unreel.curate.measures import FingerprintedScan, MeasuredShot
-from unreel.curate.normalise.stored import StoredClip
-from unreel.curate.piece import stored_name
-from unreel.curate.recipe import check_recipe
-from unreel.curate.source.take import Ingested
-from unreel.curate.step import Look, StepName, Subject, Workbench, as_plain, to_json
-from unreel.curate.watermark.mark import Watermarks
-from unreel.engine.access import Access
-from unreel.engine.place import Place
-from unreel.engine.stage import Resources, Row, Stage
-from unreel.media.borders import Borders
+from unreel.curation.audit.take import InspectedFileWithMarks
+from unreel.curation.job import CurationRun, curate
+from unreel.curation.measures import FingerprintedScan, MeasuredShot
+from unreel.curation.normalise.stored import StoredClip
+from unreel.curation.piece import stored_name
+from unreel.curation.recipe import check_recipe
+from unreel.curation.source.take import IngestedFile
+from unreel.curation.step import CurationContext, Look, StepName, StepSubject, as_plain, to_json
+from unreel.curation.watermark.mark import WatermarkSearch
+from unreel.engine.access import StorageAccess
+from unreel.engine.place import StorageLocation
+from unreel.engine.stage import Row, Stage, WorkerResources
+from unreel.media.borders import BorderWidths
 from unreel.media.bounds import N_PICKED
-from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, Fingerprint
+from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, ClipFingerprint
 
 COPIES_EVERY = 100
 """One clip in so many shows the same as another."""
@@ -105,7 +105,7 @@ def scanned(row: Row, draw: Random) -> FingerprintedScan:
             end_frame=end,
             start_s=Fraction(first, 24),
             length_s=Fraction(end - first, 24),
-            borders=Borders(left=8) if draw.random() < 0.05 else Borders(),
+            borders=BorderWidths(left=8) if draw.random() < 0.05 else BorderWidths(),
             motion=draw.uniform(4, 40),
             sharpness=draw.uniform(1, 9),
             noise=draw.uniform(0, 9),
@@ -114,7 +114,7 @@ def scanned(row: Row, draw: Random) -> FingerprintedScan:
         for first, end in zip((0, *ends), ends, strict=False)
     ]
     return FingerprintedScan(
-        shots=tuple(shots), fingerprint=Fingerprint(sketch=sketch, hashes=bytes(hashes))
+        shots=tuple(shots), fingerprint=ClipFingerprint(sketch=sketch, hashes=bytes(hashes))
     )
 
 
@@ -123,7 +123,7 @@ def find(step: str, row: Row, draw: Random) -> object:
     match step:
         case "ingest":
             clip = digest_id("drawn", row["name"])
-            return Ingested(clip=clip, facts=facts(drawn_length_s(draw), draw))
+            return IngestedFile(clip=clip, facts=facts(drawn_length_s(draw), draw))
         case "scan":
             return scanned(row, draw)
         case "render":
@@ -135,13 +135,13 @@ def find(step: str, row: Row, draw: Random) -> object:
         case _:
             names = ("noise", "sharpness", "brightness", "contrast", "saturation")
             frame = {name: round(draw.gauss(0, 1), 4) for name in names}
-            return SeenWithMarks(frame=frame, marks=Watermarks())
+            return InspectedFileWithMarks(frame=frame, marks=WatermarkSearch())
 
 
 class Drawn(Stage):
     """Writes down what is drawn for a row, by its key."""
 
-    resources = Resources(in_flight=4)
+    resources = WorkerResources(in_flight=4)
 
     def __init__(self, step: str) -> None:
         self._step = step
@@ -153,11 +153,11 @@ class Drawn(Stage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DrawnBench(Workbench):
+class DrawnBench(CurationContext):
     """A bench whose steps look into no file."""
 
     def ask(
-        self, step: StepName[Any], subjects: Iterable[Subject], _look: Look[Any]
+        self, step: StepName[Any], subjects: Iterable[StepSubject], _look: Look[Any]
     ) -> Iterator[Any]:
         """What is drawn for each subject."""
         return self.ask_stage(step, subjects, Drawn(step.name))
@@ -203,14 +203,14 @@ def run(folder: Path, n_rows: int, *, without: list[str]) -> None:
 
     out = folder / "out"
     bench = DrawnBench(
-        place=Place(str(out)),
-        access=Access(settings=read_settings(), trusted=True),
+        place=StorageLocation(str(out)),
+        access=StorageAccess(settings=read_settings(), trusted=True),
         ledgers=out / "ledgers",
         on_due=lambda step, n: sys.stderr.write(f"due {step} {n}\n"),
         on_taken=taken,
     )
     kept = {name: section for name, section in recipe.items() if name not in without}
-    job = Curation(recipe=check_recipe(kept), root=folder, bench=bench, accept_leak=True)
+    job = CurationRun(recipe=check_recipe(kept), root=folder, bench=bench, accept_leak=True)
     state = curate(job)
     told = {
         "rows": n_rows,

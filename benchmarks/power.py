@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 from unreel.core.estimate import Estimate
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.jackknife import Gap
-from unreel.stats.leaving_out import Groups, leaving_out
+from unreel.stats.jackknife import DifferenceInterval
+from unreel.stats.leaving_out import JackknifeGroups, leaving_out
 from unreel.stats.paired import paired_difference
 from unreel.stats.power import DISCORDANT, plan_difference
 from unreel.stats.proportion import share_of
@@ -36,19 +36,21 @@ _HARD = 0.2
 """Share of clips that neither gets right."""
 
 
-def compare(rng: np.random.Generator, n: int, difference: float, discordant: float) -> Gap:
+def compare(
+    rng: np.random.Generator, n: int, difference: float, discordant: float
+) -> DifferenceInterval:
     """Two reviewers with this true difference; one that is larger than `discordant` makes more clips differ."""
     differing = max(discordant, difference)
     ends = np.cumsum([(differing + difference) / 2, (differing - difference) / 2, _HARD])
     kind = np.searchsorted(ends, rng.random(n))
-    groups = Groups()
+    groups = JackknifeGroups()
     with leaving_out(groups):
         ours, theirs = (
             bootstrap_mean(right, seed=0, bounds=(0, 1))
             for right in ((kind == 0) | (kind == 3), (kind == 1) | (kind == 3))
         )
     gap = paired_difference(ours, theirs, groups=groups, reach=1)
-    assert isinstance(gap, Gap)
+    assert isinstance(gap, DifferenceInterval)
     return gap
 
 

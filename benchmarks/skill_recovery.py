@@ -22,7 +22,7 @@ from scipy.stats import spearmanr
 
 from unreel.core.estimate import Estimate
 from unreel.stats.skill import measure_skill
-from unreel.stats.skill_rows import REAL, Answers, Rows, Shape
+from unreel.stats.skill_rows import REAL, AnswerColumns, AnswerGroups, TermLayout
 
 Floats = npt.NDArray[np.float64]
 
@@ -78,7 +78,7 @@ def draw_truth(world: World, rng: np.random.Generator) -> Truth:
     return Truth(bias=bias, ability=ability, realism=realism, met=met)
 
 
-def draw_answers(world: World, truth: Truth, rng: np.random.Generator) -> Answers:
+def draw_answers(world: World, truth: Truth, rng: np.random.Generator) -> AnswerColumns:
     """One real clip and one by each creator for every scene, judged by whoever meets the creator."""
     columns = []
     for creator in range(REAL, world.creators):
@@ -98,7 +98,7 @@ def draw_answers(world: World, truth: Truth, rng: np.random.Generator) -> Answer
     reviewer, creator, scene, said = (
         np.concatenate(column) for column in zip(*columns, strict=True)
     )
-    return Answers(
+    return AnswerColumns(
         reviewer=reviewer,
         creator=creator,
         scene=scene,
@@ -107,9 +107,9 @@ def draw_answers(world: World, truth: Truth, rng: np.random.Generator) -> Answer
     )
 
 
-def raw_means(answers: Answers, shape: Shape) -> tuple[Floats, Floats]:
+def raw_means(answers: AnswerColumns, shape: TermLayout) -> tuple[Floats, Floats]:
     """Accuracy of each reviewer as the paper takes it, over the creators it met, and each creator's fakeness."""
-    rows = Rows.of(answers, shape)
+    rows = AnswerGroups.of(answers, shape)
     accuracy, caught = (
         np.zeros(shape.n_reviewers),
         np.full((shape.n_reviewers, shape.n_creators), np.nan),
@@ -142,7 +142,9 @@ def target(world: World, truth: Truth) -> Truth:
         scenes=scenes,
         scene_spread=world.scene_spread,
     )
-    found = measure_skill(draw_answers(many, truth, rng), Shape(world.reviewers, world.creators))
+    found = measure_skill(
+        draw_answers(many, truth, rng), TermLayout(world.reviewers, world.creators)
+    )
     values = [
         np.array([one.value for one in part if isinstance(one, Estimate)])
         for part in (found.bias, found.ability, found.realism)
@@ -152,7 +154,7 @@ def target(world: World, truth: Truth) -> Truth:
 
 def try_world(world: World, *, runs: int, redraw: bool = True) -> dict[str, float]:
     """Correlations and coverage over `runs` plays."""
-    shape = Shape(world.reviewers, world.creators)
+    shape = TermLayout(world.reviewers, world.creators)
     told: dict[str, list[float]] = {}
     held: dict[str, list[bool]] = {"ability": [], "realism": [], "bias": []}
     aim: Truth | None = None
@@ -191,7 +193,7 @@ def try_constant_reviewer(share: float, *, runs: int, scenes: int = 100) -> dict
         answers = draw_answers(world, draw_truth(world, rng), rng)
         constant = rng.random(len(answers.generated)) >= share
         said = np.where(answers.reviewer == 0, constant, answers.generated)
-        found = measure_skill(replace(answers, generated=said), Shape(5, 5)).ability
+        found = measure_skill(replace(answers, generated=said), TermLayout(5, 5)).ability
         abilities.append(found[0].value if isinstance(found[0], Estimate) else np.nan)
         n_honest += sum(isinstance(one, Estimate) for one in found[1:])
     measured = np.abs(np.array(abilities))[~np.isnan(abilities)]

@@ -17,15 +17,15 @@ from pathlib import Path
 from peak_memory import peak_mib
 
 from unreel.core.identity import digest
-from unreel.engine.due import Due
+from unreel.engine.due import PendingKeys
 from unreel.engine.lock import writer_lock
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
 from unreel.engine.stored_rows import StoredRows
-from unreel.engine.table import Table
+from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.evaluate.tables import ANSWERS
+from unreel.evaluation.tables import ANSWERS
 
 SOURCE = TableSchema(name="pieces", version=1, columns={"facts": "string", "location": "string"})
 WRITTEN = 50_000
@@ -56,8 +56,8 @@ def main() -> None:
         print(f"{way:10} {figures} {one['bytes_a_row']:12.0f} {one['peak_mib']:9.0f}")
 
 
-def source(folder: Path) -> Table:
-    return Table(Place(str(folder)) / "source.lance", SOURCE)
+def source(folder: Path) -> LanceTable:
+    return LanceTable(StorageLocation(str(folder)) / "source.lance", SOURCE)
 
 
 def write(folder: Path, n_rows: int) -> None:
@@ -81,11 +81,14 @@ def follow(folder: Path, way: str) -> dict[str, float]:
 
 
 def decide(folder: Path, way: str) -> dict[str, float]:
-    table, answers = source(folder), Table(Place(str(folder)) / "answers.lance", ANSWERS)
+    table, answers = (
+        source(folder),
+        LanceTable(StorageLocation(str(folder)) / "answers.lance", ANSWERS),
+    )
     began_s = time.monotonic()
     questions = StoredRows(table, dict) if way == "addresses" else table.rows()
     n_due = n_bytes = 0
-    for due in Due(answers, ()).sift(questions):
+    for due in PendingKeys(answers, ()).sift(questions):
         n_due += 1
         n_bytes += len(pickle.dumps(due))
     return {

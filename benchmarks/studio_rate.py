@@ -17,19 +17,26 @@ from fractions import Fraction
 from pathlib import Path
 from statistics import median
 
-from unreel.annotate.campaign import Annotator, Assignment, Campaign, Copy, Interface, Task
-from unreel.annotate.interfaces.answers import write_result
-from unreel.annotate.interfaces.data import task_data
-from unreel.annotate.interfaces.screens import screen_of
-from unreel.annotate.judgements import Voted
-from unreel.annotate.ledger.ledger import Ledger
-from unreel.annotate.ledger.opening import open_ledger
-from unreel.annotate.studio.accounts import invite
-from unreel.annotate.studio.client import StudioClient
-from unreel.annotate.studio.pull import pull_campaign
-from unreel.annotate.studio.push import Delivery, push_assignments
-from unreel.annotate.studio.rooms import open_room, remembered_rooms
-from unreel.annotate.studio.settings import find_connection
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    Annotator,
+    Campaign,
+    ClipCopy,
+    TaskAssignment,
+)
+from unreel.annotation.interfaces.answers import write_result
+from unreel.annotation.interfaces.data import task_data
+from unreel.annotation.interfaces.screens import screen_of
+from unreel.annotation.judgements import VoteAnswer
+from unreel.annotation.ledger.ledger import Ledger
+from unreel.annotation.ledger.opening import open_ledger
+from unreel.annotation.studio.accounts import invite
+from unreel.annotation.studio.client import StudioClient
+from unreel.annotation.studio.pull import pull_campaign
+from unreel.annotation.studio.push import PushRequest, push_assignments
+from unreel.annotation.studio.rooms import open_room, remembered_rooms
+from unreel.annotation.studio.settings import find_connection
 from unreel.core.identity import digest
 from unreel.core.judgement import Label
 from unreel.core.names import read_clip_id
@@ -37,7 +44,7 @@ from unreel.core.names import read_clip_id
 PERSON = Annotator("rate", "rate@example.org")
 TURNS = 3
 """Import and push take turns: another's work on the machine hits both."""
-SCREEN = screen_of(Interface.REALITY)
+SCREEN = screen_of(AnnotationInterface.REALITY)
 
 
 def main(words: Sequence[str] | None = None) -> dict[str, float]:
@@ -97,10 +104,10 @@ def measure(client: StudioClient, ledger: Ledger, state: Path, *, n: int) -> dic
     return {key: round(figure, 2) for key, figure in figures.items()}
 
 
-def _prepare(ledger: Ledger, name: str, n: int) -> tuple[Campaign, list[Task]]:
+def _prepare(ledger: Ledger, name: str, n: int) -> tuple[Campaign, list[AnnotationTask]]:
     campaign = Campaign(
         name=name,
-        interface=Interface.REALITY,
+        interface=AnnotationInterface.REALITY,
         benchmark="drawn",
         overlap=1,
         guidelines=SCREEN.guidelines,
@@ -114,8 +121,8 @@ def _prepare(ledger: Ledger, name: str, n: int) -> tuple[Campaign, list[Task]]:
     return campaign, tasks
 
 
-def _task(name: str) -> Task:
-    copy = Copy(
+def _task(name: str) -> AnnotationTask:
+    copy = ClipCopy(
         clip=read_clip_id(digest("clip", name), "drawn"),
         location=f"{name}.mp4",
         rate=Fraction(24),
@@ -123,19 +130,19 @@ def _task(name: str) -> Task:
         width=320,
         height=180,
     )
-    return Task(names=(name,), copies=(copy,))
+    return AnnotationTask(names=(name,), copies=(copy,))
 
 
-def _place(task: Task, position: int) -> Assignment:
-    return Assignment(annotator=PERSON.name, task=task.id, batch=1, position=position)
+def _place(task: AnnotationTask, position: int) -> TaskAssignment:
+    return TaskAssignment(annotator=PERSON.name, task=task.id, batch=1, position=position)
 
 
-def _urls(task: Task) -> list[str]:
+def _urls(task: AnnotationTask) -> list[str]:
     return [f"/data/local-files/?d=clips/{copy.location}" for copy in task.copies]
 
 
-def _delivery(client: StudioClient, ledger: Ledger, campaign: Campaign, owner: int) -> Delivery:
-    return Delivery(
+def _delivery(client: StudioClient, ledger: Ledger, campaign: Campaign, owner: int) -> PushRequest:
+    return PushRequest(
         client=client,
         ledger=ledger,
         campaign=campaign,
@@ -145,7 +152,7 @@ def _delivery(client: StudioClient, ledger: Ledger, campaign: Campaign, owner: i
     )
 
 
-def _time_import(client: StudioClient, tasks: list[Task], made: list[int]) -> float:
+def _time_import(client: StudioClient, tasks: list[AnnotationTask], made: list[int]) -> float:
     """Seconds of Label Studio's own bulk call, with the project that it needs."""
     entries = [{"data": _data(task, i)} for i, task in enumerate(tasks)]
     began_s = time.monotonic()
@@ -155,11 +162,11 @@ def _time_import(client: StudioClient, tasks: list[Task], made: list[int]) -> fl
     return time.monotonic() - began_s
 
 
-def _data(task: Task, position: int) -> dict[str, str | int]:
+def _data(task: AnnotationTask, position: int) -> dict[str, str | int]:
     return task_data(SCREEN, task, _place(task, position), _urls(task))
 
 
-def _answer(client: StudioClient, project: int, tasks: list[Task], owner: int) -> None:
+def _answer(client: StudioClient, project: int, tasks: list[AnnotationTask], owner: int) -> None:
     """Tasks with answers, by the same bulk call: posting them one by one would take half an hour.
 
     Nobody sent them by hand, so pull keeps them as not their owner's; it reads and keeps as much.
@@ -173,7 +180,7 @@ def _answer(client: StudioClient, project: int, tasks: list[Task], owner: int) -
                     {
                         "completed_by": owner,
                         "lead_time": 9.5,
-                        "result": write_result(Voted(label=Label.REAL), task, swapped=False),
+                        "result": write_result(VoteAnswer(label=Label.REAL), task, swapped=False),
                     }
                 ],
             }

@@ -26,12 +26,12 @@ from peak_memory import peak_mib
 
 from unreel.core.identity import digest
 from unreel.engine.lock import writer_lock
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 from unreel.engine.run import ALL_FAILURES, run
-from unreel.engine.stage import Resources, Row, Stage
-from unreel.engine.table import Table
+from unreel.engine.stage import Row, Stage, WorkerResources
+from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.evaluate.tables import ANSWERS
+from unreel.evaluation.tables import ANSWERS
 
 AT_ONCE = 50_000
 STRIDE = 1_000_003
@@ -61,7 +61,7 @@ WORDS = [first + second for first in SYLLABLES for second in SYLLABLES]
 class Counts(Stage):
     """Answers at once, and remembers the numbers of the questions."""
 
-    resources = Resources(cpus=0, in_flight=64)
+    resources = WorkerResources(cpus=0, in_flight=64)
 
     def __init__(self) -> None:
         self.asked: list[int] = []
@@ -89,7 +89,7 @@ def answer(number: int) -> Row:
     return row | cost | {"text": text, "latency_us": 800_000 + number % 9973}
 
 
-def write(table: Table, n: int) -> dict[str, Any]:
+def write(table: LanceTable, n: int) -> dict[str, Any]:
     """Commit the answers, and tell how long that took beside making them."""
     numbers = (number for number in range(n) if number % 100 != MISSING)
     spent = 0.0
@@ -116,7 +116,7 @@ def questions(n: int, *, without: int | None = None) -> Iterator[Row]:
             yield {"key": key(number), "_number": number}
 
 
-def resume(table: Table, n: int, part: str) -> dict[str, Any]:
+def resume(table: LanceTable, n: int, part: str) -> dict[str, Any]:
     """One run over all questions; what it asks must be what `part` names."""
     stage, worked = Counts(), time.process_time()
     without, retry = (MISSING if part == "nothing" else None), ()
@@ -142,7 +142,7 @@ def resume(table: Table, n: int, part: str) -> dict[str, Any]:
 
 def do(part: str, folder: Path, n: int) -> dict[str, Any]:
     """One part, in this process."""
-    table = Table(Place(str(folder / "answers.lance")), ANSWERS)
+    table = LanceTable(StorageLocation(str(folder / "answers.lance")), ANSWERS)
     began, worked = time.perf_counter(), time.process_time()
     told: dict[str, Any] = {}
     if part == "write":

@@ -39,12 +39,12 @@ from unreel.core.settings import read_settings
 from unreel.engine.access import file_key
 from unreel.engine.lock import writer_lock
 from unreel.engine.survey import FACTS
-from unreel.engine.table import Table
+from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.evaluate.finding import plan_run
-from unreel.evaluate.fitting import describe_reviewer
-from unreel.evaluate.job import Run, keeper_of
-from unreel.evaluate.recipe import check_recipe
+from unreel.evaluation.finding import plan_run
+from unreel.evaluation.fitting import describe_reviewer
+from unreel.evaluation.job import EvalRun, keeper_of
+from unreel.evaluation.recipe import check_recipe
 
 BATCH = 50_000
 CREATORS = ("Kling", "Pika", "Sora", "Veo")
@@ -186,7 +186,7 @@ def _clips(n: int) -> Iterator[dict[str, Any]]:
         yield row | {"clip": _clip(number), "facts": facts, "mark": ""}
 
 
-def _answers(n: int, run: Run, reviewer: str, *, protocol: str) -> Iterator[dict[str, Any]]:
+def _answers(n: int, run: EvalRun, reviewer: str, *, protocol: str) -> Iterator[dict[str, Any]]:
     rng = Random(f"{run.place.uri.rpartition('/')[2]} {n}")
     text_of = _trace_text if protocol == "trace" else _reality_text
     instrument, (condition,) = run.scope.instrument, run.scope.conditions
@@ -229,7 +229,7 @@ def _trace_text(says_real: bool, rng: Random) -> str:  # noqa: FBT001  one of tw
     )
 
 
-def _write(table: Table, rows: Iterator[dict[str, Any]]) -> None:
+def _write(table: LanceTable, rows: Iterator[dict[str, Any]]) -> None:
     with writer_lock(table.place) as lock:
         writer = TableWriter(table, lock=lock, observe=lambda _step, _rows: None)
         while batch := list(islice(rows, BATCH)):

@@ -26,17 +26,17 @@ from datasets import Dataset
 from transformers import AutoProcessor, PrinterCallback, TrainerCallback
 from trl import SFTConfig, SFTTrainer
 
-from train import lab
-from unreel.core.settings import Settings
+from training import lab
+from unreel.core.settings import EnvironmentSettings
 from unreel.engine.whereabouts import open_access
-from unreel.reviewers.local.encoder import Encoder
-from unreel.train import trainer as training
-from unreel.train.base import find_base, teaching
-from unreel.train.examples.reading import read_examples
-from unreel.train.gallery import Gallery
-from unreel.train.lessons import PLACE, UNSHOWN, Lessons
-from unreel.train.models import prepare_model
-from unreel.train.order import Order
+from unreel.reviewers.local.encoder import RequestEncoder
+from unreel.training import trainer as training
+from unreel.training.base import find_base, teaching
+from unreel.training.examples.reading import read_examples
+from unreel.training.gallery import LruCache
+from unreel.training.lessons import PLACE, UNSHOWN, ExampleCollator
+from unreel.training.models import prepare_model
+from unreel.training.order import ExampleOrder
 
 BATCH, SKIPPED = 4, 6
 
@@ -98,7 +98,7 @@ def bare(recipe, folder, lessons, base, steps):
 
 def ours(recipe, folder, access):
     at = []
-    told = training.Spectator(on_step=lambda *_: at.append(time.perf_counter()))
+    told = training.TrainingCallbacks(on_step=lambda *_: at.append(time.perf_counter()))
     training.train(recipe, folder, access=access, spectator=told)
     return per_step(at)
 
@@ -118,12 +118,12 @@ def measure(place, asked):
     optimise = {"max_steps": asked.steps, "batch_size": BATCH, "workers": asked.workers}
     watch = {"every": 10**6, "save_every": 10**6, "clips": 1}
     recipe = lab.recipe(root, optimise=optimise, watch=watch)
-    access = open_access(Settings(), trusted=False)
+    access = open_access(EnvironmentSettings(), trusted=False)
     examples = read_examples(recipe, access=access, folder=place / "data")
     base = find_base(recipe.model)
-    encoder = Encoder.open(base.folder, teaching(recipe, base))
-    order = Order(examples.train, weights=examples.weights, seed=recipe.seed)
-    lessons = Lessons(order, encoder=encoder, access=access, gallery=Gallery(1 << 30))
+    encoder = RequestEncoder.open(base.folder, teaching(recipe, base))
+    order = ExampleOrder(examples.train, weights=examples.weights, seed=recipe.seed)
+    lessons = ExampleCollator(order, encoder=encoder, access=access, gallery=LruCache(1 << 30))
     began = time.perf_counter()
     lessons([{PLACE: i} for i in range(BATCH)])
     cold_batch = time.perf_counter() - began

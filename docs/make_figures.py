@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from unreel.protocols.figures import Figure
+from unreel.protocols.figures import MetricDefinition
 from unreel.protocols.protocol import PROTOCOLS, protocol
 from unreel.report.boards.own_figures import OWN
 
@@ -47,7 +47,7 @@ def write_page() -> str:
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
-def write_figures(figures: Iterable[Figure]) -> list[str]:
+def write_figures(figures: Iterable[MetricDefinition]) -> list[str]:
     """A heading for each, and its definition as a list."""
     return [
         "\n".join(

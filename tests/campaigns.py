@@ -4,52 +4,64 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from unreel.annotate.campaign import Annotator, Assignment, Campaign, Copy, Interface, Task
-from unreel.annotate.judgements import Quarantined, Record, Value, Voted
-from unreel.annotate.ledger.opening import open_ledger
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    Annotator,
+    Campaign,
+    ClipCopy,
+    TaskAssignment,
+)
+from unreel.annotation.judgements import AnnotationRecord, QuarantinedSubmission, Value, VoteAnswer
+from unreel.annotation.ledger.opening import open_ledger
 from unreel.core.identity import digest_id
 from unreel.core.judgement import Label
 
 ANN, BEN, CAT = (Annotator(name, f"{name}@example.org") for name in ("ann", "ben", "cat"))
 CAMPAIGN = Campaign(
     name="votes",
-    interface=Interface.REALITY,
+    interface=AnnotationInterface.REALITY,
     benchmark="bench",
     guidelines="Look at the hands.",
     interface_version="v1",
 )
 
 
-def copy_of(name: str, *, rate: Fraction = Fraction(30000, 1001), n_frames: int = 90) -> Copy:
+def copy_of(name: str, *, rate: Fraction = Fraction(30000, 1001), n_frames: int = 90) -> ClipCopy:
     """A copy of a clip that is nowhere."""
     place = f"{name}.mp4"
     size = {"width": 64, "height": 48}
-    return Copy(clip=digest_id(name), location=place, rate=rate, n_frames=n_frames, **size)
+    return ClipCopy(clip=digest_id(name), location=place, rate=rate, n_frames=n_frames, **size)
 
 
-def task_of(*names: str, group: str = "", **given: Any) -> Task:
+def task_of(*names: str, group: str = "", **given: Any) -> AnnotationTask:
     """A task about the clips of those names."""
-    return Task(names=names, copies=tuple(map(copy_of, names)), group=group, **given)
+    return AnnotationTask(names=names, copies=tuple(map(copy_of, names)), group=group, **given)
 
 
-def tasks_of(n: int, *, groups: int = 0) -> list[Task]:
+def tasks_of(n: int, *, groups: int = 0) -> list[AnnotationTask]:
     """That many tasks of one clip each, in that many groups, or in none."""
     return [task_of(f"c{i:05}", group=f"g{i % groups}" if groups else "") for i in range(n)]
 
 
-def in_order(annotator: str, tasks: list[Task], *, batch: int = 1) -> list[Assignment]:
+def in_order(
+    annotator: str, tasks: list[AnnotationTask], *, batch: int = 1
+) -> list[TaskAssignment]:
     """Those tasks before one annotator, as they come."""
     return [
-        Assignment(annotator=annotator, task=task.id, batch=batch, position=place)
+        TaskAssignment(annotator=annotator, task=task.id, batch=batch, position=place)
         for place, task in enumerate(tasks)
     ]
 
 
 def record_of(
-    task: Task, annotator: str = "ann", outcome: Value | Quarantined | None = None, **given: Any
-) -> Record:
+    task: AnnotationTask,
+    annotator: str = "ann",
+    outcome: Value | QuarantinedSubmission | None = None,
+    **given: Any,
+) -> AnnotationRecord:
     """What an annotator said of a task, `real` unless given."""
-    record = Record(
+    record = AnnotationRecord(
         campaign=CAMPAIGN.name,
         annotator=annotator,
         task=task.id,
@@ -59,7 +71,7 @@ def record_of(
         submitted_us=1_000_000,
         lead_us=5_000_000,
         raw='{"result": []}',
-        outcome=outcome or Voted(label=Label.REAL),
+        outcome=outcome or VoteAnswer(label=Label.REAL),
     )
     return replace(record, **given)
 

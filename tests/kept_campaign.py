@@ -5,9 +5,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from unreel.annotate.campaign import Annotator, Arm, Assignment, Campaign, Copy, Interface, Task
-from unreel.annotate.judgements import Quarantined, QuarantineReason, Record, Traced
-from unreel.annotate.ledger.opening import open_ledger
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    Annotator,
+    Campaign,
+    ClipCopy,
+    StudyArm,
+    TaskAssignment,
+)
+from unreel.annotation.judgements import (
+    AnnotationRecord,
+    QuarantinedSubmission,
+    QuarantineReason,
+    TraceAnswer,
+)
+from unreel.annotation.ledger.opening import open_ledger
 from unreel.core.box import Box
 from unreel.core.identity import clip_id
 from unreel.core.judgement import Label
@@ -16,7 +29,7 @@ from unreel.media.synthesise import ClipRecipe, planted_trace, synthesise
 
 PEOPLE = tuple(Annotator(name, f"{name}@example.org") for name in ("ann", "bob", "cho"))
 CAMPAIGN = "spring"
-NOTHING = Traced(traces=(), label=Label.REAL)
+NOTHING = TraceAnswer(traces=(), label=Label.REAL)
 START_US = 1_700_000_000_000_000
 RECIPE = ClipRecipe(width=320, height=192, n_frames=72)
 
@@ -27,7 +40,7 @@ class Kept:
 
     bench: Path
     ledger: Path
-    tasks: tuple[Task, ...]
+    tasks: tuple[AnnotationTask, ...]
 
 
 def recipe_of(name: str) -> ClipRecipe:
@@ -49,10 +62,10 @@ def lay_out(root: Path, names: Sequence[str]) -> Path:
     return root
 
 
-def task_of(bench: Path, name: str, *, is_known: bool = False) -> Task:
+def task_of(bench: Path, name: str, *, is_known: bool = False) -> AnnotationTask:
     """The task about that clip, with its planted fault as known answer."""
     recipe = recipe_of(name)
-    copy = Copy(
+    copy = ClipCopy(
         clip=clip_id(bench / f"{name}.mp4"),
         location=f"{name}.mp4",
         rate=recipe.rate,
@@ -60,18 +73,20 @@ def task_of(bench: Path, name: str, *, is_known: bool = False) -> Task:
         width=recipe.width,
         height=recipe.height,
     )
-    return Task(names=(name,), copies=(copy,), known=right_answer(name) if is_known else None)
+    return AnnotationTask(
+        names=(name,), copies=(copy,), known=right_answer(name) if is_known else None
+    )
 
 
-def right_answer(name: str) -> Traced:
+def right_answer(name: str) -> TraceAnswer:
     """What there is to see."""
     recipe = recipe_of(name)
     if not recipe.flawed:
         return NOTHING
-    return Traced(traces=(planted_trace(recipe),), label=Label.GENERATED)
+    return TraceAnswer(traces=(planted_trace(recipe),), label=Label.GENERATED)
 
 
-def shifted(value: Traced, by: float, why: str = "") -> Traced:
+def shifted(value: TraceAnswer, by: float, why: str = "") -> TraceAnswer:
     """The same marks, all boxes moved to the right by that share of the frame as far as there is room."""
     return replace(value, traces=tuple(_shift(trace, by, why) for trace in value.traces))
 
@@ -86,11 +101,13 @@ def _moved(box: Box, by: float) -> Box:
     return Box(box.x0 + step, box.y0, box.x1 + step, box.y1)
 
 
-def records_of(tasks: Sequence[Task], said: Mapping[str, Mapping[str, object]]) -> Iterator[Record]:
+def records_of(
+    tasks: Sequence[AnnotationTask], said: Mapping[str, Mapping[str, object]]
+) -> Iterator[AnnotationRecord]:
     """What people said by the clip's name, then by theirs, one every 40 seconds."""
     for place, task in enumerate(tasks):
         for nth, (who, outcome) in enumerate(said.get(task.names[0], {}).items()):
-            yield Record(
+            yield AnnotationRecord(
                 campaign=CAMPAIGN,
                 annotator=who,
                 task=task.id,
@@ -116,7 +133,7 @@ def keep_campaign(
         right = right_answer(name)
         said[name] = {"ann": right, "bob": shifted(right, 0.02), "cho": shifted(right, 0.3)}
     said.setdefault("veo-0", {})["cho"] = NOTHING
-    said.setdefault("veo-1", {})["bob"] = Quarantined(
+    said.setdefault("veo-1", {})["bob"] = QuarantinedSubmission(
         QuarantineReason.OUT_OF_RANGE, "frame 99 of 72"
     )
     ledger = folder / "ledger.db"
@@ -125,7 +142,7 @@ def keep_campaign(
         opened.open_campaign(
             Campaign(
                 name=CAMPAIGN,
-                interface=Interface.TRACE,
+                interface=AnnotationInterface.TRACE,
                 benchmark=str(bench),
                 guidelines="Mark each fault once.",
                 interface_version="v1",
@@ -137,9 +154,9 @@ def keep_campaign(
     return Kept(bench=bench, ledger=ledger, tasks=tasks)
 
 
-def _in_order(tasks: Sequence[Task]) -> Iterator[Assignment]:
+def _in_order(tasks: Sequence[AnnotationTask]) -> Iterator[TaskAssignment]:
     for person in PEOPLE:
         for place, task in enumerate(tasks):
-            yield Assignment(
-                annotator=person.name, task=task.id, batch=1, position=place, arm=Arm.PLAIN
+            yield TaskAssignment(
+                annotator=person.name, task=task.id, batch=1, position=place, arm=StudyArm.PLAIN
             )

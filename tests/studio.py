@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from postgres import Postgres
-from unreel.annotate.studio.server import StudioServer
-from unreel.annotate.studio.settings import (
+from unreel.annotation.studio.server import StudioServer
+from unreel.annotation.studio.settings import (
     CLIPS,
-    Connection,
+    StudioConnection,
     StudioPlan,
     remember_connection,
     studio_secrets,
@@ -49,8 +49,8 @@ class Studio:
         return self.folder / CLIPS
 
     @property
-    def connection(self) -> Connection:
-        return Connection(address=self.address, token=self.token, media=self.media)
+    def connection(self) -> StudioConnection:
+        return StudioConnection(address=self.address, token=self.token, media=self.media)
 
     @property
     def pids(self) -> list[int]:

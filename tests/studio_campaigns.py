@@ -12,26 +12,33 @@ from typing import Any
 import httpx2
 
 from studio import Studio
-from unreel.annotate.campaign import Annotator, Assignment, Campaign, Copy, Interface, Task
-from unreel.annotate.interfaces.answers import write_result
-from unreel.annotate.interfaces.data import TASK_KEY
-from unreel.annotate.interfaces.screens import Screen, screen_of
-from unreel.annotate.judgements import (
-    Passed,
-    Preferred,
-    Rated,
-    Screened,
-    Traced,
-    Value,
-    Voted,
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    Annotator,
+    Campaign,
+    ClipCopy,
+    TaskAssignment,
 )
-from unreel.annotate.ledger.ledger import Ledger
-from unreel.annotate.studio.accounts import invite, kept_passwords
-from unreel.annotate.studio.client import StudioClient
-from unreel.annotate.studio.push import Delivery
-from unreel.annotate.studio.reading import read_tasks
-from unreel.annotate.studio.rooms import remembered_rooms
-from unreel.annotate.studio.settings import Connection
+from unreel.annotation.interfaces.answers import write_result
+from unreel.annotation.interfaces.data import TASK_KEY
+from unreel.annotation.interfaces.screens import AnnotationScreen, screen_of
+from unreel.annotation.judgements import (
+    PassFailAnswer,
+    PreferenceAnswer,
+    RatingAnswer,
+    ScreeningAnswer,
+    TraceAnswer,
+    Value,
+    VoteAnswer,
+)
+from unreel.annotation.ledger.ledger import Ledger
+from unreel.annotation.studio.accounts import invite, kept_passwords
+from unreel.annotation.studio.client import StudioClient
+from unreel.annotation.studio.push import PushRequest
+from unreel.annotation.studio.reading import read_tasks
+from unreel.annotation.studio.rooms import remembered_rooms
+from unreel.annotation.studio.settings import StudioConnection
 from unreel.core.box import Box
 from unreel.core.identity import digest
 from unreel.core.judgement import Label, Rating
@@ -48,11 +55,13 @@ class Prepared:
     """A campaign of the ledger, ready to be pushed."""
 
     campaign: Campaign
-    screen: Screen
-    tasks: tuple[Task, ...]
+    screen: AnnotationScreen
+    tasks: tuple[AnnotationTask, ...]
 
-    def delivery(self, client: StudioClient, ledger: Ledger, accounts: dict[str, int]) -> Delivery:
-        return Delivery(
+    def delivery(
+        self, client: StudioClient, ledger: Ledger, accounts: dict[str, int]
+    ) -> PushRequest:
+        return PushRequest(
             client=client,
             ledger=ledger,
             campaign=self.campaign,
@@ -66,14 +75,14 @@ class Prepared:
 
 def prepare(
     ledger: Ledger,
-    interface: Interface,
+    interface: AnnotationInterface,
     n: int,
     *,
     name: str,
     people: Sequence[Annotator] = PEOPLE,
 ) -> Prepared:
     """`n` tasks, each before all of `people`, in an order of their own."""
-    question = "Does the dog keep four legs?" if interface is Interface.PASS_FAIL else ""
+    question = "Does the dog keep four legs?" if interface is AnnotationInterface.PASS_FAIL else ""
     screen = screen_of(interface, question=question)
     campaign = Campaign(
         name=name,
@@ -91,10 +100,10 @@ def prepare(
     return Prepared(campaign, screen, tasks)
 
 
-def make_task(interface: Interface, name: str) -> Task:
+def make_task(interface: AnnotationInterface, name: str) -> AnnotationTask:
     names = (name,) if interface.n_clips == 1 else (f"{name}-a", f"{name}-b")
     copies = tuple(
-        Copy(
+        ClipCopy(
             clip=read_clip_id(digest("clip", each), "a test"),
             location=f"{each}.mp4",
             rate=Fraction(30000, 1001),
@@ -104,14 +113,16 @@ def make_task(interface: Interface, name: str) -> Task:
         )
         for each in names
     )
-    return Task(names=names, copies=copies)
+    return AnnotationTask(names=names, copies=copies)
 
 
-def assignments(tasks: Sequence[Task], people: Sequence[Annotator]) -> Iterator[Assignment]:
+def assignments(
+    tasks: Sequence[AnnotationTask], people: Sequence[Annotator]
+) -> Iterator[TaskAssignment]:
     for seed, person in enumerate(people):
         order = random.Random(seed).sample(tasks, len(tasks))
         for position, task in enumerate(order):
-            yield Assignment(
+            yield TaskAssignment(
                 annotator=person.name,
                 task=task.id,
                 batch=1,
@@ -120,30 +131,30 @@ def assignments(tasks: Sequence[Task], people: Sequence[Annotator]) -> Iterator[
             )
 
 
-def opinion(interface: Interface, seed: str) -> Value:  # noqa: PLR0911  one for each interface
+def opinion(interface: AnnotationInterface, seed: str) -> Value:  # noqa: PLR0911  one for each interface
     """What somebody says of a task: any value, the same for the same seed."""
     chance = random.Random(seed)
     good = chance.random() < 0.5
     match interface:
-        case Interface.SCREENING:
-            return Screened(keep=good)
-        case Interface.TRACE:
-            return _traced(chance) if good else Traced(traces=(), label=Label.REAL)
-        case Interface.REALISM:
+        case AnnotationInterface.SCREENING:
+            return ScreeningAnswer(keep=good)
+        case AnnotationInterface.TRACE:
+            return _traced(chance) if good else TraceAnswer(traces=(), label=Label.REAL)
+        case AnnotationInterface.REALISM:
             rating = Rating(score=chance.randint(1, 5), problem="it melts", adherence="as asked")
-            return Rated(rating=rating if good else None)
-        case Interface.PREFERENCE:
-            return Preferred(better=Position.FIRST if good else Position.SECOND)
-        case Interface.REALITY:
-            return Voted(label=Label.REAL if good else Label.GENERATED)
-        case Interface.PASS_FAIL:
-            return Passed(passed=good)
+            return RatingAnswer(rating=rating if good else None)
+        case AnnotationInterface.PREFERENCE:
+            return PreferenceAnswer(better=Position.FIRST if good else Position.SECOND)
+        case AnnotationInterface.REALITY:
+            return VoteAnswer(label=Label.REAL if good else Label.GENERATED)
+        case AnnotationInterface.PASS_FAIL:
+            return PassFailAnswer(passed=good)
 
 
-def _traced(chance: random.Random) -> Traced:
+def _traced(chance: random.Random) -> TraceAnswer:
     left = chance.randint(0, 3) / 4
     box = Box(left, 0.25, left + 0.25, 0.75)
-    copy = make_task(Interface.TRACE, "any").copies[0]
+    copy = make_task(AnnotationInterface.TRACE, "any").copies[0]
     first, last = sorted(chance.sample(range(60), 2))
     start, end = copy.at_us(first), copy.at_us(last + 1)
     trace = Trace(
@@ -152,7 +163,7 @@ def _traced(chance: random.Random) -> Traced:
         categories=frozenset({chance.choice(list(Category))}),
         explanation="it appears from nowhere",
     )
-    return Traced(traces=(trace,), label=Label.GENERATED)
+    return TraceAnswer(traces=(trace,), label=Label.GENERATED)
 
 
 def sign_in(studio: Studio, login: str) -> StudioClient:
@@ -169,7 +180,7 @@ def sign_in_at(address: str, folder: Path, login: str) -> StudioClient:
         form["csrfmiddlewaretoken"] = browser.cookies["csrftoken"]
         assert browser.post("/user/login/", data=form).status_code == 302, "the login is refused"
         token = browser.get("/api/current-user/token").json()["token"]
-    return StudioClient(Connection(address=address, token=token))
+    return StudioClient(StudioConnection(address=address, token=token))
 
 
 def invite_people(

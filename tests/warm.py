@@ -24,7 +24,7 @@ _LOADED = (
     "rapidocr.main",
     "scipy.ndimage",
     "unreel.cli.main",
-    "unreel.evaluate.review",
+    "unreel.evaluation.review",
     "unreel.media.reader",
     "unreel.protocols.claims",
 )

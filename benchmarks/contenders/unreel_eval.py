@@ -9,10 +9,10 @@ from pathlib import Path
 from plain import CONNECTIONS
 
 from unreel.core.settings import read_settings
-from unreel.engine.access import Access
-from unreel.engine.place import Place
-from unreel.evaluate.job import Run, evaluate
-from unreel.evaluate.recipe import check_recipe
+from unreel.engine.access import StorageAccess
+from unreel.engine.place import StorageLocation
+from unreel.evaluation.job import EvalRun, evaluate
+from unreel.evaluation.recipe import check_recipe
 
 if __name__ == "__main__":
     listing, base_url, folder, engine, *trusted = sys.argv[1:]
@@ -27,10 +27,10 @@ if __name__ == "__main__":
         "condition": [{"prompt": "direct"}],
         "max_connections": CONNECTIONS,
     }
-    run = Run(
-        place=Place(str(Path(folder) / "run")),
+    run = EvalRun(
+        place=StorageLocation(str(Path(folder) / "run")),
         recipe=check_recipe(recipe),
-        access=Access(settings=read_settings(), trusted=bool(trusted)),
+        access=StorageAccess(settings=read_settings(), trusted=bool(trusted)),
         ledgers=Path(folder),
     )
     if engine == "ray":

@@ -15,7 +15,12 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
-from unreel.benchmarks.published.counts import COUNT_TABLES, Count, count_tables, two_places
+from unreel.benchmarks.published.counts import (
+    COUNT_TABLES,
+    GeneratedCount,
+    count_tables,
+    two_places,
+)
 from unreel.benchmarks.published.tables import creator_lines, human_rows, show
 
 REAL = "real"
@@ -31,12 +36,12 @@ MAKERS = {
 N_THINK, N_PAIRS = 49, 48
 
 
-def behind(percent: str) -> Count | None:
+def behind(percent: str) -> GeneratedCount | None:
     """The largest whole counts up to 100 that print as `percent` of two places."""
     for valid in range(100, 0, -1):
         said = round(Fraction(percent) * valid / 100)
         if two_places(Fraction(100 * said, valid)) == Decimal(percent):
-            return Count(valid=valid, said_fake=said)
+            return GeneratedCount(valid=valid, said_fake=said)
     return None
 
 

@@ -8,8 +8,8 @@ from PIL import Image, ImageFilter
 from unreel.core.box import Box
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
-from unreel.media.overlay import Annotator, Commentary, Lane, MovingMark
-from unreel.media.scenes.scene import Scene
+from unreel.media.overlay import MovingMark, OverlayCommentary, OverlayPainter, TimelineLane
+from unreel.media.scenes.scene import SampleScene
 
 HERE = Path(__file__).parent
 SIZE = (960, 540)
@@ -20,7 +20,7 @@ BLUR = (96, 420, 330, 530)
 
 def draw_trace() -> Image.Image:
     """A frame with two faults put in by hand, marked, above the clip's timeline."""
-    frame = Image.fromarray(Scene(*SIZE, seed=3).draw(17))
+    frame = Image.fromarray(SampleScene(*SIZE, seed=3).draw(17))
     ball = frame.crop(BALL)
     disc = Image.radial_gradient("L").resize(ball.size).point(lambda far: 255 * (far < 170))
     twin = (*TWIN, TWIN[0] + ball.width, TWIN[1] + ball.height)
@@ -30,14 +30,16 @@ def draw_trace() -> Image.Image:
         _lane(twin, TimeSpan(600_000, 1_250_000), "redundant object: a second ball, no shadow", 0),
         _lane(BLUR, TimeSpan(300_000, 1_700_000), "sudden blurring: tiles lose their edges", 1),
     )
-    commentary = Commentary(lanes=lanes, duration_us=2_000_000)
-    annotator = Annotator(commentary, width=SIZE[0], height=SIZE[1])
+    commentary = OverlayCommentary(lanes=lanes, duration_us=2_000_000)
+    annotator = OverlayPainter(commentary, width=SIZE[0], height=SIZE[1])
     return Image.fromarray(annotator.draw(np.asarray(frame), 708_333))
 
 
-def _lane(corners: tuple[int, int, int, int], span: TimeSpan, says: str, colour: int) -> Lane:
+def _lane(
+    corners: tuple[int, int, int, int], span: TimeSpan, says: str, colour: int
+) -> TimelineLane:
     mark = MovingMark(span=span, track=(BoxAt(span.start_us, _box(corners)),))
-    return Lane(says=says, colour=colour, marks=(mark,))
+    return TimelineLane(says=says, colour=colour, marks=(mark,))
 
 
 def _box(corners: tuple[int, int, int, int]) -> Box:

@@ -17,11 +17,17 @@ from typing import Any, Final
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from unreel.annotate.campaign import Interface
-from unreel.annotate.interfaces.screens import screen_of
-from unreel.annotate.studio.client import StudioClient
-from unreel.annotate.studio.server import find_program, running
-from unreel.annotate.studio.settings import CLIPS, LEAD, Connection, StudioPlan, studio_secrets
+from unreel.annotation.campaign import AnnotationInterface
+from unreel.annotation.interfaces.screens import screen_of
+from unreel.annotation.studio.client import StudioClient
+from unreel.annotation.studio.server import find_program, running
+from unreel.annotation.studio.settings import (
+    CLIPS,
+    LEAD,
+    StudioConnection,
+    StudioPlan,
+    studio_secrets,
+)
 from unreel.media.normalise import NormalForm, normalise
 from unreel.media.synthesise import ClipRecipe, planted_trace, synthesise
 
@@ -35,10 +41,10 @@ SOUND: Final = ClipRecipe(scene="room", width=640, height=360, n_frames=96)
 AT_S: Final = 3.0
 """Where the trace is marked."""
 WORDS: Final = {
-    Interface.SCREENING: "1",
-    Interface.REALITY: "2",
-    Interface.PASS_FAIL: "2",
-    Interface.PREFERENCE: "1",
+    AnnotationInterface.SCREENING: "1",
+    AnnotationInterface.REALITY: "2",
+    AnnotationInterface.PASS_FAIL: "2",
+    AnnotationInterface.PREFERENCE: "1",
 }
 
 
@@ -58,7 +64,9 @@ def main() -> None:
         plan = StudioPlan(program=find_program(None), folder=Path(folder), port=port)
         with running(plan, tell=_tell):
             secrets = studio_secrets(plan.folder)
-            own = Connection(address=plan.address, token=secrets.token, media=plan.folder / CLIPS)
+            own = StudioConnection(
+                address=plan.address, token=secrets.token, media=plan.folder / CLIPS
+            )
             draw(own, plan.folder / CLIPS, Login(LEAD, secrets.password))
 
 
@@ -66,7 +74,7 @@ def _tell(said: str) -> None:
     sys.stderr.write(f"{said}\n")
 
 
-def draw(connection: Connection, media: Path, login: Login) -> None:
+def draw(connection: StudioConnection, media: Path, login: Login) -> None:
     """Photograph every screen of a running server."""
     for name, recipe in (("flawed.mp4", RECIPE), ("sound.mp4", SOUND)):
         form = NormalForm(width=recipe.width, height=recipe.height, rate=recipe.rate)
@@ -81,7 +89,7 @@ def draw(connection: Connection, media: Path, login: Login) -> None:
         page.fill("input[name=password]", login.password)
         page.click("button[type=submit]")
         page.wait_for_load_state("networkidle")
-        for interface in Interface:
+        for interface in AnnotationInterface:
             project = _open_project(client, interface, media)
             page.goto(f"{connection.address}/projects/{project}/data?labeling=1")
             _fill(page, interface)
@@ -90,8 +98,8 @@ def draw(connection: Connection, media: Path, login: Login) -> None:
         browser.close()
 
 
-def _open_project(client: StudioClient, interface: Interface, media: Path) -> int:
-    question = QUESTION if interface is Interface.PASS_FAIL else ""
+def _open_project(client: StudioClient, interface: AnnotationInterface, media: Path) -> int:
+    question = QUESTION if interface is AnnotationInterface.PASS_FAIL else ""
     screen = screen_of(interface, question=question)
     settings = {"title": f"{interface.value}, batch 1", "label_config": screen.config}
     settings |= {"expert_instruction": screen.guidelines, "show_skip_button": False}
@@ -107,7 +115,7 @@ def _open_project(client: StudioClient, interface: Interface, media: Path) -> in
     return project
 
 
-def _fill(page: Any, interface: Interface) -> None:
+def _fill(page: Any, interface: AnnotationInterface) -> None:
     """Watch the clips to their ends and answer."""
     page.wait_for_function("[...document.querySelectorAll('video')].some(v => v.readyState >= 2)")
     page.wait_for_timeout(1500)
@@ -116,9 +124,9 @@ def _fill(page: Any, interface: Interface) -> None:
         page.wait_for_function(f"document.querySelectorAll('video')[{number}].currentTime > 3.9")
         page.wait_for_timeout(500)
     page.mouse.move(0, 0)
-    if interface is Interface.TRACE:
+    if interface is AnnotationInterface.TRACE:
         _mark_trace(page)
-    elif interface is Interface.REALISM:
+    elif interface is AnnotationInterface.REALISM:
         page.keyboard.press("2")
         _write(page, "problem", "A second ball comes out of the first and rises by itself.")
         _write(page, "adherence", "A significant error in more than 20% of the visual composition.")

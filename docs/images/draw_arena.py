@@ -15,10 +15,10 @@ from PIL import Image
 
 from unreel.arena.ablations import ablate
 from unreel.arena.leaning import find_leanings
-from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT, Lineup, Play
+from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT, AnswerTable, SeasonClips
 from unreel.arena.ranking import rank
 from unreel.report.season.site import write_season_site
-from unreel.report.season.view import Season, address
+from unreel.report.season.view import SeasonView, address
 
 HERE: Final = Path(__file__).parent
 COLOURS: Final = 256
@@ -49,14 +49,14 @@ REASONS: Final = (
 )
 
 
-def make_lineup(n_scenes: int) -> Lineup:
+def make_lineup(n_scenes: int) -> SeasonClips:
     """Of each scene the real clip, one by each creator, and each control."""
     creators = tuple(CREATORS)
     makers = [("real", NOBODY, NOBODY)]
     makers += [(name, number, NOBODY) for number, name in enumerate(creators)]
     makers += [(name, NOBODY, number) for number, name in enumerate(CONTROLS)]
     rows = [(scene, *maker) for scene in range(n_scenes) for maker in makers]
-    return Lineup(
+    return SeasonClips(
         clips=tuple(f"{name}/street-{scene:02}" for scene, name, _, _ in rows),
         creators=creators,
         scenes=tuple(f"street-{scene:02}" for scene in range(n_scenes)),
@@ -68,7 +68,9 @@ def make_lineup(n_scenes: int) -> Lineup:
     )
 
 
-def make_play(lineup: Lineup, condition: str, *, seed: int, better: float = 0.0) -> Play:
+def make_play(
+    lineup: SeasonClips, condition: str, *, seed: int, better: float = 0.0
+) -> AnswerTable:
     """Everyone about everything; `better` is what the condition helps those who see."""
     draw = np.random.default_rng(seed)
     names = tuple(sorted(REVIEWERS))
@@ -80,7 +82,7 @@ def make_play(lineup: Lineup, condition: str, *, seed: int, better: float = 0.0)
     said = np.where(says, SAID_GENERATED, SAID_REAL)
     said[draw.random(said.shape) < 0.02] = SILENT
     reviewer, clip = np.indices(said.shape)
-    return Play(
+    return AnswerTable(
         lineup=lineup,
         condition=condition,
         reviewers=names,
@@ -91,7 +93,7 @@ def make_play(lineup: Lineup, condition: str, *, seed: int, better: float = 0.0)
     )
 
 
-def make_season(name: str, *, n_scenes: int, seed: int) -> Season:
+def make_season(name: str, *, n_scenes: int, seed: int) -> SeasonView:
     """A season under two conditions."""
     lineup = make_lineup(n_scenes)
     plays = (
@@ -105,7 +107,7 @@ def make_season(name: str, *, n_scenes: int, seed: int) -> Season:
         if reviewer not in FLOORS
         for number, clip in enumerate(lineup.clips)
     }
-    return Season(
+    return SeasonView(
         name=name,
         facts=(("Benchmark", "streets"), ("Protocol", "reality"), ("Seed", "0")),
         plays=plays,

@@ -14,13 +14,24 @@ from typing import Any, Final
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from unreel.annotate.campaign import Assignment, Campaign, Copy, Interface, Task
-from unreel.annotate.consensus.rule import Rule
-from unreel.annotate.judgements import Quarantined, QuarantineReason, Record, Traced
-from unreel.annotate.page.site import Wish, write_page
-from unreel.annotate.publishing.gathering import gather, poll_of
-from unreel.annotate.publishing.humans import human_rows
-from unreel.annotate.reading import CampaignRecords
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    Campaign,
+    ClipCopy,
+    TaskAssignment,
+)
+from unreel.annotation.consensus.rule import ConsensusRule
+from unreel.annotation.judgements import (
+    AnnotationRecord,
+    QuarantinedSubmission,
+    QuarantineReason,
+    TraceAnswer,
+)
+from unreel.annotation.page.site import PageSettings, write_page
+from unreel.annotation.publishing.gathering import gather, poll_of
+from unreel.annotation.publishing.humans import human_rows
+from unreel.annotation.reading import CampaignRecords
 from unreel.benchmarks.entry import Entry
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Real
@@ -59,7 +70,7 @@ def make_page(folder: Path) -> Path:
     tasks = [make_task(media, recipe) for recipe in recipes]
     campaign = Campaign(
         name="streets-and-rooms",
-        interface=Interface.TRACE,
+        interface=AnnotationInterface.TRACE,
         benchmark="drawn",
         guidelines="Mark each fault once.",
         interface_version="v1",
@@ -69,7 +80,7 @@ def make_page(folder: Path) -> Path:
         campaign=campaign,
         tasks={task.id: task for task in tasks},
         assignments={
-            (who, task.id): Assignment(annotator=who, task=task.id, batch=1, position=place)
+            (who, task.id): TaskAssignment(annotator=who, task=task.id, batch=1, position=place)
             for place, (task, who) in enumerate(asked)
         },
         standing={
@@ -79,9 +90,9 @@ def make_page(folder: Path) -> Path:
         excluded={},
         n_records=len(asked),
     )
-    broken = [r for r in records.standing.values() if isinstance(r.outcome, Quarantined)]
+    broken = [r for r in records.standing.values() if isinstance(r.outcome, QuarantinedSubmission)]
     records = replace(records, quarantined=tuple(broken))
-    edition = gather(records, Rule())
+    edition = gather(records, ConsensusRule())
     entries = {
         task.names[0]: Entry(
             name=task.names[0],
@@ -91,7 +102,9 @@ def make_page(folder: Path) -> Path:
         for task, recipe in zip(tasks, recipes, strict=True)
     }
     links = dict.fromkeys(records.standing, "http://127.0.0.1:8080/projects/1/data?task=1")
-    wish = Wish(media=media, links=links, people=human_rows(poll_of(edition, entries, seed=0)))
+    wish = PageSettings(
+        media=media, links=links, people=human_rows(poll_of(edition, entries, seed=0))
+    )
     return write_page(edition, records, folder / "out", wish).page
 
 
@@ -113,12 +126,12 @@ def asked_of(place: int) -> list[str]:
     return sorted(names[: place % 4] + names[place % 4 + 1 :])
 
 
-def make_task(media: Path, recipe: ClipRecipe) -> Task:
+def make_task(media: Path, recipe: ClipRecipe) -> AnnotationTask:
     """The clip, written down, as a task."""
     clip = synthesise(recipe)
     name = f"{recipe.scene}-{recipe.seed:03d}"
     (media / f"{name}.mp4").write_bytes(clip)
-    copy = Copy(
+    copy = ClipCopy(
         clip=bytes_id(clip),
         location=f"{name}.mp4",
         rate=recipe.rate,
@@ -126,21 +139,21 @@ def make_task(media: Path, recipe: ClipRecipe) -> Task:
         width=recipe.width,
         height=recipe.height,
     )
-    return Task(names=(name,), copies=(copy,))
+    return AnnotationTask(names=(name,), copies=(copy,))
 
 
-def record(task: Task, who: str, recipe: ClipRecipe) -> Record:
+def record(task: AnnotationTask, who: str, recipe: ClipRecipe) -> AnnotationRecord:
     """What that person says of the clip."""
     dice = random.Random(f"{who} {task.names[0]}")  # noqa: S311  no secret
-    outcome: Traced | Quarantined = Traced(traces=(), label=Label.REAL)
+    outcome: TraceAnswer | QuarantinedSubmission = TraceAnswer(traces=(), label=Label.REAL)
     if recipe.flawed:
         by = dice.gauss(0, SKILLS[who])
         if recipe.seed == 1:
             by = SHIFTS.get(who, 0.0)
-        outcome = Traced(traces=(beside(planted_trace(recipe), by),), label=Label.GENERATED)
+        outcome = TraceAnswer(traces=(beside(planted_trace(recipe), by),), label=Label.GENERATED)
     if recipe.seed == 4 and who == "ben":
-        outcome = Quarantined(QuarantineReason.OUT_OF_RANGE, "frame 99 of 84")
-    return Record(
+        outcome = QuarantinedSubmission(QuarantineReason.OUT_OF_RANGE, "frame 99 of 84")
+    return AnnotationRecord(
         campaign="streets-and-rooms",
         annotator=who,
         task=task.id,

@@ -12,8 +12,8 @@ from PIL import Image
 
 from unreel.core.settings import read_settings
 from unreel.core.trace import Category
-from unreel.curate.inject.clip import LoadedClip, load_clip
-from unreel.curate.inject.inject import CATEGORIES, Injected, inject
+from unreel.curation.inject.clip import LoadedClip, load_clip
+from unreel.curation.inject.inject import CATEGORIES, InjectedFrames, inject
 from unreel.media.access import media_reader
 from unreel.media.overlay import outline, paint
 from unreel.media.synthesise import ClipRecipe, SceneName, synthesise
@@ -50,7 +50,7 @@ def load_scene(scene: SceneName) -> LoadedClip:
     return clip
 
 
-def draw_strip(clip: LoadedClip, done: Injected) -> Image.Image:
+def draw_strip(clip: LoadedClip, done: InjectedFrames) -> Image.Image:
     """Three frames of the span without the trace, and below with it."""
     indices = sorted(done.frames)
     shown = [indices[round(part * (len(indices) - 1))] for part in (0.2, 0.5, 0.8)]
@@ -72,7 +72,7 @@ def draw(category: Category) -> str:
     done = inject(
         clip.pictures, instants_us=clip.instants_us, category=category, seed=seed, strength=1.0
     )
-    if not isinstance(done, Injected):
+    if not isinstance(done, InjectedFrames):
         sys.exit(f"{scene}, seed {seed}: {done}")
     strip = draw_strip(clip, done)
     strip.quantize(256).save(HERE / f"inject-{category.value}.png", optimize=True)

@@ -22,17 +22,17 @@ from unreel.core.box import Box
 from unreel.core.clip import Generated, Real
 from unreel.core.settings import read_settings
 from unreel.core.trace import Trace
-from unreel.engine.access import Access
-from unreel.engine.place import Place
-from unreel.evaluate.job import Run, evaluate
-from unreel.evaluate.judge import judge_all
-from unreel.evaluate.recipe import check_recipe
-from unreel.evaluate.scoring import score_run
-from unreel.evaluate.texts import ExplanationJudges, kept_rulings
+from unreel.engine.access import StorageAccess
+from unreel.engine.place import StorageLocation
+from unreel.evaluation.job import EvalRun, evaluate
+from unreel.evaluation.judge import judge_all
+from unreel.evaluation.recipe import check_recipe
+from unreel.evaluation.scoring import score_run
+from unreel.evaluation.texts import ExplanationJudges, kept_rulings
 from unreel.media.synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.report.site import write_report
-from unreel.reviewers.contract import Exhibit, Material, Sheet
-from unreel.reviewers.endpoint.reviewer import Manner, endpoint_name
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
+from unreel.reviewers.endpoint.reviewer import ModelIOFormat, endpoint_name
 from unreel.reviewers.opening import lend
 
 HERE: Final = Path(__file__).parent
@@ -122,20 +122,20 @@ def accuse(fault: Trace | None, skill: float, dice: random.Random) -> str:
 class Judge:
     """Gives 0 to the excuse that fits everything, and 1 else."""
 
-    name = endpoint_name(JUDGE, Manner())
-    wants: frozenset[Material] = frozenset()
+    name = endpoint_name(JUDGE, ModelIOFormat())
+    wants: frozenset[InputKind] = frozenset()
 
-    def box_space(self, exhibit: Exhibit) -> str:  # noqa: ARG002  it draws no boxes
+    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
         return "unit"
 
-    async def answer(self, sheet: Sheet) -> Reply:
+    async def answer(self, sheet: ReviewRequest) -> Reply:
         return Reply(text="0" if EXCUSE in sheet.prompt else "1")
 
     async def close(self) -> None:
         """Nothing to close."""
 
 
-def make_runs(root: Path) -> Iterator[Run]:
+def make_runs(root: Path) -> Iterator[EvalRun]:
     """Runs of three recorded reviewers and two floors."""
     bench = root / "streets and rooms"
     bench.mkdir()
@@ -147,12 +147,12 @@ def make_runs(root: Path) -> Iterator[Run]:
         yield start(root, bench, name=floor, model=floor)
 
 
-def start(root: Path, bench: Path, *, name: str, **settings: Any) -> Run:
+def start(root: Path, bench: Path, *, name: str, **settings: Any) -> EvalRun:
     """One run, asked and judged."""
     folder = root / f"run-{name}"
     recipe = check_recipe({"benchmark": str(bench), "protocol": "trace", **settings})
-    access = Access(settings=read_settings())
-    run = Run(place=Place(str(folder)), recipe=recipe, access=access, ledgers=folder)
+    access = StorageAccess(settings=read_settings())
+    run = EvalRun(place=StorageLocation(str(folder)), recipe=recipe, access=access, ledgers=folder)
     evaluate(run)
     judge = partial(judge_all, opener=lend(Judge()), kept=kept_rulings(run))
     score_run(run, score_texts=ExplanationJudges([judge], 0))

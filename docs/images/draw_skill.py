@@ -17,7 +17,7 @@ from skill_recovery import World, draw_answers, draw_truth, raw_means  # noqa: E
 
 from unreel.core.estimate import Estimate  # noqa: E402
 from unreel.stats.skill import measure_skill  # noqa: E402
-from unreel.stats.skill_rows import Shape  # noqa: E402
+from unreel.stats.skill_rows import TermLayout  # noqa: E402
 
 WIDTH, HEIGHT, GAP, TOP, LEFT = 350, 250, 20, 46, 48
 BLUE, BROWN, GREY = "#2563eb", "#b45309", "#a1a1aa"
@@ -31,7 +31,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     truth = draw_truth(world, rng)
     answers = draw_answers(world, truth, rng)
-    shape = Shape(world.reviewers, world.creators)
+    shape = TermLayout(world.reviewers, world.creators)
     skills = measure_skill(answers, shape)
     accuracy, fakeness = raw_means(answers, shape)
     panels = [

@@ -8,11 +8,11 @@ A test compares both with what this writes.
 from pathlib import Path
 from typing import Final
 
-from unreel.curate.start.recipe import write_recipe
-from unreel.curate.start.sample import HEAD as EXAMPLE_HEAD
-from unreel.curate.start.sample import VALUES
-from unreel.curate.telling import tell_recipe
-from unreel.recipes.telling import ToldKey, ToldSection
+from unreel.curation.start.recipe import write_recipe
+from unreel.curation.start.sample import HEAD as EXAMPLE_HEAD
+from unreel.curation.start.sample import VALUES
+from unreel.curation.telling import describe_recipe
+from unreel.recipes.telling import DescribedKey, DescribedSection
 
 PAGE: Final = Path(__file__).with_name("curate.md")
 EXAMPLE: Final = Path(__file__).parents[1] / "examples" / "curate.toml"
@@ -26,7 +26,7 @@ Every key of a recipe of `unreel curate`, from the recipe's own sections; [the p
 
 def write_page() -> str:
     """The whole page, one table for each section."""
-    return "\n\n".join([HEAD.strip(), *map(write_section, tell_recipe())]) + "\n"
+    return "\n\n".join([HEAD.strip(), *map(write_section, describe_recipe())]) + "\n"
 
 
 def write_example() -> str:
@@ -34,7 +34,7 @@ def write_example() -> str:
     return write_recipe(VALUES, head=EXAMPLE_HEAD)
 
 
-def write_section(section: ToldSection) -> str:
+def write_section(section: DescribedSection) -> str:
     """A section: what it is for, and its keys."""
     heading = f"`[[{section.name}]]`" if section.many else f"`[{section.name}]`"
     parts = [f"## {heading if section.name else 'Above all sections'}", section.about]
@@ -44,7 +44,7 @@ def write_section(section: ToldSection) -> str:
     return "\n\n".join([*parts, "\n".join([*lines, *map(write_row, section.keys)])])
 
 
-def write_row(key: ToldKey) -> str:
+def write_row(key: DescribedKey) -> str:
     """One key as a row."""
     default = "needed" if key.default is None else f"`{key.default}`" if key.default else "none"
     cells = (f"`{key.key}`", key.kind, key.unit, default, key.meaning)

@@ -19,8 +19,8 @@ from textwrap import dedent, indent
 from typing import Any, Final
 
 import unreel
+from unreel.api import models
 from unreel.protocols.protocol import REVIEWED
-from unreel.verbs import models
 
 PAGE: Final = Path(__file__).with_name("python.md")
 HEAD: Final = """# Python reference

@@ -5,11 +5,17 @@ The words of the domain are here, and the verbs: `review`, `evaluate`, `open_run
 """
 
 import sys
+import warnings
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from unreel.api.comparing import compare
+    from unreel.api.curating import Curated, curate
+    from unreel.api.opening import open_benchmark, open_media
+    from unreel.api.reviewing import review, review_async
+    from unreel.api.running import Run, evaluate, open_run
+    from unreel.api.scoring import score
     from unreel.benchmarks.entry import Entry, Rejected
     from unreel.benchmarks.opening import Benchmark
     from unreel.core.answer import Reply, Usage
@@ -46,16 +52,10 @@ if TYPE_CHECKING:
         Verdict,
     )
     from unreel.engine.progress import Progress
-    from unreel.evaluate.opinion import Opinion
-    from unreel.evaluate.review import Review
+    from unreel.evaluation.opinion import Opinion
+    from unreel.evaluation.review import Review
     from unreel.media.reader import MediaReader
-    from unreel.reviewers.contract import Exhibit, Material, Reviewer, Sheet, ShownFrame
-    from unreel.verbs.comparing import compare
-    from unreel.verbs.curating import Curated, curate
-    from unreel.verbs.opening import open_benchmark, open_media
-    from unreel.verbs.reviewing import review, review_async
-    from unreel.verbs.running import Run, evaluate, open_run
-    from unreel.verbs.scoring import score
+    from unreel.reviewers.contract import ClipInput, InputKind, Reviewer, ReviewRequest, ShownFrame
 
 
 __all__ = [
@@ -67,6 +67,7 @@ __all__ = [
     "Clip",
     "ClipFacts",
     "ClipId",
+    "ClipInput",
     "Comparison",
     "Comparisons",
     "Condition",
@@ -75,16 +76,15 @@ __all__ = [
     "Difference",
     "Entry",
     "Estimate",
-    "Exhibit",
     "Failure",
     "FailureReason",
     "Generated",
+    "InputKind",
     "Instrument",
     "InvalidSettingError",
     "InvalidValueError",
     "Label",
     "MachineError",
-    "Material",
     "Measured",
     "MediaError",
     "MediaReader",
@@ -104,11 +104,11 @@ __all__ = [
     "Rejected",
     "Reply",
     "Review",
+    "ReviewRequest",
     "Reviewer",
     "Run",
     "SandboxError",
     "Scorecard",
-    "Sheet",
     "ShownFrame",
     "TimeSpan",
     "Trace",
@@ -144,30 +144,30 @@ _LAZY = {
     "Clip": "unreel.core.clip",
     "ClipFacts": "unreel.core.facts",
     "ClipId": "unreel.core.clip",
+    "ClipInput": "unreel.reviewers.contract",
     "Comparison": "unreel.core.comparison",
     "Comparisons": "unreel.core.comparison",
     "Condition": "unreel.core.question",
     "Coverage": "unreel.core.estimate",
-    "Curated": "unreel.verbs.curating",
+    "Curated": "unreel.api.curating",
     "Difference": "unreel.core.comparison",
     "Entry": "unreel.benchmarks.entry",
     "Estimate": "unreel.core.estimate",
-    "Exhibit": "unreel.reviewers.contract",
     "Failure": "unreel.core.failure",
     "FailureReason": "unreel.core.failure",
     "Generated": "unreel.core.clip",
+    "InputKind": "unreel.reviewers.contract",
     "Instrument": "unreel.core.question",
     "InvalidSettingError": "unreel.core.errors",
     "InvalidValueError": "unreel.core.errors",
     "Label": "unreel.core.judgement",
     "MachineError": "unreel.core.errors",
-    "Material": "unreel.reviewers.contract",
     "Measured": "unreel.core.estimate",
     "MediaError": "unreel.core.errors",
     "MediaReader": "unreel.media.reader",
     "Metric": "unreel.core.estimate",
     "MissingExtraError": "unreel.core.errors",
-    "Opinion": "unreel.evaluate.opinion",
+    "Opinion": "unreel.evaluation.opinion",
     "Origin": "unreel.core.clip",
     "Pair": "unreel.core.judgement",
     "Position": "unreel.core.verdict",
@@ -180,12 +180,12 @@ _LAZY = {
     "RealityVerdict": "unreel.core.verdict",
     "Rejected": "unreel.benchmarks.entry",
     "Reply": "unreel.core.answer",
-    "Review": "unreel.evaluate.review",
+    "Review": "unreel.evaluation.review",
+    "ReviewRequest": "unreel.reviewers.contract",
     "Reviewer": "unreel.reviewers.contract",
-    "Run": "unreel.verbs.running",
+    "Run": "unreel.api.running",
     "SandboxError": "unreel.core.errors",
     "Scorecard": "unreel.core.estimate",
-    "Sheet": "unreel.reviewers.contract",
     "ShownFrame": "unreel.reviewers.contract",
     "TimeSpan": "unreel.core.span",
     "Trace": "unreel.core.trace",
@@ -201,44 +201,36 @@ _LAZY = {
     "Verdict": "unreel.core.verdict",
     "VideoFacts": "unreel.core.facts",
     "Vote": "unreel.core.judgement",
-    "compare": "unreel.verbs.comparing",
-    "curate": "unreel.verbs.curating",
-    "evaluate": "unreel.verbs.running",
-    "open_benchmark": "unreel.verbs.opening",
-    "open_media": "unreel.verbs.opening",
-    "open_run": "unreel.verbs.running",
-    "review": "unreel.verbs.reviewing",
-    "review_async": "unreel.verbs.reviewing",
-    "score": "unreel.verbs.scoring",
+    "compare": "unreel.api.comparing",
+    "curate": "unreel.api.curating",
+    "evaluate": "unreel.api.running",
+    "open_benchmark": "unreel.api.opening",
+    "open_media": "unreel.api.opening",
+    "open_run": "unreel.api.running",
+    "review": "unreel.api.reviewing",
+    "review_async": "unreel.api.reviewing",
+    "score": "unreel.api.scoring",
 }
 
-_FOLDERS = ("curate", "evaluate")
-"""Verbs that bear the name of the folder which does the work."""
+_RENAMED = {"Exhibit": "ClipInput", "Material": "InputKind", "Sheet": "ReviewRequest"}
+"""Deprecated names, which go with the next release."""
 
 
 if not TYPE_CHECKING:  # a type checker knows the names, and no others
 
     def __getattr__(name: str) -> Any:
+        if name in _RENAMED:
+            new_name = _RENAMED[name]
+            message = f"unreel.{name} is deprecated: use unreel.{new_name}"
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
+            return getattr(sys.modules[__name__], new_name)
         if name not in _LAZY:
             msg = f"module {__name__!r} has no attribute {name!r}"
             raise AttributeError(msg)
-        found = getattr(import_module(_LAZY[name]), name)
-        if name in _FOLDERS:  # `unreel.evaluate(...)` is the verb, `unreel.evaluate.job` a module
-            found.__dict__ = import_module(f"{__name__}.{name}").__dict__
-        globals()[name] = found
-        return found
+        value = getattr(import_module(_LAZY[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-class _Package(ModuleType):
-    """This package: loading a folder does not put it in the place of the verb of its name."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name not in _FOLDERS or not isinstance(value, ModuleType):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -37,30 +37,30 @@ MAKING = {
 WRITING_FLAGS = {"O_APPEND", "O_CREAT", "O_RDWR", "O_TMPFILE", "O_TRUNC", "O_WRONLY"}
 ELSEWHERE = {
     # into memory, or into a file that the door opened
-    ("curate/freeze/manifest.py", "ParquetWriter"),
-    ("curate/freeze/manifest.py", "write_table"),
-    ("evaluate/export.py", "ParquetWriter"),
+    ("curation/freeze/manifest.py", "ParquetWriter"),
+    ("curation/freeze/manifest.py", "write_table"),
+    ("evaluation/export.py", "ParquetWriter"),
     ("media/encode.py", "open"),
     ("media/picture.py", "save"),
     ("media/sound.py", "open"),
     ("testing/creators.py", "save"),
     ("testing/reviewers.py", "save"),
     # through the door, which has methods of the same names
-    ("annotate/ledger/opening.py", "open"),
-    ("annotate/publishing/publish.py", "rename"),
+    ("annotation/ledger/opening.py", "open"),
+    ("annotation/publishing/publish.py", "rename"),
     ("engine/start_log.py", "rename"),
     ("arena/log.py", "open"),
     ("engine/lock.py", "open"),
     ("report/clips/media_folder.py", "link"),
-    ("train/checkpoints.py", "rename"),
+    ("training/checkpoints.py", "rename"),
     ("reviewers/local/server.py", "link"),
-    ("train/formats/exporting.py", "link"),
-    ("train/trainer.py", "link"),
-    ("train/trainer.py", "save"),
+    ("training/formats/exporting.py", "link"),
+    ("training/trainer.py", "link"),
+    ("training/trainer.py", "save"),
     # Lance writes by itself, after the place was looked at
     ("engine/table_writer.py", "write_dataset"),
     # a processor writes itself into a draft that the door made
-    ("train/improving.py", "save"),
+    ("training/improving.py", "save"),
     # the device that keeps nothing
     ("engine/examine.py", "open"),
     # features of a clip, no file

@@ -153,7 +153,7 @@ def test_the_whole_gate_tests_training_in_its_own_environment(tmp_path: Path) ->
     assert run.returncode == 0, run.stdout + run.stderr
     assert "== done" in run.stdout
     tests = [line for line in called if line.startswith("train/python -m pytest")]
-    assert any({"tests/local", "tests/train"} < set(line.split()) for line in tests)
+    assert any({"tests/local", "tests/training"} < set(line.split()) for line in tests)
     assert "train/python .ci/licences.py" in called
 
 

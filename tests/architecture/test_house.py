@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import unreel
-from unreel.core.settings import PREFIX, Settings
+from unreel.core.settings import PREFIX, EnvironmentSettings
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "unreel"
@@ -81,7 +81,9 @@ def test_no_file_names_a_path_of_one_machine() -> None:
 
 def test_every_setting_is_documented() -> None:
     text = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
-    assert [f.name for f in fields(Settings) if f"`{PREFIX}{f.name.upper()}`" not in text] == []
+    assert [
+        f.name for f in fields(EnvironmentSettings) if f"`{PREFIX}{f.name.upper()}`" not in text
+    ] == []
 
 
 def test_every_decision_has_the_same_four_parts() -> None:
@@ -134,7 +136,7 @@ def test_nothing_is_printed_but_through_the_doors_that_make_text_plain() -> None
     # The end of the program shows click's complaint on the stream that `guard_streams` made plain.
     # A comparison turns the scorecards that come before it to the other of these streams.
     # A Python call shows a progress bar of our own words, on a terminal alone.
-    assert found.keys() == {"cli/main.py", "cli/train_compare.py", "verbs/progress_display.py"}
+    assert found.keys() == {"cli/main.py", "cli/train_compare.py", "api/progress_display.py"}
     assert len(found["cli/main.py"]) == 1
 
 

@@ -11,7 +11,7 @@ from unreel.protocols.protocol import protocol_names
 SOURCE = Path(__file__).parents[2] / "src" / "unreel"
 NAMES = frozenset(protocol_names())
 DATA = {
-    "evaluate/sample.py": "the recorded answers of the sample, by the instrument that was asked",
+    "evaluation/sample.py": "the recorded answers of the sample, by the instrument that was asked",
     "report/*printed.py": "which of the papers' printed tables stands beside whose figures",
     "benchmarks/opening.py": "layouts of benchmarks, two of which share the word",
     "curate/*.py": "a `Trace` that was put into a clip, as a column",
@@ -19,8 +19,8 @@ DATA = {
     "arena/*.py": "what a season asks where nobody says, and a creator's realism, which shares the word",
     "cli/arena_rank_job.py": "that realism as a column",
     "stats/skill*.py": "that realism as a part of the model",
-    "annotate/campaign.py": "the screens that people see, four of which share the word",
-    "annotate/interfaces/*.py": "the controls on those screens",
+    "annotation/campaign.py": "the screens that people see, four of which share the word",
+    "annotation/interfaces/*.py": "the controls on those screens",
 }
 """Files that may hold such a word as data, and what it is there."""
 

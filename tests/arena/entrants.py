@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from footage import film, write_clip
-from unreel.arena.entering.creator_checks import Grounds
-from unreel.arena.entering.entry import Handed, read_entry
+from unreel.arena.entering.creator_checks import EntryCheckContext
+from unreel.arena.entering.entry import SubmittedEntry, read_entry
 from unreel.arena.scenes import open_scenery
 from unreel.arena.season import Season, read_season
 from unreel.core.settings import read_settings
-from unreel.engine.access import Access
+from unreel.engine.access import StorageAccess
 
 N_SCENES = 4
 
@@ -59,18 +59,20 @@ def write_season(root: Path, *, more: str = "", n_scenes: int = N_SCENES) -> Sea
     return read_season(file)
 
 
-def grounds_of(season: Season, root: Path, *, hidden: frozenset[str] = frozenset()) -> Grounds:
+def grounds_of(
+    season: Season, root: Path, *, hidden: frozenset[str] = frozenset()
+) -> EntryCheckContext:
     """What entries to `season` are checked against; clips are opened in this process."""
-    return Grounds(
+    return EntryCheckContext(
         recipe=season.recipe,
         scenery=open_scenery(season),
         hidden=hidden,
         folder=root / "played",
-        access=Access(settings=read_settings(), trusted=True),
+        access=StorageAccess(settings=read_settings(), trusted=True),
     )
 
 
-def write_entry(root: Path, section: str, *, name: str = "entry", **given: Any) -> Handed:
+def write_entry(root: Path, section: str, *, name: str = "entry", **given: Any) -> SubmittedEntry:
     """An entry by `Blue`, with a licence and a statement unless others are given."""
     head = {"team": "Blue", "licence": "CC BY 4.0", "statement": "Made for tests."} | given
     lines = [f"{key} = {json.dumps(value)}" for key, value in head.items() if value is not None]

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT, Lineup, Play
+from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT, AnswerTable, SeasonClips
 
 LENGTH = "length"
 SILENT_SHARE = 0.02
@@ -16,14 +16,14 @@ def lineup(
     n_scenes: int,
     controls: tuple[str, ...] = (),
     nuisance: np.ndarray | None = None,
-) -> Lineup:
+) -> SeasonClips:
     """Of each scene the real clip, a clip by each creator, and each control."""
     scenes = tuple(f"scene-{number:04}" for number in range(n_scenes))
     makers = (("real", NOBODY, NOBODY), *((name, at, NOBODY) for at, name in enumerate(creators)))
     makers += tuple((name, NOBODY, at) for at, name in enumerate(controls))
     rows = [(f"{scene}/{name}", c, s, d) for s, scene in enumerate(scenes) for name, c, d in makers]
     lengths = np.full((len(rows), 1), 5.0) if nuisance is None else nuisance
-    return Lineup(
+    return SeasonClips(
         clips=tuple(name for name, *_ in rows),
         creators=creators,
         scenes=scenes,
@@ -37,14 +37,14 @@ def lineup(
 
 
 def play(
-    shown: Lineup,
+    shown: SeasonClips,
     abilities: Mapping[str, float],
     *,
     seed: int = 0,
     condition: str = "uniform-8",
     floors: Collection[str] = (),
     never_met: Collection[tuple[str, str]] = (),
-) -> Play:
+) -> AnswerTable:
     """Everyone about everything, but for the pairs (reviewer, creator) of `never_met`.
 
     Whoever has ability 0 tosses a coin; each creator is harder to catch than the one before it.
@@ -64,7 +64,7 @@ def play(
     for who, creator in never_met:
         asked[reviewers.index(who), shown.creator == shown.creators.index(creator)] = False
     reviewer, clip = np.nonzero(asked)
-    return Play(
+    return AnswerTable(
         lineup=shown,
         condition=condition,
         reviewers=reviewers,

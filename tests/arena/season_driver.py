@@ -10,10 +10,10 @@ from pathlib import Path
 
 from unreel.arena.job import SeasonJob, run_season
 from unreel.arena.season import read_season
-from unreel.arena.watching import Spectator
+from unreel.arena.watching import SeasonCallbacks
 from unreel.arena.working_folder import open_folder
 from unreel.core.settings import read_settings
-from unreel.engine.access import Access
+from unreel.engine.access import StorageAccess
 
 
 def say(*words: object) -> None:
@@ -37,9 +37,9 @@ def main(season: str, out: str, stop_at: str = "") -> None:
     job = SeasonJob(
         season=recipe,
         folder=open_folder(recipe, out),
-        access=Access(settings=read_settings(), trusted=True),
+        access=StorageAccess(settings=read_settings(), trusted=True),
     )
-    outcome = run_season(job, Spectator(observe=observe))
+    outcome = run_season(job, SeasonCallbacks(observe=observe))
     for turn in (*outcome.creators, *outcome.reviewers):
         say("turn", turn.done, sum(turn.failures.values()), turn.title)
         if turn.problem:

@@ -9,12 +9,12 @@ from typing import Any
 from unreel.arena.job import SeasonJob, SeasonOutcome, run_season
 from unreel.arena.scenes import open_scenery
 from unreel.arena.season import read_season
-from unreel.arena.watching import Spectator
+from unreel.arena.watching import SeasonCallbacks
 from unreel.arena.working_folder import SeasonFolder, open_folder
 from unreel.core.settings import read_settings
-from unreel.engine.access import Access
-from unreel.engine.place import Place
-from unreel.evaluate.tables import ANSWERS
+from unreel.engine.access import StorageAccess
+from unreel.engine.place import StorageLocation
+from unreel.evaluation.tables import ANSWERS
 from unreel.media.synthesise import ClipRecipe, synthesise
 
 N_SCENES = 4
@@ -74,7 +74,7 @@ class Stadium:
 
     @property
     def folder(self) -> SeasonFolder:
-        return SeasonFolder(Place(str(self.root / self.out)))
+        return SeasonFolder(StorageLocation(str(self.root / self.out)))
 
     def write(self, *, pin: bool = True) -> Path:
         """The season as TOML, with the benchmark's hash."""
@@ -101,21 +101,21 @@ class Stadium:
     def job(self, **given: Any) -> SeasonJob:
         self.write()
         season = read_season(self.file)
-        access = Access(settings=read_settings(), trusted=True)
+        access = StorageAccess(settings=read_settings(), trusted=True)
         return SeasonJob(
             season=season, folder=open_folder(season, self.folder.path), access=access, **given
         )
 
     def play(self, **given: Any) -> SeasonOutcome:
-        return run_season(self.job(**given), Spectator())
+        return run_season(self.job(**given), SeasonCallbacks())
 
     def answers(self) -> dict[str, int]:
         """How many answers there are, by the reviewer's title."""
-        from unreel.engine.table import Table
+        from unreel.engine.table import LanceTable
 
         found = {}
         for each in self.folder.entrants().reviewers:
-            table = Table(self.folder.run(each.folder) / "answers.lance", ANSWERS)
+            table = LanceTable(self.folder.run(each.folder) / "answers.lance", ANSWERS)
             found[each.title] = table.count() if table.exists() else 0
         return found
 

@@ -17,18 +17,18 @@ from unreel.arena.ablations import (
 )
 from unreel.arena.grid import generated, lay_out, real
 from unreel.arena.leaning import find_leanings
-from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT, Play
+from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT, AnswerTable
 from unreel.core.estimate import Estimate, Unmeasured
 
 SHOWN = lineup(("Sora", "Wan/image", "Wan/text"), n_scenes=40, controls=("scaled",))
 ABILITIES = {"ada": 1.0, "bob": 0.5, "coin": 0.0}
 
 
-def _said(before: Play, said: np.ndarray, condition: str = "audio on") -> Play:
+def _said(before: AnswerTable, said: np.ndarray, condition: str = "audio on") -> AnswerTable:
     return replace(before, said=said.astype(np.int8), condition=condition)
 
 
-def _between(plays: list[Play], reviewer: str, knob: str = "condition") -> Estimate:
+def _between(plays: list[AnswerTable], reviewer: str, knob: str = "condition") -> Estimate:
     found = [a for a in ablate(plays) if (a.knob, a.reviewer) == (knob, reviewer)]
     assert len(found) == 1
     assert isinstance(found[0].difference, Estimate)

@@ -7,9 +7,16 @@ import numpy as np
 import pytest
 
 from arena.plays import lineup, play
-from unreel.arena.attempts import Best, Kind, correct_best, count_tries, is_row_of, rank_tries
-from unreel.arena.log import Event, History, Line, State
-from unreel.arena.play import Lineup, Play
+from unreel.arena.attempts import (
+    BestAttempt,
+    Kind,
+    correct_best,
+    count_tries,
+    is_row_of,
+    rank_tries,
+)
+from unreel.arena.log import EntryState, LogEvent, LogLine, SeasonLog
+from unreel.arena.play import AnswerTable, SeasonClips
 from unreel.arena.ranking import rank
 from unreel.arena.restricting import leave_out
 from unreel.core.estimate import Estimate, Unmeasured
@@ -21,16 +28,16 @@ SCENES = 40
 REVIEWERS = 5
 
 
-def _equal_season(seed: int) -> Play:
+def _equal_season(seed: int) -> AnswerTable:
     """Ten tries and a rival that are caught equally often: scenes differ, clips differ, creators do not."""
-    shown: Lineup = lineup((RIVAL, *TRIES), n_scenes=SCENES)
+    shown: SeasonClips = lineup((RIVAL, *TRIES), n_scenes=SCENES)
     rng = np.random.default_rng(seed)
     n_makers = 2 + N_TRIES
     hard = rng.normal(0, 1, SCENES)[:, None] + rng.normal(0, 1, (SCENES, n_makers))
     odds = np.repeat(hard.ravel()[None], REVIEWERS, axis=0)
     said = rng.random(odds.shape) < 1 / (1 + np.exp(-odds))
     reviewer, clip = np.nonzero(np.ones(said.shape))
-    return Play(
+    return AnswerTable(
         lineup=shown,
         condition="main",
         reviewers=tuple(f"r{number}" for number in range(REVIEWERS)),
@@ -40,14 +47,14 @@ def _equal_season(seed: int) -> Play:
     )
 
 
-def _caught(season: Play, creator: str) -> float:
+def _caught(season: AnswerTable, creator: str) -> float:
     own = season.lineup.creator[season.clip] == season.lineup.creators.index(creator)
     return 100 * float(season.said[own].mean())
 
 
-def _best(season: Play, entries: Sequence[str], kind: Kind = "creator") -> Best:
+def _best(season: AnswerTable, entries: Sequence[str], kind: Kind = "creator") -> BestAttempt:
     found = correct_best(season, entries, kind=kind, seed=0)
-    assert isinstance(found, Best)
+    assert isinstance(found, BestAttempt)
     return found
 
 
@@ -99,10 +106,12 @@ def test_few_scenes_correct_nothing() -> None:
     assert isinstance(found, Unmeasured)
 
 
-def _history(*told: tuple[str, State] | tuple[str, State, bool], team: str = "Blue") -> History:
+def _history(
+    *told: tuple[str, EntryState] | tuple[str, EntryState, bool], team: str = "Blue"
+) -> SeasonLog:
     lines = []
     for entry, state, *declared in told:
-        event = Event(
+        event = LogEvent(
             entry=entry,
             state=state,
             at_us=0,
@@ -111,19 +120,19 @@ def _history(*told: tuple[str, State] | tuple[str, State, bool], team: str = "Bl
             declared=bool(declared and declared[0]),
             seed=len(lines),
         )
-        lines.append(Line(event, "", ""))
-    return History(lines=tuple(lines))
+        lines.append(LogLine(event, "", ""))
+    return SeasonLog(lines=tuple(lines))
 
 
 def test_the_first_accepted_try_is_ranked() -> None:
     (tries,) = count_tries(
         _history(
-            ("a", State.SUBMITTED),
-            ("a", State.REFUSED),
-            ("b", State.SUBMITTED),
-            ("b", State.ACCEPTED),
-            ("c", State.SUBMITTED),
-            ("c", State.ACCEPTED),
+            ("a", EntryState.SUBMITTED),
+            ("a", EntryState.REFUSED),
+            ("b", EntryState.SUBMITTED),
+            ("b", EntryState.ACCEPTED),
+            ("c", EntryState.SUBMITTED),
+            ("c", EntryState.ACCEPTED),
         )
     )
     assert (tries.submitted, tries.entries, tries.ranked) == (3, ("b", "c"), "b")
@@ -132,26 +141,26 @@ def test_the_first_accepted_try_is_ranked() -> None:
 
 
 def test_a_try_that_was_declared_before_any_was_played_is_ranked() -> None:
-    (tries,) = count_tries(_history(("a", State.ACCEPTED), ("b", State.ACCEPTED, True)))
+    (tries,) = count_tries(_history(("a", EntryState.ACCEPTED), ("b", EntryState.ACCEPTED, True)))
     assert tries.ranked == "b"
 
 
 def test_a_choice_after_the_first_result_comes_too_late() -> None:
-    told = (("a", State.ACCEPTED), ("a", State.PLAYED), ("b", State.ACCEPTED, True))
+    told = (("a", EntryState.ACCEPTED), ("a", EntryState.PLAYED), ("b", EntryState.ACCEPTED, True))
     (tries,) = count_tries(_history(*told))
     assert tries.ranked == "a"
 
 
 def test_withdrawing_a_bad_first_try_frees_no_place() -> None:
-    told = (("a", State.ACCEPTED), ("a", State.PLAYED), ("a", State.WITHDRAWN))
-    (tries,) = count_tries(_history(*told, ("b", State.ACCEPTED)))
+    told = (("a", EntryState.ACCEPTED), ("a", EntryState.PLAYED), ("a", EntryState.WITHDRAWN))
+    (tries,) = count_tries(_history(*told, ("b", EntryState.ACCEPTED)))
     assert tries.ranked == "a"
 
 
 def test_further_tries_keep_their_row_and_lose_their_rank() -> None:
     season = play(lineup(("Sora", "Wan", "Wan-2"), n_scenes=20), {"ada": 1.0, "bob": 0.5})
     leader, second, third = (s.name for s in rank(season, seed=0).creators)
-    told = count_tries(_history((third, State.ACCEPTED), (leader, State.ACCEPTED)))
+    told = count_tries(_history((third, EntryState.ACCEPTED), (leader, EntryState.ACCEPTED)))
     held = rank_tries(season, told, seed=0)
     assert [(s.name, s.rank) for s in held.creators] == [(second, 1), (third, 2), (leader, None)]
     assert held.creators[0].first_class
@@ -163,7 +172,7 @@ def test_further_tries_keep_their_row_and_lose_their_rank() -> None:
 
 def test_a_board_of_one_team_has_one_rank() -> None:
     season = play(lineup(("Sora", "Wan"), n_scenes=10), {"ada": 1.0})
-    told = count_tries(_history(("Wan", State.ACCEPTED), ("Sora", State.ACCEPTED)))
+    told = count_tries(_history(("Wan", EntryState.ACCEPTED), ("Sora", EntryState.ACCEPTED)))
     held = rank_tries(season, told, seed=0)
     assert [(s.name, s.rank) for s in held.creators] == [("Wan", 1), ("Sora", None)]
 
@@ -172,7 +181,7 @@ def test_nobodys_figures_hang_on_the_further_tries_of_a_team() -> None:
     """Ten tries of one generator must not make it ten times as important for reviewers."""
     abilities = {"ada": 1.0, "bob": 0.5, "eve": 0.8}
     season = play(lineup(("Sora", "Wan", *TRIES), n_scenes=12), abilities)
-    told = count_tries(_history(*((name, State.ACCEPTED) for name in TRIES)))
+    told = count_tries(_history(*((name, EntryState.ACCEPTED) for name in TRIES)))
     alone = leave_out(season, creators=TRIES[1:], reviewers=())
     held, expected = rank_tries(season, told, seed=0), rank(alone, seed=0)
     assert held.reviewers == expected.reviewers
@@ -191,16 +200,16 @@ def test_a_retired_creator_keeps_its_row_and_nobody_who_came_later_lacks_it() ->
 
 def test_further_reviewers_of_a_team_change_no_creator() -> None:
     season = play(lineup(("Sora", "Wan"), n_scenes=12), {"ada": 1.0, "bob": 0.5, "bob-2": 0.6})
-    reviewers = replace_kind(_history(("bob", State.ACCEPTED), ("bob-2", State.ACCEPTED)))
+    reviewers = replace_kind(_history(("bob", EntryState.ACCEPTED), ("bob-2", EntryState.ACCEPTED)))
     held = rank_tries(season, count_tries(reviewers), seed=0)
     alone = rank(leave_out(season, creators=(), reviewers=("bob-2",)), seed=0)
     assert held.creators == alone.creators
     assert {s.name: s.rank for s in held.reviewers}["bob-2"] is None
 
 
-def replace_kind(history: History) -> History:
+def replace_kind(history: SeasonLog) -> SeasonLog:
     lines = (replace(line, event=replace(line.event, kind="reviewer")) for line in history.lines)
-    return History(lines=tuple(lines))
+    return SeasonLog(lines=tuple(lines))
 
 
 def test_a_further_try_takes_no_rank_from_rows_of_like_names() -> None:
@@ -210,5 +219,5 @@ def test_a_further_try_takes_no_rank_from_rows_of_like_names() -> None:
 
 def test_nobody_else_moves_where_nobody_tried_twice() -> None:
     season = play(lineup(("Sora", "Wan"), n_scenes=10), {"ada": 1.0})
-    told = count_tries(_history(("Wan", State.ACCEPTED)))
+    told = count_tries(_history(("Wan", EntryState.ACCEPTED)))
     assert rank_tries(season, told, seed=0) == rank(season, seed=0)

@@ -15,15 +15,15 @@ from arena.entrants import (
     write_season,
 )
 from unreel.arena.attempts import count_tries
-from unreel.arena.entering.creator_checks import Grounds
+from unreel.arena.entering.creator_checks import EntryCheckContext
 from unreel.arena.entering.entered import ENTRIES, entries_of, entry_name, note_played, with_entries
 from unreel.arena.entering.entry import read_entry
-from unreel.arena.entering.finding import Weight
-from unreel.arena.entering.submit import ENTERING, Submission, submit, withdraw
-from unreel.arena.log import State, read_log
+from unreel.arena.entering.finding import FindingSeverity
+from unreel.arena.entering.submit import ENTERING, SubmissionResult, submit, withdraw
+from unreel.arena.log import EntryState, read_log
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
 from unreel.engine.lock import writer_lock
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 
 
 class Ground:
@@ -35,14 +35,14 @@ class Ground:
         self.ticks = itertools.count(1)
 
     @property
-    def grounds(self) -> Grounds:
+    def grounds(self) -> EntryCheckContext:
         return grounds_of(self.season, self.root)
 
     @property
     def folder(self) -> Path:
         return self.root / "played"
 
-    def submit(self, section: str, **given: object) -> Submission:
+    def submit(self, section: str, **given: object) -> SubmissionResult:
         handed = write_entry(self.root, section, **given)
         return submit(handed, self.grounds, clock=lambda: next(self.ticks))
 
@@ -52,20 +52,20 @@ def ground(tmp_path: Path) -> Ground:
     return Ground(tmp_path)
 
 
-def _refused_for(outcome: Submission) -> set[str]:
-    assert outcome.state is State.REFUSED
-    return {f.check for f in outcome.findings if f.weight is Weight.REFUSES}
+def _refused_for(outcome: SubmissionResult) -> set[str]:
+    assert outcome.state is EntryState.REFUSED
+    return {f.check for f in outcome.findings if f.weight is FindingSeverity.REFUSES}
 
 
 def test_a_whole_entry_is_accepted_and_plays(ground: Ground) -> None:
     write_made(ground.root / "ours")
     outcome = ground.submit(creator())
-    assert outcome.state is State.ACCEPTED
+    assert outcome.state is EntryState.ACCEPTED
     history = read_log(ground.folder)
     assert [event.state for event in history.events] == [
-        State.SUBMITTED,
-        State.CHECKED,
-        State.ACCEPTED,
+        EntryState.SUBMITTED,
+        EntryState.CHECKED,
+        EntryState.ACCEPTED,
     ]
     assert outcome.head == history.head
     season = with_entries(ground.season, ground.folder)
@@ -111,7 +111,7 @@ def test_hidden_scenes_are_not_asked_for(ground: Ground) -> None:
     (ours / "scene-2.mp4").unlink()
     grounds = grounds_of(ground.season, ground.root, hidden=frozenset({"scene-2"}))
     outcome = submit(write_entry(ground.root, creator()), grounds, clock=lambda: 1)
-    assert outcome.state is State.ACCEPTED
+    assert outcome.state is EntryState.ACCEPTED
 
 
 def test_a_copy_of_a_real_clip_is_refused(ground: Ground) -> None:
@@ -167,9 +167,9 @@ def test_an_entry_without_a_licence_is_refused(ground: Ground) -> None:
 def test_a_longer_clip_is_accepted_with_a_warning(ground: Ground) -> None:
     write_made(ground.root / "ours", n_frames=40)
     outcome = ground.submit(creator())
-    assert outcome.state is State.ACCEPTED
+    assert outcome.state is EntryState.ACCEPTED
     (length,) = [f for f in outcome.findings if f.check == "length"]
-    assert length.weight is Weight.WARNS
+    assert length.weight is FindingSeverity.WARNS
     assert len(length.clips) == N_SCENES
 
 
@@ -179,7 +179,7 @@ def test_files_that_tell_the_sides_apart_are_warned_of(tmp_path: Path) -> None:
     outcome = submit(
         write_entry(tmp_path, creator()), grounds_of(season, tmp_path), clock=lambda: 1
     )
-    assert outcome.state is State.ACCEPTED
+    assert outcome.state is EntryState.ACCEPTED
     assert any(f.check == "audit" and "160 x 128" in f.words for f in outcome.findings)
 
 
@@ -218,7 +218,7 @@ def test_one_entry_at_a_time_is_looked_at(ground: Ground) -> None:
     write_made(ground.root / "ours")
     ground.folder.mkdir()
     with (
-        writer_lock(Place(str(ground.folder / ENTERING))),
+        writer_lock(StorageLocation(str(ground.folder / ENTERING))),
         pytest.raises(UnreadableSourceError, match="Wait for it to end"),
     ):
         ground.submit(creator())
@@ -255,8 +255,8 @@ def test_a_withdrawn_entry_plays_no_more_and_stays_in_the_log(ground: Ground) ->
     withdraw(ground.folder, "Ours", reason="a better one comes", retire=False, at_us=11)
     assert entries_of(ground.folder) == []
     assert [event.state for event in read_log(ground.folder).events][-2:] == [
-        State.PLAYED,
-        State.WITHDRAWN,
+        EntryState.PLAYED,
+        EntryState.WITHDRAWN,
     ]
     with pytest.raises(InvalidValueError, match="is withdrawn"):
         withdraw(ground.folder, "Ours", reason="", retire=False, at_us=12)
@@ -286,7 +286,7 @@ def test_a_reviewer_is_asked_about_a_clip_that_nobody_knows(ground: Ground) -> N
     answers = ground.root / "answers.jsonl"
     answers.write_text('{"name": "real-0", "answer": "<answer>real</answer>"}\n', encoding="utf-8")
     section = '[reviewer]\nmodel = "recorded"\nrecorded = "answers.jsonl"\ntitle = "Told"\n'
-    assert ground.submit(section, name="told").state is State.ACCEPTED
+    assert ground.submit(section, name="told").state is EntryState.ACCEPTED
     (entered,) = entries_of(ground.folder)
     assert entered.recipe.reviewer is not None
     assert entered.recipe.reviewer.recorded == str(answers)

@@ -14,7 +14,7 @@ from unreel.arena.entering.clip_rules import (
 )
 from unreel.arena.entering.copies import COPY_BITS, NEAR_BITS
 from unreel.arena.entering.entry import EntryRecipe
-from unreel.arena.season import HoldoutSection
+from unreel.arena.season import SeasonHoldoutSection
 from unreel.arena.suspicion import ALARM_BELOW, LEAST_SHARED
 from unreel.recipes.check import check_sections
 
@@ -28,7 +28,7 @@ def test_the_entry_of_the_page_can_be_handed_in() -> None:
 
 
 def test_the_hold_out_of_the_page_is_one() -> None:
-    found = check_sections(HoldoutSection, tomllib.loads(HOLDOUT)["holdout"])
+    found = check_sections(SeasonHoldoutSection, tomllib.loads(HOLDOUT)["holdout"])
     assert (found.share, found.canaries) == (0.2, 10)
 
 

@@ -20,7 +20,7 @@ from unreel.arena.holdout import (
     open_secret,
     promise,
 )
-from unreel.arena.play import SAID_GENERATED, SAID_REAL, Play
+from unreel.arena.play import SAID_GENERATED, SAID_REAL, AnswerTable
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Unmeasured
 
@@ -29,7 +29,7 @@ HIDDEN = hidden_scenes(SHOWN.scenes, share=0.3, secret=b"s", season="spring")
 ABILITIES = {"ada": 0.6, "bob": 0.5, "eve": 0.4}
 
 
-def _truth(season: Play) -> np.ndarray:
+def _truth(season: AnswerTable) -> np.ndarray:
     return np.where(generated(SHOWN)[season.clip], SAID_GENERATED, SAID_REAL)
 
 

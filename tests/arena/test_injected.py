@@ -11,13 +11,13 @@ from pydantic import TypeAdapter
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.settings import Settings
+from unreel.core.settings import EnvironmentSettings
 from unreel.core.trace import Category, Trace
-from unreel.creators.contract import Brief, Creator, Made, Setting, Side
+from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput, GeneratedClip
 from unreel.creators.section import CreatorSection
 from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.recipes.check import check_sections
-from unreel.testing.creators import CreatorKit, Desk, sample_briefs
+from unreel.testing.creators import CreatorKit, TestCreatorContext, sample_briefs
 
 
 def section(kind: str = "inject", **keys: Any) -> CreatorSection:
@@ -25,21 +25,21 @@ def section(kind: str = "inject", **keys: Any) -> CreatorSection:
 
 
 def opened(told: CreatorSection) -> Creator:
-    return told.opener(settings=Settings(), trusted=True).open()
+    return told.opener(settings=EnvironmentSettings(), trusted=True).open()
 
 
 @pytest.fixture
-def brief(tmp_path: Path) -> Brief:
-    return sample_briefs(tmp_path / "real", frozenset({Setting.IMAGE}))[0]
+def brief(tmp_path: Path) -> ClipBrief:
+    return sample_briefs(tmp_path / "real", frozenset({CreatorInput.IMAGE}))[0]
 
 
-def make(told: CreatorSection, brief: Brief, folder: Path) -> Made | Failure:
+def make(told: CreatorSection, brief: ClipBrief, folder: Path) -> GeneratedClip | Failure:
     folder.mkdir(exist_ok=True)
 
-    async def once() -> Made | Failure:
+    async def once() -> GeneratedClip | Failure:
         creator = opened(told)
         try:
-            return await creator.make(brief, Desk(folder))
+            return await creator.make(brief, TestCreatorContext(folder))
         finally:
             await creator.close()
 
@@ -63,13 +63,13 @@ class TestEncoded(CreatorKit):
 
 
 def test_its_clips_count_as_generated_and_those_without_a_trace_as_real() -> None:
-    assert section().opener(settings=Settings()).side is Side.GENERATED
-    assert section("encoded").opener(settings=Settings()).side is Side.CONTROL
+    assert section().opener(settings=EnvironmentSettings()).side is ClipClass.GENERATED
+    assert section("encoded").opener(settings=EnvironmentSettings()).side is ClipClass.CONTROL
 
 
-def test_the_truth_about_a_trace_goes_with_its_clip(brief: Brief, tmp_path: Path) -> None:
+def test_the_truth_about_a_trace_goes_with_its_clip(brief: ClipBrief, tmp_path: Path) -> None:
     made = make(section(categories=["sudden-blurring"], strength=1), brief, tmp_path / "a")
-    assert isinstance(made, Made)
+    assert isinstance(made, GeneratedClip)
     (trace,) = TypeAdapter(tuple[Trace, ...]).validate_json(made.traces)
     assert trace.categories == {Category.SUDDEN_BLURRING}
     assert trace.track
@@ -77,24 +77,24 @@ def test_the_truth_about_a_trace_goes_with_its_clip(brief: Brief, tmp_path: Path
     assert made.parameters["category"] == "sudden-blurring"
 
 
-def test_without_a_trace_nothing_is_said_to_be_wrong(brief: Brief, tmp_path: Path) -> None:
+def test_without_a_trace_nothing_is_said_to_be_wrong(brief: ClipBrief, tmp_path: Path) -> None:
     made = make(section("encoded"), brief, tmp_path / "a")
-    assert isinstance(made, Made)
+    assert isinstance(made, GeneratedClip)
     assert made.traces == ""
 
 
-def test_what_is_injected_is_drawn_by_the_seed(brief: Brief, tmp_path: Path) -> None:
+def test_what_is_injected_is_drawn_by_the_seed(brief: ClipBrief, tmp_path: Path) -> None:
     told = section(strength=1, categories=["sudden-blurring", "object-distortion"])
     drawn = set()
     for seed in range(4):
         made = make(told, replace(brief, seed=seed), tmp_path / str(seed))
-        assert isinstance(made, Made)
+        assert isinstance(made, GeneratedClip)
         drawn.add(json.loads(made.traces)[0]["explanation"] + str(made.parameters["category"]))
     assert len(drawn) > 1
 
 
 def test_a_clip_in_which_nothing_can_go_wrong_is_a_failure_that_says_why(
-    brief: Brief, tmp_path: Path
+    brief: ClipBrief, tmp_path: Path
 ) -> None:
     tiny = tmp_path / "tiny.mp4"
     tiny.write_bytes(synthesise(ClipRecipe(n_frames=2)))

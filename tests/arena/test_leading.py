@@ -10,22 +10,22 @@ from unreel.arena import preference
 from unreel.arena.comparing import find_leading
 from unreel.arena.figures import REAL_CLIPS
 from unreel.arena.measuring import measure
-from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, Play
+from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, AnswerTable
 from unreel.arena.preference import TOOK_FIRST, TOOK_SECOND, PairPlay, rank_preferences
 from unreel.arena.ranking import rank
-from unreel.arena.standings import Standing
-from unreel.arena.tally import Tally
+from unreel.arena.standings import LeaderboardRow
+from unreel.arena.tally import ResampledAnswers
 from unreel.core.estimate import Estimate
 
 N_SEASONS = 100
 SHOWN = lineup(("Sora", "Veo"), n_scenes=40)
 
 
-def _leading(board: tuple[Standing, ...]) -> set[str]:
+def _leading(board: tuple[LeaderboardRow, ...]) -> set[str]:
     return {one.name for one in board if one.first_class}
 
 
-def _answers(right: dict[str, float], **more: frozenset[str]) -> Play:
+def _answers(right: dict[str, float], **more: frozenset[str]) -> AnswerTable:
     """A play in which each reviewer errs on the last clips of the lineup, as many as its share tells."""
     answers = play(SHOWN, dict.fromkeys(right, 1.0))
     truth = np.where(SHOWN.creator != NOBODY, SAID_GENERATED, SAID_REAL)[answers.clip]
@@ -48,7 +48,7 @@ def test_the_truly_best_reviewer_is_among_the_leading_in_95_of_100_seasons(
 ) -> None:
     n_best = n_leading = 0
     for seed in range(N_SEASONS):
-        tally = Tally.of(play(SHOWN, abilities, seed=seed), seed=seed, resamples=200)
+        tally = ResampledAnswers.of(play(SHOWN, abilities, seed=seed), seed=seed, resamples=200)
         accuracy = measure(tally, np.ones((len(abilities), 3), dtype=np.bool_)).accuracy
         leading = find_leading(accuracy, better="high", n_scenes=40)
         n_best += int(leading[sorted(abilities).index("best")])

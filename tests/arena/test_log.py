@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.arena.log import BEGINNING, LOG, Event, State, append, append_all, read_log
+from unreel.arena.log import BEGINNING, LOG, EntryState, LogEvent, append, append_all, read_log
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 
 
-def _event(entry: str, state: State = State.SUBMITTED, *, team: str = "A") -> Event:
-    return Event(entry=entry, state=state, at_us=7, kind="creator", team=team)
+def _event(entry: str, state: EntryState = EntryState.SUBMITTED, *, team: str = "A") -> LogEvent:
+    return LogEvent(entry=entry, state=state, at_us=7, kind="creator", team=team)
 
 
 def _three(folder: Path) -> list[str]:
@@ -29,17 +29,23 @@ def _put(folder: Path, lines: list[str]) -> None:
 
 
 def test_a_log_tells_what_was_written_in_order(tmp_path: Path) -> None:
-    for state in (State.SUBMITTED, State.CHECKED, State.ACCEPTED, State.PLAYED, State.WITHDRAWN):
+    for state in (
+        EntryState.SUBMITTED,
+        EntryState.CHECKED,
+        EntryState.ACCEPTED,
+        EntryState.PLAYED,
+        EntryState.WITHDRAWN,
+    ):
         append(tmp_path, _event("Wan", state))
     history = read_log(tmp_path)
     assert [event.state for event in history.events] == [
-        State.SUBMITTED,
-        State.CHECKED,
-        State.ACCEPTED,
-        State.PLAYED,
-        State.WITHDRAWN,
+        EntryState.SUBMITTED,
+        EntryState.CHECKED,
+        EntryState.ACCEPTED,
+        EntryState.PLAYED,
+        EntryState.WITHDRAWN,
     ]
-    assert history.state("Wan") is State.WITHDRAWN
+    assert history.state("Wan") is EntryState.WITHDRAWN
     assert history.state("nobody") is None
     history.require_whole(history.head)
 
@@ -116,24 +122,24 @@ def test_a_changed_log_is_not_written_on(tmp_path: Path) -> None:
 
 def test_states_follow_each_other(tmp_path: Path) -> None:
     with pytest.raises(InvalidValueError, match="never submitted"):
-        append(tmp_path, _event("Wan", State.ACCEPTED))
+        append(tmp_path, _event("Wan", EntryState.ACCEPTED))
     append(tmp_path, _event("Wan"))
-    append(tmp_path, _event("Wan", State.REFUSED))
+    append(tmp_path, _event("Wan", EntryState.REFUSED))
     with pytest.raises(InvalidValueError, match="is refused"):
-        append(tmp_path, _event("Wan", State.PLAYED))
+        append(tmp_path, _event("Wan", EntryState.PLAYED))
     append(tmp_path, _event("Wan"))
 
 
 def test_what_plays_cannot_be_submitted_over(tmp_path: Path) -> None:
-    for state in (State.SUBMITTED, State.CHECKED, State.ACCEPTED):
+    for state in (EntryState.SUBMITTED, EntryState.CHECKED, EntryState.ACCEPTED):
         append(tmp_path, _event("Wan", state))
     with pytest.raises(InvalidValueError, match="another name"):
         append(tmp_path, _event("Wan", team="B"))
 
 
 def test_a_name_that_was_played_is_never_given_again(tmp_path: Path) -> None:
-    states = (State.SUBMITTED, State.CHECKED, State.ACCEPTED, State.WITHDRAWN)
-    for state in (*states, *states[:3], State.PLAYED, State.WITHDRAWN):
+    states = (EntryState.SUBMITTED, EntryState.CHECKED, EntryState.ACCEPTED, EntryState.WITHDRAWN)
+    for state in (*states, *states[:3], EntryState.PLAYED, EntryState.WITHDRAWN):
         append(tmp_path, _event("Wan", state))
     with pytest.raises(InvalidValueError, match="another name"):
         append(tmp_path, _event("Wan"))
@@ -141,7 +147,7 @@ def test_a_name_that_was_played_is_never_given_again(tmp_path: Path) -> None:
 
 def test_a_refused_batch_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(InvalidValueError, match="is submitted"):
-        append_all(tmp_path, lambda _: [_event("Wan"), _event("Wan", State.PLAYED)])
+        append_all(tmp_path, lambda _: [_event("Wan"), _event("Wan", EntryState.PLAYED)])
     assert read_log(tmp_path).events == ()
 
 
@@ -199,9 +205,9 @@ _WRITER = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from unreel.arena.log import Event, State, append
+from unreel.arena.log import LogEvent, EntryState, append
 for number in range(20):
-    append(Path(sys.argv[1]), Event(entry=f"{sys.argv[2]}-{number}", state=State.SUBMITTED, at_us=0, kind="creator"))
+    append(Path(sys.argv[1]), LogEvent(entry=f"{sys.argv[2]}-{number}", state=EntryState.SUBMITTED, at_us=0, kind="creator"))
 """
 
 

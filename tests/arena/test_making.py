@@ -16,9 +16,17 @@ from unreel.arena.making import MakeStage
 from unreel.arena.workplace import DiskWorkplace
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_settings
-from unreel.creators.contract import Brief, Creator, Given, Made, Setting, Side, Workplace
-from unreel.creators.section import CreatorOpener
-from unreel.engine.access import Access
+from unreel.creators.contract import (
+    ClipBrief,
+    ClipClass,
+    Creator,
+    CreatorContext,
+    CreatorInput,
+    GeneratedClip,
+    Given,
+)
+from unreel.creators.section import CreatorFactory
+from unreel.engine.access import StorageAccess
 from unreel.engine.stage import Row
 from unreel.media.synthesise import ClipRecipe, synthesise
 
@@ -38,14 +46,16 @@ class Maker:
     leave: Leave = as_it_should
     cost_usd: Decimal | None = Decimal("0.5")
     name: str = "maker"
-    side: Side = Side.GENERATED
-    settings: frozenset[Setting] = frozenset(Setting)
-    asked: list[Brief] = field(default_factory=list)
+    side: ClipClass = ClipClass.GENERATED
+    settings: frozenset[CreatorInput] = frozenset(CreatorInput)
+    asked: list[ClipBrief] = field(default_factory=list)
 
-    async def make(self, brief: Brief, workplace: Workplace) -> Made | Failure:
+    async def make(self, brief: ClipBrief, workplace: CreatorContext) -> GeneratedClip | Failure:
         self.asked.append(brief)
         file = self.leave(workplace.folder)
-        return Made(file=file, model="m-1", parameters={"steps": 4}, cost_usd=self.cost_usd)
+        return GeneratedClip(
+            file=file, model="m-1", parameters={"steps": 4}, cost_usd=self.cost_usd
+        )
 
     async def close(self) -> None: ...
 
@@ -83,15 +93,15 @@ class Bench:
         return told | more
 
     def put(self, maker: Creator, *rows: Row) -> list[Row]:
-        opener = CreatorOpener(
+        opener = CreatorFactory(
             name="maker",
             title="Maker",
             build=partial(_same, maker),
             side=maker.side,
-            settings=(Setting.IMAGE_AND_TEXT,),
+            settings=(CreatorInput.IMAGE_AND_TEXT,),
             given=self.given,
         )
-        access = Access(settings=read_settings(), trusted=True)
+        access = StorageAccess(settings=read_settings(), trusted=True)
         stage = MakeStage(opener, access, folder=self.folder, left_usd=self.left_usd)
 
         async def work() -> list[Row]:
@@ -160,7 +170,7 @@ def test_a_creator_is_shown_what_its_setting_says(
 
 def test_only_a_control_is_shown_the_real_clip(bench: Bench) -> None:
     bench.given = "source"
-    maker = Maker(side=Side.CONTROL)
+    maker = Maker(side=ClipClass.CONTROL)
     bench.put(maker, bench.row(_text=""))
     (brief,) = maker.asked
     assert brief.source == bench.root / "real.mp4"
@@ -253,7 +263,7 @@ def test_nobody_is_asked_once_the_budget_is_spent(bench: Bench) -> None:
 
 
 def test_a_note_outlives_its_process_and_a_damaged_one_is_none(tmp_path: Path) -> None:
-    access = Access(settings=read_settings(), trusted=True)
+    access = StorageAccess(settings=read_settings(), trusted=True)
     workplace = DiskWorkplace(root=tmp_path, key="k" * 64, access=access)
     assert workplace.recall("job") is None
     workplace.note("job", "id-1")
@@ -264,7 +274,7 @@ def test_a_note_outlives_its_process_and_a_damaged_one_is_none(tmp_path: Path) -
 
 
 def test_a_workplace_fetches_from_no_private_address(tmp_path: Path) -> None:
-    access = Access(settings=read_settings(), trusted=True)
+    access = StorageAccess(settings=read_settings(), trusted=True)
     workplace = DiskWorkplace(root=tmp_path, key="k", access=access)
     for url in ("http://127.0.0.1:9/x.mp4", "http://169.254.169.254/latest", "file:///etc/passwd"):
         failure = asyncio.run(workplace.fetch(url, workplace.folder / "x.mp4"))

@@ -16,9 +16,9 @@ from creators import fault_server
 from creators.fault_server import FaultService
 from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL
 from unreel.arena.playing import read_play
-from unreel.cli.contacts import tell_outsiders, tell_services
+from unreel.cli.contacts import print_external_reviewers, print_services
 from unreel.core.failure import FailureReason
-from unreel.core.settings import Settings
+from unreel.core.settings import EnvironmentSettings
 from unreel.creators.section import CreatorSection
 from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.reviewers.outside.bubblewrap import cage_problem
@@ -116,20 +116,20 @@ def test_services_and_programs_play_a_season_and_every_fault_is_told(
 @pytest.mark.skipif(bool(cage_problem()), reason=cage_problem())
 def test_whom_a_season_runs_and_asks_is_told_before(capsys: pytest.CaptureFixture[str]) -> None:
     url = "https://video.example.org/v1"
-    settings = Settings(key_hosts="video.example.org=VIDEO_KEY")
+    settings = EnvironmentSettings(key_hosts="video.example.org=VIDEO_KEY")
     creators = [
         CreatorSection.model_validate({"name": "Ours", "kind": "endpoint", "url": url}),
         CreatorSection.model_validate({"name": "Sora", "kind": "endpoint", "shape": "openai"}),
         CreatorSection.model_validate({"name": "Held", "kind": "frozen"}),
     ]
-    tell_services(creators, settings)
+    print_services(creators, settings)
     reviewers = [
         ReviewerSection(model="command:x", command=("/bin/sh", "a b.py"), gpus=1),
         ReviewerSection(model="http:y", url=url),
         ReviewerSection(model="coin"),
     ]
-    tell_outsiders(reviewers[:1], settings)
-    tell_outsiders(reviewers, replace(settings, weak_cage=1))
+    print_external_reviewers(reviewers[:1], settings)
+    print_external_reviewers(reviewers, replace(settings, weak_cage=1))
     assert capsys.readouterr().err.splitlines() == [
         "asks video.example.org for clips as Ours, with VIDEO_KEY",
         "asks api.openai.com for clips as Sora, with OPENAI_API_KEY",

@@ -9,7 +9,7 @@ from arena.plays import lineup, play
 from unreel.arena.ablations import EVERYBODY
 from unreel.arena.grid import generated
 from unreel.arena.pair_ablation import compare_pairs
-from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT, Play
+from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT, AnswerTable
 from unreel.arena.preference import TOOK_FIRST, TOOK_SECOND, PairPlay
 from unreel.core.estimate import Estimate, Unmeasured
 
@@ -36,7 +36,7 @@ def _pairs(*, right: float, seed: int = 0, real_first: bool = True) -> PairPlay:
     )
 
 
-def _single(*, right: bool) -> Play:
+def _single(*, right: bool) -> AnswerTable:
     season = play(SHOWN, {"ada": 1.0, "bob": 1.0})
     truth = np.where(generated(SHOWN)[season.clip], SAID_GENERATED, SAID_REAL)
     return replace(season, said=(truth if right else 1 - truth).astype(np.int8))

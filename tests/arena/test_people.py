@@ -16,11 +16,11 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 from arena.plays import lineup, play
 from arena.seasons import Stadium, write_benchmark
 from campaigns import CAMPAIGN, in_order, record_of, task_of
-from unreel.annotate.campaign import Annotator
-from unreel.annotate.judgements import Voted
-from unreel.annotate.ledger.opening import open_ledger
-from unreel.arena.people import MAJORITY, PERSON, Ballot, with_people
-from unreel.arena.play import SAID_GENERATED, SAID_REAL, SILENT, Play
+from unreel.annotation.campaign import Annotator
+from unreel.annotation.judgements import VoteAnswer
+from unreel.annotation.ledger.opening import open_ledger
+from unreel.arena.people import MAJORITY, PERSON, VoterBallot, with_people
+from unreel.arena.play import SAID_GENERATED, SAID_REAL, SILENT, AnswerTable
 from unreel.arena.ranking import rank
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
@@ -29,7 +29,7 @@ SHOWN = lineup(("sora", "veo"), n_scenes=6)
 MODELS = play(SHOWN, {"coin": 0.0, "zeta": 2.0})
 
 
-def _said(found: Play, name: str) -> dict[str, int]:
+def _said(found: AnswerTable, name: str) -> dict[str, int]:
     who = found.reviewers.index(name)
     return {
         found.lineup.clips[clip]: int(said)
@@ -41,14 +41,14 @@ def _said(found: Play, name: str) -> dict[str, int]:
 @given(
     st.lists(
         st.builds(
-            Ballot,
+            VoterBallot,
             st.sampled_from([*SHOWN.clips, "elsewhere"]),
             st.sampled_from("abc"),
             st.sampled_from(Label),
         )
     )
 )
-def test_people_are_added_and_what_models_said_stays(ballots: list[Ballot]) -> None:
+def test_people_are_added_and_what_models_said_stays(ballots: list[VoterBallot]) -> None:
     found = with_people(MODELS, ballots)
     assert list(found.reviewers) == sorted(found.reviewers)
     for name in MODELS.reviewers:
@@ -70,7 +70,7 @@ def test_people_are_added_and_what_models_said_stays(ballots: list[Ballot]) -> N
 
 
 def test_somebody_who_saw_a_part_is_shown_so_and_ranks_nobody_else_anew() -> None:
-    right = [Ballot(name, "ann", Label.REAL) for name in SHOWN.clips if name.endswith("real")]
+    right = [VoterBallot(name, "ann", Label.REAL) for name in SHOWN.clips if name.endswith("real")]
     before = rank(MODELS, seed=0, resamples=200)
     after = rank(with_people(MODELS, right), seed=0, resamples=200)
     found = {each.name: each for each in after.reviewers}
@@ -90,7 +90,7 @@ def test_somebody_who_saw_a_part_is_shown_so_and_ranks_nobody_else_anew() -> Non
 def test_a_model_that_goes_by_a_persons_name_is_refused() -> None:
     taken = play(SHOWN, {"person: ann": 1.0})
     with pytest.raises(InvalidValueError, match="another title"):
-        with_people(taken, [Ballot(SHOWN.clips[0], "ann", Label.REAL)])
+        with_people(taken, [VoterBallot(SHOWN.clips[0], "ann", Label.REAL)])
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def test_votes_of_a_campaign_play_under_aliases(played: Stadium, tmp_path: Path)
         ledger.open_campaign(CAMPAIGN)
         ledger.add_tasks(CAMPAIGN.name, tasks)
         ledger.assign(CAMPAIGN.name, in_order("ann", tasks))
-        ledger.append(record_of(t, outcome=Voted(label=Label.GENERATED)) for t in tasks)
+        ledger.append(record_of(t, outcome=VoteAnswer(label=Label.GENERATED)) for t in tasks)
     asked = ("arena", "people", str(played.folder.path), "--campaign", CAMPAIGN.name)
     told = _run(*asked, "--ledger", address)
     assert (told["n_people"], told["n_votes"], told["n_elsewhere"]) == (1, 2, 1)

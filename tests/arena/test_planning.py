@@ -7,20 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.plays import lineup
-from unreel.arena.cells import Question
-from unreel.arena.planning import Known, choose, known_from
-from unreel.arena.play import SILENT, Play
+from unreel.arena.cells import SeasonQuestion
+from unreel.arena.planning import AnswerCounts, choose, known_from
+from unreel.arena.play import SILENT, AnswerTable
 
 
 def ask(
     n_reviewers: int, n_creators: int, n_scenes: int
-) -> tuple[list[Question], dict[str, str], dict[str, str]]:
+) -> tuple[list[SeasonQuestion], dict[str, str], dict[str, str]]:
     """Every question of a full season, whose each clip is, and which scene it shows."""
     clips = [(f"c{c}", f"s{s}") for c in range(n_creators) for s in range(n_scenes)]
     makers = {f"{creator}/{scene}": creator for creator, scene in clips}
     scenes = {f"{creator}/{scene}": scene for creator, scene in clips}
     questions = [
-        Question(reviewer=f"r{r}", clip=clip, condition="main", answered=False)
+        SeasonQuestion(reviewer=f"r{r}", clip=clip, condition="main", answered=False)
         for r in range(n_reviewers)
         for clip in makers
     ]
@@ -29,7 +29,7 @@ def ask(
 
 def test_nothing_known_every_cell_gets_its_share() -> None:
     questions, makers, scenes = ask(4, 5, 10)
-    chosen = choose(questions, 40, makers=makers, scenes=scenes, known=Known(), seed=1)
+    chosen = choose(questions, 40, makers=makers, scenes=scenes, known=AnswerCounts(), seed=1)
     cells = Counter((who, makers[clip]) for who, _, clip in chosen)
     assert len(cells) == 20
     assert set(cells.values()) == {2}
@@ -39,7 +39,7 @@ def test_nothing_known_every_cell_gets_its_share() -> None:
 def test_who_is_known_least_is_asked_most() -> None:
     questions, makers, scenes = ask(3, 3, 30)
     answered = {("r0", f"c{c}"): 200 for c in range(3)}
-    known = Known(caught=dict.fromkeys(answered, 100), answered=answered)
+    known = AnswerCounts(caught=dict.fromkeys(answered, 100), answered=answered)
     chosen = choose(questions, 60, makers=makers, scenes=scenes, known=known, seed=1)
     asked = Counter(who for who, _, _ in chosen)
     assert asked["r0"] < asked["r1"]
@@ -49,7 +49,7 @@ def test_who_is_known_least_is_asked_most() -> None:
 def test_a_cell_whose_answer_is_sure_tells_less_than_an_open_one() -> None:
     questions, makers, scenes = ask(1, 2, 40)
     answered = {("r0", "c0"): 50, ("r0", "c1"): 50}
-    known = Known(caught={("r0", "c0"): 50, ("r0", "c1"): 25}, answered=answered)
+    known = AnswerCounts(caught={("r0", "c0"): 50, ("r0", "c1"): 25}, answered=answered)
     chosen = choose(questions, 20, makers=makers, scenes=scenes, known=known, seed=1)
     asked = Counter(makers[clip] for _, _, clip in chosen)
     assert asked["c1"] > asked["c0"]
@@ -58,12 +58,14 @@ def test_a_cell_whose_answer_is_sure_tells_less_than_an_open_one() -> None:
 def test_an_answered_question_is_not_chosen_again() -> None:
     questions, makers, scenes = ask(2, 2, 3)
     done = [
-        Question(reviewer=q.reviewer, clip=q.clip, condition=q.condition, answered=place % 2 == 0)
+        SeasonQuestion(
+            reviewer=q.reviewer, clip=q.clip, condition=q.condition, answered=place % 2 == 0
+        )
         for place, q in enumerate(questions)
     ]
     left = {(q.reviewer, q.condition, q.clip) for q in done if not q.answered}
     for most in (4, 6, 100):
-        chosen = choose(done, most, makers=makers, scenes=scenes, known=Known(), seed=3)
+        chosen = choose(done, most, makers=makers, scenes=scenes, known=AnswerCounts(), seed=3)
         assert len(chosen) == min(most, len(left))
         assert set(chosen) <= left
 
@@ -78,7 +80,7 @@ def test_a_plan_holds_each_question_once_up_to_the_budget_and_comes_out_the_same
 ) -> None:
     questions, makers, scenes = ask(*shape)
     plans = [
-        choose(asked, most, makers=makers, scenes=scenes, known=Known(), seed=seed)
+        choose(asked, most, makers=makers, scenes=scenes, known=AnswerCounts(), seed=seed)
         for asked in (questions, questions[::-1])
     ]
     assert len(plans[0]) == min(most, len(questions)) == len(set(plans[0]))
@@ -89,7 +91,7 @@ def test_plays_tell_who_caught_whom_and_what_could_not_be_read_tells_nothing() -
     one = lineup(("Sora",), n_scenes=2, controls=("blur",))
     said = np.array(["real" not in name for name in one.clips], dtype=np.int8)
     said[one.clips.index("scene-0001/Sora")] = SILENT
-    ada = Play(
+    ada = AnswerTable(
         lineup=one,
         condition="main",
         reviewers=("ada",),

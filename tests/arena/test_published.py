@@ -4,21 +4,21 @@ import numpy as np
 import pytest
 
 from unreel.arena.counted import counted_play
-from unreel.arena.published import NO_VERDICTS, Recalculated, recalculate, table_2, table_3
+from unreel.arena.published import NO_VERDICTS, RecomputedFigure, recalculate, table_2, table_3
 from unreel.arena.ranking import rank
 from unreel.benchmarks.published.check import check
-from unreel.benchmarks.published.counts import REAL, Count
+from unreel.benchmarks.published.counts import REAL, GeneratedCount
 from unreel.benchmarks.published.tables import reviewer_lines
 from unreel.core.estimate import Estimate
 
 
 @pytest.fixture(scope="module")
-def recalculated() -> tuple[Recalculated, ...]:
+def recalculated() -> tuple[RecomputedFigure, ...]:
     return recalculate(resamples=50)
 
 
 def test_every_verdict_figure_that_the_check_knows_is_the_arenas_too(
-    recalculated: tuple[Recalculated, ...],
+    recalculated: tuple[RecomputedFigure, ...],
 ) -> None:
     checks = {one.name: one for one in check()}
     assert set(checks) == {one.check for one in recalculated} | set(NO_VERDICTS)
@@ -30,7 +30,7 @@ def test_every_verdict_figure_that_the_check_knows_is_the_arenas_too(
 
 
 def test_the_accuracies_of_deeptracereward_follow_from_its_counts(
-    recalculated: tuple[Recalculated, ...],
+    recalculated: tuple[RecomputedFigure, ...],
 ) -> None:
     (known,) = [one for one in check() if one.name == "DTR accuracy"]
     mine = [one for one in recalculated if one.check == "DTR accuracy"]
@@ -62,8 +62,14 @@ def test_a_creator_that_not_all_reviewers_met_ranks_by_those_who_met_everybody()
 
 def test_a_counted_play_has_exactly_the_counts() -> None:
     counted = {
-        "a": {REAL: Count(valid=7, said_fake=2), "x": Count(valid=5, said_fake=5)},
-        "b": {REAL: Count(valid=4, said_fake=0), "x": Count(valid=9, said_fake=1)},
+        "a": {
+            REAL: GeneratedCount(valid=7, said_fake=2),
+            "x": GeneratedCount(valid=5, said_fake=5),
+        },
+        "b": {
+            REAL: GeneratedCount(valid=4, said_fake=0),
+            "x": GeneratedCount(valid=9, said_fake=1),
+        },
     }
     play = counted_play(counted, condition="c", seed=3)
     for place, name in enumerate(play.reviewers):

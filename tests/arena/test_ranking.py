@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from arena.ranked_plays import lineup, play, without
 from unreel.arena.figures import CREATOR_FIGURES, REAL_CLIPS, REVIEWER_FIGURES, figure
-from unreel.arena.play import Play
+from unreel.arena.play import AnswerTable
 from unreel.arena.ranking import rank
-from unreel.arena.standings import Standing, Standings
+from unreel.arena.standings import LeaderboardRow, SeasonLeaderboard
 from unreel.core.errors import InvalidValueError, UnknownNameError
 from unreel.core.estimate import Estimate, Unmeasured
 
@@ -22,19 +22,19 @@ DULL = {"real": 0.3, "crude": 0.6, "so-so": 0.4, "fine": 0.3, "recompressed": 0.
 COIN = dict.fromkeys(SHARP, 0.5)
 
 
-def _played(**reviewers: dict[str, float]) -> Play:
+def _played(**reviewers: dict[str, float]) -> AnswerTable:
     chances = {"coin": COIN, "dull": DULL, "sharp": SHARP, **reviewers}
     return play(
         lineup(60, CREATORS, ("recompressed",)), dict(sorted(chances.items())), floors=["coin"]
     )
 
 
-def _named(standings: Standings, name: str) -> Standing:
+def _named(standings: SeasonLeaderboard, name: str) -> LeaderboardRow:
     (found,) = [one for one in (*standings.reviewers, *standings.creators) if one.name == name]
     return found
 
 
-def _value(standing: Standing, name: str) -> Estimate:
+def _value(standing: LeaderboardRow, name: str) -> Estimate:
     value = standing.figures[name]
     assert isinstance(value, Estimate)
     return value
@@ -145,7 +145,7 @@ def test_one_clip_that_was_not_asked_about_is_a_lacking_cell() -> None:
     )[:1]
     stays = np.ones(len(played.said), dtype=bool)
     stays[chosen] = False
-    fewer = Play(
+    fewer = AnswerTable(
         lineup=played.lineup,
         condition="test",
         reviewers=played.reviewers,
@@ -177,7 +177,7 @@ def test_reviewers_that_answer_alike_share_a_place() -> None:
     sharp, twin = (played.reviewers.index(name) for name in ("sharp", "twin"))
     said = played.said.copy()
     said[played.reviewer == twin] = said[played.reviewer == sharp]
-    alike = Play(
+    alike = AnswerTable(
         lineup=played.lineup,
         condition="test",
         reviewers=played.reviewers,
@@ -218,7 +218,7 @@ def test_a_clip_answered_twice_is_refused() -> None:
         name: np.concatenate([getattr(played, name), getattr(played, name)[:1]])
         for name in ("reviewer", "clip", "said")
     }
-    twice = Play(lineup=played.lineup, condition="", reviewers=played.reviewers, **doubled)
+    twice = AnswerTable(lineup=played.lineup, condition="", reviewers=played.reviewers, **doubled)
     with pytest.raises(InvalidValueError, match="twice"):
         rank(twice, seed=0, resamples=10)
 

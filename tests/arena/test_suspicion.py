@@ -7,14 +7,14 @@ import pytest
 
 from arena.plays import lineup, play
 from unreel.arena.grid import generated
-from unreel.arena.play import SAID_GENERATED, SAID_REAL, SILENT, Lineup, Play
+from unreel.arena.play import SAID_GENERATED, SAID_REAL, SILENT, AnswerTable, SeasonClips
 from unreel.arena.suspicion import find_alike
 from unreel.core.estimate import Estimate, Unmeasured
 
 SHOWN = lineup(("Sora", "Wan", "LTX"), n_scenes=50)
 
 
-def _hard(shown: Lineup, n_reviewers: int, *, seed: int, spread: float = 1.5) -> Play:
+def _hard(shown: SeasonClips, n_reviewers: int, *, seed: int, spread: float = 1.5) -> AnswerTable:
     """Honest reviewers who find the same clips hard: error odds add up from both."""
     rng = np.random.default_rng(seed)
     hard = rng.normal(0, spread, len(shown.clips))
@@ -24,7 +24,7 @@ def _hard(shown: Lineup, n_reviewers: int, *, seed: int, spread: float = 1.5) ->
     )
     said = np.where(errs != generated(shown)[None], SAID_GENERATED, SAID_REAL)
     reviewer, clip = np.nonzero(np.ones(said.shape))
-    return Play(
+    return AnswerTable(
         lineup=shown,
         condition="main",
         reviewers=tuple(f"r{number:02}" for number in range(n_reviewers)),
@@ -34,7 +34,9 @@ def _hard(shown: Lineup, n_reviewers: int, *, seed: int, spread: float = 1.5) ->
     )
 
 
-def _copying(honest: Play, *, copier: str, victim: str, noise: float, seed: int = 0) -> Play:
+def _copying(
+    honest: AnswerTable, *, copier: str, victim: str, noise: float, seed: int = 0
+) -> AnswerTable:
     rng = np.random.default_rng(seed)
     said = honest.said.copy()
     at, of = (honest.reviewer == honest.reviewers.index(name) for name in (copier, victim))

@@ -21,8 +21,8 @@ from unreel.arena.season import read_season
 from unreel.arena.working_folder import SeasonFolder
 from unreel.cli.main import unreel
 from unreel.core.judgement import Label
-from unreel.engine.table import Table
-from unreel.evaluate.tables import ANSWERS
+from unreel.engine.table import LanceTable
+from unreel.evaluation.tables import ANSWERS
 
 DRIVER = Path(__file__).with_name("season_driver.py")
 N_SCENES = 3
@@ -59,7 +59,7 @@ def turns(told: list[str]) -> dict[str, int]:
 def rows_of(folder: SeasonFolder) -> dict[str, dict[str, Any]]:
     """Every clip and answer of the season by its key; a key that is there twice is an error."""
     runs = [folder.run(each.folder) / "answers.lance" for each in folder.entrants().reviewers]
-    tables = [folder.made, *(Table(place, ANSWERS) for place in runs)]
+    tables = [folder.made, *(LanceTable(place, ANSWERS) for place in runs)]
     there = [table for table in tables if table.exists()]
     return {row["key"]: row for table in there for row in table.rows()}
 

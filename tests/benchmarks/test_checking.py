@@ -9,14 +9,16 @@ import pytest
 from unreel.benchmarks.checking import NAMES_KEPT, OTHERS, check_benchmark
 from unreel.benchmarks.columns import KNOWN, MEANS
 from unreel.benchmarks.examples import EXAMPLES, write_example
-from unreel.benchmarks.opening import Layout
+from unreel.benchmarks.opening import BenchmarkLayout
 from unreel.core.errors import UnreadableSourceError
 
 Write = Callable[[str, list[dict[str, Any]]], Path]
 
 
-@pytest.mark.parametrize("layout", Layout)
-def test_the_example_of_each_layout_is_found_and_sound(layout: Layout, tmp_path: Path) -> None:
+@pytest.mark.parametrize("layout", BenchmarkLayout)
+def test_the_example_of_each_layout_is_found_and_sound(
+    layout: BenchmarkLayout, tmp_path: Path
+) -> None:
     checked = check_benchmark(write_example(layout, tmp_path / "example"))
     assert checked.layout is layout
     assert checked.is_sound
@@ -25,14 +27,14 @@ def test_the_example_of_each_layout_is_found_and_sound(layout: Layout, tmp_path:
 
 
 def test_every_layout_has_an_example_and_every_field_its_words() -> None:
-    assert set(EXAMPLES) == set(Layout)
+    assert set(EXAMPLES) == set(BenchmarkLayout)
     assert set(MEANS) == set(KNOWN)
 
 
 def test_an_example_overwrites_nothing(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("mine")
     with pytest.raises(UnreadableSourceError, match="not an empty folder"):
-        write_example(Layout.LIST, tmp_path)
+        write_example(BenchmarkLayout.LIST, tmp_path)
 
 
 def test_columns_are_told_with_what_they_are_read_as(write_rows: Write) -> None:
@@ -115,11 +117,11 @@ def test_three_rows_are_shown(write_rows: Write) -> None:
 
 
 def test_other_layouts_that_fit_are_told(tmp_path: Path) -> None:
-    write_example(Layout.FOLDERS, tmp_path)
+    write_example(BenchmarkLayout.FOLDERS, tmp_path)
     (tmp_path / "manifest.csv").write_text("file,label\nreal/rain.mp4,real\n")
     with pytest.raises(UnreadableSourceError, match="folders or list"):
         check_benchmark(tmp_path)
-    assert check_benchmark(tmp_path, "folders").could_be == (Layout.LIST,)
+    assert check_benchmark(tmp_path, "folders").could_be == (BenchmarkLayout.LIST,)
 
 
 def test_a_million_names_are_not_kept(write_rows: Write) -> None:

@@ -11,7 +11,7 @@ from unreel.benchmarks.archives import JoinedFile, extract_member, find_parts, o
 from unreel.benchmarks.deeptrace_media import compare_media, extract_media
 from unreel.benchmarks.entry import Rejected
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 
 UNNAMED = ("videos/stray-1.mp4", "videos/stray-2.mp4")
 
@@ -115,7 +115,7 @@ def test_a_header_that_lies_about_the_size_does_not_help(tmp_path: Path) -> None
     with open_archive([tmp_path / "videos.zip"]) as archive:
         member = archive.getinfo("videos/a.mp4")
         with pytest.raises(InvalidValueError, match="more than 100 bytes"):
-            extract_member(archive, member, into=Folder(tmp_path), name="a", max_bytes=100)
+            extract_member(archive, member, into=OutputDirectory(tmp_path), name="a", max_bytes=100)
     assert not (tmp_path / "a").exists()
 
 

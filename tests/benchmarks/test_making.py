@@ -14,7 +14,7 @@ from unreel.benchmarks.opening import open_benchmark
 from unreel.benchmarks.published.counts import count_tables
 from unreel.benchmarks.published.making import make_table
 from unreel.benchmarks.published.reality_check import check_creator_cells
-from unreel.benchmarks.published.scored import Scored, read_scored
+from unreel.benchmarks.published.scored import ScorecardFile, read_scored
 from unreel.benchmarks.published.tables import PublishedTable, show
 from unreel.benchmarks.scoring import build_rows
 from unreel.benchmarks.votes import join_votes, score_votes
@@ -40,9 +40,9 @@ def save(path: Path, document: object) -> Path:
     return path
 
 
-def scored(folder: Path, name: str, instrument: str, *, prompts: bool) -> list[Scored]:
+def scored(folder: Path, name: str, instrument: str, *, prompts: bool) -> list[ScorecardFile]:
     """What `unreel score --json` writes for each file of answers, read back."""
-    found: list[Scored] = []
+    found: list[ScorecardFile] = []
     for path in sorted(folder.glob("*.jsonl")):
         reviewer, _, prompt = path.stem.rpartition(".") if prompts else (path.stem, "", "paper")
         chosen = protocol(instrument)
@@ -149,8 +149,8 @@ def card(**values: float | None) -> Scorecard:
     return Scorecard(instrument=instrument, n_questions=10, n_answered=10, metrics=metrics)
 
 
-def of(reviewer: str, **values: float | None) -> Scored:
-    return Scored(reviewer=reviewer, card=card(**values), thinks=False)
+def of(reviewer: str, **values: float | None) -> ScorecardFile:
+    return ScorecardFile(reviewer=reviewer, card=card(**values), thinks=False)
 
 
 def test_lines_and_reviewers_that_the_paper_lacks_come_last_and_gaps_stay_empty() -> None:

@@ -4,11 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from unreel.benchmarks.people import PEOPLE, HumanRow, People, human_row, read_people, write_people
+from unreel.benchmarks.people import (
+    PEOPLE,
+    HumanScoreRow,
+    HumanScores,
+    human_row,
+    read_people,
+    write_people,
+)
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.estimate import Coverage, Estimate, Metric, Scorecard, Unmeasured
 from unreel.core.question import Instrument
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 
 _ALL = Coverage(parsed=8, asked=8)
 _ACCURACY = Estimate(value=75.0, low=50.0, high=90.0, n=8, n_clusters=8)
@@ -24,13 +31,13 @@ CARD = Scorecard(
 )
 
 
-def _people() -> People:
+def _people() -> HumanScores:
     row = human_row("ann", "annotator", CARD, against="origin")
-    return People(campaign="spring", fingerprint="1-ab", rows=(row,))
+    return HumanScores(campaign="spring", fingerprint="1-ab", rows=(row,))
 
 
 def test_rows_come_back_as_they_were_written(tmp_path: Path) -> None:
-    write_people(Folder(tmp_path), _people())
+    write_people(OutputDirectory(tmp_path), _people())
     assert read_people(tmp_path) == _people()
     (tmp_path / "metadata.jsonl").touch()
     assert read_people(tmp_path / "metadata.jsonl") == _people()
@@ -38,7 +45,7 @@ def test_rows_come_back_as_they_were_written(tmp_path: Path) -> None:
 
 def test_a_row_has_the_figures_of_the_whole_benchmark_and_no_other(tmp_path: Path) -> None:
     row = _people().rows[0]
-    assert isinstance(row, HumanRow)
+    assert isinstance(row, HumanScoreRow)
     assert list(row.figures) == ["accuracy", "ece"]
     assert row["accuracy"] == _ACCURACY
     assert isinstance(row["box-iou"], Unmeasured)
@@ -56,7 +63,7 @@ def test_a_damaged_file_is_refused_with_what_to_do(tmp_path: Path, text: str) ->
 
 
 def test_a_figure_outside_its_interval_is_refused(tmp_path: Path) -> None:
-    write_people(Folder(tmp_path), _people())
+    write_people(OutputDirectory(tmp_path), _people())
     damaged = (tmp_path / PEOPLE).read_text().replace("75.0", "175.0")
     (tmp_path / PEOPLE).write_text(damaged)
     with pytest.raises(UnreadableSourceError):

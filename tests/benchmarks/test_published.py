@@ -7,9 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from unreel.benchmarks.published.causes import Cell, explain_cell
+from unreel.benchmarks.published.causes import PrintedCell, explain_cell
 from unreel.benchmarks.published.check import check
-from unreel.benchmarks.published.counts import COUNT_TABLES, REAL, Count, count_tables, two_places
+from unreel.benchmarks.published.counts import (
+    COUNT_TABLES,
+    REAL,
+    GeneratedCount,
+    count_tables,
+    two_places,
+)
 from unreel.benchmarks.published.realism_check import ordered_pairs
 from unreel.benchmarks.published.reality_check import (
     check_creator_cells,
@@ -25,7 +31,7 @@ from unreel.benchmarks.published.tables import (
     source_rows,
     trace_rows,
 )
-from unreel.benchmarks.published.verdicts import Cause, Check, Misprint
+from unreel.benchmarks.published.verdicts import FigureCheck, MisprintCause, PrintedMisprint
 from unreel.core.errors import UnknownNameError
 
 CHECKS = {found.name: found for found in check()}
@@ -47,36 +53,39 @@ PINNED = {
 
 VEO = "Veo3.1-Fast"
 CAUSES = {
-    "val, Gemini 2.5 Pro": Cause.REPEATED_ROW,
-    "Sora, explained": Cause.IMPOSSIBLE_SHARE,
-    "Human, real clips": Cause.TEXT_AGAINST_TABLE,
-    **{f"Qwen2.5-VL-72B, {column}": Cause.REPEATED_TABLE for column in reviewer_lines()[0].cells},
-    f"Qwen3-VL-8B, {VEO}": Cause.COUNT_SLIP,
-    f"Qwen3-VL-30B-A3B, {VEO}": Cause.COUNT_SLIP,
-    f"GPT-5, {VEO}": Cause.COUNT_SLIP,
-    f"GLM-4.5V, {VEO}": Cause.HALF_POINT_OFF,
-    f"Qwen3-VL-235B-A22B, {VEO}": Cause.ERROR_OF_PRINT,
-    f"GPT-4o-mini, {VEO}": Cause.ROTATED_COUNTS,
-    f"GPT-4o, {VEO}": Cause.ROTATED_COUNTS,
-    f"Gemini-2.5-Flash, {VEO}": Cause.ROTATED_COUNTS,
-    f"Gemini-2.5-Pro, {VEO}": Cause.ROTATED_COUNTS,
-    "Qwen3-VL-30B-A3B, average": Cause.ERROR_OF_PRINT,
-    "Gemini-3-Pro-Preview, average": Cause.ERROR_OF_PRINT,
-    "Qwen3-VL-235B-A22B, rank": Cause.EXCHANGED_RANKS,
-    "Gemini-2.5-Flash, rank": Cause.EXCHANGED_RANKS,
-    "Veo-3.1-fast ImgText2Vid, GPT-4o-mini": Cause.ROTATED_COUNTS,
-    "Veo-3.1-fast ImgText2Vid, GPT-4o": Cause.ROTATED_COUNTS,
-    "Veo-3.1-fast ImgText2Vid, Gemini-2.5-Flash": Cause.ROTATED_COUNTS,
-    "Veo-3.1-fast ImgText2Vid, Gemini-2.5-Pro": Cause.ROTATED_COUNTS,
-    "Sora2 Text2Vid, Gemini-2.5-Pro": Cause.SWAPPED_TOTALS,
-    "Sora2 ImgText2Vid, Gemini-2.5-Pro": Cause.SWAPPED_TOTALS,
-    "OpenSora-V2 ImgText2Vid, average": Cause.HALF_POINT_OFF,
-    "Wan2.2 ImgText2Vid-A14B, average": Cause.HALF_POINT_OFF,
-    "Sora2 ImgText2Vid - Watermark, average": Cause.HALF_POINT_OFF,
-    "StepVideo Text2Vid, average": Cause.HALF_POINT_OFF,
-    "Veo-3.1-fast ImgText2Vid, average": Cause.COUNT_SLIP,
-    "Wan2.2 ImgText2Vid-A14B, rank": Cause.WRONG_AVERAGE,
-    "Sora2 ImgText2Vid - Watermark, rank": Cause.WRONG_AVERAGE,
+    "val, Gemini 2.5 Pro": MisprintCause.REPEATED_ROW,
+    "Sora, explained": MisprintCause.IMPOSSIBLE_SHARE,
+    "Human, real clips": MisprintCause.TEXT_AGAINST_TABLE,
+    **{
+        f"Qwen2.5-VL-72B, {column}": MisprintCause.REPEATED_TABLE
+        for column in reviewer_lines()[0].cells
+    },
+    f"Qwen3-VL-8B, {VEO}": MisprintCause.COUNT_SLIP,
+    f"Qwen3-VL-30B-A3B, {VEO}": MisprintCause.COUNT_SLIP,
+    f"GPT-5, {VEO}": MisprintCause.COUNT_SLIP,
+    f"GLM-4.5V, {VEO}": MisprintCause.HALF_POINT_OFF,
+    f"Qwen3-VL-235B-A22B, {VEO}": MisprintCause.ERROR_OF_PRINT,
+    f"GPT-4o-mini, {VEO}": MisprintCause.ROTATED_COUNTS,
+    f"GPT-4o, {VEO}": MisprintCause.ROTATED_COUNTS,
+    f"Gemini-2.5-Flash, {VEO}": MisprintCause.ROTATED_COUNTS,
+    f"Gemini-2.5-Pro, {VEO}": MisprintCause.ROTATED_COUNTS,
+    "Qwen3-VL-30B-A3B, average": MisprintCause.ERROR_OF_PRINT,
+    "Gemini-3-Pro-Preview, average": MisprintCause.ERROR_OF_PRINT,
+    "Qwen3-VL-235B-A22B, rank": MisprintCause.EXCHANGED_RANKS,
+    "Gemini-2.5-Flash, rank": MisprintCause.EXCHANGED_RANKS,
+    "Veo-3.1-fast ImgText2Vid, GPT-4o-mini": MisprintCause.ROTATED_COUNTS,
+    "Veo-3.1-fast ImgText2Vid, GPT-4o": MisprintCause.ROTATED_COUNTS,
+    "Veo-3.1-fast ImgText2Vid, Gemini-2.5-Flash": MisprintCause.ROTATED_COUNTS,
+    "Veo-3.1-fast ImgText2Vid, Gemini-2.5-Pro": MisprintCause.ROTATED_COUNTS,
+    "Sora2 Text2Vid, Gemini-2.5-Pro": MisprintCause.SWAPPED_TOTALS,
+    "Sora2 ImgText2Vid, Gemini-2.5-Pro": MisprintCause.SWAPPED_TOTALS,
+    "OpenSora-V2 ImgText2Vid, average": MisprintCause.HALF_POINT_OFF,
+    "Wan2.2 ImgText2Vid-A14B, average": MisprintCause.HALF_POINT_OFF,
+    "Sora2 ImgText2Vid - Watermark, average": MisprintCause.HALF_POINT_OFF,
+    "StepVideo Text2Vid, average": MisprintCause.HALF_POINT_OFF,
+    "Veo-3.1-fast ImgText2Vid, average": MisprintCause.COUNT_SLIP,
+    "Wan2.2 ImgText2Vid-A14B, rank": MisprintCause.WRONG_AVERAGE,
+    "Sora2 ImgText2Vid - Watermark, rank": MisprintCause.WRONG_AVERAGE,
 }
 
 
@@ -91,9 +100,9 @@ def test_every_misprint_has_its_one_cause() -> None:
 
 
 def test_a_likely_cause_is_called_likely() -> None:
-    assert "ikely" in Cause.COUNT_SLIP.sentence
-    assert "ikely" in Cause.HALF_POINT_OFF.sentence
-    assert all(cause.sentence for cause in Cause)
+    assert "ikely" in MisprintCause.COUNT_SLIP.sentence
+    assert "ikely" in MisprintCause.HALF_POINT_OFF.sentence
+    assert all(cause.sentence for cause in MisprintCause)
 
 
 def test_a_misprint_tells_formula_figures_and_evidence() -> None:
@@ -121,7 +130,7 @@ def test_cells_without_counts_are_listed_and_not_counted() -> None:
 
 def test_one_changed_count_fails_the_check() -> None:
     tables = {number: dict(rows) for number, rows in count_tables().items()}
-    tables[9]["Sora2 ImgText2Vid"] = Count(valid=97, said_fake=89)
+    tables[9]["Sora2 ImgText2Vid"] = GeneratedCount(valid=97, said_fake=89)
     changed = check_reviewer_cells(tables)
     assert (changed.reproduced, changed.total) == (52, 69)
     assert not changed.ok
@@ -130,13 +139,15 @@ def test_one_changed_count_fails_the_check() -> None:
 
 def test_a_cell_that_begins_to_reproduce_fails_the_check_too() -> None:
     tables = {number: dict(rows) for number, rows in count_tables().items()}
-    tables[12]["Sora2 Text2Vid"] = Count(valid=95, said_fake=93)
+    tables[12]["Sora2 Text2Vid"] = GeneratedCount(valid=95, said_fake=93)
     assert check_creator_cells(tables).reproduced == 42
     assert not check_creator_cells(tables).ok
 
 
 def test_a_check_whose_misprints_lack_a_cause_is_not_ok() -> None:
-    assert not Check(name="n", formula="f", reproduced=1, total=2, expected=1, expected_total=2).ok
+    assert not FigureCheck(
+        name="n", formula="f", reproduced=1, total=2, expected=1, expected_total=2
+    ).ok
 
 
 def test_the_veo_rows_of_four_tables_are_rotated_by_one() -> None:
@@ -165,7 +176,7 @@ def test_table_8_repeats_table_7_but_for_one_row() -> None:
 def test_a_cause_is_given_only_when_its_arithmetic_gives_the_printed_figure() -> None:
     tables = count_tables()
     veo = "Veo-3.1-fast ImgText2Vid"
-    cell = Cell(
+    cell = PrintedCell(
         line="x",
         column="y",
         printed=Decimal("99.99"),
@@ -174,13 +185,13 @@ def test_a_cause_is_given_only_when_its_arithmetic_gives_the_printed_figure() ->
         real=None,
         fake=tables[13][veo],
     )
-    assert explain_cell(cell, tables)[0] is Cause.ERROR_OF_PRINT
+    assert explain_cell(cell, tables)[0] is MisprintCause.ERROR_OF_PRINT
 
 
 def test_no_whole_count_gives_the_row_that_val_took_from_test() -> None:
     test, val = ({row.model: row for row in trace_rows(split)} for split in ("test", "val"))
     (misprint,) = CHECKS["DTR accuracy"].misprints
-    assert isinstance(misprint, Misprint)
+    assert isinstance(misprint, PrintedMisprint)
     assert misprint.calculated is None
     name = "Gemini 2.5 Pro"
     assert test[name].fake_accuracy == val[name].fake_accuracy == Decimal("75.7")
@@ -215,7 +226,7 @@ def test_cells_agree_with_the_calculations_of_the_goldens() -> None:
     for row in given["table2"]:
         if row["status"] == "no_counts":
             continue
-        count = Count(valid=row["fake_n"], said_fake=row["fake_correct"])
+        count = GeneratedCount(valid=row["fake_n"], said_fake=row["fake_correct"])
         cell = of_table_2[row["model"].split()[-1], count]
         assert cell.printed == Decimal(str(row["printed"]))
         assert cell.value() == Decimal(str(row["calc"]))
@@ -243,8 +254,12 @@ def test_counts_agree_with_the_counts_of_the_goldens() -> None:
     for reviewer, rows in given.items():
         number = int(reviewer.split("(T")[1].rstrip(")"))
         found = Counter(tables[number].values())
-        assert found == Counter(Count(valid=n, said_fake=fake) for n, fake, _ in rows.values())
-        assert tables[number][REAL] == Count(valid=rows["real"][0], said_fake=rows["real"][1])
+        assert found == Counter(
+            GeneratedCount(valid=n, said_fake=fake) for n, fake, _ in rows.values()
+        )
+        assert tables[number][REAL] == GeneratedCount(
+            valid=rows["real"][0], said_fake=rows["real"][1]
+        )
     assert len(given) == len(tables) == len(COUNT_TABLES)
 
 

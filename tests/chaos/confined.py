@@ -9,7 +9,7 @@ from pathlib import Path
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
-from unreel.engine.stage import Resources, Row, Stage
+from unreel.engine.stage import Row, Stage, WorkerResources
 
 CHILD = """
 import hashlib, os, sys, time
@@ -27,7 +27,7 @@ for line in sys.stdin:
 class Confined(Stage):
     """Each thread keeps one child; a child that dies gives a failure row and a new child."""
 
-    resources = Resources(in_flight=2)
+    resources = WorkerResources(in_flight=2)
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -19,15 +19,14 @@ from pathlib import Path
 from typing import Any
 
 import evaluation
-
 from unreel.core.identity import digest
 from unreel.engine import suspects
 from unreel.engine.committer import CommitPace
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 from unreel.engine.run import ALL_FAILURES, run
-from unreel.engine.stage import Resources, Row, Stage
-from unreel.engine.table import Table
-from unreel.evaluate.tables import ANSWERS
+from unreel.engine.stage import Row, Stage, WorkerResources
+from unreel.engine.table import LanceTable
+from unreel.evaluation.tables import ANSWERS
 
 PACE_ROWS = 10
 IN_FLIGHT = 4
@@ -37,7 +36,7 @@ IN_FLIGHT = 4
 class Answering(Stage):
     """Answers from the key alone; writes down each ask, stays where told, and can die on purpose."""
 
-    resources = Resources(cpus=1, in_flight=IN_FLIGHT)
+    resources = WorkerResources(cpus=1, in_flight=IN_FLIGHT)
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -188,7 +187,7 @@ def main() -> None:
     summary = run(
         rows,
         [stage],
-        table=Table(Place(str(given.folder / "answers.lance")), ANSWERS),
+        table=LanceTable(StorageLocation(str(given.folder / "answers.lance")), ANSWERS),
         engine=given.engine,
         pace=pace,
         retry_failed=ALL_FAILURES if given.retry else (),

@@ -9,27 +9,27 @@ from typing import Any
 import lance
 import pyarrow as pa
 
-from unreel.benchmarks.planning import Planned
+from unreel.benchmarks.planning import PlannedQuestion
 from unreel.core.settings import read_settings
-from unreel.engine.access import Access
+from unreel.engine.access import StorageAccess
 from unreel.engine.committer import CommitPace
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 from unreel.engine.run import ALL_FAILURES
 from unreel.engine.run import run as run_stages
 from unreel.engine.stage import Row, stored
 from unreel.engine.survey import SurveyStage, survey_rows
-from unreel.engine.worker import Worker
-from unreel.evaluate.asking import ReviewStage, answer_row
-from unreel.evaluate.fitting import describe_reviewer
-from unreel.evaluate.job import Run, evaluate
-from unreel.evaluate.recipe import check_recipe
-from unreel.evaluate.tables import ANSWERS
+from unreel.engine.worker import StageWorker
+from unreel.evaluation.asking import ReviewStage, answer_row
+from unreel.evaluation.fitting import describe_reviewer
+from unreel.evaluation.job import EvalRun, evaluate
+from unreel.evaluation.recipe import check_recipe
+from unreel.evaluation.tables import ANSWERS
 
 IN_FLIGHT = 8
 """Questions with the server at once."""
 
 
-def run_in(folder: Path) -> Run:
+def run_in(folder: Path) -> EvalRun:
     """The run that `job.json` describes: a manifest, a model, how clips are opened, where tables go."""
     job = json.loads((folder / "job.json").read_text())
     recipe = {
@@ -39,10 +39,10 @@ def run_in(folder: Path) -> Run:
         "condition": [{"sampling": "uniform-4"}],
         "max_connections": IN_FLIGHT,
     }
-    return Run(
-        place=Place(job["uri"], job["options"]),
+    return EvalRun(
+        place=StorageLocation(job["uri"], job["options"]),
         recipe=check_recipe(recipe),
-        access=Access(settings=read_settings(), trusted=job["trusted"]),
+        access=StorageAccess(settings=read_settings(), trusted=job["trusted"]),
         ledgers=folder,
     )
 
@@ -67,12 +67,12 @@ def append_plainly(folder: Path, *, pace_rows: int, observe: Callable[[str, int]
     clips = survey_rows(benchmark, run.entries(benchmark), run.access)
     run_stages(clips, [SurveyStage(run.access)], table=run.clips)
     opener = describe_reviewer(run.recipe, access=run.access, learn_from=lambda: iter(()))
-    rows = [answer_row(one, opener.name) for one in run.plan() if isinstance(one, Planned)]
+    rows = [answer_row(one, opener.name) for one in run.plan() if isinstance(one, PlannedQuestion)]
     stage = ReviewStage(opener, run.access, in_flight=IN_FLIGHT)
     place = folder / "plain.lance"
 
     async def ask() -> None:
-        async with Worker(stage) as worker:
+        async with StageWorker(stage) as worker:
             for start in range(0, len(rows), pace_rows):
                 done = await asyncio.gather(*map(worker.apply, rows[start : start + pace_rows]))
                 append(place, [stored(row) for row in done], observe)

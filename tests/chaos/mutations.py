@@ -30,27 +30,27 @@ PROBLEMS = frozenset({"failure", "error", "skipped"})
 NO_TRAINING = "needs the training environment: give its interpreter as --train-python"
 
 COMPACTION = "tests/engine/test_compaction.py::"
-DUE_ROWS = "tests/evaluate/test_due_rows.py::"
+DUE_ROWS = "tests/evaluation/test_due_rows.py::"
 FULL_DISK = "tests/engine/test_full_disk.py::"
-FREEZE = "tests/curate/test_freeze.py::"
-JUDGE = "tests/evaluate/test_judge.py::"
+FREEZE = "tests/curation/test_freeze.py::"
+JUDGE = "tests/evaluation/test_judge.py::"
 KEYS = "tests/engine/test_keys.py::"
 LEDGER = "tests/engine/test_start_log.py::"
 LOCAL = "tests/engine/test_runners.py::TestLocalRunner::"
-MODELS = "tests/evaluate/test_other_models.py::"
+MODELS = "tests/evaluation/test_other_models.py::"
 PLACE = "tests/engine/test_place.py::"
 RAY = "tests/engine/test_runners.py::TestRayRunner::"
 RECORDED = "tests/engine/test_recorded_suspects.py::"
-RESTART = "tests/annotate/ledger/test_restart.py::"
-RESUMED = "tests/curate/test_freeze_resumed.py::"
+RESTART = "tests/annotation/ledger/test_restart.py::"
+RESUMED = "tests/curation/test_freeze_resumed.py::"
 SEASON = "tests/arena/test_due_questions.py::"
-SPENDING = "tests/evaluate/test_spending.py::"
+SPENDING = "tests/evaluation/test_spending.py::"
 STORED = "tests/engine/test_stored_answers.py::"
 SUSPECTS = "tests/engine/test_suspects.py::"
 TABLE = "tests/engine/test_table.py::"
 TALLY = "tests/arena/test_tally.py::"
-TEXTS = "tests/evaluate/test_stored_texts.py::"
-TRAINING = "tests/train/test_killed.py::"
+TEXTS = "tests/evaluation/test_stored_texts.py::"
+TRAINING = "tests/training/test_killed.py::"
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +344,7 @@ MUTATIONS = (
     Mutation(
         "a worker that never began counts as a death",
         "engine/suspects.py",
-        "if isinstance(outcome, Died) and not outcome.began:",
+        "if isinstance(outcome, WorkerCrashed) and not outcome.began:",
         "if False:",
         (SUSPECTS + "test_a_worker_that_ends_before_it_began_counts_for_nobody",),
     ),
@@ -357,7 +357,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the lock of an eval's driver is not taken",
-        "evaluate/job.py",
+        "evaluation/job.py",
         "with writer_lock(place / DRIVER):",
         "if True:",
         (DUE_ROWS + "test_a_second_driver_of_an_eval_is_refused_before_it_writes",),
@@ -371,8 +371,8 @@ MUTATIONS = (
     ),
     Mutation(
         "the lock of a curation is not taken",
-        "curate/pieces.py",
-        "return writer_lock(Place(str(self.folder.root)))",
+        "curation/pieces.py",
+        "return writer_lock(StorageLocation(str(self.folder.root)))",
         "return __import__('contextlib').nullcontext()",
         (FREEZE + "test_a_second_curation_of_the_same_folder_is_refused_while_one_works",),
     ),
@@ -400,35 +400,35 @@ MUTATIONS = (
     ),
     Mutation(
         "an eval stores an answer with one character changed",
-        "evaluate/asking.py",
+        "evaluation/asking.py",
         '"text": asked.outcome.text,',
         '"text": asked.outcome.text[:9] + "?" + asked.outcome.text[10:],',
         (TEXTS + "test_an_answer_is_stored_character_by_character",),
     ),
     Mutation(
         "an eval stores a long answer with a character in its middle changed",
-        "evaluate/asking.py",
+        "evaluation/asking.py",
         '"text": asked.outcome.text,',
         '"text": asked.outcome.text[:9_000] + asked.outcome.text[9_000:].replace("009", "0?9", 1),',
         (TEXTS + "test_an_answer_is_stored_character_by_character",),
     ),
     Mutation(
         "an eval strips the end of an answer",
-        "evaluate/asking.py",
+        "evaluation/asking.py",
         '"text": asked.outcome.text,',
         '"text": asked.outcome.text.rstrip(),',
         (TEXTS + "test_an_answer_is_stored_character_by_character",),
     ),
     Mutation(
         "a stored answer is scored although it is not the received reply",
-        "evaluate/stored_answers.py",
+        "evaluation/stored_answers.py",
         'if answer.get("reply_digest") not in (None, digest_text(answer["text"])):',
         "if False:",
         (TEXTS + "test_a_text_that_is_not_the_received_reply_counts_as_failed",),
     ),
     Mutation(
         "another model that answers is not stored",
-        "evaluate/asking.py",
+        "evaluation/asking.py",
         '"answered_by": asked.outcome.answered_by,',
         '"answered_by": None,',
         (MODELS + "test_another_model_is_stored_with_its_answers_counted_and_shown",),
@@ -465,7 +465,7 @@ MUTATIONS = (
     ),
     Mutation(
         "an eval stores a failed request as the answer 0",
-        "evaluate/asking.py",
+        "evaluation/asking.py",
         "return failed(noted, asked.outcome)",
         'return noted | {"text": "<answer>0</answer>"}',
         (TEXTS + "test_a_failed_request_is_stored_with_its_reason_and_without_an_answer",),
@@ -479,9 +479,9 @@ MUTATIONS = (
     ),
     Mutation(
         "a failed request to a judge is stored as the score 0",
-        "evaluate/judge.py",
+        "evaluation/judge.py",
         "return failed(row | usage_columns(add_usages(usages)), outcome)",
-        "return row | columns_of(Ruling(score=0.0, usage=add_usages(usages)))",
+        "return row | columns_of(JudgeRuling(score=0.0, usage=add_usages(usages)))",
         (
             JUDGE
             + "test_a_failed_request_is_unscored_with_its_cause_and_asked_again_in_the_next_call",
@@ -489,14 +489,14 @@ MUTATIONS = (
     ),
     Mutation(
         "a failure is read back from the table as a wrong answer",
-        "evaluate/stored_answers.py",
+        "evaluation/stored_answers.py",
         'return stored_failure(answer["failure_reason"], answer["failure_detail"])',
         'answer = {**answer, "text": "<answer>0</answer>"}',
-        ("tests/evaluate/test_job.py::test_a_server_that_refuses_everything_leaves_no_accuracy",),
+        ("tests/evaluation/test_job.py::test_a_server_that_refuses_everything_leaves_no_accuracy",),
     ),
     Mutation(
         "the annotation ledger doubles a record after a restart",
-        "annotate/judgements.py",
+        "annotation/judgements.py",
         'return digest("record", self.campaign, self.origin, self.raw)',
         'return digest("record", self.campaign, self.origin, self.raw, str(__import__("os").getpid()))',
         (RESTART + "test_records_of_an_earlier_process_are_not_doubled",),
@@ -518,14 +518,14 @@ MUTATIONS = (
     ),
     Mutation(
         "a checkpoint is read as one of a step later",
-        "train/checkpoints.py",
-        'return Checkpoint(path=folder, step=int(seal["step"]))',
-        'return Checkpoint(path=folder, step=int(seal["step"]) + 1)',
-        ("tests/train/test_checkpoints.py::test_the_newest_sealed_checkpoint_is_read",),
+        "training/checkpoints.py",
+        'return TrainingCheckpoint(path=folder, step=int(seal["step"]))',
+        'return TrainingCheckpoint(path=folder, step=int(seal["step"]) + 1)',
+        ("tests/training/test_checkpoints.py::test_the_newest_sealed_checkpoint_is_read",),
     ),
     Mutation(
         "a training that goes on begins one step late",
-        "train/teacher.py",
+        "training/teacher.py",
         "        self.state.save_to_json(str(folder.root / HISTORY))\n",
         "        self.state.global_step += 1\n"
         "        self.state.save_to_json(str(folder.root / HISTORY))\n"
@@ -535,21 +535,21 @@ MUTATIONS = (
     ),
     Mutation(
         "a freeze after a kill copies nothing more",
-        "curate/freeze/media.py",
+        "curation/freeze/media.py",
         "    bench.put_through(COPY,",
         "    if not target.names():\n        bench.put_through(COPY,",
         (RESUMED + "test_files_that_are_missing_after_a_kill_are_copied",),
     ),
     Mutation(
         "a freeze after a kill skips files that sort before the last copied one",
-        "curate/freeze/media.py",
+        "curation/freeze/media.py",
         'if self._target.size(name) == row["size_bytes"]:',
         'if name < max(self._target.names(), default=""):',
         (RESUMED + "test_files_that_are_missing_after_a_kill_are_copied",),
     ),
     Mutation(
         "a freeze accepts a file of another size",
-        "curate/freeze/media.py",
+        "curation/freeze/media.py",
         'if self._target.size(name) == row["size_bytes"]:',
         "if self._target.size(name) is not None:",
         (RESUMED + "test_a_file_of_another_size_is_copied_again",),
@@ -563,7 +563,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a failure is never due for the counting of an eval",
-        "evaluate/counting.py",
+        "evaluation/counting.py",
         "if key not in held or held[key].is_due(row, retry):",
         "if key not in held:",
         (DUE_ROWS + "test_a_failed_row_is_due_only_for_a_reason_that_is_retried",),
@@ -584,7 +584,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a cap on cost forgets what earlier calls spent",
-        "evaluate/spending.py",
+        "evaluation/spending.py",
         "    return opener.after(before)\n",
         "    return opener\n",
         (SPENDING + "test_a_cap_counts_what_earlier_calls_spent",),

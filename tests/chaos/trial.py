@@ -13,15 +13,15 @@ from typing import Any, Protocol
 
 from clips import make_clips
 from driver import PACE_ROWS
-from evaluation import IN_FLIGHT, run_in
 from harness import HERE, finish
 
+from evaluation import IN_FLIGHT, run_in
 from unreel.core.identity import digest
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 from unreel.engine.stage import Row
-from unreel.engine.table import Table
-from unreel.evaluate.scoring import score_run
-from unreel.evaluate.tables import ANSWERS
+from unreel.engine.table import LanceTable
+from unreel.evaluation.scoring import score_run
+from unreel.evaluation.tables import ANSWERS
 
 MOST_UNCOMMITTED = IN_FLIGHT + 4 * PACE_ROWS
 """Rows in stages, in the committer's hands (at most two batches) and waiting for it (two)."""
@@ -72,7 +72,7 @@ def _plain(rows: Mapping[str, Row]) -> dict[str, Row]:
     }
 
 
-def _read(*tables: Table) -> dict[str, Row]:
+def _read(*tables: LanceTable) -> dict[str, Row]:
     return {row["key"]: row for table in tables if table.exists() for row in table.rows()}
 
 
@@ -106,7 +106,7 @@ class Bare:
         return f"{step}:{chance.randint(1, most)}"
 
     def rows(self, folder: Path) -> dict[str, Row]:
-        return _read(Table(Place(str(folder / "answers.lance")), ANSWERS))
+        return _read(LanceTable(StorageLocation(str(folder / "answers.lance")), ANSWERS))
 
     def result(self, folder: Path) -> object:
         return _plain(self.rows(folder))
@@ -118,12 +118,12 @@ class Bare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """`unreel.evaluate.job.evaluate` over real clips, asking a real server."""
+    """`unreel.evaluation.job.evaluate` over real clips, asking a real server."""
 
     manifest: Path
     port: int
     n_clips: int
-    place: Place | None = None
+    place: StorageLocation | None = None
     """Where tables go: into the run's folder unless named."""
     engine: str = "local"
     retry: bool = False
@@ -141,7 +141,7 @@ class Evaluation:
         return (*how, "--retry") if self.retry else how
 
     def prepare(self, folder: Path) -> None:
-        place = Place(str(folder)) if self.place is None else self.place / folder.name
+        place = StorageLocation(str(folder)) if self.place is None else self.place / folder.name
         job = {
             "benchmark": str(self.manifest),
             "model": f"compatible/tiny@http://127.0.0.1:{self.port}/{folder.name}/v1",

@@ -8,12 +8,12 @@ import pytest
 pytest.importorskip("sqlalchemy", reason="needs the extra annotate: pip install 'unreel[annotate]'")
 
 from campaigns import ANN, BEN, CAMPAIGN, CAT, in_order, record_of, task_of
-from unreel.annotate.judgements import Voted
-from unreel.annotate.ledger.opening import open_ledger
+from unreel.annotation.judgements import VoteAnswer
+from unreel.annotation.ledger.opening import open_ledger
 from unreel.core.judgement import Label
 
 N_TASKS = 30
-REAL, GENERATED = (Voted(label=label) for label in Label)
+REAL, GENERATED = (VoteAnswer(label=label) for label in Label)
 
 
 @pytest.fixture

@@ -10,12 +10,18 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-from unreel.annotate.asking import Subject, chosen_subjects, make_tasks
-from unreel.annotate.campaign import Annotator, Campaign, Copy, Interface, Task
-from unreel.annotate.copies import Wanted
-from unreel.annotate.judgements import Preferred, Record
-from unreel.annotate.ledger.opening import open_ledger
-from unreel.annotate.pairs.listing import read_pairs
+from unreel.annotation.asking import TaskSubject, chosen_subjects, make_tasks
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    Annotator,
+    Campaign,
+    ClipCopy,
+)
+from unreel.annotation.copies import CopyRequest
+from unreel.annotation.judgements import AnnotationRecord, PreferenceAnswer
+from unreel.annotation.ledger.opening import open_ledger
+from unreel.annotation.pairs.listing import read_pairs
 from unreel.core.errors import InvalidSettingError
 from unreel.core.identity import digest_id
 from unreel.core.verdict import Position
@@ -23,9 +29,9 @@ from unreel.core.verdict import Position
 NAMES = [f"c{number:02d}" for number in range(40)]
 
 
-def copy(name: str) -> Copy:
+def copy(name: str) -> ClipCopy:
     rate = Fraction(25)
-    return Copy(clip=digest_id(name), location=name, rate=rate, n_frames=9, width=9, height=9)
+    return ClipCopy(clip=digest_id(name), location=name, rate=rate, n_frames=9, width=9, height=9)
 
 
 @pytest.fixture
@@ -46,13 +52,16 @@ def bench(tmp_path: Path) -> Path:
 def ledger(tmp_path: Path, bench: Path) -> Path:
     """Two people compared six clips: a lower number looks more real, to bob where they lie far apart."""
     place = tmp_path / "ledger.db"
-    tasks = [Task(names=pair, copies=tuple(map(copy, pair))) for pair in combinations(NAMES[:6], 2)]
+    tasks = [
+        AnnotationTask(names=pair, copies=tuple(map(copy, pair)))
+        for pair in combinations(NAMES[:6], 2)
+    ]
     with open_ledger(str(place)) as opened:
         opened.enlist([Annotator("ann", "a@example.org"), Annotator("bob", "b@example.org")])
         opened.open_campaign(
             Campaign(
                 name="liked",
-                interface=Interface.PREFERENCE,
+                interface=AnnotationInterface.PREFERENCE,
                 benchmark=str(bench),
                 guidelines="Which looks more real?",
                 interface_version="v1",
@@ -63,10 +72,10 @@ def ledger(tmp_path: Path, bench: Path) -> Path:
     return place
 
 
-def record(task: Task, who: str) -> Record:
+def record(task: AnnotationTask, who: str) -> AnnotationRecord:
     one, other = (int(name[1:]) for name in task.names)
     upset = who == "bob" and other - one <= 2
-    return Record(
+    return AnnotationRecord(
         campaign="liked",
         annotator=who,
         task=task.id,
@@ -76,7 +85,7 @@ def record(task: Task, who: str) -> Record:
         submitted_us=1,
         lead_us=None,
         raw=json.dumps([who, task.id]),
-        outcome=Preferred(better=Position.SECOND if upset else Position.FIRST),
+        outcome=PreferenceAnswer(better=Position.SECOND if upset else Position.FIRST),
     )
 
 
@@ -116,11 +125,11 @@ def test_clips_are_ranked_with_intervals(run: Any, ledger: Path) -> None:
 
 
 def test_a_campaign_asks_about_the_chosen_pairs_alone() -> None:
-    subjects = [Subject(wanted=Wanted(name, Path(name))) for name in NAMES[:4]]
+    subjects = [TaskSubject(wanted=CopyRequest(name, Path(name))) for name in NAMES[:4]]
     copies = {name: copy(name) for name in NAMES[:3]}
     pairs = [("c00", "c02"), ("c01", "c03")]
     tasks = make_tasks(
-        subjects, copies, interface=Interface.PREFERENCE, prefill={}, pairs=tuple(pairs)
+        subjects, copies, interface=AnnotationInterface.PREFERENCE, prefill={}, pairs=tuple(pairs)
     )
     assert [task.names for task in tasks] == [("c00", "c02")]
     assert chosen_subjects(subjects, [("c00", "c02")]) == [subjects[0], subjects[2]]

@@ -13,9 +13,15 @@ import pytest
 pytest.importorskip("sqlalchemy")
 
 from chat import Reply, refuses, says, serve_chat
-from unreel.annotate.campaign import Annotator, Campaign, Copy, Interface, Task
-from unreel.annotate.judgements import Rated, Record
-from unreel.annotate.ledger.opening import open_ledger
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    Annotator,
+    Campaign,
+    ClipCopy,
+)
+from unreel.annotation.judgements import AnnotationRecord, RatingAnswer
+from unreel.annotation.ledger.opening import open_ledger
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.opening import open_benchmark
 from unreel.core.identity import bytes_id
@@ -62,7 +68,7 @@ def ledger(tmp_path: Path) -> Path:
         opened.open_campaign(
             Campaign(
                 name="scored",
-                interface=Interface.REALISM,
+                interface=AnnotationInterface.REALISM,
                 benchmark="bench",
                 guidelines="Score it.",
                 interface_version="v1",
@@ -74,19 +80,19 @@ def ledger(tmp_path: Path) -> Path:
     return place
 
 
-def _task(name: str) -> Task:
+def _task(name: str) -> AnnotationTask:
     rate = Fraction(25)
-    copy = Copy(
+    copy = ClipCopy(
         clip=bytes_id(name.encode()), location=name, rate=rate, n_frames=9, width=9, height=9
     )
-    return Task(names=(name,), copies=(copy,))
+    return AnnotationTask(names=(name,), copies=(copy,))
 
 
-def _record(task: Task, who: str) -> Record:
+def _record(task: AnnotationTask, who: str) -> AnnotationRecord:
     words = f"{who}: the hand of {task.names[0]} melts"
     adherence = "a noticeable error"
     score = 4 if who == "cho" else 3
-    return Record(
+    return AnnotationRecord(
         campaign="scored",
         annotator=who,
         task=task.id,
@@ -96,7 +102,7 @@ def _record(task: Task, who: str) -> Record:
         submitted_us=1,
         lead_us=None,
         raw=json.dumps([who, task.id]),
-        outcome=Rated(rating=Rating(score=score, problem=words, adherence=adherence)),
+        outcome=RatingAnswer(rating=Rating(score=score, problem=words, adherence=adherence)),
     )
 
 

@@ -9,7 +9,7 @@ import click
 import pytest
 from rich.console import Console
 
-from unreel.cli.helping import fit
+from unreel.cli.helping import wrap_help
 from unreel.cli.tabling import lay_out
 
 MAIN = "import sys; sys.argv[0] = 'unreel'; from unreel.cli.main import main; main()"
@@ -125,7 +125,7 @@ def test_help_fits_the_terminal_and_leaves_room_for_words(width: int) -> None:
     def command(*, a_rather_long_option: str) -> None:
         """Do it."""
 
-    fitted = fit(command)
+    fitted = wrap_help(command)
     with fitted.make_context("do", ["--a-rather-long-option", "x"], terminal_width=width) as made:
         lines = fitted.get_help(made).splitlines()
     assert max(map(len, lines)) <= width

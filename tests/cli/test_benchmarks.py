@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from unreel.benchmarks.opening import Layout
+from unreel.benchmarks.opening import BenchmarkLayout
 
 
 def test_without_a_command_every_layout_is_shown_with_an_example(run) -> None:
     shown = run("benchmarks")
     assert shown.returncode == 0
-    assert all(f"{layout}: " in shown.stdout for layout in Layout)
+    assert all(f"{layout}: " in shown.stdout for layout in BenchmarkLayout)
     assert "file,label,creator,split,group" in shown.stdout
     assert "unreel benchmarks check PATH" in shown.stderr
-    assert set(json.loads(run("benchmarks", "--json").stdout)) == set(Layout)
+    assert set(json.loads(run("benchmarks", "--json").stdout)) == set(BenchmarkLayout)
 
 
 def test_check_tells_what_is_understood(run, tmp_path: Path) -> None:

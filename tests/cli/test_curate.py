@@ -116,7 +116,7 @@ def test_a_trace_is_put_into_a_clip_and_its_truth_is_printed(run, recipe, tmp_pa
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the drawn sample."""
-    from unreel.curate.start.sample import write_sample
+    from unreel.curation.start.sample import write_sample
 
     folder = tmp_path_factory.mktemp("drawn")
     write_sample(folder, seed=0)

@@ -7,7 +7,7 @@ from importlib.metadata import requires
 
 import pytest
 
-from unreel.cli.doctor import BRINGS, Way
+from unreel.cli.doctor import BRINGS, ProviderStatus
 from unreel.reviewers.outside.bubblewrap import cage_problem
 
 
@@ -62,7 +62,7 @@ def test_keys_are_told_by_their_names_and_never_shown(run, monkeypatch: pytest.M
 
 
 def test_a_local_server_is_told_with_its_models_as_they_are_typed() -> None:
-    way = Way(
+    way = ProviderStatus(
         provider="vllm",
         variable="VLLM_API_KEY",
         has_key=False,

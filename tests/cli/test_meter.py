@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
-from unreel.cli.meter import Meter
+from unreel.cli.meter import ProgressMeter
 from unreel.cli.output import SilenceWatch
 from unreel.cli.streams import OUTPUT
 from unreel.engine.progress import Progress
@@ -51,7 +51,7 @@ def test_small_money_keeps_its_places() -> None:
 
 def test_off_a_terminal_lines_are_ten_seconds_apart(capsys: pytest.CaptureFixture[str]) -> None:
     now_s = [0.0]
-    with Meter(clock=lambda: now_s[0], terminal=False) as meter:
+    with ProgressMeter(clock=lambda: now_s[0], terminal=False) as meter:
         meter.expect("answers", 100)
         for second in range(1, 26):
             now_s[0] = float(second)
@@ -70,14 +70,14 @@ def test_off_a_terminal_a_run_that_does_not_move_is_heard_of(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("unreel.cli.meter.PIPE_PAUSE_S", 0.05)
-    with Meter(terminal=False) as meter:
+    with ProgressMeter(terminal=False) as meter:
         meter.tell("reading bench")
         time.sleep(0.5)
     assert capsys.readouterr().err == "reading bench\n"
 
 
 def test_each_of_several_runs_is_counted_on_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    with Meter(clock=lambda: 0.0, terminal=False) as meter:
+    with ProgressMeter(clock=lambda: 0.0, terminal=False) as meter:
         meter.begin("1 of 2, coin: ")
         meter.step("clips", Progress(done=3, totals={"cost_usd": 1.0}))
         assert meter.spell_rows() == "3 rows of clips"

@@ -7,14 +7,14 @@ import time
 
 JOB = """
 import time
-from unreel.cli.meter import Meter
-from unreel.cli.stopping import Stopped, goes_on, hear_signals
+from unreel.cli.meter import ProgressMeter
+from unreel.cli.stopping import StopSignal, goes_on, hear_signals
 hear_signals()
 try:
-    with goes_on("runs/x", Meter()):
+    with goes_on("runs/x", ProgressMeter()):
         print("at work", flush=True)
         time.sleep(60)
-except Stopped as stopped:
+except StopSignal as stopped:
     print(*stopped.__notes__, flush=True)
     time.sleep(60)
 """

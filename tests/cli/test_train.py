@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("lance")  # examples are kept in tables
 
 from browser import Watched
-from train.sets import clip, fake, real, write_set
+from training.sets import clip, fake, real, write_set
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("lance")  # examples are kept in tables
 
-from train.sets import clip, fake, real, write_set
+from training.sets import clip, fake, real, write_set
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ from unreel.core.errors import (
     UnreadableSourceError,
     UnreelError,
     UnsafeTargetError,
+    format_error,
     raise_refusal,
-    told,
 )
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.registry import Lazy, Registry
-from unreel.core.settings import Settings, read_settings
+from unreel.core.registry import LazyImport, NameRegistry
+from unreel.core.settings import EnvironmentSettings, read_settings
 
 ERRORS = [
     InvalidValueError("no such box"),
@@ -52,7 +52,9 @@ def test_every_failure_says_what_to_do_next(reason: FailureReason) -> None:
 
 
 def test_an_unknown_name_lists_the_known_ones_and_the_nearest() -> None:
-    table = Registry("protocol", {"trace": Lazy("json:loads"), "realism": Lazy("json:dumps")})
+    table = NameRegistry(
+        "protocol", {"trace": LazyImport("json:loads"), "realism": LazyImport("json:dumps")}
+    )
     with pytest.raises(UnknownNameError, match="Did you mean 'trace'"):
         table.load("trase")
     with pytest.raises(UnknownNameError, match="Known: realism, trace"):
@@ -60,24 +62,24 @@ def test_an_unknown_name_lists_the_known_ones_and_the_nearest() -> None:
 
 
 def test_a_known_name_is_loaded_when_asked() -> None:
-    assert Registry("codec", {"json": Lazy("json:loads")}).load("json")("1") == 1
+    assert NameRegistry("codec", {"json": LazyImport("json:loads")}).load("json")("1") == 1
 
 
 def test_a_missing_package_names_the_extra_that_brings_it() -> None:
     with pytest.raises(MissingExtraError, match=r"pip install 'unreel\[ray\]'"):
-        Lazy("no_such_package.runner:Runner", extra="ray").load()
+        LazyImport("no_such_package.runner:Runner", extra="ray").load()
 
 
 @pytest.mark.parametrize(
-    "lazy", [Lazy("no_such_package:x"), Lazy("unreel.no_such_module:x", extra="ray")]
+    "lazy", [LazyImport("no_such_package:x"), LazyImport("unreel.no_such_module:x", extra="ray")]
 )
-def test_our_own_missing_module_is_shown_as_it_is(lazy: Lazy) -> None:
+def test_our_own_missing_module_is_shown_as_it_is(lazy: LazyImport) -> None:
     with pytest.raises(ModuleNotFoundError):
         lazy.load()
 
 
 def test_settings_come_from_the_environment_in_one_place() -> None:
-    assert read_settings({"PATH": "/bin"}) == Settings()
+    assert read_settings({"PATH": "/bin"}) == EnvironmentSettings()
     assert read_settings({"UNREEL_MEDIA_SECONDS": "3"}).media_seconds == 3
 
 
@@ -119,12 +121,12 @@ def test_a_refusal_of_the_machine_is_told_with_what_to_do_however_it_is_wrapped(
 ) -> None:
     with pytest.raises(MachineError, match=r"No space left on device.*\. Make room\. Run the same"):
         raise_refusal(error)
-    assert str(told(error)).startswith(("No space", "LanceError", "[Errno 28]"))
+    assert str(format_error(error)).startswith(("No space", "LanceError", "[Errno 28]"))
 
 
 def test_an_error_of_one_item_is_no_refusal_and_a_bug_is_not_told() -> None:
     missing = FileNotFoundError(errno.ENOENT, "No such file", "clip.mp4")
     raise_refusal(missing)
     raise_refusal(UnreadableSourceError("list.csv", "no column 'file'", "Name it with --map"))
-    assert "Run the same command again" in str(told(missing))
-    assert told(KeyError("bug")) is None
+    assert "Run the same command again" in str(format_error(missing))
+    assert format_error(KeyError("bug")) is None

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from unreel.core import leash
-from unreel.core.leash import Leash, hold
+from unreel.core.leash import ManagedProcess, hold
 
 STUBBORN = (
     "import os, signal, subprocess, sys, time\n"
@@ -25,15 +25,19 @@ STUBBORN = (
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Callable[[str], Leash]:
-    def started(code: str) -> Leash:
+def start(tmp_path: Path) -> Callable[[str], ManagedProcess]:
+    def started(code: str) -> ManagedProcess:
         with (tmp_path / "log").open("ab") as log:
-            return Leash([sys.executable, "-c", code], log=log, environment={}, folder=tmp_path)
+            return ManagedProcess(
+                [sys.executable, "-c", code], log=log, environment={}, folder=tmp_path
+            )
 
     return started
 
 
-def test_a_command_that_ends_by_itself_tells_its_status(start: Callable[[str], Leash]) -> None:
+def test_a_command_that_ends_by_itself_tells_its_status(
+    start: Callable[[str], ManagedProcess],
+) -> None:
     one = start("raise SystemExit(7)")
     assert one.wait() == 7
     assert not one.is_alive
@@ -41,13 +45,15 @@ def test_a_command_that_ends_by_itself_tells_its_status(start: Callable[[str], L
     one.end()
 
 
-def test_a_command_that_dies_by_a_signal_tells_which(start: Callable[[str], Leash]) -> None:
+def test_a_command_that_dies_by_a_signal_tells_which(
+    start: Callable[[str], ManagedProcess],
+) -> None:
     one = start("import os; os.kill(os.getpid(), 9)")
     assert one.wait() == 128 + signal.SIGKILL
 
 
 def test_ending_takes_along_what_ignores_signals_and_left_its_group(
-    start: Callable[[str], Leash], tmp_path: Path
+    start: Callable[[str], ManagedProcess], tmp_path: Path
 ) -> None:
     one = start(STUBBORN)
     pids = _pids(tmp_path / "log")
@@ -58,9 +64,9 @@ def test_ending_takes_along_what_ignores_signals_and_left_its_group(
 
 def test_a_killed_holder_takes_its_command_along(tmp_path: Path) -> None:
     code = (
-        "import os, sys, time\nfrom pathlib import Path\nfrom unreel.core.leash import Leash\n"
+        "import os, sys, time\nfrom pathlib import Path\nfrom unreel.core.leash import ManagedProcess\n"
         f"log = open({str(tmp_path / 'log')!r}, 'ab')\n"
-        f"one = Leash([sys.executable, '-c', {STUBBORN!r}], log=log, environment=os.environ,"
+        f"one = ManagedProcess([sys.executable, '-c', {STUBBORN!r}], log=log, environment=os.environ,"
         f" folder=Path({str(tmp_path)!r}))\n"
         "time.sleep(600)\n"
     )
@@ -71,7 +77,7 @@ def test_a_killed_holder_takes_its_command_along(tmp_path: Path) -> None:
 
 
 def test_a_leash_whose_holding_process_hangs_is_cut(
-    start: Callable[[str], Leash], monkeypatch: pytest.MonkeyPatch
+    start: Callable[[str], ManagedProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = start("import time; time.sleep(600)")
     monkeypatch.setattr(leash, "PATIENCE_S", 0.1)

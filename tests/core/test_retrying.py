@@ -9,8 +9,8 @@ from unreel.core.retrying import (
     LONGEST_WAIT_S,
     RESERVE,
     SAVINGS,
-    Patience,
     RetryBudget,
+    RetryPolicy,
     backoff_s,
     read_retry_after,
 )
@@ -42,7 +42,7 @@ def test_an_empty_budget_refills_with_time() -> None:
 
 
 def test_waits_have_full_jitter_and_repeat_with_their_seed() -> None:
-    patience = Patience(backoff_s=1)
+    patience = RetryPolicy(backoff_s=1)
 
     def waits(seed: int) -> list[float]:
         return [backoff_s(patience, key=str(n), attempt=3, seed=seed) for n in range(200)]
@@ -54,7 +54,7 @@ def test_waits_have_full_jitter_and_repeat_with_their_seed() -> None:
 
 def test_patience_that_contradicts_itself_is_refused() -> None:
     with pytest.raises(InvalidSettingError):
-        Patience(deadline_s=1, attempt_s=2)
+        RetryPolicy(deadline_s=1, attempt_s=2)
 
 
 @pytest.mark.parametrize(

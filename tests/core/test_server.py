@@ -5,7 +5,7 @@ import pytest
 from unreel.core.errors import InvalidSettingError
 from unreel.core.server import (
     OWN_KEY,
-    Server,
+    ServerAddress,
     key_variable,
     read_host,
     read_server,
@@ -16,12 +16,12 @@ from unreel.core.server import (
 @pytest.mark.parametrize(
     ("url", "server", "told"),
     [
-        ("https://LLM.example.org/v1", Server(scheme="https", host="llm.example.org", port=443), "llm.example.org"),
-        ("http://127.0.0.1:8000", Server(scheme="http", host="127.0.0.1", port=8000), "127.0.0.1:8000"),
-        ("http://[0:0::1]:80/a", Server(scheme="http", host="::1", port=80), "[::1]"),
+        ("https://LLM.example.org/v1", ServerAddress(scheme="https", host="llm.example.org", port=443), "llm.example.org"),
+        ("http://127.0.0.1:8000", ServerAddress(scheme="http", host="127.0.0.1", port=8000), "127.0.0.1:8000"),
+        ("http://[0:0::1]:80/a", ServerAddress(scheme="http", host="::1", port=80), "[::1]"),
     ],
 )  # fmt: skip
-def test_an_address_has_one_spelling(url: str, server: Server, told: str) -> None:
+def test_an_address_has_one_spelling(url: str, server: ServerAddress, told: str) -> None:
     assert read_server(url) == server
     assert str(server) == told
 
@@ -62,7 +62,7 @@ def test_what_is_no_host_has_no_spelling() -> None:
     ],
 )
 def test_this_machine_is_known_without_asking_anybody(host: str, here: bool) -> None:  # noqa: FBT001
-    assert Server(scheme="http", host=host, port=80).is_loopback is here
+    assert ServerAddress(scheme="http", host=host, port=80).is_loopback is here
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError, UnsafeTargetError
 from unreel.core.names import plain_name
-from unreel.core.writing import Folder, open_regular
+from unreel.core.writing import OutputDirectory, open_regular
 
 APPEND = os.O_WRONLY | os.O_APPEND
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    return Folder(tmp_path / "out")
+def folder(tmp_path: Path) -> OutputDirectory:
+    return OutputDirectory(tmp_path / "out")
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_file_is_private_and_so_is_its_folder(folder: Folder) -> None:
+def test_a_file_is_private_and_so_is_its_folder(folder: OutputDirectory) -> None:
     path = folder.write("a/b.txt", b"text")
     assert path == folder.root / "a/b.txt"
     assert path.read_bytes() == b"text"
@@ -48,10 +48,10 @@ def test_a_published_file_can_be_read_by_whoever_may_read_its_folder(
     of_folder: int, of_file: int, tmp_path: Path
 ) -> None:
     tmp_path.chmod(of_folder)
-    assert _mode(Folder(tmp_path, published=True).write("page.html", b"")) == of_file
+    assert _mode(OutputDirectory(tmp_path, published=True).write("page.html", b"")) == of_file
 
 
-def test_a_file_is_replaced_whole_and_never_emptied_in_place(folder: Folder) -> None:
+def test_a_file_is_replaced_whole_and_never_emptied_in_place(folder: OutputDirectory) -> None:
     before = folder.write("page", b"old")
     with before.open("rb") as reader:
         folder.write("page", b"new and longer")
@@ -59,7 +59,7 @@ def test_a_file_is_replaced_whole_and_never_emptied_in_place(folder: Folder) -> 
     assert before.read_bytes() == b"new and longer"
 
 
-def test_an_error_leaves_what_was_there_and_nothing_else(folder: Folder) -> None:
+def test_an_error_leaves_what_was_there_and_nothing_else(folder: OutputDirectory) -> None:
     folder.write("rows", b"old")
     with contextlib.suppress(ZeroDivisionError), folder.create("rows") as file:
         file.write(b"half")
@@ -68,13 +68,13 @@ def test_an_error_leaves_what_was_there_and_nothing_else(folder: Folder) -> None
     assert (folder.root / "rows").read_bytes() == b"old"
 
 
-def test_text_is_written_as_it_is(folder: Folder) -> None:
+def test_text_is_written_as_it_is(folder: OutputDirectory) -> None:
     with folder.create_text("a") as file:
         file.write("ä\r\nb\n")
     assert (folder.root / "a").read_bytes() == b"\xc3\xa4\r\nb\n"
 
 
-def _uses(folder: Folder, name: str, source: Path) -> dict[str, object]:
+def _uses(folder: OutputDirectory, name: str, source: Path) -> dict[str, object]:
     return {
         "write": lambda: folder.write(name, b"owned"),
         "copy": lambda: folder.copy(source, name),
@@ -91,7 +91,7 @@ def _uses(folder: Folder, name: str, source: Path) -> dict[str, object]:
     }
 
 
-USES = tuple(_uses(Folder(Path()), "", Path()))
+USES = tuple(_uses(OutputDirectory(Path()), "", Path()))
 OUTSIDE = (
     "../victim/letter.txt",
     "{victim}",
@@ -106,7 +106,7 @@ OUTSIDE = (
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_no_name_leads_out_of_the_folder(
-    name: str, use: str, folder: Folder, victim: Path, tmp_path: Path
+    name: str, use: str, folder: OutputDirectory, victim: Path, tmp_path: Path
 ) -> None:
     source = tmp_path / "source"
     source.write_text("other")
@@ -120,7 +120,7 @@ def test_no_name_leads_out_of_the_folder(
 @given(st.text(st.sampled_from("./\\\0~ab\n") | st.characters(), max_size=40))
 def test_any_name_is_refused_or_stays_inside(tmp_path_factory, name: str) -> None:
     above = tmp_path_factory.mktemp("above")
-    folder = Folder(above / "out")
+    folder = OutputDirectory(above / "out")
     # A part may be too long, or hold what no file system of ours writes down.
     with contextlib.suppress(InvalidValueError, OSError, UnicodeEncodeError):
         path = folder.write(name, b"x")
@@ -133,7 +133,7 @@ def test_any_name_is_refused_or_stays_inside(tmp_path_factory, name: str) -> Non
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("dangling", [False, True], ids=["link", "dangling"])
 def test_no_link_on_the_way_is_followed(
-    use: str, folder: Folder, victim: Path, tmp_path: Path, *, dangling: bool
+    use: str, folder: OutputDirectory, victim: Path, tmp_path: Path, *, dangling: bool
 ) -> None:
     source = tmp_path / "source"
     source.write_text("other")
@@ -148,7 +148,7 @@ def test_no_link_on_the_way_is_followed(
 
 @pytest.mark.parametrize("use", ["write", "copy", "link", "open_fresh", "remove"])
 def test_a_link_in_the_place_of_a_file_goes_and_what_it_leads_to_stays(
-    use: str, folder: Folder, victim: Path, tmp_path: Path
+    use: str, folder: OutputDirectory, victim: Path, tmp_path: Path
 ) -> None:
     source = tmp_path / "source"
     source.write_text("other")
@@ -188,7 +188,7 @@ ODD = ("link", "dangling", "loop", "pipe", "socket", "folder", "device")
 @pytest.mark.parametrize("use", ["append", "open", "read"])
 @pytest.mark.parametrize("kind", [*ODD, "hard link"])
 def test_what_is_opened_in_place_is_a_regular_file_of_ours(
-    kind: str, use: str, folder: Folder, victim: Path
+    kind: str, use: str, folder: OutputDirectory, victim: Path
 ) -> None:
     if kind == "device" and os.geteuid() != 0:
         pytest.skip("only root makes devices")
@@ -202,7 +202,7 @@ def test_what_is_opened_in_place_is_a_regular_file_of_ours(
     assert [path.name for path in victim.parent.iterdir()] == ["letter.txt"]
 
 
-def test_another_users_file_is_not_opened_in_place(folder: Folder) -> None:
+def test_another_users_file_is_not_opened_in_place(folder: OutputDirectory) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root gives files away")
     path = folder.write("lock", b"theirs")
@@ -216,7 +216,7 @@ def test_another_users_file_is_not_opened_in_place(folder: Folder) -> None:
 
 @pytest.mark.parametrize("kind", ["link", "dangling", "loop", "pipe", "socket"])
 def test_whatever_lies_there_is_replaced_without_waiting(
-    kind: str, folder: Folder, victim: Path
+    kind: str, folder: OutputDirectory, victim: Path
 ) -> None:
     folder.root.mkdir()
     _put(kind, folder.root / "page", victim)
@@ -224,14 +224,14 @@ def test_whatever_lies_there_is_replaced_without_waiting(
     assert victim.read_text() == "mine"
 
 
-def test_a_folder_is_not_replaced_by_a_file(folder: Folder) -> None:
+def test_a_folder_is_not_replaced_by_a_file(folder: OutputDirectory) -> None:
     (folder.root / "page").mkdir(parents=True)
     with pytest.raises(UnsafeTargetError, match="a file belongs there"):
         folder.write("page", b"new")
     assert [path.name for path in folder.root.iterdir()] == ["page"]
 
 
-def test_a_file_is_not_replaced_by_a_folder(folder: Folder) -> None:
+def test_a_file_is_not_replaced_by_a_folder(folder: OutputDirectory) -> None:
     folder.write("a", b"file")
     with pytest.raises(UnsafeTargetError, match="no folder"):
         folder.write("a/b", b"below it")
@@ -240,12 +240,12 @@ def test_a_file_is_not_replaced_by_a_folder(folder: Folder) -> None:
 def test_the_folder_that_was_named_may_itself_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "out").symlink_to(tmp_path / "disk")
-    Folder(tmp_path / "out").write("a/b", b"x")
+    OutputDirectory(tmp_path / "out").write("a/b", b"x")
     assert (tmp_path / "disk/a/b").read_bytes() == b"x"
 
 
 @pytest.mark.parametrize("kind", ["file", "dangling"])
-def test_a_root_that_is_no_folder_is_refused_in_words(kind: str, folder: Folder) -> None:
+def test_a_root_that_is_no_folder_is_refused_in_words(kind: str, folder: OutputDirectory) -> None:
     if kind == "file":
         folder.root.write_text("mine")
     else:
@@ -255,14 +255,14 @@ def test_a_root_that_is_no_folder_is_refused_in_words(kind: str, folder: Folder)
     assert not (folder.root.parent / "nowhere").exists()
 
 
-def test_linking_twice_leaves_one_name(folder: Folder, victim: Path) -> None:
+def test_linking_twice_leaves_one_name(folder: OutputDirectory, victim: Path) -> None:
     for _ in range(2):
         folder.link(victim, "media/clip.mp4")
     assert [path.name for path in (folder.root / "media").iterdir()] == ["clip.mp4"]
     assert (folder.root / "media/clip.mp4").samefile(victim)
 
 
-def test_appending_goes_on_at_the_end(folder: Folder) -> None:
+def test_appending_goes_on_at_the_end(folder: OutputDirectory) -> None:
     for line in (b"a\n", b"b\n"):
         with folder.append("lines") as file:
             file.write(line)
@@ -271,7 +271,7 @@ def test_appending_goes_on_at_the_end(folder: Folder) -> None:
     assert _mode(folder.root / "lines") == 0o600
 
 
-def test_files_are_listed_without_following_links(folder: Folder, victim: Path) -> None:
+def test_files_are_listed_without_following_links(folder: OutputDirectory, victim: Path) -> None:
     folder.write("a/b/c", b"")
     (folder.root / "a/photos").symlink_to(victim.parent)
     (folder.root / "z").symlink_to(victim)
@@ -280,7 +280,7 @@ def test_files_are_listed_without_following_links(folder: Folder, victim: Path) 
     assert folder.files("nowhere") == []
 
 
-def test_a_link_anywhere_in_a_table_is_found(folder: Folder, victim: Path) -> None:
+def test_a_link_anywhere_in_a_table_is_found(folder: OutputDirectory, victim: Path) -> None:
     folder.write("t.lance/data/1.lance", b"")
     folder.require_plain("t.lance", whole=True)
     (folder.root / "t.lance/data/2.lance").symlink_to(victim)
@@ -289,20 +289,22 @@ def test_a_link_anywhere_in_a_table_is_found(folder: Folder, victim: Path) -> No
         folder.require_plain("t.lance", whole=True)
 
 
-def test_a_link_at_the_top_of_a_table_is_found_at_once(folder: Folder, victim: Path) -> None:
+def test_a_link_at_the_top_of_a_table_is_found_at_once(
+    folder: OutputDirectory, victim: Path
+) -> None:
     folder.make("t.lance")
     (folder.root / "t.lance/data").symlink_to(victim.parent)
     with pytest.raises(UnsafeTargetError, match="data"):
         folder.require_plain("t.lance")
 
 
-def test_folders_without_end_are_refused(folder: Folder) -> None:
+def test_folders_without_end_are_refused(folder: OutputDirectory) -> None:
     folder.make("/".join("d" * 40))
     with pytest.raises(UnsafeTargetError, match="more folders"):
         folder.require_plain("d", whole=True)
 
 
-def test_many_who_open_one_lock_at_once_get_the_same_file(folder: Folder) -> None:
+def test_many_who_open_one_lock_at_once_get_the_same_file(folder: OutputDirectory) -> None:
     folder.make()
     start, found = threading.Barrier(8), []
 
@@ -322,7 +324,7 @@ def test_many_who_open_one_lock_at_once_get_the_same_file(folder: Folder) -> Non
 
 
 def test_a_link_that_comes_and_goes_is_never_written_through(
-    folder: Folder, tmp_path: Path
+    folder: OutputDirectory, tmp_path: Path
 ) -> None:
     """A neighbour swaps a folder for a link as fast as it can, while files are written below it."""
     outside = tmp_path / "outside"
@@ -354,7 +356,9 @@ def test_a_link_that_comes_and_goes_is_never_written_through(
     assert list(outside.iterdir()) == []
 
 
-def test_a_pipe_is_not_waited_for_when_a_clip_is_copied(folder: Folder, tmp_path: Path) -> None:
+def test_a_pipe_is_not_waited_for_when_a_clip_is_copied(
+    folder: OutputDirectory, tmp_path: Path
+) -> None:
     os.mkfifo(tmp_path / "clip.mp4")
     with pytest.raises(OSError, match="no regular file"):
         folder.copy(tmp_path / "clip.mp4", "copy.mp4")
@@ -364,7 +368,7 @@ def test_a_pipe_is_not_waited_for_when_a_clip_is_copied(folder: Folder, tmp_path
 
 
 def test_a_folder_goes_with_all_it_holds_and_what_its_links_name_stays(
-    folder: Folder, victim: Path
+    folder: OutputDirectory, victim: Path
 ) -> None:
     folder.write("old/inner/a.txt", b"a")
     (folder.root / "old" / "link").symlink_to(victim.parent)
@@ -375,7 +379,7 @@ def test_a_folder_goes_with_all_it_holds_and_what_its_links_name_stays(
 
 
 def test_what_a_folder_holds_is_put_on_the_disk_file_by_file(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
+    folder: OutputDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder.write("draft/weights", b"1")
     folder.write("draft/inner/state", b"2")
@@ -389,7 +393,7 @@ def test_what_a_folder_holds_is_put_on_the_disk_file_by_file(
     assert set(put) == {root / name for name in inside}
 
 
-def test_a_renamed_folder_keeps_what_it_holds(folder: Folder) -> None:
+def test_a_renamed_folder_keeps_what_it_holds(folder: OutputDirectory) -> None:
     folder.write("draft/weights", b"1")
     folder.rename("draft", "model")
     with folder.read("model/weights") as file:
@@ -397,7 +401,7 @@ def test_a_renamed_folder_keeps_what_it_holds(folder: Folder) -> None:
 
 
 def test_a_file_of_another_disk_is_linked_by_its_name(
-    folder: Folder, victim: Path, monkeypatch: pytest.MonkeyPatch
+    folder: OutputDirectory, victim: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise OSError(18, "Invalid cross-device link")

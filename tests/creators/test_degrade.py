@@ -11,14 +11,14 @@ import pytest
 from unreel.core.errors import InvalidSettingError
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.settings import Settings
-from unreel.creators.contract import Brief, Creator, Made, Setting, Side
+from unreel.core.settings import EnvironmentSettings
+from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput, GeneratedClip
 from unreel.creators.section import CreatorSection
 from unreel.media.reader import MediaReader, run_trusted
-from unreel.media.sound import Sound
+from unreel.media.sound import ClipSound
 from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.recipes.check import check_sections
-from unreel.testing.creators import CreatorKit, Desk, sample_briefs
+from unreel.testing.creators import CreatorKit, TestCreatorContext, sample_briefs
 
 READER = MediaReader(run_trusted)
 
@@ -28,34 +28,34 @@ def section(**keys: Any) -> CreatorSection:
 
 
 def opened(*, trusted: bool = True, **keys: Any) -> Creator:
-    return section(**keys).opener(settings=Settings(), trusted=trusted).open()
+    return section(**keys).opener(settings=EnvironmentSettings(), trusted=trusted).open()
 
 
 @pytest.fixture
-def brief(tmp_path: Path) -> Brief:
-    return sample_briefs(tmp_path / "real", frozenset({Setting.IMAGE}))[0]
+def brief(tmp_path: Path) -> ClipBrief:
+    return sample_briefs(tmp_path / "real", frozenset({CreatorInput.IMAGE}))[0]
 
 
-def make(brief: Brief, folder: Path, **keys: Any) -> Made | Failure:
+def make(brief: ClipBrief, folder: Path, **keys: Any) -> GeneratedClip | Failure:
     folder.mkdir(exist_ok=True)
 
-    async def once() -> Made | Failure:
+    async def once() -> GeneratedClip | Failure:
         creator = opened(**keys)
         try:
-            return await creator.make(brief, Desk(folder))
+            return await creator.make(brief, TestCreatorContext(folder))
         finally:
             await creator.close()
 
     return asyncio.run(once())
 
 
-def content(outcome: Made | Failure) -> bytes:
-    assert isinstance(outcome, Made)
+def content(outcome: GeneratedClip | Failure) -> bytes:
+    assert isinstance(outcome, GeneratedClip)
     return outcome.file.read_bytes()
 
 
-def facts(outcome: Made | Failure) -> ClipFacts:
-    assert isinstance(outcome, Made)
+def facts(outcome: GeneratedClip | Failure) -> ClipFacts:
+    assert isinstance(outcome, GeneratedClip)
     found = READER.probe(outcome.file)
     assert isinstance(found, ClipFacts)
     return found
@@ -77,39 +77,43 @@ class TestCropped(CreatorKit):
         return opened(way="cropped")
 
 
-def test_strangers_clips_are_changed_in_a_confined_process(brief: Brief, tmp_path: Path) -> None:
+def test_strangers_clips_are_changed_in_a_confined_process(
+    brief: ClipBrief, tmp_path: Path
+) -> None:
     made = make(brief, tmp_path / "a", trusted=False, way="retimed")
     assert facts(made).video.duration_s < 1
     assert content(made) == content(make(brief, tmp_path / "b", way="retimed"))
 
 
 def test_its_clips_are_controls() -> None:
-    opener = section(way="scaled").opener(settings=Settings())
-    assert opener.side is Side.CONTROL
+    opener = section(way="scaled").opener(settings=EnvironmentSettings())
+    assert opener.side is ClipClass.CONTROL
     assert opener.name.startswith("degrade:scaled-")
-    assert opener.settings == (Setting.IMAGE,)
+    assert opener.settings == (CreatorInput.IMAGE,)
 
 
-def test_a_worse_quality_takes_fewer_bytes_and_keeps_the_rest(brief: Brief, tmp_path: Path) -> None:
+def test_a_worse_quality_takes_fewer_bytes_and_keeps_the_rest(
+    brief: ClipBrief, tmp_path: Path
+) -> None:
     fine = facts(make(brief, tmp_path / "a", way="recompressed", crf=10))
     coarse = facts(make(brief, tmp_path / "b", way="recompressed", crf=45))
     assert coarse.size_bytes < fine.size_bytes
     assert (coarse.video.n_frames, coarse.video.width) == (12, 192)
 
 
-def test_scaled_frames_have_that_part_of_each_side(brief: Brief, tmp_path: Path) -> None:
+def test_scaled_frames_have_that_part_of_each_side(brief: ClipBrief, tmp_path: Path) -> None:
     video = facts(make(brief, tmp_path / "a", way="scaled", scale="1/4")).video
     assert (video.width, video.height) == (48, 32)
 
 
 def test_what_is_cropped_away_is_drawn_by_the_seed_and_the_scene(
-    brief: Brief, tmp_path: Path
+    brief: ClipBrief, tmp_path: Path
 ) -> None:
     drawn = set()
     for number in range(6):
         other = replace(brief, seed=number)
         made = make(other, tmp_path / str(number), way="cropped", kept=0.5)
-        assert isinstance(made, Made)
+        assert isinstance(made, GeneratedClip)
         assert made.parameters["width"] == 96
         drawn.add((made.parameters["left"], made.parameters["top"]))
     assert len(drawn) > 3
@@ -117,34 +121,34 @@ def test_what_is_cropped_away_is_drawn_by_the_seed_and_the_scene(
 
 @pytest.mark.parametrize("speed", ["5/4", "1/2", "3"])
 def test_at_another_speed_every_frame_and_the_sound_last_as_much_less(
-    brief: Brief, tmp_path: Path, speed: str
+    brief: ClipBrief, tmp_path: Path, speed: str
 ) -> None:
     made = make(brief, tmp_path / "a", way="retimed", speed=speed)
     video = facts(made).video
     assert video.n_frames == 12
     assert abs(video.duration_s - 1 / Fraction(speed)) < Fraction(1, 10)
-    assert isinstance(made, Made)
+    assert isinstance(made, GeneratedClip)
     sound = READER.sound(made.file)
-    assert isinstance(sound, Sound)
+    assert isinstance(sound, ClipSound)
     assert abs(len(sound.samples) / sound.rate_hz - 1 / Fraction(speed)) < 0.15
     assert made.parameters["speed"] == speed
 
 
 def test_a_tape_that_runs_twice_as_fast_sounds_an_octave_higher(
-    brief: Brief, tmp_path: Path
+    brief: ClipBrief, tmp_path: Path
 ) -> None:
     import numpy as np
 
     made = make(brief, tmp_path / "a", way="retimed", speed=2)
-    assert isinstance(made, Made)
+    assert isinstance(made, GeneratedClip)
     sound = READER.sound(made.file)
-    assert isinstance(sound, Sound)
+    assert isinstance(sound, ClipSound)
     middle = sound.samples[2000:6000].astype(float)
     loudest = int(np.argmax(np.abs(np.fft.rfft(middle)))) * sound.rate_hz / len(middle)
     assert abs(loudest - 880) < 10
 
 
-def test_at_another_rate_a_clip_keeps_its_length(brief: Brief, tmp_path: Path) -> None:
+def test_at_another_rate_a_clip_keeps_its_length(brief: ClipBrief, tmp_path: Path) -> None:
     video = facts(make(brief, tmp_path / "a", way="retimed", rate=6)).video
     assert video.n_frames == 6
     assert video.duration_s == 1
@@ -174,7 +178,7 @@ def test_a_number_is_the_same_however_it_is_written() -> None:
     assert section(way="scaled", scale=0.4).stable_name != section(way="scaled").stable_name
 
 
-def test_a_scene_without_a_real_clip_is_a_failure(brief: Brief, tmp_path: Path) -> None:
+def test_a_scene_without_a_real_clip_is_a_failure(brief: ClipBrief, tmp_path: Path) -> None:
     failure = make(replace(brief, source=None), tmp_path / "a", way="scaled")
     assert isinstance(failure, Failure)
     assert failure.reason is FailureReason.NO_BRIEF
@@ -195,7 +199,7 @@ SHAPES = [
     "recipe", SHAPES, ids=lambda recipe: f"{recipe.container}{recipe.n_frames}"
 )
 def test_clips_of_every_shape_become_controls(
-    brief: Brief, tmp_path: Path, recipe: ClipRecipe, way: str
+    brief: ClipBrief, tmp_path: Path, recipe: ClipRecipe, way: str
 ) -> None:
     source = tmp_path / f"shape.{recipe.container}"
     source.write_bytes(synthesise(recipe))

@@ -24,13 +24,13 @@ from pace import slowness
 from unreel.arena.workplace import DiskWorkplace
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.settings import Settings
-from unreel.creators.contract import Brief, Creator, Made, Setting
+from unreel.core.settings import EnvironmentSettings
+from unreel.creators.contract import ClipBrief, Creator, CreatorInput, GeneratedClip
 from unreel.creators.endpoint.filling import fill, look_up, read_id
 from unreel.creators.endpoint.section import EndpointKeys
-from unreel.creators.kind import Surroundings
+from unreel.creators.kind import CreatorEnvironment
 from unreel.creators.section import CreatorSection
-from unreel.engine.access import Access
+from unreel.engine.access import StorageAccess
 from unreel.testing.creators import CreatorKit, sample_frame
 
 QUICK = {"deadline_s": 3.0, "attempt_s": 1.0, "poll_s": 0.02, "max_mb": 1}
@@ -41,16 +41,16 @@ TESTS = Path(__file__).parents[1]
 def desk(folder: Path, name: str = "one") -> DiskWorkplace:
     """The arena's own workplace: its notes lie on disk."""
     folder.mkdir(parents=True, exist_ok=True)
-    access = Access(settings=Settings(fetch_mb=1, fetch_seconds=2))
+    access = StorageAccess(settings=EnvironmentSettings(fetch_mb=1, fetch_seconds=2))
     return DiskWorkplace(root=folder, key=name, access=access)
 
 
-def brief(number: int = 0, setting: Setting = Setting.IMAGE_AND_TEXT) -> Brief:
-    return Brief(
+def brief(number: int = 0, setting: CreatorInput = CreatorInput.IMAGE_AND_TEXT) -> ClipBrief:
+    return ClipBrief(
         id=f"scene-{number}",
         setting=setting,
         text="A ball crosses the picture.",
-        first_frame=None if setting is Setting.TEXT else sample_frame(),
+        first_frame=None if setting is CreatorInput.TEXT else sample_frame(),
         width=192,
         height=128,
         duration_us=1_500_000,
@@ -62,7 +62,7 @@ def creator_at(url: str, key_hosts: str = "", **keys: Any) -> Creator:
     section = CreatorSection.model_validate(
         {"name": "tested", "kind": "endpoint", "url": url, "model": "m", **QUICK, **keys}
     )
-    return section.opener(settings=Settings(key_hosts=key_hosts)).open()
+    return section.opener(settings=EnvironmentSettings(key_hosts=key_hosts)).open()
 
 
 def make(creator: Creator, act: Callable[[], Awaitable[Any]]) -> Any:
@@ -75,7 +75,9 @@ def make(creator: Creator, act: Callable[[], Awaitable[Any]]) -> Any:
     return asyncio.run(closing())
 
 
-def made_at(service: FaultService, fault: str, folder: Path, **keys: Any) -> Made | Failure:
+def made_at(
+    service: FaultService, fault: str, folder: Path, **keys: Any
+) -> GeneratedClip | Failure:
     creator = creator_at(service.url(fault), **keys)
     return make(creator, lambda: creator.make(brief(), desk(folder)))  # type: ignore[no-any-return]
 
@@ -151,7 +153,7 @@ def test_every_brief_ends_as_a_clip_or_a_failure_with_its_reason(
     outcome = made_at(shared, fault, tmp_path)
     expected = OUTCOMES[fault]
     if expected is None:
-        assert isinstance(outcome, Made), outcome
+        assert isinstance(outcome, GeneratedClip), outcome
         assert outcome.file.read_bytes().endswith(CLIP)
         assert outcome.file.parent == desk(tmp_path).folder
     else:
@@ -193,7 +195,7 @@ def test_a_clip_tells_how_it_came_about_and_what_it_cost(
     service: FaultService, tmp_path: Path
 ) -> None:
     outcome = made_at(service, "good", tmp_path, usd_per_clip="0.1", usd_per_second="0.25")
-    assert isinstance(outcome, Made)
+    assert isinstance(outcome, GeneratedClip)
     assert outcome.model == "v9"
     assert outcome.cost_usd == Decimal("0.60")
     assert outcome.parameters["size"] == "192x128"
@@ -207,7 +209,7 @@ def test_a_clip_tells_how_it_came_about_and_what_it_cost(
 
 def test_what_the_setting_leaves_out_is_not_sent(service: FaultService, tmp_path: Path) -> None:
     creator = creator_at(service.url("good"))
-    told = replace(brief(setting=Setting.TEXT), first_frame=sample_frame())
+    told = replace(brief(setting=CreatorInput.TEXT), first_frame=sample_frame())
     make(creator, lambda: creator.make(told, desk(tmp_path)))
     assert "image" not in service.books["good"].body
 
@@ -216,7 +218,7 @@ def test_a_lost_reply_is_asked_for_under_the_same_key_and_told(
     service: FaultService, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     outcome = made_at(service, "submit-lost", tmp_path)
-    assert isinstance(outcome, Made)
+    assert isinstance(outcome, GeneratedClip)
     assert service.books["submit-lost"].posts == 2
     assert len(service.books["submit-lost"].jobs) == 1
     assert outcome.parameters["submitted_again"] is True
@@ -242,7 +244,7 @@ def test_a_budget_is_kept_with_many_jobs_at_once(
 ) -> None:
     creator = creator_at(service.url("good"), **caps)
 
-    async def all_of_them() -> list[Made | Failure]:
+    async def all_of_them() -> list[GeneratedClip | Failure]:
         asked = [creator.make(brief(i), desk(tmp_path, str(i))) for i in range(5)]
         return await asyncio.gather(*asked)
 
@@ -255,7 +257,7 @@ def test_a_budget_is_kept_with_many_jobs_at_once(
 def test_a_refused_submit_costs_nothing(service: FaultService, tmp_path: Path) -> None:
     creator = creator_at(service.url("rejected"), max_clips=1)
 
-    async def twice() -> list[Made | Failure]:
+    async def twice() -> list[GeneratedClip | Failure]:
         return [await creator.make(brief(i), desk(tmp_path, str(i))) for i in range(2)]
 
     reasons = [each.reason for each in make(creator, twice)]
@@ -282,7 +284,7 @@ def test_the_home_of_a_shape_is_not_asked_without_its_key(monkeypatch: pytest.Mo
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     keys = EndpointKeys(shape="openai", model="sora-2")
     with pytest.raises(InvalidSettingError, match="OPENAI_API_KEY"):
-        keys.open("x", Surroundings(settings=Settings()))
+        keys.open("x", CreatorEnvironment(settings=EnvironmentSettings()))
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     way = keys.way("")
     assert (str(way.server), way.key) == ("api.openai.com", SECRET)
@@ -328,7 +330,7 @@ def test_a_run_killed_between_submit_and_done_polls_and_pays_nothing_twice(
     ended = subprocess.run(
         [sys.executable, "-c", code], env=told, check=True, capture_output=True, text=True
     )
-    assert ended.stdout.split() == ["Made"] * 3
+    assert ended.stdout.split() == ["GeneratedClip"] * 3
     assert (service.books["good"].posts, len(service.books["good"].jobs)) == (3, 3)
 
 
@@ -336,10 +338,10 @@ def test_a_run_killed_before_the_reply_to_its_submit_repeats_it_under_the_same_k
     service: FaultService, tmp_path: Path
 ) -> None:
     here = desk(tmp_path)
-    assert isinstance(made_at(service, "good", tmp_path), Made)
+    assert isinstance(made_at(service, "good", tmp_path), GeneratedClip)
     here.note("job", "")  # the reply never came
     outcome = made_at(service, "good", tmp_path)
-    assert isinstance(outcome, Made)
+    assert isinstance(outcome, GeneratedClip)
     assert outcome.parameters["submitted_again"] is True
     assert service.books["good"].posts == 2
     assert len(service.books["good"].jobs) == 1
@@ -386,7 +388,7 @@ def test_a_service_of_another_shape_is_described_in_the_recipe(
         "content": "clip/{id}",
     }
     outcome = made_at(service, "good", tmp_path, api=api)
-    assert isinstance(outcome, Made)
+    assert isinstance(outcome, GeneratedClip)
     assert outcome.parameters["size"] == "1280x720"
     assert outcome.parameters["seconds"] == 4
     sent = service.books["good"].body["input"]
@@ -400,7 +402,7 @@ def test_a_clip_is_found_wherever_the_reply_names_it(
 ) -> None:
     service.told = {"url": "clip", "files": ["clip"], "deep": [{"at": "/good/v1/clip"}]}
     outcome = made_at(service, "good", tmp_path, api={"result": place})
-    assert isinstance(outcome, Made), outcome
+    assert isinstance(outcome, GeneratedClip), outcome
     assert outcome.file.read_bytes() == CLIP
 
 

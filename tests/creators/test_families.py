@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.settings import Settings
+from unreel.core.settings import EnvironmentSettings
 from unreel.creators.families import FAMILIES, fit_frames, fit_size
 from unreel.creators.section import CreatorSection
 from unreel.recipes.check import check_sections
@@ -61,19 +61,19 @@ def test_a_folder_without_a_pipeline_is_told_when_it_is_needed(tmp_path: Path) -
     told = section(model="weights")
     assert told.stable_name.startswith("diffusers:weights-")
     with pytest.raises(InvalidSettingError, match=r"model_index\.json"):
-        told.opener(settings=Settings()).open()
+        told.opener(settings=EnvironmentSettings()).open()
     with pytest.raises(InvalidSettingError, match=r"model_index\.json"):
-        told.beside(tmp_path).opener(settings=Settings())
+        told.beside(tmp_path).opener(settings=EnvironmentSettings())
 
 
 def test_a_pipeline_of_another_family_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
     (tmp_path / "model_index.json").write_text('{"_class_name": "WanPipeline"}')
-    opener = section(model=str(tmp_path)).opener(settings=Settings())
+    opener = section(model=str(tmp_path)).opener(settings=EnvironmentSettings())
     with pytest.raises(InvalidSettingError, match="WanPipeline"):
         opener.open()
     (tmp_path / "model_index.json").write_text("[]")
     with pytest.raises(InvalidSettingError, match="family"):
-        section(model=str(tmp_path)).opener(settings=Settings()).open()
+        section(model=str(tmp_path)).opener(settings=EnvironmentSettings()).open()
 
 
 @pytest.mark.parametrize("keys", [{"width": 64}, {"width": 50, "height": 64}, {"n_frames": 10}])
@@ -88,4 +88,4 @@ def test_a_folder_here_does_not_pass_for_a_commit_of_the_hub(
     (tmp_path / "Lightricks" / "LTX-Video").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidSettingError, match="folder here"):
-        section(revision=COMMIT).opener(settings=Settings()).open()
+        section(revision=COMMIT).opener(settings=EnvironmentSettings()).open()

@@ -11,24 +11,26 @@ from hypothesis import settings as tries
 from hypothesis import strategies as st
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.settings import Settings
-from unreel.creators.contract import Brief, Creator, Made, Setting
+from unreel.core.settings import EnvironmentSettings
+from unreel.creators.contract import ClipBrief, Creator, CreatorInput, GeneratedClip
 from unreel.creators.section import CreatorSection
-from unreel.testing.creators import SCENES, CreatorKit, Desk
+from unreel.testing.creators import SCENES, CreatorKit, TestCreatorContext
 
-BRIEF = Brief(id="beach", setting=Setting.TEXT, text="", width=64, height=48, duration_us=1, seed=0)
+BRIEF = ClipBrief(
+    id="beach", setting=CreatorInput.TEXT, text="", width=64, height=48, duration_us=1, seed=0
+)
 
 
 def opened(folder: Path, *asked: str, fetch_mb: int = 1) -> Creator:
     keys = {"name": "Wan", "kind": "folder", "folder": str(folder), "settings": asked or ("text",)}
     section = CreatorSection.model_validate(keys)
-    return section.opener(settings=Settings(fetch_mb=fetch_mb)).open()
+    return section.opener(settings=EnvironmentSettings(fetch_mb=fetch_mb)).open()
 
 
-def make(creator: Creator, tmp_path: Path, brief: Brief = BRIEF) -> Made | Failure:
+def make(creator: Creator, tmp_path: Path, brief: ClipBrief = BRIEF) -> GeneratedClip | Failure:
     desk = tmp_path / "desk"
     desk.mkdir(exist_ok=True)
-    return asyncio.run(creator.make(brief, Desk(desk)))
+    return asyncio.run(creator.make(brief, TestCreatorContext(desk)))
 
 
 @pytest.fixture
@@ -50,7 +52,7 @@ class TestFolder(CreatorKit):
 def test_a_clip_is_found_by_its_scene(clips: Path, tmp_path: Path, name: str) -> None:
     (clips / name).write_bytes(b"sea")
     made = make(opened(clips), tmp_path)
-    assert isinstance(made, Made)
+    assert isinstance(made, GeneratedClip)
     assert made.file.read_bytes() == b"sea"
     assert made.parameters["file"] == name
 
@@ -58,7 +60,7 @@ def test_a_clip_is_found_by_its_scene(clips: Path, tmp_path: Path, name: str) ->
 def test_a_scene_may_lie_in_a_folder_of_its_own(clips: Path, tmp_path: Path) -> None:
     (clips / "sea").mkdir()
     (clips / "sea" / "1.mp4").write_bytes(b"sea")
-    assert isinstance(make(opened(clips), tmp_path, replace(BRIEF, id="sea/1")), Made)
+    assert isinstance(make(opened(clips), tmp_path, replace(BRIEF, id="sea/1")), GeneratedClip)
 
 
 def test_a_missing_clip_is_told_by_the_names_that_were_looked_for(
@@ -84,7 +86,7 @@ def test_one_file_does_not_stand_for_two_settings(clips: Path, tmp_path: Path) -
     assert isinstance(make(opened(clips, "text", "image"), tmp_path), Failure)
     (clips / "beach-text.mp4").write_bytes(b"text")
     made = make(opened(clips, "text", "image"), tmp_path)
-    assert isinstance(made, Made)
+    assert isinstance(made, GeneratedClip)
     assert made.file.read_bytes() == b"text"
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidSettingError, UnknownNameError
-from unreel.core.settings import Settings
-from unreel.creators.contract import Setting, Side
+from unreel.core.settings import EnvironmentSettings
+from unreel.creators.contract import ClipClass, CreatorInput
 from unreel.creators.kind import CreatorKeys
 from unreel.creators.roster import CREATORS
 from unreel.creators.section import CreatorSection
@@ -53,14 +53,14 @@ def test_a_name_fits_on_a_line(name: str) -> None:
 
 
 def test_the_usual_setting_is_taken_where_none_is_named() -> None:
-    opener = section(folder="clips").opener(settings=Settings())
-    assert opener.settings == (Setting.IMAGE_AND_TEXT,)
-    assert opener.side is Side.GENERATED
+    opener = section(folder="clips").opener(settings=EnvironmentSettings())
+    assert opener.settings == (CreatorInput.IMAGE_AND_TEXT,)
+    assert opener.side is ClipClass.GENERATED
     assert opener.title == "Wan 2.2"
 
 
 def test_an_opener_travels_to_workers_and_opens_the_same_creator() -> None:
-    opener = section(folder="clips").opener(settings=Settings())
+    opener = section(folder="clips").opener(settings=EnvironmentSettings())
     creator = pickle.loads(pickle.dumps(opener)).open()
     assert creator.name == opener.name
 
@@ -92,7 +92,7 @@ def test_clips_that_the_benchmark_holds_are_not_made() -> None:
     assert section(kind="frozen").held == "Wan 2.2"
     assert section(folder="clips").held is None
     with pytest.raises(InvalidSettingError, match="lie in the benchmark"):
-        told.opener(settings=Settings()).open()
+        told.opener(settings=EnvironmentSettings()).open()
 
 
 @given(st.text(min_size=1, max_size=300))

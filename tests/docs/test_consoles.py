@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from unreel.benchmarks.columns import KNOWN
-from unreel.benchmarks.opening import Layout
+from unreel.benchmarks.opening import BenchmarkLayout
 from warm import Warm
 
 ROOT = Path(__file__).parents[2]
@@ -75,6 +75,6 @@ def test_a_line_that_is_not_printed_is_found() -> None:
 
 def test_the_page_of_columns_has_every_layout_and_every_column() -> None:
     page = (ROOT / "docs" / "bring-your-own.md").read_text(encoding="utf-8")
-    assert [layout for layout in Layout if f"`{layout}`" not in page] == []
+    assert [layout for layout in BenchmarkLayout if f"`{layout}`" not in page] == []
     names = [name for names in KNOWN.values() for name in names if name[-1] not in "23"]
     assert [name for name in names if f"`{name}`" not in page] == []

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from report.contenders import FAKE, clip, entrant
-from unreel.protocols.figures import Figure
+from unreel.protocols.figures import MetricDefinition
 from unreel.protocols.protocol import PROTOCOLS, protocol
 from unreel.report.boards.own_figures import OWN
 
@@ -34,7 +34,7 @@ def test_the_page_is_what_the_declarations_say() -> None:
 
 
 @pytest.mark.parametrize("figure", [*DECLARED, *OWN], ids=lambda figure: figure.metric)
-def test_every_figure_says_how_it_is_calculated_and_read(figure: Figure) -> None:
+def test_every_figure_says_how_it_is_calculated_and_read(figure: MetricDefinition) -> None:
     lacking = [term for term, words in figure.definition if not words]
     assert lacking == [], f"declare it with the Figure {figure.metric!r}"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from unreel.core.document import read_toml
-from unreel.evaluate.recipe import EvalRecipe, check_recipe
-from unreel.recipes.section import Section
+from unreel.evaluation.recipe import EvalRecipe, check_recipe
+from unreel.recipes.section import RecipeSection
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.section import ReviewerSection
 
@@ -22,7 +22,7 @@ PAGE = (Path(__file__).parents[2] / "docs/reference/recipes.md").read_text(encod
         ("## `[[condition]]`", ConditionSection),
     ],
 )
-def test_every_key_of_a_section_has_its_row(title: str, section: type[Section]) -> None:
+def test_every_key_of_a_section_has_its_row(title: str, section: type[RecipeSection]) -> None:
     part = PAGE.partition(title)[2].partition("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE) == list(section.model_fields)
 

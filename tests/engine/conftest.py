@@ -7,14 +7,14 @@ import pytest
 
 lance = pytest.importorskip("lance", reason="needs the extra `eval`")
 
-from unreel.engine.place import Place  # noqa: E402
-from unreel.engine.table import Table  # noqa: E402
-from unreel.evaluate.tables import ANSWERS  # noqa: E402
+from unreel.engine.place import StorageLocation  # noqa: E402
+from unreel.engine.table import LanceTable  # noqa: E402
+from unreel.evaluation.tables import ANSWERS  # noqa: E402
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Table:
-    return Table(Place(str(tmp_path / "answers.lance")), ANSWERS)
+def table(tmp_path: Path) -> LanceTable:
+    return LanceTable(StorageLocation(str(tmp_path / "answers.lance")), ANSWERS)
 
 
 @pytest.fixture(scope="session")

@@ -19,9 +19,9 @@ from pace import slowness
 from raylets import Raylets, raylets
 from small_recipe import RECIPE
 from unreel.core.settings import lend_environment
-from unreel.engine.place import Place
-from unreel.engine.table import Table
-from unreel.evaluate.tables import ANSWERS
+from unreel.engine.place import StorageLocation
+from unreel.engine.table import LanceTable
+from unreel.evaluation.tables import ANSWERS
 from unreel.media.synthesise import ClipRecipe, synthesise
 
 pytest.importorskip("ray", reason="needs the extra `ray`")
@@ -35,18 +35,18 @@ WAIT_S = 60.0
 MEETING = """
 import json, sys
 from pathlib import Path
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 from unreel.engine.run import run
-from unreel.engine.stage import Resources, Stage
+from unreel.engine.stage import WorkerResources, Stage
 from unreel.engine.stored_rows import StoredRows
-from unreel.engine.table import Table
-from unreel.evaluate.tables import ANSWERS
+from unreel.engine.table import LanceTable
+from unreel.evaluation.tables import ANSWERS
 
 folder, wait_s = Path(sys.argv[1]), float(sys.argv[2])
 
 class Meet(Stage):
     # Whoever comes first waits until a worker of the other node is there as well.
-    resources = Resources(cpus=1, in_flight=1)
+    resources = WorkerResources(cpus=1, in_flight=1)
     def __call__(self, row):
         import ray, time
         (folder / ray.get_runtime_context().get_node_id()).touch()
@@ -62,8 +62,8 @@ class Keep(Stage):
 def ask(row):
     return {"reviewer": row["reviewer"] + " again "}
 
-place = Place(sys.argv[3])
-source, table = Table(place / "source.lance", ANSWERS), Table(place / "answers.lance", ANSWERS)
+place = StorageLocation(sys.argv[3])
+source, table = LanceTable(place / "source.lance", ANSWERS), LanceTable(place / "answers.lance", ANSWERS)
 run([{"key": str(n), "reviewer": "r"} for n in range(40)], [Keep()], table=source)
 summary = run(StoredRows(source, ask), [Meet()], table=table, engine="ray")
 print(json.dumps([summary.done, summary.failed, len(list(folder.iterdir()))]))
@@ -95,7 +95,7 @@ def test_a_run_uses_every_node_and_its_workers_read_the_source_themselves(pair, 
     ran = follow([sys.executable, "-c", MEETING, *arguments], **pair.environment)
     assert ran.returncode == 0, ran.stderr[-3000:]
     assert json.loads(ran.stdout.splitlines()[-1]) == [40, 0, 2]
-    table = Table(Place(str(tables / "answers.lance")), ANSWERS)
+    table = LanceTable(StorageLocation(str(tables / "answers.lance")), ANSWERS)
     assert {row["text"] for row in table.rows()} == {f"r again {n}" for n in range(40)}
 
 
@@ -171,7 +171,7 @@ def make_clips(folder: Path, n_clips: int, n_frames: int) -> None:
 
 
 def answers(run: Path) -> dict[str, tuple[str, ...]]:
-    table = Table(Place(str(run)) / "answers.lance", ANSWERS)
+    table = LanceTable(StorageLocation(str(run)) / "answers.lance", ANSWERS)
     return {row["key"]: (row["text"], row["failure_reason"], row["clip"]) for row in table.rows()}
 
 

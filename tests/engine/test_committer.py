@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError
-from unreel.engine.committer import CommitPace, Committer
-from unreel.engine.place import Place
+from unreel.engine.committer import CommitPace, TableCommitter
+from unreel.engine.place import StorageLocation
 from unreel.engine.progress import Progress
 from unreel.engine.stage import Row
-from unreel.engine.table import Table
-from unreel.evaluate.tables import ANSWERS
+from unreel.engine.table import LanceTable
+from unreel.evaluation.tables import ANSWERS
 
 ROWS = st.integers(0, 10**10)
 
@@ -26,10 +26,10 @@ def answers(n_rows: int, *, text: str = "real") -> list[Row]:
     return [{"key": f"{number:06d}", "text": text} for number in range(n_rows)]
 
 
-def commit(table: Table, rows: Sequence[Row], *, pace: CommitPace | None = None) -> list[int]:
+def commit(table: LanceTable, rows: Sequence[Row], *, pace: CommitPace | None = None) -> list[int]:
     """How many rows went into each commit."""
     told = [0]
-    with Committer(
+    with TableCommitter(
         table, pace=pace or CommitPace(), on_commit=lambda so_far: told.append(so_far.done)
     ) as sink:
         for row in rows:
@@ -82,7 +82,7 @@ def test_where_a_commit_takes_long_rows_wait_longer_but_not_for_ever(
     assert waits_s >= min(4 * commit_s, 60)
 
 
-def test_commits_grow_from_small_ones_where_rows_come_fast(table: Table) -> None:
+def test_commits_grow_from_small_ones_where_rows_come_fast(table: LanceTable) -> None:
     sizes = commit(table, answers(6_000))
     assert sum(sizes) == table.count() == 6_000
     assert sizes[0] <= 256
@@ -90,13 +90,13 @@ def test_commits_grow_from_small_ones_where_rows_come_fast(table: Table) -> None
     assert len(sizes) <= 12
 
 
-def test_no_commit_has_more_rows_than_were_asked_for(table: Table) -> None:
+def test_no_commit_has_more_rows_than_were_asked_for(table: LanceTable) -> None:
     sizes = commit(table, answers(700), pace=CommitPace(rows=64, seconds=60))
     assert sizes == [64] * 10 + [60]
 
 
 def test_long_texts_are_committed_before_they_fill_the_memory(
-    table: Table, monkeypatch: pytest.MonkeyPatch
+    table: LanceTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("unreel.engine.committer._LARGEST_BYTES", 100_000)
     monkeypatch.setattr("unreel.engine.committer._ROOM_BYTES", 50_000)
@@ -106,7 +106,7 @@ def test_long_texts_are_committed_before_they_fill_the_memory(
 
 
 def test_a_row_above_every_bound_is_committed_all_the_same(
-    table: Table, monkeypatch: pytest.MonkeyPatch
+    table: LanceTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("unreel.engine.committer._LARGEST_BYTES", 1_000)
     monkeypatch.setattr("unreel.engine.committer._ROOM_BYTES", 1_000)
@@ -114,9 +114,9 @@ def test_a_row_above_every_bound_is_committed_all_the_same(
     assert [len(row["text"]) for row in table.rows()] == [10_000] * 3
 
 
-def test_offers_find_no_room_while_a_commit_takes_its_time(table: Table) -> None:
+def test_offers_find_no_room_while_a_commit_takes_its_time(table: LanceTable) -> None:
     go_on = threading.Event()
-    with Committer(
+    with TableCommitter(
         table,
         pace=CommitPace(rows=10, seconds=60),
         on_commit=lambda _: None,
@@ -133,14 +133,14 @@ def test_offers_find_no_room_while_a_commit_takes_its_time(table: Table) -> None
     assert table.count() == taken
 
 
-def test_finished_rows_are_kept_when_a_later_one_cannot_be(table: Table) -> None:
+def test_finished_rows_are_kept_when_a_later_one_cannot_be(table: LanceTable) -> None:
     rows = [*answers(1_500), {"key": "z", "colour": "red"}]
     with pytest.raises(InvalidValueError, match="colour"):
         commit(table, rows, pace=CommitPace(rows=100_000, seconds=60))
     assert table.count() >= 1_024
 
 
-def test_many_short_runs_leave_few_fragments(table: Table) -> None:
+def test_many_short_runs_leave_few_fragments(table: LanceTable) -> None:
     for row in answers(40):
         commit(table, [row])
     assert len(lance.dataset(table.place.uri).get_fragments()) <= 12
@@ -148,7 +148,7 @@ def test_many_short_runs_leave_few_fragments(table: Table) -> None:
 
 
 def test_costs_are_told_with_the_commit_that_holds_them(tmp_path: Path) -> None:
-    table = Table(Place(str(tmp_path / "answers.lance")), ANSWERS)
+    table = LanceTable(StorageLocation(str(tmp_path / "answers.lance")), ANSWERS)
     told: list[tuple[int, float]] = []
 
     def count(progress: Progress) -> None:
@@ -157,7 +157,7 @@ def test_costs_are_told_with_the_commit_that_holds_them(tmp_path: Path) -> None:
     def add_up(rows: Sequence[Row], totals: dict[str, float]) -> None:
         totals["n"] = totals.get("n", 0.0) + len(rows)
 
-    with Committer(
+    with TableCommitter(
         table, pace=CommitPace(rows=10, seconds=60), on_commit=count, add_up=add_up
     ) as sink:
         for row in answers(35):
@@ -165,8 +165,8 @@ def test_costs_are_told_with_the_commit_that_holds_them(tmp_path: Path) -> None:
     assert told == [(10, 10.0), (20, 20.0), (30, 30.0), (35, 35.0)]
 
 
-def test_what_is_offered_during_a_commit_does_not_shorten_what_it_took(table: Table) -> None:
-    sink: Committer
+def test_what_is_offered_during_a_commit_does_not_shorten_what_it_took(table: LanceTable) -> None:
+    sink: TableCommitter
 
     def slow(step: str, _rows: int) -> None:
         if step == "written":
@@ -174,7 +174,7 @@ def test_what_is_offered_during_a_commit_does_not_shorten_what_it_took(table: Ta
             sink.offer(answers(2)[1])
             time.sleep(0.1)
 
-    sink = Committer(table, pace=CommitPace(), on_commit=lambda _: None, observe=slow)
+    sink = TableCommitter(table, pace=CommitPace(), on_commit=lambda _: None, observe=slow)
     with sink:
         sink.add(answers(1)[0])
         while not sink.progress.done:

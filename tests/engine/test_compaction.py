@@ -5,18 +5,20 @@ from datetime import timedelta
 import pytest
 
 from unreel.core.errors import UnreadableSourceError
-from unreel.engine.committer import CommitPace, Committer
+from unreel.engine.committer import CommitPace, TableCommitter
 from unreel.engine.lock import writer_lock
-from unreel.engine.place import Place
-from unreel.engine.table import Table
+from unreel.engine.place import StorageLocation
+from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.evaluate.tables import ANSWERS
+from unreel.evaluation.tables import ANSWERS
 
 
 @pytest.mark.parametrize("moment", ["rewritten", "compacted"])
-def test_a_compaction_that_outlasts_its_lease_deletes_nothing(s3: Place, moment: str) -> None:
-    table = Table(s3 / f"outlasted-{moment}.lance", ANSWERS)
-    with Committer(table, pace=CommitPace(rows=1), on_commit=lambda _: None) as sink:
+def test_a_compaction_that_outlasts_its_lease_deletes_nothing(
+    s3: StorageLocation, moment: str
+) -> None:
+    table = LanceTable(s3 / f"outlasted-{moment}.lance", ANSWERS)
+    with TableCommitter(table, pace=CommitPace(rows=1), on_commit=lambda _: None) as sink:
         for key in "abc":
             sink.add({"key": key, "text": key})
     others = f"outlasted-{moment}.lance/data/written-by-the-next-one.lance"
@@ -35,8 +37,8 @@ def test_a_compaction_that_outlasts_its_lease_deletes_nothing(s3: Place, moment:
     assert {row["key"] for row in table.rows()} == set("abc")
 
 
-def test_what_was_written_when_the_lease_was_lost_is_not_committed(s3: Place) -> None:
-    table = Table(s3 / "lost-before-commit.lance", ANSWERS)
+def test_what_was_written_when_the_lease_was_lost_is_not_committed(s3: StorageLocation) -> None:
+    table = LanceTable(s3 / "lost-before-commit.lance", ANSWERS)
 
     def lose_the_lease(step: str, _count: int) -> None:
         if step == "written":
@@ -44,7 +46,7 @@ def test_what_was_written_when_the_lease_was_lost_is_not_committed(s3: Place) ->
 
     with (
         pytest.raises(UnreadableSourceError, match="took over"),
-        Committer(
+        TableCommitter(
             table, pace=CommitPace(rows=1), on_commit=lambda _: None, observe=lose_the_lease
         ) as sink,
     ):

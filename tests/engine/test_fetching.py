@@ -22,8 +22,8 @@ from pace import slowness
 from unreel.core.errors import InvalidSettingError, MediaError
 from unreel.core.failure import FailureReason
 from unreel.core.settings import read_settings
-from unreel.engine.access import Access, local_copy
-from unreel.engine.fetching import Reach
+from unreel.engine.access import StorageAccess, local_copy
+from unreel.engine.fetching import FetchPolicy
 from unreel.engine.fetching import fetch as fetch_into
 from unreel.engine.naming import read_places
 
@@ -146,16 +146,16 @@ def server(start: Callable[[], Server]) -> Server:
     return start()
 
 
-def _reach(*named: str, max_bytes: int = 8 * MB, seconds: float = 10) -> Reach:
-    return Reach(named=named, max_bytes=max_bytes, seconds=seconds)
+def _reach(*named: str, max_bytes: int = 8 * MB, seconds: float = 10) -> FetchPolicy:
+    return FetchPolicy(named=named, max_bytes=max_bytes, seconds=seconds)
 
 
-def fetch(location: str, copy: Path, *, reach: Reach, storage: dict[str, str]) -> None:
+def fetch(location: str, copy: Path, *, reach: FetchPolicy, storage: dict[str, str]) -> None:
     with copy.open("wb") as file:
         fetch_into(location, file, reach=reach, storage=storage)
 
 
-def _refused(location: str, tmp_path: Path, reach: Reach, **storage: str) -> Any:
+def _refused(location: str, tmp_path: Path, reach: FetchPolicy, **storage: str) -> Any:
     with pytest.raises(MediaError) as caught:
         fetch(location, tmp_path / "copy", reach=reach, storage=storage)
     assert (tmp_path / "copy").stat().st_size <= reach.max_bytes
@@ -293,13 +293,13 @@ def test_a_store_is_held_to_the_same_caps(server: Server, tmp_path: Path) -> Non
 CLIENTS = """
 import sys
 from unreel.core.settings import read_settings, read_storage
-from unreel.evaluate.tables import ANSWERS
-from unreel.engine.place import Place
-from unreel.engine.table import Table
-place = Place("s3://bucket/run", read_storage(read_settings()))
+from unreel.evaluation.tables import ANSWERS
+from unreel.engine.place import StorageLocation
+from unreel.engine.table import LanceTable
+place = StorageLocation("s3://bucket/run", read_storage(read_settings()))
 for ask in (
     lambda: place.objects(patience_s=1).get("x"),
-    lambda: Table(place / "answers.lance", ANSWERS).exists(),
+    lambda: LanceTable(place / "answers.lance", ANSWERS).exists(),
 ):
     try:
         print(ask())
@@ -346,7 +346,7 @@ def test_the_machines_role_is_looked_for_only_on_demand(
 def test_what_a_person_names_is_read_from_the_setting(server: Server) -> None:
     server.answers["/a.mp4"] = _body(b"clip")
     settings = read_settings({"UNREEL_FETCH_FROM": f"s3://bucket/clips, {server.url}"})
-    access = Access(settings=settings)
+    access = StorageAccess(settings=settings)
     with local_copy(f"{server.url}/a.mp4", access) as copy:
         assert copy.read_bytes() == b"clip"
     assert not copy.exists()

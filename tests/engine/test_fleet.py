@@ -5,17 +5,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidSettingError
-from unreel.engine.fleet import BLOCK_BYTES, Crew, Offer, block_rows, crews, store_bytes
-from unreel.engine.stage import Limit, Resources
+from unreel.engine.fleet import (
+    BLOCK_BYTES,
+    ClusterCapacity,
+    WorkerPoolSize,
+    block_rows,
+    crews,
+    store_bytes,
+)
+from unreel.engine.stage import InFlightLimit, WorkerResources
 
 SHAPES = st.builds(
-    Resources,
+    WorkerResources,
     cpus=st.sampled_from([0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 8.0]),
     gpus=st.sampled_from([0.0, 0.5, 1.0]),
     in_flight=st.integers(1, 300),
-    limit=st.sampled_from(Limit),
+    limit=st.sampled_from(InFlightLimit),
 )
-OFFERS = st.builds(Offer, st.floats(1, 4096), st.floats(5, 512))
+OFFERS = st.builds(ClusterCapacity, st.floats(1, 4096), st.floats(5, 512))
 
 
 @given(stages=st.lists(SHAPES, min_size=1, max_size=5), offer=OFFERS)
@@ -36,73 +43,79 @@ def test_no_stage_alone_asks_for_more_than_there_is(stage, offer) -> None:
 def test_a_service_never_sees_more_rows_at_once_than_it_allows(stage, offer, workers) -> None:
     (crew,) = crews([stage], offer, workers=workers)
     assert crew.in_flight >= 1
-    if stage.limit in {Limit.SERVICE, Limit.ALONE}:
+    if stage.limit in {InFlightLimit.SERVICE, InFlightLimit.ALONE}:
         assert crew.most * crew.in_flight <= stage.in_flight
 
 
 def test_the_first_worker_alone_keeps_what_a_small_service_allows_busy() -> None:
-    few, many = (Resources(in_flight=n, limit=Limit.SERVICE) for n in (8, 256))
-    (crew,) = crews([few], Offer(64), workers=None)
+    few, many = (WorkerResources(in_flight=n, limit=InFlightLimit.SERVICE) for n in (8, 256))
+    (crew,) = crews([few], ClusterCapacity(64), workers=None)
     assert (crew.most, crew.in_flight) == (1, 8)
-    (crew,) = crews([many], Offer(64), workers=None)
+    (crew,) = crews([many], ClusterCapacity(64), workers=None)
     assert (crew.most, crew.in_flight) == (8, 32)
 
 
 def test_a_hundred_nodes_are_used_without_being_told() -> None:
-    scan = Resources(cpus=1, in_flight=64, limit=Limit.PROCESSORS)
-    weights = Resources(cpus=4, gpus=1, in_flight=16)
-    decode, look = crews([scan, weights], Offer(6_400, 800), workers=None)
+    scan = WorkerResources(cpus=1, in_flight=64, limit=InFlightLimit.PROCESSORS)
+    weights = WorkerResources(cpus=4, gpus=1, in_flight=16)
+    decode, look = crews([scan, weights], ClusterCapacity(6_400, 800), workers=None)
     assert (decode.most, decode.in_flight) == (6_400, 1)
     assert (look.most, look.in_flight) == (800, 16)
 
 
 def test_who_keeps_an_account_works_alone_whatever_was_asked_for() -> None:
-    metered = Resources(in_flight=16, limit=Limit.ALONE)
+    metered = WorkerResources(in_flight=16, limit=InFlightLimit.ALONE)
     for workers in (None, 7):
-        (crew,) = crews([metered], Offer(64), workers=workers)
+        (crew,) = crews([metered], ClusterCapacity(64), workers=workers)
         assert (crew.least, crew.most, crew.in_flight) == (1, 1, 16)
 
 
 def test_a_number_of_workers_that_somebody_chose_is_taken_as_it_is() -> None:
-    (crew,) = crews([Resources(in_flight=5)], Offer(2), workers=3)
+    (crew,) = crews([WorkerResources(in_flight=5)], ClusterCapacity(2), workers=3)
     assert (crew.least, crew.most, crew.in_flight) == (3, 3, 5)
     assert 3 * crew.cpus <= 2
 
 
 def test_a_stage_for_gpus_does_not_wait_for_ever_where_there_are_none() -> None:
     with pytest.raises(InvalidSettingError, match="need 1 GPUs and the Ray cluster offers 0"):
-        crews([Resources(gpus=1)], Offer(8), workers=None)
+        crews([WorkerResources(gpus=1)], ClusterCapacity(8), workers=None)
 
 
 def test_stages_that_need_a_gpu_each_do_not_wait_for_ever_for_the_only_one() -> None:
     with pytest.raises(InvalidSettingError, match="need 2 GPUs and the Ray cluster offers 1"):
-        crews([Resources(gpus=1), Resources(gpus=1)], Offer(8, 1), workers=None)
+        crews(
+            [WorkerResources(gpus=1), WorkerResources(gpus=1)], ClusterCapacity(8, 1), workers=None
+        )
 
 
 def test_a_chosen_number_of_workers_shares_the_processors_of_a_machine() -> None:
-    scan = Resources(cpus=1, in_flight=64, limit=Limit.PROCESSORS)
-    (crew,) = crews([scan], Offer(64), workers=4)
+    scan = WorkerResources(cpus=1, in_flight=64, limit=InFlightLimit.PROCESSORS)
+    (crew,) = crews([scan], ClusterCapacity(64), workers=4)
     assert (crew.least, crew.most, crew.in_flight) == (4, 4, 1)
 
 
 def test_what_an_autoscaler_may_add_counts_as_offered() -> None:
-    assert Offer.read({"CPU": 4.0}, {"CPU": 64.0, "GPU": 8.0}) == Offer(64.0, 8.0)
-    assert Offer.read({"CPU": 4.0, "GPU": 1.0}, None) == Offer(4.0, 1.0)
+    assert ClusterCapacity.read({"CPU": 4.0}, {"CPU": 64.0, "GPU": 8.0}) == ClusterCapacity(
+        64.0, 8.0
+    )
+    assert ClusterCapacity.read({"CPU": 4.0, "GPU": 1.0}, None) == ClusterCapacity(4.0, 1.0)
 
 
 @given(n_rows=st.integers(1, 100_000), most=st.integers(1, 10_000), in_flight=st.integers(1, 300))
 def test_every_worker_has_a_block_where_there_are_rows_for_all(n_rows, most, in_flight) -> None:
-    size = block_rows(n_rows, [Crew(most=most, in_flight=in_flight, cpus=1)])
+    size = block_rows(n_rows, [WorkerPoolSize(most=most, in_flight=in_flight, cpus=1)])
     assert 1 <= size <= 32
     assert size == 1 or -(-n_rows // size) >= min(most, n_rows) / 2
 
 
 def test_a_block_is_as_large_as_what_a_worker_holds_at_once() -> None:
-    sizes = [block_rows(100_000, [Crew(most=8, in_flight=n, cpus=1)]) for n in (1, 8, 300)]
+    sizes = [
+        block_rows(100_000, [WorkerPoolSize(most=8, in_flight=n, cpus=1)]) for n in (1, 8, 300)
+    ]
     assert sizes == [4, 8, 32]
 
 
 def test_the_store_holds_what_keeps_workers_busy_and_no_more() -> None:
-    few, many = ([Crew(most=n, in_flight=1, cpus=1)] for n in (1, 640))
+    few, many = ([WorkerPoolSize(most=n, in_flight=1, cpus=1)] for n in (1, 640))
     assert store_bytes(few) == 128 * 2**20
     assert store_bytes(many) == 640 * 8 * BLOCK_BYTES

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.engine.fragments import FULL_BYTES, FULL_ROWS, Fragment, find_joins
+from unreel.engine.fragments import FULL_BYTES, FULL_ROWS, TableFragment, find_joins
 
 EVERY = 32
 ROW_BYTES = 300
@@ -15,13 +15,13 @@ ROW_BYTES = 300
 
 def grow(
     commits: Sequence[int], *, growth: int, row_bytes: int = ROW_BYTES
-) -> tuple[list[Fragment], float]:
+) -> tuple[list[TableFragment], float]:
     """What is left of fragments that are joined now and then, and how often a row was copied."""
-    fragments: list[Fragment] = []
+    fragments: list[TableFragment] = []
     copied = number = 0
     for n_commits, rows in enumerate(commits, start=1):
         number += 1
-        fragments.append(Fragment(id=number, rows=rows, n_bytes=rows * row_bytes))
+        fragments.append(TableFragment(id=number, rows=rows, n_bytes=rows * row_bytes))
         if n_commits % EVERY:
             continue
         for joined in find_joins(fragments, growth=growth):
@@ -30,7 +30,7 @@ def grow(
             n_joined = sum(fragment.rows for fragment in joined)
             copied += n_joined
             number += 1
-            whole = Fragment(id=number, rows=n_joined, n_bytes=n_joined * row_bytes)
+            whole = TableFragment(id=number, rows=n_joined, n_bytes=n_joined * row_bytes)
             fragments[at : at + len(joined)] = [whole]
     assert sum(fragment.rows for fragment in fragments) == sum(commits)
     return fragments, copied / sum(commits)
@@ -64,7 +64,7 @@ def test_a_full_fragment_is_never_copied_and_no_join_is_much_more_than_full(
     sizes: list[int], row_bytes: int
 ) -> None:
     fragments = [
-        Fragment(id=number, rows=rows, n_bytes=rows * row_bytes)
+        TableFragment(id=number, rows=rows, n_bytes=rows * row_bytes)
         for number, rows in enumerate(sizes)
     ]
     for joined in find_joins(fragments, growth=2):
@@ -74,12 +74,12 @@ def test_a_full_fragment_is_never_copied_and_no_join_is_much_more_than_full(
 
 
 def test_a_fragment_is_written_anew_once_a_tenth_of_it_was_replaced() -> None:
-    worn = Fragment(id=0, rows=FULL_ROWS, gone=FULL_ROWS // 8)
-    fresh = Fragment(id=1, rows=FULL_ROWS, gone=FULL_ROWS // 10)
+    worn = TableFragment(id=0, rows=FULL_ROWS, gone=FULL_ROWS // 8)
+    fresh = TableFragment(id=1, rows=FULL_ROWS, gone=FULL_ROWS // 10)
     assert find_joins([worn, fresh], growth=8) == [[worn]]
 
 
 def test_few_fragments_are_left_alone() -> None:
-    few = [Fragment(id=number, rows=5, gone=5) for number in range(31)]
+    few = [TableFragment(id=number, rows=5, gone=5) for number in range(31)]
     assert find_joins(few, growth=2, at_least=32) == []
     assert find_joins(few, growth=2, at_least=31) == [few]

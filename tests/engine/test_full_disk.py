@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from unreel.core.errors import MachineError
-from unreel.engine.committer import CommitPace, Committer
+from unreel.engine.committer import CommitPace, TableCommitter
 from unreel.engine.run import run
-from unreel.engine.stage import Resources, Row, Stage
-from unreel.engine.table import Table
+from unreel.engine.stage import Row, Stage, WorkerResources
+from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 
 QUESTIONS = [{"key": f"{number:04d}"} for number in range(400)]
@@ -23,7 +23,7 @@ SOON = CommitPace(rows=8, seconds=0.05)
 class CountedStage(Stage):
     """Answers each row, and counts the rows that it was asked."""
 
-    resources = Resources(in_flight=4)
+    resources = WorkerResources(in_flight=4)
 
     def __init__(self) -> None:
         self.n_asked = 0
@@ -35,7 +35,7 @@ class CountedStage(Stage):
 
 
 def test_a_failed_commit_ends_the_asking_and_says_what_is_lost(
-    table: Table, monkeypatch: pytest.MonkeyPatch
+    table: LanceTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_writer: TableWriter, _batches: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -51,7 +51,7 @@ def test_a_failed_commit_ends_the_asking_and_says_what_is_lost(
 
 
 def test_nothing_is_asked_that_the_disk_has_no_room_for(
-    table: Table, monkeypatch: pytest.MonkeyPatch
+    table: LanceTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = SimpleNamespace(f_bavail=1000, f_frsize=4096, f_blocks=1000)
     stage = CountedStage()
@@ -64,7 +64,7 @@ def test_nothing_is_asked_that_the_disk_has_no_room_for(
 
 
 def test_what_was_asked_before_the_disk_filled_is_stored(
-    table: Table, monkeypatch: pytest.MonkeyPatch
+    table: LanceTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = SimpleNamespace(f_bavail=1000, f_frsize=4096, f_blocks=1000)
     monkeypatch.setattr("unreel.core.errors.os.statvfs", lambda _folder: disk)
@@ -84,7 +84,11 @@ def test_what_was_asked_before_the_disk_filled_is_stored(
 
 
 @pytest.mark.parametrize(("cost_usd", "is_dear"), [(None, False), (0.002, False), (0.02, True)])
-def test_dear_rows_are_committed_soon(table: Table, cost_usd: float | None, is_dear: bool) -> None:  # noqa: FBT001
+def test_dear_rows_are_committed_soon(
+    table: LanceTable,
+    cost_usd: float | None,
+    is_dear: bool,  # noqa: FBT001
+) -> None:
     told: list[bool] = []
 
     class NotedPace(CommitPace):
@@ -94,7 +98,7 @@ def test_dear_rows_are_committed_soon(table: Table, cost_usd: float | None, is_d
             told.append(is_dear)
             return 0.0
 
-    with Committer(table, pace=NotedPace(), on_commit=lambda _progress: None) as sink:
+    with TableCommitter(table, pace=NotedPace(), on_commit=lambda _progress: None) as sink:
         sink.add({"key": "0", "text": "real", "cost_usd": cost_usd})
     assert is_dear in told
     assert any(told) is is_dear

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.identity import digest
-from unreel.engine.due import Due
-from unreel.engine.keys import KeyIndex, Marks, Mixer
+from unreel.engine.due import PendingKeys
+from unreel.engine.keys import KeyHasher, KeyHashIndex, KeyIndex
 from unreel.engine.lock import writer_lock
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 from unreel.engine.run import ALL_FAILURES, run
-from unreel.engine.stage import Resources, Row, Stage
+from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.survey import CLIPS
-from unreel.engine.table import Table
+from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.evaluate.tables import ANSWERS
+from unreel.evaluation.tables import ANSWERS
 
 KEYS = st.one_of(
     st.integers(0, 5).map(lambda number: digest(str(number))),
@@ -40,7 +40,7 @@ QUESTIONS = st.lists(st.tuples(KEYS, st.sampled_from([..., None, "", "1 2", "1 3
 class Counts(Stage):
     """Answers at once, and remembers what it was asked."""
 
-    resources = Resources(cpus=0, in_flight=4)
+    resources = WorkerResources(cpus=0, in_flight=4)
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, int]] = []
@@ -50,7 +50,7 @@ class Counts(Stage):
         return row | {"text": "real"}
 
 
-def write(table: Table, rows: Sequence[Row], *, how: str = "add") -> None:
+def write(table: LanceTable, rows: Sequence[Row], *, how: str = "add") -> None:
     with writer_lock(table.place) as lock:
         writer = TableWriter(table, lock=lock, observe=lambda _step, _rows: None)
         if rows:
@@ -68,7 +68,7 @@ def named(*keys: str) -> list[Row]:
 def test_marks_are_found_wherever_they_crowd(held: list[int], others: list[int]) -> None:
     slots = np.arange(len(held), dtype=np.uint32)
     wanted = [*held[::2], *others, 2**64 - 1]
-    found = Marks.sort(np.array(held, np.uint64), slots).find(np.array(wanted, np.uint64))
+    found = KeyHashIndex.sort(np.array(held, np.uint64), slots).find(np.array(wanted, np.uint64))
     pairs = sorted(zip(*(side.tolist() for side in found), strict=True))
     assert pairs == [
         (place, slot)
@@ -80,7 +80,9 @@ def test_marks_are_found_wherever_they_crowd(held: list[int], others: list[int])
 
 @pytest.fixture
 def colliding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Mixer, "marks", lambda _self, stamps: np.full(len(stamps), 7, np.uint64))
+    monkeypatch.setattr(
+        KeyHasher, "marks", lambda _self, stamps: np.full(len(stamps), 7, np.uint64)
+    )
 
 
 @pytest.fixture
@@ -122,8 +124,10 @@ def test_what_is_due_is_what_a_set_of_all_keys_would_tell(
             expected[row["key"]] = attempt + 1
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         if marks == "collide":
-            patch.setattr(Mixer, "marks", lambda _self, stamps: np.zeros(len(stamps), np.uint64))
-        table = Table(Place(f"{folder}/clips.lance"), CLIPS)
+            patch.setattr(
+                KeyHasher, "marks", lambda _self, stamps: np.zeros(len(stamps), np.uint64)
+            )
+        table = LanceTable(StorageLocation(f"{folder}/clips.lance"), CLIPS)
         write(
             table,
             [
@@ -131,33 +135,35 @@ def test_what_is_due_is_what_a_set_of_all_keys_would_tell(
                 for key, (reason, attempt, mark) in stored.items()
             ],
         )
-        due = Due(table, retry)
+        due = PendingKeys(table, retry)
         found = [(row["key"], row["attempt"]) for row in due.sift(questions)]
     assert found == list(expected.items())
     assert due.already == len(questions) - len(found)
 
 
-def test_a_key_is_found_exactly_when_all_marks_collide(table: Table, colliding: None) -> None:
+def test_a_key_is_found_exactly_when_all_marks_collide(table: LanceTable, colliding: None) -> None:
     keys = [digest(str(number)) for number in range(50)]
     write(table, named(*keys[:40], "no hash"))
     assert set(table.held([*keys, "no hash", "never"])) == {*keys[:40], "no hash"}
     assert [row["text"] for row in table.get([keys[3], keys[45]])] == [f"text of {keys[3]}"]
     table.check()
-    assert [row["key"] for row in Due(table).sift(named(*keys, "no hash", keys[45]))] == keys[40:]
+    assert [
+        row["key"] for row in PendingKeys(table).sift(named(*keys, "no hash", keys[45]))
+    ] == keys[40:]
 
 
 @given(st.lists(st.none() | KEYS | st.text(max_size=70), max_size=20), st.integers(0, 20))
 def test_two_texts_have_one_stamp_when_they_are_one_text(
     texts: list[str | None], start: int
 ) -> None:
-    mixer, column = Mixer(), pa.array(texts, pa.string())
+    mixer, column = KeyHasher(), pa.array(texts, pa.string())
     stamps = [stamp.tobytes() for stamp in mixer.stamps(column)]
     for stamp, text in zip(stamps, texts, strict=True):
         assert [one == stamp for one in stamps] == [one == text for one in texts]
     assert [stamp.tobytes() for stamp in mixer.stamps(column.slice(start))] == stamps[start:]
 
 
-def test_a_hash_is_no_text_that_hashes_to_it_nor_the_same_in_capitals(table: Table) -> None:
+def test_a_hash_is_no_text_that_hashes_to_it_nor_the_same_in_capitals(table: LanceTable) -> None:
     key = digest("a")
     write(table, named(key, "", "a" * 63, "g" * 64))
     asked = [key.upper(), "a" * 64, bytes.fromhex(key).decode("latin-1"), "é" * 32, " " + key[1:]]
@@ -165,7 +171,7 @@ def test_a_hash_is_no_text_that_hashes_to_it_nor_the_same_in_capitals(table: Tab
     assert set(table.held(["", "a" * 63, "g" * 64, key])) == {key, "", "a" * 63, "g" * 64}
 
 
-def test_rows_that_were_replaced_are_found_as_they_are_now(table: Table) -> None:
+def test_rows_that_were_replaced_are_found_as_they_are_now(table: LanceTable) -> None:
     write(table, [{"key": name, "failure_reason": "refused"} for name in "abc"])
     assert table.held(["b"])["b"].reason == "refused"
     write(table, [{"key": "b", "text": "now", "attempt": 2}], how="replace")
@@ -178,14 +184,14 @@ def test_rows_that_were_replaced_are_found_as_they_are_now(table: Table) -> None
     table.check()
 
 
-def test_only_what_another_writer_added_is_read_again(table: Table, reads: list[int]) -> None:
+def test_only_what_another_writer_added_is_read_again(table: LanceTable, reads: list[int]) -> None:
     write(table, named(*map(str, range(100))))
     assert set(table.held(["5"])) == {"5"}
     assert reads == [100]
     table.check()
     table.get(["7"])
     assert reads == [100]
-    other = Table(table.place, table.schema)
+    other = LanceTable(table.place, table.schema)
     write(other, named("x", "y"))
     assert set(table.held(["5", "x", "z"])) == {"5", "x"}
     table.check()
@@ -193,7 +199,7 @@ def test_only_what_another_writer_added_is_read_again(table: Table, reads: list[
 
 
 def test_a_key_that_another_writer_doubled_is_noticed_by_who_was_content_before(
-    table: Table,
+    table: LanceTable,
 ) -> None:
     write(table, named("a", "b"))
     table.check()
@@ -204,7 +210,7 @@ def test_a_key_that_another_writer_doubled_is_noticed_by_who_was_content_before(
         table.check()
 
 
-def test_a_table_that_was_made_anew_in_its_place_is_read_anew(table: Table) -> None:
+def test_a_table_that_was_made_anew_in_its_place_is_read_anew(table: LanceTable) -> None:
     write(table, named("a", "b"))
     assert set(table.held(["a"])) == {"a"}
     lance.write_dataset(
@@ -213,14 +219,14 @@ def test_a_table_that_was_made_anew_in_its_place_is_read_anew(table: Table) -> N
     assert set(table.held(["a", "b", "c"])) == {"b", "c"}
 
 
-def test_two_tables_do_not_mix_their_keys(table: Table, tmp_path: Path) -> None:
-    other = Table(Place(str(tmp_path / "other.lance")), ANSWERS)
+def test_two_tables_do_not_mix_their_keys(table: LanceTable, tmp_path: Path) -> None:
+    other = LanceTable(StorageLocation(str(tmp_path / "other.lance")), ANSWERS)
     write(table, named("a"))
     write(other, named("b"))
     assert (set(table.held(["a", "b"])), set(other.held(["a", "b"]))) == ({"a"}, {"b"})
 
 
-def test_a_table_travels_without_what_it_remembers(table: Table) -> None:
+def test_a_table_travels_without_what_it_remembers(table: LanceTable) -> None:
     write(table, named(*map(str, range(2_000))))
     table.check()
     sent = pickle.dumps(table)
@@ -229,18 +235,18 @@ def test_a_table_travels_without_what_it_remembers(table: Table) -> None:
 
 
 def test_questions_that_come_twice_are_asked_once_however_far_apart(
-    table: Table, monkeypatch: pytest.MonkeyPatch
+    table: LanceTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("unreel.engine.due._PACKED", 50)
     write(table, named(*map(str, range(100, 150))))
     numbers = [*range(1_000), *range(999, -1, -1), *range(5)]
-    due = Due(table)
+    due = PendingKeys(table)
     asked = [int(row["key"]) for row in due.sift({"key": str(number)} for number in numbers)]
     assert asked == [number for number in range(1_000) if not 100 <= number < 150]
     assert due.already == len(numbers) - len(asked)
 
 
-def test_a_run_asks_what_is_missing_and_failures_only_on_demand(table: Table) -> None:
+def test_a_run_asks_what_is_missing_and_failures_only_on_demand(table: LanceTable) -> None:
     keys = [digest(str(number)) for number in range(300)]
     failed = [{"key": key, "failure_reason": "refused", "attempt": 2} for key in keys[:10]]
     write(table, [*failed, *named(*keys[10:250])])
@@ -257,7 +263,7 @@ def test_a_run_asks_what_is_missing_and_failures_only_on_demand(table: Table) ->
     assert third.asked == []
 
 
-def test_a_key_that_no_table_can_hold_is_refused_with_words(table: Table) -> None:
+def test_a_key_that_no_table_can_hold_is_refused_with_words(table: LanceTable) -> None:
     for key in (5, "\ud800"):
         with pytest.raises(InvalidValueError, match="no text that a table can hold"):
-            list(Due(table).sift([{"key": key}]))
+            list(PendingKeys(table).sift([{"key": key}]))

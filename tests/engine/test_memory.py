@@ -11,11 +11,11 @@ pytest.importorskip("lance", reason="needs the extra `eval`")
 
 from unreel.core.identity import digest
 from unreel.engine.access import file_key
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 from unreel.engine.run import run
-from unreel.engine.stage import Resources, Row, Stage
+from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.survey import CLIPS, FACTS
-from unreel.engine.table import Table
+from unreel.engine.table import LanceTable
 from unreel.media.probe import probe
 from unreel.media.synthesise import ClipRecipe, synthesise
 
@@ -28,19 +28,19 @@ PEAK = "int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]) // 1
 ENGINE = f"""
 import sys
 from unreel.core.identity import digest
-from unreel.evaluate.tables import ANSWERS
-from unreel.engine.place import Place
+from unreel.evaluation.tables import ANSWERS
+from unreel.engine.place import StorageLocation
 from unreel.engine.run import run
-from unreel.engine.stage import Resources, Stage
-from unreel.engine.table import Table
+from unreel.engine.stage import WorkerResources, Stage
+from unreel.engine.table import LanceTable
 
 class Recorded(Stage):
-    resources = Resources(cpus=0, in_flight=32)
+    resources = WorkerResources(cpus=0, in_flight=32)
     async def __call__(self, row):
         return row | {{"text": "real " * 100}}
 
 rows = ({{"key": digest(str(number)), "clip": digest("c", str(number))}} for number in range(int(sys.argv[2])))
-summary = run(rows, [Recorded()], table=Table(Place(sys.argv[1]), ANSWERS))
+summary = run(rows, [Recorded()], table=LanceTable(StorageLocation(sys.argv[1]), ANSWERS))
 print(summary.already, summary.done, {PEAK})
 """
 
@@ -48,19 +48,19 @@ EVAL = f"""
 import sys
 from pathlib import Path
 from unreel.core.settings import read_settings
-from unreel.engine.access import Access
-from unreel.engine.place import Place
-from unreel.evaluate.job import Run, evaluate
-from unreel.evaluate.recipe import check_recipe
-from unreel.evaluate.scoring import score_run
+from unreel.engine.access import StorageAccess
+from unreel.engine.place import StorageLocation
+from unreel.evaluation.job import EvalRun, evaluate
+from unreel.evaluation.recipe import check_recipe
+from unreel.evaluation.scoring import score_run
 
 folder = Path(sys.argv[1])
 recipe = check_recipe({{
     "benchmark": str(folder / "manifest.csv"), "protocol": "reality", "model": "recorded",
     "recorded": str(folder / "answers.jsonl"), "max_connections": 32,
 }})
-place = Place(str(folder / "run"))
-run = Run(place=place, recipe=recipe, access=Access(settings=read_settings()), ledgers=folder)
+place = StorageLocation(str(folder / "run"))
+run = EvalRun(place=place, recipe=recipe, access=StorageAccess(settings=read_settings()), ledgers=folder)
 if sys.argv[3] == "score":
     (score,) = score_run(run)
     print(0, score.scorecard.n_answered, {PEAK})
@@ -81,7 +81,7 @@ def peak_mb(script: str, folder: Path, n_rows: int, *, how: str = "", already: i
 class _Surveyed(Stage):
     """Says of every file what was found in one: a hundred thousand clips need not lie here."""
 
-    resources = Resources(cpus=0, in_flight=32)
+    resources = WorkerResources(cpus=0, in_flight=32)
 
     def __init__(self, facts: str) -> None:
         self._facts = facts
@@ -112,7 +112,11 @@ def prepare(folder: Path, n_clips: int) -> Path:
         {"key": file_key(name), "name": name, "location": str(folder / name), "mark": ""}
         for name in names
     )
-    run(rows, [_Surveyed(facts)], table=Table(Place(str(folder / "run" / "clips.lance")), CLIPS))
+    run(
+        rows,
+        [_Surveyed(facts)],
+        table=LanceTable(StorageLocation(str(folder / "run" / "clips.lance")), CLIPS),
+    )
     return folder
 
 

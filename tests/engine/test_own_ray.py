@@ -19,10 +19,10 @@ from pathlib import Path
 warnings.simplefilter("ignore")
 import psutil, ray
 from unreel.engine.ray_data import RayRunner
-from unreel.engine.stage import Resources, Stage
+from unreel.engine.stage import WorkerResources, Stage
 
 class Echo(Stage):
-    resources = Resources(cpus=1, in_flight=2)
+    resources = WorkerResources(cpus=1, in_flight=2)
     def __call__(self, row):
         return row | {"text": "heard"}
 

@@ -14,15 +14,15 @@ import pytest
 
 from unreel.core.errors import UnreadableSourceError
 from unreel.engine.lock import writer_lock
-from unreel.engine.place import Place, require_conditional_puts
+from unreel.engine.place import StorageLocation, require_conditional_puts
 from unreel.engine.run import run
-from unreel.engine.stage import Resources, Row, Stage
-from unreel.engine.table import Table
-from unreel.evaluate.tables import ANSWERS
+from unreel.engine.stage import Row, Stage, WorkerResources
+from unreel.engine.table import LanceTable
+from unreel.evaluation.tables import ANSWERS
 
 
 class Yes(Stage):
-    resources = Resources(cpus=0, in_flight=4)
+    resources = WorkerResources(cpus=0, in_flight=4)
 
     async def __call__(self, row: Row) -> Row:
         return row | {"text": "yes"}
@@ -48,7 +48,7 @@ class Careless(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def careless() -> Iterator[Place]:
+def careless() -> Iterator[StorageLocation]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Careless) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         options = {
@@ -58,38 +58,40 @@ def careless() -> Iterator[Place]:
             "aws_region": "us-east-1",
             "allow_http": "true",
         }
-        yield Place("s3://bucket/answers", options)
+        yield StorageLocation("s3://bucket/answers", options)
         server.shutdown()
 
 
 def test_a_store_that_ignores_conditions_is_refused_before_anything_is_asked(
-    careless: Place, tmp_path: Path
+    careless: StorageLocation, tmp_path: Path
 ) -> None:
     with pytest.raises(UnreadableSourceError, match="does not enforce conditional puts"):
         run(
             [{"key": "a"}],
             [Yes()],
-            table=Table(careless, ANSWERS),
+            table=LanceTable(careless, ANSWERS),
             ledger=tmp_path / "ledger",
         )
 
 
-def test_a_real_store_passes_the_preflight(s3: Place) -> None:
+def test_a_real_store_passes_the_preflight(s3: StorageLocation) -> None:
     require_conditional_puts(s3 / "preflight")
 
 
-def test_a_store_that_is_not_there_says_what_to_check(s3: Place) -> None:
-    wrong = Place(s3.uri, {**s3.options, "aws_secret_access_key": "wrong"})
+def test_a_store_that_is_not_there_says_what_to_check(s3: StorageLocation) -> None:
+    wrong = StorageLocation(s3.uri, {**s3.options, "aws_secret_access_key": "wrong"})
     with pytest.raises(UnreadableSourceError, match="Check its address, bucket, keys"):
         require_conditional_puts(wrong)
 
 
-def test_secrets_of_a_place_are_not_shown(s3: Place) -> None:
+def test_secrets_of_a_place_are_not_shown(s3: StorageLocation) -> None:
     assert "aws_secret_access_key" not in repr(s3)
 
 
-def test_a_run_writes_its_table_to_a_store_and_resumes_there(s3: Place, tmp_path: Path) -> None:
-    table = Table(s3 / "runs" / "one.lance", ANSWERS)
+def test_a_run_writes_its_table_to_a_store_and_resumes_there(
+    s3: StorageLocation, tmp_path: Path
+) -> None:
+    table = LanceTable(s3 / "runs" / "one.lance", ANSWERS)
     questions = [{"key": str(number)} for number in range(50)]
     first = run(questions[:30], [Yes()], table=table, ledger=tmp_path / "ledger")
     second = run(questions, [Yes()], table=table, ledger=tmp_path / "ledger")
@@ -97,7 +99,7 @@ def test_a_run_writes_its_table_to_a_store_and_resumes_there(s3: Place, tmp_path
     assert {row["key"] for row in table.rows()} == {row["key"] for row in questions}
 
 
-def test_a_lease_is_refused_while_its_holder_moves(s3: Place) -> None:
+def test_a_lease_is_refused_while_its_holder_moves(s3: StorageLocation) -> None:
     place = s3 / "held.lance"
     with (
         writer_lock(place, lease_s=2),
@@ -107,7 +109,7 @@ def test_a_lease_is_refused_while_its_holder_moves(s3: Place) -> None:
         pass
 
 
-def test_a_lease_that_nobody_renews_is_taken_over(s3: Place) -> None:
+def test_a_lease_that_nobody_renews_is_taken_over(s3: StorageLocation) -> None:
     place = s3 / "stale.lance"
     dead = {"owner": "x", "host": "elsewhere", "boot": "x", "pid": 1, "beat": 1}
     s3.objects().put("stale.lance.lock", json.dumps(dead).encode())
@@ -115,12 +117,14 @@ def test_a_lease_that_nobody_renews_is_taken_over(s3: Place) -> None:
         lock.verify()
 
 
-def test_the_lease_of_a_killed_process_is_taken_over_before_its_parent_buried_it(s3: Place) -> None:
+def test_the_lease_of_a_killed_process_is_taken_over_before_its_parent_buried_it(
+    s3: StorageLocation,
+) -> None:
     place = s3 / "unburied.lance"
     code = (
         "import json, sys; from unreel.engine.lock import writer_lock; "
-        "from unreel.engine.place import Place; "
-        "place = Place(sys.argv[1], json.loads(sys.argv[2])); "
+        "from unreel.engine.place import StorageLocation; "
+        "place = StorageLocation(sys.argv[1], json.loads(sys.argv[2])); "
         "writer_lock(place).__enter__(); print('held', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", code, place.uri, json.dumps(dict(place.options))]
@@ -133,7 +137,7 @@ def test_the_lease_of_a_killed_process_is_taken_over_before_its_parent_buried_it
             lock.verify()
 
 
-def test_a_holder_whose_lease_was_taken_may_not_commit(s3: Place) -> None:
+def test_a_holder_whose_lease_was_taken_may_not_commit(s3: StorageLocation) -> None:
     with writer_lock(s3 / "lost.lance") as lock:
         lock.verify()
         s3.objects().put("lost.lance.lock", b'{"owner": "another"}')
@@ -141,7 +145,7 @@ def test_a_holder_whose_lease_was_taken_may_not_commit(s3: Place) -> None:
             lock.verify()
 
 
-def test_a_lease_is_still_held_when_the_reply_to_its_renewal_is_lost(s3: Place) -> None:
+def test_a_lease_is_still_held_when_the_reply_to_its_renewal_is_lost(s3: StorageLocation) -> None:
     with writer_lock(s3 / "lost-reply.lance") as lock:
         tag = lock._tag  # type: ignore[attr-defined]
         lock.verify()

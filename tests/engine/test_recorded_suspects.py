@@ -8,9 +8,9 @@ import pytest
 
 from unreel.engine import suspects
 from unreel.engine.run import run
-from unreel.engine.stage import Resources, Row, Stage
+from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.start_log import DEATHS_IN_COMPANY, StartLog
-from unreel.engine.table import Table
+from unreel.engine.table import LanceTable
 
 QUESTIONS = [{"key": key} for key in "abc"]
 TWO_STARTS = "+b/1\n" * DEATHS_IN_COMPANY
@@ -19,7 +19,7 @@ TWO_STARTS = "+b/1\n" * DEATHS_IN_COMPANY
 class ProcessNumber(Stage):
     """Stage that answers with the number of the process in which it runs."""
 
-    resources = Resources(cpus=1, in_flight=1)
+    resources = WorkerResources(cpus=1, in_flight=1)
 
     def __call__(self, row: Row) -> Row:
         return row | {"text": str(os.getpid())}
@@ -47,7 +47,9 @@ class StartLogReader(ProcessNumber):
         return row | {"text": self._book.read_text()}
 
 
-def test_a_row_in_flight_is_on_record_until_it_is_finished(table: Table, tmp_path: Path) -> None:
+def test_a_row_in_flight_is_on_record_until_it_is_finished(
+    table: LanceTable, tmp_path: Path
+) -> None:
     book = tmp_path / "book"
     run(QUESTIONS, [StartLogReader(book)], table=table, ledger=book)
     for row in table.rows():
@@ -58,7 +60,7 @@ def test_a_row_in_flight_is_on_record_until_it_is_finished(table: Table, tmp_pat
         assert [log.deaths(f"{key}/1") for key in "abc"] == [0, 0, 0]
 
 
-def test_a_suspect_runs_alone_and_is_stored(table: Table, tmp_path: Path) -> None:
+def test_a_suspect_runs_alone_and_is_stored(table: LanceTable, tmp_path: Path) -> None:
     book = tmp_path / "book"
     book.write_text(TWO_STARTS)
     summary = run(QUESTIONS, [ProcessNumber()], table=table, ledger=book)
@@ -71,7 +73,7 @@ def test_a_suspect_runs_alone_and_is_stored(table: Table, tmp_path: Path) -> Non
 
 
 def test_a_suspect_that_kills_its_process_each_time_is_quarantined_and_the_others_are_stored(
-    table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    table: LanceTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(suspects, "DEATHS_ALONE", 2)  # each costs a start of Python
     book = tmp_path / "book"

@@ -20,15 +20,15 @@ from unreel.core.errors import InvalidSettingError, MediaError, UnknownNameError
 from unreel.core.failure import Failure, FailureReason
 from unreel.engine.committer import CommitPace
 from unreel.engine.local import LocalRunner
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 from unreel.engine.run import ALL_FAILURES, run
-from unreel.engine.runner import Runner
-from unreel.engine.stage import Resources, Row, Stage
+from unreel.engine.runner import StageRunner
+from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.start_log import DEATHS_IN_COMPANY, StartLog
 from unreel.engine.stored_rows import StoredRows
 from unreel.engine.suspects import DEATHS_ALONE
-from unreel.engine.table import Table
-from unreel.evaluate.tables import ANSWERS
+from unreel.engine.table import LanceTable
+from unreel.evaluation.tables import ANSWERS
 
 PACE = CommitPace(rows=16, seconds=0.2)
 RAY_WARNS_OF_ITSELF = pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.data.context")
@@ -41,7 +41,7 @@ def questions(n_rows: int) -> list[Row]:
 class Decode(Stage):
     """Sync, with a scratch column and failures of its own kind."""
 
-    resources = Resources(cpus=1, in_flight=2)
+    resources = WorkerResources(cpus=1, in_flight=2)
 
     def setup(self) -> None:
         self._salt = "frames of "
@@ -55,7 +55,7 @@ class Decode(Stage):
 class Ask(Stage):
     """Async; answers from the scratch column, and breaks on some rows."""
 
-    resources = Resources(cpus=0, in_flight=8)
+    resources = WorkerResources(cpus=0, in_flight=8)
 
     async def __call__(self, row: Row) -> Row:
         await asyncio.sleep(0.001)
@@ -96,7 +96,7 @@ HELD = {
 class Hostile(Stage):
     """Gives rows that no table can hold, among others."""
 
-    resources = Resources(cpus=0, in_flight=8)
+    resources = WorkerResources(cpus=0, in_flight=8)
 
     async def __call__(self, row: Row) -> Row:
         end = row["key"][-2:]
@@ -106,7 +106,7 @@ class Hostile(Stage):
 class Deadly(Stage):
     """Ends its own process on one key, as a decoder with a hole does."""
 
-    resources = Resources(cpus=1, in_flight=4)
+    resources = WorkerResources(cpus=1, in_flight=4)
 
     def __init__(self, folder: Path, key: str, *, times: int) -> None:
         self._folder, self._key, self._times = folder, key, times
@@ -124,7 +124,7 @@ class Deadly(Stage):
 class OneByOne(Deadly):
     """Before it dies it notes which starts the ledger holds without a finish."""
 
-    resources = Resources(cpus=1, in_flight=1)
+    resources = WorkerResources(cpus=1, in_flight=1)
 
     def __init__(self, folder: Path, key: str, *, times: int, book: Path) -> None:
         super().__init__(folder, key, times=times)
@@ -157,7 +157,7 @@ class Late(Stage):
 class Crowded(Stage):
     """Remembers the largest number of rows that were inside at once, in a file."""
 
-    resources = Resources(cpus=1, in_flight=3)
+    resources = WorkerResources(cpus=1, in_flight=3)
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -179,7 +179,7 @@ class RunnerKit:
     """Inherit, provide a `runner` fixture, and the whole contract runs."""
 
     def test_rows_failures_and_scratch_columns_are_the_same_on_every_engine(
-        self, runner: Runner, table: Table
+        self, runner: StageRunner, table: LanceTable
     ) -> None:
         summary = run(questions(40), [Decode(), Ask()], table=table, engine=runner, pace=PACE)
         rows = {row["key"]: row for row in table.rows()}
@@ -194,7 +194,7 @@ class RunnerKit:
         assert "must return a dict with the key" in rows["0008"]["failure_detail"]
 
     def test_a_second_run_asks_nothing_and_a_retry_replaces_failures_only(
-        self, runner: Runner, table: Table
+        self, runner: StageRunner, table: LanceTable
     ) -> None:
         stages = [Decode(), Ask()]
         run(questions(20), stages, table=table, engine=runner, pace=PACE)
@@ -208,7 +208,7 @@ class RunnerKit:
         assert attempts == {1: 18, 2: 2}
 
     def test_a_row_that_the_table_cannot_hold_is_a_failure_and_the_others_stay(
-        self, runner: Runner, table: Table
+        self, runner: StageRunner, table: LanceTable
     ) -> None:
         asked = questions(40)
         for attempt in (1, 2):
@@ -236,7 +236,7 @@ class RunnerKit:
         assert [row["text"] for key, row in rows.items() if key > "0019"] == ["fine"] * 20
 
     def test_no_more_rows_are_in_a_stage_than_it_allows(
-        self, runner: Runner, table: Table, tmp_path: Path
+        self, runner: StageRunner, table: LanceTable, tmp_path: Path
     ) -> None:
         run(questions(30), [Crowded(tmp_path)], table=table, engine=runner, pace=PACE)
         inside = {int(path.name.partition("-")[2]) for path in tmp_path.glob("inside-*")}
@@ -244,9 +244,9 @@ class RunnerKit:
         assert max(inside) > 1
 
     def test_questions_that_lie_in_a_table_are_made_by_those_who_ask_them(
-        self, runner: Runner, table: Table, tmp_path: Path
+        self, runner: StageRunner, table: LanceTable, tmp_path: Path
     ) -> None:
-        source = Table(Place(str(tmp_path / "source.lance")), ANSWERS)
+        source = LanceTable(StorageLocation(str(tmp_path / "source.lance")), ANSWERS)
         run(questions(70), [Quiet()], table=source)
         stored = StoredRows(source, _remade, where="key >= '0010'")
         summary = run(stored, [Decode(), Ask()], table=table, engine=runner, pace=PACE)
@@ -262,16 +262,16 @@ def _remade(row: Row) -> Row:
 
 class TestLocalRunner(RunnerKit):
     @pytest.fixture
-    def runner(self) -> Runner:
+    def runner(self) -> StageRunner:
         return LocalRunner()
 
     def test_ctrl_c_keeps_what_is_finished_and_blames_nobody(
-        self, runner: Runner, table: Table, tmp_path: Path
+        self, runner: StageRunner, table: LanceTable, tmp_path: Path
     ) -> None:
         finished: list[str] = []
 
         class Slow(Stage):
-            resources = Resources(cpus=0, in_flight=4)
+            resources = WorkerResources(cpus=0, in_flight=4)
 
             async def __call__(self, row: Row) -> Row:
                 if row["key"] == "0030":
@@ -290,7 +290,7 @@ class TestLocalRunner(RunnerKit):
             assert ledger.deaths("0030/1") == 0
 
     def test_an_error_in_the_questions_ends_the_run_and_keeps_what_is_finished(
-        self, runner: Runner, table: Table
+        self, runner: StageRunner, table: LanceTable
     ) -> None:
         def broken() -> Iterator[Row]:
             yield from questions(200)
@@ -301,12 +301,14 @@ class TestLocalRunner(RunnerKit):
             run(broken(), [Decode()], table=table, engine=runner)
         assert table.count() == 64 + 128
 
-    def test_a_slow_committer_slows_the_stages(self, runner: Runner, table: Table) -> None:
+    def test_a_slow_committer_slows_the_stages(
+        self, runner: StageRunner, table: LanceTable
+    ) -> None:
         asked, committed = [0], [0]
         gap: list[int] = []
 
         class Quick(Stage):
-            resources = Resources(cpus=0, in_flight=4)
+            resources = WorkerResources(cpus=0, in_flight=4)
 
             async def __call__(self, row: Row) -> Row:
                 asked[0] += 1
@@ -321,13 +323,15 @@ class TestLocalRunner(RunnerKit):
         run(questions(200), [Quick()], table=table, engine=runner, pace=pace, observe=slowly)
         assert max(gap) <= 4 + 4 * 5
 
-    def test_a_question_that_comes_twice_is_asked_once(self, runner: Runner, table: Table) -> None:
+    def test_a_question_that_comes_twice_is_asked_once(
+        self, runner: StageRunner, table: LanceTable
+    ) -> None:
         twice = questions(300) + questions(300)
         summary = run(twice, [Quiet()], table=table, engine=runner)
         assert (summary.done, summary.already) == (300, 300)
 
     def test_a_row_that_is_asked_again_begins_without_deaths(
-        self, runner: Runner, table: Table, tmp_path: Path
+        self, runner: StageRunner, table: LanceTable, tmp_path: Path
     ) -> None:
         book, rows = tmp_path / "book", [{"key": "0003"}]
         run(rows, [Decode()], table=table, engine=runner, ledger=book)
@@ -340,7 +344,7 @@ class TestLocalRunner(RunnerKit):
 class Film(Stage):
     """Quick, and gives rows of 4 MiB."""
 
-    resources = Resources(cpus=1, in_flight=1)
+    resources = WorkerResources(cpus=1, in_flight=1)
 
     def __init__(self, log: Path) -> None:
         self._log = log
@@ -375,7 +379,7 @@ class Here(Stage):
 
 
 class Quiet(Stage):
-    resources = Resources(cpus=0, in_flight=8)
+    resources = WorkerResources(cpus=0, in_flight=8)
 
     async def __call__(self, row: Row) -> Row:
         return row | {"text": "yes"}
@@ -384,7 +388,7 @@ class Quiet(Stage):
 @RAY_WARNS_OF_ITSELF
 class TestRayRunner(RunnerKit):
     @pytest.fixture
-    def runner(self, ray_cluster: None) -> Runner:
+    def runner(self, ray_cluster: None) -> StageRunner:
         from ray import cloudpickle
 
         from unreel.engine.ray_data import RayRunner
@@ -394,14 +398,14 @@ class TestRayRunner(RunnerKit):
         return RayRunner(workers=1)
 
     def test_a_worker_that_is_killed_once_costs_nobody_a_row(
-        self, runner: Runner, table: Table, tmp_path: Path
+        self, runner: StageRunner, table: LanceTable, tmp_path: Path
     ) -> None:
         stage = Deadly(tmp_path, "0005", times=1)
         summary = run(questions(24), [stage], table=table, engine=runner, pace=PACE)
         assert (summary.done, summary.failed) == (24, 0)
 
     def test_a_row_that_kills_its_worker_each_time_is_quarantined_and_all_others_finish(
-        self, runner: Runner, table: Table, tmp_path: Path
+        self, runner: StageRunner, table: LanceTable, tmp_path: Path
     ) -> None:
         stage = Deadly(tmp_path, "0005", times=99)
         summary = run(questions(24), [stage], table=table, engine=runner, pace=PACE)
@@ -413,7 +417,7 @@ class TestRayRunner(RunnerKit):
         assert (row["key"], row["failure_reason"]) == ("0005", "quarantined")
 
     def test_a_row_that_is_left_alone_once_comes_back_however_often_its_workers_died(
-        self, runner: Runner, table: Table, tmp_path: Path
+        self, runner: StageRunner, table: LanceTable, tmp_path: Path
     ) -> None:
         stage = Deadly(tmp_path, "0005", times=DEATHS_IN_COMPANY + DEATHS_ALONE - 1)
         summary = run(questions(24), [Early(), stage, Late()], table=table, engine=runner)
@@ -423,7 +427,7 @@ class TestRayRunner(RunnerKit):
         assert {row["notes"] for row in rows.values()} == {"early and late"}
 
     def test_a_slow_last_stage_keeps_what_lies_in_the_store_small(
-        self, runner: Runner, table: Table, tmp_path: Path
+        self, runner: StageRunner, table: LanceTable, tmp_path: Path
     ) -> None:
         log, n_rows = tmp_path / "log", 100
         stages = [Film(log), Ponder(log)]
@@ -435,7 +439,7 @@ class TestRayRunner(RunnerKit):
         assert max(ahead) * 4 <= 128 + 2 * 8 * 4
 
     def test_what_a_worker_had_not_begun_or_had_finished_does_not_die_with_it(
-        self, runner: Runner, table: Table, tmp_path: Path
+        self, runner: StageRunner, table: LanceTable, tmp_path: Path
     ) -> None:
         book = tmp_path / "book"
         stage = OneByOne(tmp_path, "0005", times=1, book=book)
@@ -451,7 +455,7 @@ def test_both_engines_write_the_same_table(ray_cluster: None, tmp_path: Path) ->
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     tables = {}
     for engine in ("local", "ray"):
-        table = Table(Place(str(tmp_path / engine)), ANSWERS)
+        table = LanceTable(StorageLocation(str(tmp_path / engine)), ANSWERS)
         run(questions(60), [Decode(), Ask()], table=table, engine=engine, pace=PACE)
         tables[engine] = {row["key"]: row for row in table.rows()}
     assert tables["local"] == tables["ray"]
@@ -464,13 +468,13 @@ from ray import cloudpickle
 sys.path.insert(0, sys.argv[2])
 import test_runners
 from test_runners import *
-from unreel.engine.run import kept_up
+from unreel.engine.run import shared_runner
 cloudpickle.register_pickle_by_value(test_runners)
 addresses = []
-with kept_up("ray") as runner:
+with shared_runner("ray") as runner:
     print(ray.is_initialized())
     for name in "ab":
-        table = Table(Place(sys.argv[1]) / name, ANSWERS)
+        table = LanceTable(StorageLocation(sys.argv[1]) / name, ANSWERS)
         run(questions(4), [Quiet()], table=table, engine=runner)
         addresses.append(ray.get_runtime_context().gcs_address)
 print(addresses[0] == addresses[1], ray.is_initialized())
@@ -490,14 +494,14 @@ def test_a_stage_is_a_plain_object_that_pickles(make: Callable[[], Stage]) -> No
     assert pickle.dumps(make().resources)
 
 
-def test_an_unknown_engine_names_the_known_ones(table: Table) -> None:
+def test_an_unknown_engine_names_the_known_ones(table: LanceTable) -> None:
     with pytest.raises(UnknownNameError, match="Known: local, ray"):
         run([], [Quiet()], table=table, engine="dask")
 
 
 def test_a_table_in_a_store_needs_a_ledger_of_its_own() -> None:
     with pytest.raises(InvalidSettingError, match="Name a local file"):
-        run([], [Quiet()], table=Table(Place("s3://bucket/answers"), ANSWERS))
+        run([], [Quiet()], table=LanceTable(StorageLocation("s3://bucket/answers"), ANSWERS))
 
 
 def test_retrying_all_failures_covers_every_reason() -> None:

@@ -9,11 +9,11 @@ from lance.fragment import write_fragments
 
 from unreel.core.errors import UnreadableSourceError
 from unreel.engine import table_writer
-from unreel.engine.committer import CommitPace, Committer
+from unreel.engine.committer import CommitPace, TableCommitter
 from unreel.engine.lock import writer_lock
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 from unreel.engine.stage import Row
-from unreel.engine.table import Table
+from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 
 Observe = Callable[[str, int], None]
@@ -22,27 +22,29 @@ LONG = "".join(f"{number:06d} " for number in range(10_000))
 TEXTS = ("x", LONG, f"\n\t {LONG}\n\n", "no newline\x00at the end \u3000", "é 手 \U0001f600", "")
 
 
-def commit(table: Table, rows: list[Row], observe: Observe = lambda _step, _rows: None) -> None:
+def commit(
+    table: LanceTable, rows: list[Row], observe: Observe = lambda _step, _rows: None
+) -> None:
     """Write all rows in one commit."""
     pace = CommitPace(rows=100_000, seconds=60)
-    with Committer(table, pace=pace, on_commit=lambda _: None, observe=observe) as sink:
+    with TableCommitter(table, pace=pace, on_commit=lambda _: None, observe=observe) as sink:
         for row in rows:
             sink.add(row)
 
 
-def test_texts_are_stored_character_by_character(table: Table) -> None:
+def test_texts_are_stored_character_by_character(table: LanceTable) -> None:
     commit(table, [{"key": f"{place}", "text": text} for place, text in enumerate(TEXTS)])
     stored = {row["key"]: row["text"] for row in table.rows()}
     assert [stored[f"{place}"] for place in range(len(TEXTS))] == list(TEXTS)
 
 
-def test_a_replaced_text_is_stored_character_by_character(table: Table) -> None:
+def test_a_replaced_text_is_stored_character_by_character(table: LanceTable) -> None:
     commit(table, [{"key": "a", "failure_reason": "refused"}])
     commit(table, [{"key": "a", "text": LONG, "attempt": 2}])
     assert [row["text"] for row in table.rows()] == [LONG]
 
 
-def test_every_batch_of_a_commit_is_stored(table: Table) -> None:
+def test_every_batch_of_a_commit_is_stored(table: LanceTable) -> None:
     batches = [table.schema.batch([{"key": f"{n}", "text": f"answer {n}"}]) for n in range(3)]
     with writer_lock(table.place) as lock:
         writer = TableWriter(table, lock=lock, observe=lambda _step, _rows: None)
@@ -53,7 +55,9 @@ def test_every_batch_of_a_commit_is_stored(table: Table) -> None:
     assert sorted(row["text"] for row in table.rows()) == [f"try {n}" for n in range(3)]
 
 
-def test_every_portion_of_a_commit_is_stored(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_portion_of_a_commit_is_stored(
+    table: LanceTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("unreel.engine.committer._PORTION_ROWS", 4)
     keys = [f"{number:02d}" for number in range(10)]
     commit(table, [{"key": key} for key in keys])
@@ -63,7 +67,7 @@ def test_every_portion_of_a_commit_is_stored(table: Table, monkeypatch: pytest.M
 
 
 def test_every_fragment_of_a_commit_is_stored(
-    table: Table, monkeypatch: pytest.MonkeyPatch
+    table: LanceTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = partial(write_fragments, max_rows_per_file=4, max_rows_per_group=4)
     monkeypatch.setattr(table_writer, "write_fragments", small)
@@ -73,7 +77,7 @@ def test_every_fragment_of_a_commit_is_stored(
     assert sorted(row["key"] for row in table.rows()) == keys
 
 
-def test_a_commit_is_reported_once_readers_see_its_rows(table: Table) -> None:
+def test_a_commit_is_reported_once_readers_see_its_rows(table: LanceTable) -> None:
     seen: list[tuple[str, int]] = []
 
     def look(step: str, _rows: int) -> None:
@@ -84,9 +88,9 @@ def test_a_commit_is_reported_once_readers_see_its_rows(table: Table) -> None:
 
 
 def test_a_store_is_checked_before_its_lock_is_taken(
-    table: Table, monkeypatch: pytest.MonkeyPatch
+    table: LanceTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(place: Place) -> None:
+    def refuse(place: StorageLocation) -> None:
         raise UnreadableSourceError(place.uri, "no conditional puts", "Use another store")
 
     monkeypatch.setattr("unreel.engine.committer.require_conditional_puts", refuse)

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 from unreel.engine.run import run
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row, Stage
-from unreel.engine.stored_rows import Fetched, StoredRows
-from unreel.engine.table import Table
-from unreel.evaluate.tables import ANSWERS
+from unreel.engine.stored_rows import LoadedQuestions, StoredRows
+from unreel.engine.table import LanceTable
+from unreel.evaluation.tables import ANSWERS
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "stored_source.py"
 PIECES = TableSchema(name="pieces", version=1, columns={"text": "string", "length": "int64"})
@@ -43,17 +43,17 @@ def by_length(row: Row) -> str:
 
 
 @pytest.fixture
-def pieces(tmp_path: Path) -> Table:
-    return Table(Place(str(tmp_path / "pieces.lance")), PIECES)
+def pieces(tmp_path: Path) -> LanceTable:
+    return LanceTable(StorageLocation(str(tmp_path / "pieces.lance")), PIECES)
 
 
-def put(pieces: Table, first: int, last: int) -> None:
+def put(pieces: LanceTable, first: int, last: int) -> None:
     rows = [{"key": f"p{n}", "text": f"piece {n}", "length": n} for n in range(first, last)]
     run(rows, [Keep()], table=pieces)
 
 
 def test_rows_of_a_table_are_questions_under_a_key_of_their_own(
-    pieces: Table, table: Table
+    pieces: LanceTable, table: LanceTable
 ) -> None:
     put(pieces, 0, 600)
     questions = StoredRows(pieces, ask, key=by_length, columns=["length"])
@@ -65,7 +65,7 @@ def test_rows_of_a_table_are_questions_under_a_key_of_their_own(
     assert rows["q13"]["failure_detail"].endswith("Take another")
 
 
-def test_what_has_an_answer_is_not_read_again(pieces: Table, table: Table) -> None:
+def test_what_has_an_answer_is_not_read_again(pieces: LanceTable, table: LanceTable) -> None:
     put(pieces, 0, 40)
     run(StoredRows(pieces, ask, where="length < 10"), [Echo()], table=table)
     read: list[str] = []
@@ -79,18 +79,20 @@ def test_what_has_an_answer_is_not_read_again(pieces: Table, table: Table) -> No
     assert read == ["p10", "p11"]
 
 
-def test_the_driver_sends_a_key_and_an_address_and_no_row(pieces: Table) -> None:
+def test_the_driver_sends_a_key_and_an_address_and_no_row(pieces: LanceTable) -> None:
     put(pieces, 0, 300)
     source = StoredRows(pieces, ask)
     sent = [len(pickle.dumps(row | {"attempt": 1})) for row in source]
     assert len(sent) == 300
     assert max(sent) < 100
-    fetched = list(Fetched(iter(source), source))
+    fetched = list(LoadedQuestions(iter(source), source))
     assert [row["key"] for row in fetched] == [f"p{n}" for n in range(300)]
     assert fetched[7]["_said"] == "PIECE 7"
 
 
-def test_rows_that_come_later_are_no_questions_of_a_source_that_was_opened(pieces: Table) -> None:
+def test_rows_that_come_later_are_no_questions_of_a_source_that_was_opened(
+    pieces: LanceTable,
+) -> None:
     put(pieces, 0, 5)
     source = StoredRows(pieces, ask)
     addresses = iter(source)
@@ -102,14 +104,14 @@ def test_rows_that_come_later_are_no_questions_of_a_source_that_was_opened(piece
 
 
 def test_a_failed_row_is_no_question_and_an_absent_table_says_so(
-    pieces: Table, table: Table
+    pieces: LanceTable, table: LanceTable
 ) -> None:
     put(pieces, 13, 15)
     source = StoredRows(pieces, ask)
     run(source, [Echo()], table=table)
-    again = StoredRows(Table(table.place, ANSWERS), lambda row: row)
+    again = StoredRows(LanceTable(table.place, ANSWERS), lambda row: row)
     assert [row["key"] for row in again] == ["p14"]
-    nowhere = Table(Place(str(pieces.place.path.with_name("none.lance"))), PIECES)
+    nowhere = LanceTable(StorageLocation(str(pieces.place.path.with_name("none.lance"))), PIECES)
     with pytest.raises(UnreadableSourceError, match="no pieces table"):
         list(StoredRows(nowhere, ask))
 
@@ -123,7 +125,7 @@ def test_the_driver_handles_a_tenth_of_the_bytes_of_the_rows() -> None:
     assert ways["addresses"]["bytes_a_row"] < ways["rows"]["bytes_a_row"] / 8
 
 
-def test_a_key_that_cannot_be_made_is_not_blamed_on_the_table(pieces: Table) -> None:
+def test_a_key_that_cannot_be_made_is_not_blamed_on_the_table(pieces: LanceTable) -> None:
     put(pieces, 0, 2)
     with pytest.raises(ValueError, match="invalid literal"):
         list(StoredRows(pieces, ask, key=lambda row: str(int(row["key"]))))

@@ -16,20 +16,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
-from unreel.engine.committer import CommitPace, Committer
+from unreel.engine.committer import CommitPace, TableCommitter
 from unreel.engine.lock import writer_lock
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 from unreel.engine.progress import Progress
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
 from unreel.engine.survey import CLIPS
-from unreel.engine.table import Table
+from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.evaluate.tables import ANSWERS
+from unreel.evaluation.tables import ANSWERS
 
 
-def commit(table: Table, rows: Sequence[Row], *, pace: CommitPace | None = None) -> Progress:
-    with Committer(table, pace=pace or CommitPace(), on_commit=lambda _: None) as sink:
+def commit(table: LanceTable, rows: Sequence[Row], *, pace: CommitPace | None = None) -> Progress:
+    with TableCommitter(table, pace=pace or CommitPace(), on_commit=lambda _: None) as sink:
         for row in rows:
             sink.add(row)
     return sink.progress
@@ -39,7 +39,7 @@ def answers(*keys: str) -> list[Row]:
     return [{"key": key, "text": f"text of {key}"} for key in keys]
 
 
-def test_what_was_committed_is_read_back(table: Table) -> None:
+def test_what_was_committed_is_read_back(table: LanceTable) -> None:
     commit(table, [{"key": "a", "text": "yes", "latency_us": 3, "_frames": b"not stored"}])
     (row,) = table.rows()
     assert {name: value for name, value in row.items() if value is not None} == {
@@ -51,9 +51,9 @@ def test_what_was_committed_is_read_back(table: Table) -> None:
     }
 
 
-def test_rows_go_in_commits_of_the_size_that_was_asked(table: Table) -> None:
+def test_rows_go_in_commits_of_the_size_that_was_asked(table: LanceTable) -> None:
     told: list[int] = []
-    with Committer(
+    with TableCommitter(
         table,
         pace=CommitPace(rows=10, seconds=60),
         on_commit=lambda so_far: told.append(so_far.done),
@@ -65,21 +65,23 @@ def test_rows_go_in_commits_of_the_size_that_was_asked(table: Table) -> None:
     assert len(told) >= 2
 
 
-def test_a_lone_row_is_committed_when_it_is_old_enough(table: Table) -> None:
+def test_a_lone_row_is_committed_when_it_is_old_enough(table: LanceTable) -> None:
     seen = threading.Event()
-    with Committer(table, pace=CommitPace(seconds=0.05), on_commit=lambda _: seen.set()) as sink:
+    with TableCommitter(
+        table, pace=CommitPace(seconds=0.05), on_commit=lambda _: seen.set()
+    ) as sink:
         sink.add(answers("a")[0])
         assert seen.wait(20)
 
 
-def test_an_unknown_column_stops_the_run_and_says_what_to_do(table: Table) -> None:
+def test_an_unknown_column_stops_the_run_and_says_what_to_do(table: LanceTable) -> None:
     with pytest.raises(InvalidValueError, match=r"begin its name with _"):
         commit(table, [{"key": "a", "colour": "red"}])
     assert table.count() == 0
 
 
 def test_rows_too_large_for_one_batch_are_committed_in_several(
-    table: Table, monkeypatch: pytest.MonkeyPatch
+    table: LanceTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("unreel.engine.schema._LARGEST_BATCH", 10_000)
     rows = [{"key": f"{n:03d}", "text": "x" * (4_000 if n % 10 else 20_000)} for n in range(40)]
@@ -90,14 +92,14 @@ def test_rows_too_large_for_one_batch_are_committed_in_several(
     assert row["failure_detail"] == "the table of answers cannot hold its text (str)"
 
 
-def test_a_row_without_a_key_that_can_be_held_ends_the_run_with_words(table: Table) -> None:
+def test_a_row_without_a_key_that_can_be_held_ends_the_run_with_words(table: LanceTable) -> None:
     for key in ("\ud800", None, 5):
         with pytest.raises(InvalidValueError, match="does not fit the columns of answers"):
             commit(table, [{"key": key, "text": "x"}])
     assert table.count() == 0
 
 
-def test_held_tells_answers_from_failures_and_leaves_out_the_rest(table: Table) -> None:
+def test_held_tells_answers_from_failures_and_leaves_out_the_rest(table: LanceTable) -> None:
     commit(table, [*answers("a", "it's"), {"key": "b", "failure_reason": "refused"}])
     held = table.held(["a", "it's", "b", "c"])
     assert set(held) == {"a", "it's", "b"}
@@ -106,7 +108,7 @@ def test_held_tells_answers_from_failures_and_leaves_out_the_rest(table: Table) 
     assert table.failures() == Counter(refused=1)
 
 
-def test_a_second_try_replaces_the_failure_in_one_commit(table: Table) -> None:
+def test_a_second_try_replaces_the_failure_in_one_commit(table: LanceTable) -> None:
     commit(table, [*answers("a"), {"key": "b", "failure_reason": "refused"}])
     before = lance.dataset(table.place.uri).version
     commit(table, [{"key": "b", "text": "now", "attempt": 2}])
@@ -115,7 +117,9 @@ def test_a_second_try_replaces_the_failure_in_one_commit(table: Table) -> None:
     assert lance.dataset(table.place.uri).version == before + 1
 
 
-def test_a_doubled_key_is_an_error_that_says_what_to_do_and_can_be_mended(table: Table) -> None:
+def test_a_doubled_key_is_an_error_that_says_what_to_do_and_can_be_mended(
+    table: LanceTable,
+) -> None:
     commit(table, answers("a", "b"))
     failure = {"key": "a", "failure_reason": "refused", "attempt": 9}
     foreign = pa.Table.from_batches([ANSWERS.batch([failure])])
@@ -134,20 +138,20 @@ def test_a_doubled_key_is_an_error_that_says_what_to_do_and_can_be_mended(table:
     }
 
 
-def test_a_second_committer_of_this_process_is_refused(table: Table) -> None:
+def test_a_second_committer_of_this_process_is_refused(table: LanceTable) -> None:
     with (
-        Committer(table, pace=CommitPace(), on_commit=lambda _: None),
+        TableCommitter(table, pace=CommitPace(), on_commit=lambda _: None),
         pytest.raises(UnreadableSourceError, match="another run writes it"),
     ):
         commit(table, answers("a"))
     assert commit(table, answers("a")).done == 1
 
 
-def test_a_second_committer_of_another_process_is_refused(table: Table) -> None:
+def test_a_second_committer_of_another_process_is_refused(table: LanceTable) -> None:
     code = (
-        "import sys; from unreel.engine.place import Place\n"
+        "import sys; from unreel.engine.place import StorageLocation\n"
         "from unreel.engine.lock import writer_lock\n"
-        "with writer_lock(Place(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+        "with writer_lock(StorageLocation(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", code, table.place.uri]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE) as other:
@@ -159,7 +163,7 @@ def test_a_second_committer_of_another_process_is_refused(table: Table) -> None:
     assert commit(table, answers("a")).done == 1
 
 
-def test_a_foreign_commit_during_a_run_ends_it(table: Table) -> None:
+def test_a_foreign_commit_during_a_run_ends_it(table: LanceTable) -> None:
     commit(table, answers("a"))
     foreign = pa.Table.from_batches([ANSWERS.batch(answers("z"))])
 
@@ -169,13 +173,13 @@ def test_a_foreign_commit_during_a_run_ends_it(table: Table) -> None:
 
     with (
         pytest.raises(UnreadableSourceError, match="something else committed"),
-        Committer(table, pace=CommitPace(), on_commit=lambda _: None, observe=intrude) as sink,
+        TableCommitter(table, pace=CommitPace(), on_commit=lambda _: None, observe=intrude) as sink,
     ):
         sink.add(answers("b")[0])
     assert {row["key"] for row in table.rows()} == {"a", "z"}
 
 
-def test_compaction_joins_fragments_and_lets_old_versions_go(table: Table) -> None:
+def test_compaction_joins_fragments_and_lets_old_versions_go(table: LanceTable) -> None:
     for key in "abcdefgh":
         commit(table, answers(key))
     with writer_lock(table.place) as lock:
@@ -188,7 +192,7 @@ def test_compaction_joins_fragments_and_lets_old_versions_go(table: Table) -> No
     assert {row["key"] for row in table.rows()} == set("abcdefghi")
 
 
-def test_a_reader_goes_on_with_its_version_after_a_compaction(table: Table) -> None:
+def test_a_reader_goes_on_with_its_version_after_a_compaction(table: LanceTable) -> None:
     for key in "abcdefgh":
         commit(table, answers(key))
     reader = lance.dataset(table.place.uri)
@@ -197,20 +201,20 @@ def test_a_reader_goes_on_with_its_version_after_a_compaction(table: Table) -> N
     assert set(reader.to_table(columns=["key"])["key"].to_pylist()) == set("abcdefgh")
 
 
-def test_progress_is_told_once_readers_can_see_it(table: Table) -> None:
+def test_progress_is_told_once_readers_can_see_it(table: LanceTable) -> None:
     told: list[tuple[int, int]] = []
 
     def look(progress: Progress) -> None:
         told.append((progress.done, table.count()))
 
-    with Committer(table, pace=CommitPace(rows=3), on_commit=look) as sink:
+    with TableCommitter(table, pace=CommitPace(rows=3), on_commit=look) as sink:
         for row in answers(*map(str, range(10))):
             sink.add(row)
     assert told[-1] == (10, 10)
     assert [seen for done, seen in told if seen != done] == []
 
 
-def test_every_row_is_stored_as_it_was_given(table: Table) -> None:
+def test_every_row_is_stored_as_it_was_given(table: LanceTable) -> None:
     rows = answers(*map(str, range(40)))
     commit(table, rows, pace=CommitPace(rows=3))
     assert {row["key"]: row["text"] for row in table.rows()} == {
@@ -234,19 +238,19 @@ NEW = TableSchema(
 def test_rows_of_an_older_release_are_upgraded_on_read_and_joined_by_new_ones(
     tmp_path: Path,
 ) -> None:
-    place = Place(str(tmp_path / "sample.lance"))
-    commit(Table(place, OLD), [{"key": "a", "took_s": 1.5}])
-    assert [row["took_us"] for row in Table(place, NEW).rows()] == [1_500_000]
-    commit(Table(place, NEW), [{"key": "b", "took_us": 7}])
-    rows = {row["key"]: row["took_us"] for row in Table(place, NEW).rows()}
+    place = StorageLocation(str(tmp_path / "sample.lance"))
+    commit(LanceTable(place, OLD), [{"key": "a", "took_s": 1.5}])
+    assert [row["took_us"] for row in LanceTable(place, NEW).rows()] == [1_500_000]
+    commit(LanceTable(place, NEW), [{"key": "b", "took_us": 7}])
+    rows = {row["key"]: row["took_us"] for row in LanceTable(place, NEW).rows()}
     assert rows == {"a": 1_500_000, "b": 7}
 
 
 def test_rows_of_a_newer_release_ask_for_an_upgrade(tmp_path: Path) -> None:
-    place = Place(str(tmp_path / "sample.lance"))
-    commit(Table(place, NEW), [{"key": "a", "took_us": 7}])
+    place = StorageLocation(str(tmp_path / "sample.lance"))
+    commit(LanceTable(place, NEW), [{"key": "a", "took_us": 7}])
     with pytest.raises(UnreadableSourceError, match="Upgrade unreel"):
-        list(Table(place, OLD).rows())
+        list(LanceTable(place, OLD).rows())
 
 
 def test_a_kind_without_the_way_from_its_first_version_cannot_be() -> None:
@@ -256,7 +260,7 @@ def test_a_kind_without_the_way_from_its_first_version_cannot_be() -> None:
 
 def test_clips_and_answers_can_be_failures_with_no_other_column(tmp_path: Path) -> None:
     for kind in (CLIPS, ANSWERS):
-        table = Table(Place(str(tmp_path / kind.name)), kind)
+        table = LanceTable(StorageLocation(str(tmp_path / kind.name)), kind)
         progress = commit(table, [{"key": "a", "failure_reason": "undecodable"}])
         assert progress.failures == Counter(undecodable=1)
 
@@ -272,7 +276,7 @@ def test_whatever_the_keys_are_held_agrees_with_rows(pairs: list[tuple[str, bool
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
-        table = Table(Place(f"{folder}/t.lance"), ANSWERS)
+        table = LanceTable(StorageLocation(f"{folder}/t.lance"), ANSWERS)
         rows = [
             {"key": key, "failure_reason": "refused" if failed else None} for key, failed in pairs
         ]
@@ -284,7 +288,7 @@ def test_whatever_the_keys_are_held_agrees_with_rows(pairs: list[tuple[str, bool
         assert len(held) == len(pairs)
 
 
-def test_a_table_that_cannot_be_read_is_not_taken_for_an_absent_one(table: Table) -> None:
+def test_a_table_that_cannot_be_read_is_not_taken_for_an_absent_one(table: LanceTable) -> None:
     commit(table, answers("a"))
     for manifest in table.place.path.glob("_versions/*"):
         manifest.write_bytes(b"not a manifest")
@@ -293,7 +297,7 @@ def test_a_table_that_cannot_be_read_is_not_taken_for_an_absent_one(table: Table
 
 
 def test_a_row_with_another_mark_is_due_and_replaces_the_old_one(tmp_path: Path) -> None:
-    table = Table(Place(str(tmp_path / "clips.lance")), CLIPS)
+    table = LanceTable(StorageLocation(str(tmp_path / "clips.lance")), CLIPS)
     commit(table, [{"key": "a", "mark": "10 x"}])
     held = table.held(["a"])["a"]
     assert not held.is_due({"key": "a", "mark": "10 x"}, ())

@@ -9,13 +9,13 @@ from PIL import Image
 
 from unreel.core.question import Condition
 from unreel.protocols.protocol import protocol
-from unreel.reviewers.contract import Exhibit, Sheet, ShownFrame
+from unreel.reviewers.contract import ClipInput, ReviewRequest, ShownFrame
 from unreel.testing.reviewers import sample_exhibit
 
 
 def shown(
     instants: Iterable[Fraction | int], *, size: tuple[int, int] = (112, 84), seed: int = 0
-) -> Exhibit:
+) -> ClipInput:
     """A clip of which frames are shown at those `instants`: a bright square that moves."""
     frames = tuple(
         ShownFrame(
@@ -31,15 +31,15 @@ def shown(
 
 
 def ask(
-    exhibits: Sequence[Exhibit],
+    exhibits: Sequence[ClipInput],
     *,
     instrument: str = "trace",
     prompt: str = "fine-tuning-no-explanation",
     condition: Condition | None = None,
-) -> Sheet:
+) -> ReviewRequest:
     """The question of `instrument` about `exhibits`."""
     asked = protocol(instrument)
-    return Sheet(
+    return ReviewRequest(
         key="question",
         instrument=asked.instrument,
         prompt=asked.prompt(prompt).text,

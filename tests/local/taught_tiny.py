@@ -13,11 +13,11 @@ from typing import Any
 import torch
 
 from local.sheets import ask, shown
-from unreel.reviewers.contract import Sheet
+from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.local.checkpoint import digest_weights
-from unreel.reviewers.local.encoder import Encoded, Encoder
+from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
 from unreel.reviewers.local.loading import load_model
-from unreel.reviewers.local.taught import FamilyName, Form, Taught, write_taught
+from unreel.reviewers.local.taught import FamilyName, Form, InputSpec, write_taught
 
 N_CLIPS = 20
 FORMS: tuple[Form, ...] = ("frames", "video")
@@ -26,11 +26,11 @@ OTHER = "REAL [{}, {}] {}.5 s"
 _BATCH = 10
 
 
-def taught(family: FamilyName, form: Form, **more: Any) -> Taught:
-    return Taught(family=family, input=form, box_space="permille", **more)
+def taught(family: FamilyName, form: Form, **more: Any) -> InputSpec:
+    return InputSpec(family=family, input=form, box_space="permille", **more)
 
 
-def sheets() -> list[Sheet]:
+def sheets() -> list[ReviewRequest]:
     """Clips whose frames lie a second or two apart, so that the length of a video counts."""
     return [
         ask([shown([Fraction(i * (2 + n % 3), 2) for i in range(6)], size=(56, 56), seed=37 * n)])
@@ -45,7 +45,12 @@ def answers(form: str) -> list[str]:
 
 
 def teach(
-    model: Any, lessons: Sequence[Encoded], encoder: Encoder, *, steps: int, rate: float
+    model: Any,
+    lessons: Sequence[EncodedRequest],
+    encoder: RequestEncoder,
+    *,
+    steps: int,
+    rate: float,
 ) -> float:
     """Train all that can be trained; the last loss."""
     weights = [weight for weight in model.parameters() if weight.requires_grad]
@@ -68,7 +73,7 @@ def teach(
 def write_base(tiny: Path, folder: Path, family: FamilyName, *, steps: int) -> float:
     """A checkpoint that answers all clips in both forms; it declares the first."""
     model = load_model(tiny, device="cpu", dtype=torch.float32)
-    encoder = Encoder.open(tiny, taught(family, "frames"))
+    encoder = RequestEncoder.open(tiny, taught(family, "frames"))
     loss = teach(model, _lessons(tiny, family, answers(FIRST)), encoder, steps=steps, rate=2e-3)
     model.save_pretrained(folder)
     encoder.save(folder)
@@ -85,7 +90,7 @@ def write_adapter(base: Path, folder: Path, family: FamilyName, *, steps: int) -
     torch.manual_seed(0)
     model = get_peft_model(plain, LoraConfig(r=16, lora_alpha=32, target_modules=layers))
     told = taught(family, "video", base=str(base), base_digest=digest_weights(base))
-    encoder = Encoder.open(base, told)
+    encoder = RequestEncoder.open(base, told)
     loss = teach(model, _lessons(base, family, answers(OTHER)), encoder, steps=steps, rate=2e-3)
     model.save_pretrained(folder)
     encoder.save(folder)
@@ -93,19 +98,19 @@ def write_adapter(base: Path, folder: Path, family: FamilyName, *, steps: int) -
     return loss
 
 
-def _lessons(folder: Path, family: FamilyName, targets: Sequence[str]) -> list[Encoded]:
+def _lessons(folder: Path, family: FamilyName, targets: Sequence[str]) -> list[EncodedRequest]:
     lessons = []
     for form in FORMS:
-        encoder = Encoder.open(folder, taught(family, form))
+        encoder = RequestEncoder.open(folder, taught(family, form))
         for sheet, target in zip(sheets(), targets, strict=True):
             encoded = encoder.encode(sheet, target)
-            assert isinstance(encoded, Encoded), encoded
+            assert isinstance(encoded, EncodedRequest), encoded
             lessons.append(encoded)
     return lessons
 
 
-def _batches(lessons: Sequence[Encoded], steps: int) -> Iterable[list[Encoded]]:
-    drawn, waiting = random.Random(0), list[Encoded]()
+def _batches(lessons: Sequence[EncodedRequest], steps: int) -> Iterable[list[EncodedRequest]]:
+    drawn, waiting = random.Random(0), list[EncodedRequest]()
     for _ in range(steps):
         if len(waiting) < _BATCH:
             waiting += drawn.sample(lessons, len(lessons))

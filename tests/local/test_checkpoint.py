@@ -19,15 +19,15 @@ peft = pytest.importorskip("peft")
 from local.sheets import ask, shown
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.failure import Failure
-from unreel.reviewers.local.checkpoint import Checkpoint, digest_weights, read_checkpoint
+from unreel.reviewers.local.checkpoint import LocalCheckpoint, digest_weights, read_checkpoint
 from unreel.reviewers.local.loading import load_model
 from unreel.reviewers.local.reviewer import LocalReviewer
-from unreel.reviewers.local.taught import FamilyName, Taught, write_taught
+from unreel.reviewers.local.taught import FamilyName, InputSpec, write_taught
 from unreel.testing.reviewers import run
 
 pytestmark = pytest.mark.filterwarnings("default")
 Tiny = Callable[[FamilyName], Path]
-VIDEO = Taught(family="qwen2.5-vl", input="video", box_space="model-input")
+VIDEO = InputSpec(family="qwen2.5-vl", input="video", box_space="model-input")
 
 
 def load(folder: Path) -> Any:
@@ -58,7 +58,7 @@ def adapter(tiny: Tiny, tmp_path: Path) -> Path:
 def test_a_model_that_unreel_did_not_train_is_asked_like_its_family(tiny: Tiny) -> None:
     found = read_checkpoint(tiny("qwen3-vl"))
     assert not found.is_ours
-    assert found.taught == Taught(family="qwen3-vl", input="frames", box_space="permille")
+    assert found.taught == InputSpec(family="qwen3-vl", input="frames", box_space="permille")
     assert read_checkpoint(tiny("qwen3-vl"), form="video").taught.input == "video"
 
 
@@ -108,11 +108,11 @@ def test_an_adapter_answers_on_its_base_without_being_merged(adapter: Path, tiny
     model = load(adapter)
     assert type(model).__name__.startswith("Peft")
     sheet = ask([shown([0, 1, 2, 3])])
-    bare = Checkpoint(folder=tiny("qwen2.5-vl"), taught=VIDEO, is_ours=True)
+    bare = LocalCheckpoint(folder=tiny("qwen2.5-vl"), taught=VIDEO, is_ours=True)
     assert answer(found, sheet) != answer(bare, sheet)
 
 
-def answer(checkpoint: Checkpoint, sheet: Any) -> str:
+def answer(checkpoint: LocalCheckpoint, sheet: Any) -> str:
     reviewer = LocalReviewer(checkpoint, max_tokens=12)
     outcome = run(reviewer, lambda: reviewer.answer(sheet))
     assert not isinstance(outcome, Failure), outcome

@@ -20,20 +20,20 @@ from tiny_pipelines import write_tiny_image_pipeline, write_tiny_pipeline
 from unreel.core.errors import InvalidSettingError
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.settings import Settings
-from unreel.creators.contract import Brief, Creator, Made, Setting
+from unreel.core.settings import EnvironmentSettings
+from unreel.creators.contract import ClipBrief, Creator, CreatorInput, GeneratedClip
 from unreel.creators.diffusers import DiffusersKeys
 from unreel.creators.families import FAMILIES, FamilyName
 from unreel.creators.section import CreatorSection
 from unreel.media.reader import MediaReader, run_trusted
-from unreel.testing.creators import CreatorKit, Desk, sample_frame
+from unreel.testing.creators import CreatorKit, TestCreatorContext, sample_frame
 
 pytestmark = pytest.mark.filterwarnings("default")
 Tiny = Callable[[FamilyName], Path]
 SMALL = {"dtype": "float32", "steps": 1, "n_frames": 9, "width": 32, "height": 32}
-BRIEF = Brief(
+BRIEF = ClipBrief(
     id="ball",
-    setting=Setting.TEXT,
+    setting=CreatorInput.TEXT,
     text="A ball crosses the picture.",
     width=640,
     height=360,
@@ -59,13 +59,13 @@ def section(family: FamilyName, folder: Path, **keys: Any) -> CreatorSection:
     return CreatorSection.model_validate(named | {"settings": ["text"]} | SMALL | keys)
 
 
-def make(told: CreatorSection, brief: Brief, desk: Path) -> Made | Failure:
+def make(told: CreatorSection, brief: ClipBrief, desk: Path) -> GeneratedClip | Failure:
     desk.mkdir(exist_ok=True)
 
-    async def once() -> Made | Failure:
-        creator = told.opener(settings=Settings()).open()
+    async def once() -> GeneratedClip | Failure:
+        creator = told.opener(settings=EnvironmentSettings()).open()
         try:
-            return await creator.make(brief, Desk(desk))
+            return await creator.make(brief, TestCreatorContext(desk))
         finally:
             await creator.close()
 
@@ -77,7 +77,7 @@ class TestLtx(CreatorKit):
 
     @pytest.fixture
     def creator(self, tiny: Tiny) -> Creator:
-        return section("ltx", tiny("ltx")).opener(settings=Settings()).open()
+        return section("ltx", tiny("ltx")).opener(settings=EnvironmentSettings()).open()
 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))
@@ -85,7 +85,7 @@ def test_every_family_makes_a_clip_from_words(
     tiny: Tiny, family: FamilyName, tmp_path: Path
 ) -> None:
     made = make(section(family, tiny(family)), BRIEF, tmp_path / "desk")
-    assert isinstance(made, Made), made
+    assert isinstance(made, GeneratedClip), made
     facts = MediaReader(run_trusted).probe(made.file)
     assert isinstance(facts, ClipFacts)
     video = facts.video
@@ -97,10 +97,10 @@ def test_every_family_makes_a_clip_from_words(
 @pytest.mark.parametrize("family", ["cogvideox", "ltx", "wan"])
 def test_families_make_clips_from_a_first_frame(family: FamilyName, tmp_path: Path) -> None:
     write_tiny_image_pipeline(family, tmp_path / family)
-    shown = replace(BRIEF, setting=Setting.IMAGE_AND_TEXT, first_frame=sample_frame())
+    shown = replace(BRIEF, setting=CreatorInput.IMAGE_AND_TEXT, first_frame=sample_frame())
     told = section(family, tmp_path / family, settings=["image+text"])
     made = make(told, shown, tmp_path / "desk")
-    assert isinstance(made, Made), made
+    assert isinstance(made, GeneratedClip), made
     assert made.parameters["pipeline"] == FAMILIES[family].from_image
 
 
@@ -108,7 +108,7 @@ def test_another_seed_is_another_clip_and_a_first_frame_is_looked_at(
     tiny: Tiny, tmp_path: Path
 ) -> None:
     told = section("ltx", tiny("ltx"), settings=["image+text"])
-    shown = replace(BRIEF, setting=Setting.IMAGE_AND_TEXT, first_frame=sample_frame())
+    shown = replace(BRIEF, setting=CreatorInput.IMAGE_AND_TEXT, first_frame=sample_frame())
     plain = _bytes(make(told, shown, tmp_path / "plain"))
     other = _bytes(make(told, replace(shown, seed=4), tmp_path / "other"))
     worded = _bytes(make(told, BRIEF, tmp_path / "words"))
@@ -116,14 +116,14 @@ def test_another_seed_is_another_clip_and_a_first_frame_is_looked_at(
 
 
 def test_a_first_frame_that_cannot_be_read_costs_that_clip(tiny: Tiny, tmp_path: Path) -> None:
-    broken = replace(BRIEF, setting=Setting.IMAGE, first_frame=b"no picture")
+    broken = replace(BRIEF, setting=CreatorInput.IMAGE, first_frame=b"no picture")
     failure = make(section("ltx", tiny("ltx")), broken, tmp_path / "desk")
     assert isinstance(failure, Failure)
     assert failure.reason is FailureReason.NO_BRIEF
 
 
 def test_a_checkpoint_of_another_family_is_refused_before_it_is_loaded(tiny: Tiny) -> None:
-    opener = section("cogvideox", tiny("ltx")).opener(settings=Settings())
+    opener = section("cogvideox", tiny("ltx")).opener(settings=EnvironmentSettings())
     with pytest.raises(InvalidSettingError, match="LTXPipeline"):
         opener.open()
 
@@ -132,8 +132,8 @@ def test_weights_that_are_damaged_are_told_for_every_clip(tiny: Tiny, tmp_path: 
     damaged = tmp_path / "ltx"
     shutil.copytree(tiny("ltx"), damaged)
     next((damaged / "transformer").glob("*.safetensors")).write_bytes(b"no weights")
-    creator = section("ltx", damaged).opener(settings=Settings()).open()
-    outcomes = [asyncio.run(creator.make(BRIEF, Desk(tmp_path))) for _ in range(2)]
+    creator = section("ltx", damaged).opener(settings=EnvironmentSettings()).open()
+    outcomes = [asyncio.run(creator.make(BRIEF, TestCreatorContext(tmp_path))) for _ in range(2)]
     assert outcomes[0] == outcomes[1]
     assert isinstance(outcomes[0], Failure)
     assert "LTXPipeline of 'ltx' cannot be loaded" in outcomes[0].detail
@@ -199,6 +199,6 @@ def test_both_pipelines_of_a_family_take_what_they_are_told(family: FamilyName) 
     assert "image" in taken
 
 
-def _bytes(outcome: Made | Failure) -> bytes:
-    assert isinstance(outcome, Made), outcome
+def _bytes(outcome: GeneratedClip | Failure) -> bytes:
+    assert isinstance(outcome, GeneratedClip), outcome
     return outcome.file.read_bytes()

@@ -17,31 +17,33 @@ from tiny_models import FAMILIES
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.question import Condition
-from unreel.reviewers.local.encoder import IGNORED, Encoded, Encoder
-from unreel.reviewers.local.taught import FamilyName, Form, Taught
+from unreel.reviewers.local.encoder import IGNORED, EncodedRequest, RequestEncoder
+from unreel.reviewers.local.taught import FamilyName, Form, InputSpec
 
 pytestmark = pytest.mark.filterwarnings("default")
 FORMS: tuple[Form, ...] = ("frames", "video")
-Open = Callable[..., Encoder]
+Open = Callable[..., RequestEncoder]
 
 
 @pytest.fixture(scope="module")
 def opened(tiny: Callable[[FamilyName], Path]) -> Open:
-    known: dict[tuple[str, ...], Encoder] = {}
+    known: dict[tuple[str, ...], RequestEncoder] = {}
 
-    def open_encoder(family: FamilyName, form: Form, box_space: str = "model-input") -> Encoder:
-        taught = Taught(family=family, input=form, box_space=box_space)
+    def open_encoder(
+        family: FamilyName, form: Form, box_space: str = "model-input"
+    ) -> RequestEncoder:
+        taught = InputSpec(family=family, input=form, box_space=box_space)
         key = (family, form, box_space)
         if key not in known:
-            known[key] = Encoder.open(tiny(family), taught)
+            known[key] = RequestEncoder.open(tiny(family), taught)
         return known[key]
 
     return open_encoder
 
 
-def encoded(encoder: Encoder, *instants: Fraction | int, **asked: object) -> Encoded:
+def encoded(encoder: RequestEncoder, *instants: Fraction | int, **asked: object) -> EncodedRequest:
     made = encoder.encode(ask([shown(instants)]), **asked)
-    assert isinstance(made, Encoded), made
+    assert isinstance(made, EncodedRequest), made
     return made
 
 
@@ -104,7 +106,7 @@ def test_instants_that_no_distance_tells_are_refused_where_time_is_asked_for(ope
     assert "one distance for all frames" in refused.detail
     assert "fps-2" in refused.detail
     scored = ask([uneven], instrument="realism", prompt="paper")
-    assert isinstance(encoder.encode(scored), Encoded)
+    assert isinstance(encoder.encode(scored), EncodedRequest)
 
 
 def test_one_frame_is_a_video_for_those_that_take_it(opened: Open) -> None:
@@ -122,7 +124,7 @@ def test_boxes_count_in_the_pixels_of_the_grid_that_the_model_gets(
     encoder = opened(family, form)
     exhibit = shown(every(5), size=size)
     made = encoder.encode(ask([exhibit]))
-    assert isinstance(made, Encoded)
+    assert isinstance(made, EncodedRequest)
     patch = 16 if family == "qwen3-vl" else 14
     grid = made.media["image_grid_thw" if form == "frames" else "video_grid_thw"][0]
     high, wide = (int(side) * patch for side in grid[1:])
@@ -174,7 +176,7 @@ def test_two_clips_are_told_apart(family: FamilyName, form: Form, opened: Open) 
     encoder = opened(family, form)
     pair = [shown(every(4)), shown(every(2), size=(60, 60), seed=9)]
     made = encoder.encode(ask(pair, instrument="preference", prompt="paper"))
-    assert isinstance(made, Encoded)
+    assert isinstance(made, EncodedRequest)
     prompt = encoder.decode_prompt(made)
     assert prompt.index("Video 1:") < prompt.index("Video 2:")
     grids = made.media["image_grid_thw" if form == "frames" else "video_grid_thw"]
@@ -207,15 +209,15 @@ def test_an_encoder_reaches_data_workers(opened: Open) -> None:
 
 
 def test_the_processor_of_another_family_is_refused(tiny: Callable[[FamilyName], Path]) -> None:
-    taught = Taught(family="qwen3-vl", input="frames", box_space="permille")
+    taught = InputSpec(family="qwen3-vl", input="frames", box_space="permille")
     with pytest.raises(InvalidSettingError, match="Qwen2_5_VLProcessor"):
-        Encoder.open(tiny("qwen2.5-vl"), taught)
+        RequestEncoder.open(tiny("qwen2.5-vl"), taught)
 
 
 def test_a_saved_processor_sees_the_same(opened: Open, tmp_path: Path) -> None:
     encoder = opened("qwen3-vl", "video")
     encoder.save(tmp_path)
-    again = Encoder.open(tmp_path, encoder.taught)
+    again = RequestEncoder.open(tmp_path, encoder.taught)
     before, after = (encoded(one, 0, 1, 2) for one in (encoder, again))
     assert torch.equal(before.input_ids, after.input_ids)
     assert torch.equal(before.media["pixel_values_videos"], after.media["pixel_values_videos"])

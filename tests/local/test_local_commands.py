@@ -16,7 +16,7 @@ from unreel.cli.main import unreel
 from unreel.core.errors import InvalidSettingError
 from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.reviewers.condition import ConditionSection
-from unreel.reviewers.local.taught import FamilyName, Taught, TaughtInstrument, write_taught
+from unreel.reviewers.local.taught import FamilyName, InputSpec, TaughtInstrument, write_taught
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -29,7 +29,9 @@ def checkpoint(
     shutil.copytree(tiny("qwen2.5-vl"), folder)
     way = ConditionSection(sampling="uniform-4", prompt="fine-tuning-no-both", max_pixels=9_408)
     known = TaughtInstrument(protocol="trace", version=1, condition=way)
-    told = Taught(family="qwen2.5-vl", input="video", box_space="model-input", instruments=(known,))
+    told = InputSpec(
+        family="qwen2.5-vl", input="video", box_space="model-input", instruments=(known,)
+    )
     write_taught(told, folder)
     return folder
 

@@ -15,7 +15,7 @@ from tiny_models import FAMILIES
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition
-from unreel.reviewers.contract import Reviewer, Sheet
+from unreel.reviewers.contract import Reviewer, ReviewRequest
 from unreel.reviewers.local.checkpoint import read_checkpoint
 from unreel.reviewers.local.reviewer import LocalReviewer
 from unreel.reviewers.local.taught import FamilyName, Form
@@ -32,7 +32,7 @@ class TestLocalReviewer(ReviewerKit):
         return LocalReviewer(read_checkpoint(tiny(request.param), form=form), max_tokens=6)
 
 
-def sheets() -> list[Sheet]:
+def sheets() -> list[ReviewRequest]:
     """Questions of many lengths and sizes."""
     return [
         ask([shown([Fraction(i, 2) for i in range(n)], size=size, seed=n)], condition=Condition())
@@ -46,11 +46,11 @@ def sheets() -> list[Sheet]:
     ]
 
 
-async def together(reviewer: Reviewer, asked: Sequence[Sheet]) -> list[Reply | Failure]:
+async def together(reviewer: Reviewer, asked: Sequence[ReviewRequest]) -> list[Reply | Failure]:
     return await asyncio.gather(*map(reviewer.answer, asked))
 
 
-async def one_by_one(reviewer: Reviewer, asked: Sequence[Sheet]) -> list[Reply | Failure]:
+async def one_by_one(reviewer: Reviewer, asked: Sequence[ReviewRequest]) -> list[Reply | Failure]:
     return [await reviewer.answer(sheet) for sheet in asked]
 
 

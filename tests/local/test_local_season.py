@@ -14,7 +14,7 @@ from arena.seasons import Stadium, write_benchmark, write_clips
 from unreel.arena.playing import read_play
 from unreel.arena.ranking import rank
 from unreel.reviewers.condition import ConditionSection
-from unreel.reviewers.local.taught import FamilyName, Taught, TaughtInstrument, write_taught
+from unreel.reviewers.local.taught import FamilyName, InputSpec, TaughtInstrument, write_taught
 
 pytestmark = pytest.mark.filterwarnings("default")
 N_SCENES = 2
@@ -26,7 +26,9 @@ def checkpoint(tiny: Callable[[FamilyName], Path], tmp_path: Path) -> Path:
     shutil.copytree(tiny("qwen2.5-vl"), folder)
     way = ConditionSection(sampling="uniform-2", prompt="fine-tuning-no-both", max_pixels=9_408)
     known = TaughtInstrument(protocol="trace", version=1, condition=way)
-    told = Taught(family="qwen2.5-vl", input="video", box_space="model-input", instruments=(known,))
+    told = InputSpec(
+        family="qwen2.5-vl", input="video", box_space="model-input", instruments=(known,)
+    )
     write_taught(told, folder)
     return folder
 

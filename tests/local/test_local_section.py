@@ -9,16 +9,16 @@ import pytest
 
 from unreel.core.errors import InvalidSettingError, MissingExtraError, UnreadableSourceError
 from unreel.core.registry import require_extra
-from unreel.core.settings import Settings
-from unreel.engine.access import Access
-from unreel.evaluate.asking import ReviewStage
-from unreel.evaluate.recipe import EvalRecipe, check_recipe
-from unreel.evaluate.review import describe_reviewers, inquire, taught_protocols
+from unreel.core.settings import EnvironmentSettings
+from unreel.engine.access import StorageAccess
+from unreel.evaluation.asking import ReviewStage
+from unreel.evaluation.recipe import EvalRecipe, check_recipe
+from unreel.evaluation.review import describe_reviewers, inquire, taught_protocols
 from unreel.protocols.protocol import protocol
 from unreel.recipes.check import check_sections
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.endpoint.keys import contacts
-from unreel.reviewers.local.taught import Form, Taught, TaughtInstrument, write_taught
+from unreel.reviewers.local.taught import Form, InputSpec, TaughtInstrument, write_taught
 from unreel.reviewers.section import ReviewerSection
 
 LESSONS = ConditionSection(
@@ -37,7 +37,7 @@ def checkpoint(tmp_path: Path) -> Callable[..., str]:
         (folder / "config.json").write_text('{"model_type": "qwen2_5_vl"}')
         if ours:
             known = TaughtInstrument(protocol="trace", version=1, condition=LESSONS)
-            told = Taught(
+            told = InputSpec(
                 family="qwen2.5-vl", input=form, box_space="model-input", instruments=(known,)
             )
             write_taught(told, folder)
@@ -108,7 +108,7 @@ def test_a_review_asks_a_checkpoint_what_and_how_it_was_taught(
     assert inquiry.condition.sampling == "fps-2-max-20"
     assert inquiry.condition.max_pixels == 1000
     with pytest.raises(InvalidSettingError, match="was not taught realism"):
-        describe_reviewers([model], inquire(("realism",), {}), settings=Settings())
+        describe_reviewers([model], inquire(("realism",), {}), settings=EnvironmentSettings())
 
 
 def test_two_checkpoints_with_ways_of_their_own_are_not_asked_together(
@@ -159,7 +159,7 @@ class TestOpening:
 
     def test_its_stage_asks_a_cluster_for_a_card(self, checkpoint: Callable[..., str]) -> None:
         asked = section(checkpoint(), gpus=1)
-        access = Access(settings=Settings())
+        access = StorageAccess(settings=EnvironmentSettings())
         stage = ReviewStage(asked.opener(key_hosts=""), access, in_flight=4)
         assert (stage.resources.gpus, stage.resources.in_flight) == (1.0, 4)
         coin = ReviewStage(section("coin").opener(key_hosts=""), access, in_flight=4)

@@ -14,35 +14,35 @@ pytest.importorskip("transformers")
 pytest.importorskip("lance")
 
 from tiny_models import FAMILIES
-from train.sets import clip, fake, real, recipe, write_set
+from training.sets import clip, fake, real, recipe, write_set
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure
 from unreel.core.settings import read_settings
-from unreel.engine.access import Access, find_change, local_copy
+from unreel.engine.access import StorageAccess, find_change, local_copy
 from unreel.engine.whereabouts import open_access
 from unreel.media.access import media_reader
-from unreel.reviewers.asking import Asked, Desk, Showing
-from unreel.reviewers.contract import Sheet
+from unreel.reviewers.asking import PresentationSettings, ReviewDispatcher, ReviewResult
+from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.local.checkpoint import read_checkpoint
-from unreel.reviewers.local.encoder import Encoded, Encoder
+from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
 from unreel.reviewers.local.reviewer import LocalReviewer
 from unreel.reviewers.local.taught import FamilyName, Form
 from unreel.reviewers.opening import OpenReviewer
 from unreel.testing.reviewers import run
-from unreel.train.examples.example import Example, Lesson
-from unreel.train.examples.reading import read_examples
-from unreel.train.examples.showing import lay_out
+from unreel.training.examples.example import ShownExample, TrainingExample
+from unreel.training.examples.reading import read_examples
+from unreel.training.examples.showing import lay_out
 
 pytestmark = pytest.mark.filterwarnings("default")
 PROMPTS = {"trace": "fine-tuning", "preference": "paper"}
 
 
-class Overheard(Encoder):
+class Overheard(RequestEncoder):
     """An encoder that keeps what a reviewer had encoded."""
 
-    heard: list[tuple[Sheet, Encoded | Failure]]
+    heard: list[tuple[ReviewRequest, EncodedRequest | Failure]]
 
-    def encode(self, sheet: Sheet, target: str | None = None) -> Encoded | Failure:
+    def encode(self, sheet: ReviewRequest, target: str | None = None) -> EncodedRequest | Failure:
         made = super().encode(sheet, target)
         self.heard.append((sheet, made))
         return made
@@ -52,9 +52,9 @@ class Overheard(Encoder):
 class Bench:
     """Examples of each instrument, and what shows their clips."""
 
-    showing: Showing
-    desk: Callable[[], Desk]
-    examples: Mapping[str, tuple[Example, ...]]
+    showing: PresentationSettings
+    desk: Callable[[], ReviewDispatcher]
+    examples: Mapping[str, tuple[TrainingExample, ...]]
 
 
 @pytest.fixture(scope="module")
@@ -65,13 +65,13 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     opening = {"open_file": partial(local_copy, access=access), "find_change": find_change}
     with media_reader(access.settings, trusted=True) as reader:
         yield Bench(
-            Showing(reader=reader, **opening),
-            lambda: Desk(reader, **opening),
+            PresentationSettings(reader=reader, **opening),
+            lambda: ReviewDispatcher(reader, **opening),
             {name: read(root, name, access, folder / name) for name in PROMPTS},
         )
 
 
-def read(root: Path, name: str, access: Access, folder: Path) -> tuple[Example, ...]:
+def read(root: Path, name: str, access: StorageAccess, folder: Path) -> tuple[TrainingExample, ...]:
     condition = {"sampling": "fps-8", "prompt": PROMPTS[name], "max_pixels": 5_000}
     data = {"benchmark": str(root), "split": None, "protocol": name, "condition": condition}
     wanted = recipe(root, data=[data], holdout={"share": 0, "near_duplicates": False})
@@ -90,7 +90,7 @@ def test_a_lesson_is_the_question_that_is_asked_to_the_last_number(
     overheard.heard = []
     asked_about = bench.examples[name]
 
-    async def ask() -> list[Asked]:
+    async def ask() -> list[ReviewResult]:
         with closing(bench.desk()) as desk:
             return [
                 await desk.ask(e.question, e.clips, OpenReviewer(reviewer), name=e.name)
@@ -98,14 +98,14 @@ def test_a_lesson_is_the_question_that_is_asked_to_the_last_number(
             ]
 
     answered = run(reviewer, ask)
-    encoder = Encoder.open(checkpoint.folder, checkpoint.taught)
+    encoder = RequestEncoder.open(checkpoint.folder, checkpoint.taught)
     for example, asked, (sheet, heard) in zip(asked_about, answered, overheard.heard, strict=True):
         lesson = lay_out(example, bench.showing, encoder)
-        assert isinstance(lesson, Lesson)
+        assert isinstance(lesson, ShownExample)
         learned = encoder.encode(lesson.sheet, lesson.target)
         assert isinstance(asked.outcome, Reply), asked.outcome
-        assert isinstance(learned, Encoded)
-        assert isinstance(heard, Encoded)
+        assert isinstance(learned, EncodedRequest)
+        assert isinstance(heard, EncodedRequest)
         assert frames(lesson.sheet) == frames(sheet) != []
         assert torch.equal(learned.input_ids[: learned.n_prompt], heard.input_ids)
         assert learned.media.keys() == heard.media.keys()
@@ -115,5 +115,5 @@ def test_a_lesson_is_the_question_that_is_asked_to_the_last_number(
             assert lesson.box_space == asked.box_space
 
 
-def frames(sheet: Sheet) -> list[Any]:
+def frames(sheet: ReviewRequest) -> list[Any]:
     return [(f.at_s, f.jpeg) for exhibit in sheet.exhibits for f in exhibit.frames]

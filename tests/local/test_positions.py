@@ -14,9 +14,9 @@ transformers = pytest.importorskip("transformers")
 from local.sheets import ask, shown
 from tiny_models import FAMILIES
 from unreel.core.errors import InvalidSettingError
-from unreel.reviewers.local.encoder import Encoded, Encoder
+from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
 from unreel.reviewers.local.positions import mend_positions, require_known
-from unreel.reviewers.local.taught import FamilyName, Form, Taught
+from unreel.reviewers.local.taught import FamilyName, Form, InputSpec
 
 pytestmark = pytest.mark.filterwarnings("default")
 SHAPES = [
@@ -29,16 +29,18 @@ SHAPES = [
 Tiny = Callable[[FamilyName], Path]
 
 
-def opened(folder: Path, family: FamilyName, form: Form) -> tuple[Any, Encoder]:
+def opened(folder: Path, family: FamilyName, form: Form) -> tuple[Any, RequestEncoder]:
     model = transformers.AutoModelForImageTextToText.from_pretrained(folder)
-    taught = Taught(family=family, input=form, box_space="model-input")
-    return model, Encoder.open(folder, taught)
+    taught = InputSpec(family=family, input=form, box_space="model-input")
+    return model, RequestEncoder.open(folder, taught)
 
 
-def film(encoder: Encoder, shape: tuple[int, int, tuple[int, int]], **asked: str) -> Encoded:
+def film(
+    encoder: RequestEncoder, shape: tuple[int, int, tuple[int, int]], **asked: str
+) -> EncodedRequest:
     n, fps, size = shape
     made = encoder.encode(ask([shown([Fraction(i, fps) for i in range(n)], size=size)]), **asked)
-    assert isinstance(made, Encoded), made
+    assert isinstance(made, EncodedRequest), made
     return made
 
 
@@ -47,7 +49,7 @@ def positions(model: Any, batch: dict[str, Any]) -> Any:
     return found
 
 
-def served(encoded: Encoded, model: Any) -> Any:
+def served(encoded: EncodedRequest, model: Any) -> Any:
     """vLLM's rule written out: whatever comes next starts at the largest position so far, plus one."""
     config = model.config
     grids = encoded.media.get("video_grid_thw", encoded.media.get("image_grid_thw")).tolist()
@@ -138,7 +140,9 @@ def test_pictures_and_qwen3_need_no_mend(tiny: Tiny, family: FamilyName, form: F
             each = torch.cat(
                 [grid.new_ones(int(grid[0, 0]), 1), grid[:, 1:].expand(int(grid[0, 0]), -1)], 1
             )
-            expected = served(Encoded(one.input_ids, one.n_prompt, {"video_grid_thw": each}), model)
+            expected = served(
+                EncodedRequest(one.input_ids, one.n_prompt, {"video_grid_thw": each}), model
+            )
         else:
             expected = served(one, model)
         assert torch.equal(positions(model, encoder.collate([one], pad="left"))[:, 0], expected)

@@ -11,24 +11,24 @@ from local.sheets import ask, shown
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.question import Condition
-from unreel.reviewers.contract import Exhibit, Material
+from unreel.reviewers.contract import ClipInput, InputKind
 from unreel.reviewers.endpoint.chat import build_body
 from unreel.reviewers.endpoint.families import find_family
-from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Manner
+from unreel.reviewers.endpoint.reviewer import EndpointReviewer, ModelIOFormat
 from unreel.reviewers.section import ReviewerSection
 
 IRREGULAR = [Fraction(0), Fraction(1001, 30_000), Fraction(9, 2), Fraction(81, 10)]
 QWEN25, QWEN3, LLAMA = "qwen2.5-vl.mine", "qwen3-vl.mine", "videollama3.mine"
 
 
-def body(model: str, *exhibits: Exhibit, **asked: Any) -> dict[str, Any] | Failure:
+def body(model: str, *exhibits: ClipInput, **asked: Any) -> dict[str, Any] | Failure:
     built = build_body(
         ask(exhibits, **asked), family=find_family(model), show="video", fields={"model": model}
     )
     return built if isinstance(built, Failure) else json.loads(built)
 
 
-def told(model: str, *exhibits: Exhibit, **asked: Any) -> dict[str, Any]:
+def told(model: str, *exhibits: ClipInput, **asked: Any) -> dict[str, Any]:
     found = body(model, *exhibits, **asked)
     assert not isinstance(found, Failure), found
     return found["media_io_kwargs"]["video"]
@@ -93,14 +93,14 @@ def test_frames_and_clips_are_asked_as_before() -> None:
 )
 def test_who_cannot_be_told_instants_is_refused_before_any_question(model: str) -> None:
     with pytest.raises(InvalidSettingError, match="show"):
-        EndpointReviewer(model, manner=Manner(show="video"))
+        EndpointReviewer(model, manner=ModelIOFormat(show="video"))
 
 
 def test_a_model_behind_vllm_is_another_reviewer_in_each_form() -> None:
     section = ReviewerSection(model="vllm/qwen3-vl.mine", show="video")
     assert section.served_name == "vllm/qwen3-vl.mine?show=video"
     reviewer = EndpointReviewer(section.model, manner=section.manner)
-    assert reviewer.wants == {Material.FRAMES}
+    assert reviewer.wants == {InputKind.FRAMES}
 
 
 def test_boxes_count_in_the_size_that_a_video_is_resized_to() -> None:

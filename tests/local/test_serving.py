@@ -9,11 +9,11 @@ import pytest
 from local.stand_in import write_adapter, write_model
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.reviewers.endpoint.families import find_family
-from unreel.reviewers.local.serving import Place, ServingPlan, plan_serving
-from unreel.reviewers.local.taught import Taught, write_taught
+from unreel.reviewers.local.serving import ServingAddress, ServingPlan, plan_serving
+from unreel.reviewers.local.taught import InputSpec, write_taught
 
 
-def plan(folder: Path, place: Place = Place(), **more: Any) -> ServingPlan:  # noqa: B008  frozen
+def plan(folder: Path, place: ServingAddress = ServingAddress(), **more: Any) -> ServingPlan:  # noqa: B008  frozen
     return plan_serving(folder, place=place, **more)
 
 
@@ -23,7 +23,7 @@ def taken(planned: ServingPlan, flag: str) -> str:
 
 def teach(folder: Path, form: str = "video", **more: Any) -> Path:
     taught = {"family": "qwen2.5-vl", "input": form, "box_space": "model-input", **more}
-    write_taught(Taught(**taught), folder)
+    write_taught(InputSpec(**taught), folder)
     return folder
 
 
@@ -207,7 +207,7 @@ def test_parts_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UnreadableSourceError, match="no such folder"):
         plan(teach(write_adapter(tmp_path / "far"), base="Qwen/Qwen2.5-VL-7B-Instruct"))
     with pytest.raises(InvalidSettingError, match="128000 tokens at most"):
-        plan(base, Place(max_length=200_000))
+        plan(base, ServingAddress(max_length=200_000))
     (tuned / "adapter_model.safetensors").write_bytes(b"\xff" * 100)
     with pytest.raises(UnreadableSourceError, match="no tensors"):
         plan(base, adapters={"a": tuned})
@@ -215,8 +215,8 @@ def test_parts_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
 
 def test_a_model_is_spread_over_cards_or_computed_without_one(tmp_path: Path) -> None:
     folder = write_model(tmp_path / "m")
-    assert taken(plan(folder, Place(gpus=4)), "--tensor-parallel-size") == "4"
-    without = plan(folder, Place(gpus=0))
+    assert taken(plan(folder, ServingAddress(gpus=4)), "--tensor-parallel-size") == "4"
+    without = plan(folder, ServingAddress(gpus=0))
     assert "--enforce-eager" in without.arguments
     assert without.usual["VLLM_CPU_OMP_THREADS_BIND"] == "nobind"
 

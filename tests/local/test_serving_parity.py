@@ -37,21 +37,23 @@ from local.taught_tiny import (
 )
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.retrying import Patience
-from unreel.reviewers.contract import Reviewer, Sheet
+from unreel.core.retrying import RetryPolicy
+from unreel.reviewers.contract import Reviewer, ReviewRequest
 from unreel.reviewers.endpoint.chat import build_body
 from unreel.reviewers.endpoint.families import family_of
 from unreel.reviewers.endpoint.providers import read_address
-from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits, Manner
+from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer, ModelIOFormat
 from unreel.reviewers.local.checkpoint import read_checkpoint
-from unreel.reviewers.local.encoder import Encoded, Encoder
+from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
 from unreel.reviewers.local.reviewer import LocalReviewer
 from unreel.reviewers.local.taught import FamilyName, Form
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(3600)]
 
 MOST_TOKENS = 32
-PATIENT = Limits(max_connections=2, patience=Patience(deadline_s=600, attempt_s=300, outage_s=300))
+PATIENT = EndpointLimits(
+    max_connections=2, patience=RetryPolicy(deadline_s=600, attempt_s=300, outage_s=300)
+)
 CASES = [(whose, form) for whose in ("base", "tuned") for form in FORMS]
 
 
@@ -68,7 +70,7 @@ class Served:
         return LocalReviewer(asked, max_tokens=MOST_TOKENS)
 
     def endpoint(self, whose: str, form: Form) -> EndpointReviewer:
-        manner = Manner(show=form, max_tokens=MOST_TOKENS)
+        manner = ModelIOFormat(show=form, max_tokens=MOST_TOKENS)
         return EndpointReviewer(self.models[whose], manner=manner, limits=PATIENT)
 
 
@@ -115,7 +117,7 @@ def served(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serv
     stop(process)
 
 
-def reply_to(reviewer: Reviewer, asked: Sequence[Sheet]) -> list[Reply]:
+def reply_to(reviewer: Reviewer, asked: Sequence[ReviewRequest]) -> list[Reply]:
     """What it says of each; that it says nothing is an answer too."""
 
     async def work() -> list[Reply | Failure]:
@@ -171,7 +173,7 @@ def test_the_same_frames_at_other_instants_are_another_question(served: Served) 
     assert texts(reply_to(served.endpoint("base", "video"), other)) == here
 
 
-def prompt_ids(model: str, form: Form, sheet: Sheet) -> list[int]:
+def prompt_ids(model: str, form: Form, sheet: ReviewRequest) -> list[int]:
     """The prompt as the server fed it to the model."""
     address = read_address(model)
     fields = {"model": address.model, "max_tokens": 1, "return_token_ids": True}
@@ -183,7 +185,7 @@ def prompt_ids(model: str, form: Form, sheet: Sheet) -> list[int]:
     return ids
 
 
-def odd_sheets(family: FamilyName) -> list[Sheet]:
+def odd_sheets(family: FamilyName) -> list[ReviewRequest]:
     """Shapes that processors treat apart: odd numbers of frames, other sizes, uneven instants."""
     even = [Fraction(i, 2) for i in range(8)]
     uneven = [Fraction(0), Fraction(1001, 30_000), Fraction(9, 2), Fraction(81, 10)]
@@ -198,10 +200,10 @@ def odd_sheets(family: FamilyName) -> list[Sheet]:
 
 def require_same_prompts(folder: Path, family: FamilyName, model: str) -> None:
     for form in FORMS:
-        encoder = Encoder.open(folder, taught(family, form))
+        encoder = RequestEncoder.open(folder, taught(family, form))
         for sheet in odd_sheets(family):
             encoded = encoder.encode(sheet)
-            assert isinstance(encoded, Encoded), encoded
+            assert isinstance(encoded, EncodedRequest), encoded
             assert prompt_ids(model, form, sheet) == encoded.input_ids.tolist()
 
 

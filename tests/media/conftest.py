@@ -15,7 +15,7 @@ import pytest
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure
 from unreel.media.decode import Rgb
-from unreel.media.scenes.scene import Scene
+from unreel.media.scenes.scene import SampleScene
 from unreel.media.synthesise import ClipRecipe, synthesise
 
 Make = Callable[..., io.BytesIO]
@@ -51,7 +51,7 @@ def shared_clips(shared: Path) -> list[SharedClip]:
 
 @cache
 def _picture(index: int) -> Rgb:
-    return Scene(192, 128, 0).draw(index)
+    return SampleScene(192, 128, 0).draw(index)
 
 
 @cache

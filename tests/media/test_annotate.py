@@ -12,24 +12,24 @@ import pytest
 from unreel.core.box import Box
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.settings import Settings
+from unreel.core.settings import EnvironmentSettings
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
 from unreel.media.access import media_reader
 from unreel.media.annotate import annotate
 from unreel.media.annotate_wire import CopyTaker
 from unreel.media.encode import ClipWriter
-from unreel.media.overlay import NARROWEST, PALETTE, Commentary, Lane, MovingMark
-from unreel.media.payload import Payload
+from unreel.media.overlay import NARROWEST, PALETTE, MovingMark, OverlayCommentary, TimelineLane
+from unreel.media.payload import TaskPayload
 from unreel.media.scenes.scene import read_index
 from unreel.media.sound import NoSound, read_sound
 from unreel.media.synthesise import ClipRecipe, synthesise
 
 SECOND = 1_000_000
 CLIP = ClipRecipe(n_frames=24, tone_hz=440, seed=3)
-SAID = Commentary(
+SAID = OverlayCommentary(
     lanes=(
-        Lane(
+        TimelineLane(
             says="somebody: generated",
             marks=(
                 MovingMark(
@@ -44,7 +44,7 @@ SAID = Commentary(
 )
 
 
-def copied(clip: bytes, said: Commentary = SAID) -> bytes:
+def copied(clip: bytes, said: OverlayCommentary = SAID) -> bytes:
     whole = io.BytesIO()
     for piece in annotate(io.BytesIO(clip), said):
         whole.seek(piece.at)
@@ -161,7 +161,7 @@ def test_a_confined_child_makes_the_same_copy_and_tells_how_far_it_is(tmp_path, 
     clip.write_bytes(synthesise(CLIP))
     told: list[int] = []
     made = io.BytesIO()
-    with media_reader(Settings(), trusted=trusted) as reader:
+    with media_reader(EnvironmentSettings(), trusted=trusted) as reader:
         found = reader.annotate(clip, SAID, into=made, on_frames=told.append)
     assert not isinstance(found, Failure), found
     assert (found.n_frames, found.size_bytes) == (24, len(made.getvalue()))
@@ -175,13 +175,13 @@ def test_the_time_limit_grows_with_the_clip(tmp_path) -> None:
     clip.write_bytes(synthesise(replace(CLIP, n_frames=240)))
     limits = {}
     for pace, length_s in ((0, 10), (30, 10), (30, 1 << 33)):
-        settings = Settings(media_seconds=60, annotate_pace=pace)
+        settings = EnvironmentSettings(media_seconds=60, annotate_pace=pace)
         said = replace(SAID, duration_us=length_s * SECOND)
         limits[pace, length_s] = limit_of(settings, clip, said)
     assert limits == {(0, 10): 60, (30, 10): 360, (30, 1 << 33): 24 * 3600}
 
 
-def limit_of(settings: Settings, clip: Path, said: Commentary) -> float:
+def limit_of(settings: EnvironmentSettings, clip: Path, said: OverlayCommentary) -> float:
     asked: list[float] = []
     with media_reader(settings, trusted=False) as reader:
         run = reader.run.sandbox.run
@@ -198,7 +198,7 @@ def limit_of(settings: Settings, clip: Path, said: Commentary) -> float:
 def test_frames_are_found_by_their_instants(tmp_path) -> None:
     clip = tmp_path / "clip.mp4"
     clip.write_bytes(synthesise(replace(CLIP, rate=Fraction(30), n_frames=9)))
-    with media_reader(Settings(), trusted=True) as reader:
+    with media_reader(EnvironmentSettings(), trusted=True) as reader:
         # 1/30 s is 33,333.3 us: a frame is found by its rounded instant too.
         taken = reader.frames_at(clip, [0, 33_333, 66_667, 70_000, 10 * SECOND])
     assert not isinstance(taken, Failure), taken
@@ -220,9 +220,9 @@ START = b"\0\0\0\x18ftypisom" + bytes(12)
 )
 def test_pieces_that_cannot_be_are_not_written(at, data, n_frames, told) -> None:
     taker = CopyTaker(io.BytesIO(), duration_us=SECOND, on_frames=lambda _: None)
-    taker.add(Payload({"at": 0, "n_frames": 5}, (START,)))
+    taker.add(TaskPayload({"at": 0, "n_frames": 5}, (START,)))
     with pytest.raises(ValueError, match=told):
-        taker.add(Payload({"at": at, "n_frames": n_frames}, (data,)))
+        taker.add(TaskPayload({"at": at, "n_frames": n_frames}, (data,)))
 
 
 def test_a_copy_that_never_ends_is_cut_off(monkeypatch) -> None:
@@ -230,8 +230,8 @@ def test_a_copy_that_never_ends_is_cut_off(monkeypatch) -> None:
     monkeypatch.setattr("unreel.media.annotate_wire._BYTES_PER_S", 100)
     into = io.BytesIO()
     taker = CopyTaker(into, duration_us=SECOND, on_frames=lambda _: None)
-    taker.add(Payload({"at": 0, "n_frames": 1}, (START,)))
+    taker.add(TaskPayload({"at": 0, "n_frames": 1}, (START,)))
     with pytest.raises(MediaError) as caught:
-        taker.add(Payload({"at": 24, "n_frames": 1}, (bytes(200),)))
+        taker.add(TaskPayload({"at": 24, "n_frames": 1}, (bytes(200),)))
     assert caught.value.failure.reason is FailureReason.TOO_LARGE
     assert len(into.getvalue()) == 24

@@ -13,14 +13,14 @@ from unreel.core.failure import FailureReason
 from unreel.media import container as container_module
 from unreel.media import decode as decode_module
 from unreel.media.bounds import MAX_PIXELS
-from unreel.media.decode import Frame, decode_frames
-from unreel.media.scenes.scene import Scene, read_index
-from unreel.media.timeline import Timeline, read_timeline
+from unreel.media.decode import DecodedFrame, decode_frames
+from unreel.media.scenes.scene import SampleScene, read_index
+from unreel.media.timeline import FrameTimeline, read_timeline
 
 GROWING_GAPS = tuple(Fraction(i * i + 3 * i, 100) for i in range(20))
 
 
-def take(file: io.BytesIO, indices: Sequence[int]) -> list[Frame]:
+def take(file: io.BytesIO, indices: Sequence[int]) -> list[DecodedFrame]:
     timeline = read_timeline(file, max_pixels=MAX_PIXELS)
     return list(decode_frames(file, timeline, indices=indices, max_pixels=MAX_PIXELS))
 
@@ -35,7 +35,7 @@ def reference(data: bytes) -> list[tuple[Fraction, int]]:
     return [(at_s - frames[0][0], checksum) for at_s, checksum in frames]
 
 
-def seen(frame: Frame) -> tuple[Fraction, int]:
+def seen(frame: DecodedFrame) -> tuple[Fraction, int]:
     return frame.at_s, zlib.crc32(frame.rgb.tobytes())
 
 
@@ -109,11 +109,11 @@ def test_a_jump_that_misses_is_made_good_from_the_start(make, monkeypatch) -> No
     assert [read_index(frame.rgb) for frame in frames] == wanted
 
 
-def n_decoded(file: io.BytesIO, timeline: Timeline, indices: list[int]) -> int:
+def n_decoded(file: io.BytesIO, timeline: FrameTimeline, indices: list[int]) -> int:
     """How many frames leave the decoder on the way to `indices`."""
     count = 0
 
-    class Counting(decode_module._Walk):
+    class Counting(decode_module._DecoderPass):
         def _step(self) -> av.VideoFrame:
             nonlocal count
             count += 1
@@ -127,7 +127,7 @@ def n_decoded(file: io.BytesIO, timeline: Timeline, indices: list[int]) -> int:
 
 
 def test_a_turned_clip_shows_the_upright_scene(make) -> None:
-    upright = Scene(192, 128, 0).draw(5).astype(float)
+    upright = SampleScene(192, 128, 0).draw(5).astype(float)
     for turn in (0, 90, 180, 270):
         (frame,) = take(make(rotation_deg=turn), [5])
         assert frame.rgb.shape == (128, 192, 3)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from reliability.disk import disk
 from unreel.media import matching
-from unreel.media.bands import CROWD, Hashed, draw_band
-from unreel.media.families import Families
-from unreel.media.fingerprint import Fingerprint
+from unreel.media.bands import CROWD, HashedFrames, draw_band
+from unreel.media.families import ClipFamilies
+from unreel.media.fingerprint import ClipFingerprint
 from unreel.media.matching import find_matches
 from unreel.media.prints import HeldPrints
 from unreel.stats.joining import join
@@ -208,7 +208,7 @@ def test_held_fingerprints_come_in_blocks_too() -> None:
     looks = copied(drawn(5_000), np.arange(10), bits=5)
     held = HeldPrints(
         [
-            (name, Fingerprint(sketch=sketch.tobytes(), hashes=hashes.tobytes()))
+            (name, ClipFingerprint(sketch=sketch.tobytes(), hashes=hashes.tobytes()))
             for name, sketch, hashes in zip(looks.names, looks.sketches, looks.hashes, strict=True)
         ]
     )
@@ -229,7 +229,7 @@ def test_keys_of_a_band_are_equal_exactly_where_its_bits_are(seed, flips) -> Non
 
 @given(st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=20))
 def test_families_are_those_that_joining_all_pairs_makes(pairs) -> None:
-    own = Families(12)
+    own = ClipFamilies(12)
     for one, other in pairs:
         own.join(one, other)
     names = [str(place) for place in range(12)]
@@ -243,7 +243,7 @@ def test_families_are_those_that_joining_all_pairs_makes(pairs) -> None:
 
 def test_a_crowd_is_not_looked_at_pair_by_pair() -> None:
     hashes = np.zeros((CROWD + 1, WORDS), np.uint64)
-    hashed = Hashed(sides=(hashes,), known=0, most_bits=64)
+    hashed = HashedFrames(sides=(hashes,), known=0, most_bits=64)
     pairs, crowded = hashed.meet(draw_band(np.random.default_rng(0), 16))
     assert len(pairs) == 0
     assert len(crowded) == CROWD + 1

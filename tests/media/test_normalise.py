@@ -15,8 +15,8 @@ from unreel.media.decode import decode_frames
 from unreel.media.normalise import NormalForm, fit_inside, normalise, shown_frames
 from unreel.media.probe import probe
 from unreel.media.scenes.scene import read_index
-from unreel.media.sound import Sound, read_sound
-from unreel.media.timeline import Timeline, read_timeline
+from unreel.media.sound import ClipSound, read_sound
+from unreel.media.timeline import FrameTimeline, read_timeline
 
 FORM = NormalForm(width=192, height=128, rate=Fraction(12), sound="kept")
 MUTE = NormalForm(width=192, height=128, rate=Fraction(12))
@@ -103,14 +103,14 @@ def test_each_instant_shows_what_the_clip_showed_there(make, recipe) -> None:
 
 
 def test_a_slow_clip_repeats_frames_and_a_fast_one_loses_some() -> None:
-    slow = Timeline.at_rate(Fraction(4), n_frames=3)
+    slow = FrameTimeline.at_rate(Fraction(4), n_frames=3)
     assert shown_frames(slow, Fraction(8)) == [0, 0, 1, 1, 2, 2]
-    fast = Timeline.at_rate(Fraction(60), n_frames=13)
+    fast = FrameTimeline.at_rate(Fraction(60), n_frames=13)
     assert shown_frames(fast, Fraction(12)) == [0, 5, 10]
 
 
 def test_a_clip_that_claims_to_last_for_ever_is_refused(failure_of) -> None:
-    endless = Timeline(
+    endless = FrameTimeline(
         time_base=Fraction(1),
         ticks=(0,),
         last_ticks=1 << 62,
@@ -125,14 +125,14 @@ def test_a_clip_that_claims_to_last_for_ever_is_refused(failure_of) -> None:
 
 def test_the_sound_is_kept_in_time(make) -> None:
     sound = read_sound(io.BytesIO(normalise(make(tone_hz=440), FORM)))
-    assert isinstance(sound, Sound)
+    assert isinstance(sound, ClipSound)
     middle = sound.as_float()[8_000:24_000]
     assert np.argmax(np.abs(np.fft.rfft(middle))) == 440
 
 
 def test_a_mute_clip_gets_a_silent_track(make) -> None:
     sound = read_sound(io.BytesIO(normalise(make(), FORM)))
-    assert isinstance(sound, Sound)
+    assert isinstance(sound, ClipSound)
     assert np.abs(sound.samples).max() <= 1
 
 

@@ -9,11 +9,11 @@ from unreel.core.trace import BoxAt
 from unreel.media.overlay import (
     NARROWEST,
     PALETTE,
-    Annotator,
-    Commentary,
-    Lane,
     MovingMark,
-    Pen,
+    OverlayCommentary,
+    OverlayPainter,
+    OverlayPen,
+    TimelineLane,
     caption,
     outline,
 )
@@ -35,8 +35,8 @@ def fault(*, start_s: float = 0, ends: bool = True, box: Box = WHERE) -> MovingM
     return MovingMark(span=TimeSpan(start_us, 4 * SECOND), track=(BoxAt(start_us, box),), ends=ends)
 
 
-def commentary(*lanes: Lane, notes: tuple[str, ...] = ()) -> Commentary:
-    return Commentary(lanes=lanes, duration_us=4 * SECOND, notes=notes)
+def commentary(*lanes: TimelineLane, notes: tuple[str, ...] = ()) -> OverlayCommentary:
+    return OverlayCommentary(lanes=lanes, duration_us=4 * SECOND, notes=notes)
 
 
 @pytest.mark.parametrize("dashed", [False, True])
@@ -73,8 +73,8 @@ def test_every_box_can_be_seen(box) -> None:
 
 
 def test_words_stand_below_the_picture_and_never_on_it() -> None:
-    lanes = [Lane(says="somebody: generated. " + "a long reason " * 30, marks=())] * 4
-    annotator = Annotator(commentary(*lanes, notes=("a warning",)), width=640, height=360)
+    lanes = [TimelineLane(says="somebody: generated. " + "a long reason " * 30, marks=())] * 4
+    annotator = OverlayPainter(commentary(*lanes, notes=("a warning",)), width=640, height=360)
     drawn = annotator.draw(grey(), SECOND)
     assert (drawn[:360] == 128).all()
     assert drawn.shape == (annotator.size[1], 640, 3)
@@ -82,20 +82,22 @@ def test_words_stand_below_the_picture_and_never_on_it() -> None:
 
 
 def test_a_box_shows_while_its_fault_lasts() -> None:
-    annotator = Annotator(
-        commentary(Lane(says="x", colour=2, marks=(fault(start_s=2),))), width=640, height=360
+    annotator = OverlayPainter(
+        commentary(TimelineLane(says="x", colour=2, marks=(fault(start_s=2),))),
+        width=640,
+        height=360,
     )
     assert not has_colour(annotator.draw(grey(), 2 * SECOND - 1)[:360], PALETTE[2])
     assert has_colour(annotator.draw(grey(), 2 * SECOND)[:360], PALETTE[2])
 
 
 def test_who_marks_nothing_has_a_lane_and_an_empty_bar() -> None:
-    lane = Lane(says="somebody: real", colour=3)
+    lane = TimelineLane(says="somebody: real", colour=3)
     without, within = (
-        Annotator(commentary(*lanes), width=640, height=360).size[1] for lanes in ([], [lane])
+        OverlayPainter(commentary(*lanes), width=640, height=360).size[1] for lanes in ([], [lane])
     )
     assert within > without
-    drawn = Annotator(commentary(lane), width=640, height=360).draw(grey(), 0)
+    drawn = OverlayPainter(commentary(lane), width=640, height=360).draw(grey(), 0)
     purple = np.abs(drawn[360:].astype(int) - PALETTE[3]).sum(-1) < 30
     assert 0 < purple.sum() < 200  # the edge of its swatch alone
 
@@ -103,8 +105,8 @@ def test_who_marks_nothing_has_a_lane_and_an_empty_bar() -> None:
 def test_the_bar_tells_when_and_is_broken_where_no_end_was_named() -> None:
     def filled(*, ends: bool) -> np.ndarray:
         mark = fault(start_s=2, ends=ends, box=Box(0, 0, 0.01, 0.01))
-        lane = Lane(says="x", colour=2, marks=(mark,))
-        drawn = Annotator(commentary(lane), width=640, height=360).draw(grey(), 0)[360:]
+        lane = TimelineLane(says="x", colour=2, marks=(mark,))
+        drawn = OverlayPainter(commentary(lane), width=640, height=360).draw(grey(), 0)[360:]
         rows = (np.abs(drawn.astype(int) - PALETTE[2]).sum(-1) < 30)[:, 60:]
         return rows[rows.sum(-1).argmax()]
 
@@ -115,8 +117,8 @@ def test_the_bar_tells_when_and_is_broken_where_no_end_was_named() -> None:
 
 
 def test_the_playhead_moves_and_leaves_the_words_alone() -> None:
-    lanes = [Lane(says="long words " * 40)] * 2
-    annotator = Annotator(commentary(*lanes), width=640, height=360)
+    lanes = [TimelineLane(says="long words " * 40)] * 2
+    annotator = OverlayPainter(commentary(*lanes), width=640, height=360)
     early, late = (annotator.draw(grey(), at).copy()[360:] for at in (SECOND, 3 * SECOND))
     moved = (early != late).any(-1)
     changed = moved.any(-1)
@@ -128,8 +130,8 @@ def test_the_playhead_moves_and_leaves_the_words_alone() -> None:
 @pytest.mark.parametrize("size", [(64, 64), (161, 91), (1920, 1080), (90, 1600)])
 def test_any_size_gives_an_even_one_that_words_fit_into(size) -> None:
     width, height = size
-    annotator = Annotator(
-        commentary(Lane(says="word " * 50, marks=(fault(),)), notes=("a warning " * 9,)),
+    annotator = OverlayPainter(
+        commentary(TimelineLane(says="word " * 50, marks=(fault(),)), notes=("a warning " * 9,)),
         width=width,
         height=height,
     )
@@ -140,7 +142,7 @@ def test_any_size_gives_an_even_one_that_words_fit_into(size) -> None:
 
 
 def test_words_are_broken_to_fit_and_strange_letters_are_told_as_such() -> None:
-    pen = Pen(640, 360)
+    pen = OverlayPen(640, 360)
     lines = pen.wrap("one two three " * 20 + "x" * 300, 200)
     assert "".join(lines).replace(" ", "").count("three") == 20
     assert all(pen.length(line) <= 200 for line in lines)

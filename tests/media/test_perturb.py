@@ -11,7 +11,7 @@ from unreel.core.box import Box
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure
 from unreel.core.identity import clip_id
-from unreel.core.settings import Settings
+from unreel.core.settings import EnvironmentSettings
 from unreel.media.access import media_reader
 from unreel.media.perturb import plan_variants
 from unreel.media.probe import probe
@@ -28,7 +28,7 @@ def clip_of(folder: Path, recipe: ClipRecipe) -> Clip:
 
 def made_of(clip: Clip) -> dict[str, bytes]:
     found = {}
-    with media_reader(Settings(), trusted=True) as reader:
+    with media_reader(EnvironmentSettings(), trusted=True) as reader:
         for variant in plan_variants(clip):
             data = variant.make(clip.location, reader)
             assert not isinstance(data, Failure), data

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.media.picture import decode_jpeg, encode_jpeg, fit_longest
-from unreel.media.scenes.scene import Scene, read_index
+from unreel.media.scenes.scene import SampleScene, read_index
 
-RGB = Scene(320, 180, 0).draw(9)
+RGB = SampleScene(320, 180, 0).draw(9)
 
 
 def test_a_jpeg_keeps_the_picture_and_repeats_byte_for_byte() -> None:

@@ -18,13 +18,13 @@ from unreel.media.annotate_wire import commentary_request
 from unreel.media.bounds import MAX_PIXELS
 from unreel.media.decode import decode_frames
 from unreel.media.normalise import NormalForm, normalise
-from unreel.media.overlay import Commentary
-from unreel.media.payload import OnPart, Payload
+from unreel.media.overlay import OverlayCommentary
+from unreel.media.payload import OnPart, TaskPayload
 from unreel.media.picture import encode_jpeg
 from unreel.media.probe import probe
 from unreel.media.reader import MediaReader, SampledFrames, run_trusted
 from unreel.media.scenes.scene import read_index
-from unreel.media.sound import NoSound, Sound, read_sound
+from unreel.media.sound import ClipSound, NoSound, read_sound
 from unreel.media.tasks import TASKS
 from unreel.media.timeline import read_timeline
 
@@ -79,7 +79,7 @@ def test_frames_shrink_on_request(clip) -> None:
 
 def test_sound_and_silence_are_values(clip, make, tmp_path) -> None:
     heard = READER.sound(clip)
-    assert isinstance(heard, Sound)
+    assert isinstance(heard, ClipSound)
     with clip.open("rb") as file:
         assert np.array_equal(heard.samples, read_sound(file).samples)
     mute = tmp_path / "mute.gif"
@@ -107,19 +107,19 @@ def test_headers_are_plain_json(clip) -> None:
         },
         "scan": {},
         "instants": {"at_us": [0]},
-        "annotate": commentary_request(Commentary(lanes=(), duration_us=1_000_000)),
+        "annotate": commentary_request(OverlayCommentary(lanes=(), duration_us=1_000_000)),
     }
     assert requests.keys() == TASKS.keys()
     for task, request in requests.items():
         payload = run_trusted(task, clip, request)
-        assert isinstance(payload, Payload)
+        assert isinstance(payload, TaskPayload)
         assert json.loads(json.dumps(payload.header)) == payload.header
         assert all(type(blob) is bytes for blob in payload.blobs)
 
 
 def test_a_rate_travels_as_a_fraction_in_words(clip) -> None:
     payload = run_trusted("probe", clip, {})
-    assert isinstance(payload, Payload)
+    assert isinstance(payload, TaskPayload)
     assert payload.header["facts"]["video"]["average_rate"] == "30000/1001"
 
 
@@ -193,32 +193,32 @@ def test_unknown_names_list_the_known_ones(clip) -> None:
 class Liar:
     """A runner that hands back one payload, whatever is asked."""
 
-    def __init__(self, payload: Payload, parts: Sequence[Payload] = ()) -> None:
+    def __init__(self, payload: TaskPayload, parts: Sequence[TaskPayload] = ()) -> None:
         self._payload, self._parts = payload, parts
 
     def __call__(
         self, task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
-    ) -> Payload | Failure:
+    ) -> TaskPayload | Failure:
         for part in self._parts:
             assert on_part is not None
             on_part(part)
         return self._payload
 
 
-def honest(task: str, clip: Path, **request: Any) -> Payload:
+def honest(task: str, clip: Path, **request: Any) -> TaskPayload:
     payload = run_trusted(task, clip, request)
-    assert isinstance(payload, Payload)
-    return Payload(json.loads(json.dumps(payload.header)), payload.blobs)
+    assert isinstance(payload, TaskPayload)
+    return TaskPayload(json.loads(json.dumps(payload.header)), payload.blobs)
 
 
-def honest_frames(clip: Path, sampling: str) -> tuple[Payload, list[Payload]]:
-    parts: list[Payload] = []
+def honest_frames(clip: Path, sampling: str) -> tuple[TaskPayload, list[TaskPayload]]:
+    parts: list[TaskPayload] = []
     payload = run_trusted("frames", clip, {"sampling": sampling}, parts.append)
-    assert isinstance(payload, Payload)
+    assert isinstance(payload, TaskPayload)
     return payload, parts
 
 
-def lie(payload: Payload, change: Any) -> MediaReader:
+def lie(payload: TaskPayload, change: Any) -> MediaReader:
     change(payload.header)
     return MediaReader(Liar(payload))
 
@@ -277,14 +277,14 @@ FRAME_LIES = {
     "one frame less": lambda parts: parts.pop(),
     "no frame": lambda parts: parts.clear(),
     "one frame more": lambda parts: parts.append(
-        Payload(parts[-1].header | {"index": 47}, parts[-1].blobs)
+        TaskPayload(parts[-1].header | {"index": 47}, parts[-1].blobs)
     ),
-    "no pixels": lambda parts: parts.append(Payload(parts.pop().header)),
+    "no pixels": lambda parts: parts.append(TaskPayload(parts.pop().header)),
     "pixels twice": lambda parts: parts.append(
-        Payload(parts[-1].header | {"index": 47}, 2 * parts.pop().blobs)
+        TaskPayload(parts[-1].header | {"index": 47}, 2 * parts.pop().blobs)
     ),
     "a JPEG": lambda parts: parts.append(
-        Payload(parts.pop().header, (encode_jpeg(np.zeros((128, 192, 3), np.uint8)),))
+        TaskPayload(parts.pop().header, (encode_jpeg(np.zeros((128, 192, 3), np.uint8)),))
     ),
 }
 
@@ -312,7 +312,7 @@ def test_false_frames_are_a_failure(clip, change, encoding) -> None:
 )
 def test_a_false_end_of_the_frames_is_a_failure(clip, change) -> None:
     payload, parts = honest_frames(clip, "uniform-3")
-    reader = MediaReader(Liar(Payload(payload.header | change), parts))
+    reader = MediaReader(Liar(TaskPayload(payload.header | change), parts))
     assert reason(reader.frames(clip, sampling="uniform-3")) is FailureReason.WORKER_DIED
 
 
@@ -348,9 +348,9 @@ def test_false_sound_is_a_failure(clip, change) -> None:
 
 def test_a_false_clip_is_a_failure(clip) -> None:
     for payload in (
-        Payload({"size_bytes": 3}, (b"abcd",)),
-        Payload({"size_bytes": 12}, (b"hello world!",)),
-        Payload({"size_bytes": 0}),
+        TaskPayload({"size_bytes": 3}, (b"abcd",)),
+        TaskPayload({"size_bytes": 12}, (b"hello world!",)),
+        TaskPayload({"size_bytes": 0}),
     ):
         outcome = MediaReader(Liar(payload)).normalise(clip, FORM)
         assert reason(outcome) is FailureReason.WORKER_DIED

@@ -11,28 +11,36 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnknownNameError
 from unreel.core.question import Condition
-from unreel.media.sampling import FramePlan, PerSecond, Uniform, parse_plan, plan_frames
-from unreel.media.timeline import Timeline
+from unreel.media.sampling import (
+    FramePlan,
+    PerSecondSampling,
+    UniformSampling,
+    parse_plan,
+    plan_frames,
+)
+from unreel.media.timeline import FrameTimeline
 
 NTSC = Fraction(30000, 1001)
-FIVE_SECONDS = Timeline.at_rate(NTSC, n_frames=150)
+FIVE_SECONDS = FrameTimeline.at_rate(NTSC, n_frames=150)
 
 rates = st.sampled_from([NTSC, Fraction(24), Fraction(8), Fraction(60), Fraction(179, 6)])
 steady = st.builds(
-    lambda rate, n_frames: Timeline.at_rate(rate, n_frames=n_frames), rates, st.integers(1, 400)
+    lambda rate, n_frames: FrameTimeline.at_rate(rate, n_frames=n_frames),
+    rates,
+    st.integers(1, 400),
 )
 counts = st.integers(1, 64)
 wanted_rates = st.fractions(Fraction(1, 10), 120, max_denominator=100)
 
 
 @st.composite
-def uneven(draw: st.DrawFn) -> Timeline:
+def uneven(draw: st.DrawFn) -> FrameTimeline:
     gaps = draw(st.lists(st.integers(1, 400), max_size=80))
     ticks = [draw(st.integers(-50, 5000))]
     for gap in gaps:
         ticks.append(ticks[-1] + gap)
     rate = draw(rates)
-    return Timeline(
+    return FrameTimeline(
         time_base=Fraction(1, 1000),
         ticks=tuple(ticks),
         last_ticks=draw(st.integers(1, 400)),
@@ -57,7 +65,7 @@ names = st.one_of(
 )
 
 
-def indices(name: str, timeline: Timeline = FIVE_SECONDS) -> tuple[int, ...]:
+def indices(name: str, timeline: FrameTimeline = FIVE_SECONDS) -> tuple[int, ...]:
     return plan_frames(parse_plan(name), timeline).indices
 
 
@@ -98,12 +106,12 @@ def test_the_indices_of_five_seconds_at_ntsc_rate_are_pinned(name, expected) -> 
     ],
 )
 def test_the_indices_of_125_frames_at_24_are_pinned(name, expected) -> None:
-    assert indices(name, Timeline.at_rate(Fraction(24), n_frames=125)) == expected
+    assert indices(name, FrameTimeline.at_rate(Fraction(24), n_frames=125)) == expected
 
 
 @pytest.mark.parametrize("n_frames", range(1, 8))
 def test_a_clip_of_fewer_than_eight_frames_is_taken_whole(n_frames) -> None:
-    short = Timeline.at_rate(Fraction(8), n_frames=n_frames)
+    short = FrameTimeline.at_rate(Fraction(8), n_frames=n_frames)
     assert indices("paper-8", short) == tuple(range(n_frames))
     assert indices("uniform-8", short) == tuple(range(n_frames))
 
@@ -114,7 +122,7 @@ def test_a_rate_above_the_clips_own_takes_every_frame_once() -> None:
 
 def test_uniform_goes_by_time_and_not_by_frame_number() -> None:
     # Nine frames in the first second, then one that stays for nine.
-    still = Timeline(
+    still = FrameTimeline(
         time_base=Fraction(1, 9),
         ticks=tuple(range(10)),
         last_ticks=81,
@@ -128,7 +136,7 @@ def test_uniform_goes_by_time_and_not_by_frame_number() -> None:
 
 
 def test_other_tools_go_by_the_declared_pace() -> None:
-    stretched = Timeline(
+    stretched = FrameTimeline(
         time_base=Fraction(1, 10),
         ticks=tuple(range(40)),
         last_ticks=1,
@@ -159,7 +167,7 @@ def test_other_tools_go_by_the_declared_pace() -> None:
 def test_plans_of_other_tools_follow_a_wrong_count_where_their_code_does(
     claimed, name, expected
 ) -> None:
-    clip = replace(Timeline.at_rate(Fraction(10), n_frames=40), declared_frames=claimed)
+    clip = replace(FrameTimeline.at_rate(Fraction(10), n_frames=40), declared_frames=claimed)
     assert indices(name, clip) == expected
 
 
@@ -171,7 +179,7 @@ def test_the_plans_of_a_paper_are_short_for_rules_of_their_own() -> None:
 
 def test_an_absurd_claim_of_the_header_neither_hangs_nor_escapes_the_clip() -> None:
     for rate, claimed in ((Fraction(1, 1 << 31), 1), (Fraction(1 << 31), 1 << 62)):
-        absurd = Timeline(
+        absurd = FrameTimeline(
             time_base=Fraction(1, 10),
             ticks=tuple(range(40)),
             last_ticks=1,
@@ -185,13 +193,15 @@ def test_an_absurd_claim_of_the_header_neither_hangs_nor_escapes_the_clip() -> N
 
 
 def test_a_clip_too_short_for_a_beat_still_gives_its_first_frame() -> None:
-    blink = Timeline.at_rate(Fraction(30), n_frames=3)
+    blink = FrameTimeline.at_rate(Fraction(30), n_frames=3)
     for name in ("fps-1", "vlmevalkit-fps-1", "llamafactory-1-max-8"):
         assert indices(name, blink) == (0,)
 
 
 @given(names, timelines)
-def test_a_plan_is_sorted_in_range_and_at_exact_instants(name: str, timeline: Timeline) -> None:
+def test_a_plan_is_sorted_in_range_and_at_exact_instants(
+    name: str, timeline: FrameTimeline
+) -> None:
     plan = plan_frames(parse_plan(name), timeline)
     assert list(plan.indices) == sorted(set(plan.indices))
     assert 0 <= plan.indices[0] <= plan.indices[-1] < timeline.n_frames
@@ -199,15 +209,17 @@ def test_a_plan_is_sorted_in_range_and_at_exact_instants(name: str, timeline: Ti
 
 
 @given(names, timelines)
-def test_the_name_of_a_plan_gives_the_same_plan(name: str, timeline: Timeline) -> None:
+def test_the_name_of_a_plan_gives_the_same_plan(name: str, timeline: FrameTimeline) -> None:
     rule = parse_plan(name)
     assert parse_plan(str(rule)) == rule
     assert plan_frames(rule, timeline) == plan_frames(parse_plan(str(rule)), timeline)
 
 
 @given(counts, steady)
-def test_uniform_takes_as_many_as_asked_and_covers_the_clip(n: int, timeline: Timeline) -> None:
-    chosen = plan_frames(Uniform(n), timeline).indices
+def test_uniform_takes_as_many_as_asked_and_covers_the_clip(
+    n: int, timeline: FrameTimeline
+) -> None:
+    chosen = plan_frames(UniformSampling(n), timeline).indices
     assert len(chosen) == min(n, timeline.n_frames)
     share = timeline.n_frames / n
     places = [-share / 2, *chosen, timeline.n_frames - 1 + share / 2]
@@ -217,7 +229,7 @@ def test_uniform_takes_as_many_as_asked_and_covers_the_clip(n: int, timeline: Ti
 
 @given(counts, uneven())
 def test_uniform_takes_what_is_shown_in_the_middle_of_each_share(n: int, timeline) -> None:
-    chosen = plan_frames(Uniform(n), timeline).indices
+    chosen = plan_frames(UniformSampling(n), timeline).indices
     share = timeline.duration_s / n
     for i in range(n):
         middle = timeline.first_at_s + (i + Fraction(1, 2)) * share
@@ -226,15 +238,15 @@ def test_uniform_takes_what_is_shown_in_the_middle_of_each_share(n: int, timelin
 
 @given(wanted_rates, timelines)
 def test_per_second_takes_what_is_shown_on_each_beat_and_nothing_else(fps, timeline) -> None:
-    chosen = plan_frames(PerSecond(fps), timeline).indices
+    chosen = plan_frames(PerSecondSampling(fps), timeline).indices
     n_beats = -(-timeline.duration_s * fps // 1)
     assert set(chosen) == {timeline.shown_at(beat / fps) for beat in range(n_beats)}
 
 
 @given(wanted_rates, counts, timelines)
 def test_a_cap_is_kept_and_a_clip_below_it_is_not_touched(fps, at_most, timeline) -> None:
-    capped = plan_frames(PerSecond(fps, at_most), timeline).indices
-    free = plan_frames(PerSecond(fps), timeline).indices
+    capped = plan_frames(PerSecondSampling(fps, at_most), timeline).indices
+    free = plan_frames(PerSecondSampling(fps), timeline).indices
     assert len(capped) <= at_most
     assert capped == free or len(free) > at_most
 
@@ -254,11 +266,11 @@ def test_a_number_that_cannot_be_says_what_can(name) -> None:
 
 
 def test_a_plan_prints_and_refuses_disorder() -> None:
-    plan = plan_frames(Uniform(2), Timeline.at_rate(Fraction(10), n_frames=20))
+    plan = plan_frames(UniformSampling(2), FrameTimeline.at_rate(Fraction(10), n_frames=20))
     assert str(plan) == "uniform-2: 5 at 0.500 s, 15 at 1.500 s"
     with pytest.raises(InvalidValueError):
         FramePlan(sampling="x", indices=(2, 1), at_s=(Fraction(0), Fraction(1)))
 
 
 def test_the_default_condition_names_a_plan() -> None:
-    assert parse_plan(Condition().sampling) == Uniform(8)
+    assert parse_plan(Condition().sampling) == UniformSampling(8)

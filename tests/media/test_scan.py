@@ -9,16 +9,16 @@ from PIL import Image
 
 from footage import film, write_clip
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.settings import Settings
+from unreel.core.settings import EnvironmentSettings
 from unreel.media.access import media_reader
 from unreel.media.bounds import MAX_PIXELS
-from unreel.media.payload import Payload
+from unreel.media.payload import TaskPayload
 from unreel.media.reader import MediaReader
 from unreel.media.scan import (
     FULL,
     HISTOGRAM_BINS,
     PICKED_SIDE,
-    Side,
+    FrameSide,
     colour_histogram,
     scan,
 )
@@ -129,8 +129,8 @@ def test_only_a_flat_side_has_a_profile() -> None:
         framed.append(picture.copy())
         framed[-1][:, :20] = 0
     first = scanned(write_clip(framed)).picked[0]
-    assert set(first.sides) == {Side.LEFT}
-    profile = first.sides[Side.LEFT]
+    assert set(first.sides) == {FrameSide.LEFT}
+    profile = first.sides[FrameSide.LEFT]
     assert profile.level < 20
     assert len(profile.content) == 96
     assert profile.content[:16].max() < 0.02 * FULL
@@ -141,8 +141,8 @@ def test_what_comes_out_of_the_sandbox_is_what_the_task_measured(tmp_path, make)
     path = tmp_path / "clip.mp4"
     path.write_bytes(make(n_frames=12).getvalue())
     with (
-        media_reader(Settings(), trusted=True) as ours,
-        media_reader(Settings(), trusted=False) as confined,
+        media_reader(EnvironmentSettings(), trusted=True) as ours,
+        media_reader(EnvironmentSettings(), trusted=False) as confined,
     ):
         here, there = ours.scan(path), confined.scan(path)
     assert not isinstance(here, Failure)
@@ -159,7 +159,7 @@ def test_a_damaged_clip_is_a_failure(tmp_path, make) -> None:
     path = tmp_path / "clip.mkv"
     data = make(container="mkv", n_frames=60, width=320, height=192).getvalue()
     path.write_bytes(data[: len(data) // 2] + bytes(len(data) // 4) + data[-len(data) // 4 :])
-    with media_reader(Settings(), trusted=False) as reader:
+    with media_reader(EnvironmentSettings(), trusted=False) as reader:
         found = reader.scan(path)
     assert isinstance(found, Failure)
     assert found.reason is FailureReason.UNDECODABLE
@@ -168,20 +168,20 @@ def test_a_damaged_clip_is_a_failure(tmp_path, make) -> None:
 def test_a_clip_with_too_many_pixels_is_refused(tmp_path, make) -> None:
     path = tmp_path / "clip.mp4"
     path.write_bytes(make().getvalue())
-    with media_reader(Settings(media_pixels=100), trusted=True) as reader:
+    with media_reader(EnvironmentSettings(media_pixels=100), trusted=True) as reader:
         found = reader.scan(path)
     assert isinstance(found, Failure)
     assert found.reason is FailureReason.TOO_MANY_PIXELS
 
 
 @pytest.fixture(scope="module")
-def honest() -> Payload:
+def honest() -> TaskPayload:
     framed = [np.pad(p, ((8, 8), (0, 0), (0, 0))) for p in film(5, n_frames=10)]
     return scan_payload(scanned(write_clip(framed)))
 
 
 class TestWhatAHostileChildMaySend:
-    def sent(self, payload: Payload, tmp_path) -> Failure:
+    def sent(self, payload: TaskPayload, tmp_path) -> Failure:
         path = tmp_path / "clip.mp4"
         path.touch()
         found = MediaReader(lambda _task, _path, _request, _on_part: payload).scan(path)

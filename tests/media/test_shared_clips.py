@@ -14,8 +14,8 @@ from unreel.media.bounds import MAX_PIXELS
 from unreel.media.decode import decode_frames
 from unreel.media.probe import probe
 from unreel.media.sampling import FramePlan, parse_plan, plan_frames
-from unreel.media.sound import NoSound, Sound, read_sound
-from unreel.media.timeline import Timeline, read_timeline
+from unreel.media.sound import ClipSound, NoSound, read_sound
+from unreel.media.timeline import FrameTimeline, read_timeline
 
 PLANS = ("uniform-8", "paper-8")
 N_PARTS = 9
@@ -29,7 +29,7 @@ MANIFEST_COUNTS_ONE_LESS = {"g081", "r003"}
 """PyAV's own decode gives one frame more than the manifest says."""
 
 
-def plans_of(timeline: Timeline) -> list[FramePlan]:
+def plans_of(timeline: FrameTimeline) -> list[FramePlan]:
     return [plan_frames(parse_plan(name), timeline) for name in PLANS]
 
 
@@ -95,7 +95,7 @@ def test_sound_comes_where_the_manifest_says_so(shared_clips) -> None:
     for clip in shared_clips[::3]:
         with clip.path.open("rb") as file:
             sound = read_sound(file)
-        assert isinstance(sound, Sound if clip.has_audio else NoSound), clip.id
+        assert isinstance(sound, ClipSound if clip.has_audio else NoSound), clip.id
 
 
 def test_llamafactory_plans_take_what_its_loader_takes(shared_clips, make) -> None:

@@ -9,13 +9,13 @@ import pytest
 
 from unreel.core.failure import FailureReason
 from unreel.media import sound as sound_module
-from unreel.media.sound import NoSound, Sound, read_sound
+from unreel.media.sound import ClipSound, NoSound, read_sound
 
 
 @pytest.mark.parametrize("container", ["mp4", "mkv", "webm", "ts"])
 def test_a_tone_comes_out_at_its_pitch_at_16_khz(make, container) -> None:
     sound = read_sound(make(container=container, tone_hz=440))
-    assert isinstance(sound, Sound)
+    assert isinstance(sound, ClipSound)
     assert sound.rate_hz == 16_000
     assert abs(sound.duration_s - 2) < Fraction(1, 10)
     middle = sound.as_float()[8_000:24_000]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unreel.core.errors import InvalidValueError
-from unreel.media.scenes.scene import Scene, read_index
+from unreel.media.scenes.scene import SampleScene, read_index
 from unreel.media.synthesise import ClipRecipe, synthesise
 
 
@@ -33,13 +33,13 @@ def test_a_file_does_not_tell_who_wrote_it() -> None:
 
 @pytest.mark.parametrize("size", [(64, 64), (192, 128), (321, 181), (100, 300)])
 def test_every_index_can_be_read_off_its_frame(size) -> None:
-    scene = Scene(*size, seed=0)
+    scene = SampleScene(*size, seed=0)
     for index in (0, 1, 2, 1000, 5461, 10922, 16383):
         assert read_index(scene.draw(index)) == index
 
 
 def test_the_scene_moves_and_is_lit() -> None:
-    first, later = (Scene(192, 128, 0).draw(index).astype(int) for index in (0, 12))
+    first, later = (SampleScene(192, 128, 0).draw(index).astype(int) for index in (0, 12))
     assert np.abs(first - later).max() > 80
     assert first.std() > 20
 
@@ -60,6 +60,6 @@ def test_a_recipe_that_cannot_be_is_refused(wrong) -> None:
 
 def test_a_scene_too_small_or_too_long_is_refused() -> None:
     with pytest.raises(InvalidValueError):
-        Scene(32, 32, 0)
+        SampleScene(32, 32, 0)
     with pytest.raises(InvalidValueError):
-        Scene(64, 64, 0).draw(1 << 14)
+        SampleScene(64, 64, 0).draw(1 << 14)

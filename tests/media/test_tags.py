@@ -4,7 +4,7 @@ import io
 
 import av
 
-from unreel.core.facts import Tag
+from unreel.core.facts import FileTag
 from unreel.media.probe import probe
 from unreel.media.synthesise import ClipRecipe, synthesise
 
@@ -57,5 +57,5 @@ def test_the_encoders_signature_is_read_off_the_first_picture() -> None:
 def test_our_own_clips_carry_no_signature() -> None:
     tags = probe(io.BytesIO(synthesise(ClipRecipe(n_frames=4)))).tags
     assert "signature" not in {tag.name for tag in tags}
-    assert Tag("major_brand", "isom") in tags
+    assert FileTag("major_brand", "isom") in tags
     assert tags == tuple(sorted(tags, key=lambda tag: (tag.name, tag.value)))

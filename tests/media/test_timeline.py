@@ -10,7 +10,7 @@ import pytest
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import FailureReason
 from unreel.media.bounds import MAX_PIXELS
-from unreel.media.timeline import Timeline, read_timeline
+from unreel.media.timeline import FrameTimeline, read_timeline
 
 RATE = Fraction(30000, 1001)
 
@@ -20,7 +20,7 @@ def full_decode(data: bytes) -> list[Fraction]:
         return [frame.pts * frame.time_base for frame in container.decode(video=0)]
 
 
-def instants(timeline: Timeline) -> list[Fraction]:
+def instants(timeline: FrameTimeline) -> list[Fraction]:
     return [timeline.presented_s(index) for index in range(timeline.n_frames)]
 
 
@@ -39,13 +39,13 @@ def cut_before_key(data: bytes, *, key: int, muxer: str) -> io.BytesIO:
 
 
 def test_a_constant_rate_gives_exact_instants() -> None:
-    timeline = Timeline.at_rate(RATE, n_frames=4)
+    timeline = FrameTimeline.at_rate(RATE, n_frames=4)
     assert instants(timeline) == [0, 1 / RATE, 2 / RATE, 3 / RATE]
     assert timeline.duration_s == Fraction(4004, 30000)
 
 
 def test_instants_count_from_the_first_frame_wherever_the_container_begins() -> None:
-    late = Timeline.at_rate(Fraction(10), n_frames=3)
+    late = FrameTimeline.at_rate(Fraction(10), n_frames=3)
     late = replace(late, ticks=tuple(tick - 70 for tick in late.ticks))
     assert [late.at_s(index) for index in range(3)] == [0, Fraction(1, 10), Fraction(1, 5)]
     assert [late.shown_at(Fraction(n, 20)) for n in range(-1, 7)] == [0, 0, 0, 1, 1, 2, 2, 2]
@@ -53,13 +53,13 @@ def test_instants_count_from_the_first_frame_wherever_the_container_begins() -> 
 
 
 def test_a_frame_is_on_the_screen_until_the_next_one_begins() -> None:
-    timeline = Timeline.at_rate(Fraction(10), n_frames=3)
+    timeline = FrameTimeline.at_rate(Fraction(10), n_frames=3)
     shown = [timeline.shown_at(Fraction(n, 20)) for n in range(-1, 7)]
     assert shown == [0, 0, 0, 1, 1, 2, 2, 2]
 
 
 def test_decoding_begins_at_the_last_key_frame_before_the_target() -> None:
-    timeline = Timeline(
+    timeline = FrameTimeline(
         time_base=Fraction(1),
         ticks=tuple(range(30)),
         last_ticks=1,
@@ -83,7 +83,7 @@ def test_a_timeline_that_cannot_be_is_refused(broken) -> None:
         "declared_s": Fraction(1, 5),
     }
     with pytest.raises(InvalidValueError):
-        Timeline(**(whole | broken))
+        FrameTimeline(**(whole | broken))
 
 
 @pytest.mark.parametrize("container", ["mp4", "mkv", "webm", "gif", "ts"])

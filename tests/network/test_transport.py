@@ -18,10 +18,10 @@ from unreel.core import outgoing
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.server import read_server
 from unreel.creators.endpoint.client import ServiceClient
-from unreel.creators.endpoint.way import Way
+from unreel.creators.endpoint.way import ServiceEndpoint
 from unreel.network.transport import open_transport
-from unreel.reviewers.endpoint.providers import Address
-from unreel.reviewers.endpoint.transport import HttpTransport, RawReply
+from unreel.reviewers.endpoint.providers import ModelAddress
+from unreel.reviewers.endpoint.transport import HttpTransport, RawEndpointReply
 
 HONEST, CANARY = "127.0.0.1", "127.0.0.2"
 NAME = "judge.example"
@@ -80,9 +80,9 @@ def _resolve_to(monkeypatch: pytest.MonkeyPatch, answers: Sequence[str]) -> list
     return asked
 
 
-def _ask_reviewer(url: str) -> RawReply | Failure:
-    async def ask() -> RawReply | Failure:
-        address = Address(provider="http", model="m", base_url=url)
+def _ask_reviewer(url: str) -> RawEndpointReply | Failure:
+    async def ask() -> RawEndpointReply | Failure:
+        address = ModelAddress(provider="http", model="m", base_url=url)
         transport = HttpTransport(address, api_key=None, max_connections=2, cap_bytes=1000)
         try:
             return await transport.send(b"{}", key="k")
@@ -94,7 +94,7 @@ def _ask_reviewer(url: str) -> RawReply | Failure:
 
 def _ask_creator(url: str) -> Any:
     async def ask() -> Any:
-        client = ServiceClient(Way(url=url), max_connections=2)
+        client = ServiceClient(ServiceEndpoint(url=url), max_connections=2)
         try:
             outcomes = [
                 await client.get("jobs/1"),
@@ -113,7 +113,7 @@ def test_a_second_resolution_does_not_lead_a_question_elsewhere(
 ) -> None:
     port, honest, trapped = canary
     asked = _resolve_to(monkeypatch, [HONEST, CANARY])
-    assert isinstance(_ask_reviewer(f"http://{NAME}:{port}/v1"), RawReply)
+    assert isinstance(_ask_reviewer(f"http://{NAME}:{port}/v1"), RawEndpointReply)
     assert trapped == []
     assert len(asked) == 1
     assert f"Host: {NAME}:{port}".encode() in honest[0]
@@ -148,7 +148,7 @@ def test_the_next_address_is_tried_if_the_first_accepts_no_connection(
     port, honest, _ = canary
     rows = [(socket.AF_INET, 1, 6, "", (each, port)) for each in ("127.0.0.3", HONEST)]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: rows)
-    assert isinstance(_ask_reviewer(f"http://{NAME}:{port}/v1"), RawReply)
+    assert isinstance(_ask_reviewer(f"http://{NAME}:{port}/v1"), RawEndpointReply)
     assert len(honest) == 1
 
 
@@ -163,7 +163,7 @@ def test_the_certificate_is_checked_against_the_name_and_not_the_address(
     _resolve_to(monkeypatch, [HONEST])
     with _listening(HONEST, tls=tls) as (port, seen):
         outcome = _ask_reviewer(f"https://{NAME}:{port}/v1")
-    assert isinstance(outcome, RawReply) == (certified == NAME), outcome
+    assert isinstance(outcome, RawEndpointReply) == (certified == NAME), outcome
     assert len(seen) == (certified == NAME)
 
 

@@ -122,16 +122,18 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def finished(bench: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was really asked."""
     from unreel.core.settings import read_settings
-    from unreel.engine.access import Access
-    from unreel.engine.place import Place
-    from unreel.evaluate.job import Run, evaluate
-    from unreel.evaluate.recipe import check_recipe
+    from unreel.engine.access import StorageAccess
+    from unreel.engine.place import StorageLocation
+    from unreel.evaluation.job import EvalRun, evaluate
+    from unreel.evaluation.recipe import check_recipe
 
     folder = tmp_path_factory.mktemp("finished") / "run"
     values = {"benchmark": str(bench), "protocol": "reality", "model": "always-real"}
-    access = Access(settings=read_settings(), trusted=True)
+    access = StorageAccess(settings=read_settings(), trusted=True)
     recipe = check_recipe(values)
-    evaluate(Run(place=Place(str(folder)), recipe=recipe, access=access, ledgers=folder))
+    evaluate(
+        EvalRun(place=StorageLocation(str(folder)), recipe=recipe, access=access, ledgers=folder)
+    )
     return folder
 
 

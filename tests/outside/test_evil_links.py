@@ -12,13 +12,13 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 
 from unreel.core.answer import Reply
 from unreel.core.errors import UnreelError
-from unreel.engine.place import Place
-from unreel.engine.table import Table
-from unreel.evaluate.judge import Explained, Judging, judge_all
-from unreel.evaluate.rulings import KeptRulings
-from unreel.evaluate.tables import RULINGS
+from unreel.engine.place import StorageLocation
+from unreel.engine.table import LanceTable
+from unreel.evaluation.judge import ExplanationPair, JudgeRulings, judge_all
+from unreel.evaluation.rulings import KeptRulings
+from unreel.evaluation.tables import RULINGS
 from unreel.media.synthesise import ClipRecipe, synthesise
-from unreel.reviewers.contract import Exhibit, Material, Sheet
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.opening import lend
 
 EVAL = ("eval", "{bench}", "--protocol", "reality", "--model", "always-real", "--trusted")
@@ -256,20 +256,22 @@ def test_only_what_a_freeze_wrote_is_taken_away_by_the_next(scene, world, call) 
 
 class _Judge:
     name = "judge"
-    wants: frozenset[Material] = frozenset()
+    wants: frozenset[InputKind] = frozenset()
 
-    def box_space(self, exhibit: Exhibit) -> str:
+    def box_space(self, exhibit: ClipInput) -> str:
         return "unit"
 
-    async def answer(self, sheet: Sheet) -> Reply:
+    async def answer(self, sheet: ReviewRequest) -> Reply:
         return Reply(text="1")
 
     async def close(self) -> None: ...
 
 
-def _judge(run: Path) -> Judging:
-    kept = KeptRulings(table=Table(Place(str(run / "rulings.lance")), RULINGS), ledgers=run)
-    pair = Explained(clip="c", truth="a hand", predicted="a hand")
+def _judge(run: Path) -> JudgeRulings:
+    kept = KeptRulings(
+        table=LanceTable(StorageLocation(str(run / "rulings.lance")), RULINGS), ledgers=run
+    )
+    pair = ExplanationPair(clip="c", truth="a hand", predicted="a hand")
     return judge_all([pair], lend(_Judge()), kept=kept)
 
 

@@ -8,22 +8,22 @@ import pytest
 
 from unreel.core.clip import Clip
 from unreel.core.identity import clip_id
-from unreel.core.settings import Settings
+from unreel.core.settings import EnvironmentSettings
 from unreel.media.access import media_reader
 from unreel.media.reader import MediaReader
 from unreel.media.synthesise import ClipRecipe, synthesise
-from unreel.pages.footage import Footage, prepare_footage
+from unreel.pages.footage import PlayerFootage, prepare_footage
 
 BALL = ClipRecipe(n_frames=12, seed=3)
 
 
 @pytest.fixture(scope="module")
 def reader() -> Iterator[MediaReader]:
-    with media_reader(Settings(), trusted=True) as opened:
+    with media_reader(EnvironmentSettings(), trusted=True) as opened:
         yield opened
 
 
-def prepare(file: Path, out: Path, reader: MediaReader, **limits: int) -> Footage:
+def prepare(file: Path, out: Path, reader: MediaReader, **limits: int) -> PlayerFootage:
     clip = Clip(id=clip_id(file), location=str(file), facts=reader.probe(file))
     return prepare_footage(clip, out, reader=reader, **limits)
 

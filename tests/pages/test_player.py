@@ -13,7 +13,7 @@ from pages.specs import read_spec
 from unreel.core.box import Box
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
-from unreel.pages.footage import Footage
+from unreel.pages.footage import PlayerFootage
 from unreel.pages.player import (
     BoxSpec,
     PlayerSpec,
@@ -24,7 +24,7 @@ from unreel.pages.player import (
     track_colours,
 )
 
-CLIP = Footage(
+CLIP = PlayerFootage(
     src="clip.mp4",
     width=192,
     height=128,

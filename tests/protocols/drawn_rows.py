@@ -20,10 +20,10 @@ from unreel.core.verdict import (
     Unparsed,
     UnparsedReason,
 )
-from unreel.protocols.protocol import Row
+from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.trace.truth import TraceTruth
 
-Rows = list[Row[Any, Any]]
+Rows = list[ScoredQuestion[Any, Any]]
 SHAPES = {
     "alone": {"n_creators": 3},
     "many creators": {"n_creators": 8},
@@ -57,7 +57,9 @@ def draw_rows(
             "setting": setting,
         }
         for subject, truth, outcome, more in _DRAWN[instrument](rng, place, creator, setting):
-            rows.append(Row(subject=subject, truth=truth, outcome=outcome, **about, **more))
+            rows.append(
+                ScoredQuestion(subject=subject, truth=truth, outcome=outcome, **about, **more)
+            )
     return rows
 
 

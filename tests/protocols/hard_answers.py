@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from unreel.core.verdict import Unparsed
-from unreel.protocols.protocol import Mode, Reading, protocol
+from unreel.protocols.protocol import Mode, ParserOptions, protocol
 from unreel.protocols.space import declare_space
 
 HALF_A_PIXEL = 0.5
@@ -59,7 +59,7 @@ def _parts(row: dict[str, Any], mode: Mode) -> Iterator[Part]:
     if "space" in row:
         width, height = row["frame"]
         space = declare_space(row["space"], width=width, height=height)
-    reading = Reading(mode=mode, prompt=row.get("prompt", "paper"), space=space)
+    reading = ParserOptions(mode=mode, prompt=row.get("prompt", "paper"), space=space)
     verdict = protocol(row["protocol"]).parse(row["text"], reading)
     due = mode == "lenient" or row["follows_the_form"]
     for name, read in _readings(row["protocol"], verdict, row.get("frame", (0, 0))):

@@ -22,9 +22,9 @@ from unreel.core.verdict import (
 from unreel.protocols.protocol import (
     REVIEWED,
     TASKED,
+    ParserOptions,
     Protocol,
-    Reading,
-    Row,
+    ScoredQuestion,
     protocol,
     protocol_names,
 )
@@ -34,7 +34,7 @@ from unreel.protocols.trace.truth import TraceTruth
 
 NAMES = protocol_names()
 MISSING = Unparsed(UnparsedReason.MISSING)
-UNIT = Reading(space=BoxSpace("unit", 1, 1))
+UNIT = ParserOptions(space=BoxSpace("unit", 1, 1))
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def test_the_truth_of_a_pair_is_the_place_of_the_real_clip() -> None:
 def test_the_right_answer_is_read_as_right(name: str, *, real: bool) -> None:
     asked = protocol(name)
     (truth,) = asked.truths.of(shown(asked, real=real), duration_us=1_000_000)
-    reading = Reading(mode="lenient", space=UNIT.space)
+    reading = ParserOptions(mode="lenient", space=UNIT.space)
     said = asked.parse(asked.wording.right(truth), reading)
     assert (
         asked.wording.right(truth)
@@ -158,7 +158,7 @@ def test_a_belief_is_phrased_in_the_form_that_each_prompt_asks_for(
     beliefs = [p_real, 1.0 - p_real][: asked.n_clips]
     for prompt in asked.prompts:
         said = asked.parse(
-            asked.wording.phrase(beliefs, prompt), Reading(prompt=prompt, space=UNIT.space)
+            asked.wording.phrase(beliefs, prompt), ParserOptions(prompt=prompt, space=UNIT.space)
         )
         decision = asked.wording.decision(said)
         if name == "realism":
@@ -239,7 +239,7 @@ def test_every_figure_is_one_of_the_scorecard_and_lies_in_its_range(name: str) -
         (truth,) = asked.truths.of(clips, duration_us=1_000_000)
         said = asked.parse(asked.wording.phrase([0.9, 0.1][: asked.n_clips], "paper"), UNIT)
         subject = ClipId(f"{i}") if asked.n_clips == 1 else Pair(ClipId(f"{i}"), ClipId(f"{i}'"))
-        rows.append(Row(subject=subject, truth=truth, outcome=said))
+        rows.append(ScoredQuestion(subject=subject, truth=truth, outcome=said))
     measured = {
         metric.name.partition(": ")[0]: metric.value for metric in asked.score(rows, seed=1).metrics
     }

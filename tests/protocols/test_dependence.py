@@ -11,7 +11,7 @@ from unreel.core.identity import digest
 from unreel.core.judgement import Label, Rating
 from unreel.core.verdict import RealismVerdict, RealityVerdict
 from unreel.protocols.measure import mean_percent
-from unreel.protocols.protocol import Row, protocol
+from unreel.protocols.protocol import ScoredQuestion, protocol
 
 CREATORS = ("a", "b", "c", "d", "e", "f", "g")
 
@@ -22,15 +22,19 @@ def caught(rng: np.random.Generator, n_scenes: int) -> np.ndarray:
     return rng.random((n_scenes, len(CREATORS))) < easy[:, np.newaxis]
 
 
-def rows_of(told: np.ndarray, *, sources: bool) -> Iterator[Row]:
+def rows_of(told: np.ndarray, *, sources: bool) -> Iterator[ScoredQuestion]:
     for scene, line in enumerate(told):
         source = f"scene {scene}" if sources else ""
         real = RealityVerdict(label=Label.REAL)
-        yield Row(subject=_clip(scene, "real"), truth=Real(), outcome=real, source=source)
+        yield ScoredQuestion(
+            subject=_clip(scene, "real"), truth=Real(), outcome=real, source=source
+        )
         for creator, is_caught in zip(CREATORS, line, strict=True):
             said = RealityVerdict(label=Label.GENERATED if is_caught else Label.REAL)
             truth = Generated(creator)
-            yield Row(subject=_clip(scene, creator), truth=truth, outcome=said, source=source)
+            yield ScoredQuestion(
+                subject=_clip(scene, creator), truth=truth, outcome=said, source=source
+            )
 
 
 def _clip(scene: int, creator: str) -> ClipId:
@@ -101,7 +105,7 @@ def test_realism_draws_the_clips_of_a_scene_together() -> None:
     rng = np.random.default_rng(2)
     quality = rng.integers(1, 6, 20)
     rows = [
-        Row(
+        ScoredQuestion(
             subject=_clip(scene, creator),
             truth=Rating(score=int(quality[scene])),
             outcome=RealismVerdict(score=int(quality[-1 - scene]), problem="", adherence=""),

@@ -18,21 +18,23 @@ from unreel.core.verdict import (
 )
 from unreel.protocols.calibration import calibrate_labels, climb
 from unreel.protocols.groups import UNCATEGORISED, score_groups, trace_categories
-from unreel.protocols.protocol import Row, protocol
+from unreel.protocols.protocol import ScoredQuestion, protocol
 from unreel.protocols.trace.truth import TraceTruth
 
 GAP = Unparsed(UnparsedReason.MISSING)
 LOST = Failure(FailureReason.SERVER_ERROR, "500")
 
 
-def accused(clip: str, *categories: Category, said: Label) -> Row[TraceTruth, TraceVerdict]:
+def accused(
+    clip: str, *categories: Category, said: Label
+) -> ScoredQuestion[TraceTruth, TraceVerdict]:
     trace = Trace(
         span=TimeSpan(0, 1000),
         track=(BoxAt(0, Box(0, 0, 0.5, 0.5)),),
         categories=frozenset(categories),
         explanation="why",
     )
-    return Row(
+    return ScoredQuestion(
         subject=ClipId(clip),
         truth=TraceTruth(label=Label.GENERATED, duration_us=1000, trace=trace),
         outcome=TraceVerdict(label=said, box=GAP, start_us=GAP, explanation=GAP),
@@ -60,8 +62,8 @@ def test_overall_of_answers_that_place_nothing_is_a_quarter_of_accuracy() -> Non
 
 
 def test_labels_are_calibrated_as_certainties_and_failures_left_out() -> None:
-    def row(clip: str, truth: object, outcome: object) -> Row[object, object]:
-        return Row(subject=ClipId(clip), truth=truth, outcome=outcome)
+    def row(clip: str, truth: object, outcome: object) -> ScoredQuestion[object, object]:
+        return ScoredQuestion(subject=ClipId(clip), truth=truth, outcome=outcome)
 
     generated, real = (RealityVerdict(label=label) for label in (Label.GENERATED, Label.REAL))
     rows = [
@@ -79,9 +81,11 @@ def test_labels_are_calibrated_as_certainties_and_failures_left_out() -> None:
 
 
 def test_realism_scores_stand_beside_peoples() -> None:
-    def row(clip: str, people: int, given: int | Unparsed) -> Row[Rating, RealismVerdict]:
+    def row(
+        clip: str, people: int, given: int | Unparsed
+    ) -> ScoredQuestion[Rating, RealismVerdict]:
         verdict = RealismVerdict(score=given, problem=GAP, adherence=GAP)
-        return Row(subject=ClipId(clip), truth=Rating(score=people), outcome=verdict)
+        return ScoredQuestion(subject=ClipId(clip), truth=Rating(score=people), outcome=verdict)
 
     found = climb([row("a", 2, 3), row("b", 4, 3), row("c", 5, 5), row("d", 1, GAP)], seed=0)
     rungs = {r.score: r.people.value for r in found.rungs if isinstance(r.people, Estimate)}
@@ -91,10 +95,12 @@ def test_realism_scores_stand_beside_peoples() -> None:
     assert isinstance(climb([row("d", 1, GAP)], seed=0).leniency, Unmeasured)
 
 
-def judged(clip: int, difficulty: str, said: Label) -> Row[object, RealityVerdict]:
+def judged(clip: int, difficulty: str, said: Label) -> ScoredQuestion[object, RealityVerdict]:
     truth = Real() if clip % 2 else Generated("Sora")
     outcome = RealityVerdict(label=said)
-    return Row(subject=ClipId(f"{clip}"), truth=truth, outcome=outcome, difficulty=difficulty)
+    return ScoredQuestion(
+        subject=ClipId(f"{clip}"), truth=truth, outcome=outcome, difficulty=difficulty
+    )
 
 
 def test_a_part_that_the_benchmark_names_is_scored_as_if_it_were_alone() -> None:

@@ -27,7 +27,7 @@ from unreel.core.verdict import (
     TraceVerdict,
     Unparsed,
 )
-from unreel.protocols.protocol import Reading, protocol
+from unreel.protocols.protocol import ParserOptions, protocol
 from unreel.protocols.space import BoxSpace
 from unreel.protocols.text import READABLE
 
@@ -37,8 +37,8 @@ PER_EXAMPLE = 200
 SPACE = BoxSpace("pixel", 640, 360)
 READINGS = {
     variant: (
-        Reading(mode="strict", prompt=variant, space=SPACE),
-        Reading(mode="lenient", prompt=variant, space=SPACE),
+        ParserOptions(mode="strict", prompt=variant, space=SPACE),
+        ParserOptions(mode="lenient", prompt=variant, space=SPACE),
     )
     for variant in ("paper", "fine-tuning")
 }

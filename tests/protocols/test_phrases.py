@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from unreel.core.judgement import Label
 from unreel.core.verdict import Position, Unparsed
 from unreel.protocols.claims import read_claim
-from unreel.protocols.protocol import Reading, protocol
+from unreel.protocols.protocol import ParserOptions, protocol
 from unreel.protocols.space import declare_space
 from unreel.protocols.trace.onset import read_onset
 from unreel.protocols.trace.place import read_box
 
 FRAME = declare_space("pixel", width=1280, height=720)
-LENIENT = Reading(mode="lenient", prompt="paper", space=FRAME)
+LENIENT = ParserOptions(mode="lenient", prompt="paper", space=FRAME)
 PHRASES = [
     line.split("|", 2)
     for line in Path(__file__).with_name("phrases.txt").read_text(encoding="utf-8").splitlines()

@@ -10,7 +10,7 @@ from unreel.core.judgement import Pair
 from unreel.core.verdict import Position, PreferenceVerdict, Unparsed, UnparsedReason
 from unreel.protocols.preference.order import balance_order
 from unreel.protocols.preference.scorer import PreferenceRow, score
-from unreel.protocols.protocol import Row
+from unreel.protocols.protocol import ScoredQuestion
 
 FIRST, SECOND = Position.FIRST, Position.SECOND
 UNREAD = Unparsed(UnparsedReason.MALFORMED, "both")
@@ -25,7 +25,7 @@ def rows(name: str, real: Position, *counts: tuple[Outcome, int]) -> list[Prefer
         clips = (ClipId(f"{name}{i}"), ClipId(f"{name}{i}-made"))
         pair = Pair(*clips) if real is FIRST else Pair(*reversed(clips))
         said = outcome if isinstance(outcome, Failure) else PreferenceVerdict(real=outcome)
-        made.append(Row(subject=pair, truth=real, outcome=said))
+        made.append(ScoredQuestion(subject=pair, truth=real, outcome=said))
     return made
 
 
@@ -89,7 +89,7 @@ def test_both_orders_of_one_real_clip_are_drawn_together() -> None:
 
 
 def test_a_single_clip_is_no_pair() -> None:
-    row = Row(subject=ClipId("a"), truth=FIRST, outcome=PreferenceVerdict(real=FIRST))
+    row = ScoredQuestion(subject=ClipId("a"), truth=FIRST, outcome=PreferenceVerdict(real=FIRST))
     with pytest.raises(InvalidValueError, match="Use `reality`"):
         score([row], seed=1)
 

@@ -8,7 +8,7 @@ import pytest
 
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols.preference.prompts import PROMPTS as PREFERENCE
-from unreel.protocols.protocol import Prompt, protocol
+from unreel.protocols.protocol import ProtocolPrompt, protocol
 from unreel.protocols.realism.prompts import PROMPTS as REALISM
 from unreel.protocols.reality.prompts import STORYBOARD
 from unreel.protocols.showing import around_clips
@@ -31,7 +31,7 @@ PRINTED = {
 """Where each text is printed, and the start of its SHA-256: it holds without the files too."""
 
 
-def texts() -> dict[str, Prompt]:
+def texts() -> dict[str, ProtocolPrompt]:
     ours = {
         f"{name}/{variant}": prompt
         for name in ("trace", "realism", "reality", "preference")

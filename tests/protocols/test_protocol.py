@@ -11,7 +11,7 @@ from unreel.core.estimate import Unmeasured
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label, Pair, Rating
 from unreel.core.verdict import Position
-from unreel.protocols.protocol import PROTOCOLS, Reading, Row, protocol
+from unreel.protocols.protocol import PROTOCOLS, ParserOptions, ScoredQuestion, protocol
 from unreel.protocols.space import BoxSpace
 from unreel.protocols.trace.truth import TraceTruth
 
@@ -58,7 +58,9 @@ def test_no_rows_give_a_card_without_numbers(name: str) -> None:
 def test_a_failure_is_counted_by_its_reason_and_is_no_answer(name: str) -> None:
     failed = Failure(FailureReason.OUT_OF_TIME, "slow")
     subject = Pair(ClipId("a"), ClipId("b")) if name == "preference" else ClipId("a")
-    card = protocol(name).score([Row(subject=subject, truth=TRUTHS[name], outcome=failed)], seed=1)
+    card = protocol(name).score(
+        [ScoredQuestion(subject=subject, truth=TRUTHS[name], outcome=failed)], seed=1
+    )
     assert (card.n_questions, card.n_answered) == (1, 0)
     assert card.failures == {"out-of-time": 1}
     assert card.unparsed == {}
@@ -81,9 +83,9 @@ def test_parsing_and_scoring_fit_together_and_repeat_exactly(name: str) -> None:
         "",
         "<answer>4</answer>",
     ]
-    reading = Reading(mode="lenient", space=BoxSpace("unit", 1, 1))
+    reading = ParserOptions(mode="lenient", space=BoxSpace("unit", 1, 1))
     rows = [
-        Row(
+        ScoredQuestion(
             subject=Pair(ClipId(f"r{i}"), ClipId(f"g{i}"))
             if name == "preference"
             else ClipId(f"r{i}"),

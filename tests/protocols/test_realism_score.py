@@ -9,7 +9,7 @@ from unreel.core.estimate import Estimate, Metric, Scorecard, Unmeasured
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import ErrorFamily, Rating
 from unreel.core.verdict import RealismVerdict, Unparsed, UnparsedReason
-from unreel.protocols.protocol import Row
+from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.realism.scorer import RealismRow, score
 
 MISSING = Unparsed(UnparsedReason.MISSING)
@@ -29,7 +29,7 @@ def row(
         else RealismVerdict(score=given, problem=problem, adherence=MISSING)
     )
     truth = Rating(score=human, problem="a person's words")
-    return Row(subject=ClipId(clip), truth=truth, outcome=outcome, text_score=similarity)
+    return ScoredQuestion(subject=ClipId(clip), truth=truth, outcome=outcome, text_score=similarity)
 
 
 def value(card: Scorecard, name: str) -> float:
@@ -134,7 +134,7 @@ def test_ratings_of_one_clip_are_drawn_together() -> None:
 
 def seen(clip: int, family: ErrorFamily | None, said: object) -> RealismRow:
     verdict = RealismVerdict(score=1 + clip % 5, problem="", adherence="", family=said)
-    return Row(
+    return ScoredQuestion(
         subject=ClipId(f"{clip}"),
         truth=Rating(score=1 + clip // 2 % 5, family=family),
         outcome=verdict,
@@ -166,7 +166,7 @@ def test_low_scores_tell_generated_clips_from_real_ones() -> None:
     def of(clip: str, creator: str, given: int | Unparsed) -> RealismRow:
         verdict = RealismVerdict(score=given, problem="", adherence="")
         truth = Rating(score=3)
-        return Row(subject=ClipId(clip), truth=truth, outcome=verdict, creator=creator)
+        return ScoredQuestion(subject=ClipId(clip), truth=truth, outcome=verdict, creator=creator)
 
     real = [of(f"r{i}", "", 5 if i < 15 else 3) for i in range(20)]
     made = [of(f"g{i}", "Veo", 1 if i < 6 else 3) for i in range(10)]

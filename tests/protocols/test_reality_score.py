@@ -13,7 +13,7 @@ from unreel.core.identity import digest
 from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, Unparsed, UnparsedReason
 from unreel.protocols.formulas import balanced_accuracy, paper_round, pooled_accuracy
-from unreel.protocols.protocol import Row
+from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.reality.scorer import RealityRow, score
 
 UNREAD = Unparsed(UnparsedReason.MALFORMED, "maybe")
@@ -24,7 +24,7 @@ Outcome = Label | Unparsed | Failure
 def rows(name: str, origin: Origin, *counts: tuple[Outcome, int]) -> list[RealityRow]:
     outcomes = [outcome for outcome, n in counts for _ in range(n)]
     return [
-        Row(
+        ScoredQuestion(
             subject=ClipId(f"{name}{i}"),
             truth=origin,
             outcome=each if isinstance(each, Failure) else RealityVerdict(label=each),
@@ -163,7 +163,7 @@ def test_few_clips_of_a_creator_leave_doubt_even_when_all_were_caught() -> None:
 
 def test_a_setting_is_part_of_who_made_the_clip() -> None:
     rows = [
-        Row(
+        ScoredQuestion(
             subject=ClipId(digest("clip", setting, str(number))),
             truth=Generated("Veo", setting) if setting else Real(),
             outcome=RealityVerdict(label=Label.GENERATED if setting == "text" else Label.REAL),
@@ -228,7 +228,7 @@ def sure(
     name: str, origin: Origin, *said: tuple[Label, float | Unparsed | None]
 ) -> list[RealityRow]:
     return [
-        Row(
+        ScoredQuestion(
             subject=ClipId(f"{name}{i}"),
             truth=origin,
             outcome=RealityVerdict(label=label, confidence=confidence),

@@ -9,7 +9,7 @@ from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Trace
-from unreel.protocols.rubric import Extent, extent, union_area, union_us
+from unreel.protocols.rubric import TraceExtent, extent, union_area, union_us
 
 SECOND = 1_000_000
 CLIP_US = 10 * SECOND
@@ -140,7 +140,7 @@ def test_the_order_of_traces_does_not_matter(known: list[Trace], duration_us: in
 def test_every_extent_has_a_level_of_the_rubric(
     picture: Fraction, time: Fraction, n_traces: int
 ) -> None:
-    found = Extent(n_traces=n_traces, picture=picture, time=time).level
+    found = TraceExtent(n_traces=n_traces, picture=picture, time=time).level
     percent, duration = 100 * picture, 100 * time
     assert (found == 1) == (percent > 40 or duration > 80)
     assert (found <= 2) == (percent > 20 or duration > 40)

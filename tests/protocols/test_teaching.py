@@ -13,7 +13,7 @@ from unreel.core.judgement import ErrorFamily, Label, Rating
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import Position, Unparsed
-from unreel.protocols.protocol import Reading, protocol, protocol_names
+from unreel.protocols.protocol import ParserOptions, protocol, protocol_names
 from unreel.protocols.realism.prompts import FAMILY_PROMPTS, FREE_PROMPTS
 from unreel.protocols.space import BoxSpace
 from unreel.protocols.trace.truth import TraceTruth
@@ -74,7 +74,7 @@ MELTING = Trace(
 
 
 def verdict(name: str, text: str, prompt: str, space: BoxSpace | None = None) -> Any:
-    return protocol(name).parse(text, Reading(mode="strict", prompt=prompt, space=space))
+    return protocol(name).parse(text, ParserOptions(mode="strict", prompt=prompt, space=space))
 
 
 def plain(text: str) -> str:

@@ -17,7 +17,7 @@ from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import TraceVerdict, Unparsed, UnparsedReason
 from unreel.protocols.formulas import overall, paper_round
-from unreel.protocols.protocol import Row
+from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.trace.scorer import TraceRow, score
 from unreel.protocols.trace.truth import TraceTruth
 
@@ -48,7 +48,7 @@ def says_fake(
 def row(
     clip: str, truth: TraceTruth, outcome: TraceVerdict | Failure, judged: float | None = None
 ) -> TraceRow:
-    return Row(subject=ClipId(clip), truth=truth, outcome=outcome, text_score=judged)
+    return ScoredQuestion(subject=ClipId(clip), truth=truth, outcome=outcome, text_score=judged)
 
 
 def metric(card: Scorecard, name: str) -> Metric:

@@ -13,7 +13,7 @@ from chaos.clips import make_clips
 from reliability.disk import disk
 from reliability.store import Store, faulty_store
 from reliability.trial import Chat, Trial, chat_server
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 
 __all__ = ["disk"]  # a fixture that lives in a file of its own
 
@@ -44,7 +44,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def trial(bench: Path, chat: Chat, tmp_path: Path) -> Iterator[Trial]:
     """A run in a folder."""
-    place = Place(str(tmp_path / "run"))
+    place = StorageLocation(str(tmp_path / "run"))
     trial = Trial(benchmark=bench, place=place, chat=chat, folder=tmp_path, begun=[])
     yield trial
     for process in trial.begun:
@@ -59,7 +59,7 @@ def whole(
 ) -> Callable[[], Any]:
     """The scores and answers of a run that nothing disturbs, made once."""
     folder = tmp_path_factory.mktemp("whole")
-    place = Place(str(folder / "run"))
+    place = StorageLocation(str(folder / "run"))
     trial = Trial(benchmark=bench, place=place, chat=chat_of_session, folder=folder, begun=[])
     kept: list[Any] = []
 

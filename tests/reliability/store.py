@@ -11,7 +11,7 @@ import pytest
 
 from reliability.proxy import Proxy, faulty_proxy
 from seaweed import has_bucket, weed_command
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 
 _KEYS = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "us-east-1"}
 
@@ -37,14 +37,14 @@ class Store:
         self.process.kill()
         self.process.wait()
 
-    def place(self, name: str, *, port: int | None = None) -> Place:
+    def place(self, name: str, *, port: int | None = None) -> StorageLocation:
         """A prefix of the bucket, past the proxy unless another port is given."""
         options = {name.lower(): value for name, value in _KEYS.items()}
         options |= {
             "aws_endpoint": f"http://127.0.0.1:{port or self.s3_port}",
             "allow_http": "true",
         }
-        return Place(f"s3://tests/{name}", options)
+        return StorageLocation(f"s3://tests/{name}", options)
 
     def environment(self, state: Path) -> dict[str, str]:
         """What lets `unreel` come here, through the proxy."""

@@ -58,13 +58,13 @@ def test_a_clock_set_forward_and_back_during_a_run_changes_nothing(
 _READER = """
 import sys
 from pathlib import Path
-from unreel.evaluate.tables import ANSWERS
+from unreel.evaluation.tables import ANSWERS
 from unreel.engine.lock import writer_lock
-from unreel.engine.place import Place
-from unreel.engine.table import Table
+from unreel.engine.place import StorageLocation
+from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 
-table = Table(Place(sys.argv[1]), ANSWERS)
+table = LanceTable(StorageLocation(sys.argv[1]), ANSWERS)
 with writer_lock(table.place) as lock:
     writer = TableWriter(table, lock=lock, observe=lambda step, rows: None)
     for n in range(4):

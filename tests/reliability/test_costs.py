@@ -12,8 +12,8 @@ import pytest
 from chaos.clips import make_clips
 from reliability.disk import fill, mount
 from reliability.trial import AT_ONCE, Chat, Trial
-from unreel.engine.place import Place
-from unreel.evaluate.spending import spent_usd
+from unreel.engine.place import StorageLocation
+from unreel.evaluation.spending import spent_usd
 
 logger = logging.getLogger(__name__)
 PRICES = '[models."compatible/tiny"]\ninput_usd_per_million = 1\noutput_usd_per_million = 5\n'
@@ -75,7 +75,7 @@ def test_a_cap_holds_over_restarts_kills_and_a_full_disk(
     bench = tmp_path / "many"
     bench.mkdir()
     trial = replace(
-        capped(cap_usd), benchmark=make_clips(bench, 200), place=Place(str(disk / "run"))
+        capped(cap_usd), benchmark=make_clips(bench, 200), place=StorageLocation(str(disk / "run"))
     )
     draw = random.Random(0)
     for _ in range(15):

@@ -9,9 +9,9 @@ import pytest
 
 from reliability.disk import fill
 from reliability.trial import Trial, wait_until
-from unreel.curate.findings import FINDINGS
-from unreel.engine.place import Place
-from unreel.engine.table import Table
+from unreel.curation.findings import FINDINGS
+from unreel.engine.place import StorageLocation
+from unreel.engine.table import LanceTable
 
 RECIPE = """
 name = "small"
@@ -47,7 +47,7 @@ def test_a_curation_goes_on_after_a_signal_and_a_full_disk(
     assert whole.status == 0, whole.stderr
 
     started = trial.start(command=command(recipe, disk / "out"))
-    ingested = Table(Place(str(disk / "out" / "steps" / "ingest.lance")), FINDINGS)
+    ingested = LanceTable(StorageLocation(str(disk / "out" / "steps" / "ingest.lance")), FINDINGS)
     wait_until(lambda: ingested.count() > 0, started)
     started.process.send_signal(signal.SIGTERM)
     ended = started.end()

@@ -10,14 +10,14 @@ import pytest
 
 from reliability.disk import fill, mount
 from reliability.trial import Ended, Trial, require_kept
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 
 
 def test_a_full_disk_ends_the_run_in_words_and_room_lets_it_go_on(
     trial: Trial, disk: Path, whole: Callable[[], Any]
 ) -> None:
     scores, texts = whole()
-    trial = replace(trial, place=Place(str(disk / "run")))
+    trial = replace(trial, place=StorageLocation(str(disk / "run")))
     started = trial.start_and_stand()
     before = trial.texts()
     ballast = fill(disk)
@@ -44,7 +44,7 @@ def test_a_folder_that_turns_read_only_ends_the_run_in_words(
 ) -> None:
     scores, texts = whole()
     assert mount("-o", "remount,size=64m", str(disk))
-    trial = replace(trial, place=Place(str(disk / "run")))
+    trial = replace(trial, place=StorageLocation(str(disk / "run")))
     assert mount("-o", "remount,ro", str(disk))
     first = trial.run()
     assert first.status == 2

@@ -15,10 +15,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 from unreel.engine.survey import CLIPS
-from unreel.engine.table import Table
-from unreel.evaluate.tables import ANSWERS
+from unreel.engine.table import LanceTable
+from unreel.evaluation.tables import ANSWERS
 
 ENDS_WITHIN_S = 120
 _CODE = "from unreel.cli.main import main; main()"
@@ -129,7 +129,7 @@ class Trial:
     """A run of `benchmark` kept at `place`, asked of `chat`."""
 
     benchmark: Path
-    place: Place
+    place: StorageLocation
     chat: Chat
     folder: Path
     """Where commands are started, and keep what they say."""
@@ -191,8 +191,8 @@ class Trial:
     def committed(self) -> int:
         return self.table("answers").count()
 
-    def table(self, name: str) -> Table:
-        return Table(self.place / f"{name}.lance", {"answers": ANSWERS, "clips": CLIPS}[name])
+    def table(self, name: str) -> LanceTable:
+        return LanceTable(self.place / f"{name}.lance", {"answers": ANSWERS, "clips": CLIPS}[name])
 
     def rows(self, name: str = "answers") -> dict[str, dict[str, Any]]:
         """All rows by key; a doubled key is an error."""

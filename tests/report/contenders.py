@@ -7,10 +7,10 @@ from unreel.core.clip import ClipId, Generated, Real, creator_of
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Rating, subject_of
 from unreel.core.question import Condition
-from unreel.protocols.protocol import Reading, Row, protocol
+from unreel.protocols.protocol import ParserOptions, ScoredQuestion, protocol
 from unreel.protocols.space import declare_space
-from unreel.report.boards.board import Board, set_up_board
-from unreel.report.entrants import Entrant, Item, Subject
+from unreel.report.boards.board import ReportBoard, set_up_board
+from unreel.report.entrants import ReportEntrant, ReportSubject, RunItem
 
 FAILED = Failure(FailureReason.RATE_LIMITED, "429")
 REAL, FAKE = "<answer>1</answer>", "<answer>0</answer>"
@@ -35,10 +35,10 @@ def entrant(
     instrument: str = "reality",
     is_floor: bool = False,
     n_not_asked: int = 0,
-) -> Entrant:
+) -> ReportEntrant:
     """A reviewer that said `said` of each clip, or of the first of each pair, by its name."""
     asked = protocol(instrument)
-    reading = Reading(space=declare_space("unit", width=1, height=1))
+    reading = ParserOptions(space=declare_space("unit", width=1, height=1))
     items = []
     for one in shown:
         entries = one if isinstance(one, tuple) else (one,)
@@ -46,7 +46,7 @@ def entrant(
         outcome = text if isinstance(text, Failure) else asked.parse(text, reading)
         ids = [ClipId(entry.name) for entry in entries]
         rows = tuple(
-            Row(
+            ScoredQuestion(
                 subject=subject_of(*ids),
                 truth=truth,
                 outcome=outcome,
@@ -56,9 +56,9 @@ def entrant(
             )
             for truth in asked.truths.of(entries, duration_us=1_000_000)
         )
-        subjects = tuple(Subject(entry=entry, clip=FAILED) for entry in entries)
-        items.append(Item(key="+".join(ids), subjects=subjects, rows=rows, stored={}))
-    return Entrant(
+        subjects = tuple(ReportSubject(entry=entry, clip=FAILED) for entry in entries)
+        items.append(RunItem(key="+".join(ids), subjects=subjects, rows=rows, stored={}))
+    return ReportEntrant(
         reviewer=name,
         is_floor=is_floor,
         condition=Condition(),
@@ -74,6 +74,6 @@ def entrant(
     )
 
 
-def board_of(*entrants: Entrant) -> Board:
+def board_of(*entrants: ReportEntrant) -> ReportBoard:
     """The board that these share."""
     return set_up_board(entrants, range(len(entrants)), number=0)

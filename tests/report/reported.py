@@ -10,15 +10,15 @@ from unreel.core.facts import ClipFacts, VideoFacts
 from unreel.core.identity import digest
 from unreel.core.question import Condition, Question
 from unreel.core.settings import read_settings
-from unreel.engine.access import Access, file_mark
+from unreel.engine.access import StorageAccess, file_mark
 from unreel.engine.lock import writer_lock
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 from unreel.engine.survey import FACTS
-from unreel.engine.table import Table
+from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.evaluate.job import Run, evaluate
-from unreel.evaluate.recipe import check_recipe
-from unreel.evaluate.stored_recipe import RECIPE_FILE
+from unreel.evaluation.job import EvalRun, evaluate
+from unreel.evaluation.recipe import check_recipe
+from unreel.evaluation.stored_recipe import RECIPE_FILE
 from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.protocols.protocol import protocol
 
@@ -69,7 +69,7 @@ def record(path: Path, answers: Mapping[str, str | Mapping[str, Any]]) -> Path:
     return path
 
 
-def ask(folder: Path, bench: Path, **settings: Any) -> Run:
+def ask(folder: Path, bench: Path, **settings: Any) -> EvalRun:
     """A run that was really asked, kept in `folder`."""
     run = _run(folder, {"benchmark": str(bench), **settings})
     evaluate(run)
@@ -84,7 +84,7 @@ def accuse(*, box: str = "[48, 32, 96, 96]", start: str = "0.5", why: str = "No 
     )
 
 
-def write_large_run(folder: Path, *, n_answers: int) -> Run:
+def write_large_run(folder: Path, *, n_answers: int) -> EvalRun:
     """A run of `trace` about `n_answers` clips that nobody has: its rows go straight into its tables."""
     bench = folder / "bench"
     bench.mkdir(parents=True)
@@ -163,16 +163,19 @@ def _facts() -> ClipFacts:
     return ClipFacts(container="mp4", size_bytes=1000, video=video)
 
 
-def _append(table: Table, rows: Sequence[dict[str, Any]]) -> None:
+def _append(table: LanceTable, rows: Sequence[dict[str, Any]]) -> None:
     with writer_lock(table.place) as lock:
         TableWriter(table, lock=lock, observe=lambda _step, _rows: None).append(rows)
 
 
-def _run(folder: Path, settings: Mapping[str, Any]) -> Run:
+def _run(folder: Path, settings: Mapping[str, Any]) -> EvalRun:
     values = (
         {"recorded": "large.jsonl", **settings} if settings["model"] == "recorded" else settings
     )
-    access = Access(settings=read_settings(), trusted=True)
-    return Run(
-        place=Place(str(folder)), recipe=check_recipe(dict(values)), access=access, ledgers=folder
+    access = StorageAccess(settings=read_settings(), trusted=True)
+    return EvalRun(
+        place=StorageLocation(str(folder)),
+        recipe=check_recipe(dict(values)),
+        access=access,
+        ledgers=folder,
     )

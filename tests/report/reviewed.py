@@ -7,20 +7,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from unreel.core.failure import Failure
-from unreel.core.settings import Settings
+from unreel.core.settings import EnvironmentSettings
 from unreel.core.trace import Trace
-from unreel.evaluate.review import Review, inquire, review_clip, survey_clip
-from unreel.evaluate.sample import SampleReviewer
+from unreel.evaluation.review import Review, inquire, review_clip, survey_clip
+from unreel.evaluation.sample import SampleReviewer
 from unreel.media.access import media_reader
 from unreel.media.annotate_wire import OnFrames
-from unreel.report.review.check import Check, marks_not_looked_for
-from unreel.report.review.evidence import Background, Evidence, write_evidence
-from unreel.report.review.origin import tell_origin
-from unreel.report.review.provenance import ManifestState, Provenance
-from unreel.reviewers.asking import Desk
+from unreel.report.review.check import FileCheck, marks_not_looked_for
+from unreel.report.review.evidence import EvidenceBackground, EvidenceFiles, write_evidence
+from unreel.report.review.origin import describe_origin
+from unreel.report.review.provenance import ManifestState, ProvenanceResult
+from unreel.reviewers.asking import ReviewDispatcher
 from unreel.reviewers.opening import OpenReviewer
 
-NO_MANIFEST = Provenance(state=ManifestState.ABSENT, says="The file carries no credentials.")
+NO_MANIFEST = ProvenanceResult(state=ManifestState.ABSENT, says="The file carries no credentials.")
 DRAWN = marks_not_looked_for("the clip was drawn.")
 MADE_AT = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 
@@ -42,10 +42,12 @@ def review_with(
     reviewers = [OpenReviewer(SampleReviewer(name, texts)) for name, texts in said.items()]
 
     async def go() -> Review:
-        with media_reader(Settings(), trusted=True) as reader:
+        with media_reader(EnvironmentSettings(), trusted=True) as reader:
             clip = survey_clip(file, reader)
             assert not isinstance(clip, Failure), clip
-            return await review_clip(clip, reviewers, inquiry=inquiry, desk=Desk(reader))
+            return await review_clip(
+                clip, reviewers, inquiry=inquiry, desk=ReviewDispatcher(reader)
+            )
 
     # A thread of its own: a browser of the test may hold this one's event loop.
     with ThreadPoolExecutor(1) as aside:
@@ -58,12 +60,12 @@ def write(
     *,
     truth: tuple[Trace, ...] = (),
     note: str = "",
-    marks: Check = DRAWN,
+    marks: FileCheck = DRAWN,
     on_frames: OnFrames = lambda _n_frames: None,
-) -> Evidence:
-    origin = tell_origin(review.clip.facts, marks=marks, provenance=NO_MANIFEST)
-    background = Background(origin=origin, made_at=MADE_AT, truth=truth, note=note)
-    with media_reader(Settings(), trusted=True) as reader:
+) -> EvidenceFiles:
+    origin = describe_origin(review.clip.facts, marks=marks, provenance=NO_MANIFEST)
+    background = EvidenceBackground(origin=origin, made_at=MADE_AT, truth=truth, note=note)
+    with media_reader(EnvironmentSettings(), trusted=True) as reader:
         return write_evidence(
             review, out, reader=reader, background=background, on_frames=on_frames
         )

@@ -13,16 +13,16 @@ from unreel.benchmarks.entry import Entry
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.failure import Failure
 from unreel.report.boards.bias_and_calibration import bias, calibration, whole_frames
-from unreel.report.boards.board import Board
+from unreel.report.boards.board import ReportBoard
 from unreel.report.boards.coverage_and_cost import coverage
-from unreel.report.boards.differences import compare, tell_difference
+from unreel.report.boards.differences import compare, format_difference
 from unreel.report.boards.figures import metric_of
 from unreel.report.boards.more import more
 from unreel.report.boards.pairwise import differences
 from unreel.report.boards.parts import creators, named_parts
 from unreel.report.boards.ranking import gradient, leaderboard
-from unreel.report.boards.tables import Cell, Column, Table
-from unreel.report.entrants import Entrant
+from unreel.report.boards.tables import BoardTable, TableCell, TableColumn
+from unreel.report.entrants import ReportEntrant
 
 CLIPS = [
     *(clip(f"film-{i}") for i in range(12)),
@@ -38,20 +38,20 @@ def judge(clips: Sequence[Entry], *wrong: str) -> dict[str, str | Failure]:
     return {name: flip[said] if name in wrong else said for name, said in right.items()}
 
 
-def reviewer(name: str, *wrong: str, clips: Sequence[Entry] = CLIPS) -> Entrant:
+def reviewer(name: str, *wrong: str, clips: Sequence[Entry] = CLIPS) -> ReportEntrant:
     return entrant(name, clips, judge(clips, *wrong))
 
 
-def floor(name: str, said: str, clips: Sequence[Entry] = CLIPS) -> Entrant:
+def floor(name: str, said: str, clips: Sequence[Entry] = CLIPS) -> ReportEntrant:
     return entrant(name, clips, {one.name: said for one in clips}, is_floor=True)
 
 
-def ranks(board: Board) -> list[tuple[str, str]]:
+def ranks(board: ReportBoard) -> list[tuple[str, str]]:
     (table,) = leaderboard(board).tables
     return [(line.cells[0].text, line.cells[1].text) for line in table.lines]
 
 
-def reasons(board: Board) -> Mapping[str, str]:
+def reasons(board: ReportBoard) -> Mapping[str, str]:
     (table,) = leaderboard(board).tables
     return {line.cells[1].text: line.cells[1].doubt for line in table.lines if line.cells[1].doubt}
 
@@ -88,7 +88,7 @@ NO_SORA = judge(CLIPS) | {f"sora-{i}": "Hm." for i in range(12)}
     ],
 )
 def test_a_broken_reviewer_changes_nobodys_place_and_is_told_why_it_has_none(
-    broken: Entrant, why: str
+    broken: ReportEntrant, why: str
 ) -> None:
     before, after = board_of(*SOUND), board_of(broken, *SOUND)
     assert after.ranks_by == before.ranks_by
@@ -188,7 +188,7 @@ def test_reviewers_of_other_clips_are_not_compared() -> None:
     measured = compare(here, there).measured
     assert measured == Unmeasured("here and there were asked about other clips")
     board = board_of(here, there)
-    told = tell_difference(board, *board.contenders)
+    told = format_difference(board, *board.contenders)
     assert told == (
         "here and there cannot be compared clip by clip: here and there were asked about other clips."
     )
@@ -300,7 +300,7 @@ def test_every_declared_figure_that_was_measured_is_shown_and_parts_have_panels(
     assert {figure.metric for figure in known} <= shown
 
 
-def _first_line(table: Table) -> tuple[tuple[Column, ...], tuple[Cell, ...]]:
+def _first_line(table: BoardTable) -> tuple[tuple[TableColumn, ...], tuple[TableCell, ...]]:
     return table.columns, table.lines[0].cells
 
 

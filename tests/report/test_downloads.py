@@ -11,41 +11,45 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
 
 from unreel.core.estimate import Estimate, Unmeasured
-from unreel.report.boards.board import Panel
+from unreel.report.boards.board import BoardPanel
 from unreel.report.boards.downloads import name_tables, table_csv, table_latex
 from unreel.report.boards.tables import (
-    Cell,
-    Column,
-    Line,
-    Notes,
-    Table,
+    BoardTable,
+    FootnoteMarks,
+    TableCell,
+    TableColumn,
+    TableLine,
     exact_cell,
     measured_cell,
 )
 
-NOTES = Notes()
+NOTES = FootnoteMarks()
 HALF = Estimate(value=50.04, low=-2.5, high=97.51, n=4, n_clusters=4)
 LINES = (
-    Line(
+    TableLine(
         cells=(
-            Cell(text="=HYPERLINK(1)", doubt="not ranked: why"),
+            TableCell(text="=HYPERLINK(1)", doubt="not ranked: why"),
             measured_cell(HALF, NOTES),
             exact_cell(12_345),
         ),
         kind="reviewer",
     ),
-    Line(
+    TableLine(
         cells=(
-            Cell(text=r"a_b & \input{x}", badge="floor"),
+            TableCell(text=r"a_b & \input{x}", badge="floor"),
             measured_cell(Unmeasured("no judge"), NOTES),
             exact_cell(0),
         ),
         kind="floor",
     ),
 )
-TABLE = Table(
+TABLE = BoardTable(
     caption="All of it, 100 %",
-    columns=(Column(title="Reviewer", numbers=False), Column(title="@Box"), Column(title="Asked")),
+    columns=(
+        TableColumn(title="Reviewer", numbers=False),
+        TableColumn(title="@Box"),
+        TableColumn(title="Asked"),
+    ),
     lines=LINES,
     notes=NOTES.listed(),
 )
@@ -83,17 +87,17 @@ def test_latex_has_the_intervals_and_says_in_its_caption_what_the_page_says_belo
 
 def test_columns_of_contenders_with_one_name_stay_apart() -> None:
     names = ("Reviewer", "Reviewer", "Reviewer (2)")
-    table = Table(
+    table = BoardTable(
         caption="",
-        columns=tuple(Column(title=name) for name in names),
-        lines=(Line(cells=tuple(exact_cell(i) for i in range(3))),),
+        columns=tuple(TableColumn(title=name) for name in names),
+        lines=(TableLine(cells=tuple(exact_cell(i) for i in range(3))),),
     )
     told = table_csv(table).splitlines()
     assert told == ["Reviewer,Reviewer (2),Reviewer (2) (2)", "0,1,2"]
 
 
 def test_every_table_of_a_panel_has_files_of_its_own() -> None:
-    panel = Panel(
+    panel = BoardPanel(
         id="board-0-x", heading="X", lead="", tables=(TABLE, TABLE), extras=(("more", (TABLE,)),)
     )
     named = name_tables(panel)
@@ -115,8 +119,8 @@ COMMANDS = {
     "name", ["[a]", "*", "100 %", r"\end{table}", "a & b", "{", "}", "$x_1^2$"]
 )
 def test_latex_is_one_well_formed_table_whatever_names_hold(name: str) -> None:
-    line = Line(cells=(Cell(text=name), *LINES[0].cells[1:]))
-    columns = (Column(title=name, numbers=False), *TABLE.columns[1:])
+    line = TableLine(cells=(TableCell(text=name), *LINES[0].cells[1:]))
+    columns = (TableColumn(title=name, numbers=False), *TABLE.columns[1:])
     latex = table_latex(replace(TABLE, caption=name, columns=columns, lines=(line, *LINES)))
     written = re.sub(r"\\[&%$#_{}]", "", "\n".join(latex.splitlines()[1:]))
     assert set(re.findall(r"\\([a-zA-Z]+)", written)) <= COMMANDS

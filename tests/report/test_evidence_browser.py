@@ -13,7 +13,7 @@ from PIL import Image
 from report.reviewed import review_with, trace_text, write
 from unreel.core.answer import Reply
 from unreel.core.box import Box
-from unreel.core.settings import Settings
+from unreel.core.settings import EnvironmentSettings
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.media.access import media_reader
@@ -240,7 +240,7 @@ def test_a_real_clip_seeks_to_the_frame_that_unreel_decodes(watched, real_page) 
     at_us = int(watched.page.evaluate("document.querySelector('.player').dataset.atUs"))
     bare, found = outline(watched, 0)
     assert found == pytest.approx((0.2, 0.3, 0.6, 0.7), abs=0.008)
-    with media_reader(Settings(), trusted=False) as reader:
+    with media_reader(EnvironmentSettings(), trusted=False) as reader:
         facts = reader.probe(clip)
         sampled = reader.frames(clip, sampling=f"fps-{facts.video.average_rate}", longest_side=160)
     small = [np.asarray(Image.fromarray(f.rgb())).astype(int) for f in sampled.frames]

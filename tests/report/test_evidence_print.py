@@ -10,7 +10,7 @@ from pdf import n_sheets, words_of
 from report.reviewed import review_with, trace_text, write
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.synthesise import ClipRecipe, synthesise
-from unreel.report.review.check import Check, Found
+from unreel.report.review.check import FileCheck, FileCheckResult
 
 WHY = "the ball bends in a way that takes many words to tell, more than a mark on a timeline has room for"
 SAID = {
@@ -20,7 +20,9 @@ SAID = {
 }
 
 CLAIM = "The words Sora can be read in its lower right corner, as on clips made with Sora."
-MARKED = Check(name="Visible marks", found=Found.SOMETHING, says="Sora stays.", claim=CLAIM)
+MARKED = FileCheck(
+    name="Visible marks", found=FileCheckResult.SOMETHING, says="Sora stays.", claim=CLAIM
+)
 
 
 @pytest.fixture(scope="module")

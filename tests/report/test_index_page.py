@@ -7,9 +7,9 @@ import pytest
 
 from report.reviewed import DRAWN, MADE_AT, NO_MANIFEST, review_with, trace_text
 from unreel.core.failure import Failure, FailureReason
-from unreel.evaluate.review import Review
+from unreel.evaluation.review import Review
 from unreel.media.synthesise import ClipRecipe, synthesise
-from unreel.report.review.check import Check
+from unreel.report.review.check import FileCheck
 from unreel.report.review.index_page import (
     IndexEntry,
     IndexNotes,
@@ -19,7 +19,7 @@ from unreel.report.review.index_page import (
     write_index,
 )
 from unreel.report.review.opening import classify_review
-from unreel.report.review.origin import tell_origin
+from unreel.report.review.origin import describe_origin
 
 FAKE = trace_text((0, 0, 96, 64), start_s=0.25)
 MARKED = replace(DRAWN, claim="The words \u201cSora\u201d can be read.")
@@ -33,9 +33,9 @@ def ball(tmp_path_factory) -> Path:
     return file
 
 
-def classify(review: Review, marks: Check = DRAWN) -> str:
+def classify(review: Review, marks: FileCheck = DRAWN) -> str:
     return classify_review(
-        review, tell_origin(review.clip.facts, marks=marks, provenance=NO_MANIFEST)
+        review, describe_origin(review.clip.facts, marks=marks, provenance=NO_MANIFEST)
     )
 
 
@@ -100,7 +100,7 @@ def test_the_index_is_ordered_and_names_are_harmless(ball, tmp_path) -> None:
 
 def test_an_entry_shows_a_frame_and_leads_to_its_pdf(ball, tmp_path) -> None:
     review = said(ball, FAKE, "REAL")
-    origin = tell_origin(review.clip.facts, marks=MARKED, provenance=NO_MANIFEST)
+    origin = describe_origin(review.clip.facts, marks=MARKED, provenance=NO_MANIFEST)
     entry = make_entry(review, origin, folder="001-ball", has_pdf=True)
     html = write_index([entry], tmp_path, IndexNotes(made_at=MADE_AT)).read_text(encoding="utf-8")
     assert "data:image/jpeg;base64," in html

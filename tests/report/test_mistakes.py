@@ -17,13 +17,13 @@ from report.contenders import FAILED, FAKE, REAL, board_of, clip, entrant
 from report.reported import HOSTILE, ask, entry, lay_out, record
 from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict
-from unreel.report.entrants import Entrant
+from unreel.report.entrants import ReportEntrant
 from unreel.report.mistakes.page import MOST, reviewer_files
 from unreel.report.mistakes.worst import worst_first
 from unreel.report.site import write_report
 
 
-def sure(reviewer: Entrant, confidences: Mapping[str, float]) -> Entrant:
+def sure(reviewer: ReportEntrant, confidences: Mapping[str, float]) -> ReportEntrant:
     """The reviewer, having told how sure it was of some clips that it called real."""
     items = tuple(
         replace(
@@ -43,7 +43,7 @@ def sure(reviewer: Entrant, confidences: Mapping[str, float]) -> Entrant:
     return replace(reviewer, items=items)
 
 
-def files_of(reviewer: Entrant) -> dict[str, str]:
+def files_of(reviewer: ReportEntrant) -> dict[str, str]:
     """What is written about a reviewer that is alone on its board."""
     board = board_of(reviewer)
     addresses = {(reviewer.benchmark, item.key): {"clip": item.key} for item in reviewer.items}

@@ -10,22 +10,22 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 
 from report.contenders import FAKE, REAL, board_of, clip, entrant
 from unreel.core.question import Condition
-from unreel.report.boards.board import Board, set_up_board
+from unreel.report.boards.board import ReportBoard, set_up_board
 from unreel.report.boards.naming import name_boards, name_contenders
 from unreel.report.boards.pairwise import differences
-from unreel.report.entrants import Entrant, shared_boards
+from unreel.report.entrants import ReportEntrant, shared_boards
 
 CLIPS = [clip(f"real-{i}") for i in range(12)] + [clip(f"veo-{i}", "Veo") for i in range(12)]
 RIGHT = {one.name: FAKE if one.name.startswith("veo") else REAL for one in CLIPS}
 WRONG = {name: REAL if said == FAKE else FAKE for name, said in RIGHT.items()}
 
 
-def seer(**changes: Any) -> Entrant:
+def seer(**changes: Any) -> ReportEntrant:
     """A reviewer that is always right, asked in that way."""
     return replace(entrant("seer", CLIPS, RIGHT), **changes)
 
 
-def boards_of(*entrants: Entrant) -> list[Board]:
+def boards_of(*entrants: ReportEntrant) -> list[ReportBoard]:
     """The boards of a report on these."""
     places = {id(one): place for place, one in enumerate(entrants)}
     shared = shared_boards(entrants)

@@ -8,9 +8,9 @@ import pytest
 
 from report.reviewed import review_with, trace_text
 from unreel.core.failure import Failure, FailureReason
-from unreel.evaluate.opinion import Opinion
-from unreel.evaluate.review import Review
-from unreel.evaluate.stability import Trial
+from unreel.evaluation.opinion import Opinion
+from unreel.evaluation.review import Review
+from unreel.evaluation.stability import VariantTrial
 from unreel.media.perturb import plan_variants
 from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.report.review.opening import first_onset_us, name_kind, opening
@@ -143,7 +143,7 @@ def test_a_verdict_that_turns_is_told_as_unsure(ball) -> None:
     review = hear(ball, *traces(FAKE, "REAL"))
     turned = hear(ball, *traces("REAL", "REAL"))
     changed = plan_variants(review.clip)[0]
-    trials = (Trial(variant=changed, opinions=turned.opinions),)
+    trials = (VariantTrial(variant=changed, opinions=turned.opinions),)
     assert opening(replace(review, trials=trials)) == (
         "1 of 2 reviewers is unsure (its verdict changes when the clip is changed a little); "
         "the other says it looks real."

@@ -6,11 +6,11 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
 
 from report.contenders import FAKE, REAL, board_of, clip, entrant
-from unreel.report.boards.board import Board, Panel
+from unreel.report.boards.board import BoardPanel, ReportBoard
 from unreel.report.boards.parts import FEW, creators
 
 
-def board_with(**sizes: int) -> Board:
+def board_with(**sizes: int) -> ReportBoard:
     """A board over real clips and so many of each creator."""
     made = [clip(f"{name}-{i}", name) for name, n in sizes.items() for i in range(n)]
     clips = [*(clip(f"film-{i}") for i in range(FEW)), *made]
@@ -18,7 +18,7 @@ def board_with(**sizes: int) -> Board:
     return board_of(entrant("seer", clips, said))
 
 
-def groups(panel: Panel | None) -> tuple[list[str], list[str]]:
+def groups(panel: BoardPanel | None) -> tuple[list[str], list[str]]:
     """Those that are shown at once, and those behind a heading."""
     assert panel is not None
     shown = [line.cells[0].text for table in panel.tables for line in table.lines]

@@ -10,23 +10,23 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 
 from report.contenders import FAKE, REAL, board_of, clip, entrant
 from report.reported import HOSTILE
-from unreel.benchmarks.people import PEOPLE, HumanRow, People, write_people
+from unreel.benchmarks.people import PEOPLE, HumanScoreRow, HumanScores, write_people
 from unreel.core.estimate import Estimate
-from unreel.core.writing import Folder
-from unreel.report.boards.board import Board
+from unreel.core.writing import OutputDirectory
+from unreel.report.boards.board import ReportBoard
 from unreel.report.boards.downloads import table_files
 from unreel.report.boards.ranking import leaderboard
-from unreel.report.entrants import Entrant
+from unreel.report.entrants import ReportEntrant
 
 CLIPS = [*(clip(f"film-{i}") for i in range(4)), *(clip(f"veo-{i}", "Veo") for i in range(4))]
 SAID = {one.name: REAL if one.label == "real" else FAKE for one in CLIPS}
 
 
-def _row(name: str, value: float | None, **given: object) -> HumanRow:
+def _row(name: str, value: float | None, **given: object) -> HumanScoreRow:
     figures = {}
     if value is not None:
         figures["balanced"] = Estimate(value=value, low=value - 5, high=value + 5, n=8)
-    row = HumanRow(
+    row = HumanScoreRow(
         name=name,
         kind="annotator",
         protocol="reality",
@@ -38,19 +38,23 @@ def _row(name: str, value: float | None, **given: object) -> HumanRow:
     return replace(row, **given)
 
 
-def _entrant(folder: Path, *, fingerprint: str = "") -> Entrant:
+def _entrant(folder: Path, *, fingerprint: str = "") -> ReportEntrant:
     asked = entrant("model", CLIPS, SAID)
     return replace(asked, benchmark=str(folder), fingerprint=fingerprint)
 
 
-def _board(folder: Path, *rows: HumanRow, about: str = "", fingerprint: str = "") -> Board:
+def _board(
+    folder: Path, *rows: HumanScoreRow, about: str = "", fingerprint: str = ""
+) -> ReportBoard:
     version = entrant("model", CLIPS, SAID).instrument.instrument.version
     told = tuple(replace(row, version=version) if row.version == 2 else row for row in rows)
-    write_people(Folder(folder), People(campaign="spring", fingerprint=about, rows=told))
+    write_people(
+        OutputDirectory(folder), HumanScores(campaign="spring", fingerprint=about, rows=told)
+    )
     return board_of(_entrant(folder, fingerprint=fingerprint))
 
 
-def _lines(board: Board) -> list[tuple[str, str, str]]:
+def _lines(board: ReportBoard) -> list[tuple[str, str, str]]:
     (table,) = leaderboard(board).tables
     return [(line.cells[0].text, line.cells[1].text, line.kind) for line in table.lines]
 

@@ -6,7 +6,7 @@ import pytest
 
 from credentials import sign
 from unreel.media.synthesise import ClipRecipe, synthesise
-from unreel.report.review.provenance import Manifest, ManifestState, read_provenance
+from unreel.report.review.provenance import C2paManifest, ManifestState, read_provenance
 
 c2pa = pytest.importorskip("c2pa", reason="c2pa-python is not installed: unreel[provenance]")
 
@@ -67,4 +67,4 @@ def test_a_form_that_the_library_does_not_read_is_said_plainly(tmp_path, contain
 
 def test_a_manifest_longer_than_it_may_be_is_refused() -> None:
     with pytest.raises(ValueError, match="at most 300"):
-        Manifest(found="manifest", title="x" * 301)
+        C2paManifest(found="manifest", title="x" * 301)

@@ -20,10 +20,10 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 from report.reported import accuse, ask, entry, lay_out, record, trace
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate
-from unreel.evaluate.asking import CLIP_CLOCK
-from unreel.evaluate.judge import judge_all
-from unreel.evaluate.scoring import score_run
-from unreel.evaluate.texts import ExplanationJudges, kept_rulings
+from unreel.evaluation.asking import CLIP_CLOCK
+from unreel.evaluation.judge import judge_all
+from unreel.evaluation.scoring import score_run
+from unreel.evaluation.texts import ExplanationJudges, kept_rulings
 from unreel.report.boards.board import set_up_board
 from unreel.report.boards.ranking import leaderboard
 from unreel.report.clips.book import FAILED, RIGHT, UNREADABLE, WRONG

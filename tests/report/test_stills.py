@@ -14,7 +14,7 @@ from unreel.core.errors import UnsafeTargetError
 from unreel.core.identity import clip_id
 from unreel.media.overlay import NARROWEST, PALETTE
 from unreel.media.scenes.scene import read_index
-from unreel.media.still import Spot, draw_crop
+from unreel.media.still import FaultSpot, draw_crop
 from unreel.media.synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.report.review.stills import MOST_STILLS
 
@@ -152,6 +152,6 @@ def test_a_link_in_the_place_of_the_folder_is_not_followed(clip, tmp_path) -> No
 @pytest.mark.parametrize("size", [(640, 360), (33, 17), (90, 1600)])
 def test_any_box_of_any_picture_can_be_cut_out(box, size) -> None:
     rgb = np.full((size[1], size[0], 3), 128, np.uint8)
-    drawn = draw_crop(rgb, Spot(box=box, colour=2), ["words"])
+    drawn = draw_crop(rgb, FaultSpot(box=box, colour=2), ["words"])
     assert drawn.shape[1] >= NARROWEST
     assert (np.abs(drawn.astype(int) - PALETTE[2]).sum(-1) < 30).any()

@@ -17,7 +17,7 @@ from facts import FACTS
 from unreel.core.clip import Clip, ClipId
 from unreel.core.identity import digest
 from unreel.core.question import Condition, Instrument
-from unreel.reviewers.contract import Exhibit, Sheet, ShownFrame
+from unreel.reviewers.contract import ClipInput, ReviewRequest, ShownFrame
 
 _RUNS = count(1)
 
@@ -67,7 +67,7 @@ def fault_run(fault_port: int) -> Callable[[str, int], FaultRun]:
 
 
 @pytest.fixture
-def make_sheet() -> Callable[..., Sheet]:
+def make_sheet() -> Callable[..., ReviewRequest]:
     def make(
         number: int = 0,
         *,
@@ -76,12 +76,12 @@ def make_sheet() -> Callable[..., Sheet]:
         prompt: str = "Real or fake?",
         n_clips: int = 1,
         **shown: Any,
-    ) -> Sheet:
+    ) -> ReviewRequest:
         first = ShownFrame(index=0, at_s=Fraction(0), width=320, height=180, jpeg=b"\xff\xd8one")
         second = replace(first, index=25, at_s=Fraction(1), jpeg=b"two")
         frames = (first, second)
         exhibits = tuple(
-            Exhibit(
+            ClipInput(
                 clip=Clip(
                     id=ClipId(digest("clip", str(number), str(place))),
                     location=f"clips/{number}-{place}.mp4",
@@ -91,7 +91,7 @@ def make_sheet() -> Callable[..., Sheet]:
             )
             for place in range(n_clips)
         )
-        return Sheet(
+        return ReviewRequest(
             key=digest("question", str(number)),
             instrument=Instrument(protocol, 1),
             prompt=prompt,

@@ -15,20 +15,26 @@ from unreel.core.answer import Reply, Usage
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.retrying import (
-    Patience,
+    RetryPolicy,
 )
 from unreel.protocols.space import declare_space
-from unreel.reviewers.endpoint.asker import Asker
-from unreel.reviewers.endpoint.breaker import LONGEST_PAUSE_S, STREAK, Breaker, Go, Hold
-from unreel.reviewers.endpoint.budget import Budget, Price
-from unreel.reviewers.endpoint.concurrency import FIRST_LIMIT, Concurrency, Signal
+from unreel.reviewers.endpoint.asker import EndpointClient
+from unreel.reviewers.endpoint.breaker import (
+    LONGEST_PAUSE_S,
+    STREAK,
+    CircuitBreaker,
+    CircuitOpen,
+    RequestPermit,
+)
+from unreel.reviewers.endpoint.budget import RequestBudget, TokenPrice
+from unreel.reviewers.endpoint.concurrency import FIRST_LIMIT, ConcurrencyLimit, LoadSignal
 from unreel.reviewers.endpoint.families import FAMILIES, family, find_family
 from unreel.reviewers.endpoint.replies import (
     MOST_TOKENS,
-    Setback,
+    RequestFailure,
     read_raw,
 )
-from unreel.reviewers.endpoint.transport import RawReply
+from unreel.reviewers.endpoint.transport import RawEndpointReply
 
 NOW = datetime(2026, 11, 1, 12, 0, 0, tzinfo=UTC)
 DOWN = Failure(FailureReason.SERVER_ERROR, "status 500: oops")
@@ -38,11 +44,11 @@ def completion(**message: Any) -> bytes:
     return json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
 
 
-async def fill(pace: Concurrency) -> list[int]:
+async def fill(pace: ConcurrencyLimit) -> list[int]:
     return [await pace.enter() for _ in range(pace.limit - pace.in_flight)]
 
 
-def finish(pace: Concurrency, signal: Signal, numbers: list[int]) -> None:
+def finish(pace: ConcurrencyLimit, signal: LoadSignal, numbers: list[int]) -> None:
     for number in numbers:
         pace.record(signal, number=number)
     for _ in numbers:
@@ -51,11 +57,11 @@ def finish(pace: Concurrency, signal: Signal, numbers: list[int]) -> None:
 
 def test_the_limit_doubles_with_each_good_round_up_to_the_ceiling() -> None:
     async def limits() -> list[int]:
-        pace = Concurrency(max_connections=12)
+        pace = ConcurrencyLimit(max_connections=12)
         seen = [pace.limit]
         for _ in range(3):
             for number in await fill(pace):
-                pace.record(Signal.FINE, number=number)
+                pace.record(LoadSignal.FINE, number=number)
                 pace.leave()
                 await pace.enter()
             while pace.in_flight:
@@ -70,10 +76,10 @@ def test_the_limit_doubles_with_each_good_round_up_to_the_ceiling() -> None:
 
 def test_one_burst_of_429_halves_the_limit_once_and_a_second_one_again() -> None:
     async def limits() -> list[int]:
-        pace = Concurrency(max_connections=4)
+        pace = ConcurrencyLimit(max_connections=4)
         seen = []
         for _ in range(3):
-            finish(pace, Signal.THROTTLED, await fill(pace))
+            finish(pace, LoadSignal.THROTTLED, await fill(pace))
             seen.append(pace.limit)
         return seen
 
@@ -82,16 +88,16 @@ def test_one_burst_of_429_halves_the_limit_once_and_a_second_one_again() -> None
 
 def test_trouble_stops_growth_and_calm_lets_it_grow_by_one_a_round() -> None:
     async def limits() -> tuple[int, int, int]:
-        pace = Concurrency(max_connections=64)
-        pace.record(Signal.TROUBLED, number=1)
+        pace = ConcurrencyLimit(max_connections=64)
+        pace.record(LoadSignal.TROUBLED, number=1)
         numbers = await fill(pace)
         after_trouble = pace.limit
-        finish(pace, Signal.FINE, numbers)
+        finish(pace, LoadSignal.FINE, numbers)
         one_round = pace.limit
         for _ in range(3):
             numbers = await fill(pace)
             for number in numbers:
-                pace.record(Signal.FINE, number=number)
+                pace.record(LoadSignal.FINE, number=number)
             for _ in numbers:
                 pace.leave()
         return after_trouble, one_round, pace.limit
@@ -103,7 +109,7 @@ def test_trouble_stops_growth_and_calm_lets_it_grow_by_one_a_round() -> None:
 
 def test_the_nearest_deadline_goes_first_and_a_cancelled_wait_takes_no_place() -> None:
     async def order() -> list[str]:
-        pace, came = Concurrency(max_connections=1), []
+        pace, came = ConcurrencyLimit(max_connections=1), []
 
         async def come(name: str, *, before_s: float = math.inf) -> None:
             await pace.enter(before_s=before_s)
@@ -129,7 +135,7 @@ def test_the_nearest_deadline_goes_first_and_a_cancelled_wait_takes_no_place() -
 
 def test_a_place_given_to_a_task_that_is_cancelled_is_given_back() -> None:
     async def in_flight() -> int:
-        pace = Concurrency(max_connections=1)
+        pace = ConcurrencyLimit(max_connections=1)
         await pace.enter()
         waiting = asyncio.create_task(pace.enter())
         await asyncio.sleep(0)
@@ -143,42 +149,42 @@ def test_a_place_given_to_a_task_that_is_cancelled_is_given_back() -> None:
 
 def test_no_connection_at_all_is_no_setting() -> None:
     with pytest.raises(InvalidSettingError):
-        Concurrency(max_connections=0)
+        ConcurrencyLimit(max_connections=0)
 
 
-def tripped(*, outage_s: float = 60) -> Breaker:
-    breaker = Breaker(outage_s=outage_s)
+def tripped(*, outage_s: float = 60) -> CircuitBreaker:
+    breaker = CircuitBreaker(outage_s=outage_s)
     for _ in range(STREAK):
         breaker.record_failure(DOWN, now_s=0, probe=False, wait_s=0)
     return breaker
 
 
 def test_a_streak_of_failures_opens_the_breaker_and_one_answer_closes_it() -> None:
-    breaker = Breaker(outage_s=60)
+    breaker = CircuitBreaker(outage_s=60)
     for _ in range(STREAK - 1):
         breaker.record_failure(DOWN, now_s=0, probe=False, wait_s=0)
-    assert breaker.check(0) == Go(probe=False)
+    assert breaker.check(0) == RequestPermit(probe=False)
     breaker.record_failure(DOWN, now_s=0, probe=False, wait_s=0)
-    assert isinstance(breaker.check(0), Hold)
+    assert isinstance(breaker.check(0), CircuitOpen)
     breaker.record_answer()
-    assert breaker.check(0) == Go(probe=False)
+    assert breaker.check(0) == RequestPermit(probe=False)
 
 
 def test_one_probe_at_a_time_looks_whether_the_server_is_back() -> None:
     breaker = tripped()
-    assert breaker.check(5) == Go(probe=True)
-    assert isinstance(breaker.check(5), Hold)
+    assert breaker.check(5) == RequestPermit(probe=True)
+    assert isinstance(breaker.check(5), CircuitOpen)
     breaker.record_failure(DOWN, now_s=5, probe=True, wait_s=0)
-    assert isinstance(breaker.check(5.5), Hold)
-    assert breaker.check(5 + LONGEST_PAUSE_S) == Go(probe=True)
+    assert isinstance(breaker.check(5.5), CircuitOpen)
+    assert breaker.check(5 + LONGEST_PAUSE_S) == RequestPermit(probe=True)
 
 
 def test_a_probe_that_was_never_finished_leaves_room_for_the_next() -> None:
     breaker = tripped()
     gate = breaker.check(5)
-    assert isinstance(gate, Go)
+    assert isinstance(gate, RequestPermit)
     breaker.drop(gate)
-    assert breaker.check(5) == Go(probe=True)
+    assert breaker.check(5) == RequestPermit(probe=True)
 
 
 def test_an_outage_that_lasts_ends_questions_with_its_cause() -> None:
@@ -191,11 +197,11 @@ def test_an_outage_that_lasts_ends_questions_with_its_cause() -> None:
 
 
 def test_the_probe_waits_as_long_as_the_server_asks() -> None:
-    breaker = Breaker(outage_s=60)
+    breaker = CircuitBreaker(outage_s=60)
     for _ in range(STREAK):
         breaker.record_failure(DOWN, now_s=0, probe=False, wait_s=20)
-    assert isinstance(breaker.check(19), Hold)
-    assert breaker.check(20) == Go(probe=True)
+    assert isinstance(breaker.check(19), CircuitOpen)
+    assert breaker.check(20) == RequestPermit(probe=True)
 
 
 @pytest.mark.parametrize(
@@ -221,15 +227,15 @@ def test_the_probe_waits_as_long_as_the_server_asks() -> None:
 def test_what_is_no_reply_is_named(
     status: int, body: bytes, reason: FailureReason, *, final: bool
 ) -> None:
-    outcome = read_raw(RawReply(status, body), now=NOW)
-    assert isinstance(outcome, Setback)
+    outcome = read_raw(RawEndpointReply(status, body), now=NOW)
+    assert isinstance(outcome, RequestFailure)
     assert (outcome.failure.reason, outcome.final) == (reason, final)
     assert len(outcome.failure.detail) < 300
 
 
 def test_a_reply_with_odd_token_counts_keeps_its_text() -> None:
     body = json.loads(completion(content="REAL")) | {"usage": {"prompt_tokens": "many"}}
-    assert read_raw(RawReply(200, json.dumps(body).encode()), now=NOW) == Reply(text="REAL")
+    assert read_raw(RawEndpointReply(200, json.dumps(body).encode()), now=NOW) == Reply(text="REAL")
 
 
 ODD_NUMBERS = [
@@ -248,7 +254,7 @@ def test_a_number_that_counts_nothing_is_unknown_and_the_reply_stays(
     body = (
         completion(content="REAL")[:-1] + f', "created": {number}, "usage": {{{usage}}}}}'.encode()
     )
-    assert read_raw(RawReply(200, body), now=NOW) == Reply(text="REAL")
+    assert read_raw(RawEndpointReply(200, body), now=NOW) == Reply(text="REAL")
 
 
 @pytest.mark.parametrize("number", [*ODD_NUMBERS, "1" + "0" * 5000], ids=lambda text: text[:20])
@@ -259,8 +265,8 @@ def test_an_odd_number_anywhere_costs_no_more_than_the_answer(number: str) -> No
         f'{{"choices": [{{"message": {{"content": ""}}, "finish_reason": {number}}}]}}',
         f'{{"error": {{"code": {number}, "message": {number}}}}}',
     ):
-        outcome = read_raw(RawReply(200, body.encode()), now=NOW)
-        assert isinstance(outcome, Setback)
+        outcome = read_raw(RawEndpointReply(200, body.encode()), now=NOW)
+        assert isinstance(outcome, RequestFailure)
         assert len(outcome.failure.detail) < 300
 
 
@@ -268,17 +274,17 @@ def test_words_of_a_server_in_a_failure_can_be_stored() -> None:
     deep = "[" * 900 + "]" * 900
     for ending in ('"\\ud800"', '"a\\u0000\\nb"', f'"{"x" * 100_000}"', deep):
         body = f'{{"choices": [{{"message": {{"content": ""}}, "finish_reason": {ending}}}]}}'
-        outcome = read_raw(RawReply(200, body.encode()), now=NOW)
-        assert isinstance(outcome, Setback)
+        outcome = read_raw(RawEndpointReply(200, body.encode()), now=NOW)
+        assert isinstance(outcome, RequestFailure)
         outcome.failure.detail.encode()
         assert len(outcome.failure.detail) < 300
 
 
 def test_the_dearest_answers_can_be_added_up() -> None:
     dear = Decimal(10**6)
-    budget = Budget(
+    budget = RequestBudget(
         max_cost_usd=Decimal(10) ** 30,
-        price=Price(input_usd_per_million=dear, output_usd_per_million=dear),
+        price=TokenPrice(input_usd_per_million=dear, output_usd_per_million=dear),
     )
     usage = Usage(input_tokens=MOST_TOKENS, output_tokens=MOST_TOKENS)
 
@@ -295,9 +301,9 @@ def test_the_dearest_answers_can_be_added_up() -> None:
 class Odd:
     """A transport whose replies no reader foresaw."""
 
-    async def send(self, body: bytes, *, key: str) -> RawReply:
+    async def send(self, body: bytes, *, key: str) -> RawEndpointReply:
         odd: Any = None
-        return RawReply(200, odd)
+        return RawEndpointReply(200, odd)
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -305,11 +311,11 @@ class Odd:
 
 def test_a_reply_that_breaks_its_reader_is_a_failure_of_that_question() -> None:
     async def ask() -> Reply | Failure:
-        asker = Asker(
+        asker = EndpointClient(
             Odd(),
-            pace=Concurrency(max_connections=1),
-            patience=Patience(deadline_s=0.2, attempt_s=0.1, backoff_s=0.01, outage_s=0.1),
-            budget=Budget(),
+            pace=ConcurrencyLimit(max_connections=1),
+            patience=RetryPolicy(deadline_s=0.2, attempt_s=0.1, backoff_s=0.01, outage_s=0.1),
+            budget=RequestBudget(),
             redact=str,
             seed=0,
         )
@@ -324,7 +330,7 @@ def test_a_reply_that_breaks_its_reader_is_a_failure_of_that_question() -> None:
 def test_a_refusal_still_counts_its_tokens() -> None:
     usage = {"prompt_tokens": 5, "completion_tokens": 1}
     body = json.loads(completion(content=None, refusal="No.")) | {"usage": usage}
-    outcome = read_raw(RawReply(200, json.dumps(body).encode()), now=NOW)
+    outcome = read_raw(RawEndpointReply(200, json.dumps(body).encode()), now=NOW)
     assert outcome.usage == Usage(input_tokens=5, output_tokens=1)
 
 
@@ -367,7 +373,7 @@ def test_qwen_boxes_live_in_the_resized_frame(size: tuple[int, int], seen: tuple
 
 def test_half_characters_become_ones_that_a_table_can_hold() -> None:
     body = b'{"choices": [{"message": {"content": "REAL \\ud83d\\ude00 \\ud800"}}]}'
-    assert read_raw(RawReply(200, body), now=NOW) == Reply(text="REAL \U0001f600 \ufffd")
+    assert read_raw(RawEndpointReply(200, body), now=NOW) == Reply(text="REAL \U0001f600 \ufffd")
 
 
 @given(
@@ -390,6 +396,6 @@ def test_half_characters_become_ones_that_a_table_can_hold() -> None:
     header=st.none() | st.text(max_size=12),
 )
 def test_no_bytes_of_a_server_raise(status: int, body: bytes, header: str | None) -> None:
-    outcome = read_raw(RawReply(status, body, header), now=NOW)
-    assert isinstance(outcome, Reply | Setback)
+    outcome = read_raw(RawEndpointReply(status, body, header), now=NOW)
+    assert isinstance(outcome, Reply | RequestFailure)
     repr(outcome).encode()

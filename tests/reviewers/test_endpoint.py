@@ -21,25 +21,25 @@ from unreel.core.errors import (
 )
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition, Marks
-from unreel.core.retrying import Patience
-from unreel.reviewers.contract import Sheet, WholeClip
-from unreel.reviewers.endpoint.budget import Price, read_prices
+from unreel.core.retrying import RetryPolicy
+from unreel.reviewers.contract import ReviewRequest, WholeClip
+from unreel.reviewers.endpoint.budget import TokenPrice, read_prices
 from unreel.reviewers.endpoint.chat import build_body
 from unreel.reviewers.endpoint.families import family_of, find_family
 from unreel.reviewers.endpoint.providers import read_address
-from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits, Manner
+from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer, ModelIOFormat
 from unreel.reviewers.parts import Showing
 from unreel.testing.reviewers import run
 
 SECRET = "sk-4f0c9e-never-shown"
-QUICK = Patience(deadline_s=1, attempt_s=0.4, backoff_s=0.02, outage_s=0.2)
-PRICE = Price(input_usd_per_million=Decimal(100), output_usd_per_million=Decimal(1000))
-MakeSheet = Callable[..., Sheet]
+QUICK = RetryPolicy(deadline_s=1, attempt_s=0.4, backoff_s=0.02, outage_s=0.2)
+PRICE = TokenPrice(input_usd_per_million=Decimal(100), output_usd_per_million=Decimal(1000))
+MakeSheet = Callable[..., ReviewRequest]
 
 
-def answer_all(model: str, sheets: list[Sheet], **options: Any) -> tuple[Any, list[Any]]:
+def answer_all(model: str, sheets: list[ReviewRequest], **options: Any) -> tuple[Any, list[Any]]:
     """The reviewer after its work, and the outcomes in the order of the sheets."""
-    options.setdefault("limits", Limits(patience=QUICK))
+    options.setdefault("limits", EndpointLimits(patience=QUICK))
     reviewer = EndpointReviewer(model, **options)
 
     async def work() -> list[Reply | Failure]:
@@ -48,7 +48,7 @@ def answer_all(model: str, sheets: list[Sheet], **options: Any) -> tuple[Any, li
     return reviewer, run(reviewer, work)
 
 
-def body_of(sheet: Sheet, model: str, show: Showing = "frames") -> dict[str, Any]:
+def body_of(sheet: ReviewRequest, model: str, show: Showing = "frames") -> dict[str, Any]:
     body = build_body(sheet, family=find_family(model), show=show, fields={"model": model})
     assert isinstance(body, bytes)
     found: dict[str, Any] = json.loads(body)
@@ -260,7 +260,7 @@ def test_a_wait_beyond_the_deadline_is_not_begun(fault_run: Any, make_sheet: Mak
         await reviewer.answer(make_sheet())
         return loop.time() - start_s
 
-    reviewer = EndpointReviewer(run_.model, limits=Limits(patience=QUICK))
+    reviewer = EndpointReviewer(run_.model, limits=EndpointLimits(patience=QUICK))
     assert run(reviewer, timed) < 1
     assert run_.stats()["n_requests"] == 1
 
@@ -273,7 +273,7 @@ def test_a_server_that_nobody_runs_is_a_lost_connection(make_sheet: MakeSheet) -
 
 def test_a_cap_on_requests_is_never_passed(fault_run: Any, make_sheet: MakeSheet) -> None:
     run_ = fault_run("500", 30)
-    limits = Limits(max_requests=20, patience=QUICK)
+    limits = EndpointLimits(max_requests=20, patience=QUICK)
     reviewer, outcomes = answer_all(run_.model, [make_sheet(n) for n in range(50)], limits=limits)
     assert run_.stats()["n_requests"] == reviewer.spending.n_requests == 20
     assert reviewer.spending.n_questions == 50
@@ -285,8 +285,8 @@ def test_a_cap_on_cost_is_kept_with_requests_in_flight(
     fault_run: Any, make_sheet: MakeSheet
 ) -> None:
     run_ = fault_run("500", 0)  # one answer costs 0.1 + 0.01 USD
-    limits = Limits(max_cost_usd=Decimal("1.2"), price=PRICE, patience=QUICK)
-    sheets, manner = [make_sheet(n) for n in range(40)], Manner(max_tokens=10)
+    limits = EndpointLimits(max_cost_usd=Decimal("1.2"), price=PRICE, patience=QUICK)
+    sheets, manner = [make_sheet(n) for n in range(40)], ModelIOFormat(max_tokens=10)
     reviewer, outcomes = answer_all(run_.model, sheets, limits=limits, manner=manner)
     assert Decimal("0.66") <= reviewer.spending.cost_usd <= Decimal("1.2")
     assert (
@@ -296,7 +296,7 @@ def test_a_cap_on_cost_is_kept_with_requests_in_flight(
 
 def test_a_cap_on_cost_without_a_price_is_refused() -> None:
     with pytest.raises(InvalidSettingError, match="no price is known"):
-        EndpointReviewer("openai/gpt-5", limits=Limits(max_cost_usd=Decimal(1)))
+        EndpointReviewer("openai/gpt-5", limits=EndpointLimits(max_cost_usd=Decimal(1)))
 
 
 def test_without_a_price_the_cost_is_unknown_and_not_nothing(
@@ -338,7 +338,7 @@ def test_a_price_file_that_says_something_else_is_refused(text: str, tmp_path: P
 
 def test_the_address_is_no_part_of_the_name_but_the_manner_is() -> None:
     def name(model: str, **manner: Any) -> str:
-        return EndpointReviewer(model, manner=Manner(**manner)).name
+        return EndpointReviewer(model, manner=ModelIOFormat(**manner)).name
 
     assert (
         name("vllm/org/qwen3-vl@http://a:1/v1") == name("vllm/org/qwen3-vl") == "vllm/org/qwen3-vl"
@@ -349,12 +349,14 @@ def test_the_address_is_no_part_of_the_name_but_the_manner_is() -> None:
     )
 
 
-@pytest.mark.parametrize("manner", [Manner(show="clip"), Manner(show="video")], ids=str)
-def test_what_a_family_does_not_take_is_refused_at_once(manner: Manner) -> None:
+@pytest.mark.parametrize(
+    "manner", [ModelIOFormat(show="clip"), ModelIOFormat(show="video")], ids=str
+)
+def test_what_a_family_does_not_take_is_refused_at_once(manner: ModelIOFormat) -> None:
     with pytest.raises(InvalidSettingError, match="family"):
         EndpointReviewer("openai/gpt-4.1", manner=manner)
     with pytest.raises(InvalidSettingError, match="seed"):
-        EndpointReviewer("openai/gpt-5", manner=Manner(seed=1))
+        EndpointReviewer("openai/gpt-5", manner=ModelIOFormat(seed=1))
 
 
 def test_an_unknown_provider_lists_the_known_ones() -> None:

@@ -16,18 +16,18 @@ from pace import slowness
 from stalls import Stalls
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.retrying import Patience
-from unreel.reviewers.contract import Sheet
-from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits
+from unreel.core.retrying import RetryPolicy
+from unreel.reviewers.contract import ReviewRequest
+from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer
 
 pytestmark = pytest.mark.alone
 logger = logging.getLogger(__name__)
 
 N_QUESTIONS = 200
 MOST_GROWTH_BYTES = 150 * 1024 * 1024
-PATIENCE = Patience(deadline_s=10, attempt_s=5, backoff_s=0.05, outage_s=1)
-SHORT = Patience(deadline_s=5, attempt_s=0.8, backoff_s=0.05, outage_s=1)
-CALM = Patience(deadline_s=10, attempt_s=2.5, backoff_s=0.05, outage_s=1)
+PATIENCE = RetryPolicy(deadline_s=10, attempt_s=5, backoff_s=0.05, outage_s=1)
+SHORT = RetryPolicy(deadline_s=5, attempt_s=0.8, backoff_s=0.05, outage_s=1)
+CALM = RetryPolicy(deadline_s=10, attempt_s=2.5, backoff_s=0.05, outage_s=1)
 """For faults among good answers: an attempt outlasts the stalls of a busy machine."""
 SILENT = {"hang", "drip"}
 """Faults that end only with our own time limits."""
@@ -75,15 +75,17 @@ def watch_memory() -> Iterator[PeakMemory]:
 
 
 def put_all(
-    model: str, sheets: list[Sheet], *, patience: Patience
+    model: str, sheets: list[ReviewRequest], *, patience: RetryPolicy
 ) -> tuple[list[Reply | Failure], list[float]]:
     """Outcomes of all sheets put at once, and the instant at which each ended."""
 
-    async def put(reviewer: EndpointReviewer, sheet: Sheet) -> tuple[Reply | Failure, float]:
+    async def put(
+        reviewer: EndpointReviewer, sheet: ReviewRequest
+    ) -> tuple[Reply | Failure, float]:
         return await reviewer.answer(sheet), time.monotonic()
 
     async def run() -> list[tuple[Reply | Failure, float]]:
-        limits = Limits(max_connections=32, patience=patience)
+        limits = EndpointLimits(max_connections=32, patience=patience)
         reviewer = EndpointReviewer(model, api_key="sk-of-the-test", limits=limits, seed=1)
         try:
             return await asyncio.gather(*(put(reviewer, sheet) for sheet in sheets))
@@ -96,7 +98,7 @@ def put_all(
 
 @pytest.mark.parametrize("fault", CAUSES)
 def test_thirty_percent_of_a_fault_is_survived(
-    fault: str, fault_run: Any, make_sheet: Callable[..., Sheet], stalls: Stalls
+    fault: str, fault_run: Any, make_sheet: Callable[..., ReviewRequest], stalls: Stalls
 ) -> None:
     run = fault_run(fault, 30)
     patience = CALM if fault in SILENT else PATIENCE
@@ -136,7 +138,7 @@ def test_thirty_percent_of_a_fault_is_survived(
 
 @pytest.mark.parametrize("fault", ["401", "429", "429-long", "500", "html", "cut", "hang"])
 def test_a_server_that_refuses_everything_is_left_alone(
-    fault: str, fault_run: Any, make_sheet: Callable[..., Sheet], stalls: Stalls
+    fault: str, fault_run: Any, make_sheet: Callable[..., ReviewRequest], stalls: Stalls
 ) -> None:
     run = fault_run(fault, 100)
     patience = SHORT if fault in SILENT else PATIENCE

@@ -29,11 +29,11 @@ from unreel.core.verdict import (
     RealityVerdict,
     TraceVerdict,
 )
-from unreel.protocols.protocol import Reading, protocol
+from unreel.protocols.protocol import ParserOptions, protocol
 from unreel.protocols.space import declare_space
-from unreel.reviewers.contract import Exhibit, Sheet
+from unreel.reviewers.contract import ClipInput, ReviewRequest
 from unreel.reviewers.floors.constant import CoinReviewer, always_generated, always_real
-from unreel.reviewers.floors.fitting import FittedReviewer, Specimen, cross_fit, fit_logistic
+from unreel.reviewers.floors.fitting import FittedReviewer, TrainingClip, cross_fit, fit_logistic
 from unreel.reviewers.floors.metadata import fit_metadata
 from unreel.reviewers.floors.motion import fit_motion, motion_features
 from unreel.reviewers.floors.phrasing import phrase
@@ -41,15 +41,15 @@ from unreel.reviewers.recorded import RecordedReviewer, read_recorded
 from unreel.reviewers.roster import REVIEWERS
 from unreel.testing.reviewers import sample_exhibit
 
-MakeSheet = Callable[..., Sheet]
+MakeSheet = Callable[..., ReviewRequest]
 SPACE = declare_space("unit", width=640, height=360)
 
 
-def said(sheet: Sheet, *p_generated: float) -> object:
+def said(sheet: ReviewRequest, *p_generated: float) -> object:
     """The verdict that the instrument reads, strictly, in a floor's answer."""
     reply = phrase(sheet, p_generated)
     assert isinstance(reply, Reply)
-    reading = Reading(mode="strict", prompt=sheet.condition.prompt, space=SPACE)
+    reading = ParserOptions(mode="strict", prompt=sheet.condition.prompt, space=SPACE)
     match protocol(sheet.instrument.protocol).parse(reply.text, reading):
         case TraceVerdict(label=label) | RealityVerdict(label=label):
             return label
@@ -105,15 +105,15 @@ def test_the_constant_floors_never_change_their_mind(make_sheet: MakeSheet) -> N
     assert [always_real().name, always_generated().name] == ["always-real", "always-generated"]
 
 
-def specimen(number: int, origin: Origin, *, group: str = "", **video: object) -> Specimen:
+def specimen(number: int, origin: Origin, *, group: str = "", **video: object) -> TrainingClip:
     exhibit = sample_exhibit("x")
     facts = exhibit.clip.facts
     facts = replace(facts, video=replace(facts.video, **video))  # type: ignore[arg-type]
     clip = Clip(id=ClipId(digest("specimen", str(number))), location="x.mp4", facts=facts)
-    return Specimen(exhibit=replace(exhibit, clip=clip), origin=origin, group=group)
+    return TrainingClip(exhibit=replace(exhibit, clip=clip), origin=origin, group=group)
 
 
-def accuracy(reviewer: FittedReviewer, specimens: list[Specimen], make: MakeSheet) -> float:
+def accuracy(reviewer: FittedReviewer, specimens: list[TrainingClip], make: MakeSheet) -> float:
     right = []
     for item in specimens:
         sheet = replace(make(), exhibits=(item.exhibit,))
@@ -140,7 +140,7 @@ def test_a_mark_of_one_creator_alone_does_not_give_its_clips_away(make_sheet: Ma
     def codec(origin: Origin) -> str:
         return "h264" if isinstance(origin, Real) else f"codec of {origin.creator}"
 
-    def extract(exhibit: Exhibit) -> dict[str, float]:
+    def extract(exhibit: ClipInput) -> dict[str, float]:
         name = exhibit.clip.facts.video.codec
         return {} if name == "h264" else {name: 1.0}
 
@@ -164,7 +164,7 @@ def test_noise_gives_no_better_than_a_coin(make_sheet: MakeSheet) -> None:
 
 
 def test_clips_of_one_scene_are_held_out_together(make_sheet: MakeSheet) -> None:
-    def scene_only(exhibit: Exhibit) -> dict[str, float]:
+    def scene_only(exhibit: ClipInput) -> dict[str, float]:
         return {f"{exhibit.clip.facts.video.width}": 1.0}
 
     items = [
@@ -187,7 +187,7 @@ def test_the_fit_names_what_it_was_fitted_on() -> None:
     assert names[0] != names[1]
 
 
-def in_scenes(creators: str, n_scenes: int) -> list[Specimen]:
+def in_scenes(creators: str, n_scenes: int) -> list[TrainingClip]:
     """Every creator covers every scene beside its real clip; all generated clips have 24 frames a second."""
     makers: list[Origin] = [Real(), *map(Generated, creators)]
     return [
@@ -249,7 +249,7 @@ def test_where_labels_mean_nothing_a_floor_is_at_chance() -> None:
         noise = {i.exhibit.clip.id: {name: dice.gauss(0, 1) for name in "abc"} for i in items}
 
         def extract(
-            exhibit: Exhibit, noise: dict[ClipId, dict[str, float]] = noise
+            exhibit: ClipInput, noise: dict[ClipId, dict[str, float]] = noise
         ) -> dict[str, float]:
             return noise[exhibit.clip.id]
 
@@ -281,7 +281,7 @@ def test_our_regression_agrees_with_scikit_learn() -> None:
     assert np.abs(np.array(found) - expected).max() < 1e-3
 
 
-def shaking(number: int, origin: Origin) -> Specimen:
+def shaking(number: int, origin: Origin) -> TrainingClip:
     """Real clips move evenly, generated ones jump to and fro."""
     dice = random.Random(number)
     item = specimen(number, origin)
@@ -374,7 +374,7 @@ def test_metadata_alone_gives_the_shared_clips_away(shared: Path, make_sheet: Ma
     assert 0.70 < balanced < 0.90, "their README warns: frame rate alone scores 0.80"
 
 
-def _listed(row: dict[str, str]) -> Specimen:
+def _listed(row: dict[str, str]) -> TrainingClip:
     base = sample_exhibit("x")
     rate = Fraction(row["fps"])
     video = replace(
@@ -390,4 +390,4 @@ def _listed(row: dict[str, str]) -> Specimen:
     facts = replace(base.clip.facts, size_bytes=int(row["bytes"]), video=video, audio=audio)
     origin: Origin = Real() if row["label"] == "real" else Generated(row["generator"])
     clip = Clip(id=ClipId(row["sha256"]), location=row["file"], facts=facts)
-    return Specimen(exhibit=replace(base, clip=clip), origin=origin, group=row["group"])
+    return TrainingClip(exhibit=replace(base, clip=clip), origin=origin, group=row["group"])

@@ -16,17 +16,19 @@ from hypothesis import strategies as st
 from unreel.core.answer import Reply
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
-from unreel.core.retrying import Patience
-from unreel.reviewers.contract import Sheet
+from unreel.core.retrying import RetryPolicy
+from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.endpoint.keys import contact, contacts
 from unreel.reviewers.endpoint.providers import PROVIDERS, read_address
-from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits
+from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer
 from unreel.testing.reviewers import run
 
 SECRET = "sk-4f0c9e-never-shown"
 KEYS = {p.key_variable: f"{SECRET}-{name}" for name, p in PROVIDERS.items() if p.key_variable}
-QUICK = Limits(patience=Patience(deadline_s=1, attempt_s=0.5, backoff_s=0.02, outage_s=0.2))
-MakeSheet = Callable[..., Sheet]
+QUICK = EndpointLimits(
+    patience=RetryPolicy(deadline_s=1, attempt_s=0.5, backoff_s=0.02, outage_s=0.2)
+)
+MakeSheet = Callable[..., ReviewRequest]
 
 ELSEWHERE = [
     "openai/gpt-5@http://203.0.113.7/v1",
@@ -255,7 +257,7 @@ def test_the_client_goes_to_the_server_that_was_read(url: str) -> None:
         assert not sent.userinfo
 
 
-def ask(model: str, sheet: Sheet, key: str | None = None) -> Reply | Failure:
+def ask(model: str, sheet: ReviewRequest, key: str | None = None) -> Reply | Failure:
     reviewer = EndpointReviewer(model, api_key=key, limits=QUICK)
 
     async def work() -> list[Reply | Failure]:

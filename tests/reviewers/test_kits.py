@@ -10,26 +10,26 @@ import pytest
 
 from unreel.core.answer import Reply
 from unreel.core.clip import Generated, Origin, Real
-from unreel.core.retrying import Patience
+from unreel.core.retrying import RetryPolicy
 from unreel.reviewers.contract import Reviewer
-from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits
+from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer
 from unreel.reviewers.floors.constant import (
     AlwaysReviewer,
     CoinReviewer,
     always_generated,
     always_real,
 )
-from unreel.reviewers.floors.fitting import FittedReviewer, Specimen
+from unreel.reviewers.floors.fitting import FittedReviewer, TrainingClip
 from unreel.reviewers.floors.metadata import fit_metadata
 from unreel.reviewers.floors.motion import fit_motion
 from unreel.reviewers.recorded import RecordedReviewer
 from unreel.testing.reviewers import ReviewerKit, sample_exhibit, sample_sheets
 
-PATIENCE = Patience(deadline_s=1, attempt_s=0.4, backoff_s=0.02, outage_s=0.2)
+PATIENCE = RetryPolicy(deadline_s=1, attempt_s=0.4, backoff_s=0.02, outage_s=0.2)
 SECRET = "sk-4f0c9e-never-shown"
 
 
-def _specimens() -> list[Specimen]:
+def _specimens() -> list[TrainingClip]:
     origins: list[Origin] = [Real(), Real(), Real(), Generated("a"), Generated("b")]
     found = []
     for number, origin in enumerate(origins * 3):
@@ -37,7 +37,7 @@ def _specimens() -> list[Specimen]:
         facts = exhibit.clip.facts
         video = replace(facts.video, average_rate=Fraction(24 + number % 5))
         clip = replace(exhibit.clip, facts=replace(facts, video=video))
-        found.append(Specimen(exhibit=replace(exhibit, clip=clip), origin=origin))
+        found.append(TrainingClip(exhibit=replace(exhibit, clip=clip), origin=origin))
     return found
 
 
@@ -89,7 +89,7 @@ class TestEndpoint(ReviewerKit):
 
     @pytest.fixture
     def reviewer(self, fault_run: Any) -> Reviewer:
-        limits = Limits(patience=PATIENCE)
+        limits = EndpointLimits(patience=PATIENCE)
         return EndpointReviewer(fault_run("500", 0).model, api_key=SECRET, limits=limits)
 
 
@@ -100,5 +100,5 @@ class TestFailingEndpoint(ReviewerKit):
 
     @pytest.fixture
     def reviewer(self, fault: str, fault_run: Any) -> Reviewer:
-        limits = Limits(patience=PATIENCE)
+        limits = EndpointLimits(patience=PATIENCE)
         return EndpointReviewer(fault_run(fault, 100).model, api_key=SECRET, limits=limits)

@@ -22,9 +22,9 @@ from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition
 from unreel.protocols.protocol import protocol
-from unreel.reviewers.contract import Exhibit, Reviewer, Sheet, WholeClip
+from unreel.reviewers.contract import ClipInput, Reviewer, ReviewRequest, WholeClip
 from unreel.reviewers.outside.bubblewrap import cage_problem
-from unreel.reviewers.outside.scores import Reading, read_last_line
+from unreel.reviewers.outside.scores import ScoreInterpretation, read_last_line
 from unreel.reviewers.section import ReviewerSection
 from unreel.testing.reviewers import ReviewerKit, run, sample_exhibit
 
@@ -32,13 +32,13 @@ CLIP = b"\x00\x00\x00\x18ftypisom" + bytes(range(200))
 SECRET = "sk-77aa-never-shown"
 
 
-def shown(data: bytes = CLIP) -> Exhibit:
+def shown(data: bytes = CLIP) -> ClipInput:
     return replace(sample_exhibit("one"), whole=WholeClip(data, "video/mp4"))
 
 
-def sheet(n_clips: int = 1, name: str = "reality") -> Sheet:
+def sheet(n_clips: int = 1, name: str = "reality") -> ReviewRequest:
     asked = protocol(name)
-    return Sheet(
+    return ReviewRequest(
         key="k" * 64,
         instrument=asked.instrument,
         prompt="Is this real?",
@@ -58,7 +58,7 @@ def program(folder: Path, code: str, **keys: Any) -> Reviewer:
     return section.opener(key_hosts="", weak_cage=bool(cage_problem())).open().reviewer
 
 
-def asked(reviewer: Reviewer, question: Sheet | None = None) -> Reply | Failure:
+def asked(reviewer: Reviewer, question: ReviewRequest | None = None) -> Reply | Failure:
     return run(reviewer, lambda: reviewer.answer(question or sheet()))
 
 
@@ -437,8 +437,8 @@ def test_a_key_goes_to_a_named_service_alone(
 def test_a_belief_falls_on_the_side_of_the_threshold_and_turns_with_its_meaning(
     score: float, threshold: float
 ) -> None:
-    means = Reading(threshold=threshold).believe({"score": score})
-    turned = Reading(score_means="real", threshold=threshold).believe({"score": score})
+    means = ScoreInterpretation(threshold=threshold).believe({"score": score})
+    turned = ScoreInterpretation(score_means="real", threshold=threshold).believe({"score": score})
     assert isinstance(means, float)
     assert isinstance(turned, float)
     assert (means > 0.5) is (score >= threshold)
@@ -450,7 +450,7 @@ def test_a_belief_falls_on_the_side_of_the_threshold_and_turns_with_its_meaning(
 def test_any_output_is_read_or_refused(output: bytes) -> None:
     told = read_last_line(output)
     if not isinstance(told, Failure):
-        Reading().believe(told)
+        ScoreInterpretation().believe(told)
 
 
 JSON = st.recursive(
@@ -462,5 +462,5 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(["score", "label", "x"]), JSON))
 def test_any_reply_gives_a_belief_or_a_failure(told: dict[str, Any]) -> None:
-    belief = Reading().believe(told)
+    belief = ScoreInterpretation().believe(told)
     assert isinstance(belief, Failure) or 0 <= belief <= 1

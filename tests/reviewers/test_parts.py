@@ -6,35 +6,39 @@ import pytest
 
 from unreel.core.failure import Failure
 from unreel.core.question import Condition, Instrument
-from unreel.reviewers.contract import Sheet, WholeClip
-from unreel.reviewers.parts import Enclosed, Filmed, Heard, Pictured, Said, compose
+from unreel.reviewers.contract import ReviewRequest, WholeClip
+from unreel.reviewers.parts import AudioPart, FilePart, ImagePart, PromptText, VideoPart, compose
 from unreel.testing.reviewers import sample_exhibit
 
 
-def ask(**changes: object) -> Sheet:
+def ask(**changes: object) -> ReviewRequest:
     shown = {"exhibits": (sample_exhibit("a"),), "condition": Condition(), **changes}
-    return Sheet(key="k", instrument=Instrument("trace", 1), prompt="Look: <video>Real?", **shown)
+    return ReviewRequest(
+        key="k", instrument=Instrument("trace", 1), prompt="Look: <video>Real?", **shown
+    )
 
 
 def test_each_frame_stands_behind_its_instant_and_the_prompt_around_them() -> None:
     parts = compose(ask(), form="frames", times="seconds")
     frames = ask().exhibits[0].frames
     marked = [
-        part for frame in frames for part in (Said(f"{float(frame.at_s):.2f} s"), Pictured(frame))
+        part
+        for frame in frames
+        for part in (PromptText(f"{float(frame.at_s):.2f} s"), ImagePart(frame))
     ]
-    assert parts == (Said("Look: "), *marked, Said("Real?"))
+    assert parts == (PromptText("Look: "), *marked, PromptText("Real?"))
 
 
 def test_the_frames_of_a_clip_are_one_video_without_marks_of_ours() -> None:
     sheet = ask(exhibits=(sample_exhibit("a"), sample_exhibit("b")))
     first, second = (exhibit.frames for exhibit in sheet.exhibits)
     assert compose(sheet, form="video", times="seconds") == (
-        Said("Look: "),
-        Said("Video 1:"),
-        Filmed(first),
-        Said("Video 2:"),
-        Filmed(second),
-        Said("Real?"),
+        PromptText("Look: "),
+        PromptText("Video 1:"),
+        VideoPart(first),
+        PromptText("Video 2:"),
+        VideoPart(second),
+        PromptText("Real?"),
     )
 
 
@@ -43,16 +47,16 @@ def test_a_file_goes_as_it_is_with_its_sound_behind_it() -> None:
     exhibit = replace(sample_exhibit("a"), whole=whole, sound_wav=b"wav")
     sheet = ask(exhibits=(exhibit,), condition=Condition(audio="on"))
     assert compose(sheet, form="clip", times="seconds") == (
-        Said("Look: "),
-        Enclosed(whole),
-        Heard(b"wav"),
-        Said("Real?"),
+        PromptText("Look: "),
+        FilePart(whole),
+        AudioPart(b"wav"),
+        PromptText("Real?"),
     )
 
 
 def test_words_alone_stay_whole() -> None:
     assert compose(ask(exhibits=()), form="frames", times="seconds") == (
-        Said("Look: <video>Real?"),
+        PromptText("Look: <video>Real?"),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from unreel.benchmarks.given import NAME_COLUMNS, Given, read_answers
+from unreel.benchmarks.given import NAME_COLUMNS, ImportedAnswer, read_answers
 from unreel.core.answer import Reply
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
@@ -79,7 +79,7 @@ def test_what_is_no_answer_is_the_failure_that_score_counts(
     file = write(tmp_path / "a.jsonl", {"clip": file_of(sheet), **row})
     replayed = asyncio.run(read_recorded(file, name="r").answer(sheet))
     (given,) = read_answers(file)
-    assert isinstance(given, Given)
+    assert isinstance(given, ImportedAnswer)
     assert replayed == given.outcome
     assert isinstance(replayed, Failure)
     assert replayed.reason is reason

@@ -20,17 +20,17 @@ from certificates import write_certificate
 from unreel.core.errors import MachineError
 from unreel.core.failure import Failure, FailureReason
 from unreel.reviewers.endpoint.providers import read_address
-from unreel.reviewers.endpoint.transport import BODY_CAP_BYTES, HttpTransport, RawReply
+from unreel.reviewers.endpoint.transport import BODY_CAP_BYTES, HttpTransport, RawEndpointReply
 
 BODY = b'{"model": "tiny", "messages": []}'
 NO_RECORD = b"\x17\x03\x03\x00\x20" + bytes(32)
 """Framed as TLS, and garbled."""
 
 
-def send(model: str, *, times: int = 1, **options: Any) -> list[RawReply | Failure]:
+def send(model: str, *, times: int = 1, **options: Any) -> list[RawEndpointReply | Failure]:
     """What comes of a request that is sent several times over one transport."""
 
-    async def work() -> list[RawReply | Failure]:
+    async def work() -> list[RawEndpointReply | Failure]:
         transport = HttpTransport(
             read_address(model),
             **{"api_key": None, "max_connections": 1, "cap_bytes": BODY_CAP_BYTES, **options},
@@ -45,7 +45,7 @@ def send(model: str, *, times: int = 1, **options: Any) -> list[RawReply | Failu
 
 def test_a_server_sees_what_it_needs_and_nothing_of_this_machine(fault_run: Any) -> None:
     run = fault_run("500", 0)
-    assert isinstance(send(run.model, api_key="sk-given")[0], RawReply)
+    assert isinstance(send(run.model, api_key="sk-given")[0], RawEndpointReply)
     seen = run.stats()
     assert seen["headers"] == {
         "accept": "application/json",
@@ -63,7 +63,7 @@ def test_a_server_sees_what_it_needs_and_nothing_of_this_machine(fault_run: Any)
 
 def test_a_cookie_is_not_brought_back(fault_run: Any) -> None:
     run = fault_run("cookie", 100)
-    assert all(isinstance(reply, RawReply) for reply in send(run.model, times=3))
+    assert all(isinstance(reply, RawEndpointReply) for reply in send(run.model, times=3))
     assert run.stats()["n_requests"] == 3
     assert "cookie" not in run.stats()["headers"]
 
@@ -72,7 +72,7 @@ def test_a_cookie_is_not_brought_back(fault_run: Any) -> None:
 def test_a_slash_at_the_end_of_an_address_makes_no_difference(slashes: str, fault_run: Any) -> None:
     run = fault_run("500", 0)
     [reply] = send(run.model + slashes)
-    assert isinstance(reply, RawReply)
+    assert isinstance(reply, RawEndpointReply)
     assert run.stats()["path"] == f"/500/0/{run.number}/v1/chat/completions"
 
 

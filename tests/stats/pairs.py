@@ -4,7 +4,7 @@ import numpy.typing as npt
 
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.leaving_out import Groups, leaving_out
+from unreel.stats.leaving_out import JackknifeGroups, leaving_out
 from unreel.stats.paired import paired_difference
 from unreel.stats.sample import Clusters
 
@@ -17,7 +17,7 @@ def mean_difference(
     bounds: tuple[float, float] | None = None,
 ) -> Measured:
     """Mean of `first` less mean of `second`."""
-    groups = Groups()
+    groups = JackknifeGroups()
     with leaving_out(groups):
         ours, theirs = (
             bootstrap_mean(values, seed=0, clusters=clusters, bounds=bounds)

@@ -13,17 +13,17 @@ from scipy.stats import bootstrap as scipy_bootstrap
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.stats.bootstrap import Limits, bootstrap, bootstrap_mean
+from unreel.stats.bootstrap import StatisticLimits, bootstrap, bootstrap_mean
 from unreel.stats.proportion import share_of
 from unreel.stats.resampling import RESAMPLES, resample
-from unreel.stats.sample import Array, Sample, as_columns, weighted_sum
+from unreel.stats.sample import Array, RowSample, as_columns, weighted_sum
 
 Estimated = Callable[[Measured], Estimate]
 
 ROWS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 4)), min_size=1, max_size=60)
 
 
-def _median(sample: Sample) -> Callable[[Array], Array]:
+def _median(sample: RowSample) -> Callable[[Array], Array]:
     (values,) = sample.columns
     return lambda weights: np.array(
         [np.median(values.repeat(line.astype(int))) for line in weights]
@@ -32,7 +32,7 @@ def _median(sample: Sample) -> Callable[[Array], Array]:
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=60))
 def test_a_resample_draws_whole_clips_as_many_as_there_are(clips: list[int]) -> None:
-    sample = Sample.of(as_columns(np.arange(len(clips))), np.array(clips))
+    sample = RowSample.of(as_columns(np.arange(len(clips))), np.array(clips))
     for line in sample.scenes.draw(np.random.default_rng(0), 5):
         times = {clip: set(line[np.array(clips) == clip]) for clip in clips}
         assert all(len(drawn) == 1 for drawn in times.values())
@@ -42,8 +42,8 @@ def test_a_resample_draws_whole_clips_as_many_as_there_are(clips: list[int]) -> 
 @given(ROWS)
 def test_alike_rows_share_the_sum_of_their_weights(rows: list[tuple[int, int]]) -> None:
     clips, values = np.array(rows).T
-    merged = Sample.of(as_columns(values), clips)
-    apart = Sample.of(as_columns(values, np.arange(len(rows))), clips)
+    merged = RowSample.of(as_columns(values), clips)
+    apart = RowSample.of(as_columns(values, np.arange(len(rows))), clips)
     assert merged.n_rows == apart.n_rows == len(rows)
     for many, single in zip(_draws(merged), _draws(apart), strict=True):
         by_value = [single[apart.columns[0] == value].sum() for value in merged.columns[0]]
@@ -52,14 +52,14 @@ def test_alike_rows_share_the_sum_of_their_weights(rows: list[tuple[int, int]]) 
         assert many.sum() >= merged.n_clusters
 
 
-def _draws(sample: Sample) -> Array:
+def _draws(sample: RowSample) -> Array:
     return np.concatenate([sample.observed, sample.scenes.draw(np.random.default_rng(0), 4)])
 
 
 def test_every_clip_is_drawn_equally_often() -> None:
-    alike = Sample.of(as_columns([0.0] * 900 + [1.0] * 100))
-    distinct = Sample.of(as_columns(np.arange(20.0)))
-    grouped = Sample.of(as_columns(np.arange(40.0)), np.arange(40) // 2)
+    alike = RowSample.of(as_columns([0.0] * 900 + [1.0] * 100))
+    distinct = RowSample.of(as_columns(np.arange(20.0)))
+    grouped = RowSample.of(as_columns(np.arange(40.0)), np.arange(40) // 2)
     rng = np.random.default_rng(1)
     assert alike.scenes.draw(rng, 2_000).mean(axis=0) == pytest.approx([900, 100], abs=1)
     assert distinct.scenes.draw(rng, 20_000).mean(axis=0) == pytest.approx(np.ones(20), abs=0.05)
@@ -68,8 +68,8 @@ def test_every_clip_is_drawn_equally_often() -> None:
 
 def test_draws_of_merged_rows_vary_as_much_as_draws_of_single_rows() -> None:
     values = np.array([0.0] * 60 + [1.0] * 40)
-    merged = Sample.of((values,))
-    apart = Sample.of((values, np.arange(100.0)))
+    merged = RowSample.of((values,))
+    apart = RowSample.of((values, np.arange(100.0)))
     for sample in (merged, apart):
         total = partial(weighted_sum, column=sample.columns[0])
         assert resample(total, sample, seed=3, level=0.95).values.std() == pytest.approx(
@@ -93,7 +93,7 @@ def test_any_statistic_of_weights_gets_an_interval(
     estimated: Estimated, rng: np.random.Generator
 ) -> None:
     values = rng.normal(size=101)
-    sample = Sample.of((values,))
+    sample = RowSample.of((values,))
     estimate = estimated(bootstrap(_median(sample), sample, seed=1))
     assert estimate.value == np.median(values)
     assert estimate.low < estimate.value < estimate.high
@@ -213,7 +213,7 @@ def test_clips_that_are_all_alike_are_unmeasured_without_bounds() -> None:
 
 
 def test_a_statistic_without_a_value_is_unmeasured(rng: np.random.Generator) -> None:
-    sample = Sample.of((rng.normal(size=20),))
+    sample = RowSample.of((rng.normal(size=20),))
     nowhere = bootstrap(lambda weights: np.full(len(weights), np.nan), sample, seed=1)
     assert isinstance(nowhere, Unmeasured)
 
@@ -232,7 +232,7 @@ def _fails_beyond(share: float) -> Callable[[Array], Array]:
 
 
 def test_resamples_without_a_value_are_left_out_while_they_are_few() -> None:
-    sample = Sample.of((np.arange(20.0),))
+    sample = RowSample.of((np.arange(20.0),))
     assert isinstance(bootstrap(_fails_beyond(0.05), sample, seed=1), Estimate)
     refused = bootstrap(_fails_beyond(0.2), sample, seed=1)
     assert isinstance(refused, Unmeasured)
@@ -242,13 +242,13 @@ def test_resamples_without_a_value_are_left_out_while_they_are_few() -> None:
 def test_a_biased_statistic_still_lies_inside_its_interval(
     estimated: Estimated, rng: np.random.Generator
 ) -> None:
-    sample = Sample.of((rng.normal(size=50),))
+    sample = RowSample.of((rng.normal(size=50),))
 
     def distinct(weights: Array) -> Array:
         share: Array = np.count_nonzero(weights, axis=1) / weights.shape[1]
         return share
 
-    estimate = estimated(bootstrap(distinct, sample, seed=1, limits=Limits(0, 1, 50)))
+    estimate = estimated(bootstrap(distinct, sample, seed=1, limits=StatisticLimits(0, 1, 50)))
     assert estimate.value == estimate.high == 1
     assert estimate.low < 0.7
 

@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.core.cluster import Cluster
+from unreel.core.cluster import RowCluster
 from unreel.core.estimate import Estimate
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.draw import Draw
+from unreel.stats.draw import ClusterResampler
 from unreel.stats.label_digests import LabelDigests
 from unreel.stats.leaving_out import MOST_GROUPS
-from unreel.stats.sample import Sample
-from unreel.stats.ties import Labels, SharedLabels, Ties
+from unreel.stats.sample import RowSample
+from unreel.stats.ties import ClusterIds, LabelNumbers, SharedLabels
 
 
 @given(st.lists(st.text(max_size=3), max_size=40), st.integers(0, 5))
 def test_labels_that_are_not_held_are_told_apart_as_well(labels: list[str], most: int) -> None:
-    held, digested = Labels(), Labels(most=most)
+    held, digested = LabelNumbers(), LabelNumbers(most=most)
     for label in labels:
         held.add(label)
         digested.add(label)
@@ -31,7 +31,7 @@ def test_labels_that_are_not_held_are_told_apart_as_well(labels: list[str], most
 
 
 def test_labels_are_numbered_in_their_order() -> None:
-    labels = Labels()
+    labels = LabelNumbers()
     for label in ("b", "a", "c", "a"):
         labels.add(label)
     assert labels.numbers().tolist() == [1, 0, 2, 0]
@@ -57,7 +57,7 @@ def test_weights_without_a_group_count_the_rows_of_the_others(
     rows: list[tuple[int, int, int]], kind: Literal["scene", "creator", "cell"]
 ) -> None:
     value, scene, creator = np.array(rows, np.int32).T
-    sample = Sample.of((value,), Ties(scene, creator))
+    sample = RowSample.of((value,), ClusterIds(scene, creator))
     number = {"scene": scene, "creator": creator, "cell": scene + 37 * creator}[kind]
     is_never_left_out = (kind != "scene") & (creator < 0)
     weights = np.concatenate([*sample.group_counts(kind).without_each()])
@@ -73,10 +73,10 @@ def test_groups_drawn_by_kind_weigh_rows_as_groups_drawn_one_by_one(
     rng = np.random.default_rng(5)
     scenes = np.repeat(np.arange(300), rng.integers(1, 4, 300))
     values = rng.integers(0, 2, len(scenes)).astype(float)
-    clusters = [Cluster(f"{scene:03}") for scene in scenes]
+    clusters = [RowCluster(f"{scene:03}") for scene in scenes]
     one_by_one = bootstrap_mean(values, seed=1, clusters=clusters, bounds=(0, 1))
     monkeypatch.setattr("unreel.stats.draw.MANY", 20)
-    draw = Sample.of((values,), clusters).scenes
+    draw = RowSample.of((values,), clusters).scenes
     assert (len(draw.sizes), draw.n_groups) == (9, 300)  # 1 to 3 rows, of which none to all are 1
     by_kind = bootstrap_mean(values, seed=1, clusters=clusters, bounds=(0, 1))
     assert isinstance(one_by_one, Estimate)
@@ -89,7 +89,7 @@ def test_groups_drawn_by_kind_weigh_rows_as_groups_drawn_one_by_one(
 def test_what_nobody_made_is_in_every_draw_by_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unreel.stats.draw.MANY", 1)
     # Two rows of no group, then groups 0 and 1 that hold one of each distinct row, and 2 that holds the first.
-    draw = Draw.of(np.array([-1, 0, 1, 2, -1, 0, 1]), np.array([0, 4]))
+    draw = ClusterResampler.of(np.array([-1, 0, 1, 2, -1, 0, 1]), np.array([0, 4]))
     weights = draw.draw(np.random.default_rng(0), 50)
     assert sorted(draw.sizes.tolist()) == [1, 2]
     assert (weights[:, 0] == 1 + 3).all()
@@ -104,7 +104,7 @@ def test_the_order_of_scenes_changes_nothing_where_they_are_drawn_by_kind(
     scenes = np.arange(60, dtype=np.int32) // 2
     nobody = np.full(60, -1, np.int32)
     found = [
-        bootstrap_mean(values, seed=2, clusters=Ties(order[scenes], nobody), bounds=(0, 1))
+        bootstrap_mean(values, seed=2, clusters=ClusterIds(order[scenes], nobody), bounds=(0, 1))
         for order in (np.arange(30, dtype=np.int32), np.arange(30, dtype=np.int32)[::-1])
     ]
     assert found[0] == found[1]

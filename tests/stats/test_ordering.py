@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.stats.ordering import Pairs, count_ordered_pairs, pair_consistency
+from unreel.stats.ordering import OrderedPairCounter, count_ordered_pairs, pair_consistency
 
 Estimated = Callable[[Measured], Estimate]
 
@@ -32,7 +32,7 @@ def _count_slowly(human: Sequence[float], scores: Sequence[float]) -> tuple[int,
 @given(ROWS)
 def test_fast_counting_counts_what_slow_counting_counts(rows: list[tuple[int, int]]) -> None:
     human, scores = (np.array(column, dtype=float) for column in zip(*sorted(rows), strict=True))
-    counts = Pairs.of(human, scores).count(np.ones((1, len(rows))))
+    counts = OrderedPairCounter.of(human, scores).count(np.ones((1, len(rows))))
     ordered, same, tied = _count_slowly(human.tolist(), scores.tolist())
     assert count_ordered_pairs(human) == ordered
     assert np.nan_to_num(counts.ordered[0]) == ordered
@@ -43,7 +43,9 @@ def test_fast_counting_counts_what_slow_counting_counts(rows: list[tuple[int, in
 def test_a_weight_counts_a_row_that_often(rows: list[tuple[int, int]], often: list[int]) -> None:
     human, scores = (np.array(column, dtype=float) for column in zip(*sorted(rows), strict=True))
     weights = np.array(often[: len(rows)])
-    counts = Pairs.of(human, scores).count(np.array([weights, weights * 0 + 1], dtype=float))
+    counts = OrderedPairCounter.of(human, scores).count(
+        np.array([weights, weights * 0 + 1], dtype=float)
+    )
     expected = _count_slowly(human.repeat(weights).tolist(), scores.repeat(weights).tolist())
     assert np.nan_to_num(counts.ordered[0]) == expected[0]
     assert (counts.same[0], counts.tied[0]) == expected[1:]

@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.stats import norm, spearmanr
 
 from unreel.core.errors import InvalidValueError
-from unreel.stats.pair_choice import Belief, believe, choose_pairs, information
+from unreel.stats.pair_choice import StrengthPosterior, believe, choose_pairs, information
 
 
 def all_pairs(n: int) -> list[tuple[int, int]]:
@@ -30,7 +30,7 @@ def test_information_is_close_to_its_integral(difference: float, spread: float) 
         )
 
     exact = bits(mean(lambda p: p)) - mean(bits)
-    belief = Belief(np.array([difference, 0.0]), np.array([[spread, 0.0], [0.0, 0.0]]))
+    belief = StrengthPosterior(np.array([difference, 0.0]), np.array([[spread, 0.0], [0.0, 0.0]]))
     told = information(belief, np.array([0]), np.array([1]))[0]
     assert told == pytest.approx(exact, rel=0.1, abs=0.02)
 

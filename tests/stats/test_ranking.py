@@ -14,24 +14,24 @@ from scipy.optimize import minimize
 
 from unreel.core.errors import InvalidValueError, MissingExtraError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.stats.ranking import Battle, Outcome, bradley_terry
+from unreel.stats.ranking import BattleOutcome, ClipBattle, bradley_terry
 
 Estimated = Callable[[Measured], Estimate]
-FIRST, SECOND, TIE = Outcome.FIRST, Outcome.SECOND, Outcome.TIE
+FIRST, SECOND, TIE = BattleOutcome.FIRST, BattleOutcome.SECOND, BattleOutcome.TIE
 
 
-def _fight(rng: np.random.Generator, strengths: Sequence[float], n: int) -> list[Battle]:
+def _fight(rng: np.random.Generator, strengths: Sequence[float], n: int) -> list[ClipBattle]:
     """Battles between random pairs; one in ten is a tie. Two battles share a clip."""
     battles = []
     for number in range(n):
         a, b = rng.choice(len(strengths), 2, replace=False)
         wins = rng.random() < 1 / (1 + math.exp(strengths[b] - strengths[a]))
         outcome = TIE if rng.random() < 0.1 else FIRST if wins else SECOND
-        battles.append(Battle(f"m{a}", f"m{b}", outcome, f"clip-{number // 2}"))
+        battles.append(ClipBattle(f"m{a}", f"m{b}", outcome, f"clip-{number // 2}"))
     return battles
 
 
-def _likeliest(battles: Sequence[Battle]) -> dict[str, float]:
+def _likeliest(battles: Sequence[ClipBattle]) -> dict[str, float]:
     """Strengths of greatest likelihood, by a general optimiser; a tie is half a win for both."""
     names = sorted({name for b in battles for name in (b.first, b.second)})
     first = np.array([names.index(b.first) for b in battles])
@@ -63,7 +63,7 @@ def test_strengths_sum_to_zero_and_come_by_name(
 
 
 def test_a_strength_gap_is_the_log_odds_of_winning(estimated: Estimated) -> None:
-    battles = [Battle("a", "b", FIRST if i % 4 else SECOND, f"{i}") for i in range(40)]
+    battles = [ClipBattle("a", "b", FIRST if i % 4 else SECOND, f"{i}") for i in range(40)]
     ranking = bradley_terry(battles, seed=1)
     gap = estimated(ranking["a"]).value - estimated(ranking["b"]).value
     assert gap == pytest.approx(math.log(3))
@@ -72,8 +72,8 @@ def test_a_strength_gap_is_the_log_odds_of_winning(estimated: Estimated) -> None
 
 
 def test_ties_pull_together(estimated: Estimated) -> None:
-    won = [Battle("a", "b", FIRST if i % 4 else SECOND, f"{i}") for i in range(40)]
-    tied = [Battle("a", "b", TIE, f"tie-{i}") for i in range(40)]
+    won = [ClipBattle("a", "b", FIRST if i % 4 else SECOND, f"{i}") for i in range(40)]
+    tied = [ClipBattle("a", "b", TIE, f"tie-{i}") for i in range(40)]
     apart = estimated(bradley_terry(won, seed=1)["a"])
     closer = estimated(bradley_terry(won + tied, seed=1)["a"])
     assert 2 * closer.value == pytest.approx(math.log((30 + 20) / (10 + 20)))
@@ -84,7 +84,7 @@ def test_ties_pull_together(estimated: Estimated) -> None:
 def test_who_is_named_first_changes_nothing(rng: np.random.Generator) -> None:
     battles = _fight(rng, [0.4, 0.0, -0.4], 120)
     turned = {FIRST: SECOND, SECOND: FIRST, TIE: TIE}
-    mirrored = [Battle(b.second, b.first, turned[b.outcome], b.clip) for b in reversed(battles)]
+    mirrored = [ClipBattle(b.second, b.first, turned[b.outcome], b.clip) for b in reversed(battles)]
     assert bradley_terry(battles, seed=1) == bradley_terry(mirrored, seed=1)
 
 
@@ -92,10 +92,10 @@ def test_battles_over_one_clip_are_drawn_together(
     estimated: Estimated, rng: np.random.Generator
 ) -> None:
     battles = [
-        Battle("a", "b", FIRST if rng.random() < 0.6 else SECOND, f"{i}") for i in range(100)
+        ClipBattle("a", "b", FIRST if rng.random() < 0.6 else SECOND, f"{i}") for i in range(100)
     ]
     repeated = [battle for battle in battles for _ in range(5)]
-    apart = [Battle(b.first, b.second, b.outcome, f"{i}") for i, b in enumerate(repeated)]
+    apart = [ClipBattle(b.first, b.second, b.outcome, f"{i}") for i, b in enumerate(repeated)]
     widths = []
     for some in (battles, repeated, apart):
         strength = estimated(bradley_terry(some, seed=1)["a"])
@@ -112,9 +112,9 @@ def test_the_seed_alone_decides(rng: np.random.Generator) -> None:
 
 def test_groups_that_never_met_have_no_common_scale() -> None:
     battles = [
-        Battle(a, b, outcome, f"{a}{outcome}{i}")
+        ClipBattle(a, b, outcome, f"{a}{outcome}{i}")
         for a, b in (("a", "b"), ("c", "d"))
-        for outcome in Outcome
+        for outcome in BattleOutcome
         for i in range(9)
     ]
     ranking = bradley_terry(battles, seed=1)
@@ -124,7 +124,7 @@ def test_groups_that_never_met_have_no_common_scale() -> None:
 def test_a_long_list_of_names_is_cut() -> None:
     names = "bcdefgh"
     battles = [
-        Battle(first, second, TIE, first + second)
+        ClipBattle(first, second, TIE, first + second)
         for first, second in [*((names[0], other) for other in names[1:]), ("x", "y")]
     ]
     reason = bradley_terry(battles, seed=1)["b"]
@@ -133,8 +133,8 @@ def test_a_long_list_of_names_is_cut() -> None:
 
 def test_who_never_lost_has_no_strength() -> None:
     battles = [
-        *(Battle("best", other, FIRST, f"{other}{i}") for other in "ab" for i in range(9)),
-        *(Battle("a", "b", outcome, f"ab{outcome}") for outcome in Outcome),
+        *(ClipBattle("best", other, FIRST, f"{other}{i}") for other in "ab" for i in range(9)),
+        *(ClipBattle("a", "b", outcome, f"ab{outcome}") for outcome in BattleOutcome),
     ]
     ranking = bradley_terry(battles, seed=1)
     assert ranking.keys() == {"a", "b", "best"}
@@ -143,15 +143,15 @@ def test_who_never_lost_has_no_strength() -> None:
 
 
 def test_a_single_lost_battle_carries_no_interval() -> None:
-    battles = [Battle("a", "b", FIRST, f"{i}") for i in range(30)]
-    ranking = bradley_terry([*battles, Battle("a", "b", SECOND, "last")], seed=1)
+    battles = [ClipBattle("a", "b", FIRST, f"{i}") for i in range(30)]
+    ranking = bradley_terry([*battles, ClipBattle("a", "b", SECOND, "last")], seed=1)
     reason = ranking["a"]
     assert isinstance(reason, Unmeasured)
     assert "resamples have no value" in reason.why
 
 
 def test_battles_over_few_clips_are_unmeasured() -> None:
-    battles = [Battle("a", "b", outcome, "clip") for outcome in Outcome]
+    battles = [ClipBattle("a", "b", outcome, "clip") for outcome in BattleOutcome]
     reason = bradley_terry(battles, seed=1)["a"]
     assert isinstance(reason, Unmeasured)
     assert "needs 6 clips, here are 1" in reason.why
@@ -160,7 +160,7 @@ def test_battles_over_few_clips_are_unmeasured() -> None:
 def test_a_chain_too_long_to_settle_is_unmeasured() -> None:
     names = [f"{place:03}" for place in range(60)]
     battles = [
-        Battle(stronger, weaker, outcome, f"{stronger}-{turn}")
+        ClipBattle(stronger, weaker, outcome, f"{stronger}-{turn}")
         for stronger, weaker in pairwise(names)
         for turn, outcome in enumerate([FIRST] * 30 + [SECOND])
     ]
@@ -175,23 +175,23 @@ def test_no_battles_rank_nobody() -> None:
 
 def test_a_battle_needs_two_competitors() -> None:
     with pytest.raises(InvalidValueError, match="needs two competitors"):
-        Battle("a", "a", TIE, "clip")
+        ClipBattle("a", "a", TIE, "clip")
 
 
 @settings(max_examples=15)
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(["ab", "bc", "ca"]), st.sampled_from(Outcome), st.integers(0, 15)
+            st.sampled_from(["ab", "bc", "ca"]), st.sampled_from(BattleOutcome), st.integers(0, 15)
         ),
         min_size=1,
         max_size=60,
     )
 )
 def test_any_battles_give_strengths_or_reasons(
-    results: list[tuple[str, Outcome, int]],
+    results: list[tuple[str, BattleOutcome, int]],
 ) -> None:
-    battles = [Battle(pair[0], pair[1], outcome, f"{clip}") for pair, outcome, clip in results]
+    battles = [ClipBattle(pair[0], pair[1], outcome, f"{clip}") for pair, outcome, clip in results]
     ranking = bradley_terry(battles, seed=1)
     assert ranking.keys() == set("".join(pair for pair, _, _ in results))
     values = [one.value for one in ranking.values() if isinstance(one, Estimate)]
@@ -210,6 +210,10 @@ def test_importing_the_statistics_loads_neither_evalica_nor_pandas() -> None:
 
 def test_a_missing_evalica_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "evalica", None)
-    battles = [Battle("a", "b", outcome, f"{outcome}{i}") for outcome in Outcome for i in range(9)]
+    battles = [
+        ClipBattle("a", "b", outcome, f"{outcome}{i}")
+        for outcome in BattleOutcome
+        for i in range(9)
+    ]
     with pytest.raises(MissingExtraError, match=r"unreel\[arena\]"):
         bradley_terry(battles, seed=1)

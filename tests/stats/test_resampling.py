@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from stats.pairs import mean_difference
-from unreel.core.cluster import Cluster
+from unreel.core.cluster import RowCluster
 from unreel.core.estimate import Estimate, Measured
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.detection import auc, calibrate
@@ -17,8 +17,8 @@ Array = npt.NDArray[np.float64]
 TRIALS = 150
 
 
-def crossed(n_scenes: int, n_creators: int) -> list[Cluster]:
-    return [Cluster(str(s), f"c{c}") for s in range(n_scenes) for c in range(n_creators)]
+def crossed(n_scenes: int, n_creators: int) -> list[RowCluster]:
+    return [RowCluster(str(s), f"c{c}") for s in range(n_scenes) for c in range(n_creators)]
 
 
 def answers(
@@ -100,7 +100,7 @@ def test_scenes_of_one_creator_each_are_drawn_by_creator(
     rng: np.random.Generator, estimated: Estimated
 ) -> None:
     right = answers(rng, 20, 10, scene=0, creator=1.5)
-    nested = [Cluster(str(row), f"c{row % 10}") for row in range(200)]
+    nested = [RowCluster(str(row), f"c{row % 10}") for row in range(200)]
     by_both = estimated(bootstrap_mean(right, seed=1, clusters=nested, bounds=(0, 1)))
     creators = [cluster.creator for cluster in nested]
     by_creator = estimated(bootstrap_mean(right, seed=1, clusters=creators, bounds=(0, 1)))
@@ -113,7 +113,7 @@ def test_many_creators_of_one_clip_each_change_nothing(
 ) -> None:
     values = rng.random(400)
     alone = estimated(bootstrap_mean(values, seed=1, bounds=(0, 1)))
-    made = [Cluster(str(row), f"c{row}") for row in range(400)]
+    made = [RowCluster(str(row), f"c{row}") for row in range(400)]
     each = estimated(bootstrap_mean(values, seed=1, clusters=made, bounds=(0, 1)))
     assert width(each) == pytest.approx(width(alone), rel=0.1)
 
@@ -121,7 +121,7 @@ def test_many_creators_of_one_clip_each_change_nothing(
 def test_real_clips_vary_by_scene_alone(rng: np.random.Generator, estimated: Estimated) -> None:
     """Whoever made the generated clips, the doubt that real clips bring stays in."""
     generated, real = np.ones(280), rng.integers(0, 2, 40).astype(np.float64)
-    clusters = [*crossed(40, 7), *(Cluster(str(scene)) for scene in range(40))]
+    clusters = [*crossed(40, 7), *(RowCluster(str(scene)) for scene in range(40))]
     values = np.concatenate([generated, real])
     scenes = [cluster.scene for cluster in clusters]
     both, by_scene = (
@@ -154,7 +154,7 @@ def test_an_auc_and_a_calibration_widen_with_their_creators(
         [(rng.normal(size=(60, 1)) + np.linspace(-1, 2, 8)).ravel(), rng.normal(size=60)]
     )
     truth = np.repeat([1, 0], [480, 60])
-    clusters = [*crossed(60, 8), *(Cluster(str(scene)) for scene in range(60))]
+    clusters = [*crossed(60, 8), *(RowCluster(str(scene)) for scene in range(60))]
     scenes = [cluster.scene for cluster in clusters]
     told = 1 / (1 + np.exp(-told))
     for measure in (auc, lambda *data, **ties: calibrate(*data, **ties).ece):

@@ -9,7 +9,7 @@ import pytest
 
 from pace import slowness
 from stats.pairs import mean_difference
-from unreel.core.cluster import Cluster
+from unreel.core.cluster import RowCluster
 from unreel.core.estimate import Estimate, Measured
 from unreel.stats.agreement import cohen_kappa, krippendorff_alpha
 from unreel.stats.bootstrap import bootstrap_mean
@@ -24,8 +24,8 @@ HUMAN = RNG.integers(1, 6, N)
 SCORES = HUMAN + RNG.normal(size=N)
 WHOLE = np.clip(np.rint(SCORES), 1, 5)
 CLIPS = np.arange(N) // 3
-CROSSED = [Cluster(f"scene {row // 40}", f"creator {row % 40}") for row in range(N)]
-MAKERS = [Cluster(f"scene {row // 3}", f"creator {row}") for row in range(N)]
+CROSSED = [RowCluster(f"scene {row // 40}", f"creator {row % 40}") for row in range(N)]
+MAKERS = [RowCluster(f"scene {row // 3}", f"creator {row}") for row in range(N)]
 TRUTH = (HUMAN > 3).astype(float)
 TOLD = 1 / (1 + np.exp(3 - SCORES))
 

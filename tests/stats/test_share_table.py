@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.estimate import Unmeasured
-from unreel.stats.bootstrap import Limits, enclose
+from unreel.stats.bootstrap import StatisticLimits, enclose
 from unreel.stats.proportion import mid_p_interval
 from unreel.stats.share_table import enclose_shares, mid_p_intervals
 
@@ -25,7 +25,7 @@ def test_intervals_of_many_shares_are_those_of_the_bootstrap() -> None:
     n_free = np.full(5, 40.0)
     ends = enclose_shares(values, drawn, n_clusters=np.full(5, 50.0), n_free=n_free)
     for place, value in enumerate(values.tolist()):
-        limits = Limits(0.0, 1.0, 40.0)
+        limits = StatisticLimits(0.0, 1.0, 40.0)
         one = enclose(value, drawn[:, place], n_clusters=50, level=0.95, limits=limits)
         assert not isinstance(one, Unmeasured)
         assert (ends.low[place], ends.high[place]) == pytest.approx(one, abs=1e-9)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, kurtosis
 
-from unreel.annotate.progress import median_of
+from unreel.annotation.progress import median_of
 from unreel.core.estimate import Estimate
-from unreel.curate.audit.frame import _kurtosis
+from unreel.curation.audit.frame import _kurtosis
 
 
 @pytest.mark.parametrize("n", [*range(8, 200), 1_000, 10_001])

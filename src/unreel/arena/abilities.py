@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unreel.arena.play import NOBODY, SAID_GENERATED, SILENT, Play
+from unreel.arena.play import NOBODY, SAID_GENERATED, SILENT, AnswerTable
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.stats.sample import BoolArray
-from unreel.stats.skill import Skills, measure_skill, standardise
-from unreel.stats.skill_rows import Answers, Shape
+from unreel.stats.skill import SkillIntervals, measure_skill, standardise
+from unreel.stats.skill_rows import AnswerColumns, TermLayout
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Abilities:
+class SkillEstimates:
     """Estimates of the skill model, by index of the play."""
 
     reviewers: Sequence[Mapping[str, Measured]]
@@ -22,7 +22,7 @@ class Abilities:
     sway: Mapping[str, Measured]
 
 
-def find_abilities(play: Play, *, nuisances: Sequence[str] = ()) -> Abilities:
+def find_abilities(play: AnswerTable, *, nuisances: Sequence[str] = ()) -> SkillEstimates:
     """Fit the model to every readable answer about real and generated clips; controls are no part of it.
 
     Raises:
@@ -35,9 +35,9 @@ def find_abilities(play: Play, *, nuisances: Sequence[str] = ()) -> Abilities:
     clip = play.clip[rows]
     scaled = standardise(of_clips, np.flatnonzero(np.bincount(clip)))
     alike: BoolArray = np.all(scaled == 0, axis=0)
-    shape = Shape(len(play.reviewers), len(lineup.creators), int((~alike).sum()))
+    shape = TermLayout(len(play.reviewers), len(lineup.creators), int((~alike).sum()))
     skills = measure_skill(
-        Answers(
+        AnswerColumns(
             reviewer=play.reviewer[rows].astype(np.int64),
             creator=lineup.creator[clip].astype(np.int64),
             scene=lineup.scene[clip].astype(np.int64),
@@ -49,11 +49,11 @@ def find_abilities(play: Play, *, nuisances: Sequence[str] = ()) -> Abilities:
     return _told(skills, nuisances, alike)
 
 
-def _told(skills: Skills, nuisances: Sequence[str], alike: BoolArray) -> Abilities:
+def _told(skills: SkillIntervals, nuisances: Sequence[str], alike: BoolArray) -> SkillEstimates:
     moved = iter(skills.sway)
     nothing = Unmeasured("all clips are alike in it, or nobody knows it")
     both = zip(skills.ability, skills.bias, strict=True)
-    return Abilities(
+    return SkillEstimates(
         reviewers=[{"ability": ability, "bias": bias} for ability, bias in both],
         creators=[{"realism": realism} for realism in skills.realism],
         sway={

@@ -14,9 +14,9 @@ import numpy as np
 
 from unreel.arena.contrast import correct, doubt, sum_scenes
 from unreel.arena.grid import UNASKED, Grid, Mask, generated, lay_out, real
-from unreel.arena.play import SAID_GENERATED, Lineup, Play
+from unreel.arena.play import SAID_GENERATED, AnswerTable, SeasonClips
 from unreel.core.estimate import Measured
-from unreel.creators.contract import Setting
+from unreel.creators.contract import CreatorInput
 from unreel.protocols.formulas import PERCENT
 from unreel.stats.sample import Array, IntArray
 
@@ -34,7 +34,7 @@ Knobs = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ablation:
+class AblationEffect:
     """One figure, percent: what the first has more than the second."""
 
     knob: str
@@ -53,13 +53,15 @@ class Ablation:
     """Pairs without two readable answers."""
 
 
-def ablate(plays: Sequence[Play], *, knobs: Knobs | None = None) -> tuple[Ablation, ...]:
+def ablate(
+    plays: Sequence[AnswerTable], *, knobs: Knobs | None = None
+) -> tuple[AblationEffect, ...]:
     """Every paired difference that the plays of a season carry, corrected as one family.
 
     Two conditions are compared where they differ in one knob alone; without `knobs`, any two are. The later one
     comes first, so that a difference says what the change brought.
     """
-    found: list[Ablation] = []
+    found: list[AblationEffect] = []
     for before, after in combinations(plays, 2):
         knob = _knob(before.condition, after.condition, knobs)
         if knob:
@@ -69,12 +71,14 @@ def ablate(plays: Sequence[Play], *, knobs: Knobs | None = None) -> tuple[Ablati
     return correct_all(found)
 
 
-def compare_plays(first: Play, second: Play, *, knob: str) -> tuple[Ablation, ...]:
+def compare_plays(
+    first: AnswerTable, second: AnswerTable, *, knob: str
+) -> tuple[AblationEffect, ...]:
     """The same for two plays of any seasons that share clips and reviewers: pair against single, this year and last."""
     return correct_all(list(_between_plays(first, second, knob)))
 
 
-def correct_all(found: Sequence[Ablation]) -> tuple[Ablation, ...]:
+def correct_all(found: Sequence[AblationEffect]) -> tuple[AblationEffect, ...]:
     """The same differences, corrected as one family."""
     corrected = correct([each.p for each in found])
     return tuple(replace(a, p_corrected=p) for a, p in zip(found, corrected, strict=True))
@@ -88,14 +92,14 @@ def _knob(before: str, after: str, knobs: Knobs | None) -> str:
     return differing[0] if len(differing) == 1 else ""
 
 
-def _between_plays(first: Play, second: Play, knob: str) -> Iterator[Ablation]:
+def _between_plays(first: AnswerTable, second: AnswerTable, knob: str) -> Iterator[AblationEffect]:
     place = {name: at for at, name in enumerate(second.lineup.clips)}
     shared = [(at, place[c]) for at, c in enumerate(first.lineup.clips) if c in place]
     ours, theirs = np.array(shared, dtype=np.intp).reshape(-1, 2).T
     counted = (generated(first.lineup) | real(first.lineup))[ours]
     ours, theirs = ours[counted], theirs[counted]
     names = [name for name in first.reviewers if name in second.reviewers]
-    pairs = _Pairs(
+    pairs = _AblationScores(
         told=(knob, first.condition, second.condition, BALANCED),
         first=_right(first, names)[:, ours],
         second=_right(second, names)[:, theirs],
@@ -105,19 +109,19 @@ def _between_plays(first: Play, second: Play, knob: str) -> Iterator[Ablation]:
     return pairs.ablations(names, first.floors | second.floors)
 
 
-def _right(play: Play, names: Sequence[str]) -> Grid:
+def _right(play: AnswerTable, names: Sequence[str]) -> Grid:
     """1 where an answer is right and 0 where it is wrong; what could not be read stays what it is."""
     grid = lay_out(play)[[play.reviewers.index(name) for name in names]]
     right = (grid == SAID_GENERATED) == generated(play.lineup)[np.newaxis]
     return np.where(grid < 0, grid, right).astype(np.int8)
 
 
-def _within(play: Play) -> Iterator[Ablation]:
+def _within(play: AnswerTable) -> Iterator[AblationEffect]:
     grid = lay_out(play)
     for told, first, second in _twins(play.lineup):
         ours, theirs = _by_scene(play.lineup, first), _by_scene(play.lineup, second)
         scenes = sorted(ours.keys() & theirs.keys())
-        pairs = _Pairs(
+        pairs = _AblationScores(
             told=told,
             first=grid[:, [ours[scene] for scene in scenes]],
             second=grid[:, [theirs[scene] for scene in scenes]],
@@ -127,18 +131,18 @@ def _within(play: Play) -> Iterator[Ablation]:
         yield from pairs.ablations(play.reviewers, play.floors)
 
 
-def _by_scene(lineup: Lineup, chosen: Mask) -> dict[int, int]:
+def _by_scene(lineup: SeasonClips, chosen: Mask) -> dict[int, int]:
     """The chosen clip of each scene, the first where there are several."""
     places = np.flatnonzero(chosen)[::-1]
     return dict(zip(lineup.scene[places].tolist(), places.tolist(), strict=True))
 
 
-def _twins(lineup: Lineup) -> Iterator[tuple[_Told, Mask, Mask]]:
+def _twins(lineup: SeasonClips) -> Iterator[tuple[_Told, Mask, Mask]]:
     """Clips of which a scene has both: a creator's in two settings, and a control beside the real one."""
     by_creator: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
     for number, name in enumerate(lineup.creators):
         whole, _, setting = name.rpartition("/")
-        if whole and setting in set(Setting):
+        if whole and setting in set(CreatorInput):
             by_creator[whole].append((name, number))
     for settings in by_creator.values():
         for (before, one), (after, other) in combinations(settings, 2):
@@ -150,8 +154,8 @@ def _twins(lineup: Lineup) -> Iterator[tuple[_Told, Mask, Mask]]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Pairs:
-    """Two scores of each reviewer for each pair: 1, 0, or what `Play.said` holds where nothing was read."""
+class _AblationScores:
+    """Two scores of each reviewer for each pair: 1, 0, or what `AnswerTable.said` holds where nothing was read."""
 
     told: _Told
     first: Grid
@@ -160,12 +164,12 @@ class _Pairs:
     side: IntArray
     """Which half of a balanced figure a pair counts for; 0 throughout where there are no halves."""
 
-    def ablations(self, names: Sequence[str], floors: Collection[str]) -> Iterator[Ablation]:
+    def ablations(self, names: Sequence[str], floors: Collection[str]) -> Iterator[AblationEffect]:
         yield self._of(EVERYBODY, [n for n, name in enumerate(names) if name not in floors])
         for number, name in enumerate(names):
             yield self._of(name, [number])
 
-    def _of(self, name: str, lines: list[int]) -> Ablation:
+    def _of(self, name: str, lines: list[int]) -> AblationEffect:
         ours, theirs = self.first[lines], self.second[lines]
         asked, read = (ours != UNASKED) & (theirs != UNASKED), (ours >= 0) & (theirs >= 0)
         _, at = np.nonzero(read)
@@ -176,7 +180,7 @@ class _Pairs:
         sums = sum_scenes(self.scene[at], *columns)
         found = doubt(_gap, sums, n=len(at), reach=PERCENT)
         knob, first, second, figure = self.told
-        return Ablation(
+        return AblationEffect(
             knob=knob,
             first=first,
             second=second,

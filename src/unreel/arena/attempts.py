@@ -13,13 +13,13 @@ from typing import Final, Literal
 import numpy as np
 
 from unreel.arena.grid import generated, lay_out, real, wrong
-from unreel.arena.log import Event, History, State
-from unreel.arena.play import SAID_GENERATED, Play
+from unreel.arena.log import EntryState, LogEvent, SeasonLog
+from unreel.arena.play import SAID_GENERATED, AnswerTable
 from unreel.arena.ranking import rank
 from unreel.arena.restricting import leave_out
-from unreel.arena.standings import Standing, Standings
+from unreel.arena.standings import LeaderboardRow, SeasonLeaderboard
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.creators.contract import Setting
+from unreel.creators.contract import CreatorInput
 from unreel.protocols.formulas import PERCENT
 from unreel.stats.jackknife import FEWEST
 from unreel.stats.resampling import RESAMPLES
@@ -30,7 +30,7 @@ Kind = Literal["creator", "reviewer"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tries:
+class TeamAttempts:
     """All tries of one team at one board."""
 
     team: str
@@ -50,22 +50,22 @@ class Tries:
         return tuple(entry for entry in self.entries if entry != self.ranked)
 
 
-def count_tries(history: History) -> tuple[Tries, ...]:
+def count_tries(history: SeasonLog) -> tuple[TeamAttempts, ...]:
     """The tries of every team that entered, by team and board."""
-    told: defaultdict[tuple[str, Kind], list[Event]] = defaultdict(list)
+    told: defaultdict[tuple[str, Kind], list[LogEvent]] = defaultdict(list)
     for event in history.events:
         if event.kind != "season":
             told[event.team, event.kind].append(event)
     return tuple(_tries(team, kind, events) for (team, kind), events in sorted(told.items()))
 
 
-def _tries(team: str, kind: Kind, events: Sequence[Event]) -> Tries:
-    accepted = dict.fromkeys(e.entry for e in events if e.state is State.ACCEPTED)
-    played = [n for n, e in enumerate(events) if e.state is State.PLAYED]
+def _tries(team: str, kind: Kind, events: Sequence[LogEvent]) -> TeamAttempts:
+    accepted = dict.fromkeys(e.entry for e in events if e.state is EntryState.ACCEPTED)
+    played = [n for n, e in enumerate(events) if e.state is EntryState.PLAYED]
     in_time = events[: played[0]] if played else events
-    declared = (e.entry for e in in_time if e.state is State.ACCEPTED and e.declared)
-    submitted = [e for e in events if e.state is State.SUBMITTED]
-    return Tries(
+    declared = (e.entry for e in in_time if e.state is EntryState.ACCEPTED and e.declared)
+    submitted = [e for e in events if e.state is EntryState.SUBMITTED]
+    return TeamAttempts(
         team=team,
         kind=kind,
         submitted=len(submitted),
@@ -76,14 +76,14 @@ def _tries(team: str, kind: Kind, events: Sequence[Event]) -> Tries:
 
 
 def rank_tries(
-    play: Play,
-    tries: Sequence[Tries],
+    play: AnswerTable,
+    tries: Sequence[TeamAttempts],
     *,
     seed: int,
     resamples: int = RESAMPLES,
     nuisances: Sequence[str] = (),
     retired: Collection[str] = (),
-) -> Standings:
+) -> SeasonLeaderboard:
     """The standings with one ranked row for each team, as if its other tries had never been played.
 
     Nobody's figure hangs on further tries: whoever enters one generator ten times does not make it ten times as
@@ -107,8 +107,8 @@ def rank_tries(
 
 
 def _with_rows(
-    board: Sequence[Standing], whole: Sequence[Standing], added: frozenset[str]
-) -> tuple[Standing, ...]:
+    board: Sequence[LeaderboardRow], whole: Sequence[LeaderboardRow], added: frozenset[str]
+) -> tuple[LeaderboardRow, ...]:
     """The board, its ranked rows first, then those that were added, then all others."""
     extra = (replace(s, rank=None, first_class=False) for s in whole if s.name in added)
     ranked = [s for s in board if s.rank is not None]
@@ -119,18 +119,18 @@ def _rows(board: Sequence[str], entries: frozenset[str]) -> frozenset[str]:
     return frozenset(row for row in board for entry in entries if is_row_of(row, entry))
 
 
-def _unranked(kind: Kind, tries: Sequence[Tries]) -> frozenset[str]:
+def _unranked(kind: Kind, tries: Sequence[TeamAttempts]) -> frozenset[str]:
     return frozenset(name for each in tries if each.kind == kind for name in each.unranked)
 
 
 def is_row_of(row: str, entry: str) -> bool:
     """Return whether a row of a board belongs to an entry: by its title, or by one of its settings."""
     title, _, setting = row.rpartition("/")
-    return row == entry or (title == entry and setting in set(Setting))
+    return row == entry or (title == entry and setting in set(CreatorInput))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Best:
+class BestAttempt:
     """The best of a team's tries, and what it is worth. Percent."""
 
     entry: str
@@ -141,7 +141,9 @@ class Best:
     """With the gain taken out that picking one of so many brings by chance."""
 
 
-def correct_best(play: Play, entries: Sequence[str], *, kind: Kind, seed: int) -> Best | Unmeasured:
+def correct_best(
+    play: AnswerTable, entries: Sequence[str], *, kind: Kind, seed: int
+) -> BestAttempt | Unmeasured:
     """The best of `entries`, rows of one board, as if all were equally good.
 
     Scenes are drawn again; how far the luckiest of the tries gets above its own mean is what picking brings. The
@@ -168,7 +170,7 @@ def correct_best(play: Play, entries: Sequence[str], *, kind: Kind, seed: int) -
         n=int(sums[:, best, 1].sum()),
         n_clusters=len(sums),
     )
-    return Best(
+    return BestAttempt(
         entry=entries[best], n_tries=len(entries), raw=float(observed[best]), corrected=corrected
     )
 
@@ -179,7 +181,7 @@ def _rates(sums: Array) -> Array:
     return rates
 
 
-def _sums(play: Play, entries: Sequence[str], kind: Kind) -> Array:
+def _sums(play: AnswerTable, entries: Sequence[str], kind: Kind) -> Array:
     """Counts and answers of each try on each scene that all tries share: scenes x tries x 2."""
     lineup, grid = play.lineup, lay_out(play)
     sums = np.zeros((len(lineup.scenes), len(entries), 2))

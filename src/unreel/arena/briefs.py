@@ -4,16 +4,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.arena.scenes import Scenery, name_files, scene_of
+from unreel.arena.scenes import SeasonBenchmark, name_files, scene_of
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.span import to_us
-from unreel.creators.contract import Brief, Given, Setting
-from unreel.creators.section import CreatorOpener
-from unreel.curate.freeze.first_frames import FIRST_FRAME_PLAN
+from unreel.creators.contract import ClipBrief, CreatorInput, Given
+from unreel.creators.section import CreatorFactory
+from unreel.curation.freeze.first_frames import FIRST_FRAME_PLAN
 from unreel.engine.stage import Row
-from unreel.engine.survey import Survey
+from unreel.engine.survey import ClipSurvey
 from unreel.media.picture import encode_png
 from unreel.media.reader import MediaReader
 
@@ -22,7 +22,7 @@ WORDLESS: Final = "The scene goes on as it began."
 _SEEDS: Final = 2**31
 
 
-def made_rows(opener: CreatorOpener, scenery: Scenery, *, seed: int) -> Iterator[Row]:
+def made_rows(opener: CreatorFactory, scenery: SeasonBenchmark, *, seed: int) -> Iterator[Row]:
     """A row for each clip that the creator is asked for."""
     stems = name_files(scenery.scenes)
     for scene, entry in scenery.scenes.items():
@@ -42,7 +42,7 @@ def made_rows(opener: CreatorOpener, scenery: Scenery, *, seed: int) -> Iterator
             }
 
 
-def briefed(rows: Iterable[Row], scenery: Scenery, survey: Survey) -> Iterator[Row]:
+def briefed(rows: Iterable[Row], scenery: SeasonBenchmark, survey: ClipSurvey) -> Iterator[Row]:
     """The rows with what was found at the real clip of their scene, for the stage that makes them."""
     found = survey.find(scenery.benchmark, scenery.scenes.values())
     clips = {scene_of(entry): _of_clip(clip) for entry, clip in found}
@@ -61,19 +61,19 @@ def _of_clip(clip: Clip | Failure) -> dict[str, Any]:
     }
 
 
-def brief_of(row: Row, file: Path | None, reader: MediaReader, given: Given) -> Brief | Failure:
+def brief_of(row: Row, file: Path | None, reader: MediaReader, given: Given) -> ClipBrief | Failure:
     """The brief of a row; a scene that lacks what the setting needs is a failure, and says what it lacks."""
     if file is None:
         return Failure(FailureReason.NO_BRIEF, f"its real clip cannot be read: {row['_problem']}")
-    setting = Setting(row["setting"])
-    text, picture = WORDLESS if setting is Setting.IMAGE else row["_text"], None
+    setting = CreatorInput(row["setting"])
+    text, picture = WORDLESS if setting is CreatorInput.IMAGE else row["_text"], None
     if given == "brief":
         if not text.strip():
             return Failure(FailureReason.NO_BRIEF, "the benchmark has no prompt for this scene")
-        picture = None if setting is Setting.TEXT else _first_frame(file, reader)
+        picture = None if setting is CreatorInput.TEXT else _first_frame(file, reader)
     if isinstance(picture, Failure):
         return picture
-    return Brief(
+    return ClipBrief(
         id=row["scene"],
         setting=setting,
         text=text,
@@ -87,9 +87,9 @@ def brief_of(row: Row, file: Path | None, reader: MediaReader, given: Given) -> 
     )
 
 
-def name_brief(scene: str, file_stem: str, setting: Setting) -> Brief:
+def name_brief(scene: str, file_stem: str, setting: CreatorInput) -> ClipBrief:
     """Return a brief that only names its clip, for a creator whose clips lie ready."""
-    return Brief(
+    return ClipBrief(
         id=scene, setting=setting, width=1, height=1, duration_us=1, seed=0, file_stem=file_stem
     )
 

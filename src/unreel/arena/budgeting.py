@@ -8,32 +8,32 @@ from decimal import Decimal
 import numpy as np
 import numpy.typing as npt
 
-from unreel.arena.cells import Judge, questions_of
-from unreel.arena.judging import Asking
+from unreel.arena.cells import SeasonReviewer, questions_of
+from unreel.arena.judging import ReviewSettings
 from unreel.arena.lineup import read_lineup
 from unreel.arena.planning import (
-    Plan,
+    QuestionPlan,
     basis_of,
     choose,
     keep_plan,
     known_from,
     read_plan,
 )
-from unreel.arena.play import Lineup
+from unreel.arena.play import SeasonClips
 from unreel.arena.playing import read_play
 from unreel.arena.season import BudgetSection
-from unreel.arena.working_folder import PLAN, Entrants, SeasonFolder
+from unreel.arena.working_folder import PLAN, SeasonEntrants, SeasonFolder
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
-from unreel.engine.table import Table
-from unreel.evaluate.spending import spent_usd as run_spent_usd
-from unreel.evaluate.tables import ANSWERS
+from unreel.engine.table import LanceTable
+from unreel.evaluation.spending import spent_usd as run_spent_usd
+from unreel.evaluation.tables import ANSWERS
 
 _PUT = f"failure_reason IS NULL OR failure_reason != '{FailureReason.BUDGET_SPENT.value}'"
 
 
-def spent_usd(folder: SeasonFolder, entrants: Entrants) -> Decimal | None:
-    """What all clips and answers cost so far, as far as anybody tells; `None` where nobody does."""
+def spent_usd(folder: SeasonFolder, entrants: SeasonEntrants) -> Decimal | None:
+    """Return the known cost of all clips and answers so far; `None` if no cost is known."""
     clips = folder.made.rows(["cost_usd"], where="cost_usd IS NOT NULL")
     told = [Decimal(str(row["cost_usd"])) for row in clips] if folder.made.exists() else []
     for reviewer in entrants.reviewers:
@@ -42,14 +42,18 @@ def spent_usd(folder: SeasonFolder, entrants: Entrants) -> Decimal | None:
     return sum(told, Decimal()) if told else None
 
 
-def left_usd(folder: SeasonFolder, entrants: Entrants, budget: BudgetSection) -> Decimal | None:
+def left_usd(
+    folder: SeasonFolder, entrants: SeasonEntrants, budget: BudgetSection
+) -> Decimal | None:
     """Return the remaining budget; `None` if it has no limit."""
     if budget.max_cost_usd is None:
         return None
     return budget.max_cost_usd - (spent_usd(folder, entrants) or Decimal())
 
 
-def within_budget(judge: Judge, asking: Asking, entrants: Entrants) -> Judge:
+def within_budget(
+    judge: SeasonReviewer, asking: ReviewSettings, entrants: SeasonEntrants
+) -> SeasonReviewer:
     """The reviewer, asked for no more money than is left; one without a price is asked as it is.
 
     Its cap counts what it has cost already, as the cap of any run.
@@ -75,15 +79,18 @@ def n_made(folder: SeasonFolder) -> int:
     return folder.made.count(_PUT) if folder.made.exists() else 0
 
 
-def n_put(folder: SeasonFolder, entrants: Entrants) -> int:
+def n_put(folder: SeasonFolder, entrants: SeasonEntrants) -> int:
     """Questions that were put to reviewers, floors left out."""
     asked = [_answers(folder, each.folder) for each in entrants.reviewers if not each.floor]
     return sum(table.count(_PUT) for table in asked if table.exists())
 
 
 def plan_questions(
-    judges: Sequence[Judge], asking: Asking, entrants: Entrants, current: Collection[str]
-) -> Plan | None:
+    judges: Sequence[SeasonReviewer],
+    asking: ReviewSettings,
+    entrants: SeasonEntrants,
+    current: Collection[str],
+) -> QuestionPlan | None:
     """Return the questions about the `current` clips to send; `None` if the budget allows all.
 
     A plan that was made for the same entrants, clips and budget is kept to, so that a season that was killed goes on with it.
@@ -108,14 +115,14 @@ def plan_questions(
 
 
 def _plan(
-    judges: Sequence[Judge],
-    asking: Asking,
-    entrants: Entrants,
+    judges: Sequence[SeasonReviewer],
+    asking: ReviewSettings,
+    entrants: SeasonEntrants,
     current: Collection[str],
     *,
     basis: str,
     most: int,
-) -> Plan | None:
+) -> QuestionPlan | None:
     folder, seed = asking.folder, asking.season.recipe.seed
     questions = [
         question
@@ -139,7 +146,7 @@ def _plan(
     )
     kept = set(chosen)
     gone = Counter(q.reviewer for q in due if (q.reviewer, q.condition, q.clip) not in kept)
-    return Plan(
+    return QuestionPlan(
         seed=seed,
         basis=basis,
         n_due=len(due),
@@ -149,7 +156,7 @@ def _plan(
 
 
 def _by_clip(
-    lineup: Lineup, names: Sequence[str], place: npt.NDArray[np.integer]
+    lineup: SeasonClips, names: Sequence[str], place: npt.NDArray[np.integer]
 ) -> dict[str, str]:
     return dict(zip(lineup.clips, (names[at] for at in place.tolist()), strict=True))
 
@@ -158,5 +165,5 @@ def _spent_on(folder: SeasonFolder, run: str) -> Decimal | None:
     return run_spent_usd(_answers(folder, run), folder.run(run).path)
 
 
-def _answers(folder: SeasonFolder, run: str) -> Table:
-    return Table(folder.run(run) / "answers.lance", ANSWERS)
+def _answers(folder: SeasonFolder, run: str) -> LanceTable:
+    return LanceTable(folder.run(run) / "answers.lance", ANSWERS)

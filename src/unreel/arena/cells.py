@@ -8,18 +8,18 @@ from typing import Final
 from unreel.arena.gathering import look_table
 from unreel.arena.working_folder import EnteredReviewer, SeasonFolder
 from unreel.benchmarks.pairing import BETWEEN
-from unreel.benchmarks.planning import Planned
-from unreel.engine.access import Access
-from unreel.engine.survey import Survey
-from unreel.evaluate.job import NEVER_PUT, Run
-from unreel.evaluate.recipe import EvalRecipe
-from unreel.evaluate.stored_recipe import StoredRecipe, find_recipe
+from unreel.benchmarks.planning import PlannedQuestion
+from unreel.engine.access import StorageAccess
+from unreel.engine.survey import ClipSurvey
+from unreel.evaluation.job import NEVER_PUT, EvalRun
+from unreel.evaluation.recipe import EvalRecipe
+from unreel.evaluation.stored_recipe import StoredRecipe, find_recipe
 
 _LOOK: Final = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Question:
+class SeasonQuestion:
     """One question of a season, as far as planning it needs to know it."""
 
     reviewer: str
@@ -34,23 +34,27 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judge:
+class SeasonReviewer:
     """A reviewer of the season that is about to be asked."""
 
     entered: EnteredReviewer
     recipe: EvalRecipe
 
-    def run(self, folder: SeasonFolder, access: Access) -> Run:
+    def run(self, folder: SeasonFolder, access: StorageAccess) -> EvalRun:
         """Return the run of its answers."""
         place = folder.run(self.entered.folder)
-        return Run(
+        return EvalRun(
             place=place, recipe=self.recipe, access=access, ledgers=place.path, accept_changed=True
         )
 
 
 def questions_of(
-    judge: Judge, folder: SeasonFolder, access: Access, *, retry: Collection[str] = ()
-) -> Iterator[Question]:
+    judge: SeasonReviewer,
+    folder: SeasonFolder,
+    access: StorageAccess,
+    *,
+    retry: Collection[str] = (),
+) -> Iterator[SeasonQuestion]:
     """Every question about the set that the reviewer gets, in the order of the set.
 
     What failed for a reason in `retry` counts as not answered.
@@ -62,15 +66,15 @@ def questions_of(
     stored = find_recipe(run.place)
     # A floor that learns tells its name when it has learned: without answers nobody needs it.
     name = stored.reviewer if isinstance(stored, StoredRecipe) else None
-    plan = run.plan(Survey(look_table(folder)))
-    asked = (each for each in plan if isinstance(each, Planned))
+    plan = run.plan(ClipSurvey(look_table(folder)))
+    asked = (each for each in plan if isinstance(each, PlannedQuestion))
     while chunk := list(itertools.islice(asked, _LOOK)):
         keys = ["" if name is None else each.question.key(name) for each in chunk]
         held = run.answers.held([key for key in keys if key])
         for planned, key in zip(chunk, keys, strict=True):
             there = held.get(key)
             answered = there is not None and there.reason not in again
-            yield Question(
+            yield SeasonQuestion(
                 reviewer=judge.entered.name,
                 clip=planned.name,
                 condition=str(planned.question.condition),

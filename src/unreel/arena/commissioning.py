@@ -5,22 +5,22 @@ from decimal import Decimal
 from pathlib import Path
 
 from unreel.arena.briefs import briefed, made_rows, name_brief
-from unreel.arena.judging import Asking
+from unreel.arena.judging import ReviewSettings
 from unreel.arena.making import MakeStage
 from unreel.arena.scenes import name_files
-from unreel.arena.watching import Spectator
+from unreel.arena.watching import SeasonCallbacks
 from unreel.arena.working_folder import EnteredCreator, SeasonFolder, creator_folder
 from unreel.core.failure import FailureReason
-from unreel.core.writing import Folder
-from unreel.creators.contract import Side
+from unreel.core.writing import OutputDirectory
+from unreel.creators.contract import ClipClass
 from unreel.creators.folder import FolderCreator
-from unreel.creators.section import CreatorOpener, CreatorSection
-from unreel.engine.run import Summary
+from unreel.creators.section import CreatorFactory, CreatorSection
+from unreel.engine.run import RunSummary
 from unreel.engine.run import run as run_stages
 from unreel.engine.stage import Row
-from unreel.engine.survey import Survey
-from unreel.evaluate.asking import add_costs
-from unreel.evaluate.counting import find_due
+from unreel.engine.survey import ClipSurvey
+from unreel.evaluation.asking import add_costs
+from unreel.evaluation.counting import find_due
 
 UNPAID = frozenset({FailureReason.BUDGET_SPENT.value})
 """Clips that nobody was asked for: they are due in the next run."""
@@ -42,13 +42,13 @@ def _enter(section: CreatorSection) -> EnteredCreator:
         title=section.name,
         name=section.stable_name,
         kind=section.kind,
-        side=section.keys.side if held is None else Side.GENERATED,
+        side=section.keys.side if held is None else ClipClass.GENERATED,
         settings=tuple(each.value for each in section.settings or section.keys.usual),
         held=held or "",
     )
 
 
-def count_clips(opener: CreatorOpener, asking: Asking) -> tuple[int, int]:
+def count_clips(opener: CreatorFactory, asking: ReviewSettings) -> tuple[int, int]:
     """Clips that the creator is still to be asked for, and those that failed and are not asked for again."""
     again = UNPAID.union(asking.retry_failed)
     rows = {row["key"]: row for row in _rows(opener, asking)}
@@ -57,7 +57,7 @@ def count_clips(opener: CreatorOpener, asking: Asking) -> tuple[int, int]:
     return len(rows) - len(settled), sum(each.reason is not None for each in settled)
 
 
-def find_missing_files(opener: CreatorOpener, asking: Asking) -> tuple[str, ...]:
+def find_missing_files(opener: CreatorFactory, asking: ReviewSettings) -> tuple[str, ...]:
     """Return the files that a creator's folder should hold and does not; nothing for other kinds of creators."""
     if opener.given != "name":
         return ()
@@ -69,7 +69,7 @@ def find_missing_files(opener: CreatorOpener, asking: Asking) -> tuple[str, ...]
     return tuple(creator.find_missing(briefs))
 
 
-def first_failure(opener: CreatorOpener, asking: Asking) -> str:
+def first_failure(opener: CreatorFactory, asking: ReviewSettings) -> str:
     """Return the reason and the words of a stored failure of the creator, or "" if it has none."""
     keys = [row["key"] for row in _rows(opener, asking)]
     failed = {key for key, each in asking.folder.made.held(keys).items() if each.reason}
@@ -79,24 +79,24 @@ def first_failure(opener: CreatorOpener, asking: Asking) -> str:
     return next((f"{row['failure_reason']}: {row['failure_detail']}" for row in found), "")
 
 
-def _rows(opener: CreatorOpener, asking: Asking) -> Iterator[Row]:
+def _rows(opener: CreatorFactory, asking: ReviewSettings) -> Iterator[Row]:
     return made_rows(opener, asking.scenery, seed=asking.season.recipe.seed)
 
 
 def make_clips(
-    opener: CreatorOpener,
-    asking: Asking,
+    opener: CreatorFactory,
+    asking: ReviewSettings,
     *,
     most: int | None,
     left_usd: Decimal | None,
-    spectator: Spectator,
-) -> tuple[Summary, int]:
+    spectator: SeasonCallbacks,
+) -> tuple[RunSummary, int]:
     """Ask a creator for what is missing: `most` clips, for no more than `left_usd`; and how many were missing."""
     folder = asking.folder
     again = UNPAID.union(asking.retry_failed)
     due = list(find_due(_rows(opener, asking), folder.made, retry=again))
     spectator.on_due("made", len(due[:most]))
-    survey = Survey(folder.benchmark_clips)
+    survey = ClipSurvey(folder.benchmark_clips)
     done = run_stages(
         briefed(due[:most], asking.scenery, survey),
         [MakeStage(opener, asking.access, folder=folder.path, left_usd=left_usd)],
@@ -112,4 +112,4 @@ def make_clips(
 
 def ledger_of(folder: SeasonFolder, what: str) -> Path:
     """Return the path of the start log of a part."""
-    return Folder(folder.path).make("ledgers") / f"{what}.ledger"
+    return OutputDirectory(folder.path).make("ledgers") / f"{what}.ledger"

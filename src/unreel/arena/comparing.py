@@ -23,7 +23,7 @@ def places(values: Sequence[float], *, better: Literal["high", "low"]) -> list[i
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Compared:
+class EntrantComparisons:
     """Every two of some entrants."""
 
     above: Array
@@ -36,7 +36,7 @@ class Compared:
         return float(self.above[one, other])
 
 
-def compare(values: Array, *, better: Literal["high", "low"], n_scenes: int) -> Compared:
+def compare(values: Array, *, better: Literal["high", "low"], n_scenes: int) -> EntrantComparisons:
     """Compare the columns of `values`: the first line as they are, then a line for each resample."""
     observed, drawn = values[0], values[1:]
     size = values.shape[1]
@@ -47,7 +47,7 @@ def compare(values: Array, *, better: Literal["high", "low"], n_scenes: int) -> 
         known = np.isfinite(gap)
         won = np.where(known, (gap > 0) + 0.5 * (gap == 0), 0.0).sum(axis=0)
         above[place] = np.where(known.any(axis=0), won / np.maximum(known.sum(axis=0), 1), 0.5)
-    return Compared(above, _sure(sign * observed, sign * drawn, n_scenes=n_scenes))
+    return EntrantComparisons(above, _sure(sign * observed, sign * drawn, n_scenes=n_scenes))
 
 
 def find_leading(

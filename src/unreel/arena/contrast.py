@@ -9,8 +9,8 @@ import numpy as np
 
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.protocols.formulas import PERCENT
-from unreel.stats.jackknife import Gap, enclose_difference
-from unreel.stats.leaving_out import MOST_GROUPS, Without
+from unreel.stats.jackknife import DifferenceInterval, enclose_difference
+from unreel.stats.leaving_out import MOST_GROUPS, JackknifeValues
 from unreel.stats.many import holm
 from unreel.stats.proportion import share_of
 from unreel.stats.sample import Array, IntArray
@@ -23,7 +23,7 @@ CLEAR_BELOW: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Doubted:
+class JackknifeDifference:
     """A value with its interval, and how often chance alone would bring one as far from 0."""
 
     value: Measured
@@ -37,13 +37,13 @@ def sum_scenes(scene: IntArray, *columns: Array) -> Array:
     return np.stack(sums, axis=1) if len(scene) else np.zeros((0, len(columns)))
 
 
-def doubt(figure: Figure, sums: Array, *, n: int, reach: float = math.inf) -> Doubted:
+def doubt(figure: Figure, sums: Array, *, n: int, reach: float = math.inf) -> JackknifeDifference:
     """`figure` of all scenes together, with the interval that leaving out scenes gives it.
 
     `n` counts rows; `reach` is the most that the figure can be, either way.
     """
     if not n:
-        return Doubted(Unmeasured("nothing was answered on both sides"))
+        return JackknifeDifference(Unmeasured("nothing was answered on both sides"))
     total = sums.sum(axis=0, keepdims=True)
     groups = np.arange(len(sums)) % MOST_GROUPS
     left = np.zeros((min(len(sums), MOST_GROUPS), sums.shape[1]))
@@ -52,12 +52,16 @@ def doubt(figure: Figure, sums: Array, *, n: int, reach: float = math.inf) -> Do
         value = float(figure(total)[0])
         without = figure(total - left)
     if not math.isfinite(value):
-        return Doubted(Unmeasured("needs answers about real and about generated clips"))
-    found = enclose_difference(value, Without(without), n=n, few=len(sums), reach=reach)
-    return Doubted(found.estimate, found.p) if isinstance(found, Gap) else Doubted(found)
+        return JackknifeDifference(Unmeasured("needs answers about real and about generated clips"))
+    found = enclose_difference(value, JackknifeValues(without), n=n, few=len(sums), reach=reach)
+    return (
+        JackknifeDifference(found.estimate, found.p)
+        if isinstance(found, DifferenceInterval)
+        else JackknifeDifference(found)
+    )
 
 
-def doubt_share(figure: Figure, sums: Array, *, n: int) -> Measured:
+def jackknife_proportion(figure: Figure, sums: Array, *, n: int) -> Measured:
     """The same for a share in percent, whose interval stays between 0 and 100."""
     found = doubt(lambda each: figure(each) - _EVEN, sums, n=n, reach=_EVEN).value
     if isinstance(found, Unmeasured):

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT, Lineup, Play
-from unreel.benchmarks.published.counts import REAL, Count
+from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT, AnswerTable, SeasonClips
+from unreel.benchmarks.published.counts import REAL, GeneratedCount
 
-Counted = Mapping[str, Mapping[str, Count]]
+Counted = Mapping[str, Mapping[str, GeneratedCount]]
 """By reviewer, then by `REAL` or creator."""
 
 
-def counted_play(counted: Counted, *, condition: str, seed: int = 0) -> Play:
+def counted_play(counted: Counted, *, condition: str, seed: int = 0) -> AnswerTable:
     """Answers that have exactly those counts.
 
     A source has as many clips as its best read reviewer has answers; where another has fewer, the rest were
@@ -33,7 +33,7 @@ def counted_play(counted: Counted, *, condition: str, seed: int = 0) -> Play:
             reviewer.append(np.full(len(answers), place))
             clip.append(first[source] + np.arange(len(answers)))
             said.append(answers)
-    return Play(
+    return AnswerTable(
         lineup=lineup,
         condition=condition,
         reviewers=tuple(sorted(counted)),
@@ -43,7 +43,9 @@ def counted_play(counted: Counted, *, condition: str, seed: int = 0) -> Play:
     )
 
 
-def _lineup(sizes: Mapping[str, int], creators: Sequence[str]) -> tuple[Lineup, Mapping[str, int]]:
+def _lineup(
+    sizes: Mapping[str, int], creators: Sequence[str]
+) -> tuple[SeasonClips, Mapping[str, int]]:
     """The clips, and where those of each source start."""
     first: dict[str, int] = {}
     names: list[str] = []
@@ -53,7 +55,7 @@ def _lineup(sizes: Mapping[str, int], creators: Sequence[str]) -> tuple[Lineup, 
         names += [f"{source} {number}" for number in range(size)]
         creator += [NOBODY if source == REAL else creators.index(source)] * size
     n = len(names)
-    lineup = Lineup(
+    lineup = SeasonClips(
         clips=tuple(names),
         creators=tuple(creators),
         scenes=tuple(names),
@@ -65,7 +67,7 @@ def _lineup(sizes: Mapping[str, int], creators: Sequence[str]) -> tuple[Lineup, 
     return lineup, first
 
 
-def _answers(count: Count, size: int, rng: np.random.Generator) -> np.ndarray:
+def _answers(count: GeneratedCount, size: int, rng: np.random.Generator) -> np.ndarray:
     answers = np.full(size, SILENT)
     answers[: count.valid] = SAID_REAL
     answers[: count.said_fake] = SAID_GENERATED

@@ -11,7 +11,7 @@ REAL_CLIPS: Final = "real clips"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class BoardColumn:
     """One column of a board."""
 
     name: str
@@ -25,12 +25,14 @@ class Figure:
     """Whether the board is ranked by it."""
 
 
-def _of(board: Literal["reviewers", "creators"], *figures: Figure) -> Mapping[str, Figure]:
+def _of(
+    board: Literal["reviewers", "creators"], *figures: BoardColumn
+) -> Mapping[str, BoardColumn]:
     return {figure.name: figure for figure in figures if figure.board == board}
 
 
 _ALL: Final = (
-    Figure(
+    BoardColumn(
         name="accuracy",
         title="Accuracy",
         words="Readable answers that are right, real clips pooled with one creator's at a time; mean over creators.",
@@ -38,77 +40,77 @@ _ALL: Final = (
         better="high",
         decides=True,
     ),
-    Figure(
+    BoardColumn(
         name="accuracy-all",
         title="Accuracy, all clips",
         words="The same over all clips that were asked about: no readable answer counts as wrong.",
         board="reviewers",
         better="high",
     ),
-    Figure(
+    BoardColumn(
         name="balanced",
         title="Balanced",
         words="Half for real clips and half for generated ones, whatever their numbers; mean over creators.",
         board="reviewers",
         better="high",
     ),
-    Figure(
+    BoardColumn(
         name="balanced-all",
         title="Balanced, all clips",
         words="The same over all clips that were asked about: no readable answer counts as wrong.",
         board="reviewers",
         better="high",
     ),
-    Figure(
+    BoardColumn(
         name="plain",
         title="Plain",
         words="Readable answers that are right, of all clips in one pool.",
         board="reviewers",
         better="high",
     ),
-    Figure(
+    BoardColumn(
         name="plain-all",
         title="Plain, all clips",
         words="Clips that were judged rightly, of all that were asked about.",
         board="reviewers",
         better="high",
     ),
-    Figure(
+    BoardColumn(
         name="caught",
         title="Caught",
         words="Readable answers about generated clips that say generated; mean over creators.",
         board="reviewers",
         better="high",
     ),
-    Figure(
+    BoardColumn(
         name="false-alarms",
         title="False alarms",
         words="Readable answers about real clips that say generated.",
         board="reviewers",
         better="low",
     ),
-    Figure(
+    BoardColumn(
         name="control-false-alarms",
         title="Control false alarms",
         words="Readable answers about changed real clips (controls) that say generated; mean over controls.",
         board="reviewers",
         better="low",
     ),
-    Figure(
+    BoardColumn(
         name="said-real",
         title="Said real",
         words="Readable answers that say real, of all about real and generated clips: the lean towards real.",
         board="reviewers",
         better="neither",
     ),
-    Figure(
+    BoardColumn(
         name="answered",
         title="Answered",
         words="Questions with a readable answer.",
         board="reviewers",
         better="high",
     ),
-    Figure(
+    BoardColumn(
         name="ability",
         title="Ability",
         words="Log-odds by which it tells clips of a creator of mean realism from real ones (skill model).",
@@ -116,7 +118,7 @@ _ALL: Final = (
         better="high",
         unit="logit",
     ),
-    Figure(
+    BoardColumn(
         name="bias",
         title="Bias",
         words="Log-odds with which it calls a real clip generated (skill model); below 0 it leans towards real.",
@@ -124,21 +126,21 @@ _ALL: Final = (
         better="neither",
         unit="logit",
     ),
-    Figure(
+    BoardColumn(
         name="pair-accuracy",
         title="Finds the real one",
         words="Pairs of a real and a generated clip in which it takes the real one for real (preference play).",
         board="reviewers",
         better="high",
     ),
-    Figure(
+    BoardColumn(
         name="took-first",
         title="Took the first",
         words="Pairs in which it takes the clip shown first for real: far from 50 it leans by order (preference play).",
         board="reviewers",
         better="neither",
     ),
-    Figure(
+    BoardColumn(
         name="fakeness",
         title="Fakeness",
         words="Readable answers that call its clips generated; mean over reviewers.",
@@ -146,21 +148,21 @@ _ALL: Final = (
         better="low",
         decides=True,
     ),
-    Figure(
+    BoardColumn(
         name="fakeness-all",
         title="Fakeness, all clips",
         words="The same over all questions put: no readable answer counts as not caught.",
         board="creators",
         better="low",
     ),
-    Figure(
+    BoardColumn(
         name="fakeness-pooled",
         title="Fakeness, pooled",
         words="Readable answers that call its clips generated, of all reviewers in one pool.",
         board="creators",
         better="low",
     ),
-    Figure(
+    BoardColumn(
         name="realism",
         title="Realism",
         words="Log-odds by which its clips are harder to catch than those of a mean creator (skill model).",
@@ -168,7 +170,7 @@ _ALL: Final = (
         better="high",
         unit="logit",
     ),
-    Figure(
+    BoardColumn(
         name="strength",
         title="Strength",
         words="Log-odds by which its clip is taken for the real one of two (preference play, Bradley and Terry).",
@@ -176,14 +178,14 @@ _ALL: Final = (
         better="high",
         unit="logit",
     ),
-    Figure(
+    BoardColumn(
         name="taken-for-real",
         title="Taken for real",
         words="Pairs in which its clip is taken for the real one (preference play).",
         board="creators",
         better="high",
     ),
-    Figure(
+    BoardColumn(
         name="called-generated",
         title="Called generated",
         words="Readable answers that wrongly call this control generated; mean over reviewers.",
@@ -196,7 +198,7 @@ REVIEWER_FIGURES: Final = _of("reviewers", *_ALL)
 CREATOR_FIGURES: Final = _of("creators", *_ALL)
 
 
-def figure(name: str) -> Figure:
+def figure(name: str) -> BoardColumn:
     """The figure of that name; an unknown one names the nearest."""
     known = {**REVIEWER_FIGURES, **CREATOR_FIGURES}
     if name not in known:

@@ -3,17 +3,17 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from unreel.arena.cells import Judge, is_among, questions_of
+from unreel.arena.cells import SeasonReviewer, is_among, questions_of
 from unreel.arena.commissioning import count_clips, find_missing_files
 from unreel.arena.gathering import current_names
 from unreel.arena.job import SeasonJob, enter, require_entrants
-from unreel.arena.judging import Asking, enter_reviewers
+from unreel.arena.judging import ReviewSettings, enter_reviewers
 from unreel.arena.scenes import name_files, open_scenery
 from unreel.core.errors import UnreelError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Due:
+class PendingQuestions:
     """Missing clips and answers of one entrant."""
 
     title: str
@@ -29,7 +29,7 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foreseen:
+class SeasonForecast:
     """Forecast of `run_season`."""
 
     season: str
@@ -43,8 +43,8 @@ class Foreseen:
     n_real: int
     n_rejected: int
     conditions: tuple[str, ...]
-    creators: tuple[Due, ...]
-    reviewers: tuple[Due, ...]
+    creators: tuple[PendingQuestions, ...]
+    reviewers: tuple[PendingQuestions, ...]
     max_questions: int | None
     max_clips: int | None
 
@@ -59,7 +59,7 @@ class Foreseen:
         return sum(each.n_due for each in self.creators)
 
 
-def foresee(job: SeasonJob) -> Foreseen:
+def foresee(job: SeasonJob) -> SeasonForecast:
     """Return the clips and questions that `run_season` would make and send. Writes nothing.
 
     Raises:
@@ -82,7 +82,7 @@ def foresee(job: SeasonJob) -> Foreseen:
         for judge in judges
         if job.calls(judge.entered.title)
     ]
-    return Foreseen(
+    return SeasonForecast(
         season=recipe.name,
         folder=str(job.folder.path),
         digest=scenery.digest,
@@ -92,27 +92,32 @@ def foresee(job: SeasonJob) -> Foreseen:
         n_rejected=scenery.n_rejected,
         conditions=recipe.titles,
         creators=creators,
-        reviewers=(*reviewers, *(Due(title=each.title, problem=each.why) for each in stumbled)),
+        reviewers=(
+            *reviewers,
+            *(PendingQuestions(title=each.title, problem=each.why) for each in stumbled),
+        ),
         max_questions=recipe.budget.max_questions,
         max_clips=recipe.budget.max_clips,
     )
 
 
-def _creators(job: SeasonJob, asking: Asking) -> Iterator[Due]:
+def _creators(job: SeasonJob, asking: ReviewSettings) -> Iterator[PendingQuestions]:
     access = asking.access
     for section in job.season.creators:
         if section.held is not None:
-            yield Due(title=section.name, n_done=len(asking.scenery.held(section.held)))
+            yield PendingQuestions(
+                title=section.name, n_done=len(asking.scenery.held(section.held))
+            )
         elif job.calls(section.name):
             try:
                 opener = section.opener(settings=access.settings, trusted=access.trusted)
             except UnreelError as error:
-                yield Due(title=section.name, problem=str(error))
+                yield PendingQuestions(title=section.name, problem=str(error))
                 continue
             n_all = len(asking.scenery.scenes) * len(opener.settings)
             n_due, n_failed = count_clips(opener, asking)
             n_done = n_all - n_due - n_failed
-            yield Due(
+            yield PendingQuestions(
                 title=section.name,
                 n_due=n_due,
                 n_done=n_done,
@@ -121,9 +126,11 @@ def _creators(job: SeasonJob, asking: Asking) -> Iterator[Due]:
             )
 
 
-def _reviewer(judge: Judge, asking: Asking, current: Collection[str], *, n_clips: int) -> Due:
+def _reviewer(
+    judge: SeasonReviewer, asking: ReviewSettings, current: Collection[str], *, n_clips: int
+) -> PendingQuestions:
     n_all, n_done = n_clips * len(asking.season.recipe.condition), 0
     if current:
         questions = questions_of(judge, asking.folder, asking.access, retry=asking.retry_failed)
         n_done = sum(each.answered for each in questions if is_among(each.clip, current))
-    return Due(title=judge.entered.title, n_due=max(0, n_all - n_done), n_done=n_done)
+    return PendingQuestions(title=judge.entered.title, n_due=max(0, n_all - n_done), n_done=n_done)

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from unreel.arena.scenes import Scenery, scene_of
-from unreel.arena.working_folder import SET, Entrants, SeasonFolder
+from unreel.arena.scenes import SeasonBenchmark, scene_of
+from unreel.arena.working_folder import SET, SeasonEntrants, SeasonFolder
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.opening import Benchmark, open_benchmark
@@ -26,13 +26,13 @@ from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.core.names import plain_suffix
 from unreel.core.trace import Trace
-from unreel.core.writing import Folder
-from unreel.creators.contract import Side
-from unreel.engine.access import Access
+from unreel.core.writing import OutputDirectory
+from unreel.creators.contract import ClipClass
+from unreel.engine.access import StorageAccess
 from unreel.engine.run import run as run_stages
 from unreel.engine.stage import Row
-from unreel.engine.survey import CLIPS, FACTS, Survey, SurveyStage, survey_rows
-from unreel.engine.table import Table
+from unreel.engine.survey import CLIPS, FACTS, ClipSurvey, SurveyStage, survey_rows
+from unreel.engine.table import LanceTable
 
 CONTROLS: Final = "controls.json"
 METADATA: Final = "metadata.jsonl"
@@ -40,7 +40,7 @@ _TRACES: Final = TypeAdapter(tuple[Trace, ...])
 
 
 @dataclass(frozen=True, slots=True)
-class _Played:
+class _CollectedClip:
     """A clip on its way into the set."""
 
     entry: Entry
@@ -52,9 +52,9 @@ class _Played:
     """The control that made it; "" for all others."""
 
 
-def look_table(folder: SeasonFolder) -> Table:
+def look_table(folder: SeasonFolder) -> LanceTable:
     """Return the table of properties of the set's files."""
-    return Table(folder.place / "set.lance", CLIPS)
+    return LanceTable(folder.place / "set.lance", CLIPS)
 
 
 def open_set(folder: SeasonFolder) -> Benchmark:
@@ -63,7 +63,7 @@ def open_set(folder: SeasonFolder) -> Benchmark:
 
 
 def gather(
-    folder: SeasonFolder, scenery: Scenery, entrants: Entrants, access: Access
+    folder: SeasonFolder, scenery: SeasonBenchmark, entrants: SeasonEntrants, access: StorageAccess
 ) -> frozenset[str]:
     """Write the set anew from the benchmark and from what was made, and look at what is new in it.
 
@@ -72,7 +72,7 @@ def gather(
     """
     played = [*_of_benchmark(folder, scenery, entrants), *_of_creators(folder, entrants)]
     controls = {each.entry.name: each.control for each in played if each.control}
-    files = Folder(folder.set)
+    files = OutputDirectory(folder.set)
     known: dict[str, Mapping[str, str]] = {}
     with files.create_text(METADATA) as table:
         # A scene's real clip before its controls: whoever pairs clips takes the first.
@@ -86,7 +86,7 @@ def gather(
     return current_names(folder, entrants)
 
 
-def current_names(folder: SeasonFolder, entrants: Entrants) -> frozenset[str]:
+def current_names(folder: SeasonFolder, entrants: SeasonEntrants) -> frozenset[str]:
     """The clips of the set that reviewers are asked about; none where no set was written yet."""
     if not (folder.set / METADATA).is_file():
         return frozenset()
@@ -110,24 +110,26 @@ def read_controls(folder: SeasonFolder) -> dict[str, str]:
     return {str(name): str(control) for name, control in found.items()}
 
 
-def _of_benchmark(folder: SeasonFolder, scenery: Scenery, entrants: Entrants) -> Iterator[_Played]:
+def _of_benchmark(
+    folder: SeasonFolder, scenery: SeasonBenchmark, entrants: SeasonEntrants
+) -> Iterator[_CollectedClip]:
     shown = entrants.shown(entrants.creators)
     origins: list[tuple[Entry, Origin]] = [(entry, Real()) for entry in scenery.real()]
     for creator in entrants.creators:
         for entry in scenery.held(creator.held) if creator.held else ():
             made = Generated(shown[creator.name], setting_of(entry.origin))
             origins.append((entry, made))
-    survey = Survey(folder.benchmark_clips)
+    survey = ClipSurvey(folder.benchmark_clips)
     found = survey.find(scenery.benchmark, [entry for entry, _ in origins])
     for (entry, origin), (_, clip) in zip(origins, found, strict=True):
         kept = replace(entry, origin=origin, group=scene_of(entry), split="")
         if entry.cleaned is not None:
             place = scenery.benchmark.find_cleaned(entry) or ""
-            kept = replace(kept, cleaned=_keep_cleaned(Folder(folder.set), place))
-        yield _Played(kept, scenery.benchmark.find(entry), _known(clip))
+            kept = replace(kept, cleaned=_keep_cleaned(OutputDirectory(folder.set), place))
+        yield _CollectedClip(kept, scenery.benchmark.find(entry), _known(clip))
 
 
-def _keep_cleaned(files: Folder, place: str) -> str:
+def _keep_cleaned(files: OutputDirectory, place: str) -> str:
     name = f"media/{digest('cleaned', place)[:32]}{plain_suffix(place)}"
     if is_url(place):
         return place
@@ -141,15 +143,15 @@ def _known(clip: Clip | Failure) -> dict[str, str]:
     return {"clip": clip.id, "facts": FACTS.dump_json(clip.facts).decode()}
 
 
-def _of_creators(folder: SeasonFolder, entrants: Entrants) -> Iterator[_Played]:
+def _of_creators(folder: SeasonFolder, entrants: SeasonEntrants) -> Iterator[_CollectedClip]:
     table, shown = folder.made, entrants.shown(entrants.creators)
     if not table.exists():
         return
     for row in table.rows(where="failure_reason IS NULL"):
         creator, scene = shown.get(row["name"]) or str(row["creator"]), row["scene"]
-        control = row["side"] == Side.CONTROL.value
+        control = row["side"] == ClipClass.CONTROL.value
         setting = row["setting"]
-        yield _Played(
+        yield _CollectedClip(
             Entry(
                 name=f"{creator}/{scene}" if control else f"{creator}/{setting}/{scene}",
                 location=row["file"],
@@ -170,7 +172,7 @@ def _traces(told: str | None) -> tuple[Trace, ...]:
         return ()
 
 
-def _put(files: Folder, played: _Played) -> str:
+def _put(files: OutputDirectory, played: _CollectedClip) -> str:
     """Store the clip in the set, named by its content hash (or by its index if it was not read), and return its path."""
     if is_url(played.file):
         return played.file
@@ -180,14 +182,16 @@ def _put(files: Folder, played: _Played) -> str:
     return name
 
 
-def _link(files: Folder, source: Path, name: str) -> None:
+def _link(files: OutputDirectory, source: Path, name: str) -> None:
     if not source.is_file() or files.size(name) == source.stat().st_size:
         return
     if not files.hard_link(source.resolve(), name):
         files.copy(source, name)
 
 
-def _look(folder: SeasonFolder, known: Mapping[str, Mapping[str, str]], access: Access) -> None:
+def _look(
+    folder: SeasonFolder, known: Mapping[str, Mapping[str, str]], access: StorageAccess
+) -> None:
     """Survey the set; what is known of a file is taken as it is."""
     benchmark = open_set(folder)
     entries = [row for row in benchmark if isinstance(row, Entry)]

@@ -6,8 +6,8 @@ from typing import Final
 
 from unreel.arena.grid import real
 from unreel.arena.holdout import canary_scenes, hidden_scenes, open_secret, promise
-from unreel.arena.log import Event, History, State, append_all
-from unreel.arena.play import SAID_GENERATED, Lineup
+from unreel.arena.log import EntryState, LogEvent, SeasonLog, append_all
+from unreel.arena.play import SAID_GENERATED, SeasonClips
 from unreel.arena.season import SeasonRecipe
 
 PROMISE: Final = "the secret of the hold-out has the hash"
@@ -21,7 +21,7 @@ def find_hidden(folder: Path, recipe: SeasonRecipe, scenes: Iterable[str]) -> fr
     return hidden_scenes(scenes, share=share, secret=open_secret(folder), season=recipe.name)
 
 
-def find_canaries(folder: Path, recipe: SeasonRecipe, lineup: Lineup) -> Mapping[str, int]:
+def find_canaries(folder: Path, recipe: SeasonRecipe, lineup: SeasonClips) -> Mapping[str, int]:
     """Real clips of known scenes that are published as generated, by name, with that wrong label."""
     count = recipe.holdout.canaries
     if not count:
@@ -43,11 +43,11 @@ def give_promise(folder: Path, recipe: SeasonRecipe, *, at_us: int) -> None:
         return
     told = f"{PROMISE} {promise(open_secret(folder))}"
 
-    def promised(history: History) -> list[Event]:
+    def promised(history: SeasonLog) -> list[LogEvent]:
         if any(told in event.reasons for event in history.events):
             return []
-        event = Event(
-            entry=recipe.name, state=State.NOTED, at_us=at_us, kind="season", reasons=(told,)
+        event = LogEvent(
+            entry=recipe.name, state=EntryState.NOTED, at_us=at_us, kind="season", reasons=(told,)
         )
         return [event]
 

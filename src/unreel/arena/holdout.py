@@ -19,15 +19,15 @@ from unreel.arena.contrast import (
     CLEAR_BELOW,
     correct,
     doubt,
-    doubt_share,
+    jackknife_proportion,
     percent_of,
     sum_scenes,
 )
 from unreel.arena.grid import Grid, Mask, generated, lay_out, real, wrong
-from unreel.arena.play import SAID_GENERATED, Lineup, Play
+from unreel.arena.play import SAID_GENERATED, AnswerTable, SeasonClips
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Measured
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 from unreel.protocols.formulas import PERCENT
 from unreel.stats.draws import meeting_chances
 from unreel.stats.sample import Array, IntArray
@@ -44,7 +44,7 @@ def open_secret(folder: Path) -> bytes:
     Raises:
         UnreadableSourceError: Something else lies in its place.
     """
-    own = Folder(folder)
+    own = OutputDirectory(folder)
     try:
         with own.read(SECRET) as file:
             text = file.read(4 * _SECRET_BYTES)
@@ -107,7 +107,7 @@ class HiddenGap:
     """Whether it is better on known scenes, chance being excluded."""
 
 
-def compare_hidden(play: Play, hidden: Collection[str]) -> tuple[HiddenGap, ...]:
+def compare_hidden(play: AnswerTable, hidden: Collection[str]) -> tuple[HiddenGap, ...]:
     """Every reviewer but floors, and every creator, on scenes that are hidden and on all others."""
     lineup, grid = play.lineup, lay_out(play)
     secret = np.isin(lineup.scene, [n for n, s in enumerate(lineup.scenes) if s in hidden])
@@ -115,13 +115,15 @@ def compare_hidden(play: Play, hidden: Collection[str]) -> tuple[HiddenGap, ...]
     found = []
     for number, name in enumerate(play.reviewers):
         if name not in play.floors:
-            rows = _Rows.of(lineup, right[number : number + 1], grid[number : number + 1], secret)
+            rows = _HoldoutScores.of(
+                lineup, right[number : number + 1], grid[number : number + 1], secret
+            )
             found.append(rows.gap(name, "reviewer"))
     ranked = [n for n, name in enumerate(play.reviewers) if name not in play.floors]
     passed = (grid[ranked] == 0).astype(np.float64)
     for number, name in enumerate(lineup.creators):
         own = lineup.creator == number
-        rows = _Rows.of(lineup, passed, np.where(own, grid[ranked], -1), secret)
+        rows = _HoldoutScores.of(lineup, passed, np.where(own, grid[ranked], -1), secret)
         found.append(rows.gap(name, "creator"))
     corrected = correct([each.p for each in found])
     return tuple(_flag(each, p) for each, p in zip(found, corrected, strict=True))
@@ -133,7 +135,7 @@ def _flag(found: HiddenGap, p: float | None) -> HiddenGap:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
+class _HoldoutScores:
     """Readable answers: a score, the scene, the side, and whether the scene is hidden."""
 
     score: Array
@@ -142,7 +144,7 @@ class _Rows:
     hidden: Mask
 
     @classmethod
-    def of(cls, lineup: Lineup, score: Array, grid: Grid, hidden: Mask) -> "_Rows":
+    def of(cls, lineup: SeasonClips, score: Array, grid: Grid, hidden: Mask) -> "_HoldoutScores":
         read = (grid >= 0) & (generated(lineup) | real(lineup))
         at = np.nonzero(read)[1]
         scene = lineup.scene[at].astype(np.int64)
@@ -160,8 +162,10 @@ class _Rows:
 
     def _share(self, parts: list[Mask]) -> Measured:
         own = np.logical_or.reduce(parts)
-        rows = _Rows(self.score[own], self.scene[own], self.made[own], self.hidden[own])
-        return doubt_share(_balanced, rows._sums(*(p[own] for p in parts)), n=int(own.sum()))
+        rows = _HoldoutScores(self.score[own], self.scene[own], self.made[own], self.hidden[own])
+        return jackknife_proportion(
+            _balanced, rows._sums(*(p[own] for p in parts)), n=int(own.sum())
+        )
 
     def _sums(self, *parts: Mask) -> Array:
         columns = [c.astype(np.float64) for part in parts for c in (self.score * part, part)]
@@ -180,7 +184,7 @@ def _difference(sums: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sung:
+class CanaryAnswers:
     """Answers of a reviewer about canaries: clips whose published label or name is a trap."""
 
     reviewer: str
@@ -194,7 +198,7 @@ class Sung:
     """Whether it follows what was published beyond its own mistakes: it has seen the labels."""
 
 
-def hear_canaries(play: Play, canaries: Mapping[str, int]) -> tuple[Sung, ...]:
+def hear_canaries(play: AnswerTable, canaries: Mapping[str, int]) -> tuple[CanaryAnswers, ...]:
     """Every reviewer on `canaries`: clips by name, with the wrong label (`SAID_REAL`, ...) that was published.
 
     A reviewer that looks errs on them as on any clip of their side. One that knows the published labels follows
@@ -219,13 +223,13 @@ def hear_canaries(play: Play, canaries: Mapping[str, int]) -> tuple[Sung, ...]:
     )
 
 
-def _sing(name: str, errs: Mask, read: Mask, clips: tuple[Mask, Mask]) -> Sung:
+def _sing(name: str, errs: Mask, read: Mask, clips: tuple[Mask, Mask]) -> CanaryAnswers:
     traps, others = (mask & read for mask in clips)
     n_traps, n_others = int(traps.sum()), int(others.sum())
     fell, erred = int((errs & traps).sum()), int((errs & others).sum())
     p = None
     if n_traps and n_others:
         p = min(1.0, float(meeting_chances(n_traps + n_others, fell + erred, n_traps)[fell:].sum()))
-    return Sung(
+    return CanaryAnswers(
         reviewer=name, followed=percent_of(fell, n_traps), expected=percent_of(erred, n_others), p=p
     )

@@ -9,11 +9,11 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.trace import Category, Trace
-from unreel.creators.contract import Creator, Given, Made, Setting, Side
-from unreel.creators.kind import CreatorKeys, Surroundings
-from unreel.creators.reworking import Rework, ReworkingCreator
-from unreel.curate.inject.clip import inject_clip, write_twin
-from unreel.curate.inject.section import CATEGORIES
+from unreel.creators.contract import ClipClass, Creator, CreatorInput, GeneratedClip, Given
+from unreel.creators.kind import CreatorEnvironment, CreatorKeys
+from unreel.creators.reworking import ReworkingCreator, ReworkRequest
+from unreel.curation.inject.clip import inject_clip, write_twin
+from unreel.curation.inject.section import CATEGORIES
 from unreel.recipes.section import MOST_PARTS
 
 _TRACES: Final = TypeAdapter(tuple[Trace, ...])
@@ -43,16 +43,16 @@ class InjectKeys(CreatorKeys):
         return "source"
 
     @property
-    def usual(self) -> tuple[Setting, ...]:
-        return (Setting.IMAGE,)
+    def usual(self) -> tuple[CreatorInput, ...]:
+        return (CreatorInput.IMAGE,)
 
     def label(self, title: str) -> str:  # noqa: ARG002  what goes wrong tells more than a title
         return self.categories[0].value if len(self.categories) == 1 else "traces"
 
-    def open(self, name: str, around: Surroundings) -> Creator:
+    def open(self, name: str, around: CreatorEnvironment) -> Creator:
         return ReworkingCreator(name, self._inject, side=self.side, around=around)
 
-    def _inject(self, rework: Rework) -> Made | Failure:
+    def _inject(self, rework: ReworkRequest) -> GeneratedClip | Failure:
         """The real clip with a trace, and the truth about that."""
         draw = digest(str(rework.brief.seed), rework.brief.id)
         why = []
@@ -68,7 +68,7 @@ class InjectKeys(CreatorKeys):
             if isinstance(trace, Failure):
                 return trace
             if isinstance(trace, Trace):
-                return Made(
+                return GeneratedClip(
                     file=rework.into,
                     model="unreel inject",
                     parameters={"category": category.value, "strength": self.strength},
@@ -82,22 +82,22 @@ class InjectKeys(CreatorKeys):
 class EncodedKeys(CreatorKeys):
     """`kind = "encoded"`: what tells an injected clip from its source must not be its encoding."""
 
-    side: ClassVar[Side] = Side.CONTROL
+    side: ClassVar[ClipClass] = ClipClass.CONTROL
 
     @property
-    def usual(self) -> tuple[Setting, ...]:
-        return (Setting.IMAGE,)
+    def usual(self) -> tuple[CreatorInput, ...]:
+        return (CreatorInput.IMAGE,)
 
     def label(self, title: str) -> str:  # noqa: ARG002  there is one way
         return "as-injected"
 
-    def open(self, name: str, around: Surroundings) -> Creator:
+    def open(self, name: str, around: CreatorEnvironment) -> Creator:
         return ReworkingCreator(name, _encode, side=self.side, around=around)
 
 
-def _encode(rework: Rework) -> Made | Failure:
+def _encode(rework: ReworkRequest) -> GeneratedClip | Failure:
     """The real clip, encoded as an injected one is."""
     failure = write_twin(rework.source, reader=rework.reader, into=rework.into)
-    return failure or Made(
+    return failure or GeneratedClip(
         file=rework.into, model="unreel encode", parameters={}, cost_usd=Decimal(0)
     )

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Final
 
 from unreel.arena.budgeting import left_usd, n_made, plan_questions, spent_usd, within_budget
-from unreel.arena.cells import Judge, is_among
+from unreel.arena.cells import SeasonReviewer, is_among
 from unreel.arena.commissioning import (
     UNPAID,
     count_clips,
@@ -17,12 +17,12 @@ from unreel.arena.commissioning import (
     make_clips,
 )
 from unreel.arena.gathering import gather
-from unreel.arena.judging import Asking, Stumbled, ask, enter_reviewers
-from unreel.arena.planning import Plan
-from unreel.arena.scenes import Scenery, open_scenery, require_digest
+from unreel.arena.judging import EntrantError, ReviewSettings, ask, enter_reviewers
+from unreel.arena.planning import QuestionPlan
+from unreel.arena.scenes import SeasonBenchmark, open_scenery, require_digest
 from unreel.arena.season import Season
-from unreel.arena.watching import Spectator
-from unreel.arena.working_folder import RECIPE, EnteredReviewer, Entrants, SeasonFolder
+from unreel.arena.watching import SeasonCallbacks
+from unreel.arena.working_folder import RECIPE, EnteredReviewer, SeasonEntrants, SeasonFolder
 from unreel.core.errors import (
     InvalidSettingError,
     KeyRejectedError,
@@ -31,17 +31,17 @@ from unreel.core.errors import (
     UnreadableSourceError,
 )
 from unreel.creators.section import CreatorSection
-from unreel.engine.access import Access
+from unreel.engine.access import StorageAccess
 from unreel.engine.lock import writer_lock
 from unreel.engine.run import run as run_stages
 from unreel.engine.survey import SurveyStage, survey_rows
-from unreel.engine.trouble import stores_told
+from unreel.engine.trouble import translate_store_errors
 
 DRIVER: Final = "season"
 """What whoever plays a season holds the lock of: a second one is refused before it changes anything."""
 _OF_ONE: Final = (KeyRejectedError, InvalidSettingError, UnreadableSourceError, MissingExtraError)
 """What stops one entrant; all else stops the season."""
-NOBODY_LISTENS: Final = Spectator()
+NOBODY_LISTENS: Final = SeasonCallbacks()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class SeasonJob:
 
     season: Season
     folder: SeasonFolder
-    access: Access
+    access: StorageAccess
     outside: bool = False
     """Whether the benchmark's table may name files outside its folder."""
     engine: str = "local"
@@ -59,9 +59,9 @@ class SeasonJob:
     only: frozenset[str] = frozenset()
     """Titles of those whose turn it is; everybody's where none is named."""
 
-    def asking(self, scenery: Scenery) -> Asking:
+    def asking(self, scenery: SeasonBenchmark) -> ReviewSettings:
         """Return the review settings of the season."""
-        return Asking(
+        return ReviewSettings(
             season=self.season,
             scenery=scenery,
             folder=self.folder,
@@ -76,7 +76,7 @@ class SeasonJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class EntrantRunSummary:
     """Result of one call for one entrant."""
 
     title: str
@@ -104,11 +104,11 @@ class SeasonOutcome:
     season: str
     folder: str
     digest: str
-    creators: tuple[Turn, ...]
-    reviewers: tuple[Turn, ...]
+    creators: tuple[EntrantRunSummary, ...]
+    reviewers: tuple[EntrantRunSummary, ...]
     n_rejected: int
     """Rows of the benchmark that cannot be used."""
-    plan: Plan | None
+    plan: QuestionPlan | None
     """What was put, where the budget is too short for all."""
     cost_usd: Decimal | None
     """Of all clips and answers so far, as far as anybody tells."""
@@ -121,12 +121,12 @@ class SeasonOutcome:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether no reviewer was asked because a creator has no usable clip."""
+        """Return whether no reviewer was asked because a creator has no usable clip."""
         return any(turn.problem for turn in self.creators)
 
 
-@stores_told()
-def run_season(job: SeasonJob, spectator: Spectator = NOBODY_LISTENS) -> SeasonOutcome:
+@translate_store_errors()
+def run_season(job: SeasonJob, spectator: SeasonCallbacks = NOBODY_LISTENS) -> SeasonOutcome:
     """Make the clips that are missing, then ask everybody what they were not asked yet.
 
     No reviewer is asked as long as a creator has no usable clip at all, and no creator as long as the folder of another
@@ -163,7 +163,10 @@ def run_season(job: SeasonJob, spectator: Spectator = NOBODY_LISTENS) -> SeasonO
         folder=str(folder.path),
         digest=scenery.digest,
         creators=made,
-        reviewers=(*turns, *(Turn(title=each.title, problem=each.why) for each in stumbled)),
+        reviewers=(
+            *turns,
+            *(EntrantRunSummary(title=each.title, problem=each.why) for each in stumbled),
+        ),
         n_rejected=scenery.n_rejected,
         plan=plan,
         cost_usd=spent_usd(folder, entrants),
@@ -179,13 +182,13 @@ def require_entrants(job: SeasonJob) -> None:
         raise UnknownNameError(kind, title, known)
 
 
-def enter(asking: Asking, judges: Sequence[Judge]) -> Entrants:
+def enter(asking: ReviewSettings, judges: Sequence[SeasonReviewer]) -> SeasonEntrants:
     """Return the entrants, present and withdrawn."""
     recipe, before = asking.season.recipe, asking.folder.entrants()
     named = [judge.entered for judge in judges]
     names = {each.name for each in named}
     gone = [each for each in before.reviewers if each.name not in names]
-    return Entrants(
+    return SeasonEntrants(
         season=recipe.name,
         protocol=recipe.protocol,
         digest=asking.scenery.digest,
@@ -196,7 +199,7 @@ def enter(asking: Asking, judges: Sequence[Judge]) -> Entrants:
     )
 
 
-def _survey(asking: Asking, entrants: Entrants, spectator: Spectator) -> None:
+def _survey(asking: ReviewSettings, entrants: SeasonEntrants, spectator: SeasonCallbacks) -> None:
     """Look at the files of the benchmark: what is played and briefed, and what floors learn from."""
     scenery, folder = asking.scenery, asking.folder
     spectator.on_phase("looking at the benchmark")
@@ -212,8 +215,8 @@ def _survey(asking: Asking, entrants: Entrants, spectator: Spectator) -> None:
 
 
 def _make_all(
-    job: SeasonJob, asking: Asking, entrants: Entrants, spectator: Spectator
-) -> Iterator[Turn]:
+    job: SeasonJob, asking: ReviewSettings, entrants: SeasonEntrants, spectator: SeasonCallbacks
+) -> Iterator[EntrantRunSummary]:
     called = [each for each in job.season.creators if each.held is not None or job.calls(each.name)]
     checked = [_check(section, asking) for section in called]
     if any(turn.problem for turn in checked):
@@ -227,23 +230,23 @@ def _make_all(
             yield _make(section, asking, entrants, spectator)
 
 
-def _check(section: CreatorSection, asking: Asking) -> Turn:
+def _check(section: CreatorSection, asking: ReviewSettings) -> EntrantRunSummary:
     """Return how many clips of a creator are there, and what stands in the way of all others."""
     title, access = section.name, asking.access
     if section.held is not None:
         n_held = len(asking.scenery.held(section.held))
         known = ", ".join(asking.scenery.creators()[:10]) or "nobody"
         lacks = f"the benchmark holds no clip of {section.held!r}. It holds those of {known}"
-        return Turn(title=title, already=n_held, problem="" if n_held else lacks)
+        return EntrantRunSummary(title=title, already=n_held, problem="" if n_held else lacks)
     try:
         opener = section.opener(settings=access.settings, trusted=access.trusted)
         n_due, n_failed = count_clips(opener, asking)
         missing = find_missing_files(opener, asking) if n_due or n_failed else ()
     except _OF_ONE as error:
-        return Turn(title=title, problem=str(error))
+        return EntrantRunSummary(title=title, problem=str(error))
     n_all = len(asking.scenery.scenes) * len(opener.settings)
     problem = f"its folder holds none of the {n_all} expected files"
-    return Turn(
+    return EntrantRunSummary(
         title=title,
         already=n_all - n_due - n_failed,
         failed_before=n_failed,
@@ -253,8 +256,11 @@ def _check(section: CreatorSection, asking: Asking) -> Turn:
 
 
 def _make(
-    section: CreatorSection, asking: Asking, entrants: Entrants, spectator: Spectator
-) -> Turn:
+    section: CreatorSection,
+    asking: ReviewSettings,
+    entrants: SeasonEntrants,
+    spectator: SeasonCallbacks,
+) -> EntrantRunSummary:
     budget, folder, access = asking.season.recipe.budget, asking.folder, asking.access
     most = None if budget.max_clips is None else max(0, budget.max_clips - n_made(folder))
     try:
@@ -268,9 +274,9 @@ def _make(
             spectator=spectator,
         )
     except _OF_ONE as error:
-        return Turn(title=section.name, problem=str(error))
+        return EntrantRunSummary(title=section.name, problem=str(error))
     n_all = len(asking.scenery.scenes) * len(opener.settings)
-    turn = Turn(
+    turn = EntrantRunSummary(
         title=section.name,
         done=done.done,
         already=n_all - n_due - failed_before,
@@ -288,7 +294,7 @@ def _make(
 
 
 def _wanted(
-    plan: Plan | None, current: Collection[str]
+    plan: QuestionPlan | None, current: Collection[str]
 ) -> Callable[[EnteredReviewer], Callable[[str, str], bool]]:
     """Return the selection of questions for each reviewer, by condition and clip."""
 
@@ -302,12 +308,12 @@ def _wanted(
 
 
 def _ask_all(
-    judges: Sequence[Judge],
-    asking: Asking,
-    entrants: Entrants,
+    judges: Sequence[SeasonReviewer],
+    asking: ReviewSettings,
+    entrants: SeasonEntrants,
     wanted: Callable[[EnteredReviewer], Callable[[str, str], bool]],
-    spectator: Spectator,
-) -> Iterator[Turn]:
+    spectator: SeasonCallbacks,
+) -> Iterator[EntrantRunSummary]:
     for number, judge in enumerate(judges, start=1):
         title = judge.entered.title
         spectator.on_begin(f"{number} of {len(judges)}, {title}")
@@ -315,11 +321,11 @@ def _ask_all(
             within = within_budget(judge, asking, entrants)
             came = ask(within, asking, wants=wanted(judge.entered), spectator=spectator)
         except _OF_ONE as error:
-            came = Stumbled(title, str(error))
-        if isinstance(came, Stumbled):
-            yield Turn(title=title, problem=came.why)
+            came = EntrantError(title, str(error))
+        if isinstance(came, EntrantError):
+            yield EntrantRunSummary(title=title, problem=came.why)
         else:
-            yield Turn(
+            yield EntrantRunSummary(
                 title=title,
                 done=came.done,
                 already=came.already - came.failed_before,
@@ -328,7 +334,7 @@ def _ask_all(
             )
 
 
-def _with_unfitted(entrants: Entrants, turns: Sequence[Turn]) -> Entrants:
+def _with_unfitted(entrants: SeasonEntrants, turns: Sequence[EntrantRunSummary]) -> SeasonEntrants:
     """The entrants, floors with why they could not learn."""
     why = {turn.title: turn.problem for turn in turns if turn.problem}
     told = (

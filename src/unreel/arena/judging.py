@@ -4,27 +4,27 @@ import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from unreel.arena.cells import Judge, questions_of
+from unreel.arena.cells import SeasonReviewer, questions_of
 from unreel.arena.gathering import look_table
-from unreel.arena.scenes import Scenery, scene_of
+from unreel.arena.scenes import SeasonBenchmark, scene_of
 from unreel.arena.season import ReviewerEntry, Season
-from unreel.arena.watching import Spectator
+from unreel.arena.watching import SeasonCallbacks
 from unreel.arena.working_folder import EnteredReviewer, SeasonFolder, run_name
 from unreel.core.clip import Clip
 from unreel.core.errors import InvalidValueError, UnreelError
 from unreel.core.identity import digest
-from unreel.engine.access import Access
+from unreel.engine.access import StorageAccess
 from unreel.engine.stage import Row
-from unreel.engine.survey import Survey
-from unreel.evaluate.fitting import Learnable, describe_reviewer
-from unreel.evaluate.job import evaluate
-from unreel.evaluate.recipe import EvalRecipe
+from unreel.engine.survey import ClipSurvey
+from unreel.evaluation.fitting import LearnableClip, describe_reviewer
+from unreel.evaluation.job import evaluate
+from unreel.evaluation.recipe import EvalRecipe
 from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.roster import FLOORS
 
 
 @dataclass(frozen=True, slots=True)
-class Stumbled:
+class EntrantError:
     """An entrant that could not even be asked, and why."""
 
     title: str
@@ -32,7 +32,7 @@ class Stumbled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ReviewBatchSummary:
     """Counts of the questions sent to a reviewer in one call."""
 
     done: int
@@ -44,33 +44,33 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class ReviewSettings:
     """Review settings of a season."""
 
     season: Season
-    scenery: Scenery
+    scenery: SeasonBenchmark
     folder: SeasonFolder
-    access: Access
+    access: StorageAccess
     engine: str = "local"
     retry_failed: Collection[str] = ()
 
 
-def enter_reviewers(asking: Asking) -> tuple[list[Judge], list[Stumbled]]:
+def enter_reviewers(asking: ReviewSettings) -> tuple[list[SeasonReviewer], list[EntrantError]]:
     """Everybody who judges, with the folder of their answers; and whoever cannot be opened here."""
-    judges: list[Judge] = []
-    stumbled: list[Stumbled] = []
+    judges: list[SeasonReviewer] = []
+    stumbled: list[EntrantError] = []
     before = {each.folder: each.name for each in asking.folder.entrants().reviewers}
     for entry in asking.season.recipe.judges:
         try:
             judges.append(_enter(asking, entry, before, [judge.entered.folder for judge in judges]))
         except UnreelError as error:
-            stumbled.append(Stumbled(entry.shown, str(error)))
+            stumbled.append(EntrantError(entry.shown, str(error)))
     return _number_names(judges, before), stumbled
 
 
 def _enter(
-    asking: Asking, entry: ReviewerEntry, before: Collection[str], taken: Collection[str]
-) -> Judge:
+    asking: ReviewSettings, entry: ReviewerEntry, before: Collection[str], taken: Collection[str]
+) -> SeasonReviewer:
     season = asking.season
     recipe = season.asks(entry, asking.folder.set)
     name = _name(asking, recipe)
@@ -82,7 +82,7 @@ def _enter(
         floor=entry.model in FLOORS,
         conditions=dict(zip(season.recipe.titles, heard, strict=True)),
     )
-    return Judge(entered=entered, recipe=recipe)
+    return SeasonReviewer(entered=entered, recipe=recipe)
 
 
 def _choose_folder(
@@ -103,7 +103,9 @@ def _choose_folder(
     return run_name(entry.shown, f"{name} {entry.model}")
 
 
-def _number_names(judges: Sequence[Judge], before: Mapping[str, str]) -> list[Judge]:
+def _number_names(
+    judges: Sequence[SeasonReviewer], before: Mapping[str, str]
+) -> list[SeasonReviewer]:
     """Give a number to the names of a model that is asked at several servers; names of earlier calls stay."""
     taken = {before[each.entered.folder] for each in judges if each.entered.folder in before}
     numbered = []
@@ -120,7 +122,7 @@ def _number_names(judges: Sequence[Judge], before: Mapping[str, str]) -> list[Ju
     return numbered
 
 
-def _name(asking: Asking, recipe: EvalRecipe) -> str:
+def _name(asking: ReviewSettings, recipe: EvalRecipe) -> str:
     """Return the identity of a reviewer's answers; for a trainable one, of its training data."""
     section, settings = recipe.reviewer, asking.access.settings
     if section.is_served:
@@ -133,22 +135,22 @@ def _name(asking: Asking, recipe: EvalRecipe) -> str:
 
 
 def ask(
-    judge: Judge,
-    asking: Asking,
+    judge: SeasonReviewer,
+    asking: ReviewSettings,
     *,
     wants: Callable[[str, str], bool],
-    spectator: Spectator,
-) -> Asked | Stumbled:
+    spectator: SeasonCallbacks,
+) -> ReviewBatchSummary | EntrantError:
     """Put the questions that are due and that `wants` takes by their condition and clip."""
     run = judge.run(asking.folder, asking.access)
     if judge.recipe.reviewer.learns and (n := _n_answered(judge, asking, wants)) is not None:
         # To learn costs more than to ask.
         n_failed = _n_failed(judge, asking, wants)
-        return Asked(done=0, already=n, failures={}, failed_before=n_failed)
+        return ReviewBatchSummary(done=0, already=n, failures={}, failed_before=n_failed)
     try:
         reviewer = _fitted(judge, asking, spectator.on_phase)
     except InvalidValueError as error:
-        return Stumbled(judge.entered.title, str(error))
+        return EntrantError(judge.entered.title, str(error))
 
     def wanted(question: Row) -> bool:
         return wants(question["condition"], question["_name"])
@@ -168,7 +170,7 @@ def ask(
     )
     asked = outcome.answers
     before = _n_failed(judge, asking, wants) - asked.failed
-    return Asked(
+    return ReviewBatchSummary(
         done=asked.done,
         already=asked.already,
         failures=asked.failures,
@@ -176,7 +178,9 @@ def ask(
     )
 
 
-def _n_failed(judge: Judge, asking: Asking, wants: Callable[[str, str], bool]) -> int:
+def _n_failed(
+    judge: SeasonReviewer, asking: ReviewSettings, wants: Callable[[str, str], bool]
+) -> int:
     """Return the number of questions whose stored answer is a failure."""
     answers = judge.run(asking.folder, asking.access).answers
     if not answers.exists() or not answers.count("failure_reason IS NOT NULL"):
@@ -185,25 +189,29 @@ def _n_failed(judge: Judge, asking: Asking, wants: Callable[[str, str], bool]) -
     return sum(bool(each.failure) for each in questions if wants(each.condition, each.clip))
 
 
-def _n_answered(judge: Judge, asking: Asking, wants: Callable[[str, str], bool]) -> int | None:
+def _n_answered(
+    judge: SeasonReviewer, asking: ReviewSettings, wants: Callable[[str, str], bool]
+) -> int | None:
     """Return the number of answered questions if all are answered, else `None`."""
     questions = questions_of(judge, asking.folder, asking.access, retry=asking.retry_failed)
     wanted = [each.answered for each in questions if wants(each.condition, each.clip)]
     return len(wanted) if all(wanted) else None
 
 
-def _fitted(judge: Judge, asking: Asking, on_phase: Callable[[str], None]) -> Reviewer | None:
+def _fitted(
+    judge: SeasonReviewer, asking: ReviewSettings, on_phase: Callable[[str], None]
+) -> Reviewer | None:
     """A floor that has learned from the benchmark as it was frozen, so that a clip added later changes no answer."""
     if not judge.recipe.reviewer.learns:
         return None
     on_phase(f"{judge.entered.title} learns from the benchmark")
 
-    def learn_from() -> Iterator[Learnable]:
+    def learn_from() -> Iterator[LearnableClip]:
         scenery = asking.scenery
-        survey = Survey(asking.folder.benchmark_clips)
+        survey = ClipSurvey(asking.folder.benchmark_clips)
         for entry, clip in survey.find(scenery.benchmark, scenery.lessons):
             if isinstance(clip, Clip):
-                yield Learnable(clip, entry.origin, scene_of(entry))
+                yield LearnableClip(clip, entry.origin, scene_of(entry))
 
     opener = describe_reviewer(judge.recipe, access=asking.access, learn_from=learn_from)
     return opener.open().reviewer

@@ -5,9 +5,9 @@ from typing import Final
 
 import numpy as np
 
-from unreel.arena.contrast import doubt, doubt_share, sum_scenes
+from unreel.arena.contrast import doubt, jackknife_proportion, sum_scenes
 from unreel.arena.grid import generated, lay_out, real
-from unreel.arena.play import SAID_REAL, Play
+from unreel.arena.play import SAID_REAL, AnswerTable
 from unreel.core.estimate import Measured
 from unreel.protocols.formulas import PERCENT
 from unreel.stats.sample import Array
@@ -17,7 +17,7 @@ _HALF: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leaning:
+class ReviewerBias:
     """One reviewer under one condition."""
 
     condition: str
@@ -30,7 +30,7 @@ class Leaning:
     """c: above 0 it calls a clip real when in doubt, below 0 generated."""
 
 
-def find_leanings(play: Play) -> tuple[Leaning, ...]:
+def find_leanings(play: AnswerTable) -> tuple[ReviewerBias, ...]:
     """Of every reviewer, floors too; controls are left out."""
     grid = lay_out(play)
     made, filmed = generated(play.lineup), real(play.lineup)
@@ -43,10 +43,10 @@ def find_leanings(play: Play) -> tuple[Leaning, ...]:
         sums = sum_scenes(play.lineup.scene[read].astype(np.int64), *columns)
         n = int(read.sum())
         found.append(
-            Leaning(
+            ReviewerBias(
                 condition=play.condition,
                 reviewer=name,
-                said_real=doubt_share(_share, sums, n=n),
+                said_real=jackknife_proportion(_share, sums, n=n),
                 sensitivity=doubt(_sensitivity, sums, n=n).value,
                 criterion=doubt(_criterion, sums, n=n).value,
             )

@@ -7,18 +7,18 @@ from typing import Final
 import numpy as np
 
 from unreel.arena.gathering import current_names, look_table, open_set, read_controls
-from unreel.arena.play import NOBODY, Floats, Indices, Lineup
+from unreel.arena.play import NOBODY, Floats, Indices, SeasonClips
 from unreel.arena.working_folder import SeasonFolder
 from unreel.benchmarks.entry import Entry
 from unreel.core.clip import Clip, maker_of
 from unreel.core.failure import Failure
-from unreel.engine.survey import Survey
+from unreel.engine.survey import ClipSurvey
 
 NUISANCES: Final = ("length", "resolution", "sound")
 """Logarithms of seconds and of pixels, and whether it can be heard."""
 
 
-def read_lineup(folder: SeasonFolder, *, retired: bool = False) -> Lineup:
+def read_lineup(folder: SeasonFolder, *, retired: bool = False) -> SeasonClips:
     """The clips of the season's set, in the order of their names; those of creators that were taken out on demand.
 
     Raises:
@@ -28,14 +28,14 @@ def read_lineup(folder: SeasonFolder, *, retired: bool = False) -> Lineup:
     benchmark, controls = open_set(folder), read_controls(folder)
     rows = (row for row in benchmark if isinstance(row, Entry))
     entries = [row for row in rows if retired or row.name in current]
-    found = list(Survey(look_table(folder)).find(benchmark, entries))
+    found = list(ClipSurvey(look_table(folder)).find(benchmark, entries))
     found.sort(key=lambda pair: pair[0].name)
     entries = [entry for entry, _ in found]
     makers = [maker_of(entry.origin) for entry in entries]
     changed = [controls.get(entry.name, "") for entry in entries]
     shown = [entry.group or entry.name for entry in entries]
     names = [tuple(sorted({*each} - {""})) for each in (makers, shown, changed)]
-    return Lineup(
+    return SeasonClips(
         clips=tuple(entry.name for entry in entries),
         creators=names[0],
         scenes=names[1],

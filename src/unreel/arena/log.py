@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 
 LOG: Final = "log.jsonl"
 BEGINNING: Final = "0" * 64
@@ -26,7 +26,7 @@ _LONGEST_LINE: Final = 1 << 20
 Kind = Literal["creator", "reviewer", "season"]
 
 
-class State(StrEnum):
+class EntryState(StrEnum):
     """State of an entry. The values are stored: add, never rename."""
 
     SUBMITTED = "submitted"
@@ -42,28 +42,28 @@ class State(StrEnum):
     """Nothing of an entry: a word about the season itself, such as the promise of its hold-out."""
 
 
-_AGAIN: Final = frozenset({State.SUBMITTED})
-_LEAVING: Final = frozenset({State.WITHDRAWN, State.RETIRED})
-_NEXT: Final[Mapping[State | None, frozenset[State]]] = {
+_AGAIN: Final = frozenset({EntryState.SUBMITTED})
+_LEAVING: Final = frozenset({EntryState.WITHDRAWN, EntryState.RETIRED})
+_NEXT: Final[Mapping[EntryState | None, frozenset[EntryState]]] = {
     None: _AGAIN,
-    State.SUBMITTED: frozenset({State.CHECKED, State.REFUSED}) | _LEAVING | _AGAIN,
-    State.CHECKED: frozenset({State.ACCEPTED, State.REFUSED}) | _LEAVING | _AGAIN,
-    State.REFUSED: _AGAIN,
-    State.ACCEPTED: frozenset({State.PLAYED}) | _LEAVING,
-    State.PLAYED: _LEAVING,
-    State.WITHDRAWN: _AGAIN,
-    State.RETIRED: _AGAIN,
+    EntryState.SUBMITTED: frozenset({EntryState.CHECKED, EntryState.REFUSED}) | _LEAVING | _AGAIN,
+    EntryState.CHECKED: frozenset({EntryState.ACCEPTED, EntryState.REFUSED}) | _LEAVING | _AGAIN,
+    EntryState.REFUSED: _AGAIN,
+    EntryState.ACCEPTED: frozenset({EntryState.PLAYED}) | _LEAVING,
+    EntryState.PLAYED: _LEAVING,
+    EntryState.WITHDRAWN: _AGAIN,
+    EntryState.RETIRED: _AGAIN,
 }
 """A submission that was cut short by a kill may be made again; one that plays must leave first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class LogEvent:
     """One thing that happened to an entry."""
 
     entry: str
     """Its title, which is the row's on a board."""
-    state: State
+    state: EntryState
     at_us: int
     """Microseconds since 1970, UTC."""
     kind: Kind
@@ -87,26 +87,26 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LogLine:
     """An event in its place in the chain."""
 
-    event: Event
+    event: LogEvent
     before: str
     own: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class SeasonLog:
     """A log as it was found, and what is wrong with it."""
 
-    lines: tuple[Line, ...] = ()
+    lines: tuple[LogLine, ...] = ()
     torn: tuple[int, ...] = ()
     """Numbers, from 1 on, of lines that a crash cut: they never came to pass, and nothing follows from them."""
     broken: tuple[str, ...] = ()
     """What was edited, moved or removed; empty where all is as it was written."""
 
     @property
-    def events(self) -> tuple[Event, ...]:
+    def events(self) -> tuple[LogEvent, ...]:
         """Return the events, oldest first."""
         return tuple(line.event for line in self.lines)
 
@@ -115,7 +115,7 @@ class History:
         """Hash of the last line: keep it elsewhere to see later whether lines were cut off."""
         return self.lines[-1].own if self.lines else BEGINNING
 
-    def state(self, entry: str) -> State | None:
+    def state(self, entry: str) -> EntryState | None:
         """Return the state of the entry; `None` if it is unknown."""
         return next((e.state for e in reversed(self.events) if e.entry == entry), None)
 
@@ -133,16 +133,16 @@ class History:
             raise UnreadableSourceError(LOG, problems[0], remedy)
 
 
-def read_log(folder: Path) -> History:
+def read_log(folder: Path) -> SeasonLog:
     """The log of the season at `folder`; an empty one where there is none."""
     try:
-        with Folder(folder).read(LOG) as file:
+        with OutputDirectory(folder).read(LOG) as file:
             return _read(_whole(file.fileno()))
     except FileNotFoundError:
-        return History()
+        return SeasonLog()
 
 
-def append(folder: Path, event: Event) -> Line:
+def append(folder: Path, event: LogEvent) -> LogLine:
     """Write `event` down, on the disk before this returns. Writers of one machine wait for each other.
 
     Raises:
@@ -153,9 +153,9 @@ def append(folder: Path, event: Event) -> Line:
     return line
 
 
-def append_all(folder: Path, decide: Callable[[History], Iterable[Event]]) -> list[Line]:
+def append_all(folder: Path, decide: Callable[[SeasonLog], Iterable[LogEvent]]) -> list[LogLine]:
     """Write down what `decide` makes of the log as it is, nobody else writing in between."""
-    descriptor = Folder(folder).open(LOG, os.O_RDWR | os.O_APPEND)
+    descriptor = OutputDirectory(folder).open(LOG, os.O_RDWR | os.O_APPEND)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         data = _whole(descriptor)
@@ -173,26 +173,26 @@ def append_all(folder: Path, decide: Callable[[History], Iterable[Event]]) -> li
         os.close(descriptor)
 
 
-def _chain(history: History, events: Iterable[Event]) -> Iterator[Line]:
+def _chain(history: SeasonLog, events: Iterable[LogEvent]) -> Iterator[LogLine]:
     before = history.head
     states = {event.entry: event.state for event in history.events}
     # A row that was played keeps its name for good: a second one of that name could not be told from it.
-    played = {event.entry for event in history.events if event.state is State.PLAYED}
+    played = {event.entry for event in history.events if event.state is EntryState.PLAYED}
     for event in events:
-        if event.state is not State.NOTED:
+        if event.state is not EntryState.NOTED:
             was = states.get(event.entry)
-            again = event.state is State.SUBMITTED and event.entry in played
+            again = event.state is EntryState.SUBMITTED and event.entry in played
             if event.state not in _NEXT[was] or again:
                 raise InvalidValueError(_refusal(event, was))
             states[event.entry] = event.state
-        line = Line(event, before, _hash(asdict(event), before))
+        line = LogLine(event, before, _hash(asdict(event), before))
         before = line.own
         yield line
 
 
-def _refusal(event: Event, was: State | None) -> str:
+def _refusal(event: LogEvent, was: EntryState | None) -> str:
     now = "was never submitted" if was is None else f"is {was.value}"
-    if event.state is State.SUBMITTED:
+    if event.state is EntryState.SUBMITTED:
         return f"{event.entry!r} {now} and cannot be submitted again. Enter under another name"
     return f"{event.entry!r} {now} and cannot become {event.state.value}. See `unreel arena log`"
 
@@ -205,15 +205,15 @@ def _canonical(event: Mapping[str, Any]) -> str:
     return json.dumps(event, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
 
 
-def _written(line: Line) -> str:
+def _written(line: LogLine) -> str:
     return _spell(line, asdict(line.event)) + "\n"
 
 
-def _spell(line: Line, event: Mapping[str, Any]) -> str:
+def _spell(line: LogLine, event: Mapping[str, Any]) -> str:
     return f'{{"before":"{line.before}","event":{_canonical(event)},"hash":"{line.own}"}}'
 
 
-def _encode(line: Line) -> bytes:
+def _encode(line: LogLine) -> bytes:
     """Return the line as it is stored, if it can be read again.
 
     Raises:
@@ -237,8 +237,8 @@ def _whole(descriptor: int) -> bytes:
     return os.pread(descriptor, size, 0)
 
 
-def _read(data: bytes) -> History:
-    lines: list[Line] = []
+def _read(data: bytes) -> SeasonLog:
+    lines: list[LogLine] = []
     torn, broken = [], []
     *ended, last = data.split(b"\n")
     before = BEGINNING
@@ -255,21 +255,21 @@ def _read(data: bytes) -> History:
             broken.append(f"line {number} was edited")
         before = line.own
         lines.append(line)
-    return History(lines=tuple(lines), torn=tuple(torn), broken=tuple(broken))
+    return SeasonLog(lines=tuple(lines), torn=tuple(torn), broken=tuple(broken))
 
 
-def _parse(raw: bytes) -> Line | None:
+def _parse(raw: bytes) -> LogLine | None:
     if len(raw) > _LONGEST_LINE:
         return None
     try:
         found = json.loads(raw)
-        return Line(_event(found["event"]), str(found["before"]), str(found["hash"]))
+        return LogLine(_event(found["event"]), str(found["before"]), str(found["hash"]))
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
 
 
-def _event(found: Mapping[str, Any]) -> Event:
+def _event(found: Mapping[str, Any]) -> LogEvent:
     """An event of any release: what it does not know yet is kept by the hash alone."""
-    known = {field.name: found[field.name] for field in fields(Event) if field.name in found}
-    known |= {"state": State(found["state"]), "reasons": tuple(found.get("reasons", ()))}
-    return Event(**known)
+    known = {field.name: found[field.name] for field in fields(LogEvent) if field.name in found}
+    known |= {"state": EntryState(found["state"]), "reasons": tuple(found.get("reasons", ()))}
+    return LogEvent(**known)

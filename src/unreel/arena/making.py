@@ -17,12 +17,12 @@ from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import clip_id
 from unreel.core.names import plain_suffix
-from unreel.core.writing import Folder
-from unreel.creators.contract import Brief, Made
-from unreel.creators.section import CreatorOpener
-from unreel.engine.access import Access, local_copy
+from unreel.core.writing import OutputDirectory
+from unreel.creators.contract import ClipBrief, GeneratedClip
+from unreel.creators.section import CreatorFactory
+from unreel.engine.access import StorageAccess, local_copy
 from unreel.engine.media_stage import MediaStage
-from unreel.engine.stage import Resources, Row, failed
+from unreel.engine.stage import Row, WorkerResources, failed
 from unreel.engine.survey import FACTS
 
 _MADE: Final = "made"
@@ -31,7 +31,7 @@ _SUFFIX: Final = ".mp4"
 
 
 @dataclass(slots=True)
-class Purse:
+class RemainingBudget:
     """Remaining budget; unlimited if `left_usd` is `None`."""
 
     left_usd: Decimal | None = None
@@ -60,12 +60,17 @@ class MakeStage(MediaStage):
     opened = MediaStage.opened | {"_creator"}
 
     def __init__(
-        self, opener: CreatorOpener, access: Access, *, folder: Path, left_usd: Decimal | None
+        self,
+        opener: CreatorFactory,
+        access: StorageAccess,
+        *,
+        folder: Path,
+        left_usd: Decimal | None,
     ) -> None:
-        super().__init__(access, Resources(in_flight=max(1, opener.at_once)))
+        super().__init__(access, WorkerResources(in_flight=max(1, opener.at_once)))
         self._opener = opener
         self._root = folder
-        self._purse = Purse(left_usd)
+        self._purse = RemainingBudget(left_usd)
 
     def setup(self) -> None:
         super().setup()
@@ -93,13 +98,13 @@ class MakeStage(MediaStage):
         await self._creator.close()
         super().close()
 
-    async def _make(self, brief: Brief, workplace: DiskWorkplace) -> Made | Failure:
+    async def _make(self, brief: ClipBrief, workplace: DiskWorkplace) -> GeneratedClip | Failure:
         try:
             made: object = await self._creator.make(brief, workplace)
         except Exception as error:  # noqa: BLE001  somebody's mistake costs one clip
             raise_refusal(error)
             return Failure(FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}")
-        if not isinstance(made, Made | Failure):
+        if not isinstance(made, GeneratedClip | Failure):
             detail = f"make gave {type(made).__name__}, and not a Made or a Failure"
             return Failure(FailureReason.MALFORMED_REPLY, detail)
         return made
@@ -108,9 +113,11 @@ class MakeStage(MediaStage):
         location = row.get("_location")
         return nullcontext(None) if location is None else local_copy(location, self._access)
 
-    def _take(self, row: Row, made: Made, workplace: DiskWorkplace, took_us: int) -> Row | Failure:
+    def _take(
+        self, row: Row, made: GeneratedClip, workplace: DiskWorkplace, took_us: int
+    ) -> Row | Failure:
         """The clip as a row, once it was looked at and moved; what it was made in is thrown away."""
-        files, bench = Folder(self._root), f"{BENCH}/{row['key']}"
+        files, bench = OutputDirectory(self._root), f"{BENCH}/{row['key']}"
         facts = self._look_at(made.file, workplace.folder)
         if isinstance(facts, Failure):
             files.remove_folder(bench)

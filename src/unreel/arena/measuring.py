@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unreel.arena.figures import CREATOR_FIGURES, REVIEWER_FIGURES
-from unreel.arena.tally import Counts, Tally
+from unreel.arena.tally import ResampledAnswers, ResampledCounts
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.protocols.formulas import PERCENT
 from unreel.stats.sample import Array, BoolArray, IntArray
@@ -14,7 +14,7 @@ from unreel.stats.share_table import enclose_shares
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Share:
+class ResampledRate:
     """Shares as they were, then on each resample; and the answers by scene that they rest on."""
 
     values: Array
@@ -23,7 +23,7 @@ class Share:
     """Answers: a line for each scene, a column for each share."""
 
     @classmethod
-    def beside(cls, *shares: "Share") -> "Share":
+    def beside(cls, *shares: "ResampledRate") -> "ResampledRate":
         """The columns of all."""
         return cls(
             np.concatenate([share.values for share in shares], axis=1),
@@ -67,7 +67,7 @@ class MeasuredCells:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shares:
+class ResampledRates:
     """All shares of a play."""
 
     reviewers: Sequence[Mapping[str, Measured]]
@@ -79,14 +79,14 @@ class Shares:
     controls: Sequence[Mapping[str, Measured]]
 
 
-def measure(tally: Tally, used: BoolArray) -> Shares:
+def measure(tally: ResampledAnswers, used: BoolArray) -> ResampledRates:
     """Measure a play; `used` says which reviewers (lines) count for which source (columns)."""
     reviewers, accuracy, cells = [], [], []
-    pool = _Pool.empty(tally)
+    pool = _PooledAnswers.empty(tally)
     for place, counts in enumerate(tally.counts()):
         shares = dict(_of_reviewer(counts, tally))
         accuracy.append(shares["accuracy"].values[:, 0])
-        measured = Share.beside(*shares.values()).measure()
+        measured = ResampledRate.beside(*shares.values()).measure()
         reviewers.append(dict(zip(shares, measured, strict=True)))
         cells.append(_cells_of(counts, tally))
         pool.add(counts, used[place])
@@ -101,14 +101,16 @@ def measure(tally: Tally, used: BoolArray) -> Shares:
     ]
     controls = [{"called-generated": value} for value in figures["fakeness"][changed]]
     drawn = np.stack(accuracy, axis=1) if accuracy else np.zeros((len(tally.weights), 0))
-    return Shares(reviewers, drawn, cells, creators, fakeness, controls)
+    return ResampledRates(reviewers, drawn, cells, creators, fakeness, controls)
 
 
-def _of_reviewer(counts: Counts, tally: Tally) -> Iterator[tuple[str, Share]]:
+def _of_reviewer(
+    counts: ResampledCounts, tally: ResampledAnswers
+) -> Iterator[tuple[str, ResampledRate]]:
     """The shares of one reviewer, each a single column."""
     sources = tally.sources
     met = counts.valid[0, sources.made] > 0
-    of = _Rates.of(counts, real=sources.real, made=np.flatnonzero(met))
+    of = _ReviewerRates.of(counts, real=sources.real, made=np.flatnonzero(met))
     met_changed = np.flatnonzero(counts.valid[0, sources.changed] > 0) + sources.changed.start
     changed = _ratio(counts.generated[:, met_changed], counts.valid[:, met_changed])
     played, right = sources.played, of.right.sum(axis=1)
@@ -134,11 +136,11 @@ def _of_reviewer(counts: Counts, tally: Tally) -> Iterator[tuple[str, Share]]:
     for name in REVIEWER_FIGURES:
         if name in columns:
             values, by_scene = columns[name]
-            yield name, Share(values[:, np.newaxis], by_scene.sum(axis=1, keepdims=True))
+            yield name, ResampledRate(values[:, np.newaxis], by_scene.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Rates:
+class _ReviewerRates:
     """Right answers of one reviewer: on real clips, and on those of each creator that it met."""
 
     real: int
@@ -147,7 +149,7 @@ class _Rates:
     """Right answers: a column for real clips, then one for each of `made`."""
 
     @classmethod
-    def of(cls, counts: Counts, *, real: int, made: IntArray) -> "_Rates":
+    def of(cls, counts: ResampledCounts, *, real: int, made: IntArray) -> "_ReviewerRates":
         right_real = counts.valid[:, [real]] - counts.generated[:, [real]]
         return cls(real, made, np.concatenate([right_real, counts.generated[:, made]], axis=1))
 
@@ -168,21 +170,21 @@ class _Rates:
         return balanced
 
 
-def _cells_of(counts: Counts, tally: Tally) -> MeasuredCells:
+def _cells_of(counts: ResampledCounts, tally: ResampledAnswers) -> MeasuredCells:
     sources = tally.sources
-    of = _Rates.of(counts, real=sources.real, made=np.arange(sources.n_creators))
-    caught = Share(_ratio(counts.generated, counts.valid), counts.scene_valid)
+    of = _ReviewerRates.of(counts, real=sources.real, made=np.arange(sources.n_creators))
+    caught = ResampledRate(_ratio(counts.generated, counts.valid), counts.scene_valid)
     both = counts.scene_valid[:, sources.made] + counts.scene_valid[:, [sources.real]]
     met = np.where(counts.valid[0, sources.made] > 0, 1.0, np.nan)
-    accuracy = Share(of.pooled(counts.valid) * met, both)
-    balanced = Share(of.balanced(counts.valid), both)
-    measured = Share.beside(caught, accuracy, balanced).measure()
+    accuracy = ResampledRate(of.pooled(counts.valid) * met, both)
+    balanced = ResampledRate(of.balanced(counts.valid), both)
+    measured = ResampledRate.beside(caught, accuracy, balanced).measure()
     ends = sources.total, sources.total + sources.n_creators
     return MeasuredCells(measured[: ends[0]], measured[ends[0] : ends[1]], measured[ends[1] :])
 
 
 @dataclass(slots=True, eq=False)
-class _Pool:
+class _PooledAnswers:
     """Sum of all reviewers' answers per source, added one reviewer at a time."""
 
     caught: Array
@@ -194,7 +196,7 @@ class _Pool:
     n_reviewers: Array
 
     @classmethod
-    def empty(cls, tally: Tally) -> "_Pool":
+    def empty(cls, tally: ResampledAnswers) -> "_PooledAnswers":
         lines, total = len(tally.weights), tally.sources.total
         drawn, by_scene = (lines, total), (tally.n_scenes, total)
         return cls(
@@ -207,7 +209,7 @@ class _Pool:
             n_reviewers=np.zeros(total),
         )
 
-    def add(self, counts: Counts, used: BoolArray) -> None:
+    def add(self, counts: ResampledCounts, used: BoolArray) -> None:
         """Add one reviewer where it is used."""
         self.caught += np.where(used, _ratio(counts.generated, counts.valid), 0.0)
         self.caught_all += np.where(used, _ratio(counts.generated, counts.asked), 0.0)
@@ -217,12 +219,14 @@ class _Pool:
         self.scene_asked += np.where(used, counts.scene_asked, 0.0)
         self.n_reviewers += used
 
-    def shares(self) -> Mapping[str, Share]:
+    def shares(self) -> Mapping[str, ResampledRate]:
         """The figures of each source, a column each."""
         return {
-            "fakeness": Share(_ratio(self.caught, self.n_reviewers), self.scene_valid),
-            "fakeness-all": Share(_ratio(self.caught_all, self.n_reviewers), self.scene_asked),
-            "fakeness-pooled": Share(_ratio(self.generated, self.valid), self.scene_valid),
+            "fakeness": ResampledRate(_ratio(self.caught, self.n_reviewers), self.scene_valid),
+            "fakeness-all": ResampledRate(
+                _ratio(self.caught_all, self.n_reviewers), self.scene_asked
+            ),
+            "fakeness-pooled": ResampledRate(_ratio(self.generated, self.valid), self.scene_valid),
         }
 
 

@@ -5,10 +5,10 @@ from typing import Final
 
 import numpy as np
 
-from unreel.arena.ablations import EVERYBODY, Ablation, correct_all
+from unreel.arena.ablations import EVERYBODY, AblationEffect, correct_all
 from unreel.arena.contrast import doubt, sum_scenes
 from unreel.arena.grid import lay_out, real
-from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, Play
+from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, AnswerTable
 from unreel.arena.preference import TOOK_FIRST, TOOK_SECOND, PairPlay
 from unreel.protocols.formulas import PERCENT
 from unreel.stats.sample import Array
@@ -20,14 +20,14 @@ _Cell = tuple[str, str]
 _Scores = Mapping[_Cell, float]
 
 
-def compare_pairs(pairs: PairPlay, single: Play) -> tuple[Ablation, ...]:
+def compare_pairs(pairs: PairPlay, single: AnswerTable) -> tuple[AblationEffect, ...]:
     """Each reviewer's share of right answers about pairs, less that about the same two clips shown one at a time.
 
     Only the real clip beside a generated one of the same scene counts, where all three answers can be read. Guessing
     is right half of the time in both.
     """
     names = [name for name in pairs.reviewers if name in single.reviewers]
-    found: list[Ablation] = []
+    found: list[AblationEffect] = []
     scores = {name: (_of_pairs(pairs, name), _of_single(single, name)) for name in names}
     ranked = [name for name in names if name not in single.floors]
     for shown, chosen in ((EVERYBODY, ranked), *((name, [name]) for name in names)):
@@ -49,7 +49,7 @@ def _of_pairs(play: PairPlay, name: str) -> _Scores:
     return {cell: float(np.mean(each)) for cell, each in told.items()}
 
 
-def _of_single(play: Play, name: str) -> _Scores:
+def _of_single(play: AnswerTable, name: str) -> _Scores:
     """The mean of right answers about a creator's clip of a scene and about its real clip."""
     lineup, line = play.lineup, lay_out(play)[play.reviewers.index(name)]
     filmed: dict[int, float] = {}
@@ -66,8 +66,8 @@ def _of_single(play: Play, name: str) -> _Scores:
 
 
 def _difference(
-    pairs: PairPlay, single: Play, name: str, scores: Sequence[tuple[_Scores, _Scores]]
-) -> Ablation:
+    pairs: PairPlay, single: AnswerTable, name: str, scores: Sequence[tuple[_Scores, _Scores]]
+) -> AblationEffect:
     rows = [
         (cell[1], ours[cell], theirs[cell])
         for ours, theirs in scores
@@ -79,7 +79,7 @@ def _difference(
     columns = [np.array([row[at] for row in rows], dtype=np.float64) for at in (1, 2)]
     sums = sum_scenes(scene.astype(np.int64), *columns, np.ones(len(rows)))
     tested = doubt(_gap, sums, n=len(rows), reach=PERCENT)
-    return Ablation(
+    return AblationEffect(
         knob=KNOB,
         first=f"pairs, {pairs.condition}",
         second=single.condition,

@@ -9,7 +9,7 @@ from unreel.arena.lineup import places_among
 from unreel.arena.play import SILENT
 from unreel.arena.playing import read_answers
 from unreel.arena.preference import TOOK_FIRST, TOOK_SECOND, PairPlay
-from unreel.arena.working_folder import Entrants, SeasonFolder
+from unreel.arena.working_folder import SeasonEntrants, SeasonFolder
 from unreel.core.clip import maker_of
 from unreel.core.failure import Failure
 from unreel.core.settings import read_settings
@@ -18,7 +18,7 @@ from unreel.core.verdict import Position, PreferenceVerdict, Verdict
 _TOOK: Final = {Position.FIRST: TOOK_FIRST, Position.SECOND: TOOK_SECOND}
 
 
-class _Pair(NamedTuple):
+class _PlayedPair(NamedTuple):
     reviewer: str
     first: str
     second: str
@@ -52,7 +52,7 @@ def read_pairs(folder: SeasonFolder, condition: str) -> PairPlay:
     )
 
 
-def _pairs(folder: SeasonFolder, entrants: Entrants, condition: str) -> Iterator[_Pair]:
+def _pairs(folder: SeasonFolder, entrants: SeasonEntrants, condition: str) -> Iterator[_PlayedPair]:
     settings, shown = read_settings(), entrants.shown(entrants.reviewers)
     for reviewer in entrants.heard:
         if reviewer.floor:
@@ -61,7 +61,7 @@ def _pairs(folder: SeasonFolder, entrants: Entrants, condition: str) -> Iterator
             first, second = map(maker_of, planned.origins)
             if first != second:
                 scene = planned.source or planned.name
-                yield _Pair(shown[reviewer.name], first, second, scene, _took(read))
+                yield _PlayedPair(shown[reviewer.name], first, second, scene, _took(read))
 
 
 def _took(read: Verdict | Failure) -> int:

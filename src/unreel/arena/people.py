@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from pydantic import Field, ValidationError
 
-from unreel.annotate.judgements import Traced, Voted
-from unreel.annotate.publishing.edition import give_aliases
-from unreel.annotate.reading import CampaignRecords, judgements
-from unreel.arena.play import SAID_GENERATED, SAID_REAL, SILENT, Play
+from unreel.annotation.judgements import TraceAnswer, VoteAnswer
+from unreel.annotation.publishing.edition import give_aliases
+from unreel.annotation.reading import CampaignRecords, judgements
+from unreel.arena.play import SAID_GENERATED, SAID_REAL, SILENT, AnswerTable
 from unreel.benchmarks.entry import Entry
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.judgement import Label
-from unreel.recipes.section import Section, Text
+from unreel.recipes.section import RecipeSection, Text
 
 if TYPE_CHECKING:
     from unreel.arena.working_folder import SeasonFolder
@@ -34,7 +34,7 @@ _SAID: Final = {Label.REAL: SAID_REAL, Label.GENERATED: SAID_GENERATED}
 
 
 @dataclass(frozen=True, slots=True)
-class Ballot:
+class VoterBallot:
     """Vote of one person about one clip."""
 
     clip: str
@@ -43,7 +43,7 @@ class Ballot:
     label: Label
 
 
-class People(Section):
+class SeasonVotes(RecipeSection):
     """The votes that a season keeps."""
 
     source: Text
@@ -52,50 +52,50 @@ class People(Section):
     """Clip, voter, and what they say."""
 
 
-def entry_ballots(entries: Iterable[Entry]) -> Iterator[Ballot]:
+def entry_ballots(entries: Iterable[Entry]) -> Iterator[VoterBallot]:
     """The votes that a benchmark holds of its clips."""
     for entry in entries:
         for vote in entry.votes:
-            yield Ballot(entry.name, vote.voter, vote.label)
+            yield VoterBallot(entry.name, vote.voter, vote.label)
 
 
-def campaign_ballots(records: CampaignRecords, *, named: bool = False) -> list[Ballot]:
+def campaign_ballots(records: CampaignRecords, *, named: bool = False) -> list[VoterBallot]:
     """Return the valid real-or-generated votes of a campaign; people appear under aliases unless `named`.
 
     What a person marked after a machine's marks were shown counts as everywhere: see the campaign's own report.
     """
     found = [
-        Ballot(each.task.names[0], each.annotator, each.value.label)
+        VoterBallot(each.task.names[0], each.annotator, each.value.label)
         for each in judgements(records)
-        if isinstance(each.value, Voted | Traced) and each.value.label is not None
+        if isinstance(each.value, VoteAnswer | TraceAnswer) and each.value.label is not None
     ]
     aliases = give_aliases(sorted({ballot.voter for ballot in found}), seed=0, named=named)
-    return [Ballot(each.clip, aliases[each.voter], each.label) for each in found]
+    return [VoterBallot(each.clip, aliases[each.voter], each.label) for each in found]
 
 
-def write_people(folder: "SeasonFolder", source: str, ballots: Sequence[Ballot]) -> None:
+def write_people(folder: "SeasonFolder", source: str, ballots: Sequence[VoterBallot]) -> None:
     """Keep the votes beside the season, in the place of those that were kept before."""
     rows = [[each.clip, each.voter, each.label.value] for each in ballots]
     folder.place.put(FILE, json.dumps({"source": source, "ballots": rows}).encode())
 
 
-def read_people(folder: "SeasonFolder") -> tuple[str, tuple[Ballot, ...]]:
+def read_people(folder: "SeasonFolder") -> tuple[str, tuple[VoterBallot, ...]]:
     """Return the origin of a season's votes, and the votes; none if none are stored.
 
     Raises:
         UnreadableSourceError: The file is damaged.
     """
     try:
-        kept = People.model_validate_json(folder.place.read(FILE, most=_MOST_BYTES))
+        kept = SeasonVotes.model_validate_json(folder.place.read(FILE, most=_MOST_BYTES))
     except FileNotFoundError:
         return "", ()
     except (ValidationError, InvalidValueError) as error:
         remedy = "Run `unreel arena people` again"
         raise UnreadableSourceError(FILE, "no votes of people", remedy) from error
-    return kept.source, tuple(Ballot(*row) for row in kept.ballots)
+    return kept.source, tuple(VoterBallot(*row) for row in kept.ballots)
 
 
-def with_people(play: Play, ballots: Iterable[Ballot]) -> Play:
+def with_people(play: AnswerTable, ballots: Iterable[VoterBallot]) -> AnswerTable:
     """`play` with what most people say as one more reviewer, and each person beside it, without a rank.
 
     With a rank of their own, people would count twice in how often a creator was caught.
@@ -131,13 +131,13 @@ def _majority(each: Iterable[Mapping[int, int]]) -> dict[int, int]:
     return found
 
 
-def _joined(play: Play, said: Mapping[str, Mapping[int, int]]) -> Play:
+def _joined(play: AnswerTable, said: Mapping[str, Mapping[int, int]]) -> AnswerTable:
     reviewers = tuple(sorted({*play.reviewers, *said}))
     at = {name: number for number, name in enumerate(reviewers)}
     moved = np.array([at[name] for name in play.reviewers], dtype=np.int32)
     new = [(at[name], clip, says) for name, seen in said.items() for clip, says in seen.items()]
     who, clips, says = (np.array(column) for column in zip(*new, strict=True))
-    return Play(
+    return AnswerTable(
         lineup=play.lineup,
         condition=play.condition,
         reviewers=reviewers,

@@ -16,8 +16,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from unreel.arena.cells import Question
-from unreel.arena.play import SAID_GENERATED, SILENT, Play
+from unreel.arena.cells import SeasonQuestion
+from unreel.arena.play import SAID_GENERATED, SILENT, AnswerTable
 from unreel.arena.working_folder import PLAN, SeasonFolder
 from unreel.core.document import parse_object
 from unreel.core.errors import InvalidValueError
@@ -29,12 +29,12 @@ _PRIOR: Final = 4.0
 _PSEUDO: Final = 1.0
 
 Floats = npt.NDArray[np.float64]
-_Turn = tuple[int, str, Question]
+_Turn = tuple[int, str, SeasonQuestion]
 """How often its scene was asked about when this was noted, its lot, and the question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class QuestionPlan:
     """Selected and postponed questions."""
 
     seed: int
@@ -53,14 +53,14 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class AnswerCounts:
     """Answers so far by reviewer and creator: counts of "generated" and of all answers."""
 
     caught: Mapping[tuple[str, str], int] = field(default_factory=dict)
     answered: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
-def known_from(plays: Iterable[Play], shown: Mapping[str, str]) -> Known:
+def known_from(plays: Iterable[AnswerTable], shown: Mapping[str, str]) -> AnswerCounts:
     """Return the known answers of plays; `shown` maps reviewers' names to their titles there."""
     named = {title: name for name, title in shown.items()}
     caught, answered = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
@@ -74,23 +74,23 @@ def known_from(plays: Iterable[Play], shown: Mapping[str, str]) -> Known:
             cell = named[play.reviewers[who]], sources[whose]
             answered[cell] += int(counts[at])
             caught[cell] += int(says_generated[at])
-    return Known(caught=caught, answered=answered)
+    return AnswerCounts(caught=caught, answered=answered)
 
 
 def choose(
-    questions: Sequence[Question],
+    questions: Sequence[SeasonQuestion],
     most: int,
     *,
     makers: Mapping[str, str],
     scenes: Mapping[str, str],
-    known: Known,
+    known: AnswerCounts,
     seed: int,
 ) -> list[tuple[str, str, str]]:
     """At most `most` of the questions that have no answer, those that tell most first."""
     due = [each for each in questions if not each.answered]
     if len(due) <= most:
         return [(each.reviewer, each.condition, each.clip) for each in due]
-    board = _Board(due, makers, known)
+    board = _GainTable(due, makers, known)
     asked = Counter(scenes[each.clip] for each in questions if each.answered)
     waiting = _waiting(due, makers, scenes, asked, seed=seed)
     chosen = []
@@ -104,7 +104,7 @@ def choose(
 
 
 def _waiting(
-    due: Iterable[Question],
+    due: Iterable[SeasonQuestion],
     makers: Mapping[str, str],
     scenes: Mapping[str, str],
     asked: Counter[str],
@@ -122,7 +122,9 @@ def _waiting(
     return waiting
 
 
-def _next_question(turns: list[_Turn], scenes: Mapping[str, str], asked: Counter[str]) -> Question:
+def _next_question(
+    turns: list[_Turn], scenes: Mapping[str, str], asked: Counter[str]
+) -> SeasonQuestion:
     """The question whose scene was asked about least; scenes that were asked since go back into the heap."""
     while True:
         count, lot, question = heapq.heappop(turns)
@@ -132,10 +134,12 @@ def _next_question(turns: list[_Turn], scenes: Mapping[str, str], asked: Counter
         heapq.heappush(turns, (now, lot, question))
 
 
-class _Board:
+class _GainTable:
     """Information gain of an answer in each cell, updated while questions are assigned."""
 
-    def __init__(self, due: Sequence[Question], makers: Mapping[str, str], known: Known) -> None:
+    def __init__(
+        self, due: Sequence[SeasonQuestion], makers: Mapping[str, str], known: AnswerCounts
+    ) -> None:
         self._rows = sorted({each.reviewer for each in due})
         self._columns = sorted({makers[each.clip] for each in due})
         self._row_of = {name: place for place, name in enumerate(self._rows)}
@@ -186,7 +190,7 @@ def _openness(caught: Floats, answered: Floats) -> Floats:
     return np.asarray(p * (1 - p))
 
 
-def keep_plan(folder: SeasonFolder, plan: Plan) -> None:
+def keep_plan(folder: SeasonFolder, plan: QuestionPlan) -> None:
     """Write the plan into the season's folder, where everybody can read it."""
     document: dict[str, Any] = {
         "order": ORDER,
@@ -202,11 +206,11 @@ def keep_plan(folder: SeasonFolder, plan: Plan) -> None:
     folder.write_json(PLAN, document)
 
 
-def read_plan(folder: SeasonFolder) -> Plan | None:
+def read_plan(folder: SeasonFolder) -> QuestionPlan | None:
     """The plan that lies in the season's folder; `None` where there is none that can be read."""
     try:
         found = parse_object(folder.place.read(PLAN))
-        return Plan(
+        return QuestionPlan(
             seed=int(found["seed"]),
             basis=str(found["basis"]),
             n_due=int(found["n_due"]),

@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lineup:
+class SeasonClips:
     """The clips of a season. All columns are as long as `clips`."""
 
     clips: tuple[str, ...]
@@ -65,13 +65,13 @@ class Lineup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Play:
+class AnswerTable:
     """Answers about a lineup under one condition: one for each question that was put. Columns are as long as `said`.
 
     A question that was never put has no row here. That is why a reviewer can lack cells.
     """
 
-    lineup: Lineup
+    lineup: SeasonClips
     condition: str
     """As the season names it."""
     reviewers: tuple[str, ...]

@@ -10,28 +10,28 @@ import numpy as np
 
 from unreel.arena.lineup import read_lineup
 from unreel.arena.people import read_people, with_people
-from unreel.arena.play import SAID_GENERATED, SAID_REAL, SILENT, Lineup, Play
+from unreel.arena.play import SAID_GENERATED, SAID_REAL, SILENT, AnswerTable, SeasonClips
 from unreel.arena.working_folder import EnteredReviewer, SeasonFolder
-from unreel.benchmarks.planning import Planned
+from unreel.benchmarks.planning import PlannedQuestion
 from unreel.core.clip import Clip
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
-from unreel.core.settings import Settings, read_settings
+from unreel.core.settings import EnvironmentSettings, read_settings
 from unreel.core.verdict import RealityVerdict, TraceVerdict, Verdict
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 from unreel.engine.whereabouts import open_access
-from unreel.evaluate.job import NEVER_PUT, Run, open_run
-from unreel.evaluate.stored_answers import planned_with_answers, read_answer
-from unreel.evaluate.stored_recipe import find_recipe
+from unreel.evaluation.job import NEVER_PUT, EvalRun, open_run
+from unreel.evaluation.stored_answers import planned_with_answers, read_answer
+from unreel.evaluation.stored_recipe import find_recipe
 
 _SAID: Final = {Label.REAL: SAID_REAL, Label.GENERATED: SAID_GENERATED}
 
 
-class Answered(NamedTuple):
+class SeasonAnswer(NamedTuple):
     """One stored answer."""
 
-    planned: Planned[Clip]
+    planned: PlannedQuestion[Clip]
     """What was asked."""
     row: Mapping[str, Any]
     """As the table of answers holds it."""
@@ -41,16 +41,16 @@ class Answered(NamedTuple):
 
 def season_folder(path: Path | str | SeasonFolder) -> SeasonFolder:
     """The working folder of a season, by its path."""
-    return path if isinstance(path, SeasonFolder) else SeasonFolder(Place(str(path)))
+    return path if isinstance(path, SeasonFolder) else SeasonFolder(StorageLocation(str(path)))
 
 
 def read_play(
     path: Path | str | SeasonFolder,
     condition: str | None = None,
     *,
-    lineup: Lineup | None = None,
+    lineup: SeasonClips | None = None,
     people: bool = False,
-) -> Play:
+) -> AnswerTable:
     """All answers of a season under one condition; the first one where none is named.
 
     A reviewer that was taken out is among them. Clips of creators that were taken out are so only with a `lineup` that
@@ -82,7 +82,7 @@ def read_play(
                 columns[0].append(reviewer)
                 columns[1].append(clip)
                 columns[2].append(said_in(read))
-    play = Play(
+    play = AnswerTable(
         lineup=lineup,
         condition=condition,
         reviewers=names,
@@ -95,20 +95,22 @@ def read_play(
 
 
 def read_answers(
-    folder: SeasonFolder, reviewer: EnteredReviewer, condition: str, settings: Settings
-) -> Iterator[Answered]:
+    folder: SeasonFolder, reviewer: EnteredReviewer, condition: str, settings: EnvironmentSettings
+) -> Iterator[SeasonAnswer]:
     """Yield the answers of a reviewer under a condition; questions never sent are skipped."""
     run = _open(folder, reviewer, condition, settings)
     if run is None:
         return
     for planned, row in planned_with_answers(run):
-        if isinstance(planned, Planned) and row and row["failure_reason"] not in NEVER_PUT:
-            yield Answered(planned, row, read_answer(planned, row, mode=run.recipe.reviewer.parser))
+        if isinstance(planned, PlannedQuestion) and row and row["failure_reason"] not in NEVER_PUT:
+            yield SeasonAnswer(
+                planned, row, read_answer(planned, row, mode=run.recipe.reviewer.parser)
+            )
 
 
 def _open(
-    folder: SeasonFolder, reviewer: EnteredReviewer, condition: str, settings: Settings
-) -> Run | None:
+    folder: SeasonFolder, reviewer: EnteredReviewer, condition: str, settings: EnvironmentSettings
+) -> EvalRun | None:
     """The run that holds a reviewer's answers, as if it asked under that condition alone; `None` where it never did."""
     place = folder.run(reviewer.folder)
     if find_recipe(place) is None:

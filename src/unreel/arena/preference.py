@@ -10,12 +10,12 @@ import numpy.typing as npt
 from unreel.arena.comparing import find_leading, places
 from unreel.arena.figures import REAL_CLIPS
 from unreel.arena.play import NOBODY, SILENT, Indices
-from unreel.arena.standings import Standing
+from unreel.arena.standings import LeaderboardRow
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured
 from unreel.protocols.formulas import PERCENT
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.ranking import Battle, Outcome, bradley_terry
+from unreel.stats.ranking import BattleOutcome, ClipBattle, bradley_terry
 from unreel.stats.resampling import RESAMPLES
 from unreel.stats.sample import Array
 
@@ -51,22 +51,22 @@ class PairPlay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preferences:
+class PreferenceRates:
     """Fractions of pairs in which each creator's clip is taken for real."""
 
     condition: str
-    creators: tuple[Standing, ...]
+    creators: tuple[LeaderboardRow, ...]
     """By strength; real clips stand among them, unranked, as the mark to reach."""
-    reviewers: tuple[Standing, ...]
+    reviewers: tuple[LeaderboardRow, ...]
     """By the share of pairs with a real clip in which they find it."""
 
 
-def rank_preferences(play: PairPlay, *, seed: int) -> Preferences:
+def rank_preferences(play: PairPlay, *, seed: int) -> PreferenceRates:
     """Strengths of creators and real clips, and how well each reviewer finds the real one; intervals by scene."""
     strengths = bradley_terry(_battles(play), seed=seed)
     names = [*play.creators, REAL_CLIPS]
     found = [
-        Standing(
+        LeaderboardRow(
             name=name,
             kind="control" if name == REAL_CLIPS else "creator",
             figures={"strength": strengths[name], "taken-for-real": _taken(play, place, seed=seed)},
@@ -75,7 +75,7 @@ def rank_preferences(play: PairPlay, *, seed: int) -> Preferences:
         if name in strengths
     ]
     reviewers = [
-        Standing(
+        LeaderboardRow(
             name=name,
             kind="reviewer",
             figures={
@@ -85,7 +85,7 @@ def rank_preferences(play: PairPlay, *, seed: int) -> Preferences:
         )
         for place, name in enumerate(play.reviewers)
     ]
-    return Preferences(
+    return PreferenceRates(
         condition=play.condition,
         creators=_placed(found, "strength", _draw_shares(play, _creator_wins(play), seed=seed)),
         reviewers=_placed(
@@ -123,19 +123,19 @@ def _draw_shares(play: PairPlay, rows: Mapping[str, _Rows], *, seed: int) -> dic
     return shares
 
 
-def _battles(play: PairPlay) -> list[Battle]:
+def _battles(play: PairPlay) -> list[ClipBattle]:
     names = (*play.creators, REAL_CLIPS)  # the last is the place NOBODY
-    outcomes = {TOOK_FIRST: Outcome.FIRST, TOOK_SECOND: Outcome.SECOND}
+    outcomes = {TOOK_FIRST: BattleOutcome.FIRST, TOOK_SECOND: BattleOutcome.SECOND}
     columns = (play.first, play.second, play.took, play.scene)
     return [
-        Battle(names[first], names[second], outcomes[took], play.scenes[scene])
+        ClipBattle(names[first], names[second], outcomes[took], play.scenes[scene])
         for first, second, took, scene in zip(*(c.tolist() for c in columns), strict=True)
         if took != SILENT
     ]
 
 
 def _taken(play: PairPlay, place: int, *, seed: int) -> Measured:
-    """How often its clip is taken for the real one of two."""
+    """Return the fraction of pairs in which its clip is taken for the real one."""
     return _share(play, *_wins(play, place), seed=seed)
 
 
@@ -175,8 +175,8 @@ def _share(
 
 
 def _placed(
-    found: Sequence[Standing], by: str, shares: Mapping[str, Array]
-) -> tuple[Standing, ...]:
+    found: Sequence[LeaderboardRow], by: str, shares: Mapping[str, Array]
+) -> tuple[LeaderboardRow, ...]:
     """Ranked by that figure, best first; whoever lacks it, and real clips, bear no rank.
 
     Leading are those that the first does not beat in `shares`, and of reviewers only those above the coin.

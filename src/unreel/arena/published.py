@@ -8,19 +8,19 @@ from typing import Final, Literal
 
 from unreel.arena.comparing import places
 from unreel.arena.counted import Counted, counted_play
-from unreel.arena.play import Play
+from unreel.arena.play import AnswerTable
 from unreel.arena.ranking import rank
-from unreel.arena.standings import Cell, Standings
+from unreel.arena.standings import MatrixCell, SeasonLeaderboard
 from unreel.benchmarks.published.counts import (
     COLUMNS,
     COUNT_TABLES,
     REAL,
-    Count,
+    GeneratedCount,
     count_tables,
     two_places,
 )
 from unreel.benchmarks.published.tables import (
-    Line,
+    PrintedLine,
     creator_lines,
     goldens,
     human_rows,
@@ -38,7 +38,7 @@ _HUMAN: Final = "Human"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recalculated:
+class RecomputedFigure:
     """A printed figure, and the arena's."""
 
     check: str
@@ -55,7 +55,7 @@ class Recalculated:
         return self.printed == self.arena
 
 
-def recalculate(*, seed: int = 0, resamples: int = 200) -> tuple[Recalculated, ...]:
+def recalculate(*, seed: int = 0, resamples: int = 200) -> tuple[RecomputedFigure, ...]:
     """Every printed verdict figure that has counts, each through `rank`."""
     return (
         *_trace_accuracies(seed=seed, resamples=resamples),
@@ -67,7 +67,7 @@ def recalculate(*, seed: int = 0, resamples: int = 200) -> tuple[Recalculated, .
     )
 
 
-def table_2() -> Play:
+def table_2() -> AnswerTable:
     """Video Reality Test's reviewers against the creators of table 2."""
     tables = count_tables()
     wanted = {REAL, *COLUMNS.values()}
@@ -80,7 +80,7 @@ def table_2() -> Play:
     )
 
 
-def table_3() -> Play:
+def table_3() -> AnswerTable:
     """Video Reality Test's creators and settings before the reviewers of table 3."""
     tables = count_tables()
     lines = {line.name for line in creator_lines()}
@@ -97,7 +97,7 @@ def table_3() -> Play:
     )
 
 
-def _reviewer_cells(standings: Standings) -> Iterator[Recalculated]:
+def _reviewer_cells(standings: SeasonLeaderboard) -> Iterator[RecomputedFigure]:
     cells = _by_names(standings)
     for line in reviewer_lines():
         for column, printed in line.cells.items():
@@ -106,7 +106,7 @@ def _reviewer_cells(standings: Standings) -> Iterator[Recalculated]:
                 yield _told("VRT table 2 cells", f"{line.name}, {column}", printed, cell.accuracy)
 
 
-def _creator_cells(standings: Standings) -> Iterator[Recalculated]:
+def _creator_cells(standings: SeasonLeaderboard) -> Iterator[RecomputedFigure]:
     cells = _by_names(standings)
     for line in creator_lines():
         for column, printed in line.cells.items():
@@ -115,10 +115,12 @@ def _creator_cells(standings: Standings) -> Iterator[Recalculated]:
                 yield _told("VRT table 3 cells", f"{line.name}, {column}", printed, cell.caught)
 
 
-def _humans(*, seed: int, resamples: int) -> Iterator[Recalculated]:
+def _humans(*, seed: int, resamples: int) -> Iterator[RecomputedFigure]:
     rows = human_rows()
-    real = Count(valid=rows[0].n_real, said_fake=rows[0].n_real - rows[0].real_correct)
-    made = {row.creator: Count(valid=row.n_fake, said_fake=row.fake_correct) for row in rows}
+    real = GeneratedCount(valid=rows[0].n_real, said_fake=rows[0].n_real - rows[0].real_correct)
+    made = {
+        row.creator: GeneratedCount(valid=row.n_fake, said_fake=row.fake_correct) for row in rows
+    }
     play = counted_play({_HUMAN: {REAL: real, **made}}, condition="Video Reality Test, table 16")
     cells = _by_names(rank(play, seed=seed, resamples=resamples))
     for row in rows:
@@ -127,7 +129,7 @@ def _humans(*, seed: int, resamples: int) -> Iterator[Recalculated]:
         yield _told("VRT human table", f"{_HUMAN}, {row.creator}", printed, balanced)
 
 
-def _trace_accuracies(*, seed: int, resamples: int) -> Iterator[Recalculated]:
+def _trace_accuracies(*, seed: int, resamples: int) -> Iterator[RecomputedFigure]:
     for split in SPLITS:
         play = counted_play(_trace_counts(split), condition=f"DeepTraceReward, {split}")
         standings = rank(play, seed=seed, resamples=resamples)
@@ -148,8 +150,8 @@ def _trace_accuracies(*, seed: int, resamples: int) -> Iterator[Recalculated]:
 def _trace_counts(split: str) -> Counted:
     return {
         row.model: {
-            REAL: Count(valid=N_REAL, said_fake=N_REAL - golden["real_correct"]),
-            _GENERATED: Count(valid=N_FAKE[split], said_fake=golden["fake_correct"]),
+            REAL: GeneratedCount(valid=N_REAL, said_fake=N_REAL - golden["real_correct"]),
+            _GENERATED: GeneratedCount(valid=N_FAKE[split], said_fake=golden["fake_correct"]),
         }
         for row, golden in zip(trace_rows(split), goldens()["deeptracereward"][split], strict=True)
         if golden["fake_correct"] is not None and golden["real_correct"] is not None
@@ -157,21 +159,21 @@ def _trace_counts(split: str) -> Counted:
 
 
 def _means(
-    lines: Sequence[Line], table: str, *, better: Literal["high", "low"]
-) -> Iterator[Recalculated]:
+    lines: Sequence[PrintedLine], table: str, *, better: Literal["high", "low"]
+) -> Iterator[RecomputedFigure]:
     """Averages and ranks from the printed cells, as the board takes them; a line with audio bears its base's rank."""
     means = {line.name: _mean(line) for line in lines}
     bases = [line.name for line in lines if line.base == line.name]
     found = places([float(means[name]) for name in bases], better=better)
     ranks: Mapping[str, int] = dict(zip(bases, found, strict=True))
     for line in lines:
-        yield Recalculated(
+        yield RecomputedFigure(
             check=f"{table} averages",
             cell=f"{line.name}, average",
             printed=line.average,
             arena=two_places(means[line.name]),
         )
-        yield Recalculated(
+        yield RecomputedFigure(
             check=f"{table} ranks",
             cell=f"{line.name}, rank",
             printed=Decimal(line.rank),
@@ -179,11 +181,11 @@ def _means(
         )
 
 
-def _mean(line: Line) -> Fraction:
+def _mean(line: PrintedLine) -> Fraction:
     return sum(map(Fraction, line.cells.values()), Fraction()) / len(line.cells)
 
 
-def _by_names(standings: Standings) -> Mapping[tuple[str, str], Cell]:
+def _by_names(standings: SeasonLeaderboard) -> Mapping[tuple[str, str], MatrixCell]:
     return {(cell.reviewer, cell.creator): cell for cell in standings.cells}
 
 
@@ -194,7 +196,7 @@ def _rest(share: Measured) -> Measured:
     return Estimate(value=value, low=low, high=high, n=share.n, n_clusters=share.n_clusters)
 
 
-def _told(check: str, cell: str, printed: Decimal, value: Measured) -> Recalculated:
+def _told(check: str, cell: str, printed: Decimal, value: Measured) -> RecomputedFigure:
     if not isinstance(value, Estimate):
         raise TypeError(value.why)  # counts are there, so a figure is
     figures = value.value, value.low, value.high
@@ -202,4 +204,6 @@ def _told(check: str, cell: str, printed: Decimal, value: Measured) -> Recalcula
         arena, low, high = (paper_round(round(figure, 9)) for figure in figures)
     else:
         arena, low, high = (two_places(round(figure, 9)) for figure in figures)
-    return Recalculated(check=check, cell=cell, printed=printed, arena=arena, interval=(low, high))
+    return RecomputedFigure(
+        check=check, cell=cell, printed=printed, arena=arena, interval=(low, high)
+    )

@@ -6,13 +6,13 @@ from typing import Final, Literal
 
 import numpy as np
 
-from unreel.arena.abilities import Abilities, find_abilities
+from unreel.arena.abilities import SkillEstimates, find_abilities
 from unreel.arena.comparing import compare, find_leading, places
 from unreel.arena.figures import REAL_CLIPS
-from unreel.arena.measuring import Shares, measure
-from unreel.arena.play import Play
-from unreel.arena.standings import Cell, Standing, Standings
-from unreel.arena.tally import Tally
+from unreel.arena.measuring import ResampledRates, measure
+from unreel.arena.play import AnswerTable
+from unreel.arena.standings import LeaderboardRow, MatrixCell, SeasonLeaderboard
+from unreel.arena.tally import ResampledAnswers
 from unreel.core.estimate import Measured
 from unreel.stats.resampling import RESAMPLES
 from unreel.stats.sample import Array, BoolArray, IntArray
@@ -22,8 +22,8 @@ COIN: Final = "coin"
 
 
 def rank(
-    play: Play, *, seed: int, resamples: int = RESAMPLES, nuisances: Sequence[str] = ()
-) -> Standings:
+    play: AnswerTable, *, seed: int, resamples: int = RESAMPLES, nuisances: Sequence[str] = ()
+) -> SeasonLeaderboard:
     """Rank the reviewers and the creators of a play.
 
     Reviewers that were asked about every real clip and every creator's clips, and could be read for half of
@@ -31,14 +31,14 @@ def rank(
     and whoever lacks cells are measured beside them and change nothing. The skill model is fitted to all
     answers, which is what it is for; `nuisances`, names of the lineup's, are added to it.
     """
-    tally = Tally.of(play, seed=seed, resamples=resamples)
+    tally = ResampledAnswers.of(play, seed=seed, resamples=resamples)
     met = tally.met()
     complete = _complete(tally, met)
     abilities = find_abilities(play, nuisances=nuisances)
     shares = _with_abilities(measure(tally, _used(tally, met, complete)), abilities)
     reviewers = _reviewers(tally, shares, met, complete)
     creators = _creators(tally, shares, met, complete)
-    return Standings(
+    return SeasonLeaderboard(
         condition=play.condition,
         reviewers=tuple(reviewers),
         creators=tuple(creators),
@@ -49,7 +49,7 @@ def rank(
     )
 
 
-def _with_abilities(shares: Shares, abilities: Abilities) -> Shares:
+def _with_abilities(shares: ResampledRates, abilities: SkillEstimates) -> ResampledRates:
     def beside(
         figures: Sequence[Mapping[str, Measured]], more: Sequence[Mapping[str, Measured]]
     ) -> Sequence[Mapping[str, Measured]]:
@@ -62,18 +62,18 @@ def _with_abilities(shares: Shares, abilities: Abilities) -> Shares:
     )
 
 
-def _complete(tally: Tally, met: BoolArray) -> BoolArray:
+def _complete(tally: ResampledAnswers, met: BoolArray) -> BoolArray:
     """Return a mask of the reviewers that met every source."""
     needed = (tally.clips > 0)[tally.sources.played]
     complete: BoolArray = np.all((met[:, tally.sources.played] | ~needed) & needed.any(), axis=1)
     return complete
 
 
-def _is_floor(play: Play) -> BoolArray:
+def _is_floor(play: AnswerTable) -> BoolArray:
     return np.array([name in play.floors for name in play.reviewers], dtype=np.bool_)
 
 
-def _used(tally: Tally, met: BoolArray, complete: BoolArray) -> BoolArray:
+def _used(tally: ResampledAnswers, met: BoolArray, complete: BoolArray) -> BoolArray:
     """Return a mask of reviewers per source: the panel; without one, all non-baseline reviewers that met it."""
     panel = complete & ~_is_floor(tally.play)
     if not panel.any():
@@ -82,10 +82,12 @@ def _used(tally: Tally, met: BoolArray, complete: BoolArray) -> BoolArray:
     return used
 
 
-def _reviewers(tally: Tally, shares: Shares, met: BoolArray, complete: BoolArray) -> list[Standing]:
+def _reviewers(
+    tally: ResampledAnswers, shares: ResampledRates, met: BoolArray, complete: BoolArray
+) -> list[LeaderboardRow]:
     play = tally.play
     found = [
-        Standing(
+        LeaderboardRow(
             name=name,
             kind="floor" if name in play.floors else "reviewer",
             figures=figures,
@@ -98,11 +100,13 @@ def _reviewers(tally: Tally, shares: Shares, met: BoolArray, complete: BoolArray
     return _ordered(found, shares.accuracy, compared, kind="reviewer", n_scenes=tally.n_scenes)
 
 
-def _creators(tally: Tally, shares: Shares, met: BoolArray, complete: BoolArray) -> list[Standing]:
+def _creators(
+    tally: ResampledAnswers, shares: ResampledRates, met: BoolArray, complete: BoolArray
+) -> list[LeaderboardRow]:
     play, lineup = tally.play, tally.play.lineup
     floor = _is_floor(play)
     found = [
-        Standing(
+        LeaderboardRow(
             name=name,
             kind="creator",
             figures=figures,
@@ -114,13 +118,13 @@ def _creators(tally: Tally, shares: Shares, met: BoolArray, complete: BoolArray)
     compared = np.flatnonzero(has_value & tally.counted)
     ordered = _ordered(found, shares.fakeness, compared, kind="creator", n_scenes=tally.n_scenes)
     controls = [
-        Standing(name=name, kind="control", figures=figures)
+        LeaderboardRow(name=name, kind="control", figures=figures)
         for name, figures in zip(lineup.controls, shares.controls, strict=True)
     ]
     return ordered + controls
 
 
-def _lacked_by(tally: Tally, met: BoolArray) -> Iterator[str]:
+def _lacked_by(tally: ResampledAnswers, met: BoolArray) -> Iterator[str]:
     lineup, sources = tally.play.lineup, tally.sources
     if tally.clips[sources.real] and not met[sources.real]:
         yield REAL_CLIPS
@@ -130,13 +134,13 @@ def _lacked_by(tally: Tally, met: BoolArray) -> Iterator[str]:
 
 
 def _ordered(
-    found: list[Standing],
+    found: list[LeaderboardRow],
     values: Array,
     compared: IntArray,
     *,
     kind: Literal["reviewer", "creator"],
     n_scenes: int,
-) -> list[Standing]:
+) -> list[LeaderboardRow]:
     """Ranked ones by rank, then who lacks cells, then floors; by name among equals."""
     better: Literal["high", "low"] = "high" if kind == "reviewer" else "low"
     chosen = [int(place) for place in compared]
@@ -160,7 +164,7 @@ def _ordered(
     return sorted(told, key=lambda one: (one.rank or len(told) + 1, one.kind == "floor", one.name))
 
 
-def _coin(found: Sequence[Standing], accuracy: Array) -> float:
+def _coin(found: Sequence[LeaderboardRow], accuracy: Array) -> float:
     """Return the accuracy of guessing: a half, or that of the season's coin if it was luckier."""
     lucky = [
         float(value)
@@ -170,7 +174,7 @@ def _coin(found: Sequence[Standing], accuracy: Array) -> float:
     return max([0.5, *lucky])
 
 
-def _cells(tally: Tally, shares: Shares) -> Iterator[Cell]:
+def _cells(tally: ResampledAnswers, shares: ResampledRates) -> Iterator[MatrixCell]:
     lineup, sources, play = tally.play.lineup, tally.sources, tally.play
     asked, valid = tally.observed(silent=True), tally.observed(silent=False)
     columns = [(place, name) for place, name in enumerate(lineup.creators)]
@@ -180,7 +184,7 @@ def _cells(tally: Tally, shares: Shares) -> Iterator[Cell]:
             n_asked = int(asked[line, place])
             if not n_asked:
                 continue
-            cell = Cell(
+            cell = MatrixCell(
                 reviewer=reviewer,
                 creator=name,
                 caught=of.caught[place],

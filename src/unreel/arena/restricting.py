@@ -5,11 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from unreel.arena.play import NOBODY, Indices, Lineup, Play
+from unreel.arena.play import NOBODY, AnswerTable, Indices, SeasonClips
 from unreel.stats.sample import BoolArray
 
 
-def leave_out(play: Play, *, creators: Collection[str], reviewers: Collection[str]) -> Play:
+def leave_out(
+    play: AnswerTable, *, creators: Collection[str], reviewers: Collection[str]
+) -> AnswerTable:
     """The same without those rows and columns; everything else is as it was."""
     kept = np.array([name not in creators for name in play.lineup.creators], dtype=np.bool_)
     clips: BoolArray = np.ones(len(play.lineup.clips), dtype=np.bool_)
@@ -28,7 +30,7 @@ def leave_out(play: Play, *, creators: Collection[str], reviewers: Collection[st
     )
 
 
-def _lineup(lineup: Lineup, clips: BoolArray, creators: BoolArray) -> Lineup:
+def _lineup(lineup: SeasonClips, clips: BoolArray, creators: BoolArray) -> SeasonClips:
     old = lineup.creator[clips]
     place = np.append(_places(creators), np.int32(NOBODY))  # NOBODY is the last place
     return replace(

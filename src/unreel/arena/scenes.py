@@ -11,14 +11,14 @@ from unreel.arena.season import Season
 from unreel.benchmarks.choosing import choose
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.opening import Benchmark, open_benchmark
-from unreel.benchmarks.reading import Reading
+from unreel.benchmarks.reading import BenchmarkStats
 from unreel.core.clip import Generated, Real, creator_of
 from unreel.core.document import read_bytes
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.identity import clip_id, digest
 from unreel.core.names import read_clip_id, relative_name
 from unreel.creators.folder import ENDINGS
-from unreel.curate.freeze.take import CHECKSUMS
+from unreel.curation.freeze.take import CHECKSUMS
 
 _MOST_BYTES: Final = 256 << 20
 _LESSONS: Final = 4
@@ -26,7 +26,7 @@ _LESSONS: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scenery:
+class SeasonBenchmark:
     """The benchmark of a season, read once."""
 
     benchmark: Benchmark
@@ -80,7 +80,7 @@ def scene_of(entry: Entry) -> str:
     return entry.group or entry.name
 
 
-def open_scenery(season: Season, *, outside: bool = False) -> Scenery:
+def open_scenery(season: Season, *, outside: bool = False) -> SeasonBenchmark:
     """The benchmark of `season`, with the scenes that are played.
 
     Raises:
@@ -89,7 +89,7 @@ def open_scenery(season: Season, *, outside: bool = False) -> Scenery:
     recipe, path = season.recipe, season.benchmark
     mapping = recipe.mapping or None
     benchmark = open_benchmark(path, recipe.layout, mapping=mapping, outside=outside)
-    reading = Reading()
+    reading = BenchmarkStats()
     usable = [e for e in reading.watch(benchmark) if recipe.split in {None, e.split}]
     if not usable or reading.identity is None:
         raise reading.nothing(str(path), recipe.split)
@@ -100,7 +100,7 @@ def open_scenery(season: Season, *, outside: bool = False) -> Scenery:
     if not scenes:
         problem, remedy = "holds no real clip", "Name a benchmark with both sides, or another split"
         raise UnreadableSourceError(str(path), problem, remedy)
-    return Scenery(
+    return SeasonBenchmark(
         benchmark=benchmark,
         digest=told,
         entries=tuple(_draw(usable, scenes, recipe.limit, seed=recipe.seed)),
@@ -111,7 +111,7 @@ def open_scenery(season: Season, *, outside: bool = False) -> Scenery:
     )
 
 
-def require_digest(season: Season, scenery: Scenery) -> None:
+def require_digest(season: Season, scenery: SeasonBenchmark) -> None:
     """Refuse to play over another benchmark than the season names.
 
     Raises:

@@ -13,11 +13,11 @@ from unreel.core.document import read_toml
 from unreel.core.errors import InvalidSettingError
 from unreel.core.server import drop_address
 from unreel.creators.section import CreatorSection
-from unreel.evaluate.recipe import EvalRecipe
-from unreel.evaluate.recipe import check_recipe as check_eval
+from unreel.evaluation.recipe import EvalRecipe
+from unreel.evaluation.recipe import check_recipe as check_eval
 from unreel.protocols.protocol import protocol, protocol_names
 from unreel.recipes.check import check_sections
-from unreel.recipes.section import MOST_PARTS, Count, Line, Section, Seed, Text, Unit
+from unreel.recipes.section import MOST_PARTS, Count, Line, NumberUnit, RecipeSection, Seed, Text
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.endpoint.providers import LOCAL
 from unreel.reviewers.outside.program import beside
@@ -66,18 +66,18 @@ class ConditionEntry(ConditionSection):
         return {name: getattr(self, name) for name in sorted(written)}
 
 
-class BudgetSection(Section):
+class BudgetSection(RecipeSection):
     """`[budget]`: where it ends. What was answered or made before counts."""
 
     max_questions: Count | None = None
     """Questions that are put to reviewers in all, floors left out."""
-    max_cost_usd: Annotated[Decimal, Field(gt=0, le=10**9), Unit("US dollars")] | None = None
+    max_cost_usd: Annotated[Decimal, Field(gt=0, le=10**9), NumberUnit("US dollars")] | None = None
     """For clips and answers, as far as creators and servers tell what they cost."""
     max_clips: Count | None = None
     """Clips that creators are asked for, in all."""
 
 
-class HoldoutSection(Section):
+class SeasonHoldoutSection(RecipeSection):
     """`[holdout]`: what entrants do not see before the season is over."""
 
     share: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.0
@@ -86,7 +86,7 @@ class HoldoutSection(Section):
     """Clips whose right answer cannot be seen."""
 
 
-class SeasonRecipe(Section):
+class SeasonRecipe(RecipeSection):
     """Everything that decides a season. It is public: whoever has the benchmark can play it again."""
 
     name: Line
@@ -108,7 +108,7 @@ class SeasonRecipe(Section):
         ConditionEntry(),
     )
     budget: BudgetSection = BudgetSection()
-    holdout: HoldoutSection = HoldoutSection()
+    holdout: SeasonHoldoutSection = SeasonHoldoutSection()
 
     @field_validator("split")
     @classmethod

@@ -7,10 +7,10 @@ from unreel.arena.attempts import count_tries, rank_tries
 from unreel.arena.lineup import read_lineup
 from unreel.arena.log import read_log
 from unreel.arena.pair_playing import read_pairs
-from unreel.arena.play import Play
+from unreel.arena.play import AnswerTable
 from unreel.arena.playing import read_play
-from unreel.arena.preference import PairPlay, Preferences, rank_preferences
-from unreel.arena.standings import Standings
+from unreel.arena.preference import PairPlay, PreferenceRates, rank_preferences
+from unreel.arena.standings import SeasonLeaderboard
 from unreel.arena.working_folder import SeasonFolder
 from unreel.stats.resampling import RESAMPLES
 
@@ -19,8 +19,8 @@ from unreel.stats.resampling import RESAMPLES
 class RankedPlay:
     """Answers under one condition, and their ranking."""
 
-    play: Play
-    standings: Standings
+    play: AnswerTable
+    standings: SeasonLeaderboard
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class RankedPairs:
     """The same for pairs."""
 
     play: PairPlay
-    preferences: Preferences
+    preferences: PreferenceRates
 
 
 def rank_season(

@@ -10,7 +10,7 @@ _NO_CREATOR: Final = Unmeasured("a control is no creator")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class LeaderboardRow:
     """One entrant on its board. All shares are percent."""
 
     name: str
@@ -32,7 +32,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class MatrixCell:
     """One reviewer against one creator or control."""
 
     reviewer: str
@@ -48,15 +48,15 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standings:
+class SeasonLeaderboard:
     """One condition of a season."""
 
     condition: str
-    reviewers: tuple[Standing, ...]
+    reviewers: tuple[LeaderboardRow, ...]
     """Ranked first, best first; then who lacks cells, then floors."""
-    creators: tuple[Standing, ...]
+    creators: tuple[LeaderboardRow, ...]
     """Ranked first, least caught first; then controls."""
-    cells: tuple[Cell, ...]
+    cells: tuple[MatrixCell, ...]
     """Creators, then controls, for each reviewer in turn; those that were never asked are left out."""
     n_scenes: int
     n_resamples: int

@@ -15,7 +15,7 @@ import numpy as np
 
 from unreel.arena.contrast import percent_of
 from unreel.arena.grid import Grid, Mask, generated, lay_out, wrong
-from unreel.arena.play import Lineup, Play
+from unreel.arena.play import AnswerTable, SeasonClips
 from unreel.core.estimate import Measured
 from unreel.stats.draws import meeting_chances
 from unreel.stats.many import holm
@@ -37,7 +37,7 @@ _PULL: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alike:
+class SimilarReviewers:
     """Two reviewers and the errors that they have in common."""
 
     first: str
@@ -57,21 +57,21 @@ class Alike:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Likeness:
+class ReviewerSimilarities:
     """All pairs of a season's reviewers."""
 
-    pairs: tuple[Alike, ...]
+    pairs: tuple[SimilarReviewers, ...]
     """The most alike first."""
     false_alarms: Measured
     """Percent of simulated seasons of this shape, with honest reviewers, in which any pair is suspected."""
 
     @property
-    def suspected(self) -> tuple[Alike, ...]:
+    def suspected(self) -> tuple[SimilarReviewers, ...]:
         """The pairs that are told of."""
         return tuple(pair for pair in self.pairs if pair.suspected)
 
 
-def find_alike(play: Play, *, seed: int) -> Likeness:
+def find_alike(play: AnswerTable, *, seed: int) -> ReviewerSimilarities:
     """Every two reviewers of `play`; floors answer by rules of their own and are left out."""
     kept = [n for n, name in enumerate(play.reviewers) if name not in play.floors]
     names = [play.reviewers[n] for n in kept]
@@ -80,17 +80,19 @@ def find_alike(play: Play, *, seed: int) -> Likeness:
     pairs = [m.tell(both, p) for (m, p), both in zip(met, combinations(names, 2), strict=True)]
     ranked = sorted(pairs, key=lambda pair: (pair.p_corrected, -pair.n_shared))
     alarms = _simulate(grid, play.lineup, seed=seed)
-    return Likeness(pairs=tuple(ranked), false_alarms=alarms)
+    return ReviewerSimilarities(pairs=tuple(ranked), false_alarms=alarms)
 
 
-def _meet(errs: Mask, read: Mask, made: Mask) -> "list[tuple[_Meeting, float]]":
+def _meet(errs: Mask, read: Mask, made: Mask) -> "list[tuple[_ErrorOverlap, float]]":
     """Every two lines with their p-value among all."""
-    counted = [_Meeting.of(errs, read, made, pair) for pair in combinations(range(len(errs)), 2)]
+    counted = [
+        _ErrorOverlap.of(errs, read, made, pair) for pair in combinations(range(len(errs)), 2)
+    ]
     return list(zip(counted, holm([meeting.p for meeting in counted]), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
-class _Meeting:
+class _ErrorOverlap:
     """Overlap of the errors of two reviewers."""
 
     n_common: int
@@ -101,7 +103,7 @@ class _Meeting:
     p: float
 
     @classmethod
-    def of(cls, errs: Mask, read: Mask, made: Mask, pair: tuple[int, int]) -> "_Meeting":
+    def of(cls, errs: Mask, read: Mask, made: Mask, pair: tuple[int, int]) -> "_ErrorOverlap":
         one, other = pair
         both = read[one] & read[other]
         ours, theirs = errs[one, both], errs[other, both]
@@ -123,8 +125,8 @@ class _Meeting:
         strange = self.n_shared >= max(LEAST_ERRORS, LEAST_SHARED * self.n_either)
         return strange and p_corrected <= ALARM_BELOW
 
-    def tell(self, names: tuple[str, str], p_corrected: float) -> Alike:
-        return Alike(
+    def tell(self, names: tuple[str, str], p_corrected: float) -> SimilarReviewers:
+        return SimilarReviewers(
             first=names[0],
             second=names[1],
             n_common=self.n_common,
@@ -168,7 +170,7 @@ def _chance(ours: Mask, theirs: Mask, strata: IntArray) -> tuple[float, float]:
     return expected, min(1.0, float(total[seen:].sum()))
 
 
-def _simulate(grid: Grid, lineup: Lineup, *, seed: int) -> Measured:
+def _simulate(grid: Grid, lineup: SeasonClips, *, seed: int) -> Measured:
     """Seasons in which everybody errs as often as here, on clips as hard as here, and knows of nobody."""
     n_pairs = len(grid) * (len(grid) - 1) // 2
     seasons = min(_MOST_SEASONS, max(_FEWEST_SEASONS, _MOST_PAIRS // max(1, n_pairs)))
@@ -191,7 +193,7 @@ def _any_strange(errs: Mask, read: Mask) -> bool:
     return bool(np.triu(strange, 1).any())
 
 
-def _chances(grid: Grid, lineup: Lineup) -> Array:
+def _chances(grid: Grid, lineup: SeasonClips) -> Array:
     """Return the error probability of each reviewer on each clip: its odds for that label times the clip's."""
     errs, read = wrong(lineup, grid), grid >= 0
     odds = np.zeros(grid.shape)

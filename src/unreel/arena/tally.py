@@ -6,20 +6,20 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from unreel.arena.play import NOBODY, SAID_GENERATED, SILENT, Lineup, Play
+from unreel.arena.play import NOBODY, SAID_GENERATED, SILENT, AnswerTable, SeasonClips
 from unreel.core.errors import InvalidValueError
 from unreel.stats.sample import Array, BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class ClipSources:
     """Sources of clips as positions in one row: the creators, then real clips, then the controls."""
 
     n_creators: int
     n_controls: int
 
     @classmethod
-    def of(cls, lineup: Lineup) -> "Sources":
+    def of(cls, lineup: SeasonClips) -> "ClipSources":
         """Those of a lineup."""
         return cls(len(lineup.creators), len(lineup.controls))
 
@@ -50,7 +50,7 @@ class Sources:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counts:
+class ResampledCounts:
     """Answers of one reviewer: a line for each resample, the play as it was first; a column for each source."""
 
     asked: Array
@@ -64,11 +64,11 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tally:
+class ResampledAnswers:
     """A play, and its scenes drawn again: the same draws for all, so that entrants can be compared."""
 
-    play: Play
-    sources: Sources
+    play: AnswerTable
+    sources: ClipSources
     clips: IntArray
     """Clips of each source."""
     weights: Array
@@ -79,7 +79,7 @@ class Tally:
     """Of each reviewer: the places of its answers."""
 
     @classmethod
-    def of(cls, play: Play, *, seed: int, resamples: int) -> "Tally":
+    def of(cls, play: AnswerTable, *, seed: int, resamples: int) -> "ResampledAnswers":
         """Count a play.
 
         Raises:
@@ -87,7 +87,7 @@ class Tally:
         """
         check(play)
         lineup = play.lineup
-        sources, n_scenes = Sources.of(lineup), max(1, len(lineup.scenes))
+        sources, n_scenes = ClipSources.of(lineup), max(1, len(lineup.scenes))
         source = lineup.source
         drawn = np.random.default_rng(seed).multinomial(
             n_scenes, np.full(n_scenes, 1 / n_scenes), size=resamples
@@ -110,14 +110,14 @@ class Tally:
         """Return a mask of the creators that have clips."""
         return self.clips[self.sources.made] > 0
 
-    def counts(self) -> Iterator[Counts]:
+    def counts(self) -> Iterator[ResampledCounts]:
         """The counts of each reviewer in turn. Whole numbers: their sums are exact in any order."""
         for rows in self.rows:
             said = self.play.said[rows]
             asked = self._by_scene(rows)
             valid = self._by_scene(rows[said != SILENT])
             generated = self._by_scene(rows[said == SAID_GENERATED])
-            yield Counts(
+            yield ResampledCounts(
                 self.weights @ asked,
                 self.weights @ valid,
                 self.weights @ generated,
@@ -147,7 +147,7 @@ class Tally:
         return counts.reshape(self.n_scenes, -1).astype(np.float64)
 
 
-def check(play: Play) -> None:
+def check(play: AnswerTable) -> None:
     """Refuse columns that point to nothing, and two answers of one reviewer about one clip."""
     lineup = play.lineup
     _inside(play.reviewer, len(play.reviewers), "reviewer", least=0)

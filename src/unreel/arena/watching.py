@@ -7,7 +7,7 @@ from unreel.engine.progress import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spectator:
+class SeasonCallbacks:
     """Callbacks; by default nobody listens."""
 
     on_begin: Callable[[str], None] = lambda _whose: None

@@ -14,16 +14,16 @@ from unreel.core.errors import InvalidSettingError, UnknownNameError, Unreadable
 from unreel.core.identity import digest
 from unreel.core.names import plain_name
 from unreel.core.server import drop_address
-from unreel.core.writing import Folder
-from unreel.creators.contract import Side
-from unreel.engine.place import Place
+from unreel.core.writing import OutputDirectory
+from unreel.creators.contract import ClipClass
+from unreel.engine.place import StorageLocation
 from unreel.engine.survey import CLIPS
-from unreel.engine.whereabouts import find_place
+from unreel.engine.whereabouts import resolve_location
 from unreel.protocols.protocol import protocol
-from unreel.recipes.section import Section, Text
+from unreel.recipes.section import RecipeSection, Text
 
 if TYPE_CHECKING:
-    from unreel.engine.table import Table
+    from unreel.engine.table import LanceTable
 
 SEASONS: Final = "seasons"
 RECIPE: Final = "season.toml"
@@ -38,7 +38,7 @@ _MOST_BYTES: Final = 16 << 20
 _DIGITS: Final = 8
 
 
-class EnteredReviewer(Section):
+class EnteredReviewer(RecipeSection):
     """Somebody who judged in the season."""
 
     title: Text
@@ -55,20 +55,20 @@ class EnteredReviewer(Section):
     """Why a floor that learns could not; "" where it could."""
 
 
-class EnteredCreator(Section):
+class EnteredCreator(RecipeSection):
     """Somebody who made clips for the season, or whose clips the benchmark holds."""
 
     title: Text
     name: Text
     kind: Text
-    side: Side
+    side: ClipClass
     settings: tuple[Text, ...] = ()
     held: Text = ""
     """What the benchmark calls it, where that holds its clips."""
     retired: bool = False
 
 
-class Entrants(Section):
+class SeasonEntrants(RecipeSection):
     """Entrants of a season, withdrawn ones included."""
 
     # Lists that were written before hold knobs too: the recipe beside them tells those.
@@ -113,10 +113,10 @@ class Entrants(Section):
 
     def shown(self, entrants: Sequence[EnteredCreator | EnteredReviewer]) -> dict[str, str]:
         """Return the title of each entrant by stable name; shared titles include the name."""
-        return tell_apart((each.title, each.name) for each in entrants)
+        return disambiguate_titles((each.title, each.name) for each in entrants)
 
 
-def tell_apart(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+def disambiguate_titles(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """What to call each `(title, name)`, by name: the title alone where nobody shares it.
 
     Titles of earlier releases may hold the address of a server, which is left out.
@@ -136,7 +136,7 @@ def tell_apart(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 class SeasonFolder:
     """The working folder of a season."""
 
-    place: Place
+    place: StorageLocation
 
     @property
     def path(self) -> Path:
@@ -144,35 +144,35 @@ class SeasonFolder:
         return self.place.path
 
     @property
-    def files(self) -> Folder:
+    def files(self) -> OutputDirectory:
         """The door through which it is written to."""
-        return Folder(self.path)
+        return OutputDirectory(self.path)
 
     @property
-    def made(self) -> "Table":
+    def made(self) -> "LanceTable":
         """The table of clips that creators were asked for."""
         from unreel.arena.tables import MADE
-        from unreel.engine.table import Table
+        from unreel.engine.table import LanceTable
 
-        return Table(self.place / "made.lance", MADE)
+        return LanceTable(self.place / "made.lance", MADE)
 
     @property
-    def benchmark_clips(self) -> "Table":
+    def benchmark_clips(self) -> "LanceTable":
         """Return the table of the properties of the benchmark's files."""
-        from unreel.engine.table import Table
+        from unreel.engine.table import LanceTable
 
-        return Table(self.place / "benchmark.lance", CLIPS)
+        return LanceTable(self.place / "benchmark.lance", CLIPS)
 
     @property
     def set(self) -> Path:
         """All clips that are played, in our own layout."""
         return self.path / SET
 
-    def run(self, folder: str) -> Place:
+    def run(self, folder: str) -> StorageLocation:
         """Return the location of a reviewer's answers."""
         return self.place / RUNS / folder
 
-    def entrants(self) -> Entrants:
+    def entrants(self) -> SeasonEntrants:
         """Return the entrants so far; none if the season was not started.
 
         Raises:
@@ -181,15 +181,15 @@ class SeasonFolder:
         try:
             data = self.place.read(ENTRANTS, most=_MOST_BYTES)
         except FileNotFoundError:
-            return Entrants()
+            return SeasonEntrants()
         try:
-            return Entrants.model_validate_json(data)
+            return SeasonEntrants.model_validate_json(data)
         except ValidationError as error:
             source = str(self.path / ENTRANTS)
             remedy = "Move it away and run again: who was taken out before is not known then"
             raise UnreadableSourceError(source, "no list of entrants", remedy) from error
 
-    def keep_entrants(self, entrants: Entrants) -> None:
+    def keep_entrants(self, entrants: SeasonEntrants) -> None:
         """Write down who entered."""
         self.write_json(ENTRANTS, entrants.model_dump(mode="json"))
 
@@ -198,7 +198,7 @@ class SeasonFolder:
         text = json.dumps(document, indent=2, ensure_ascii=False, sort_keys=False) + "\n"
         self.place.put(name, text.encode())
 
-    def require_played(self) -> Entrants:
+    def require_played(self) -> SeasonEntrants:
         """Return the entrants of a started season.
 
         Raises:
@@ -232,7 +232,7 @@ def _local(folder: str) -> SeasonFolder:
     if "://" in folder:
         setting, problem = "--out", f"a season plays in a folder of this machine, not in {folder}"
         raise InvalidSettingError(setting, problem, "Name a folder")
-    return SeasonFolder(find_place(str(Path(folder).absolute()), {}))
+    return SeasonFolder(resolve_location(str(Path(folder).absolute()), {}))
 
 
 def run_name(title: str, identity: str) -> str:

@@ -10,8 +10,8 @@ from unreel.arena.working_folder import BENCH, NOTES
 from unreel.core.document import parse_object
 from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.writing import Folder
-from unreel.engine.access import Access
+from unreel.core.writing import OutputDirectory
+from unreel.engine.access import StorageAccess
 from unreel.engine.fetching import fetch, fetch_public
 from unreel.engine.naming import require_named
 
@@ -26,12 +26,12 @@ class DiskWorkplace:
     root: Path
     key: str
     """Of the clip's row."""
-    access: Access
+    access: StorageAccess
 
     @property
     def folder(self) -> Path:
         """For this brief alone."""
-        return Folder(self.root).make(f"{BENCH}/{self.key}")
+        return OutputDirectory(self.root).make(f"{BENCH}/{self.key}")
 
     def recall(self, what: str) -> str | None:
         """Return the value noted under that key, in this or an earlier process."""
@@ -41,7 +41,7 @@ class DiskWorkplace:
         """Keep it, on disk before this returns."""
         folder = f"{NOTES}/{self.key}"
         data = json.dumps(self._noted() | {what: told}, ensure_ascii=True)
-        files = Folder(self.root)
+        files = OutputDirectory(self.root)
         files.write(f"{folder}/{_NOTES}", data.encode())
         files.settle(folder)
 
@@ -52,7 +52,7 @@ class DiskWorkplace:
     def _fetch(self, url: str, into: Path) -> Failure | None:
         try:
             name = into.relative_to(self.folder).as_posix()
-            with Folder(self.folder).create(name) as file:
+            with OutputDirectory(self.folder).create(name) as file:
                 self._copy(url, file)
         except MediaError as error:
             return error.failure
@@ -72,7 +72,7 @@ class DiskWorkplace:
 
     def _noted(self) -> dict[str, str]:
         try:
-            with Folder(self.root).read(f"{NOTES}/{self.key}/{_NOTES}") as file:
+            with OutputDirectory(self.root).read(f"{NOTES}/{self.key}/{_NOTES}") as file:
                 found = parse_object(file.read(_MOST_BYTES))
         except (FileNotFoundError, InvalidValueError):
             return {}

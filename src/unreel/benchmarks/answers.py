@@ -19,7 +19,7 @@ VOTER: Final = "voter"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Joined:
+class JoinedAnswers:
     """Entries, or pairs of them, with their answers, and all that did not fit together."""
 
     pairs: tuple[tuple[Entry | PairedEntries, Outcome | None], ...]
@@ -34,7 +34,7 @@ class Joined:
         """Entries or pairs without an answer."""
         return sum(outcome is None for _, outcome in self.pairs)
 
-    def in_split(self, split: str | None) -> "Joined":
+    def in_split(self, split: str | None) -> "JoinedAnswers":
         """The entries of that split alone; all of them where none is named.
 
         Raises:
@@ -64,7 +64,7 @@ def join_answers(
     subject: Subject = "clip",
     *,
     protocol: str | None = None,
-) -> Joined:
+) -> JoinedAnswers:
     """The entries of `rows` with the answers of a file, or those given.
 
     They are matched by name or location, or by the file's name where one clip alone has it. Answers about
@@ -87,7 +87,7 @@ def join_answers(
 
 def _match_clips(
     rows: Iterable[Row], answers: Mapping[str, Outcome], *, path: Path, rejected: list[Rejected]
-) -> Joined:
+) -> JoinedAnswers:
     pairs: list[tuple[Entry, Outcome | None]] = []
     used: set[str] = set()
     files: dict[str, list[int]] = {}
@@ -108,12 +108,12 @@ def _match_clips(
                 used.add(name)
                 pairs[place] = (pairs[place][0], answers[name])
     unknown = tuple(name for name in answers if name not in used)
-    return Joined(pairs=tuple(pairs), unknown=unknown, rejected=tuple(rejected))
+    return JoinedAnswers(pairs=tuple(pairs), unknown=unknown, rejected=tuple(rejected))
 
 
 def _match_pairs(
     rows: Iterable[Row], answers: Mapping[str, Outcome], *, path: Path, rejected: list[Rejected]
-) -> Joined:
+) -> JoinedAnswers:
     entries: list[Entry] = []
     for row in rows:
         if isinstance(row, Rejected):
@@ -127,7 +127,7 @@ def _match_pairs(
             "Name both in the order shown, as 'FIRST | SECOND' or in the columns first and second"
         )
         raise UnreadableSourceError(str(path), problem, remedy)
-    return Joined(
+    return JoinedAnswers(
         pairs=tuple((pair, None if name is None else answers[name]) for pair, name in found.pairs),
         unknown=found.unknown,
         rejected=(*rejected, *found.rejected),

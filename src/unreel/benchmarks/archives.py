@@ -13,14 +13,14 @@ from typing import IO, Any, Final
 
 from unreel.benchmarks.limits import ZIP_DIRECTORY_BYTES
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 
 BLOCK_BYTES: Final = 1 << 20
 _WAYS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 """Others let a header ask for gigabytes of memory."""
 
 
-class _Frugal(io.BufferedReader):
+class _BoundedReader(io.BufferedReader):
     """Reads no more at once than the list of members may be long."""
 
     def read(self, size: int | None = -1, /) -> bytes:
@@ -99,7 +99,7 @@ def open_archive(parts: Sequence[Path]) -> Iterator[zipfile.ZipFile]:
     with ExitStack() as stack:
         try:
             joined = stack.enter_context(JoinedFile(parts))
-            buffered = stack.enter_context(_Frugal(joined, buffer_size=BLOCK_BYTES))
+            buffered = stack.enter_context(_BoundedReader(joined, buffer_size=BLOCK_BYTES))
             archive = stack.enter_context(zipfile.ZipFile(buffered))
         except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError) as error:
             remedy = "Check that all parts are there and whole"
@@ -120,7 +120,12 @@ def is_junk(member: str) -> bool:
 
 
 def extract_member(
-    archive: zipfile.ZipFile, member: zipfile.ZipInfo, *, into: Folder, name: str, max_bytes: int
+    archive: zipfile.ZipFile,
+    member: zipfile.ZipInfo,
+    *,
+    into: OutputDirectory,
+    name: str,
+    max_bytes: int,
 ) -> Path:
     """Write `member` to `name` below `into` and nowhere else; the file appears whole or not at all.
 

@@ -12,7 +12,13 @@ from unreel.benchmarks import deeptrace, reality
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.columns import KNOWN, bind, nearest_name
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.opening import Benchmark, Layout, find_layouts, find_table, open_benchmark
+from unreel.benchmarks.opening import (
+    Benchmark,
+    BenchmarkLayout,
+    find_layouts,
+    find_table,
+    open_benchmark,
+)
 from unreel.benchmarks.tables import columns_of
 from unreel.benchmarks.video_folder import find_metadata
 from unreel.core.clip import Generated
@@ -44,7 +50,7 @@ class TableColumns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Readiness:
+class ProtocolSupport:
     """Ground truth of a benchmark for a protocol."""
 
     protocol: str
@@ -56,7 +62,7 @@ class Readiness:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
+class RejectionReason:
     """Reason why rows cannot be used, with their number and the first of them."""
 
     n: int
@@ -64,12 +70,12 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class BenchmarkCheck:
     """A benchmark as it was understood."""
 
     source: str
-    layout: Layout
-    could_be: tuple[Layout, ...]
+    layout: BenchmarkLayout
+    could_be: tuple[BenchmarkLayout, ...]
     """Other layouts that fit."""
     tables: tuple[TableColumns, ...]
     n_clips: int
@@ -93,8 +99,8 @@ class Checked:
     n_not_here: int
     """Clips of this machine whose file is not there."""
     first_not_here: str
-    unusable: tuple[Reason, ...]
-    instruments: tuple[Readiness, ...]
+    unusable: tuple[RejectionReason, ...]
+    instruments: tuple[ProtocolSupport, ...]
     rows: tuple[Mapping[str, object], ...]
     """The first clips."""
 
@@ -110,7 +116,7 @@ def check_benchmark(
     *,
     mapping: Mapping[str, str] | None = None,
     outside: bool = False,
-) -> Checked:
+) -> BenchmarkCheck:
     """Read all rows of the benchmark at `path` once and tell what they say; no clip is opened.
 
     `outside` lets a table name files outside its folder.
@@ -119,13 +125,13 @@ def check_benchmark(
         UnreadableSourceError: It cannot be read in the layout named, or in any.
     """
     benchmark = open_benchmark(path, layout, mapping=mapping, outside=outside)
-    seen = _Seen()
+    seen = _RowCounts()
     for row in benchmark:
         seen.add(row, benchmark)
     n_scenes = len(seen.filmed | seen.twins.keys())
     n_independent = n_scenes + seen.n_ungrouped
     others = (other for other in find_layouts(path, mapping) if other is not benchmark.layout)
-    return Checked(
+    return BenchmarkCheck(
         source=str(path),
         layout=benchmark.layout,
         could_be=tuple(others),
@@ -152,7 +158,7 @@ def check_benchmark(
 
 
 @dataclass(slots=True)
-class _Seen:
+class _RowCounts:
     """Counts that grow row by row."""
 
     n_clips: int = 0
@@ -171,7 +177,7 @@ class _Seen:
     n_behind_urls: int = 0
     n_not_here: int = 0
     first_not_here: str = ""
-    reasons: dict[str, Reason] = field(default_factory=dict)
+    reasons: dict[str, RejectionReason] = field(default_factory=dict)
     rows: list[Mapping[str, object]] = field(default_factory=list)
     has_truth: Counter[str] = field(default_factory=Counter)
     lacks: dict[str, str] = field(default_factory=dict)
@@ -188,8 +194,8 @@ class _Seen:
         if isinstance(row, Rejected):
             # Rows that differ in a cell alone are unusable for one reason.
             kind = _CELL.sub("", row.why)
-            known = self.reasons.get(kind) or Reason(n=0, first=row)
-            self.reasons[kind] = Reason(n=known.n + 1, first=known.first)
+            known = self.reasons.get(kind) or RejectionReason(n=0, first=row)
+            self.reasons[kind] = RejectionReason(n=known.n + 1, first=known.first)
             return
         self.n_clips += 1
         self.labels[row.label.value] += 1
@@ -228,7 +234,7 @@ class _Seen:
             else:
                 self.has_truth[name] += 1
 
-    def readiness(self, name: str) -> Readiness:
+    def readiness(self, name: str) -> ProtocolSupport:
         asked = protocol(name)
         if asked.subject == "pair":
             return self._readiness_of_pairs(asked)
@@ -239,16 +245,16 @@ class _Seen:
         if not lacks and n and _tells_sides_apart(asked) and len(self.labels) < len(Label):
             (only,) = self.labels
             lacks = f"all clips are {only}, so that nothing tells the sides apart. Add the other"
-        return Readiness(protocol=name, subject="clip", n=n, lacks=lacks)
+        return ProtocolSupport(protocol=name, subject="clip", n=n, lacks=lacks)
 
-    def _readiness_of_pairs(self, asked: Protocol[Any, Any]) -> Readiness:
+    def _readiness_of_pairs(self, asked: Protocol[Any, Any]) -> ProtocolSupport:
         n = sum(n for group, n in self.twins.items() if group in self.filmed)
         lacks = ""
         if not (self.filmed or self.twins):
             lacks = "no clip names its group. Add a group column: the scene that clips share"
         elif not n:
             lacks = "no group has a real clip and a generated one. Name the scene that they share"
-        return Readiness(protocol=asked.instrument.protocol, subject="pair", n=n, lacks=lacks)
+        return ProtocolSupport(protocol=asked.instrument.protocol, subject="pair", n=n, lacks=lacks)
 
 
 def _tells_sides_apart(asked: Protocol[Any, Any]) -> bool:
@@ -283,17 +289,19 @@ def _columns(
 ) -> Iterator[TableColumns]:
     root = benchmark.root
     match benchmark.layout:
-        case Layout.FOLDERS:
+        case BenchmarkLayout.FOLDERS:
             return
-        case Layout.DEEPTRACE:
+        case BenchmarkLayout.DEEPTRACE:
             rows = (row for row in deeptrace.load_rows(root) if isinstance(row, Mapping))
             columns = dict.fromkeys(str(key) for row in islice(rows, NAMES_KEPT) for key in row)
             yield _told(root / deeptrace.TABLE, columns, deeptrace.READ)
-        case Layout.REALITY:
+        case BenchmarkLayout.REALITY:
             table = root / reality.TABLE
             yield _told(table, columns_of(table), reality.READ)
-        case Layout.LIST | Layout.REALISM | Layout.VIDEO_FOLDER as layout:
-            is_hub = layout is Layout.VIDEO_FOLDER
+        case (
+            BenchmarkLayout.LIST | BenchmarkLayout.REALISM | BenchmarkLayout.VIDEO_FOLDER as layout
+        ):
+            is_hub = layout is BenchmarkLayout.VIDEO_FOLDER
             for table in find_metadata(root) if is_hub else [find_table(path)]:
                 columns = dict.fromkeys(columns_of(table))
                 yield _told(table, columns, bind(str(table), columns, mapping).read)

@@ -13,7 +13,7 @@ _Lot = tuple[str, int, Entry]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
+class SampleCounts:
     """Number of sampled rows and of all rows, by label."""
 
     n: int
@@ -28,14 +28,14 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SampledEntries:
     """The entries chosen, in their order, and what they were drawn from."""
 
     entries: tuple[Entry, ...]
-    drawn: Drawn
+    drawn: SampleCounts
 
 
-def choose(entries: Iterable[Entry], n: int, *, seed: int) -> Choice:
+def choose(entries: Iterable[Entry], n: int, *, seed: int) -> SampledEntries:
     """`n` of `entries`: both sides alike, and every creator alike, as far as they reach.
 
     Which ones follows from `seed`. Clips of one scene have one lot, so that they come together and can
@@ -54,8 +54,8 @@ def choose(entries: Iterable[Entry], n: int, *, seed: int) -> Choice:
     generated = [*_in_turn(_first(lots[creator]) for creator in sorted(lots, key=str))]
     chosen = sorted([*_in_turn([generated, real])][:n], key=lambda one: one[1])
     made = sum(isinstance(entry.origin, Generated) for _, _, entry in chosen)
-    drawn = Drawn(n=len(chosen), of=of, seed=seed, real=len(chosen) - made, generated=made)
-    return Choice(tuple(entry for _, _, entry in chosen), drawn)
+    drawn = SampleCounts(n=len(chosen), of=of, seed=seed, real=len(chosen) - made, generated=made)
+    return SampledEntries(tuple(entry for _, _, entry in chosen), drawn)
 
 
 def _first(lot: list[_Lot]) -> list[_Lot]:

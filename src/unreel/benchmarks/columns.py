@@ -87,7 +87,7 @@ _SHAPES_KEPT: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class ColumnBinding:
     """Columns of one table by field."""
 
     columns: Mapping[str, tuple[str, ...]]
@@ -106,7 +106,7 @@ class Binding:
 
     @property
     def tells_label(self) -> bool:
-        """Whether a column says if a clip is real."""
+        """Return whether a column contains the label."""
         return "label" in self or "is_fake" in self
 
     @property
@@ -147,7 +147,7 @@ def bind(
     mapping: Mapping[str, str] | None = None,
     *,
     outside: bool = False,
-) -> Binding:
+) -> ColumnBinding:
     """Find the columns of `source`; `mapping` names the column of a field in place of known names.
 
     `outside`: whether rows may name files outside the folder of `source`.
@@ -165,7 +165,9 @@ def bind(
         if column not in present:
             remedy = known_names(column, sorted(present))
             raise UnreadableSourceError(source, f"no column {column!r} for {field}", remedy)
-    return Binding(KNOWN | {field: (column,) for field, column in given.items()}, present, outside)
+    return ColumnBinding(
+        KNOWN | {field: (column,) for field, column in given.items()}, present, outside
+    )
 
 
 def nearest_name(column: str) -> str:

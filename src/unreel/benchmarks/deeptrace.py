@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from unreel.benchmarks import cells
-from unreel.benchmarks.columns import Binding
+from unreel.benchmarks.columns import ColumnBinding
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.limits import DOCUMENT_BYTES
 from unreel.benchmarks.records import entry_of, name_of
@@ -53,7 +53,7 @@ READ: Final = {
     ),
 }
 """Its columns, and what they tell."""
-COLUMNS: Final = Binding(
+COLUMNS: Final = ColumnBinding(
     {field: (column,) for field, column in FIELDS.items()}, frozenset(FIELDS.values())
 )
 SPLITS: Final = frozenset({"train", "val", "test"})

@@ -12,7 +12,7 @@ from unreel.benchmarks.deeptrace import load_rows
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.folders import walk_videos
 from unreel.core.errors import InvalidValueError, UnsafeTargetError
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 
 FOLDERS: Final[Mapping[str, str]] = {"videos": "videos.zip", "real_videos": "real_videos.zip"}
 MEMBER_BYTES: Final = 1 << 30
@@ -76,7 +76,7 @@ def extract_media(
     already is left as it is. What cannot be unpacked is a `Rejected`.
     """
     wanted = named_locations(root) if locations is None else set(locations) & named_locations(root)
-    left, folder_into = max_total_bytes, Folder(into)
+    left, folder_into = max_total_bytes, OutputDirectory(into)
     for folder, name in FOLDERS.items():
         index = _index(root, archive=name, folder=folder)
         members = {place: index.members[place] for place in index.members if place in wanted}
@@ -111,7 +111,7 @@ def named_locations(root: Path) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Index:
+class _ArchiveIndex:
     """Members of one archive."""
 
     parts: tuple[Path, ...]
@@ -120,7 +120,7 @@ class _Index:
     n_junk: int
 
 
-def _index(root: Path, *, archive: str, folder: str) -> _Index:
+def _index(root: Path, *, archive: str, folder: str) -> _ArchiveIndex:
     members: dict[str, ZipInfo] = {}
     folders: set[str] = set()
     refused: list[Rejected] = []
@@ -139,7 +139,7 @@ def _index(root: Path, *, archive: str, folder: str) -> _Index:
                     refused.append(Rejected(cells.show_cell(member.filename), str(error)))
                     continue
                 members[place] = member
-    return _Index(parts=parts, members=members, refused=tuple(refused), n_junk=n_junk)
+    return _ArchiveIndex(parts=parts, members=members, refused=tuple(refused), n_junk=n_junk)
 
 
 def _require_room(place: str, members: Mapping[str, ZipInfo], folders: set[str]) -> None:

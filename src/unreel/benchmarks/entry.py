@@ -81,7 +81,7 @@ Row = Entry | Rejected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Census:
+class BenchmarkCounts:
     """Counts of a benchmark's content."""
 
     entries: Mapping[tuple[str, Label], int]
@@ -103,7 +103,7 @@ class Census:
         return sum(self.units.values())
 
 
-def take_census(rows: Iterable[Row]) -> Census:
+def take_census(rows: Iterable[Row]) -> BenchmarkCounts:
     """Count `rows` in one pass, keeping none but the first rejected ones."""
     entries: Counter[tuple[str, Label]] = Counter()
     units: Counter[tuple[str, Label]] = Counter()
@@ -117,6 +117,6 @@ def take_census(rows: Iterable[Row]) -> Census:
             continue
         entries[row.split, row.label] += 1
         units[row.split, row.label] += row.n_units
-    return Census(
+    return BenchmarkCounts(
         entries=dict(entries), units=dict(units), n_rejected=n_rejected, rejected=tuple(rejected)
     )

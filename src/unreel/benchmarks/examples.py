@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from unreel.benchmarks.opening import Layout
+from unreel.benchmarks.opening import BenchmarkLayout
 from unreel.core.errors import UnreadableSourceError
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
+class LayoutExample:
     """One layout: when to choose it, and a benchmark in it."""
 
     words: str
@@ -23,8 +23,8 @@ class Example:
     """What is named to open it, below its folder."""
 
 
-EXAMPLES: Final[Mapping[Layout, Example]] = {
-    Layout.LIST: Example(
+EXAMPLES: Final[Mapping[BenchmarkLayout, LayoutExample]] = {
+    BenchmarkLayout.LIST: LayoutExample(
         words="One table with a row for each clip. Start here.",
         clips=("clips/soap.mp4", "clips/soap-veo.mp4", "clips/rain.mp4", "clips/rain-sora.mp4"),
         tables={
@@ -38,11 +38,11 @@ clips/rain-sora.mp4,generated,Sora,test,rain
         },
         open_as="clips.csv",
     ),
-    Layout.FOLDERS: Example(
+    BenchmarkLayout.FOLDERS: LayoutExample(
         words="No table: filmed clips below real/, others below generated/CREATOR/.",
         clips=("real/soap.mp4", "real/rain.mp4", "generated/Veo/soap.mp4", "generated/Sora/a.mp4"),
     ),
-    Layout.VIDEO_FOLDER: Example(
+    BenchmarkLayout.VIDEO_FOLDER: LayoutExample(
         words="A video folder of Hugging Face: metadata.csv, .tsv, .jsonl or .parquet and its media.",
         clips=("media/0.mp4", "media/1.mp4"),
         tables={
@@ -52,7 +52,7 @@ clips/rain-sora.mp4,generated,Sora,test,rain
 """
         },
     ),
-    Layout.REALITY: Example(
+    BenchmarkLayout.REALITY: LayoutExample(
         words="Video Reality Test: clips.csv, real/ and a folder of twins for each creator.",
         clips=("real/soap.mp4", "real/rain.mp4", "Veo/soap.mp4", "Veo/rain.mp4"),
         tables={
@@ -63,7 +63,7 @@ rain,hard,rain on a tin roof
 """
         },
     ),
-    Layout.REALISM: Example(
+    BenchmarkLayout.REALISM: LayoutExample(
         words="VideoRealBench: a table of realism scores; without labels all clips are generated.",
         clips=("clips/a.mp4", "clips/b.mp4"),
         tables={
@@ -75,7 +75,7 @@ clips/b.mp4,Sora,a cup falls,5,4,5,,,
         },
         open_as="rated.csv",
     ),
-    Layout.DEEPTRACE: Example(
+    BenchmarkLayout.DEEPTRACE: LayoutExample(
         words="DeepTraceReward as distributed: all_data.json, a row for each marked trace.",
         clips=("videos/f1.mp4", "real_videos/r1.mp4"),
         tables={
@@ -98,7 +98,7 @@ clips/b.mp4,Sora,a cup falls,5,4,5,,,
 }
 
 
-def write_example(layout: Layout, into: Path) -> Path:
+def write_example(layout: BenchmarkLayout, into: Path) -> Path:
     """Write the example of `layout` with drawn clips to the new folder `into`; what to open.
 
     Raises:
@@ -109,7 +109,7 @@ def write_example(layout: Layout, into: Path) -> Path:
     if into.exists() and (not into.is_dir() or any(into.iterdir())):
         raise UnreadableSourceError(str(into), "not an empty folder", "Name a new one")
     example = EXAMPLES[layout]
-    folder = Folder(into, published=True)
+    folder = OutputDirectory(into, published=True)
     for seed, clip in enumerate(example.clips):
         folder.write(clip, synthesise(ClipRecipe(n_frames=24, seed=seed)))
     for name, text in example.tables.items():

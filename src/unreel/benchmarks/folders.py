@@ -95,7 +95,7 @@ def _walk(root: Path, below: str, depth: int) -> Iterator[str | Rejected | None]
 
 def stay_inside(rows: Iterable[Row], root: Path) -> Iterator[Row]:
     """`rows`, where an entry whose file lies behind a link that leads out of `root` is rejected."""
-    inside = _Inside(root)
+    inside = _FolderCheckCache(root)
     for row in rows:
         if isinstance(row, Rejected):
             yield row
@@ -128,7 +128,7 @@ def own_file(root: Path, name: str) -> Path | None:
     return path
 
 
-class _Inside:
+class _FolderCheckCache:
     """Remembers folders that were looked at: a table names the same ones again and again."""
 
     def __init__(self, root: Path) -> None:

@@ -26,7 +26,7 @@ Outcome = Reply | Failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
+class ImportedAnswer:
     """One answer of a file."""
 
     name: str
@@ -38,7 +38,7 @@ class Given:
     """The instrument that was answered; "" for any."""
 
 
-def read_answers(path: Path) -> Iterator[Given | Rejected]:
+def read_answers(path: Path) -> Iterator[ImportedAnswer | Rejected]:
     """The answers of `path`, a JSONL, CSV, TSV or Parquet file, in order."""
     for number, row in enumerate(read_table(path), start=1):
         if isinstance(row, Rejected):
@@ -50,7 +50,7 @@ def read_answers(path: Path) -> Iterator[Given | Rejected]:
             yield Rejected(f"row {number}", str(error))
 
 
-def read_given(row: Cells) -> Given:
+def read_given(row: Cells) -> ImportedAnswer:
     """The answer in `row`.
 
     It names its clip under one of `NAME_COLUMNS`, a pair in the order shown as `FIRST | SECOND` there or
@@ -63,7 +63,7 @@ def read_given(row: Cells) -> Given:
     key = cells.text(row.get("question"), "question")
     name = "" if key and not _name_column(row) else _name(row)
     protocol = cells.text(row.get("protocol"), "protocol")
-    return Given(name=name, outcome=_outcome(row, name or key), key=key, protocol=protocol)
+    return ImportedAnswer(name=name, outcome=_outcome(row, name or key), key=key, protocol=protocol)
 
 
 def clip_name(row: Cells) -> str:

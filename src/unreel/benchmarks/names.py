@@ -14,7 +14,7 @@ _LATELY: Final = 1 << 16
 _HALF: Final = 8
 
 
-class Names:
+class NameDigests:
     """The names seen so far, as digests of 16 bytes each."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Names:
 
 def distinct(rows: Iterable[Row]) -> Iterator[Row]:
     """`rows`, where an entry whose name was there before is rejected."""
-    names = Names()
+    names = NameDigests()
     for row in rows:
         if isinstance(row, Entry) and not names.add(row.name):
             yield Rejected(row.name, NAMED_BEFORE)

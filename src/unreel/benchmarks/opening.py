@@ -35,7 +35,7 @@ _NORMAL: Final = re.compile(r"[^./][^/]*(?:/[^./][^/]*)*")
 MANIFESTS: Final = tuple(f"manifest{suffix}" for suffix in TABLE_SUFFIXES)
 
 
-class Layout(StrEnum):
+class BenchmarkLayout(StrEnum):
     """Layout of a benchmark on disk."""
 
     DEEPTRACE = "deeptrace"
@@ -52,11 +52,11 @@ class Layout(StrEnum):
     """`metadata.jsonl`, `.csv` or `.parquet` and its media: `unreel.benchmarks.video_folder`."""
 
 
-_TABLES: Final[Mapping[Layout, tuple[str, ...]]] = {
-    Layout.DEEPTRACE: (deeptrace.TABLE,),
-    Layout.REALITY: (reality.TABLE,),
-    Layout.FOLDERS: (),
-    Layout.VIDEO_FOLDER: METADATA,
+_TABLES: Final[Mapping[BenchmarkLayout, tuple[str, ...]]] = {
+    BenchmarkLayout.DEEPTRACE: (deeptrace.TABLE,),
+    BenchmarkLayout.REALITY: (reality.TABLE,),
+    BenchmarkLayout.FOLDERS: (),
+    BenchmarkLayout.VIDEO_FOLDER: METADATA,
 }
 """What the table of a layout is called, where that is fixed."""
 
@@ -65,7 +65,7 @@ _TABLES: Final[Mapping[Layout, tuple[str, ...]]] = {
 class Benchmark:
     """A benchmark that can be read, again and again, one row at a time."""
 
-    layout: Layout
+    layout: BenchmarkLayout
     root: Path
     """The folder that the locations of its entries start from."""
     read: Callable[[], Iterator[Row]]
@@ -125,11 +125,15 @@ def open_benchmark(
         raise UnreadableSourceError(str(path), problem, remedy if is_address else "Check the path")
     if layout is None:
         layout = _only(path, find_layouts(path, mapping), mapping)
-    if layout not in set(Layout):
+    if layout not in set(BenchmarkLayout):
         kind = "layout"
-        raise UnknownNameError(kind, layout, [known.value for known in Layout])
-    chosen = Layout(layout)
-    if mapping and chosen in {Layout.DEEPTRACE, Layout.REALITY, Layout.FOLDERS}:
+        raise UnknownNameError(kind, layout, [known.value for known in BenchmarkLayout])
+    chosen = BenchmarkLayout(layout)
+    if mapping and chosen in {
+        BenchmarkLayout.DEEPTRACE,
+        BenchmarkLayout.REALITY,
+        BenchmarkLayout.FOLDERS,
+    }:
         setting = "mapping"
         problem = f"layout {chosen.value} has fixed columns"
         raise InvalidSettingError(setting, problem, "Leave the mapping out")
@@ -137,71 +141,77 @@ def open_benchmark(
         return _open(path, chosen, mapping, outside=outside)
 
 
-def find_layouts(path: Path, mapping: Columns | None = None) -> list[Layout]:
+def find_layouts(path: Path, mapping: Columns | None = None) -> list[BenchmarkLayout]:
     """Every layout that `path` could be read in."""
     if not path.is_dir():
         return _layouts_of_file(path, mapping)
     found = []
     if own_file(path, deeptrace.TABLE):
-        found.append(Layout.DEEPTRACE)
+        found.append(BenchmarkLayout.DEEPTRACE)
     if reality.is_reality(path):
-        found.append(Layout.REALITY)
+        found.append(BenchmarkLayout.REALITY)
     if find_metadata(path):
-        found.append(Layout.VIDEO_FOLDER)
+        found.append(BenchmarkLayout.VIDEO_FOLDER)
     if (path / REAL).is_dir() and (path / GENERATED).is_dir():
-        found.append(Layout.FOLDERS)
+        found.append(BenchmarkLayout.FOLDERS)
     manifests = [table for name in MANIFESTS if (table := own_file(path, name))]
     found.extend(layout for table in manifests for layout in _layouts_of_table(table, mapping))
     return found
 
 
-def _layouts_of_file(path: Path, mapping: Columns | None) -> list[Layout]:
+def _layouts_of_file(path: Path, mapping: Columns | None) -> list[BenchmarkLayout]:
     if path.name == deeptrace.TABLE:
-        return [Layout.DEEPTRACE]
+        return [BenchmarkLayout.DEEPTRACE]
     if path.name in METADATA:
-        return [Layout.VIDEO_FOLDER]
+        return [BenchmarkLayout.VIDEO_FOLDER]
     if path.name == reality.TABLE and reality.is_reality(path.parent):
-        return [Layout.REALITY]
+        return [BenchmarkLayout.REALITY]
     return _layouts_of_table(path, mapping) if path.suffix.lower() in TABLE_SUFFIXES else []
 
 
-def _layouts_of_table(table: Path, mapping: Columns | None) -> list[Layout]:
+def _layouts_of_table(table: Path, mapping: Columns | None) -> list[BenchmarkLayout]:
     binding = bind(str(table), columns_of(table), mapping)
     if "location" not in binding:
         return []
     if binding.tells_label:
-        return [Layout.LIST]
-    return [Layout.REALISM] if has_scores(binding) else []
+        return [BenchmarkLayout.LIST]
+    return [BenchmarkLayout.REALISM] if has_scores(binding) else []
 
 
-def _only(path: Path, layouts: list[Layout], mapping: Columns | None) -> Layout:
+def _only(path: Path, layouts: list[BenchmarkLayout], mapping: Columns | None) -> BenchmarkLayout:
     match layouts:
         case [layout]:
             return layout
         case []:
-            raise nothing_fits(path, list(Layout), mapping)
+            raise nothing_fits(path, list(BenchmarkLayout), mapping)
         case _:
             problem = f"could be read as {' or '.join(layouts)}"
             remedy = f"Name the layout that you mean, for example --layout {layouts[0]}, or the table itself"
     raise UnreadableSourceError(str(path), problem, remedy)
 
 
-def _open(path: Path, layout: Layout, mapping: Columns | None, *, outside: bool) -> Benchmark:
+def _open(
+    path: Path, layout: BenchmarkLayout, mapping: Columns | None, *, outside: bool
+) -> Benchmark:
     if path.is_file() and path.name not in _TABLES.get(layout, (path.name,)):
         problem = f"not what layout {layout} is read from"
         raise UnreadableSourceError(str(path), problem, "Name the folder")
     root = path if path.is_dir() else path.parent
-    table = find_table(path) if layout in {Layout.LIST, Layout.REALISM} else path
-    readers: dict[Layout, Callable[[], Iterator[Row]]] = {
-        Layout.DEEPTRACE: partial(deeptrace.read_deeptrace, root),
-        Layout.REALITY: partial(reality.read_reality, root),
-        Layout.FOLDERS: partial(read_folders, root),
-        Layout.VIDEO_FOLDER: partial(read_video_folder, root, mapping, outside=outside),
-        Layout.LIST: partial(read_list, table, mapping, outside=outside),
-        Layout.REALISM: partial(read_realism, table, mapping, outside=outside),
+    table = find_table(path) if layout in {BenchmarkLayout.LIST, BenchmarkLayout.REALISM} else path
+    readers: dict[BenchmarkLayout, Callable[[], Iterator[Row]]] = {
+        BenchmarkLayout.DEEPTRACE: partial(deeptrace.read_deeptrace, root),
+        BenchmarkLayout.REALITY: partial(reality.read_reality, root),
+        BenchmarkLayout.FOLDERS: partial(read_folders, root),
+        BenchmarkLayout.VIDEO_FOLDER: partial(read_video_folder, root, mapping, outside=outside),
+        BenchmarkLayout.LIST: partial(read_list, table, mapping, outside=outside),
+        BenchmarkLayout.REALISM: partial(read_realism, table, mapping, outside=outside),
     }
     others = partial(_other_layouts, path, layout, mapping)
-    may_leave = outside and layout in {Layout.VIDEO_FOLDER, Layout.LIST, Layout.REALISM}
+    may_leave = outside and layout in {
+        BenchmarkLayout.VIDEO_FOLDER,
+        BenchmarkLayout.LIST,
+        BenchmarkLayout.REALISM,
+    }
     read = partial(_read, readers[layout], None if may_leave else root, others)
     return Benchmark(layout, root, read)
 
@@ -213,7 +223,9 @@ def _read(
         yield from read() if inside is None else stay_inside(read(), inside)
 
 
-def _other_layouts(path: Path, chosen: Layout, mapping: Columns | None) -> list[Layout]:
+def _other_layouts(
+    path: Path, chosen: BenchmarkLayout, mapping: Columns | None
+) -> list[BenchmarkLayout]:
     return [layout for layout in find_layouts(path, mapping) if layout is not chosen]
 
 

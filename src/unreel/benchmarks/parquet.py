@@ -16,7 +16,7 @@ from unreel.benchmarks.limits import (
     PARQUET_PAGES,
     PARQUET_PARTS,
 )
-from unreel.benchmarks.parquet_pages import Page, longest_value, read_pages
+from unreel.benchmarks.parquet_pages import ParquetPage, longest_value, read_pages
 from unreel.core.errors import InvalidValueError, MissingExtraError, UnreadableSourceError
 from unreel.core.settings import read_settings
 
@@ -124,7 +124,7 @@ def _require_small_footer(raw: BinaryIO) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Extent:
+class _ColumnExtent:
     """Maximum size of the values of one column in one row group."""
 
     nested: bool
@@ -162,7 +162,7 @@ def _batch_rows(raw: BinaryIO, file: Any, group: int, columns: list[str]) -> int
     raise InvalidValueError(msg)
 
 
-def _extents(raw: BinaryIO, file: Any, group: int, columns: list[str]) -> Iterator[_Extent]:
+def _extents(raw: BinaryIO, file: Any, group: int, columns: list[str]) -> Iterator[_ColumnExtent]:
     chunks = file.metadata.row_group(group)
     n_pages = 0
     for place in range(chunks.num_columns):
@@ -183,7 +183,7 @@ def _extents(raw: BinaryIO, file: Any, group: int, columns: list[str]) -> Iterat
         yield _extent(raw, pages, chunk=chunk, schema=schema)
 
 
-def _extent(raw: BinaryIO, pages: list[Page], *, chunk: Any, schema: Any) -> _Extent:
+def _extent(raw: BinaryIO, pages: list[ParquetPage], *, chunk: Any, schema: Any) -> _ColumnExtent:
     referring = [page for page in pages if page.refers]
     plain = [page for page in pages if not (page.refers or page.is_dictionary)]
     value_bytes = _fixed_bytes(schema)
@@ -193,7 +193,7 @@ def _extent(raw: BinaryIO, pages: list[Page], *, chunk: Any, schema: Any) -> _Ex
         )
         value_bytes = max(longest, default=0) + 8
     n_referring = sum(page.n_values for page in referring)
-    return _Extent(
+    return _ColumnExtent(
         nested=schema.max_repetition_level > 0,
         n_values=sum(page.n_values for page in (*referring, *plain)),
         whole_bytes=n_referring * value_bytes + sum(page.unpacked_bytes for page in plain),

@@ -29,7 +29,7 @@ _LISTS: Final = frozenset({9, 10})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class ParquetPage:
     """One page: what its header says."""
 
     kind: int
@@ -51,7 +51,7 @@ class Page:
         return self.encoding in _BY_DICTIONARY and not self.is_dictionary
 
 
-def read_pages(file: BinaryIO, *, start: int, n_bytes: int) -> Iterator[Page]:
+def read_pages(file: BinaryIO, *, start: int, n_bytes: int) -> Iterator[ParquetPage]:
     """The pages of the column chunk at `start`, in order.
 
     Raises:
@@ -65,7 +65,7 @@ def read_pages(file: BinaryIO, *, start: int, n_bytes: int) -> Iterator[Page]:
         at = page.at + page.packed_bytes
 
 
-def longest_value(file: BinaryIO, page: Page, codec: str) -> int:
+def longest_value(file: BinaryIO, page: ParquetPage, codec: str) -> int:
     """The most bytes that one entry of a dictionary of byte strings has."""
     import pyarrow as pa
 
@@ -90,10 +90,10 @@ def longest_value(file: BinaryIO, page: Page, codec: str) -> int:
     return min(longest, page.unpacked_bytes)
 
 
-def _read_page(file: BinaryIO, at: int) -> Page:
+def _read_page(file: BinaryIO, at: int) -> ParquetPage:
     for most in _HEADER_BYTES:
         file.seek(at)
-        reader = _Compact(file.read(most))
+        reader = _CompactThriftReader(file.read(most))
         try:
             header = reader.struct()
         except IndexError:
@@ -103,13 +103,13 @@ def _read_page(file: BinaryIO, at: int) -> Page:
     raise InvalidValueError(msg)
 
 
-def _page(header: dict[int, Any], at: int) -> Page:
+def _page(header: dict[int, Any], at: int) -> ParquetPage:
     kind, unpacked, packed = (header.get(field) for field in (1, 2, 3))
     details = header.get({_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}.get(kind or 0, 0), {})
     if kind != _INDEX and not isinstance(details, dict):
         details = {}
     encoding = details.get(4 if kind == _DATA_V2 else 2, 0) if kind != _INDEX else 0
-    page = Page(
+    page = ParquetPage(
         kind=_whole(kind, _DATA_V2),
         n_values=_whole(details.get(1, 0), 2**31),
         encoding=_whole(encoding, 255),
@@ -130,7 +130,7 @@ def _whole(value: object, most: int) -> int:
     return value
 
 
-class _Compact:
+class _CompactThriftReader:
     """Thrift's compact protocol, as far as headers of pages go."""
 
     def __init__(self, data: bytes) -> None:

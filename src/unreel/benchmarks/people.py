@@ -11,7 +11,7 @@ from unreel.benchmarks.folders import own_file
 from unreel.core.document import read_bytes
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.estimate import Estimate, Measured, Scorecard, Unmeasured
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 
 PEOPLE: Final = "people.json"
 _MOST_BYTES: Final = 16 << 20
@@ -29,7 +29,7 @@ AGAINST: Final[Mapping[Against, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HumanRow:
+class HumanScoreRow:
     """One person, or all of them together, under one instrument."""
 
     name: str
@@ -47,23 +47,23 @@ class HumanRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class People:
+class HumanScores:
     """All rows of a campaign."""
 
     campaign: str
     fingerprint: str
     """Of the benchmark that they are about; "" where it is not known."""
-    rows: tuple[HumanRow, ...]
+    rows: tuple[HumanScoreRow, ...]
 
 
-_FILE: Final = TypeAdapter(People)
+_FILE: Final = TypeAdapter(HumanScores)
 
 
 def human_row(
     name: str, kind: Literal["annotator", "majority"], card: Scorecard, *, against: Against
-) -> HumanRow:
+) -> HumanScoreRow:
     """The row of whoever got `card`; figures of parts of the benchmark are left out."""
-    return HumanRow(
+    return HumanScoreRow(
         name=name,
         kind=kind,
         protocol=card.instrument.protocol,
@@ -74,12 +74,12 @@ def human_row(
     )
 
 
-def write_people(folder: Folder, people: People) -> None:
+def write_people(folder: OutputDirectory, people: HumanScores) -> None:
     """Put the file into the folder of the benchmark."""
     folder.write(PEOPLE, _FILE.dump_json(people, indent=1) + b"\n")
 
 
-def read_people(root: Path) -> People | None:
+def read_people(root: Path) -> HumanScores | None:
     """Return the human scores on the benchmark at `root`; `None` if there are none.
 
     Raises:

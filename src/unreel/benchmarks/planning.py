@@ -22,7 +22,7 @@ _UNKNOWN_US: Final = 1
 """Stands for the length of a clip that cannot be read: its rows are failures and use none."""
 
 
-class Sighted(typing.Protocol):
+class KnownClip(typing.Protocol):
     """A clip as far as the one who asks knows it."""
 
     @property
@@ -36,11 +36,11 @@ class Sighted(typing.Protocol):
         ...
 
 
-C = TypeVar("C", bound=Sighted)
+C = TypeVar("C", bound=KnownClip)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found(Generic[C]):
+class ProbedEntry(Generic[C]):
     """An entry with what was found at its file, and at that without its watermark if it has one."""
 
     entry: Entry
@@ -53,7 +53,7 @@ class Found(Generic[C]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned(Generic[C]):
+class PlannedQuestion(Generic[C]):
     """One question, what is shown for it, and the truth: one for each row that is scored."""
 
     name: str
@@ -70,7 +70,7 @@ class Planned(Generic[C]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unaskable:
+class UnreadableClip:
     """A clip that cannot be read: its question under each of these conditions is a failure."""
 
     name: str
@@ -84,7 +84,7 @@ class Unaskable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class QuestionScope:
     """Protocol and conditions of the questions about each clip."""
 
     instrument: Instrument
@@ -104,8 +104,8 @@ class Scope:
 
 
 def plan_questions(
-    found: Iterable[Found[C] | Rejected], scope: Scope
-) -> Iterator[Planned[C] | Unaskable | Rejected]:
+    found: Iterable[ProbedEntry[C] | Rejected], scope: QuestionScope
+) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
     """Every question about what was found, the clips that cannot be read, and what has no truth.
 
     A cell that cannot be measured stays empty: no question with sound about a clip that has none,
@@ -127,8 +127,11 @@ def plan_questions(
 
 
 def require_some(
-    planned: Iterable[Planned[C] | Unaskable | Rejected], scope: Scope, *, source: str
-) -> Iterator[Planned[C] | Unaskable | Rejected]:
+    planned: Iterable[PlannedQuestion[C] | UnreadableClip | Rejected],
+    scope: QuestionScope,
+    *,
+    source: str,
+) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
     """Yield the planned items of `source`; raise if there are none.
 
     Raises:
@@ -138,7 +141,7 @@ def require_some(
     for each in planned:
         if isinstance(each, Rejected):
             first = first or [each]
-        elif isinstance(each, Unaskable) and not each.truths:
+        elif isinstance(each, UnreadableClip) and not each.truths:
             first = first or [Rejected(each.name, str(each.failure))]
         else:
             n_asked += 1
@@ -147,7 +150,7 @@ def require_some(
         raise no_question(source, scope.protocol, first)
 
 
-def find_truthless(entries: Iterable[Entry], scope: Scope) -> list[Rejected]:
+def find_truthless(entries: Iterable[Entry], scope: QuestionScope) -> list[Rejected]:
     """Those of `entries` that no question about one clip can be scored for, whatever is at their files."""
     truthless: list[Rejected] = []
     for entry in entries if scope.protocol.subject == "clip" else ():
@@ -158,7 +161,7 @@ def find_truthless(entries: Iterable[Entry], scope: Scope) -> list[Rejected]:
     return truthless
 
 
-def _by_file(scope: Scope) -> list[tuple[Condition, ...]]:
+def _by_file(scope: QuestionScope) -> list[tuple[Condition, ...]]:
     """Return the conditions that show the same file of an entry, for each file that is shown."""
     shown = [
         tuple(c for c in scope.conditions if c.watermark == mark) for mark in ("kept", "removed")
@@ -167,8 +170,8 @@ def _by_file(scope: Scope) -> list[tuple[Condition, ...]]:
 
 
 def _plan_file(
-    entry: Entry, clip: C | Failure, conditions: tuple[Condition, ...], scope: Scope
-) -> Iterator[Planned[C] | Unaskable | Rejected]:
+    entry: Entry, clip: C | Failure, conditions: tuple[Condition, ...], scope: QuestionScope
+) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
     duration_us = entry.facts.duration_us or _length_us(clip)
     try:
         truths = scope.protocol.truths.of([entry], duration_us=duration_us)
@@ -188,10 +191,10 @@ def _ask(
     clips: tuple[C, ...],
     truths: tuple[Any, ...],
     condition: Condition,
-    scope: Scope,
-) -> Planned[C]:
+    scope: QuestionScope,
+) -> PlannedQuestion[C]:
     subject = subject_of(*[clip.id for clip in clips])
-    return Planned(
+    return PlannedQuestion(
         name=pair_name(*[entry.name for entry in entries]),
         question=Question(subject=subject, instrument=scope.instrument, condition=condition),
         clips=clips,
@@ -202,20 +205,20 @@ def _ask(
     )
 
 
-def _length_us(clip: Sighted | Failure) -> int | None:
+def _length_us(clip: KnownClip | Failure) -> int | None:
     if isinstance(clip, Failure):
         return _UNKNOWN_US
     return None if clip.facts is None else to_us(clip.facts.video.duration_s)
 
 
-def _can_be_heard(clips: tuple[Sighted, ...], condition: Condition) -> bool:
+def _can_be_heard(clips: tuple[KnownClip, ...], condition: Condition) -> bool:
     return condition.audio == "off" or all(clip.facts and clip.facts.audio for clip in clips)
 
 
 def _unaskable(
     entry: Entry, failure: Failure, *, conditions: tuple[Condition, ...], truths: tuple[Any, ...]
-) -> Unaskable:
-    return Unaskable(
+) -> UnreadableClip:
+    return UnreadableClip(
         name=entry.name,
         subject=digest_id("entry", entry.name),
         conditions=conditions,
@@ -228,10 +231,10 @@ def _unaskable(
 
 
 def _plan_pairs(
-    found: Iterable[Found[C] | Rejected], scope: Scope
-) -> Iterator[Planned[C] | Unaskable | Rejected]:
-    known: dict[ClipId, Found[C]] = {}
-    unusable: list[Unaskable | Rejected] = []
+    found: Iterable[ProbedEntry[C] | Rejected], scope: QuestionScope
+) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
+    known: dict[ClipId, ProbedEntry[C]] = {}
+    unusable: list[UnreadableClip | Rejected] = []
 
     def readable() -> Iterator[tuple[Entry, ClipId]]:
         for each in found:

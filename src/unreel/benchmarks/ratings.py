@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final
 
 from unreel.benchmarks import cells
-from unreel.benchmarks.columns import Binding
+from unreel.benchmarks.columns import ColumnBinding
 from unreel.benchmarks.tables import Cells
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import ErrorFamily, Rating
@@ -15,12 +15,12 @@ from unreel.core.judgement import ErrorFamily, Rating
 ANNOTATORS: Final = (1, 2, 3)
 
 
-def has_scores(binding: Binding) -> bool:
+def has_scores(binding: ColumnBinding) -> bool:
     """True when a table has agreed scores, or those of all three annotators."""
     return "score" in binding or all(f"score_{number}" in binding for number in ANNOTATORS)
 
 
-def rating_of(row: Cells, binding: Binding) -> Rating | None:
+def rating_of(row: Cells, binding: ColumnBinding) -> Rating | None:
     """The agreed rating that `row` states; None where it has no score."""
     if cells.is_blank(cell := binding.cell(row, "score")):
         return None
@@ -32,7 +32,7 @@ def rating_of(row: Cells, binding: Binding) -> Rating | None:
     )
 
 
-def annotators_of(row: Cells, binding: Binding) -> tuple[Rating, ...]:
+def annotators_of(row: Cells, binding: ColumnBinding) -> tuple[Rating, ...]:
     """The ratings of the three annotators; none where the row has no score of any of them."""
     fields = [f"score_{number}" for number in ANNOTATORS]
     if all(cells.is_blank(binding.cell(row, field)) for field in fields):
@@ -57,7 +57,7 @@ def agree(ratings: Sequence[Rating]) -> Rating:
     return replace(closest, score=score)
 
 
-def family_of(row: Cells, binding: Binding) -> ErrorFamily | None:
+def family_of(row: Cells, binding: ColumnBinding) -> ErrorFamily | None:
     """Return the error family of the clip, from `human states` or `human-states`."""
     said = cells.text(binding.cell(row, "error_family"), "error_family")
     word = said.lower().replace("_", "-").replace(" ", "-")
@@ -67,7 +67,7 @@ def family_of(row: Cells, binding: Binding) -> ErrorFamily | None:
     return ErrorFamily(word) if said else None
 
 
-def _annotated(row: Cells, binding: Binding, number: int) -> Rating:
+def _annotated(row: Cells, binding: ColumnBinding, number: int) -> Rating:
     return Rating(
         score=cells.whole(binding.cell(row, f"score_{number}"), f"score_{number}"),
         problem=cells.text(binding.cell(row, f"problem_{number}"), f"problem_{number}"),

@@ -13,7 +13,7 @@ from unreel.core.clip import Generated
 from unreel.core.errors import UnreelError
 
 if TYPE_CHECKING:
-    from unreel.benchmarks.choosing import Drawn
+    from unreel.benchmarks.choosing import SampleCounts
 
 _SCHEME: Final = "1"
 """Another number for another way to make fingerprints: two schemes cannot be compared."""
@@ -28,14 +28,14 @@ _JUDGED: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class BenchmarkIdentity:
     """Identity of a benchmark, independent of its path and the order of its rows."""
 
     fingerprint: str
     n_entries: int
 
 
-class Reading:
+class BenchmarkStats:
     """Notes what goes by, a row at a time, and holds next to nothing of it."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Reading:
         self.n_rejected = 0
         self.rejected: list[Rejected] = []
         """The first rows that cannot be used."""
-        self.drawn: Drawn | None = None
+        self.drawn: SampleCounts | None = None
         """What was chosen of them, where not all are asked about."""
         self.splits: set[str] = set()
         """Those that entries name; of very many, the first."""
@@ -67,12 +67,12 @@ class Reading:
             self.rejected.append(row)
 
     @property
-    def identity(self) -> Identity | None:
+    def identity(self) -> BenchmarkIdentity | None:
         """Of the benchmark; `None` where it was not read to its end."""
         if not self._is_whole:
             return None
         total = self._sum % (1 << 8 * _BYTES)
-        return Identity(fingerprint=f"{_SCHEME}-{total:064x}", n_entries=self.n_entries)
+        return BenchmarkIdentity(fingerprint=f"{_SCHEME}-{total:064x}", n_entries=self.n_entries)
 
     def nothing(self, source: str, split: str | None) -> UnreelError:
         """Return an error that explains why no entry of `source` remains, with advice."""
@@ -88,9 +88,9 @@ class Reading:
         self._sum += int.from_bytes(_digest(entry), "big")
 
 
-def identify(rows: Iterable[Row]) -> Identity | None:
+def identify(rows: Iterable[Row]) -> BenchmarkIdentity | None:
     """The identity of the benchmark that `rows` are all of."""
-    reading = Reading()
+    reading = BenchmarkStats()
     for _ in reading.watch(rows):
         pass
     return reading.identity

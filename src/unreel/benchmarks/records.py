@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 from pydantic import FailFast, TypeAdapter, ValidationError
 
 from unreel.benchmarks import cells
-from unreel.benchmarks.columns import Binding
+from unreel.benchmarks.columns import ColumnBinding
 from unreel.benchmarks.entry import NOTHING_DECLARED, DeclaredFacts, Entry, Rejected, Row
 from unreel.benchmarks.limits import NESTED_VALUES
 from unreel.benchmarks.ratings import ANNOTATORS, agree, annotators_of, family_of, rating_of
@@ -50,7 +50,7 @@ _RATINGS: Final = TypeAdapter(Annotated[tuple[Rating, ...], FailFast()])
 _VOTES: Final = TypeAdapter(Annotated[tuple[Vote, ...], FailFast()])
 
 
-def read_record(row: Cells | Rejected, binding: Binding, *, number: int) -> Row:
+def read_record(row: Cells | Rejected, binding: ColumnBinding, *, number: int) -> Row:
     """The entry that `row` describes, or why it describes none; `number` counts rows from 1."""
     if isinstance(row, Rejected):
         return row
@@ -60,7 +60,7 @@ def read_record(row: Cells | Rejected, binding: Binding, *, number: int) -> Row:
         return Rejected(name_of(row, binding, number=number), str(error))
 
 
-def entry_of(row: Cells, binding: Binding, *, label: Label | None = None) -> Entry:
+def entry_of(row: Cells, binding: ColumnBinding, *, label: Label | None = None) -> Entry:
     """The entry that `row` describes; `label` stands in where the table has no column for it."""
     said = binding.said(row)
     place = cells.location(_video_path(said.get("location")), "location", outside=binding.outside)
@@ -93,7 +93,7 @@ def entry_of(row: Cells, binding: Binding, *, label: Label | None = None) -> Ent
     )
 
 
-def facts_of(row: Cells, binding: Binding) -> DeclaredFacts:
+def facts_of(row: Cells, binding: ColumnBinding) -> DeclaredFacts:
     """Return the declared properties of the file of `row`."""
     width, height, n_frames, duration_us = (
         None if cells.is_blank(cell) else cells.whole(cell, field)
@@ -112,7 +112,7 @@ def facts_of(row: Cells, binding: Binding) -> DeclaredFacts:
     )
 
 
-def name_of(row: Cells, binding: Binding, *, number: int) -> str:
+def name_of(row: Cells, binding: ColumnBinding, *, number: int) -> str:
     """A name for a row that may be damaged: its own, its file's, or its number."""
     for field in ("name", "location"):
         cell = binding.cell(row, field)
@@ -156,7 +156,7 @@ def to_record(entry: Entry, *, file_name: str) -> dict[str, Any]:
     }
 
 
-def _cleaned(said: Cells, binding: Binding) -> str | None:
+def _cleaned(said: Cells, binding: ColumnBinding) -> str | None:
     cell = _video_path(said.get("cleaned"))
     if cells.is_blank(cell):
         return None
@@ -164,7 +164,7 @@ def _cleaned(said: Cells, binding: Binding) -> str | None:
 
 
 def _label_of(
-    texts: Mapping[str, str], said: Cells, binding: Binding, label: Label | None
+    texts: Mapping[str, str], said: Cells, binding: ColumnBinding, label: Label | None
 ) -> Label:
     """Return the label of a row from its columns `label` and `is_fake`, which must not contradict each other."""
     word, flag = texts.get("label", "").lower(), None

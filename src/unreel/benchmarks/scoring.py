@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from unreel.benchmarks.answers import Joined
+from unreel.benchmarks.answers import JoinedAnswers
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.nothing import no_answer, no_entry, no_question
 from unreel.core.clip import creator_of, setting_of
@@ -12,7 +12,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.identity import digest_id
 from unreel.core.judgement import subject_of
-from unreel.protocols.protocol import Mode, Protocol, Row
+from unreel.protocols.protocol import Mode, Protocol, ScoredQuestion
 from unreel.protocols.reading import read_text
 from unreel.protocols.space import declare_space
 
@@ -20,10 +20,10 @@ PIXEL: Final = "pixel"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scorable:
+class ScorableRows:
     """Rows to score, and the entries or pairs that have no place among them."""
 
-    rows: tuple[Row[Any, Any], ...]
+    rows: tuple[ScoredQuestion[Any, Any], ...]
     not_asked: tuple[str, ...]
     """Names of entries or pairs without an answer."""
     without_truth: tuple[Rejected, ...]
@@ -31,13 +31,13 @@ class Scorable:
 
 
 def build_rows(
-    joined: Joined,
+    joined: JoinedAnswers,
     protocol: Protocol[Any, Any],
     *,
     mode: Mode = "strict",
     prompt: str = "paper",
     space: str | None = None,
-) -> Scorable:
+) -> ScorableRows:
     """Parse the answers and pair each with its truth: for `trace` one row for each annotation row.
 
     `mode` and `prompt` say how answers are read. `space` is the declared space of boxes: `pixel`,
@@ -50,7 +50,7 @@ def build_rows(
         declare_space(
             space, width=1, height=1
         )  # an unknown name is the caller's mistake: say so now
-    rows: list[Row[Any, Any]] = []
+    rows: list[ScoredQuestion[Any, Any]] = []
     not_asked: list[str] = []
     without_truth: list[Rejected] = []
     for asked, outcome in joined.pairs:
@@ -74,7 +74,7 @@ def build_rows(
         subject = subject_of(*(digest_id("entry", entry.name) for entry in shown))
         origins = [entry.origin for entry in shown]
         rows.extend(
-            Row(
+            ScoredQuestion(
                 subject=subject,
                 truth=truth,
                 outcome=said,
@@ -85,14 +85,14 @@ def build_rows(
             )
             for truth in known
         )
-    return Scorable(
+    return ScorableRows(
         rows=tuple(rows), not_asked=tuple(not_asked), without_truth=tuple(without_truth)
     )
 
 
 def require_rows(
-    scorable: Scorable,
-    joined: Joined,
+    scorable: ScorableRows,
+    joined: JoinedAnswers,
     protocol: Protocol[Any, Any],
     *,
     answers: str,

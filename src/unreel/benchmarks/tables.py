@@ -46,7 +46,7 @@ def columns_of(path: Path) -> tuple[str, ...]:
     match path.suffix.lower():
         case ".csv" | ".tsv":
             with _open_text(path) as file:
-                return _header(path, _reader(path, _Lines(path, file)))
+                return _header(path, _reader(path, _BoundedLines(path, file)))
         case ".parquet":
             return parquet_columns(path)
         case _:
@@ -67,7 +67,7 @@ def _counted(path: Path, rows: Iterable[Cells | Rejected | None]) -> Iterator[Ce
 
 def _read_csv(path: Path) -> Iterator[Cells | Rejected | None]:
     with _open_text(path) as file:
-        lines = _Lines(path, file)
+        lines = _BoundedLines(path, file)
         reader = _reader(path, lines)
         columns = _header(path, reader)
         number = 1
@@ -92,7 +92,7 @@ def _reader(path: Path, lines: Iterator[str]) -> Iterator[list[str]]:
     return csv.reader(lines, delimiter=DELIMITERS[path.suffix.lower()])
 
 
-class _Lines:
+class _BoundedLines:
     """The lines of a text file, with an end to what one row may take up."""
 
     def __init__(self, path: Path, file: Any) -> None:

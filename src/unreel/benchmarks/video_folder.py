@@ -13,12 +13,12 @@ from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.folders import own_file
 from unreel.benchmarks.listing import read_list
-from unreel.benchmarks.names import Names
+from unreel.benchmarks.names import NameDigests
 from unreel.benchmarks.records import to_record
 from unreel.benchmarks.tables import TABLE_SUFFIXES
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.names import plain_suffix
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 
 METADATA: Final = tuple(f"metadata{suffix}" for suffix in TABLE_SUFFIXES)
 # `datasets` reads a split out of words such as "test" in a path, so written names hold none.
@@ -27,7 +27,7 @@ FILES_IN_A_FOLDER: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class FolderWriteResult:
     """Written items, and items that could not be written."""
 
     n_entries: int
@@ -65,7 +65,7 @@ def write_video_folder(
     root: Path,
     media: Literal["copy", "link"] = "copy",
     more: Callable[[Entry], Mapping[str, object]] = lambda _entry: {},
-) -> Written:
+) -> FolderWriteResult:
     """Write `rows`, whose files lie below `root`, to the new folder `into`.
 
     Media are copies under numbers in `media/`, or with `link` hard links where the file system allows
@@ -78,9 +78,9 @@ def write_video_folder(
     """
     if into.exists() and (not into.is_dir() or any(into.iterdir())):
         raise UnreadableSourceError(str(into), "not an empty folder", "Name a new one")
-    folder = Folder(into, published=True)
+    folder = OutputDirectory(into, published=True)
     refused: list[Rejected] = []
-    names = Names()
+    names = NameDigests()
     n_entries = 0
     with folder.create_text("metadata.jsonl") as file:
         for row in rows:
@@ -97,7 +97,7 @@ def write_video_folder(
             record = {**to_record(entry, file_name=place), **more(entry)}
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
             n_entries += 1
-    return Written(n_entries=n_entries, refused=tuple(refused))
+    return FolderWriteResult(n_entries=n_entries, refused=tuple(refused))
 
 
 def _below(prefix: str, row: Row) -> Row:
@@ -117,7 +117,7 @@ def _prefixed(prefix: str, location: str) -> str:
     return location if is_url(location) or location.startswith("/") else prefix + location
 
 
-def _usable(row: Row, *, root: Path, names: Names) -> Row:
+def _usable(row: Row, *, root: Path, names: NameDigests) -> Row:
     if isinstance(row, Rejected):
         return row
     if is_url(row.location):
@@ -135,6 +135,8 @@ def _media_name(number: int, location: str, *, mark: str = "") -> str:
     return f"{folder}/{number:08d}{mark}{plain_suffix(location)}"
 
 
-def _put(source: Path, folder: Folder, name: str, *, media: Literal["copy", "link"]) -> None:
+def _put(
+    source: Path, folder: OutputDirectory, name: str, *, media: Literal["copy", "link"]
+) -> None:
     if media == "copy" or not folder.hard_link(source.resolve(), name):
         folder.copy(source, name)

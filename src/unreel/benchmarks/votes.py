@@ -22,13 +22,13 @@ from unreel.core.estimate import Measured, Scorecard
 from unreel.core.identity import digest_id
 from unreel.core.judgement import Label, Vote
 from unreel.core.verdict import RealityVerdict, Unparsed, UnparsedReason
-from unreel.protocols.protocol import Row
+from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.reality import REALITY
 from unreel.stats.agreement import krippendorff_alpha
 
 _CODES: Final = {Label.REAL: 0.0, Label.GENERATED: 1.0}
 
-VoteRow = Row[Origin, RealityVerdict]
+VoteRow = ScoredQuestion[Origin, RealityVerdict]
 Ballot = tuple[Entry, tuple[Vote, ...]]
 
 
@@ -130,7 +130,7 @@ def score_votes(ballots: Sequence[Ballot], *, seed: int) -> VoteScores:
 
 
 def _row(entry: Entry, label: Label | Unparsed) -> VoteRow:
-    return Row(
+    return ScoredQuestion(
         subject=digest_id("entry", entry.name),
         truth=entry.origin,
         outcome=RealityVerdict(label=label),

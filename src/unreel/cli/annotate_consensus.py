@@ -7,7 +7,7 @@ import click
 
 from unreel.cli.annotate_options import ledger_option, rule_options
 from unreel.cli.output import form_option, json_option
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 
 @click.command()
@@ -29,8 +29,8 @@ def consensus(*, as_json: bool, **given: Any) -> None:
 
     Exits with status 1 if no task has a consensus.
     """
-    job = "unreel.cli.annotate_consensus_job:tell_consensus"
-    Lazy(job, "annotate").load()(given, as_json=as_json)
+    job = "unreel.cli.annotate_consensus_job:print_consensus"
+    LazyImport(job, "annotate").load()(given, as_json=as_json)
 
 
 @click.command()
@@ -63,4 +63,4 @@ def review(*, as_json: bool, **given: Any) -> None:
     task needs another review.
     """
     job = "unreel.cli.annotate_consensus_job:keep_review"
-    Lazy(job, "annotate").load()(given, as_json=as_json)
+    LazyImport(job, "annotate").load()(given, as_json=as_json)

@@ -7,24 +7,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from unreel.annotate.campaign import Task
-from unreel.annotate.consensus.outcome import Consensus, Outcome, Settled, Unsettled
-from unreel.annotate.consensus.reviewing import Verdict
-from unreel.annotate.judgements import AnyValue, Traced
-from unreel.annotate.ledger.opening import ledger_address, open_ledger
-from unreel.annotate.opinion import answer_of
-from unreel.annotate.reading import read_campaign
-from unreel.annotate.settling import Looked, find_task, review_task, settle
+from unreel.annotation.campaign import AnnotationTask
+from unreel.annotation.consensus.outcome import CampaignConsensus, OpenTask, Outcome, SettledTask
+from unreel.annotation.consensus.reviewing import ReviewDecision
+from unreel.annotation.judgements import AnyValue, TraceAnswer
+from unreel.annotation.ledger.opening import ledger_address, open_ledger
+from unreel.annotation.opinion import answer_of
+from unreel.annotation.reading import read_campaign
+from unreel.annotation.settling import ReviewerDecision, find_task, review_task, settle
 from unreel.cli.annotate_rule import read_rule
-from unreel.cli.output import print_json, print_table, say
+from unreel.cli.output import print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import read_settings
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 
 _COLUMNS = ("task", "clip", "state", "answer", "method", "support", "dissent")
 
 
-def tell_consensus(given: Mapping[str, Any], *, as_json: bool) -> None:
+def print_consensus(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Print what stands for each task, and end the program."""
     rule = read_rule(given)
     with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
@@ -33,7 +33,7 @@ def tell_consensus(given: Mapping[str, Any], *, as_json: bool) -> None:
     shown = {
         id_: outcome
         for id_, outcome in found.tasks.items()
-        if not (given["only_open"] and isinstance(outcome, Settled))
+        if not (given["only_open"] and isinstance(outcome, SettledTask))
     }
     if given["out"] is not None:
         _write(given["out"], found, records.tasks)
@@ -42,7 +42,7 @@ def tell_consensus(given: Mapping[str, Any], *, as_json: bool) -> None:
     else:
         rows = [_row(id_, records.tasks[id_], outcome) for id_, outcome in shown.items()]
         print_table(_COLUMNS, rows, title=f"consensus of {given['campaign']}", form=given["form"])
-        _tell(found, n_tasks=len(records.tasks))
+        _print_consensus_table(found, n_tasks=len(records.tasks))
     sys.exit(0 if found.settled or not found.tasks else 1)
 
 
@@ -51,7 +51,7 @@ def keep_review(given: Mapping[str, Any], *, as_json: bool) -> None:
     with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
         records = read_campaign(ledger, given["campaign"])
         task = find_task(records, given["task"])
-        looked = Looked(
+        looked = ReviewerDecision(
             task=task.id,
             verdict=_verdict(given),
             annotator=given["take"] or "",
@@ -64,20 +64,20 @@ def keep_review(given: Mapping[str, Any], *, as_json: bool) -> None:
         print_json({"task": task.id, "clip": _clip(task), **_state(outcome)})
         return
     now = _row(task.id, task, outcome)
-    say(f"{now['clip']}: {now['state']} {now['answer']}, reviewed by {given['by']}")
+    print_message(f"{now['clip']}: {now['state']} {now['answer']}, reviewed by {given['by']}")
 
 
-def _verdict(given: Mapping[str, Any]) -> Verdict:
+def _verdict(given: Mapping[str, Any]) -> ReviewDecision:
     if bool(given["verdict"]) == bool(given["take"]):
         setting, problem = "review", "give one of --accept, --send-back and --take ANNOTATOR"
         raise InvalidSettingError(
             setting, problem, "Look at it with `unreel annotate report` first"
         )
-    return Verdict(given["verdict"] or Verdict.TAKE)
+    return ReviewDecision(given["verdict"] or ReviewDecision.TAKE)
 
 
-def _row(id_: str, task: Task, outcome: Outcome) -> dict[str, object]:
-    if isinstance(outcome, Unsettled):
+def _row(id_: str, task: AnnotationTask, outcome: Outcome) -> dict[str, object]:
+    if isinstance(outcome, OpenTask):
         said = "; ".join(f"{who}: {_short(value)}" for who, value in outcome.judgements)
         state, answer, method, support = outcome.why.value, "", "", ""
         return dict(
@@ -94,12 +94,12 @@ def _row(id_: str, task: Task, outcome: Outcome) -> dict[str, object]:
     }
 
 
-def _clip(task: Task) -> str:
+def _clip(task: AnnotationTask) -> str:
     return " | ".join(task.names)
 
 
 def _short(value: AnyValue) -> str:
-    n_faults = len(value.traces) if isinstance(value, Traced) else 0
+    n_faults = len(value.traces) if isinstance(value, TraceAnswer) else 0
     faults = f", {n_faults} {'fault' if n_faults == 1 else 'faults'}" if n_faults else ""
     return f"{answer_of(value)}{faults}"
 
@@ -107,7 +107,7 @@ def _short(value: AnyValue) -> str:
 def _state(outcome: Outcome) -> dict[str, object]:
     from pydantic_core import to_jsonable_python
 
-    state = "settled" if isinstance(outcome, Settled) else "open"
+    state = "settled" if isinstance(outcome, SettledTask) else "open"
     return {"state": state, "outcome": _in_order(to_jsonable_python(outcome))}
 
 
@@ -122,7 +122,7 @@ def _in_order(value: Any) -> Any:
 
 
 def _document(
-    found: Consensus, shown: Mapping[str, Outcome], tasks: Mapping[str, Task]
+    found: CampaignConsensus, shown: Mapping[str, Outcome], tasks: Mapping[str, AnnotationTask]
 ) -> dict[str, object]:
     rows = [{"task": id_, "clip": _clip(tasks[id_]), **_state(shown[id_])} for id_ in shown]
     return {
@@ -137,21 +137,23 @@ def _document(
     }
 
 
-def _write(out: Path, found: Consensus, tasks: Mapping[str, Task]) -> None:
+def _write(out: Path, found: CampaignConsensus, tasks: Mapping[str, AnnotationTask]) -> None:
     from pydantic_core import to_json
 
     document = _document(found, found.tasks, tasks)
-    Folder(out.parent).write(out.name, to_json(document, indent=2) + b"\n")
+    OutputDirectory(out.parent).write(out.name, to_json(document, indent=2) + b"\n")
 
 
-def _tell(found: Consensus, *, n_tasks: int) -> None:
+def _print_consensus_table(found: CampaignConsensus, *, n_tasks: int) -> None:
     n_dissent = sum(bool(outcome.dissent) for outcome in found.settled.values())
-    say(
+    print_message(
         f"{len(found.settled)} of {len(found.tasks)} judged tasks settled, {n_dissent} of them with "
         f"dissent; {n_tasks - len(found.tasks)} not judged yet",
         *found.notes,
     )
     for why, n in Counter(outcome.why.value for outcome in found.unsettled.values()).most_common():
-        say(f"  open: {n} {why}")
+        print_message(f"  open: {n} {why}")
     if found.unsettled:
-        say("next: unreel annotate report shows them first; unreel annotate review settles one")
+        print_message(
+            "next: unreel annotate report shows them first; unreel annotate review settles one"
+        )

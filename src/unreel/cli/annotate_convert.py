@@ -6,7 +6,7 @@ from typing import Any, Final
 import click
 
 from unreel.cli.output import json_option
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 _FORMATS: Final = ("cvat", "labelbox", "label-studio", "unreel")
 
@@ -40,4 +40,4 @@ def convert(*, as_json: bool, **given: Any) -> None:
 
     Exits with status 1 if something was not written.
     """
-    Lazy("unreel.cli.annotate_convert_job:write_converted").load()(given, as_json=as_json)
+    LazyImport("unreel.cli.annotate_convert_job:write_converted").load()(given, as_json=as_json)

@@ -5,12 +5,12 @@ import sys
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from unreel.annotate.formats.converting import Format, convert
-from unreel.annotate.formats.document import Given
-from unreel.annotate.formats.shapes import MOST_PIXELS, rate_of
-from unreel.cli.output import echo, print_json, say
+from unreel.annotation.formats.converting import AnnotationFormat, convert
+from unreel.annotation.formats.document import FormatDefaults
+from unreel.annotation.formats.shapes import MOST_PIXELS, rate_of
+from unreel.cli.output import echo, print_json, print_message
 from unreel.core.errors import InvalidSettingError
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 
 
 def write_converted(given: Mapping[str, Any], *, as_json: bool) -> None:
@@ -21,18 +21,18 @@ def write_converted(given: Mapping[str, Any], *, as_json: bool) -> None:
         _refuse("--rate", given["rate"], "Write 25 or 30000/1001")
     done = convert(
         given["file"],
-        read_as=Format(given["read_as"]) if given["read_as"] else None,
-        written_as=Format(given["written_as"]),
-        folder=Folder(given["out"], published=True),
-        given=Given(rate=rate, n_frames=given["frames"], width=width, height=height),
+        read_as=AnnotationFormat(given["read_as"]) if given["read_as"] else None,
+        written_as=AnnotationFormat(given["written_as"]),
+        folder=OutputDirectory(given["out"], published=True),
+        given=FormatDefaults(rate=rate, n_frames=given["frames"], width=width, height=height),
     )
     if as_json:
         print_json(done)
     else:
-        say(f"{done.n_videos} videos with {done.n_tracks} tracks, read as {done.read_as}")
-        say(*(f"  not written: {row}" for row in done.rejected))
+        print_message(f"{done.n_videos} videos with {done.n_tracks} tracks, read as {done.read_as}")
+        print_message(*(f"  not written: {row}" for row in done.rejected))
         if done.n_rejected > len(done.rejected):
-            say(f"  and {done.n_rejected - len(done.rejected)} more")
+            print_message(f"  and {done.n_rejected - len(done.rejected)} more")
         echo(done.folder)
     sys.exit(1 if done.n_rejected else 0)
 

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from unreel.cli.output import say
+from unreel.cli.output import print_message
 
 _PASSWORD: Final = re.compile(r"://[^/@]*:[^/@]+@|[?&]password=")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def _warn_of_password(_context: click.Context, _option: click.Parameter, address: Any) -> Any:
     """Print a warning if an address on the command line holds a password."""
     if address and _PASSWORD.search(address):
-        say(
+        print_message(
             "--ledger: every user of this machine can read this password in the list of processes. "
             "Set UNREEL_LEDGER or PGPASSWORD, or write ~/.pgpass"
         )

@@ -8,7 +8,7 @@ import click
 from unreel.cli.annotate_options import ledger_option
 from unreel.cli.columns import layout_option
 from unreel.cli.output import json_option
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 
 @click.command()
@@ -53,7 +53,7 @@ def pairs(*, as_json: bool, **given: Any) -> None:
     strict is VideoRealBench's method: 30 clips scored 1 to 5, and all 345 pairs with different scores. gain
     selects the pairs with the largest expected information; run it again with --campaign after each batch.
     """
-    Lazy("unreel.cli.annotate_pairs_job:write_plan", extra="annotate").load()(
+    LazyImport("unreel.cli.annotate_pairs_job:write_plan", extra="annotate").load()(
         given, as_json=as_json
     )
 
@@ -71,6 +71,6 @@ def rank(*, as_json: bool, **given: Any) -> None:
     Strengths follow the Bradley-Terry model. Intervals resample pairs, or annotators if answers were
     converted into pairs.
     """
-    Lazy("unreel.cli.annotate_pairs_job:tell_ranking", extra="annotate").load()(
+    LazyImport("unreel.cli.annotate_pairs_job:print_ranking", extra="annotate").load()(
         given, as_json=as_json
     )

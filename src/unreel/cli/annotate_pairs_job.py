@@ -3,20 +3,20 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from unreel.annotate.ledger.opening import ledger_address, open_ledger
-from unreel.annotate.pairs.listing import write_pairs
-from unreel.annotate.pairs.planning import (
+from unreel.annotation.ledger.opening import ledger_address, open_ledger
+from unreel.annotation.pairs.listing import write_pairs
+from unreel.annotation.pairs.planning import (
     NamePair,
     draw_clips,
     spread_pairs,
     strict_pairs,
     telling_pairs,
 )
-from unreel.annotate.pairs.ranking import comparisons, rank
-from unreel.annotate.reading import CampaignRecords, judgements, read_campaign
+from unreel.annotation.pairs.ranking import comparisons, rank
+from unreel.annotation.reading import CampaignRecords, judgements, read_campaign
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.opening import open_benchmark
-from unreel.cli.output import echo, print_json, print_table, say
+from unreel.cli.output import echo, print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate, Measured, how_often_held
 from unreel.core.settings import read_settings
@@ -27,7 +27,11 @@ _BATCH: Final = 100
 def write_plan(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the table of pairs, and tell how many."""
     entries = [row for row in open_benchmark(given["benchmark"], given["layout"]) if _is_entry(row)]
-    chosen = _strict(entries, given) if given["plan"] == "strict" else _telling(entries, given)
+    chosen = (
+        _strict(entries, given)
+        if given["plan"] == "strict"
+        else _most_informative_pairs(entries, given)
+    )
     if not chosen:
         setting, problem = "--plan", "no two clips can be compared"
         raise InvalidSettingError(setting, problem, "Name a benchmark with scores, or --plan gain")
@@ -38,20 +42,24 @@ def write_plan(given: Mapping[str, Any], *, as_json: bool) -> None:
         told = {"plan": given["plan"], "seed": given["seed"], "out": out}
         print_json(told | {"n_pairs": len(chosen), "n_clips": len(clips)})
         return
-    say(f"{len(chosen)} pairs of {len(clips)} clips")
-    say(f"next: unreel annotate push {given['benchmark']} --interface preference --pairs {out}")
+    print_message(f"{len(chosen)} pairs of {len(clips)} clips")
+    print_message(
+        f"next: unreel annotate push {given['benchmark']} --interface preference --pairs {out}"
+    )
     echo(out)
 
 
-def tell_ranking(given: Mapping[str, Any], *, as_json: bool) -> None:
+def print_ranking(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the clips in their order."""
     found = rank(judgements(_read(given)), seed=given["seed"])
     if as_json:
         print_json(found)
         return
-    say(f"{found.n_judgements} judgements, {found.n_comparisons} comparisons")
+    print_message(f"{found.n_judgements} judgements, {found.n_comparisons} comparisons")
     strengths = (clip.strength for clip in found.clips)
-    say(f"intervals draw {found.drawn}s anew. {how_often_held(strengths, kind='strength')}")
+    print_message(
+        f"intervals draw {found.drawn}s anew. {how_often_held(strengths, kind='strength')}"
+    )
     rows = [
         {
             "place": clip.place,
@@ -77,7 +85,7 @@ def _strict(entries: list[Any], given: Mapping[str, Any]) -> list[NamePair]:
     return spread_pairs(found, n=given["n"], seed=given["seed"]) if given["n"] else found
 
 
-def _telling(entries: list[Any], given: Mapping[str, Any]) -> list[NamePair]:
+def _most_informative_pairs(entries: list[Any], given: Mapping[str, Any]) -> list[NamePair]:
     wins = list(comparisons(judgements(_read(given)))) if given["campaign"] else []
     names = [entry.name for entry in entries]
     return telling_pairs(names, wins, n=given["n"] or _BATCH, seed=given["seed"])

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 import click
 
 from unreel.cli.annotate_options import ledger_option
-from unreel.cli.output import json_option, print_json, say
-from unreel.core.registry import Lazy
+from unreel.cli.output import json_option, print_json, print_message
+from unreel.core.registry import LazyImport
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,24 +34,26 @@ def exclude(*, as_json: bool, **given: Any) -> None:
 
     Consensus, agreement and later publications are computed without them.
     """
-    _tell(given, counts=False, as_json=as_json)
+    _print_exclusion(given, counts=False, as_json=as_json)
 
 
 @click.command()
 @_decision
 def include(*, as_json: bool, **given: Any) -> None:
     """Include the judgements of ANNOTATOR in CAMPAIGN again."""
-    _tell(given, counts=True, as_json=as_json)
+    _print_exclusion(given, counts=True, as_json=as_json)
 
 
-def _tell(given: dict[str, Any], *, counts: bool, as_json: bool) -> None:
-    job = Lazy("unreel.cli.annotate_people_job:decide", "annotate").load()
+def _print_exclusion(given: dict[str, Any], *, counts: bool, as_json: bool) -> None:
+    job = LazyImport("unreel.cli.annotate_people_job:decide", "annotate").load()
     decided = job(given, counts=counts)
     if as_json:
         print_json(decided)
         return
     again = "counts" if decided.counts else "does not count"
-    say(f"{decided.annotator} {again} in {decided.campaign} from now on")
-    say(f"{decided.n_now} judgements count, {decided.n_before} did before")
+    print_message(f"{decided.annotator} {again} in {decided.campaign} from now on")
+    print_message(f"{decided.n_now} judgements count, {decided.n_before} did before")
     if not counts:
-        say(f"next: unreel annotate include {decided.campaign} {decided.annotator} takes it back")
+        print_message(
+            f"next: unreel annotate include {decided.campaign} {decided.annotator} takes it back"
+        )

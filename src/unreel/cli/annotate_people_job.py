@@ -4,14 +4,14 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from unreel.annotate.excluding import Counted, Decision, let_count
-from unreel.annotate.ledger.opening import ledger_address, open_ledger
+from unreel.annotation.excluding import ExclusionDecision, ExclusionEffect, let_count
+from unreel.annotation.ledger.opening import ledger_address, open_ledger
 from unreel.core.settings import read_settings
 
 
-def decide(given: Mapping[str, Any], *, counts: bool) -> Counted:
+def decide(given: Mapping[str, Any], *, counts: bool) -> ExclusionEffect:
     """Write the decision into the ledger."""
-    decision = Decision(
+    decision = ExclusionDecision(
         campaign=given["campaign"],
         annotator=given["annotator"],
         counts=counts,

@@ -6,7 +6,7 @@ import click
 
 from unreel.cli.annotate_options import ledger_option
 from unreel.cli.output import json_option
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 
 @click.command()
@@ -40,7 +40,7 @@ def polish(*, as_json: bool, **given: Any) -> None:
 
     Exits with status 1 if the model returned no text for a task.
     """
-    Lazy("unreel.cli.annotate_polish_job:polish_campaign", extra="annotate").load()(
+    LazyImport("unreel.cli.annotate_polish_job:polish_campaign", extra="annotate").load()(
         given, as_json=as_json
     )
 
@@ -60,6 +60,6 @@ def polish(*, as_json: bool, **given: Any) -> None:
 @json_option
 def confirm(*, as_json: bool, **given: Any) -> None:
     """Confirm that the polished text of TASK (its id, or its clip's name) keeps the annotators' meaning."""
-    Lazy("unreel.cli.annotate_polish_job:confirm_text", extra="annotate").load()(
+    LazyImport("unreel.cli.annotate_polish_job:confirm_text", extra="annotate").load()(
         given, as_json=as_json
     )

@@ -5,18 +5,18 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unreel.annotate.consensus.rule import Rule
-from unreel.annotate.ledger.ledger import Ledger
-from unreel.annotate.ledger.opening import ledger_address, open_ledger
-from unreel.annotate.polish.checking import open_encoder
-from unreel.annotate.polish.confirming import keep, keep_confirmation, polished_texts
-from unreel.annotate.polish.originals import Original, originals_of
-from unreel.annotate.polish.polishing import Polished, Unpolished, polish_all
-from unreel.annotate.reading import read_campaign
-from unreel.cli.contacts import tell_contacts
-from unreel.cli.output import print_json, print_table, say
+from unreel.annotation.consensus.rule import ConsensusRule
+from unreel.annotation.ledger.ledger import Ledger
+from unreel.annotation.ledger.opening import ledger_address, open_ledger
+from unreel.annotation.polish.checking import open_encoder
+from unreel.annotation.polish.confirming import keep, keep_confirmation, polished_texts
+from unreel.annotation.polish.originals import OriginalRationales, originals_of
+from unreel.annotation.polish.polishing import PolishFailure, PolishResult, polish_all
+from unreel.annotation.reading import read_campaign
+from unreel.cli.contacts import print_endpoints
+from unreel.cli.output import print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError, UnknownNameError
-from unreel.core.settings import Settings, read_settings
+from unreel.core.settings import EnvironmentSettings, read_settings
 from unreel.recipes.check import check_sections
 from unreel.reviewers.endpoint.providers import read_address
 from unreel.reviewers.section import ReviewerSection
@@ -25,11 +25,11 @@ from unreel.reviewers.section import ReviewerSection
 def polish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Ask about what has no text yet, keep it, and tell what there is."""
     settings = read_settings()
-    rule = Rule(quorum=given["quorum"], min_overlap=given["min_overlap"])
+    rule = ConsensusRule(quorum=given["quorum"], min_overlap=given["min_overlap"])
     with open_ledger(ledger_address(given["ledger"], settings)) as ledger:
         campaign = given["campaign"]
         originals = list(originals_of(read_campaign(ledger, campaign), rule))
-        failed: list[Unpolished] = []
+        failed: list[PolishFailure] = []
         if given["model"]:
             due = originals if given["again"] else _due(ledger, campaign, originals)
             failed = _polish(ledger, campaign, due, model=given["model"], settings=settings)
@@ -51,9 +51,9 @@ def polish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
             for original, text in texts
         ]
         print_table(("task", "clip", "standing", "flags", "similarity"), rows)
-        say(f"{len(texts)} of {len(originals)} settled clips have a text")
-        say(*(f"  no text: {each.original.name}: {each.failure}" for each in failed))
-        say(f"next: unreel annotate confirm {campaign} TASK --by NAME")
+        print_message(f"{len(texts)} of {len(originals)} settled clips have a text")
+        print_message(*(f"  no text: {each.original.name}: {each.failure}" for each in failed))
+        print_message(f"next: unreel annotate confirm {campaign} TASK --by NAME")
     sys.exit(1 if failed else 0)
 
 
@@ -80,10 +80,12 @@ def confirm_text(given: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(text)
         return
-    say(f"{text.standing} by {text.by}: {tasks[id_]}", *text.text.splitlines())
+    print_message(f"{text.standing} by {text.by}: {tasks[id_]}", *text.text.splitlines())
 
 
-def _due(ledger: Ledger, campaign: str, originals: Sequence[Original]) -> list[Original]:
+def _due(
+    ledger: Ledger, campaign: str, originals: Sequence[OriginalRationales]
+) -> list[OriginalRationales]:
     kept = polished_texts(ledger.notices(campaign))
     known = {(task, text.original) for task, text in kept.items()}
     return [original for original in originals if (original.task, original.key) not in known]
@@ -92,16 +94,16 @@ def _due(ledger: Ledger, campaign: str, originals: Sequence[Original]) -> list[O
 def _polish(
     ledger: Ledger,
     campaign: str,
-    due: Sequence[Original],
+    due: Sequence[OriginalRationales],
     *,
     model: str,
-    settings: Settings,
-) -> list[Unpolished]:
+    settings: EnvironmentSettings,
+) -> list[PolishFailure]:
     read_address(model)
     section = check_sections(ReviewerSection, {"model": model})
-    tell_contacts([model], settings)
+    print_endpoints([model], settings)
     opener = section.opener(key_hosts=settings.key_hosts)
     answers = polish_all(due, opener, in_flight=section.max_connections, encoder=open_encoder())
-    done = [each for each in answers if isinstance(each, Polished)]
+    done = [each for each in answers if isinstance(each, PolishResult)]
     keep(ledger, campaign, done, at_us=time.time_ns() // 1000)
-    return [each for each in answers if isinstance(each, Unpolished)]
+    return [each for each in answers if isinstance(each, PolishFailure)]

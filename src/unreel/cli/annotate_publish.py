@@ -8,7 +8,7 @@ import click
 from unreel.cli.annotate_options import ledger_option, rule_options
 from unreel.cli.output import json_option
 from unreel.cli.shared_options import media_option
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 
 @click.command()
@@ -43,6 +43,6 @@ def publish(*, as_json: bool, **given: Any) -> None:
 
     Exits with status 1 if clips were excluded.
     """
-    Lazy("unreel.cli.annotate_publish_job:publish_campaign", "annotate").load()(
+    LazyImport("unreel.cli.annotate_publish_job:publish_campaign", "annotate").load()(
         given, as_json=as_json
     )

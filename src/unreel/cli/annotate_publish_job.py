@@ -7,12 +7,12 @@ from dataclasses import replace
 from shlex import quote
 from typing import Any
 
-from unreel.annotate.ledger.opening import ledger_address, open_ledger
-from unreel.annotate.publishing.gathering import gather
-from unreel.annotate.publishing.publish import Published, publish
-from unreel.annotate.reading import read_campaign
+from unreel.annotation.ledger.opening import ledger_address, open_ledger
+from unreel.annotation.publishing.gathering import gather
+from unreel.annotation.publishing.publish import PublicationResult, publish
+from unreel.annotation.reading import read_campaign
 from unreel.cli.annotate_rule import read_rule
-from unreel.cli.output import print_json, say
+from unreel.cli.output import print_json, print_message
 from unreel.core.settings import read_settings
 
 
@@ -42,17 +42,21 @@ def publish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(published)
     else:
-        _tell(published)
+        _print_publication(published)
     sys.exit(1 if published.left_out else 0)
 
 
-def _tell(published: Published) -> None:
-    say(f"{published.n_clips} clips in {published.folder}; its card is README.md")
+def _print_publication(published: PublicationResult) -> None:
+    print_message(f"{published.n_clips} clips in {published.folder}; its card is README.md")
     if published.n_undecided:
-        say(f"  kept without a decision: {published.n_undecided}, with what their makers say")
+        print_message(
+            f"  kept without a decision: {published.n_undecided}, with what their makers say"
+        )
     for why, n in Counter(left.why for left in published.left_out).most_common():
-        say(f"  left out: {n} {why}")
+        print_message(f"  left out: {n} {why}")
     if published.people:
-        say("people.json holds what people are worth: `unreel report` shows it beside models")
+        print_message(
+            "people.json holds what people are worth: `unreel report` shows it beside models"
+        )
     folder = quote(str(published.folder))
-    say(f"next: unreel eval {folder} --protocol {published.protocol} --model coin")
+    print_message(f"next: unreel eval {folder} --protocol {published.protocol} --model coin")

@@ -7,7 +7,7 @@ import click
 
 from unreel.cli.annotate_options import ledger_option, studio_options
 from unreel.cli.output import json_option
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 
 @click.command()
@@ -22,7 +22,9 @@ def links(*, as_json: bool, **given: Any) -> None:
     A link asks for the login and then shows one task after the other. It contains no password; use
     --passwords to print those created by `push`.
     """
-    Lazy("unreel.cli.annotate_pull_job:print_links", "annotate").load()(given, as_json=as_json)
+    LazyImport("unreel.cli.annotate_pull_job:print_links", "annotate").load()(
+        given, as_json=as_json
+    )
 
 
 @click.command()
@@ -49,7 +51,9 @@ def pull(*, as_json: bool, **given: Any) -> None:
 
     Ends with status 1 where somebody did.
     """
-    Lazy("unreel.cli.annotate_pull_job:pull_answers", "annotate").load()(given, as_json=as_json)
+    LazyImport("unreel.cli.annotate_pull_job:pull_answers", "annotate").load()(
+        given, as_json=as_json
+    )
 
 
 @click.command()
@@ -61,4 +65,6 @@ def status(*, as_json: bool, **given: Any) -> None:
 
     Reads only the ledger: run `pull` first.
     """
-    Lazy("unreel.cli.annotate_pull_job:print_status", "annotate").load()(given, as_json=as_json)
+    LazyImport("unreel.cli.annotate_pull_job:print_status", "annotate").load()(
+        given, as_json=as_json
+    )

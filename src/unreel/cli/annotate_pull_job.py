@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from unreel.annotate.ledger.opening import ledger_address, open_ledger
-from unreel.annotate.office import write_decisions
-from unreel.annotate.progress import AnnotatorProgress, measure_progress
-from unreel.annotate.studio.accounts import kept_passwords
-from unreel.annotate.studio.links import campaign_links
-from unreel.annotate.studio.pull import Pulled, pull_campaign
-from unreel.annotate.studio.settings import studio_folder
+from unreel.annotation.ledger.opening import ledger_address, open_ledger
+from unreel.annotation.office import write_decisions
+from unreel.annotation.progress import AnnotatorProgress, measure_progress
+from unreel.annotation.studio.accounts import kept_passwords
+from unreel.annotation.studio.links import campaign_links
+from unreel.annotation.studio.pull import PullResult, pull_campaign
+from unreel.annotation.studio.settings import studio_folder
 from unreel.cli.annotate_push_job import open_desk, tell_alterations
-from unreel.cli.meter import Meter
-from unreel.cli.output import echo, print_json, print_table, say
+from unreel.cli.meter import ProgressMeter
+from unreel.cli.output import echo, print_json, print_message, print_table
 from unreel.core.estimate import Estimate, Measured
 from unreel.core.settings import read_settings
 from unreel.engine.progress import Progress
@@ -34,17 +34,19 @@ def print_links(given: Mapping[str, Any], *, as_json: bool) -> None:
     elif rows:
         print_table(tuple(rows[0]), rows)
     else:
-        say(f"no room of {given['campaign']} is made yet: `unreel annotate push` makes them")
+        print_message(
+            f"no room of {given['campaign']} is made yet: `unreel annotate push` makes them"
+        )
 
 
 def pull_answers(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Pull new answers, and report those that cannot be used."""
     campaign, decided = given["campaign"], {}
     with open_desk(given, read_settings()) as (client, ledger):
-        with Meter() as meter:
+        with ProgressMeter() as meter:
             meter.tell("asking Label Studio")
 
-            def heard(so_far: Pulled) -> None:
+            def heard(so_far: PullResult) -> None:
                 meter.step("annotations", Progress(done=so_far.seen))
 
             pulled = pull_campaign(
@@ -59,19 +61,21 @@ def pull_answers(given: Mapping[str, Any], *, as_json: bool) -> None:
     sys.exit(1 if pulled.altered else 0)
 
 
-def _print_pulled(campaign: str, pulled: Pulled, decided: Mapping[str, int]) -> None:
+def _print_pulled(campaign: str, pulled: PullResult, decided: Mapping[str, int]) -> None:
     echo(
         f"{campaign}: {pulled.new:,} new annotations of {pulled.seen:,} seen in {pulled.rooms} rooms"
     )
     if pulled.quarantined:
-        say(
+        print_message(
             f"{pulled.quarantined:,} of those seen cannot be used; they are kept with their reasons"
         )
     for room in pulled.gone:
-        say(f"the room {room} was deleted in Label Studio; `unreel annotate push` makes it again")
+        print_message(
+            f"the room {room} was deleted in Label Studio; `unreel annotate push` makes it again"
+        )
     tell_alterations(pulled.altered)
     for word, n in decided.items():
-        say(f"{word}: {n:,} pieces")
+        print_message(f"{word}: {n:,} pieces")
 
 
 def print_status(given: Mapping[str, Any], *, as_json: bool) -> None:
@@ -82,7 +86,7 @@ def print_status(given: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(progress)
         return
-    say(
+    print_message(
         f"{progress.campaign} ({progress.interface}): {progress.settled:,} of {progress.tasks:,} "
         f"tasks are judged by all who were asked; {progress.records:,} annotations are kept"
     )

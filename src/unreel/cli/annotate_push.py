@@ -7,7 +7,7 @@ import click
 
 from unreel.cli.annotate_options import ledger_option, studio_options
 from unreel.cli.output import json_option, trusted_option
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 
 @click.command()
@@ -80,4 +80,6 @@ def push(*, as_json: bool, **given: Any) -> None:
 
     Ends with status 1 where clips cannot be shown, or somebody changed a room.
     """
-    Lazy("unreel.cli.annotate_push_job:push_campaign", "annotate").load()(given, as_json=as_json)
+    LazyImport("unreel.cli.annotate_push_job:push_campaign", "annotate").load()(
+        given, as_json=as_json
+    )

@@ -6,24 +6,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.annotate.asking import read_prefill
-from unreel.annotate.campaign import Annotator, Interface
-from unreel.annotate.copies import Copied
-from unreel.annotate.ledger.ledger import Ledger
-from unreel.annotate.ledger.opening import ledger_address, open_ledger
-from unreel.annotate.office import Desk, Heard, PushOrder, PushReport, push
-from unreel.annotate.pairs.listing import read_pairs
-from unreel.annotate.studio.client import StudioClient
-from unreel.annotate.studio.room_look import Alteration
-from unreel.annotate.studio.settings import find_connection, studio_folder
-from unreel.cli.meter import Meter
-from unreel.cli.output import echo, print_json, say
+from unreel.annotation.asking import read_prefill
+from unreel.annotation.campaign import AnnotationInterface, Annotator
+from unreel.annotation.copies import CopyResult
+from unreel.annotation.ledger.ledger import Ledger
+from unreel.annotation.ledger.opening import ledger_address, open_ledger
+from unreel.annotation.office import PushCallbacks, PushContext, PushOrder, PushReport, push
+from unreel.annotation.pairs.listing import read_pairs
+from unreel.annotation.studio.client import StudioClient
+from unreel.annotation.studio.room_look import ProjectAlteration
+from unreel.annotation.studio.settings import find_connection, studio_folder
+from unreel.cli.meter import ProgressMeter
+from unreel.cli.output import echo, print_json, print_message
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.failure import Failure
-from unreel.core.settings import Settings, read_settings, read_storage
-from unreel.engine.place import Place
+from unreel.core.settings import EnvironmentSettings, read_settings, read_storage
+from unreel.engine.place import StorageLocation
 from unreel.engine.progress import Progress
-from unreel.engine.whereabouts import find_place, open_access
+from unreel.engine.whereabouts import open_access, resolve_location
 from unreel.media.access import require_protection
 
 _SHOWN: Final = 10
@@ -31,7 +31,7 @@ _SHOWN: Final = 10
 
 @contextmanager
 def open_desk(
-    given: Mapping[str, Any], settings: Settings
+    given: Mapping[str, Any], settings: EnvironmentSettings
 ) -> Iterator[tuple[StudioClient, Ledger]]:
     """The server and the ledger that were typed."""
     folder = studio_folder(settings, given["state"])
@@ -49,15 +49,15 @@ def push_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
     settings = read_settings()
     order = _read_order(given)
     require_protection(settings, trusted=given["trusted"])
-    with open_desk(given, settings) as (client, ledger), Meter() as meter:
-        desk = Desk(
+    with open_desk(given, settings) as (client, ledger), ProgressMeter() as meter:
+        desk = PushContext(
             ledger=ledger,
             client=client,
             place=_find_media(given["media"], client, settings),
             access=open_access(settings, trusted=given["trusted"]),
             folder=studio_folder(settings, given["state"]),
         )
-        report = push(order, desk, _tell(meter))
+        report = push(order, desk, _push_callbacks(meter))
     if as_json:
         print_json(report)
     else:
@@ -65,23 +65,25 @@ def push_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
     sys.exit(1 if report.failures or report.rejected or report.pushed.altered else 0)
 
 
-def tell_alterations(altered: Sequence[Alteration]) -> None:
+def tell_alterations(altered: Sequence[ProjectAlteration]) -> None:
     """One line for each room that somebody changed."""
     for each in altered:
         tasks = {"changed": each.changed_tasks, "added": each.added_tasks}
         tasks["deleted"] = each.missing_tasks
         what = [*each.settings, *(f"{n} tasks {word}" for word, n in tasks.items() if n)]
-        say(f"somebody changed the room {each.room} in Label Studio: {', '.join(what)}")
-        say(f"  {each.quarantined:,} answers given since the last look are quarantined")
+        print_message(f"somebody changed the room {each.room} in Label Studio: {', '.join(what)}")
+        print_message(f"  {each.quarantined:,} answers given since the last look are quarantined")
         if each.problem:
-            say(f"  it could not be restored: {each.problem}")
+            print_message(f"  it could not be restored: {each.problem}")
         elif each.settings or each.changed_tasks:
             person = each.room.rpartition("/")[0]
-            say(f"  it is restored; ask {person} to reload the page before the next answer")
+            print_message(
+                f"  it is restored; ask {person} to reload the page before the next answer"
+            )
         if each.missing_tasks:
-            say("  `unreel annotate push` sends deleted tasks again")
+            print_message("  `unreel annotate push` sends deleted tasks again")
     if altered:
-        say("Label Studio 1.23 does not record which account changes a project or a task")
+        print_message("Label Studio 1.23 does not record which account changes a project or a task")
 
 
 def read_annotators(text: str) -> tuple[Annotator, ...]:
@@ -103,7 +105,7 @@ def read_annotators(text: str) -> tuple[Annotator, ...]:
 def _read_pairs(given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     if not given["pairs"]:
         return ()
-    if given["interface"] != Interface.PREFERENCE:
+    if given["interface"] != AnnotationInterface.PREFERENCE:
         setting, problem = "--pairs", f"{given['interface']} shows one clip at a time"
         raise InvalidSettingError(setting, problem, "Take --interface preference, or no --pairs")
     return tuple(read_pairs(given["pairs"]))
@@ -126,17 +128,19 @@ def _read_order(given: Mapping[str, Any]) -> PushOrder:
     )
 
 
-def _read_interface(word: str) -> Interface:
-    known = {each.value: each for each in Interface}
+def _read_interface(word: str) -> AnnotationInterface:
+    known = {each.value: each for each in AnnotationInterface}
     if word not in known:
         kind = "interface"
         raise UnknownNameError(kind, word, list(known))
     return known[word]
 
 
-def _find_media(text: str | None, client: StudioClient, settings: Settings) -> Place:
+def _find_media(
+    text: str | None, client: StudioClient, settings: EnvironmentSettings
+) -> StorageLocation:
     if text:
-        place = find_place(text, read_storage(settings))
+        place = resolve_location(text, read_storage(settings))
         if place.is_local:
             setting, problem = "--copies", f"Label Studio does not serve {text}"
             raise InvalidSettingError(setting, problem, "Give s3://BUCKET/PREFIX, or leave it out")
@@ -145,20 +149,20 @@ def _find_media(text: str | None, client: StudioClient, settings: Settings) -> P
         setting, problem = "--copies", "nobody says how a browser shall get the copies"
         remedy = "Give s3://BUCKET/PREFIX: a Label Studio elsewhere serves no files of this machine"
         raise InvalidSettingError(setting, problem, remedy)
-    return Place(str(client.media))
+    return StorageLocation(str(client.media))
 
 
-def _tell(meter: Meter) -> Heard:
+def _push_callbacks(meter: ProgressMeter) -> PushCallbacks:
     copies = Progress()
 
-    def copied(one: Copied) -> None:
+    def copied(one: CopyResult) -> None:
         if isinstance(one.result, Failure):
             copies.failures[one.result.reason.value] += 1
         else:
             copies.done += 1
         meter.step("copies", copies)
 
-    return Heard(
+    return PushCallbacks(
         expect=meter.expect,
         copied=copied,
         pushed=lambda n: meter.step("tasks", Progress(done=n)),
@@ -167,12 +171,12 @@ def _tell(meter: Meter) -> Heard:
 
 def _print(report: PushReport) -> None:
     for name, failure in list(report.failures.items())[:_SHOWN]:
-        say(f"not shown: {name}: {failure}")
+        print_message(f"not shown: {name}: {failure}")
     for row in report.rejected[:_SHOWN]:
-        say(f"not shown: {row}")
+        print_message(f"not shown: {row}")
     n_more = len(report.failures) + len(report.rejected) - 2 * _SHOWN
     if n_more > 0:
-        say(f"and {n_more} more or so; --json tells all")
+        print_message(f"and {n_more} more or so; --json tells all")
     pushed = report.pushed
     tell_alterations(pushed.altered)
     echo(
@@ -180,4 +184,4 @@ def _print(report: PushReport) -> None:
         f"(batch {report.batch}); {pushed.sent:,} sent into {pushed.rooms} rooms, "
         f"{pushed.there:,} there already"
     )
-    say(f"Send annotators their links: unreel annotate links {report.campaign}")
+    print_message(f"Send annotators their links: unreel annotate links {report.campaign}")

@@ -6,7 +6,7 @@ import click
 
 from unreel.cli.annotate_options import ledger_option
 from unreel.cli.output import form_option, json_option
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 
 @click.command()
@@ -30,4 +30,6 @@ def quality(*, as_json: bool, **given: Any) -> None:
     changed, who answer without looking, or whose times are unusual. No annotator is excluded
     automatically: use `exclude`.
     """
-    Lazy("unreel.cli.annotate_quality_job:tell_quality", "annotate").load()(given, as_json=as_json)
+    LazyImport("unreel.cli.annotate_quality_job:print_quality", "annotate").load()(
+        given, as_json=as_json
+    )

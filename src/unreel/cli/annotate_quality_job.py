@@ -3,19 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
-from unreel.annotate.ledger.opening import ledger_address, open_ledger
-from unreel.annotate.quality.qualifying import UNANIMOUS, UNANIMOUS_CLIPS
-from unreel.annotate.quality.summing import PersonQuality, Quality, measure_quality
-from unreel.annotate.reading import judgements, read_campaign
-from unreel.cli.output import print_json, print_table, say
+from unreel.annotation.ledger.opening import ledger_address, open_ledger
+from unreel.annotation.quality.qualifying import UNANIMOUS, UNANIMOUS_CLIPS
+from unreel.annotation.quality.summing import CampaignQuality, PersonQuality, measure_quality
+from unreel.annotation.reading import judgements, read_campaign
+from unreel.cli.output import print_json, print_message, print_table
 from unreel.core.estimate import Estimate, Measured, how_often_held
 from unreel.core.settings import read_settings
-from unreel.core.span import tell_seconds
+from unreel.core.span import format_seconds
 
 _COLUMNS = ("annotator", "judged", "right", "informed", "same_answer", "median_time", "alarms")
 
 
-def tell_quality(given: Mapping[str, Any], *, as_json: bool) -> None:
+def print_quality(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Print a line for each annotator, and what all together are worth."""
     with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
         records = read_campaign(ledger, given["campaign"])
@@ -31,7 +31,7 @@ def tell_quality(given: Mapping[str, Any], *, as_json: bool) -> None:
         return
     rows = [_row(who, person) for who, person in found.people.items()]
     print_table(_COLUMNS, rows, title=f"annotators of {given['campaign']}", form=given["form"])
-    _tell(found)
+    _print_quality_table(found)
 
 
 def _row(who: str, person: PersonQuality) -> dict[str, object]:
@@ -41,7 +41,7 @@ def _row(who: str, person: PersonQuality) -> dict[str, object]:
         "right": _spelt(person.right),
         "informed": _spelt(person.looking.informed),
         "same_answer": _spelt(person.same_answer),
-        "median_time": tell_seconds(person.pace.median_us) if person.pace else "",
+        "median_time": format_seconds(person.pace.median_us) if person.pace else "",
         "alarms": "; ".join(person.alarms),
     }
 
@@ -52,14 +52,18 @@ def _spelt(value: Measured) -> str:
     return ""
 
 
-def _tell(found: Quality) -> None:
+def _print_quality_table(found: CampaignQuality) -> None:
     for name, value in found.agreement.overall.items():
-        say(f"{name}: {value}")
+        print_message(f"{name}: {value}")
     rule, shared = f"{UNANIMOUS:.0%} of {UNANIMOUS_CLIPS} clips", found.qualification.n_shared
     passes = "meets" if found.qualification.unanimous else "does not meet"
-    say(f"unanimity over {shared} clips that all judged {passes} VideoRealBench's rule of {rule}")
-    say(f"pull of marks shown beforehand: {found.pull}")
+    print_message(
+        f"unanimity over {shared} clips that all judged {passes} VideoRealBench's rule of {rule}"
+    )
+    print_message(f"pull of marks shown beforehand: {found.pull}")
     figures = [person.right for person in found.people.values()]
-    say(how_often_held([*figures, *(p.same_answer for p in found.people.values())]))
+    print_message(how_often_held([*figures, *(p.same_answer for p in found.people.values())]))
     if any(person.alarms for person in found.people.values()):
-        say("next: look into alarms; unreel annotate exclude leaves somebody's judgements out")
+        print_message(
+            "next: look into alarms; unreel annotate exclude leaves somebody's judgements out"
+        )

@@ -7,7 +7,7 @@ import click
 
 from unreel.cli.annotate_options import ledger_option, rule_options, state_option
 from unreel.cli.output import json_option
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 
 @click.command()
@@ -44,6 +44,6 @@ def report(*, as_json: bool, **given: Any) -> None:
     page continues with progress and speed, agreement, accuracy against the ground truth, and unreadable
     answers. It names the annotators; use `publish` for data that you hand on.
     """
-    Lazy("unreel.cli.annotate_report_job:report_campaign", "annotate").load()(
+    LazyImport("unreel.cli.annotate_report_job:report_campaign", "annotate").load()(
         given, as_json=as_json
     )

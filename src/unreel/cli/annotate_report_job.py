@@ -4,19 +4,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from unreel.annotate.ledger.opening import ledger_address, open_ledger
-from unreel.annotate.page.links import task_links
-from unreel.annotate.page.site import Wish, Written, write_page
-from unreel.annotate.publishing.edition import Edition
-from unreel.annotate.publishing.gathering import gather, poll_of
-from unreel.annotate.publishing.humans import human_rows
-from unreel.annotate.reading import read_campaign
-from unreel.annotate.studio.settings import CLIPS, find_connection, studio_folder
+from unreel.annotation.ledger.opening import ledger_address, open_ledger
+from unreel.annotation.page.links import task_links
+from unreel.annotation.page.site import CampaignPageResult, PageSettings, write_page
+from unreel.annotation.publishing.edition import CampaignEdition
+from unreel.annotation.publishing.gathering import gather, poll_of
+from unreel.annotation.publishing.humans import human_rows
+from unreel.annotation.reading import read_campaign
+from unreel.annotation.studio.settings import CLIPS, find_connection, studio_folder
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.opening import open_benchmark
-from unreel.benchmarks.people import HumanRow
+from unreel.benchmarks.people import HumanScoreRow
 from unreel.cli.annotate_rule import read_rule
-from unreel.cli.output import echo, print_json, say
+from unreel.cli.output import echo, print_json, print_message
 from unreel.core.errors import InvalidSettingError, UnreelError
 from unreel.core.settings import read_settings
 
@@ -30,7 +30,7 @@ def report_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
         address = given["url"] or _running(folder)
         links = task_links(ledger, records, address=address.rstrip("/")) if address else {}
     edition = gather(records, read_rule(given), seed=given["seed"])
-    wish = Wish(
+    wish = PageSettings(
         media=given["media"] or folder / CLIPS,
         links=links,
         people=_people(edition, seed=given["seed"]),
@@ -41,7 +41,7 @@ def report_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(written)
         return
-    _tell(written)
+    _print_page(written)
     echo(written.page)
 
 
@@ -52,22 +52,22 @@ def _running(folder: Path) -> str:
         return ""
 
 
-def _people(edition: Edition, *, seed: int) -> tuple[HumanRow, ...]:
+def _people(edition: CampaignEdition, *, seed: int) -> tuple[HumanScoreRow, ...]:
     """Return everybody's scores; none if the benchmark is gone."""
     names = {name for task in edition.tasks.values() for name in task.names}
     try:
         rows = open_benchmark(Path(edition.campaign.benchmark))
         entries = {row.name: row for row in rows if isinstance(row, Entry) and row.name in names}
     except UnreelError as error:
-        say(f"nobody is measured against the truth: {error}")
+        print_message(f"nobody is measured against the truth: {error}")
         return ()
     return human_rows(poll_of(edition, entries, seed=seed))
 
 
-def _tell(written: Written) -> None:
-    say(
+def _print_page(written: CampaignPageResult) -> None:
+    print_message(
         f"{written.n_judged} of {written.n_tasks} tasks judged, {written.n_settled} settled, "
         f"{written.n_disputed} with disagreement"
     )
     if written.n_shown and not written.n_media:
-        say("no clip is beside the page: name the folder of the copies with --copies")
+        print_message("no clip is beside the page: name the folder of the copies with --copies")

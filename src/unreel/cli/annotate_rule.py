@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from unreel.annotate.consensus.rule import Method, Rule
+from unreel.annotation.consensus.rule import ConsensusMethod, ConsensusRule
 
 
-def read_rule(given: Mapping[str, Any]) -> Rule:
+def read_rule(given: Mapping[str, Any]) -> ConsensusRule:
     """Return the rule from the values of `rule_options`."""
-    return Rule(
+    return ConsensusRule(
         quorum=given["quorum"],
         min_overlap=given["min_overlap"],
-        method=Method(given["method"]),
+        method=ConsensusMethod(given["method"]),
         reviews=given["reviews"],
     )

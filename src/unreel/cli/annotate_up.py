@@ -7,7 +7,7 @@ import click
 
 from unreel.cli.annotate_options import ledger_option, state_option
 from unreel.cli.output import json_option
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 
 @click.command()
@@ -32,4 +32,4 @@ def up(*, as_json: bool, **given: Any) -> None:
     It listens on loopback, sign-up requires a link, and telemetry is off. Runs until Ctrl-C or SIGTERM,
     then exits with status 0 and leaves no process behind.
     """
-    Lazy("unreel.cli.annotate_up_job:run_studio", "annotate").load()(given, as_json=as_json)
+    LazyImport("unreel.cli.annotate_up_job:run_studio", "annotate").load()(given, as_json=as_json)

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
-from unreel.annotate.ledger.opening import ledger_address
-from unreel.annotate.studio.server import find_program, make_database, running
-from unreel.annotate.studio.settings import StudioPlan, find_connection, studio_folder
-from unreel.cli.meter import Meter
-from unreel.cli.output import SILENCE, echo, print_json, say
-from unreel.cli.stopping import Stopped
+from unreel.annotation.ledger.opening import ledger_address
+from unreel.annotation.studio.server import find_program, make_database, running
+from unreel.annotation.studio.settings import StudioPlan, find_connection, studio_folder
+from unreel.cli.meter import ProgressMeter
+from unreel.cli.output import SILENCE, echo, print_json, print_message
+from unreel.cli.stopping import StopSignal
 from unreel.core.settings import read_settings
 
 
@@ -25,7 +25,7 @@ def run_studio(given: Mapping[str, Any], *, as_json: bool) -> None:
         database=make_database(ledger_address(given["ledger"], settings)),
     )
     with ExitStack() as held:
-        with Meter() as meter:
+        with ProgressMeter() as meter:
             meter.tell("starting Label Studio")
             server = held.enter_context(running(plan, tell=meter.tell))
         try:
@@ -33,9 +33,9 @@ def run_studio(given: Mapping[str, Any], *, as_json: bool) -> None:
             if as_json:
                 print_json({"address": told.address, "state": folder, "media": told.media})
             else:
-                say("Label Studio runs. Ctrl-C ends it. Its address:")
+                print_message("Label Studio runs. Ctrl-C ends it. Its address:")
                 echo(told.address)
             SILENCE.stop()
             server.wait()
-        except Stopped:
-            say("unreel: ending Label Studio")
+        except StopSignal:
+            print_message("unreel: ending Label Studio")

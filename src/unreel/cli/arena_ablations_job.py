@@ -3,21 +3,21 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unreel.arena.ablations import Ablation, ablate, compare_plays
-from unreel.arena.leaning import Leaning, find_leanings
+from unreel.arena.ablations import AblationEffect, ablate, compare_plays
+from unreel.arena.leaning import ReviewerBias, find_leanings
 from unreel.arena.lineup import read_lineup
 from unreel.arena.pair_ablation import compare_pairs
 from unreel.arena.pair_playing import read_pairs
-from unreel.arena.play import Play
+from unreel.arena.play import AnswerTable
 from unreel.arena.playing import read_play
 from unreel.arena.stored_season import stored_recipe
 from unreel.arena.working_folder import SeasonFolder, find_folder
 from unreel.cli.arena_words import spell
-from unreel.cli.output import Form, print_json, print_table, say
+from unreel.cli.output import Form, print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
 
 
-def tell_ablations(given: Mapping[str, Any], *, as_json: bool) -> None:
+def print_ablations(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Print every paired difference and every leaning of a season."""
     folder = find_folder(given["season"], given["out"])
     recipe = stored_recipe(folder)
@@ -32,19 +32,19 @@ def tell_ablations(given: Mapping[str, Any], *, as_json: bool) -> None:
     _print_ablations(found, given["form"])
     _print_leanings(leanings, given["form"])
     if not found:
-        say("nothing was changed in this season: write a second [[condition]] into it")
+        print_message("nothing was changed in this season: write a second [[condition]] into it")
 
 
-def _plays(folder: SeasonFolder) -> list[Play]:
+def _plays(folder: SeasonFolder) -> list[AnswerTable]:
     entrants, lineup = folder.require_played(), read_lineup(folder)
     return [read_play(folder, title, lineup=lineup) for title in entrants.conditions]
 
 
-def _against(plays: Sequence[Play], other: SeasonFolder, name: str) -> list[Ablation]:
+def _against(plays: Sequence[AnswerTable], other: SeasonFolder, name: str) -> list[AblationEffect]:
     """Each condition beside that of the same title, or all beside the only one that there is."""
     entrants = other.require_played()
     titles = entrants.conditions
-    found: list[Ablation] = []
+    found: list[AblationEffect] = []
     for play in plays:
         title = play.condition if play.condition in titles else titles[0]
         if title != play.condition and len(titles) > 1:
@@ -59,7 +59,7 @@ def _against(plays: Sequence[Play], other: SeasonFolder, name: str) -> list[Abla
     return found
 
 
-def _print_ablations(found: Sequence[Ablation], form: Form) -> None:
+def _print_ablations(found: Sequence[AblationEffect], form: Form) -> None:
     rows = [
         {
             "what": each.knob,
@@ -79,7 +79,7 @@ def _print_ablations(found: Sequence[Ablation], form: Form) -> None:
     print_table((*columns, "pairs", "left out"), rows, title=title, form=form)
 
 
-def _print_leanings(found: Sequence[Leaning], form: Form) -> None:
+def _print_leanings(found: Sequence[ReviewerBias], form: Form) -> None:
     rows = [
         {
             "condition": each.condition,

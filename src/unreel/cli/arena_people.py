@@ -8,7 +8,7 @@ from unreel.cli.annotate_options import ledger_option
 from unreel.cli.arena_options import season_argument
 from unreel.cli.completing import complete_paths
 from unreel.cli.output import json_option
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 
 @click.command()
@@ -32,4 +32,4 @@ def people(*, as_json: bool, **given: Any) -> None:
 
     Without --campaign or --votes, the votes of the benchmark are used. Votes stored before are replaced.
     """
-    Lazy("unreel.cli.arena_people_job:take_votes", "eval").load()(given, as_json=as_json)
+    LazyImport("unreel.cli.arena_people_job:take_votes", "eval").load()(given, as_json=as_json)

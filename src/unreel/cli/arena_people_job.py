@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from unreel.arena.gathering import open_set
-from unreel.arena.people import Ballot, campaign_ballots, entry_ballots, write_people
+from unreel.arena.people import VoterBallot, campaign_ballots, entry_ballots, write_people
 from unreel.arena.working_folder import SeasonFolder, find_folder
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.votes import join_votes
-from unreel.cli.output import print_json, say
+from unreel.cli.output import print_json, print_message
 from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import read_settings
 
@@ -39,20 +39,20 @@ def take_votes(given: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(told)
         return
-    say(
+    print_message(
         f"{told['n_votes']} votes of {told['n_people']} people on {told['n_clips']} clips, from {source}",
         f"{told['n_elsewhere']} votes are about clips that the season does not play",
     )
 
 
-def _find(folder: SeasonFolder, given: Mapping[str, Any]) -> tuple[str, list[Ballot]]:
+def _find(folder: SeasonFolder, given: Mapping[str, Any]) -> tuple[str, list[VoterBallot]]:
     if given["campaign"]:
         return f"campaign {given['campaign']}", _of_campaign(given)
     if given["votes"]:
         path = Path(given["votes"])
         joined = join_votes(open_set(folder), path)
         return path.name, [
-            Ballot(entry.name, vote.voter, vote.label)
+            VoterBallot(entry.name, vote.voter, vote.label)
             for entry, votes in joined.ballots
             for vote in votes
         ]
@@ -60,9 +60,9 @@ def _find(folder: SeasonFolder, given: Mapping[str, Any]) -> tuple[str, list[Bal
     return "the benchmark", list(entry_ballots(entries))
 
 
-def _of_campaign(given: Mapping[str, Any]) -> list[Ballot]:
-    from unreel.annotate.ledger.opening import ledger_address, open_ledger
-    from unreel.annotate.reading import read_campaign
+def _of_campaign(given: Mapping[str, Any]) -> list[VoterBallot]:
+    from unreel.annotation.ledger.opening import ledger_address, open_ledger
+    from unreel.annotation.reading import read_campaign
 
     with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
         return campaign_ballots(read_campaign(ledger, given["campaign"]), named=given["named"])

@@ -3,7 +3,7 @@
 import click
 
 from unreel.cli.output import json_option
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 
 @click.command()
@@ -16,4 +16,6 @@ def published(*, quiet: bool, as_json: bool) -> None:
 
     Exits with status 1 if a figure differs from `unreel published check`.
     """
-    Lazy("unreel.cli.arena_published_job:tell_published").load()(quiet=quiet, as_json=as_json)
+    LazyImport("unreel.cli.arena_published_job:print_published_check").load()(
+        quiet=quiet, as_json=as_json
+    )

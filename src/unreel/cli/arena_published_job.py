@@ -2,12 +2,12 @@
 
 import sys
 
-from unreel.arena.published import NO_VERDICTS, Recalculated, recalculate
+from unreel.arena.published import NO_VERDICTS, RecomputedFigure, recalculate
 from unreel.benchmarks.published.check import check
 from unreel.cli.output import echo, print_json
 
 
-def tell_published(*, quiet: bool, as_json: bool) -> None:
+def print_published_check(*, quiet: bool, as_json: bool) -> None:
     """Print the comparison, and end the program."""
     figures = recalculate()
     names = list(dict.fromkeys(one.check for one in figures))
@@ -34,11 +34,11 @@ def tell_published(*, quiet: bool, as_json: bool) -> None:
     sys.exit(0 if same else 1)
 
 
-def _as_row(one: Recalculated) -> dict[str, object]:
+def _as_row(one: RecomputedFigure) -> dict[str, object]:
     return {name: getattr(one, name) for name in ("cell", "printed", "arena", "interval")}
 
 
-def _as_checked(figures: tuple[Recalculated, ...]) -> bool:
+def _as_checked(figures: tuple[RecomputedFigure, ...]) -> bool:
     """Return whether figures that differ from print equal those of the check, with the same values."""
     found = {(one.check, one.cell): one.arena for one in figures if not one.agrees}
     known = {

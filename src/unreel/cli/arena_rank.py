@@ -6,7 +6,7 @@ import click
 
 from unreel.cli.arena_options import season_argument
 from unreel.cli.output import form_option, json_option
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 
 @click.command()
@@ -33,4 +33,4 @@ def rank(*, as_json: bool, **given: Any) -> None:
     SEASON is its TOML file, or the folder of the season. Creators of a preference season are ranked by the
     fraction of pairs in which their clip is taken for the real one.
     """
-    Lazy("unreel.cli.arena_rank_job:tell_ranks", "eval").load()(given, as_json=as_json)
+    LazyImport("unreel.cli.arena_rank_job:print_ranks", "eval").load()(given, as_json=as_json)

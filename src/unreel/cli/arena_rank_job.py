@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from unreel.arena.figures import CREATOR_FIGURES, REVIEWER_FIGURES, Figure
+from unreel.arena.figures import CREATOR_FIGURES, REVIEWER_FIGURES, BoardColumn
 from unreel.arena.season_ranking import rank_pairs, rank_season
-from unreel.arena.standings import Standing, Standings
-from unreel.arena.working_folder import Entrants, SeasonFolder, find_folder
+from unreel.arena.standings import LeaderboardRow, SeasonLeaderboard
+from unreel.arena.working_folder import SeasonEntrants, SeasonFolder, find_folder
 from unreel.cli.arena_words import spell
-from unreel.cli.output import Form, print_json, print_table, say
+from unreel.cli.output import Form, print_json, print_message, print_table
 
 _SHOWN: Final = frozenset(
     {"accuracy", "balanced", "said-real", "answered", "ability", "fakeness", "realism"}
@@ -17,12 +17,12 @@ _SHOWN: Final = frozenset(
 """Figures that a terminal has room for; `--json` and `--format` print all."""
 
 
-def tell_ranks(given: Mapping[str, Any], *, as_json: bool) -> None:
+def print_ranks(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Rank what was played, and print both boards under each condition."""
     folder = find_folder(given["season"], given["out"])
     entrants = folder.require_played()
     if entrants.is_about_pairs:
-        _tell_preferences(folder, given, as_json=as_json)
+        _print_preferences(folder, given, as_json=as_json)
         return
     more = {} if given["resamples"] is None else {"resamples": given["resamples"]}
     more["nuisances"] = given["nuisances"]
@@ -46,7 +46,7 @@ def tell_ranks(given: Mapping[str, Any], *, as_json: bool) -> None:
     _say_absent(entrants)
 
 
-def _tell_preferences(folder: SeasonFolder, given: Mapping[str, Any], *, as_json: bool) -> None:
+def _print_preferences(folder: SeasonFolder, given: Mapping[str, Any], *, as_json: bool) -> None:
     entrants = folder.require_played()
     found = [each.preferences for each in rank_pairs(folder, given["conditions"])]
     if as_json:
@@ -54,25 +54,27 @@ def _tell_preferences(folder: SeasonFolder, given: Mapping[str, Any], *, as_json
         print_json({**told, "protocol": entrants.protocol, "preferences": found})
         return
     for each in found:
-        say(f"condition {each.condition}: pairs; who is taken for real [95 % interval]")
+        print_message(f"condition {each.condition}: pairs; who is taken for real [95 % interval]")
         _print_board("reviewer", each.reviewers, REVIEWER_FIGURES, form=given["form"])
         _print_board("creator", each.creators, CREATOR_FIGURES, form=given["form"])
     _say_absent(entrants)
 
 
-def _print_boards(standings: Standings, *, form: Form) -> None:
-    say(
+def _print_boards(standings: SeasonLeaderboard, *, form: Form) -> None:
+    print_message(
         f"condition {standings.condition}: {standings.n_scenes} scenes, "
         f"{standings.n_resamples} resamples; percent [95 % interval]"
     )
     _print_board("reviewer", standings.reviewers, REVIEWER_FIGURES, form=form)
     _print_board("creator", standings.creators, CREATOR_FIGURES, form=form)
     for name, slope in standings.sway.items():
-        say(f"{name} adds to the log-odds of generated, for each standard deviation: {slope}")
+        print_message(
+            f"{name} adds to the log-odds of generated, for each standard deviation: {slope}"
+        )
 
 
 def _print_board(
-    what: str, board: Sequence[Standing], figures: Mapping[str, Figure], *, form: Form
+    what: str, board: Sequence[LeaderboardRow], figures: Mapping[str, BoardColumn], *, form: Form
 ) -> None:
     told = {name for each in board for name in each.figures}
     kept = [
@@ -90,7 +92,7 @@ def _print_board(
     print_table(columns, rows, title=f"{what}s", form=form)
 
 
-def _notes(standing: Standing) -> Iterator[str]:
+def _notes(standing: LeaderboardRow) -> Iterator[str]:
     if standing.kind in {"floor", "control"}:
         yield standing.kind
     elif standing.first_class:
@@ -99,9 +101,9 @@ def _notes(standing: Standing) -> Iterator[str]:
         yield f"lacks {', '.join(standing.lacks)}"
 
 
-def _say_absent(entrants: Entrants) -> None:
+def _say_absent(entrants: SeasonEntrants) -> None:
     for each in entrants.reviewers:
         if each.unfitted:
-            say(f"{each.title} took no part: {each.unfitted}")
+            print_message(f"{each.title} took no part: {each.unfitted}")
     if entrants.retired:
-        say(f"taken out of the season: {', '.join(entrants.retired)}")
+        print_message(f"taken out of the season: {', '.join(entrants.retired)}")

@@ -7,9 +7,9 @@ import click
 
 from unreel.cli.arena_options import only_option, season_argument
 from unreel.cli.consent import outside_option, weak_cage_option
-from unreel.cli.meter import Meter
+from unreel.cli.meter import ProgressMeter
 from unreel.cli.output import json_option, trusted_option
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 
 @click.command()
@@ -40,10 +40,10 @@ def run(*, dry_run: bool, as_json: bool, **given: Any) -> None:
 
     Ends with status 1 where a clip or an answer failed, or somebody could not be asked.
     """
-    with Meter() as meter:
+    with ProgressMeter() as meter:
         meter.tell("getting ready")
         word = "tell_plan" if dry_run else "play"
-        tell = Lazy(f"unreel.cli.arena_run_job:{word}", "eval").load()(
+        tell = LazyImport(f"unreel.cli.arena_run_job:{word}", "eval").load()(
             meter, given, as_json=as_json
         )
     sys.exit(tell())
@@ -60,9 +60,9 @@ def plan(*, as_json: bool, **given: Any) -> None:
 
     Sends nothing and generates no clip.
     """
-    with Meter() as meter:
+    with ProgressMeter() as meter:
         meter.tell("counting")
-        tell = Lazy("unreel.cli.arena_run_job:tell_plan", "eval").load()(
+        tell = LazyImport("unreel.cli.arena_run_job:season_plan_printer", "eval").load()(
             meter, given, as_json=as_json
         )
     sys.exit(tell())

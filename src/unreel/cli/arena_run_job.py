@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from unreel.arena.entering.entered import note_played, with_entries
-from unreel.arena.foreseeing import Due, Foreseen, foresee
+from unreel.arena.foreseeing import PendingQuestions, SeasonForecast, foresee
 from unreel.arena.hiding import give_promise
-from unreel.arena.job import SeasonJob, SeasonOutcome, Turn, run_season
+from unreel.arena.job import EntrantRunSummary, SeasonJob, SeasonOutcome, run_season
 from unreel.arena.season import read_season
-from unreel.arena.watching import Spectator
+from unreel.arena.watching import SeasonCallbacks
 from unreel.arena.working_folder import open_folder
-from unreel.cli.contacts import tell_contacts, tell_outsiders, tell_services
+from unreel.cli.contacts import print_endpoints, print_external_reviewers, print_services
 from unreel.cli.heaps import share_heaps
-from unreel.cli.meter import Meter
-from unreel.cli.output import echo, print_json, print_table, say
+from unreel.cli.meter import ProgressMeter
+from unreel.cli.output import echo, print_json, print_message, print_table
 from unreel.cli.stopping import goes_on
 from unreel.core.settings import read_settings
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 from unreel.engine.run import ALL_FAILURES
 from unreel.engine.whereabouts import open_access
 from unreel.media.access import require_protection
@@ -32,17 +32,17 @@ _DIGEST = re.compile(r"^digest\s*=.*$", re.MULTILINE)
 _BENCHMARK = re.compile(r"^benchmark\s*=.*$", re.MULTILINE)
 
 
-def play(meter: Meter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
+def play(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
     """Play the season; what tells of it, and gives the command's status."""
     job = _job(given)
     share_heaps()
     require_protection(job.access.settings, trusted=job.access.trusted)
     asked = [each for each in job.season.recipe.judges if job.calls(each.shown)]
-    tell_contacts([each.model for each in asked], job.access.settings)
-    tell_outsiders(asked, job.access.settings)
+    print_endpoints([each.model for each in asked], job.access.settings)
+    print_external_reviewers(asked, job.access.settings)
     called = [each for each in job.season.creators if job.calls(each.name)]
-    tell_services(called, job.access.settings)
-    spectator = Spectator(
+    print_services(called, job.access.settings)
+    spectator = SeasonCallbacks(
         on_begin=lambda whose: meter.begin(f"{whose}: "),
         on_due=meter.expect,
         on_step=meter.step,
@@ -55,17 +55,17 @@ def play(meter: Meter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
         turns = (*outcome.creators, *outcome.reviewers)
         played = {turn.title for turn in turns if not turn.problem}
         note_played(job.folder.path, played, at_us=time.time_ns() // 1000)
-    return partial(_tell_outcome, outcome, as_json=as_json)
+    return partial(_print_outcome, outcome, as_json=as_json)
 
 
-def tell_plan(meter: Meter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
+def season_plan_printer(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
     """Count what the season would do; what tells of it."""
     meter.tell("reading the season")
     job = _job(given)
     foreseen = foresee(job)
     if given.get("pin") and not foreseen.is_pinned:
         _pin(Path(given["season"]), foreseen.digest)
-    return partial(_tell_foreseen, foreseen, pinned=bool(given.get("pin")), as_json=as_json)
+    return partial(_print_forecast, foreseen, pinned=bool(given.get("pin")), as_json=as_json)
 
 
 def _job(given: Mapping[str, Any]) -> SeasonJob:
@@ -92,10 +92,10 @@ def _pin(file: Path, digest: str) -> None:
         pinned = _DIGEST.sub(line, text, count=1)
     else:
         pinned = _BENCHMARK.sub(lambda found: f"{found[0]}\n{line}", text, count=1)
-    Folder(file.absolute().parent).write(file.name, pinned.encode())
+    OutputDirectory(file.absolute().parent).write(file.name, pinned.encode())
 
 
-def _tell_outcome(outcome: SeasonOutcome, *, as_json: bool) -> int:
+def _print_outcome(outcome: SeasonOutcome, *, as_json: bool) -> int:
     if as_json:
         plan = outcome.plan
         short = None if plan is None else {"n_due": plan.n_due, "n_chosen": len(plan.chosen)}
@@ -116,22 +116,22 @@ def _tell_outcome(outcome: SeasonOutcome, *, as_json: bool) -> int:
     _print_turns("reviewers", "questions put", outcome.reviewers)
     _say_problems((*outcome.creators, *outcome.reviewers))
     if outcome.is_stopped:
-        say(
+        print_message(
             "no reviewer was asked: first give every creator a usable clip, or take it out of the season"
         )
     if any(turn.n_failed for turn in (*outcome.creators, *outcome.reviewers)):
-        say("ask again for what failed: add --retry-failed to this command")
+        print_message("ask again for what failed: add --retry-failed to this command")
     if outcome.plan is not None:
         chosen, due = len(outcome.plan.chosen), outcome.plan.n_due
-        say(f"the budget lets {chosen} of {due} questions be put: see plan.json")
+        print_message(f"the budget lets {chosen} of {due} questions be put: see plan.json")
     if outcome.cost_usd is not None:
-        say(f"cost so far: {outcome.cost_usd:.2f} USD, as far as it is told")
-    say(f"next: unreel arena rank {outcome.folder}")
+        print_message(f"cost so far: {outcome.cost_usd:.2f} USD, as far as it is told")
+    print_message(f"next: unreel arena rank {outcome.folder}")
     echo(outcome.folder)
     return 1 if outcome.n_failed else 0
 
 
-def _print_turns(what: str, done: str, turns: Sequence[Turn]) -> None:
+def _print_turns(what: str, done: str, turns: Sequence[EntrantRunSummary]) -> None:
     rows = [
         {
             what: turn.title,
@@ -144,24 +144,24 @@ def _print_turns(what: str, done: str, turns: Sequence[Turn]) -> None:
     print_table((what, done, "failed", "there before"), rows)
 
 
-def _say_problems(turns: Sequence[Turn]) -> None:
+def _say_problems(turns: Sequence[EntrantRunSummary]) -> None:
     for turn in turns:
         for reason, n in sorted(turn.failures.items()):
-            say(f"{turn.title}: {n} {reason}")
+            print_message(f"{turn.title}: {n} {reason}")
         if turn.failed_before:
-            say(f"{turn.title}: {turn.failed_before} failed in an earlier call")
+            print_message(f"{turn.title}: {turn.failed_before} failed in an earlier call")
         _say_missing(turn.title, turn.missing_files)
         if turn.problem:
-            say(f"{turn.title}: {turn.problem}")
+            print_message(f"{turn.title}: {turn.problem}")
 
 
 def _say_missing(title: str, files: Sequence[str]) -> None:
     if files:
         more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
-        say(f"{title}: put into its folder: {', '.join(files[:_MOST_NAMED])}{more}")
+        print_message(f"{title}: put into its folder: {', '.join(files[:_MOST_NAMED])}{more}")
 
 
-def _tell_foreseen(foreseen: Foreseen, *, pinned: bool, as_json: bool) -> int:
+def _print_forecast(foreseen: SeasonForecast, *, pinned: bool, as_json: bool) -> int:
     if as_json:
         totals = {"n_clips_due": foreseen.n_clips, "n_questions_due": foreseen.n_questions}
         print_json({"plan": foreseen, **totals})
@@ -170,25 +170,31 @@ def _tell_foreseen(foreseen: Foreseen, *, pinned: bool, as_json: bool) -> int:
     _print_due("reviewers", "questions due", foreseen.reviewers)
     for each in (*foreseen.creators, *foreseen.reviewers):
         if each.problem:
-            say(f"{each.title}: {each.problem}")
+            print_message(f"{each.title}: {each.problem}")
         if each.missing_files and not each.n_done:
-            say(f"{each.title}: warning: its folder lacks {len(each.missing_files)} files")
+            print_message(
+                f"{each.title}: warning: its folder lacks {len(each.missing_files)} files"
+            )
         _say_missing(each.title, each.missing_files)
         if each.n_failed:
-            say(f"{each.title}: {each.n_failed} clips failed; --retry-failed asks for them again")
-    say(
+            print_message(
+                f"{each.title}: {each.n_failed} clips failed; --retry-failed asks for them again"
+            )
+    print_message(
         f"{len(foreseen.scenes)} scenes, {foreseen.n_real} real clips, conditions: "
         f"{', '.join(foreseen.conditions)}",
         f"due: {foreseen.n_clips} clips, {foreseen.n_questions} questions",
     )
     if foreseen.max_questions is not None:
-        say(f"the budget ends at {foreseen.max_questions} questions, floors left out")
+        print_message(f"the budget ends at {foreseen.max_questions} questions, floors left out")
     if not foreseen.is_pinned:
-        say("the digest was written into the season" if pinned else "write this into the season:")
+        print_message(
+            "the digest was written into the season" if pinned else "write this into the season:"
+        )
     echo(f'digest = "{foreseen.digest}"')
     return 0
 
 
-def _print_due(what: str, due: str, entrants: Sequence[Due]) -> None:
+def _print_due(what: str, due: str, entrants: Sequence[PendingQuestions]) -> None:
     rows = [{what: each.title, due: each.n_due, "there": each.n_done} for each in entrants]
     print_table((what, due, "there"), rows)

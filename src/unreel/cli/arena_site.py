@@ -8,7 +8,7 @@ import click
 from unreel.cli.completing import complete_paths
 from unreel.cli.output import json_option
 from unreel.cli.shared_options import media_option
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 
 @click.command()
@@ -44,4 +44,4 @@ def site(*, as_json: bool, **given: Any) -> None:
     Sends nothing. SEASONS are TOML files or folders of seasons, the latest last. The latest is shown
     completely, the earlier ones in its history.
     """
-    Lazy("unreel.cli.arena_site_job:write_site", "report").load()(given, as_json=as_json)
+    LazyImport("unreel.cli.arena_site_job:write_site", "report").load()(given, as_json=as_json)

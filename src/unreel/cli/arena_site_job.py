@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from unreel.arena.working_folder import find_folder
-from unreel.cli.output import echo, print_json, say
+from unreel.cli.output import echo, print_json, print_message
 from unreel.core.settings import read_settings
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 from unreel.engine.whereabouts import open_access
 from unreel.report.clips.media_folder import MediaFolder
 from unreel.report.season.boards_read import read_boards
-from unreel.report.season.hub import Listing
-from unreel.report.season.reading import Reading, read_season_view
+from unreel.report.season.hub import HubListing
+from unreel.report.season.reading import SeasonReadOptions, read_season_view
 from unreel.report.season.showing import show_in
 from unreel.report.season.site import write_season_site
 from unreel.stats.resampling import RESAMPLES
@@ -19,15 +19,15 @@ from unreel.stats.resampling import RESAMPLES
 
 def write_site(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Read the seasons, write their pages, and say where they are."""
-    listing = Listing(dataset=given["hub"], url=given["url"]) if given["hub"] else None
+    listing = HubListing(dataset=given["hub"], url=given["url"]) if given["hub"] else None
     *earlier, latest = [find_folder(season) for season in given["seasons"]]
     showing = given["media"]
     media = MediaFolder(
-        out=Folder(given["out"], published=True),
+        out=OutputDirectory(given["out"], published=True),
         media="copy" if showing == "licensed" else showing,
         access=open_access(read_settings()),
     )
-    reading = Reading(
+    reading = SeasonReadOptions(
         resamples=given["resamples"] or RESAMPLES,
         reveals=given["reveal"],
         show=None if showing == "none" else show_in(media, showing),
@@ -38,12 +38,12 @@ def write_site(given: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(written)
         return
-    say(
+    print_message(
         f"season {seasons[-1].name}: {written.n_reviewers} reviewers and floors, {written.n_creators} creators and "
         f"controls, {len(media.placed)} clips to watch"
     )
     if listing is None:
-        say(
+        print_message(
             "  name a data set with --hub OWNER/NAME to get the files by which Hugging Face lists results"
         )
     echo(written.page)

@@ -9,7 +9,7 @@ from unreel.cli.arena_options import season_argument
 from unreel.cli.completing import complete_paths
 from unreel.cli.consent import outside_option, weak_cage_option
 from unreel.cli.output import form_option, json_option, trusted_option
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 _JOB = "unreel.cli.arena_submit_job"
 
@@ -29,7 +29,7 @@ def submit(*, as_json: bool, **given: Any) -> None:
 
     Ends with status 1 where the entry is refused.
     """
-    sys.exit(Lazy(f"{_JOB}:submit_entry", "eval").load()(given, as_json=as_json))
+    sys.exit(LazyImport(f"{_JOB}:submit_entry", "eval").load()(given, as_json=as_json))
 
 
 @click.command()
@@ -42,7 +42,7 @@ def submit(*, as_json: bool, **given: Any) -> None:
 @json_option
 def withdraw(*, as_json: bool, **given: Any) -> None:
     """Withdraw the entry NAME from later runs. Its results stay on the leaderboards."""
-    Lazy(f"{_JOB}:withdraw_entry", "eval").load()(given, as_json=as_json)
+    LazyImport(f"{_JOB}:withdraw_entry", "eval").load()(given, as_json=as_json)
 
 
 @click.command()
@@ -59,4 +59,4 @@ def log(*, as_json: bool, **given: Any) -> None:
 
     Exits with status 1 if a line was edited, moved or removed.
     """
-    sys.exit(Lazy(f"{_JOB}:tell_log", "eval").load()(given, as_json=as_json))
+    sys.exit(LazyImport(f"{_JOB}:tell_log", "eval").load()(given, as_json=as_json))

@@ -6,17 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from unreel.arena.attempts import Tries, count_tries
-from unreel.arena.entering.creator_checks import Grounds
+from unreel.arena.attempts import TeamAttempts, count_tries
+from unreel.arena.entering.creator_checks import EntryCheckContext
 from unreel.arena.entering.entry import read_entry
-from unreel.arena.entering.submit import Submission, submit, withdraw
+from unreel.arena.entering.submit import SubmissionResult, submit, withdraw
 from unreel.arena.hiding import find_hidden, give_promise
-from unreel.arena.log import LOG, Event, History, State, read_log
+from unreel.arena.log import LOG, EntryState, LogEvent, SeasonLog, read_log
 from unreel.arena.scenes import open_scenery, require_digest
 from unreel.arena.season import read_season
 from unreel.arena.working_folder import SeasonFolder, find_folder, open_folder
-from unreel.cli.contacts import tell_outsiders
-from unreel.cli.output import Form, echo, print_json, print_table, say
+from unreel.cli.contacts import print_external_reviewers
+from unreel.cli.output import Form, echo, print_json, print_message, print_table
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.settings import read_settings
 from unreel.engine.whereabouts import open_access
@@ -36,33 +36,37 @@ def submit_entry(given: Mapping[str, Any], *, as_json: bool) -> int:
     require_digest(season, scenery)
     folder = open_folder(season, given["out"]).path
     give_promise(folder, season.recipe, at_us=_now_us())
-    grounds = Grounds(
+    grounds = EntryCheckContext(
         recipe=season.recipe,
         scenery=scenery,
         hidden=find_hidden(folder, season.recipe, scenery.scenes),
         folder=folder,
         access=access,
     )
-    say(f"checking {handed.recipe.title} against {len(scenery.scenes)} scenes")
+    print_message(f"checking {handed.recipe.title} against {len(scenery.scenes)} scenes")
     if handed.recipe.reviewer is not None:
-        tell_outsiders([handed.recipe.reviewer], settings)
+        print_external_reviewers([handed.recipe.reviewer], settings)
     outcome = submit(handed, grounds, clock=_now_us)
     if as_json:
         print_json(outcome)
     else:
-        _tell(outcome)
-    return 0 if outcome.state is State.ACCEPTED else 1
+        _print_submission(outcome)
+    return 0 if outcome.state is EntryState.ACCEPTED else 1
 
 
-def _tell(outcome: Submission) -> None:
+def _print_submission(outcome: SubmissionResult) -> None:
     for finding in outcome.findings:
-        say(f"{finding.weight.value}: {finding}")
+        print_message(f"{finding.weight.value}: {finding}")
     nth = f"try {outcome.attempt} of {outcome.team}"
-    if outcome.state is State.ACCEPTED:
-        say(f"{outcome.entry} is accepted ({nth}). It plays with the next `unreel arena run`")
+    if outcome.state is EntryState.ACCEPTED:
+        print_message(
+            f"{outcome.entry} is accepted ({nth}). It plays with the next `unreel arena run`"
+        )
     else:
-        say(f"{outcome.entry} is refused ({nth}). Mend what is said above and submit it again")
-    say(f"the log ends with {outcome.head}")
+        print_message(
+            f"{outcome.entry} is refused ({nth}). Mend what is said above and submit it again"
+        )
+    print_message(f"the log ends with {outcome.head}")
     echo(outcome.state.value)
 
 
@@ -79,11 +83,11 @@ def withdraw_entry(given: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(event)
     else:
-        say(f"{event.entry} plays no more; what it played stays on the boards")
+        print_message(f"{event.entry} plays no more; what it played stays on the boards")
         echo(event.state.value)
 
 
-def tell_log(given: Mapping[str, Any], *, as_json: bool) -> int:
+def print_log(given: Mapping[str, Any], *, as_json: bool) -> int:
     """Print the log, and give 1 where it was changed."""
     history = read_log(_folder(given).path)
     problem = _problem(history, given["head"])
@@ -101,11 +105,11 @@ def tell_log(given: Mapping[str, Any], *, as_json: bool) -> int:
     else:
         _print_log(history, tries, given["form"])
         if problem:
-            say(problem)
+            print_message(problem)
     return 1 if problem else 0
 
 
-def _problem(history: History, head: str | None) -> str:
+def _problem(history: SeasonLog, head: str | None) -> str:
     try:
         history.require_whole(head)
     except UnreadableSourceError as error:
@@ -113,7 +117,7 @@ def _problem(history: History, head: str | None) -> str:
     return ""
 
 
-def _print_log(history: History, tries: tuple[Tries, ...], form: Form) -> None:
+def _print_log(history: SeasonLog, tries: tuple[TeamAttempts, ...], form: Form) -> None:
     columns = ("at", "entry", "board", "team", "try", "state", "told")
     print_table(columns, [_row(event) for event in history.events], title="log", form=form)
     if tries:
@@ -130,11 +134,11 @@ def _print_log(history: History, tries: tuple[Tries, ...], form: Form) -> None:
         ]
         print_table(tuple(rows[0]), rows, title="tries", form=form)
     if history.torn:
-        say(f"line {history.torn[0]} of {LOG} was cut by a crash and counts for nothing")
-    say(f"the log ends with {history.head}")
+        print_message(f"line {history.torn[0]} of {LOG} was cut by a crash and counts for nothing")
+    print_message(f"the log ends with {history.head}")
 
 
-def _row(event: Event) -> dict[str, object]:
+def _row(event: LogEvent) -> dict[str, object]:
     return {
         "at": f"{event.when:%Y-%m-%d %H:%M:%S}" if event.when else "",
         "entry": event.entry,

@@ -8,7 +8,7 @@ import click
 from unreel.cli.arena_options import season_argument
 from unreel.cli.consent import outside_option
 from unreel.cli.output import form_option, json_option, trusted_option
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 
 @click.command()
@@ -26,7 +26,9 @@ def ablations(*, as_json: bool, **given: Any) -> None:
     Compares conditions that differ in one setting, settings of a creator, and changed real clips with
     the originals, and estimates each reviewer's bias towards "real". Sends nothing.
     """
-    Lazy("unreel.cli.arena_ablations_job:tell_ablations", "eval").load()(given, as_json=as_json)
+    LazyImport("unreel.cli.arena_ablations_job:print_ablations", "eval").load()(
+        given, as_json=as_json
+    )
 
 
 @click.command()
@@ -46,5 +48,7 @@ def watch(*, as_json: bool, **given: Any) -> None:
     Exits with status 1 if there is a suspicion.
     """
     sys.exit(
-        Lazy("unreel.cli.arena_watch_job:tell_suspicions", "eval").load()(given, as_json=as_json)
+        LazyImport("unreel.cli.arena_watch_job:print_suspicions", "eval").load()(
+            given, as_json=as_json
+        )
     )

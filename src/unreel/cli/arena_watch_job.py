@@ -7,13 +7,13 @@ from typing import Any
 from unreel.arena.entering.copies import NearCopy
 from unreel.arena.entering.season_copies import find_season_copies
 from unreel.arena.hiding import find_canaries, find_hidden
-from unreel.arena.holdout import HiddenGap, Sung, compare_hidden, hear_canaries
+from unreel.arena.holdout import CanaryAnswers, HiddenGap, compare_hidden, hear_canaries
 from unreel.arena.lineup import read_lineup
 from unreel.arena.playing import read_play
 from unreel.arena.stored_season import stored_recipe
-from unreel.arena.suspicion import Alike, Likeness, find_alike
+from unreel.arena.suspicion import ReviewerSimilarities, SimilarReviewers, find_alike
 from unreel.arena.working_folder import SeasonFolder, find_folder
-from unreel.cli.output import echo, print_json, print_table, say
+from unreel.cli.output import echo, print_json, print_message, print_table
 from unreel.core.estimate import Estimate
 from unreel.core.settings import read_settings
 from unreel.engine.whereabouts import open_access
@@ -22,13 +22,13 @@ _MOST_PAIRS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
+class ConditionFindings:
     """Findings under one condition."""
 
     condition: str
-    alike: Likeness
+    alike: ReviewerSimilarities
     hidden: tuple[HiddenGap, ...]
-    canaries: tuple[Sung, ...]
+    canaries: tuple[CanaryAnswers, ...]
 
     @property
     def n_suspected(self) -> int:
@@ -37,11 +37,11 @@ class Watched:
         return len(self.alike.suspected) + known + sum(sung.flagged for sung in self.canaries)
 
 
-def tell_suspicions(given: Mapping[str, Any], *, as_json: bool) -> int:
+def print_suspicions(given: Mapping[str, Any], *, as_json: bool) -> int:
     """Print what looks like foul play, and give 1 where anything does."""
     folder = find_folder(given["season"], given["out"])
     if given["canaries"]:
-        return _tell_canaries(folder, as_json=as_json)
+        return _print_canaries(folder, as_json=as_json)
     found = _watch(folder)
     copies: tuple[NearCopy, ...] = ()
     if given["clips"]:
@@ -51,22 +51,22 @@ def tell_suspicions(given: Mapping[str, Any], *, as_json: bool) -> int:
     if as_json:
         print_json({"n_suspected": n_suspected, "conditions": found, "copies": copies})
     else:
-        _tell(found, copies, looked=given["clips"])
+        _print_findings(found, copies, looked=given["clips"])
         echo(f"{n_suspected} suspicions")
     return 1 if n_suspected else 0
 
 
-def _tell_canaries(folder: SeasonFolder, *, as_json: bool) -> int:
+def _print_canaries(folder: SeasonFolder, *, as_json: bool) -> int:
     canaries = find_canaries(folder.path, stored_recipe(folder), read_lineup(folder))
     if as_json:
         print_json(dict.fromkeys(canaries, "generated"))
     else:
-        say("publish these real clips as generated: who says so later has read it there")
+        print_message("publish these real clips as generated: who says so later has read it there")
         echo(*canaries)
     return 0
 
 
-def _watch(folder: SeasonFolder) -> list[Watched]:
+def _watch(folder: SeasonFolder) -> list[ConditionFindings]:
     recipe, entrants, lineup = stored_recipe(folder), folder.require_played(), read_lineup(folder)
     hidden = find_hidden(folder.path, recipe, lineup.scenes)
     canaries = find_canaries(folder.path, recipe, lineup)
@@ -74,7 +74,7 @@ def _watch(folder: SeasonFolder) -> list[Watched]:
     for title in entrants.conditions:
         play = read_play(folder, title, lineup=lineup)
         found.append(
-            Watched(
+            ConditionFindings(
                 condition=title,
                 alike=find_alike(play, seed=entrants.seed),
                 hidden=compare_hidden(play, hidden) if hidden else (),
@@ -84,15 +84,21 @@ def _watch(folder: SeasonFolder) -> list[Watched]:
     return found
 
 
-def _tell(found: Sequence[Watched], copies: Sequence[NearCopy], *, looked: bool) -> None:
+def _print_findings(
+    found: Sequence[ConditionFindings], copies: Sequence[NearCopy], *, looked: bool
+) -> None:
     for each in found:
         _print_alike(each.condition, each.alike)
         for gap in each.hidden:
             if gap.flagged:
-                say(f"{each.condition}: {gap.name} is better where scenes are known, by {gap.gap}")
+                print_message(
+                    f"{each.condition}: {gap.name} is better where scenes are known, by {gap.gap}"
+                )
         for sung in each.canaries:
             if sung.flagged:
-                say(f"{each.condition}: {sung.reviewer} says what was published: {sung.followed}")
+                print_message(
+                    f"{each.condition}: {sung.reviewer} says what was published: {sung.followed}"
+                )
     if copies:
         rows = [
             {"clip": c.clip, "creator": c.owner, "shows": c.of, "of": c.of_owner or "real"}
@@ -101,10 +107,10 @@ def _tell(found: Sequence[Watched], copies: Sequence[NearCopy], *, looked: bool)
         ]
         print_table(("clip", "creator", "shows", "of", "bits"), rows, title="copied clips")
     elif not looked:
-        say("clips were not looked at: add --clips")
+        print_message("clips were not looked at: add --clips")
 
 
-def _print_alike(condition: str, alike: Likeness) -> None:
+def _print_alike(condition: str, alike: ReviewerSimilarities) -> None:
     rows = [_row(pair) for pair in alike.pairs[:_MOST_PAIRS]]
     if rows:
         told = alike.false_alarms
@@ -113,7 +119,7 @@ def _print_alike(condition: str, alike: Likeness) -> None:
         print_table(tuple(rows[0]), rows, title=title)
 
 
-def _row(pair: Alike) -> dict[str, object]:
+def _row(pair: SimilarReviewers) -> dict[str, object]:
     shared = pair.shared_errors
     return {
         "first": pair.first,

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from unreel.benchmarks.columns import MEANS
-from unreel.benchmarks.opening import Layout
+from unreel.benchmarks.opening import BenchmarkLayout
 from unreel.cli.columns import LAYOUTS, layout_option, map_option, read_mapping
 from unreel.cli.consent import outside_option
-from unreel.cli.output import echo, json_option, print_json, print_table, say
-from unreel.core.registry import Lazy
+from unreel.cli.output import echo, json_option, print_json, print_message, print_table
+from unreel.core.registry import LazyImport
 from unreel.stats.power import DISCORDANT
 
 if TYPE_CHECKING:
-    from unreel.benchmarks.checking import Checked, Reason
+    from unreel.benchmarks.checking import BenchmarkCheck, RejectionReason
 
 _NAMES_SHOWN: Final = 8
 _REASONS_SHOWN: Final = 10
@@ -50,15 +50,15 @@ def check(
     lacks, and shows three rows. Looks whether files are there and opens none. Ends with status 1 when
     rows cannot be used or files are not there, and with 2 when nothing can be.
     """
-    check_benchmark = Lazy("unreel.benchmarks.checking:check_benchmark").load()
+    check_benchmark = LazyImport("unreel.benchmarks.checking:check_benchmark").load()
     columns = read_mapping(mapping) or None
-    checked: Checked = check_benchmark(path, layout, mapping=columns, outside=outside)
+    checked: BenchmarkCheck = check_benchmark(path, layout, mapping=columns, outside=outside)
     if as_json:
         print_json(checked)
     else:
         _print(checked)
     if not checked.n_clips:
-        say(f"unreel: {path}: no clip that can be used. Mend what is told above")
+        print_message(f"unreel: {path}: no clip that can be used. Mend what is told above")
         sys.exit(2)
     sys.exit(0 if checked.is_sound else 1)
 
@@ -73,12 +73,12 @@ def check(
 )
 def example(layout: str, *, out: Path) -> None:
     """Write a small benchmark in LAYOUT with synthesised clips, as a starting point."""
-    write_example = Lazy("unreel.benchmarks.examples:write_example").load()
-    echo(write_example(Layout(layout), out))
+    write_example = LazyImport("unreel.benchmarks.examples:write_example").load()
+    echo(write_example(BenchmarkLayout(layout), out))
 
 
 def _show_layouts(*, as_json: bool) -> None:
-    examples = Lazy("unreel.benchmarks.examples:EXAMPLES").load()
+    examples = LazyImport("unreel.benchmarks.examples:EXAMPLES").load()
     if as_json:
         print_json(examples)
         return
@@ -87,13 +87,13 @@ def _show_layouts(*, as_json: bool) -> None:
         for name, text in shown.tables.items():
             echo(f"    {name}", *(f"      {line}" for line in text.splitlines()))
         echo(*(f"    {clip}" for clip in shown.clips), "")
-    say(
+    print_message(
         "`unreel benchmarks example LAYOUT --out DIR` writes one, "
         "`unreel benchmarks check PATH` reads yours"
     )
 
 
-def _print(checked: "Checked") -> None:
+def _print(checked: "BenchmarkCheck") -> None:
     echo(f"{checked.source}: layout {checked.layout}")
     for layout in checked.could_be:
         echo(f"  could also be read as {layout}: name it with --layout {layout}")
@@ -130,7 +130,7 @@ def _meant(near: str) -> str:
     return f"did you mean {near}?" if near else "name it with --map FIELD=COLUMN if it is needed"
 
 
-def _found(checked: "Checked") -> dict[str, str]:
+def _found(checked: "BenchmarkCheck") -> dict[str, str]:
     return {
         "clips": f"{checked.n_clips} that can be used, {checked.n_unusable} rows that cannot",
         "labels": _names(checked.labels),
@@ -146,7 +146,7 @@ def _found(checked: "Checked") -> dict[str, str]:
     }
 
 
-def _power(checked: "Checked") -> str:
+def _power(checked: "BenchmarkCheck") -> str:
     if checked.detectable is None:
         return f"no difference between two reviewers: {checked.n_independent} independent clips are too few"
     return (
@@ -155,7 +155,7 @@ def _power(checked: "Checked") -> str:
     )
 
 
-def _files(checked: "Checked") -> str:
+def _files(checked: "BenchmarkCheck") -> str:
     here = checked.n_clips - checked.n_behind_urls - checked.n_not_here
     told = f"{here} here, {checked.n_behind_urls} behind URLs"
     if checked.n_not_here:
@@ -169,7 +169,7 @@ def _names(counts: Mapping[str, int]) -> str:
     return ", ".join(shown) + (f" and {rest} more" if rest else "") if shown else "none named"
 
 
-def _reasons(reasons: "tuple[Reason, ...]") -> list[dict[str, object]]:
+def _reasons(reasons: "tuple[RejectionReason, ...]") -> list[dict[str, object]]:
     return [
         {
             "rows": reason.n,

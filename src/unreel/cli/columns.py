@@ -1,15 +1,15 @@
-"""How a benchmark is read, as it is typed: `--layout` and `--map`."""
+"""Options for reading a benchmark: `--layout` and `--map`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import click
 
-from unreel.benchmarks.opening import Layout
+from unreel.benchmarks.opening import BenchmarkLayout
 from unreel.core.errors import InvalidSettingError
 
 F = TypeVar("F", bound=Callable[..., Any])
-LAYOUTS: Final = click.Choice([layout.value for layout in Layout])
+LAYOUTS: Final = click.Choice([layout.value for layout in BenchmarkLayout])
 
 
 def layout_option(command: F) -> F:

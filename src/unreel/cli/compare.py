@@ -12,13 +12,13 @@ from unreel.cli.output import (
     form_option,
     json_option,
     print_json,
+    print_message,
     print_table,
-    say,
     shows_tables,
 )
 from unreel.core.comparison import Comparison, Comparisons, Difference
 from unreel.core.estimate import Estimate, Unmeasured
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 from unreel.core.settings import read_settings
 from unreel.protocols.figures import ALL_CLIPS
 from unreel.protocols.protocol import Mode
@@ -69,8 +69,8 @@ def compare(
     have asked the same instrument about the same clips. Nobody is asked. Ends with status 1 when
     questions were left out because one of the two was not asked, failed, or cannot be read.
     """
-    compare_runs = Lazy("unreel.evaluate.comparing:compare_runs", "eval").load()
-    open_all_told = Lazy("unreel.cli.named_run:open_all_told", "eval").load()
+    compare_runs = LazyImport("unreel.evaluation.comparing:compare_runs", "eval").load()
+    open_all_told = LazyImport("unreel.cli.named_run:open_all_told", "eval").load()
     settings = read_settings()
     opened = open_all_told(runs, settings, **given)
     found: Comparisons = compare_runs(opened, metrics=metrics, parser=parser, judge=judge)
@@ -84,7 +84,9 @@ def compare(
 def print_comparisons(found: Comparisons, form: Form) -> None:
     """Print every comparison; in one table, unless for a person."""
     apart = form == "text" and shows_tables()
-    say(f"{found.instrument}: p-values are corrected for {found.n_tests} differences (Holm)")
+    print_message(
+        f"{found.instrument}: p-values are corrected for {found.n_tests} differences (Holm)"
+    )
     for comparison in found:
         if apart:
             print_table(
@@ -96,7 +98,7 @@ def print_comparisons(found: Comparisons, form: Form) -> None:
                 ],
                 title=f"{comparison.first} less {comparison.second}",
             )
-        say(*_counts(comparison))
+        print_message(*_counts(comparison))
     if not apart:
         rows = [
             _record(comparison, each) for comparison in found for each in comparison.differences

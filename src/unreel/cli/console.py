@@ -28,7 +28,7 @@ class _PlainConsole(Console):
                 yield Segment(plain_lines(segment.text), segment.style)
 
 
-class _Unpadded:
+class _UnpaddedStream:
     """A stream for pipes: no line ends with blanks that only a terminal's table needs."""
 
     def __init__(self, below: TextIO) -> None:
@@ -48,5 +48,5 @@ def open_console(*, stderr: bool = False, pipe_width: int | None = None) -> Cons
     console = _PlainConsole(file=file, highlight=False)
     if console.is_terminal:
         return console
-    unpadded = cast("IO[str]", _Unpadded(file))
+    unpadded = cast("IO[str]", _UnpaddedStream(file))
     return _PlainConsole(file=unpadded, highlight=False, width=pipe_width)

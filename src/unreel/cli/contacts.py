@@ -4,9 +4,9 @@ import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from unreel.cli.output import say
+from unreel.cli.output import print_message
 from unreel.core.server import key_variable, read_server
-from unreel.core.settings import Settings
+from unreel.core.settings import EnvironmentSettings
 from unreel.creators.endpoint.section import EndpointKeys
 from unreel.creators.section import CreatorSection
 from unreel.reviewers.endpoint.keys import contacts
@@ -17,14 +17,16 @@ from unreel.reviewers.outside.program import beside
 from unreel.reviewers.section import ReviewerSection
 
 
-def tell_contacts(models: Sequence[str], settings: Settings) -> None:
+def print_endpoints(models: Sequence[str], settings: EnvironmentSettings) -> None:
     """One line on stderr for each server behind `models`; a way that shows a key is refused here."""
     for contact in contacts(models, key_hosts=settings.key_hosts):
         silent = "" if is_listening(contact.server) else "; nothing listens there now"
-        say(f"{contact}{silent}")
+        print_message(f"{contact}{silent}")
 
 
-def tell_outsiders(sections: Iterable[ReviewerSection], settings: Settings) -> None:
+def print_external_reviewers(
+    sections: Iterable[ReviewerSection], settings: EnvironmentSettings
+) -> None:
     """One line on stderr for each program that will run and each service that will be visited.
 
     Raises:
@@ -35,29 +37,29 @@ def tell_outsiders(sections: Iterable[ReviewerSection], settings: Settings) -> N
         if section.command:
             _tell_program(section, settings)
         if section.url is not None:
-            say(_visits(section.url, section.model, settings))
+            print_message(_visits(section.url, section.model, settings))
 
 
-def _tell_program(section: ReviewerSection, settings: Settings) -> None:
+def _tell_program(section: ReviewerSection, settings: EnvironmentSettings) -> None:
     what = f"runs {shlex.join(section.command)} as {section.model}"
     if settings.weak_cage:
-        say(f"{what}, in a weak cage: it can read all that you can read")
+        print_message(f"{what}, in a weak cage: it can read all that you can read")
         return
     require_cage()
     readable = ["the clip", *map(str, find_readable(beside(section.command, Path())))]
     graphics = " and use the graphics cards" if section.gpus else ""
-    say(f"{what}, confined", f"it can read /usr, {', '.join(readable)}{graphics}")
+    print_message(f"{what}, confined", f"it can read /usr, {', '.join(readable)}{graphics}")
 
 
-def tell_services(creators: Iterable[CreatorSection], settings: Settings) -> None:
+def print_services(creators: Iterable[CreatorSection], settings: EnvironmentSettings) -> None:
     """The same for each service that will be asked for clips."""
     for creator in creators:
         if isinstance(creator.keys, EndpointKeys):
             way = creator.keys.contact(settings.key_hosts)
-            say(f"asks {way.server} for clips as {creator.name}, {_with(way.variable)}")
+            print_message(f"asks {way.server} for clips as {creator.name}, {_with(way.variable)}")
 
 
-def _visits(url: str, model: str, settings: Settings) -> str:
+def _visits(url: str, model: str, settings: EnvironmentSettings) -> str:
     server = read_server(url)
     silent = "" if is_listening(server) else "; nothing listens there now"
     return f"asks {server} as {model}, {_with(key_variable(server, settings.key_hosts))}{silent}"
@@ -67,7 +69,7 @@ def _with(variable: str | None) -> str:
     return "without a key" if variable is None else f"with {variable}"
 
 
-def require_somebody(models: Sequence[str], settings: Settings) -> None:
+def require_somebody(models: Sequence[str], settings: EnvironmentSettings) -> None:
     """Refuse where nobody of `models` can answer: all are servers of this machine that do not listen.
 
     Raises:

@@ -10,9 +10,16 @@ import click
 from unreel.cli.consent import outside_option
 from unreel.cli.curate_publish import publish, sheet
 from unreel.cli.curate_start import check, init, settings
-from unreel.cli.output import echo, json_option, print_json, print_table, say, trusted_option
+from unreel.cli.output import (
+    echo,
+    json_option,
+    print_json,
+    print_message,
+    print_table,
+    trusted_option,
+)
 from unreel.core.names import plain_name
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 from unreel.core.trace import Category, Trace
 
 _JOB: Final = "unreel.cli.curate_job"
@@ -68,7 +75,7 @@ def run(*, as_json: bool, **given: Any) -> None:
 
     A second call continues where the first one stopped, also after kill -9.
     """
-    take = Lazy(f"{_JOB}:take", _EXTRA).load()
+    take = LazyImport(f"{_JOB}:take", _EXTRA).load()
     take(given, until=None, as_json=as_json)
 
 
@@ -77,7 +84,7 @@ def run(*, as_json: bool, **given: Any) -> None:
 @job_options
 def step(*, name: str, as_json: bool, **given: Any) -> None:
     """Run the steps of RECIPE up to and including NAME."""
-    take = Lazy(f"{_JOB}:take", _EXTRA).load()
+    take = LazyImport(f"{_JOB}:take", _EXTRA).load()
     take(given, until=name, as_json=as_json)
 
 
@@ -104,7 +111,7 @@ def audit(  # noqa: PLR0913  one parameter for each option
     as_json: bool,
 ) -> None:
     """Test whether the labels of BENCHMARK can be predicted without watching. Status 1 if they leak."""
-    audit_benchmark = Lazy(f"{_JOB}:audit_benchmark", _EXTRA).load()
+    audit_benchmark = LazyImport(f"{_JOB}:audit_benchmark", _EXTRA).load()
     values = {
         "name": f"audit-{benchmark.name}",
         "seed": seed,
@@ -120,7 +127,7 @@ def audit(  # noqa: PLR0913  one parameter for each option
         else:
             echo(*state.audit.text.split("\n"))
     for reason, n in state.reasons.items():
-        say(f"  left out: {n} {reason}")
+        print_message(f"  left out: {n} {reason}")
     sys.exit(1 if state.leaks else 0)
 
 
@@ -153,7 +160,7 @@ def inject(  # noqa: PLR0913  one parameter for each option
     from unreel.core.settings import read_settings
     from unreel.media.access import media_reader
 
-    inject_clip = Lazy("unreel.curate.inject.clip:inject_clip", _EXTRA).load()
+    inject_clip = LazyImport("unreel.curation.inject.clip:inject_clip", _EXTRA).load()
     into = out or Path(f"{plain_name(clip.stem)}+{category}.mp4")
     with media_reader(read_settings(), trusted=trusted) as reader:
         trace = inject_clip(
@@ -165,7 +172,7 @@ def inject(  # noqa: PLR0913  one parameter for each option
             strength=strength,
         )
     if not isinstance(trace, Trace):
-        say(f"{clip}: {trace}")
+        print_message(f"{clip}: {trace}")
         sys.exit(1)
     if as_json:
         print_json({"file": str(into), "trace": trace})
@@ -181,7 +188,7 @@ def inject(  # noqa: PLR0913  one parameter for each option
 @json_option
 def diff(*, before: Path, after: Path, as_json: bool) -> None:
     """Print the clips that were added, removed or changed between BEFORE and AFTER."""
-    compare = Lazy("unreel.curate.diff:compare", _EXTRA).load()
+    compare = LazyImport("unreel.curation.diff:compare", _EXTRA).load()
     found = compare(before, after)
     if as_json:
         print_json(found)
@@ -205,4 +212,4 @@ def diff(*, before: Path, after: Path, as_json: bool) -> None:
     ]
     if rows:
         print_table(tuple(rows[0]), rows)
-    say(f"{found.n_same} clips are the same, {len(rows)} differences")
+    print_message(f"{found.n_same} clips are the same, {len(rows)} differences")

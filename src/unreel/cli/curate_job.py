@@ -6,20 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from unreel.cli.contacts import tell_contacts
+from unreel.cli.contacts import print_endpoints
 from unreel.cli.heaps import share_heaps
-from unreel.cli.meter import Meter
-from unreel.cli.output import echo, print_json, say
+from unreel.cli.meter import ProgressMeter
+from unreel.cli.output import echo, print_json, print_message
 from unreel.cli.stopping import goes_on
 from unreel.core.settings import read_settings
-from unreel.curate.checking import Checked, check
-from unreel.curate.job import Curation, curate, open_bench, plan_steps
-from unreel.curate.piece import GIVE_LICENCE, NO_LICENCE
-from unreel.curate.publish.hub import Accepted, Published, publish
-from unreel.curate.recipe import CurateRecipe, check_recipe, read_recipe
-from unreel.curate.sheet.page import Sheet, SheetWish, write_sheet
-from unreel.curate.state import State
-from unreel.curate.step import Workbench
+from unreel.curation.checking import RecipeForecast, check
+from unreel.curation.job import CurationRun, curate, open_bench, plan_steps
+from unreel.curation.piece import GIVE_LICENCE, NO_LICENCE
+from unreel.curation.publish.hub import AcceptedRisks, HubFolder, publish
+from unreel.curation.recipe import CurateRecipe, check_recipe, read_recipe
+from unreel.curation.sheet.page import ContactSheet, SheetWish, write_sheet
+from unreel.curation.state import CurationState
+from unreel.curation.step import CurationContext
 from unreel.engine.run import ALL_FAILURES, ENGINES
 from unreel.engine.whereabouts import open_access
 from unreel.media.access import media_reader, require_protection
@@ -36,7 +36,7 @@ def _open(  # noqa: PLR0913  one parameter for each option
     retry_failed: bool,
     outside: bool,
     trusted: bool,
-) -> Curation:
+) -> CurationRun:
     resolved = read_recipe(recipe, changes)
     bench = _bench(resolved, out=out, engine=engine, trusted=trusted)
     bench = replace(bench, access=replace(bench.access, outside=outside))
@@ -44,12 +44,12 @@ def _open(  # noqa: PLR0913  one parameter for each option
         bench = replace(bench, engine=ENGINES.load(engine)(workers=workers))
     if retry_failed:
         bench = replace(bench, retry_failed=ALL_FAILURES)
-    return Curation(
+    return CurationRun(
         recipe=resolved, root=recipe.absolute().parent, bench=bench, accept_leak=accept_leak
     )
 
 
-def _bench(recipe: CurateRecipe, *, out: str | None, engine: str, trusted: bool) -> Workbench:
+def _bench(recipe: CurateRecipe, *, out: str | None, engine: str, trusted: bool) -> CurationContext:
     share_heaps()
     settings = read_settings()
     require_protection(settings, trusted=trusted)
@@ -58,14 +58,14 @@ def _bench(recipe: CurateRecipe, *, out: str | None, engine: str, trusted: bool)
 
 def audit_benchmark(
     values: Mapping[str, Any], *, out: str | None, engine: str, trusted: bool
-) -> State:
+) -> CurationState:
     """Take the steps of a recipe that only audits."""
     recipe = check_recipe(values)
     bench = _bench(recipe, out=out, engine=engine, trusted=trusted)
-    return _work(Curation(recipe=recipe, root=Path.cwd(), bench=bench), until="audit")
+    return _work(CurationRun(recipe=recipe, root=Path.cwd(), bench=bench), until="audit")
 
 
-def check_file(recipe: Path, changes: Sequence[str], *, outside: bool) -> Checked:
+def check_file(recipe: Path, changes: Sequence[str], *, outside: bool) -> RecipeForecast:
     """Return the forecast of the recipe in that file."""
     resolved = read_recipe(recipe, changes)
     access = replace(open_access(read_settings()), outside=outside)
@@ -74,7 +74,7 @@ def check_file(recipe: Path, changes: Sequence[str], *, outside: bool) -> Checke
 
 def write_contact_sheet(
     folder: Path, *, out: Path | None, most: int, seed: int, roots: tuple[Path, ...], trusted: bool
-) -> Sheet:
+) -> ContactSheet:
     """The contact sheet of what lies in `folder`."""
     wish = SheetWish(most=most, seed=seed, roots=roots)
     with media_reader(read_settings(), trusted=trusted) as reader:
@@ -83,9 +83,9 @@ def write_contact_sheet(
 
 def publish_frozen(
     folder: Path, *, out: Path | None, repo: str | None, leak: bool, no_licence: bool
-) -> Published:
+) -> HubFolder:
     """The folder for a hub of what is frozen in `folder`."""
-    accepted = Accepted(leak=leak, no_licence=no_licence)
+    accepted = AcceptedRisks(leak=leak, no_licence=no_licence)
     return publish(folder, accepted=accepted, out=out, repo=repo)
 
 
@@ -100,9 +100,9 @@ def take(given: Mapping[str, Any], *, until: str | None, as_json: bool) -> None:
     sys.exit(1 if state.n_failed or _withheld(state) else 0)
 
 
-def _work(curation: Curation, *, until: str | None) -> State:
-    tell_contacts(_asked_models(curation.recipe, until), curation.bench.access.settings)
-    with Meter() as meter, goes_on(curation.bench.place.uri, meter):
+def _work(curation: CurationRun, *, until: str | None) -> CurationState:
+    print_endpoints(_asked_models(curation.recipe, until), curation.bench.access.settings)
+    with ProgressMeter() as meter, goes_on(curation.bench.place.uri, meter):
         bench = replace(curation.bench, on_due=meter.expect, on_progress=meter.step)
         return curate(replace(curation, bench=bench), until=until)
 
@@ -113,11 +113,11 @@ def _asked_models(recipe: CurateRecipe, until: str | None) -> list[str]:
     return [recipe.describe.model] if recipe.describe and "describe" in taken else []
 
 
-def _withheld(state: State) -> bool:
+def _withheld(state: CurationState) -> bool:
     return "freeze" in state.steps and state.frozen is None
 
 
-def _summary(curation: Curation, state: State) -> dict[str, object]:
+def _summary(curation: CurationRun, state: CurationState) -> dict[str, object]:
     return {
         "out": curation.bench.place.uri,
         "steps": state.steps,
@@ -128,20 +128,24 @@ def _summary(curation: Curation, state: State) -> dict[str, object]:
     }
 
 
-def _report(curation: Curation, state: State) -> None:
-    say(f"steps: {', '.join(state.steps)}; working folder {curation.bench.place.uri}")
+def _report(curation: CurationRun, state: CurationState) -> None:
+    print_message(f"steps: {', '.join(state.steps)}; working folder {curation.bench.place.uri}")
     for reason, n in state.reasons.items():
-        say(f"  left out: {n} {reason}")
+        print_message(f"  left out: {n} {reason}")
     if state.lacks_licences:
-        say(f"  {NO_LICENCE}: {GIVE_LICENCE}")
-    say(f"{len(state.pieces)} clips")
+        print_message(f"  {NO_LICENCE}: {GIVE_LICENCE}")
+    print_message(f"{len(state.pieces)} clips")
     if state.audit is not None:
-        say(*state.audit.text.split("\n"))
+        print_message(*state.audit.text.split("\n"))
     if _withheld(state):
-        say("not frozen: the labels leak. Mend it, for example by [normalise], or --accept-leak")
+        print_message(
+            "not frozen: the labels leak. Mend it, for example by [normalise], or --accept-leak"
+        )
     if state.frozen is not None:
         sizes = ", ".join(f"{n} {split}" for split, n in state.frozen.clips.items())
-        say(f"frozen: {sizes}; digest {state.frozen.digest[:16]}")
+        print_message(f"frozen: {sizes}; digest {state.frozen.digest[:16]}")
         place = curation.bench.place.uri
-        say(f"next: unreel curate sheet {place} to look at it, publish {place} to hand it on")
+        print_message(
+            f"next: unreel curate sheet {place} to look at it, publish {place} to hand it on"
+        )
         echo(state.frozen.place)

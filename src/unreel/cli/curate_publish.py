@@ -5,8 +5,8 @@ from typing import Final
 
 import click
 
-from unreel.cli.output import echo, json_option, print_json, say, trusted_option
-from unreel.core.registry import Lazy
+from unreel.cli.output import echo, json_option, print_json, print_message, trusted_option
+from unreel.core.registry import LazyImport
 
 _EXTRA: Final = "curate"
 
@@ -49,15 +49,17 @@ def sheet(  # noqa: PLR0913  one parameter for each option
 
     FOLDER is the working folder of a curation, or a frozen benchmark.
     """
-    write = Lazy("unreel.cli.curate_job:write_contact_sheet", _EXTRA).load()
+    write = LazyImport("unreel.cli.curate_job:write_contact_sheet", _EXTRA).load()
     roots = () if allow_outside else (Path.cwd(), folder)
     written = write(folder, out=out, most=most, seed=seed, roots=roots, trusted=trusted)
     if as_json:
         print_json(written)
         return
     unseen = f", {written.n_unseen} of them without a picture" if written.n_unseen else ""
-    say(f"{written.n_frozen} clips frozen, {written.n_left_out} left out")
-    say(f"{written.n_shown} are shown, at most {most} of each group, by seed {seed}{unseen}")
+    print_message(f"{written.n_frozen} clips frozen, {written.n_left_out} left out")
+    print_message(
+        f"{written.n_shown} are shown, at most {most} of each group, by seed {seed}{unseen}"
+    )
     echo(written.page)
 
 
@@ -89,14 +91,16 @@ def publish(
 
     FOLDER is the working folder of a curation, or a frozen benchmark. Uploads and sends nothing.
     """
-    hub = Lazy("unreel.cli.curate_job:publish_frozen", _EXTRA).load()
+    hub = LazyImport("unreel.cli.curate_job:publish_frozen", _EXTRA).load()
     done = hub(folder, out=out, repo=repo, leak=accept_leak, no_licence=accept_no_licence)
     if as_json:
         print_json(done)
         return
     told = ", ".join(f"{n} {licence}" for licence, n in done.licences.items())
-    say(f"{done.folder}: {done.n_clips} clips, {done.size_bytes / 1e6:.1f} MB; licences: {told}")
+    print_message(
+        f"{done.folder}: {done.n_clips} clips, {done.size_bytes / 1e6:.1f} MB; licences: {told}"
+    )
     for remark in done.remarks:
-        say(f"missing: {remark}")
-    say("to upload it (pip install huggingface_hub), type:")
+        print_message(f"missing: {remark}")
+    print_message("to upload it (pip install huggingface_hub), type:")
     echo(*done.commands)

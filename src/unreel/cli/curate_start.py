@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from unreel.cli.consent import outside_option
-from unreel.cli.output import echo, json_option, print_json, print_table, say
-from unreel.core.registry import Lazy
+from unreel.cli.output import echo, json_option, print_json, print_message, print_table
+from unreel.core.registry import LazyImport
 
 if TYPE_CHECKING:
-    from unreel.curate.checking import Checked
+    from unreel.curation.checking import RecipeForecast
 
 _EXTRA: Final = "curate"
 _RECIPE: Final = "curate.toml"
@@ -43,12 +43,14 @@ def init(*, folder: Path | None, out: Path | None, sample: bool, seed: int, as_j
         _init_sample(folder or Path(_SAMPLE), seed=seed, out=out, as_json=as_json)
         return
     recipe = out or Path(_RECIPE)
-    guess = Lazy("unreel.curate.start.folder:start_recipe", _EXTRA)(folder or Path(), recipe=recipe)
+    guess = LazyImport("unreel.curation.start.folder:start_recipe", _EXTRA)(
+        folder or Path(), recipe=recipe
+    )
     if as_json:
         print_json({"recipe": str(recipe), **asdict(guess)})
         return
     for question in guess.open_questions:
-        say(f"to decide: {question}")
+        print_message(f"to decide: {question}")
     _say_next(recipe)
     echo(recipe)
 
@@ -57,17 +59,19 @@ def _init_sample(folder: Path, *, seed: int, out: Path | None, as_json: bool) ->
     if out is not None:
         problem = "--out goes without --sample: the recipe of a sample lies in its folder."
         raise click.UsageError(problem)
-    recipe, n_clips = Lazy("unreel.curate.start.sample:write_sample", _EXTRA)(folder, seed=seed)
+    recipe, n_clips = LazyImport("unreel.curation.start.sample:write_sample", _EXTRA)(
+        folder, seed=seed
+    )
     if as_json:
         print_json({"recipe": str(recipe), "clips": n_clips})
         return
-    say(f"drew {n_clips} clips into {folder}; three of them are meant to be left out")
+    print_message(f"drew {n_clips} clips into {folder}; three of them are meant to be left out")
     _say_next(recipe)
     echo(recipe)
 
 
 def _say_next(recipe: Path) -> None:
-    say(f"next: unreel curate check {recipe}, then unreel curate run {recipe}")
+    print_message(f"next: unreel curate check {recipe}, then unreel curate run {recipe}")
 
 
 @click.command()
@@ -86,15 +90,17 @@ def check(*, recipe: Path, changes: tuple[str, ...], outside: bool, as_json: boo
 
     Opens no clip, contacts no model or store, and writes nothing.
     """
-    checked = Lazy("unreel.cli.curate_job:check_file", _EXTRA)(recipe, changes, outside=outside)
+    checked = LazyImport("unreel.cli.curate_job:check_file", _EXTRA)(
+        recipe, changes, outside=outside
+    )
     if as_json:
         print_json({**asdict(checked), "can_run": not checked.problems})
     else:
-        _tell(checked, recipe)
+        _print_forecast(checked, recipe)
     sys.exit(2 if checked.problems else 0)
 
 
-def _tell(checked: "Checked", recipe: Path) -> None:
+def _print_forecast(checked: "RecipeForecast", recipe: Path) -> None:
     print_table(
         ("source", "real", "generated", "left_out"),
         [
@@ -117,12 +123,12 @@ def _tell(checked: "Checked", recipe: Path) -> None:
     for split, held in checked.splits.items():
         echo(f"{split}: {held}, if nothing more is left out")
     for count in checked.sources:
-        say(*(f"left out: {example}" for example in count.examples))
-        say(*([f"{count.path}: {count.remark}"] if count.remark else []))
+        print_message(*(f"left out: {example}" for example in count.examples))
+        print_message(*([f"{count.path}: {count.remark}"] if count.remark else []))
     for problem in checked.problems:
-        say(f"could not run: {problem}")
+        print_message(f"could not run: {problem}")
     if not checked.problems:
-        say(f"next: unreel curate run {recipe}")
+        print_message(f"next: unreel curate run {recipe}")
 
 
 @click.command()
@@ -130,7 +136,7 @@ def _tell(checked: "Checked", recipe: Path) -> None:
 @json_option
 def settings(*, section: str | None, as_json: bool) -> None:
     """List the settings of a recipe with type, unit and default: all, or those of one SECTION."""
-    told = Lazy("unreel.curate.telling:find_sections", _EXTRA)(section)
+    told = LazyImport("unreel.curation.telling:find_sections", _EXTRA)(section)
     if as_json:
         print_json(told)
         return

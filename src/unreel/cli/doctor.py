@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 
 import click
 
-from unreel.cli.output import echo, json_option, print_json, say
+from unreel.cli.output import echo, json_option, print_json, print_message
 from unreel.core.errors import SandboxError, UnreelError
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 from unreel.core.server import read_server
-from unreel.core.settings import Settings, read_secret, read_settings, read_storage
-from unreel.media.sandbox import LAYERS, REMEDIES, Sandbox
+from unreel.core.settings import EnvironmentSettings, read_secret, read_settings, read_storage
+from unreel.media.sandbox import LAYERS, REMEDIES, FileSandbox
 from unreel.reviewers.endpoint.listening import is_listening, offered_models
 from unreel.reviewers.endpoint.providers import PROVIDERS
 from unreel.reviewers.outside.bubblewrap import cage_problem, cage_remedy
@@ -42,7 +42,7 @@ _KNOCK_S: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extra:
+class ExtraStatus:
     """An optional part of the installation."""
 
     name: str
@@ -57,7 +57,7 @@ class Extra:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Store:
+class StoreStatus:
     """An object store that is configured or named, and what is wrong with it."""
 
     place: str
@@ -65,7 +65,7 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class ProviderStatus:
     """A provider, whether its key is set here, and whether a server of this machine answers for it."""
 
     provider: str
@@ -125,13 +125,16 @@ def doctor(*, store: str | None, as_json: bool) -> None:
     else:
         _print(layers, extras, ways, found)
         if problem:
-            say(f"unreel: {problem}")
+            print_message(f"unreel: {problem}")
     sound = set(LAYERS) <= layers and (found is None or not found.problem)
     sys.exit(0 if sound else 1)
 
 
 def _print(
-    layers: frozenset[str], extras: list[Extra], ways: list[Way], store: Store | None
+    layers: frozenset[str],
+    extras: list[ExtraStatus],
+    ways: list[ProviderStatus],
+    store: StoreStatus | None,
 ) -> None:
     echo(f"unreel {version('unreel')}, Python {platform.python_version()}")
     echo(f"{platform.platform()}, {os.cpu_count()} processors")
@@ -162,13 +165,13 @@ def _line(what: str, remedy: str, *, needed: bool) -> None:
 
 def _protection() -> tuple[frozenset[str], str]:
     try:
-        with Sandbox(without_seccomp=True) as sandbox:
+        with FileSandbox(without_seccomp=True) as sandbox:
             return sandbox.protection().active, ""
     except SandboxError as error:
         return frozenset(), str(error)
 
 
-def _extras() -> Iterator[Extra]:
+def _extras() -> Iterator[ExtraStatus]:
     needed: dict[str, list[str]] = {}
     for line in requires("unreel") or ():
         if found := _NEEDS.match(line):
@@ -176,7 +179,7 @@ def _extras() -> Iterator[Extra]:
     for name, packages in sorted(needed.items()):
         missing = tuple(package for package in packages if not _is_here(package))
         brings = BRINGS.get(name, ", ".join(packages))
-        yield Extra(name=name, missing=missing, brings=brings)
+        yield ExtraStatus(name=name, missing=missing, brings=brings)
 
 
 def _is_here(package: str) -> bool:
@@ -187,7 +190,7 @@ def _is_here(package: str) -> bool:
     return True
 
 
-def _ways() -> Iterator[Way]:
+def _ways() -> Iterator[ProviderStatus]:
     for name, provider in PROVIDERS.items():
         variable, url = provider.key_variable, provider.base_url
         is_local = url is not None and read_server(url).is_loopback
@@ -195,7 +198,7 @@ def _ways() -> Iterator[Way]:
             continue  # any server at all, by its address
         address = url if is_local else None
         answers = address is not None and is_listening(read_server(address))
-        yield Way(
+        yield ProviderStatus(
             provider=name,
             variable=variable,
             has_key=variable is not None and read_secret(variable) is not None,
@@ -205,18 +208,18 @@ def _ways() -> Iterator[Way]:
         )
 
 
-def _try_store(named: str | None, settings: Settings) -> Store | None:
+def _try_store(named: str | None, settings: EnvironmentSettings) -> StoreStatus | None:
     storage = read_storage(settings)
     if named is not None:
         try:
-            Lazy("unreel.cli.doctor_store:try_place", extra="eval").load()(named, storage)
+            LazyImport("unreel.cli.doctor_store:try_place", extra="eval").load()(named, storage)
         except UnreelError as error:
-            return Store(place=named, problem=str(error))
-        return Store(place=named, problem="")
+            return StoreStatus(place=named, problem=str(error))
+        return StoreStatus(place=named, problem="")
     endpoint = storage.get("aws_endpoint")
     if endpoint is None:
         return None
-    return Store(place=endpoint, problem=_knock(endpoint))
+    return StoreStatus(place=endpoint, problem=_knock(endpoint))
 
 
 def _knock(endpoint: str) -> str:

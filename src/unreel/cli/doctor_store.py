@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from unreel.engine.place import require_conditional_puts
-from unreel.engine.whereabouts import find_place
+from unreel.engine.whereabouts import resolve_location
 
 
 def try_place(named: str, storage: Mapping[str, str]) -> None:
     """Raise where tables cannot be kept at the place that was named."""
-    require_conditional_puts(find_place(named, storage))
+    require_conditional_puts(resolve_location(named, storage))

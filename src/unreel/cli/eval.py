@@ -10,11 +10,11 @@ from unreel.cli.columns import layout_option, map_option
 from unreel.cli.completing import complete_models, complete_paths
 from unreel.cli.consent import changed_option, outside_option, weak_cage_option
 from unreel.cli.instrument import InstrumentName
-from unreel.cli.meter import Meter
+from unreel.cli.meter import ProgressMeter
 from unreel.cli.output import json_option, trusted_option
 from unreel.cli.shared_options import condition_option
 from unreel.cli.showing import showing_options
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 from unreel.core.settings import read_settings
 from unreel.reviewers.endpoint.keys import contacts
 
@@ -102,10 +102,10 @@ def eval_(**typed: Any) -> None:
     A second call with the same --out sends only the questions without an answer, also after kill -9;
     `unreel eval --out RUN` alone continues RUN with its own settings.
     """
-    with Meter() as meter:
+    with ProgressMeter() as meter:
         meter.tell("getting ready")
         if not typed["dry_run"]:
             # What reads and writes tables takes its time to load, and a missing key needs none of it.
             contacts(typed["models"], key_hosts=read_settings().key_hosts)
-        tell = Lazy("unreel.cli.eval_job:eval_models", "eval").load()(meter, **typed)
+        tell = LazyImport("unreel.cli.eval_job:eval_models", "eval").load()(meter, **typed)
     sys.exit(tell())

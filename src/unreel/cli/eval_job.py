@@ -8,29 +8,35 @@ from typing import Any
 
 from unreel.cli.columns import read_mapping
 from unreel.cli.condition import read_conditions
-from unreel.cli.contacts import tell_contacts, tell_outsiders
-from unreel.cli.eval_words import Broken, Done, Foreseen, tell_done, tell_foreseen
+from unreel.cli.contacts import print_endpoints, print_external_reviewers
+from unreel.cli.eval_words import (
+    DryRunResult,
+    FinishedRun,
+    StoppedRun,
+    print_forecasts,
+    print_results,
+)
 from unreel.cli.heaps import share_heaps
-from unreel.cli.meter import Meter
-from unreel.cli.output import say
-from unreel.cli.stopping import Stopped, goes_on
+from unreel.cli.meter import ProgressMeter
+from unreel.cli.output import print_message
+from unreel.cli.stopping import StopSignal, goes_on
 from unreel.core.errors import (
     InvalidSettingError,
     KeyRejectedError,
     UnreadableSourceError,
     UnreelError,
 )
-from unreel.core.settings import Settings, read_settings, read_storage
+from unreel.core.settings import EnvironmentSettings, read_settings, read_storage
 from unreel.engine.place import require_conditional_puts
 from unreel.engine.run import ALL_FAILURES
-from unreel.engine.table import Table
-from unreel.engine.whereabouts import find_place
-from unreel.evaluate.finding import place_run, plan_run
-from unreel.evaluate.forecast import forecast, kept_aside
-from unreel.evaluate.job import Run, evaluate
-from unreel.evaluate.recipe import EvalRecipe, check_recipe, resolve_recipe
-from unreel.evaluate.scoring import score_run
-from unreel.evaluate.stored_recipe import StoredRecipe, find_recipe
+from unreel.engine.table import LanceTable
+from unreel.engine.whereabouts import resolve_location
+from unreel.evaluation.finding import place_run, plan_run
+from unreel.evaluation.forecast import forecast, kept_aside
+from unreel.evaluation.job import EvalRun, evaluate
+from unreel.evaluation.recipe import EvalRecipe, check_recipe, resolve_recipe
+from unreel.evaluation.scoring import score_run
+from unreel.evaluation.stored_recipe import StoredRecipe, find_recipe
 from unreel.media.access import require_protection
 from unreel.recipes.check import given
 from unreel.reviewers.endpoint.keys import contacts
@@ -41,13 +47,13 @@ _OF_ONE_MODEL = (KeyRejectedError, InvalidSettingError, UnreadableSourceError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class EvalRunSettings:
     """Run settings that do not depend on the model."""
 
     engine: str
     retry_failed: bool
-    settings: Settings
-    meter: Meter
+    settings: EnvironmentSettings
+    meter: ProgressMeter
 
     @property
     def retry(self) -> frozenset[str]:
@@ -56,7 +62,7 @@ class Way:
 
 
 def eval_models(  # noqa: PLR0913  one parameter for each option
-    meter: Meter,
+    meter: ProgressMeter,
     *,
     models: tuple[str, ...],
     recipe: Path | None,
@@ -88,11 +94,11 @@ def eval_models(  # noqa: PLR0913  one parameter for each option
     require_protection(settings, trusted=trusted)
     ways = {"trusted": trusted, "outside": outside, "accept_changed": accept_changed}
     runs = _plan(recipes, out, settings, ways)
-    way = Way(engine=engine, retry_failed=retry_failed, settings=settings, meter=meter)
+    way = EvalRunSettings(engine=engine, retry_failed=retry_failed, settings=settings, meter=meter)
     if dry_run:
-        return partial(tell_foreseen, _foresee(runs, way), as_json=as_json)
-    tell_contacts([run.recipe.reviewer.model for run in runs], settings)
-    tell_outsiders([run.recipe.reviewer for run in runs], settings)
+        return partial(print_forecasts, _foresee(runs, way), as_json=as_json)
+    print_endpoints([run.recipe.reviewer.model for run in runs], settings)
+    print_external_reviewers([run.recipe.reviewer for run in runs], settings)
     for run in runs:
         require_conditional_puts(run.place)  # before a table there is waited for
         if not run.answers.exists():
@@ -100,15 +106,15 @@ def eval_models(  # noqa: PLR0913  one parameter for each option
     if len(runs) > 1:
         runs[0].benchmark()  # what is wrong with it is told once, and not for each model
     results = _ask_all(runs, way)
-    return partial(tell_done, results, fail_on_error=fail_on_error, as_json=as_json)
+    return partial(print_results, results, fail_on_error=fail_on_error, as_json=as_json)
 
 
 def _resolve(
-    file: Path | None, flags: Mapping[str, Any], out: str | None, settings: Settings
+    file: Path | None, flags: Mapping[str, Any], out: str | None, settings: EnvironmentSettings
 ) -> EvalRecipe:
     """Return the recipe from the command line; if it names no benchmark, merged over the recipe of the run at `out`."""
     if file is None and flags["benchmark"] is None and out is not None:
-        place = find_place(out, read_storage(settings))
+        place = resolve_location(out, read_storage(settings))
         stored = find_recipe(place)
         if isinstance(stored, StoredRecipe):
             kept = stored.benchmark
@@ -124,12 +130,15 @@ def _spell(found: Path, before: EvalRecipe) -> str:
 
 
 def _plan(
-    recipes: Sequence[EvalRecipe], out: str | None, settings: Settings, ways: Mapping[str, bool]
-) -> list[Run]:
+    recipes: Sequence[EvalRecipe],
+    out: str | None,
+    settings: EnvironmentSettings,
+    ways: Mapping[str, bool],
+) -> list[EvalRun]:
     """A run for each recipe: at `out` itself, or where there are several, below it by its usual name."""
     if len(recipes) == 1:
         return [plan_run(recipes[0], out, settings, **ways)]
-    runs: dict[str, Run] = {}
+    runs: dict[str, EvalRun] = {}
     for recipe in recipes:
         below = None if out is None else place_run(recipe, out.rstrip("/"), settings)
         run = plan_run(recipe, below, settings, **ways)
@@ -142,7 +151,7 @@ def _plan(
     return list(runs.values())
 
 
-def _foresee(runs: Sequence[Run], way: Way) -> list[Foreseen]:
+def _foresee(runs: Sequence[EvalRun], way: EvalRunSettings) -> list[DryRunResult]:
     foreseen = []
     with kept_aside() as aside:
         for number, run in enumerate(runs, start=1):
@@ -155,12 +164,12 @@ def _foresee(runs: Sequence[Run], way: Way) -> list[Foreseen]:
                 on_step=way.meter.step,
                 on_phase=way.meter.tell,
             )
-            foreseen.append(Foreseen(run=run, forecast=found))
+            foreseen.append(DryRunResult(run=run, forecast=found))
     return foreseen
 
 
-def _ask_all(runs: Sequence[Run], way: Way) -> list[Done | Broken]:
-    results: list[Done | Broken] = []
+def _ask_all(runs: Sequence[EvalRun], way: EvalRunSettings) -> list[FinishedRun | StoppedRun]:
+    results: list[FinishedRun | StoppedRun] = []
     for number, run in enumerate(runs, start=1):
         way.meter.begin(_whose(run, number, runs))
         try:
@@ -168,8 +177,8 @@ def _ask_all(runs: Sequence[Run], way: Way) -> list[Done | Broken]:
         except _OF_ONE_MODEL as error:
             if len(runs) == 1:
                 raise
-            results.append(Broken(run=run, error=error))
-        except (Stopped, UnreelError) as stopped:
+            results.append(StoppedRun(run=run, error=error))
+        except (StopSignal, UnreelError) as stopped:
             for result in results:
                 stopped.add_note(
                     f"{result.run.recipe.reviewer.model}: kept in {result.run.place.uri}"
@@ -178,13 +187,13 @@ def _ask_all(runs: Sequence[Run], way: Way) -> list[Done | Broken]:
     return results
 
 
-def _whose(run: Run, number: int, runs: Sequence[Run]) -> str:
+def _whose(run: EvalRun, number: int, runs: Sequence[EvalRun]) -> str:
     if len(runs) == 1:
         return ""
     return f"{number} of {len(runs)}, {run.recipe.reviewer.model.partition('@')[0]}: "
 
 
-def _ask(run: Run, way: Way, *, surveyed: Table | None) -> Done:
+def _ask(run: EvalRun, way: EvalRunSettings, *, surveyed: LanceTable | None) -> FinishedRun:
     meter = way.meter
 
     def expect(part: str, due: int) -> None:
@@ -201,14 +210,14 @@ def _ask(run: Run, way: Way, *, surveyed: Table | None) -> Done:
             on_due=expect,
             on_step=meter.step,
             on_phase=meter.tell,
-            on_note=say,
+            on_note=print_message,
         )
         meter.tell("scoring")
         scores = score_run(run, mode=run.recipe.reviewer.parser)
-    return Done(run=run, outcome=outcome, cost_usd=meter.cost_usd, scores=scores)
+    return FinishedRun(run=run, outcome=outcome, cost_usd=meter.cost_usd, scores=scores)
 
 
-def _require_server(run: Run, way: Way) -> None:
+def _require_server(run: EvalRun, way: EvalRunSettings) -> None:
     if way.engine != "local":
         return  # it is asked from other machines
     for contact in contacts([run.recipe.reviewer.model], key_hosts=way.settings.key_hosts):

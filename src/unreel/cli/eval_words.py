@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from unreel.cli.again import again
-from unreel.cli.output import echo, print_json, print_table, say
+from unreel.cli.output import echo, print_json, print_message, print_table
 from unreel.cli.scorecard import figure, print_scores, say_counts, score_rows, why_nothing
 from unreel.core.errors import UnreelError
 from unreel.core.failure import stored_failure
 from unreel.core.question import Condition
 from unreel.engine.progress_line import spell_cost
-from unreel.evaluate.forecast import Bill, Forecast
-from unreel.evaluate.job import NEVER_PUT, Outcome, Run
-from unreel.evaluate.scoring import ConditionScore
+from unreel.evaluation.forecast import CostForecast, EvalForecast
+from unreel.evaluation.job import NEVER_PUT, EvalOutcome, EvalRun
+from unreel.evaluation.scoring import ConditionScore
 
 _REJECTED_KEY: Final = (
     "failure_reason = 'key-rejected' OR "
@@ -25,11 +25,11 @@ _REJECTED_KEY: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class FinishedRun:
     """A run that was asked to its end."""
 
-    run: Run
-    outcome: Outcome
+    run: EvalRun
+    outcome: EvalOutcome
     cost_usd: float | None
     scores: Sequence[ConditionScore]
 
@@ -61,85 +61,89 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Broken:
+class StoppedRun:
     """The run of one model among several that something stopped."""
 
-    run: Run
+    run: EvalRun
     error: UnreelError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foreseen:
+class DryRunResult:
     """A run that was not asked."""
 
-    run: Run
-    forecast: Forecast
+    run: EvalRun
+    forecast: EvalForecast
 
 
-def tell_done(results: Sequence[Done | Broken], *, fail_on_error: float, as_json: bool) -> int:
+def print_results(
+    results: Sequence[FinishedRun | StoppedRun], *, fail_on_error: float, as_json: bool
+) -> int:
     """Print what came of each run; the worst of their statuses."""
-    done = [result for result in results if isinstance(result, Done)]
-    broken = [result for result in results if isinstance(result, Broken)]
+    done = [result for result in results if isinstance(result, FinishedRun)]
+    broken = [result for result in results if isinstance(result, StoppedRun)]
     if as_json:
         documents = [_document(result) for result in results]
         print_json(documents if len(documents) > 1 else documents[0])
     elif len(results) == 1:
         _report(done[0])
         print_scores(done[0].scores)
-        _tell_failures(done[0])
+        _print_failures(done[0])
     else:
-        _tell_several(done)
+        _print_several(done)
     for result in done:
         if why := result.why_nothing:
-            say(f"{result.outcome.reviewer}: {why}")
+            print_message(f"{result.outcome.reviewer}: {why}")
     for stopped in broken:
-        say(f"{stopped.run.recipe.reviewer.model}: {stopped.error}")
+        print_message(f"{stopped.run.recipe.reviewer.model}: {stopped.error}")
     return max([2 if broken else 0, *(result.status(fail_on_error) for result in done)])
 
 
-def _document(result: Done | Broken) -> dict[str, object]:
-    if isinstance(result, Broken):
+def _document(result: FinishedRun | StoppedRun) -> dict[str, object]:
+    if isinstance(result, StoppedRun):
         model = result.run.recipe.reviewer.model
         return {"run": result.run.place.uri, "model": model, "problem": str(result.error)}
     told = {"outcome": result.outcome, "cost_usd": result.cost_usd}
     return {"run": result.run.place.uri, **told, "scores": score_rows(result.scores)}
 
 
-def _report(done: Done) -> None:
+def _report(done: FinishedRun) -> None:
     outcome, answers = done.outcome, done.outcome.answers
     spent = "" if done.cost_usd is None else f", {spell_cost(done.cost_usd)} spent on them"
-    say(
+    print_message(
         f"{outcome.reviewer}: {answers.done} new answers, {answers.failed} new failures{spent}, "
         f"{answers.already} kept from before; run in {done.run.place.uri}"
     )
     if outcome.drawn is not None:
-        say(f"  {outcome.drawn}")
+        print_message(f"  {outcome.drawn}")
     for reason, n in {**answers.failures, **outcome.unreadable}.items():
-        say(f"  failed: {n} {reason}")
+        print_message(f"  failed: {n} {reason}")
     if outcome.first_unreadable:
-        say(f"  the first clip that cannot be read is {outcome.first_unreadable}")
+        print_message(f"  the first clip that cannot be read is {outcome.first_unreadable}")
     if outcome.n_rejected:
         first = outcome.rejected[0]
-        say(f"  {outcome.n_rejected} rows of the benchmark cannot be used, the first is {first}")
+        print_message(
+            f"  {outcome.n_rejected} rows of the benchmark cannot be used, the first is {first}"
+        )
 
 
-def _tell_failures(done: Done) -> None:
+def _print_failures(done: FinishedRun) -> None:
     """Print the failures by reason with the first message, and the command to retry."""
     if not done.failures:
         return
     name = done.outcome.reviewer
     for reason in done.failures:
         if (first := _first_failure(done.run, reason)) is not None:
-            say(f"{name}, the first {first}")
+            print_message(f"{name}, the first {first}")
     if n := done.run.answers.count(_REJECTED_KEY):
-        say(f"{name}: {n:,} questions failed for a rejected key in an earlier call")
+        print_message(f"{name}: {n:,} questions failed for a rejected key in an earlier call")
     if set(done.failures) - NEVER_PUT:
-        say(f"Ask again what failed: {again('--retry-failed')}")
+        print_message(f"Ask again what failed: {again('--retry-failed')}")
     else:
-        say(f"Ask what was not put: {again()}")
+        print_message(f"Ask what was not put: {again()}")
 
 
-def _first_failure(run: Run, reason: str) -> str | None:
+def _first_failure(run: EvalRun, reason: str) -> str | None:
     if not run.answers.exists():
         return None
     quoted = reason.replace("'", "''")
@@ -151,22 +155,24 @@ def _first_failure(run: Run, reason: str) -> str | None:
     return None
 
 
-def _tell_several(done: Sequence[Done]) -> None:
+def _print_several(done: Sequence[FinishedRun]) -> None:
     for each in done:
         _report(each)
         for score in each.scores:
             say_counts(score.scorecard)
-        _tell_failures(each)
+        _print_failures(each)
     for condition in dict.fromkeys(s.condition for each in done for s in each.scores):
-        say(f"condition: {condition}")
+        print_message(f"condition: {condition}")
         _print_side_by_side(condition, done)
     if len(done) > 1:
         places = [each.run.place.uri for each in done]
-        say(f"Tell what they differ by: `{shlex.join(['unreel', 'compare', *places])}`")
-        say(f"Look at them: `{shlex.join(['unreel', 'report', *places, '--out', 'report'])}`")
+        print_message(f"Tell what they differ by: `{shlex.join(['unreel', 'compare', *places])}`")
+        print_message(
+            f"Look at them: `{shlex.join(['unreel', 'report', *places, '--out', 'report'])}`"
+        )
 
 
-def _print_side_by_side(condition: Condition, done: Sequence[Done]) -> None:
+def _print_side_by_side(condition: Condition, done: Sequence[FinishedRun]) -> None:
     cells: dict[str, dict[str, object]] = {}
     names = [each.outcome.reviewer for each in done]
     for each in done:
@@ -181,7 +187,7 @@ def _print_side_by_side(condition: Condition, done: Sequence[Done]) -> None:
     print_table(("metric", *names), rows)
 
 
-def tell_foreseen(foreseen: Sequence[Foreseen], *, as_json: bool) -> int:
+def print_forecasts(foreseen: Sequence[DryRunResult], *, as_json: bool) -> int:
     """Print what would be asked, by whom, for how much."""
     if as_json:
         documents = [
@@ -192,11 +198,11 @@ def tell_foreseen(foreseen: Sequence[Foreseen], *, as_json: bool) -> int:
         return 0
     for each in foreseen:
         echo(*_foreseen_lines(each))
-    say("Nobody was asked, and nothing was written")
+    print_message("Nobody was asked, and nothing was written")
     return 0
 
 
-def _foreseen_lines(foreseen: Foreseen) -> Iterator[str]:
+def _foreseen_lines(foreseen: DryRunResult) -> Iterator[str]:
     found = foreseen.forecast
     clips = "1 clip" if found.n_clips == 1 else f"{found.n_clips:,} clips"
     yield (
@@ -217,7 +223,7 @@ def _foreseen_lines(foreseen: Foreseen) -> Iterator[str]:
         yield from _bill_lines(found.bill)
 
 
-def _bill_lines(bill: Bill) -> Iterator[str]:
+def _bill_lines(bill: CostForecast) -> Iterator[str]:
     taken = "not known" if bill.input_tokens is None else f"about {bill.input_tokens:,} tokens"
     yield f"  shown: {bill.n_frames:,} frames"
     yield f"  sent: {taken} ({bill.input_by})"
@@ -229,7 +235,7 @@ def _bill_lines(bill: Bill) -> Iterator[str]:
         yield f"  money: {sent} for what is sent, {written} for what is written"
 
 
-def _whole_cost(foreseen: Foreseen) -> float | None:
+def _whole_cost(foreseen: DryRunResult) -> float | None:
     bill = foreseen.forecast.bill
     if bill is None or bill.input_usd is None or bill.output_usd is None:
         return None

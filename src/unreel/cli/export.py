@@ -11,22 +11,22 @@ from unreel.cli.columns import layout_option, map_option, read_mapping
 from unreel.cli.completing import complete_runs
 from unreel.cli.consent import run_options
 from unreel.cli.instrument import InstrumentName
-from unreel.cli.output import json_option, print_json, say, trusted_option
+from unreel.cli.output import json_option, print_json, print_message, trusted_option
 from unreel.cli.shared_options import box_space_option
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.question import Marks
-from unreel.core.registry import Lazy, Registry
+from unreel.core.registry import LazyImport, NameRegistry
 from unreel.core.settings import read_settings
 from unreel.protocols.protocol import Mode, protocol
 
 if TYPE_CHECKING:
-    from unreel.benchmarks.export.writing import Exported
+    from unreel.benchmarks.export.writing import ExportResult
 
-KITS: Final[Registry[Any]] = Registry(
+KITS: Final[NameRegistry[Any]] = NameRegistry(
     "kit",
     {
-        "lmms-eval": Lazy("unreel.benchmarks.export.lmms_eval:export_lmms_eval"),
-        "vlmevalkit": Lazy("unreel.benchmarks.export.vlmevalkit:export_vlmevalkit"),
+        "lmms-eval": LazyImport("unreel.benchmarks.export.lmms_eval:export_lmms_eval"),
+        "vlmevalkit": LazyImport("unreel.benchmarks.export.vlmevalkit:export_vlmevalkit"),
     },
 )
 ROWS: Final = ("csv", "jsonl", "parquet")
@@ -117,7 +117,7 @@ def export(  # noqa: PLR0913  one parameter for each option
             option = f"--{next(iter(given), 'map').replace('_', '-')}"
             remedy = "A run knows what it asked: leave it out, or export a benchmark with --to KIT"
             raise InvalidSettingError(option, f"cannot be used with --to {form}", remedy)
-        write_rows = Lazy("unreel.cli.export_run:write_rows", extra="eval").load()
+        write_rows = LazyImport("unreel.cli.export_run:write_rows", extra="eval").load()
         told = {"moved_to": moved_to, "outside": outside, "accept_changed": accept_changed}
         write_rows(source, out, told, form=form, mode=parser, as_json=as_json)
         return
@@ -132,7 +132,7 @@ def export(  # noqa: PLR0913  one parameter for each option
     exported = _export_kit(
         source, out, form=form, settings=given | {"mode": parser}, reading=reading, trusted=trusted
     )
-    _tell(exported, form, as_json=as_json)
+    _print_export(exported, form, as_json=as_json)
     sys.exit(1 if exported.n_rejected else 0)
 
 
@@ -144,7 +144,7 @@ def _export_kit(
     settings: dict[str, Any],
     reading: dict[str, Any],
     trusted: bool,
-) -> "Exported":
+) -> "ExportResult":
     from unreel.benchmarks.export.item import ExportRecipe
     from unreel.benchmarks.opening import open_benchmark
     from unreel.media.access import media_reader
@@ -161,7 +161,7 @@ def _export_kit(
     recipe = ExportRecipe(name=name, **settings)
     benchmark = open_benchmark(Path(source), layout, **reading)
     with media_reader(read_settings(), trusted=trusted) as reader:
-        exported: Exported = KITS.load(form)(benchmark, recipe, folder=out, reader=reader)
+        exported: ExportResult = KITS.load(form)(benchmark, recipe, folder=out, reader=reader)
     return exported
 
 
@@ -171,12 +171,12 @@ def _task_name(source: str, protocol: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "-", f"{stem}-{protocol}").strip("-_") or protocol
 
 
-def _tell(exported: "Exported", form: str, *, as_json: bool) -> None:
+def _print_export(exported: "ExportResult", form: str, *, as_json: bool) -> None:
     if as_json:
         print_json(exported)
         return
-    say(f"{exported.n_questions} questions for {form} in {exported.folder}")
+    print_message(f"{exported.n_questions} questions for {form} in {exported.folder}")
     if exported.n_rejected:
         first = exported.rejected[0]
-        say(f"  {exported.n_rejected} rows cannot be exported, the first is {first}")
-    say("docs/ecosystem.md tells how to run it")
+        print_message(f"  {exported.n_rejected} rows cannot be exported, the first is {first}")
+    print_message("docs/ecosystem.md tells how to run it")

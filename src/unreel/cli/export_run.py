@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from unreel.cli.named_run import open_told
-from unreel.cli.output import print_json, say
+from unreel.cli.output import print_json, print_message
 from unreel.core.settings import read_settings
-from unreel.evaluate.export import RunFormat, write_run
+from unreel.evaluation.export import RunFormat, write_run
 from unreel.protocols.protocol import Mode
 
 
@@ -23,4 +23,4 @@ def write_rows(
     if as_json:
         print_json({"file": str(out), "n_rows": n_rows})
     else:
-        say(f"{n_rows} questions in {out}")
+        print_message(f"{n_rows} questions in {out}")

@@ -7,12 +7,12 @@ from typing import Any
 import click
 
 from unreel.cli.clip_path import ClipPath
-from unreel.cli.output import json_option, print_json, print_table, say, trusted_option
+from unreel.cli.output import json_option, print_json, print_message, print_table, trusted_option
 from unreel.core.failure import Failure
 from unreel.core.names import plain_name
 from unreel.core.settings import read_settings
 from unreel.core.span import to_us
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 from unreel.media.access import media_reader
 from unreel.media.reader import SampledFrame, SampledFrames
 from unreel.media.sampling import PATTERNS
@@ -74,7 +74,7 @@ def frames(  # noqa: PLR0913  one parameter for each option
         if as_json:
             print_json({"file": str(file), "failure": sampled})
         else:
-            say(f"{file}: {sampled}")
+            print_message(f"{file}: {sampled}")
         sys.exit(1)
     written = [] if out is None else _write(sampled, out, stem=plain_name(file.stem))
     rows = [_row(frame) for frame in sampled.frames]
@@ -84,7 +84,9 @@ def frames(  # noqa: PLR0913  one parameter for each option
         plan = {"sampling": sampled.sampling, "n_clip_frames": sampled.n_clip_frames}
         print_json({"file": str(file), **plan, "frames": rows})
     else:
-        say(f"{file}: {len(rows)} of {sampled.n_clip_frames} frames by {sampled.sampling}")
+        print_message(
+            f"{file}: {len(rows)} of {sampled.n_clip_frames} frames by {sampled.sampling}"
+        )
         shown = [{**row, "at_s": f"{row['at_us'] / 1e6:.6f}"} for row in rows]
         print_table(tuple(rows[0]), shown)
 
@@ -100,5 +102,5 @@ def _row(frame: SampledFrame) -> dict[str, Any]:
 
 
 def _write(sampled: SampledFrames, folder: Path, *, stem: str) -> list[Path]:
-    into = Folder(folder)
+    into = OutputDirectory(folder)
     return [into.write(f"{stem}-{frame.index:06d}.jpg", frame.data) for frame in sampled.frames]

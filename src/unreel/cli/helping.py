@@ -25,11 +25,11 @@ class _FittingContext(click.Context):
     formatter_class = _FittingFormatter
 
 
-def fit(command: click.Command) -> click.Command:
+def wrap_help(command: click.Command) -> click.Command:
     """`command`, and those below it, with help that fits a narrow terminal."""
     command.context_class = _FittingContext
     for below in command.commands.values() if isinstance(command, click.Group) else ():
-        fit(below)
+        wrap_help(below)
     return command
 
 

@@ -6,22 +6,22 @@ from typing import Any
 
 import click
 
-from unreel.cli.helping import fit, no_command
-from unreel.core.registry import Lazy
+from unreel.cli.helping import no_command, wrap_help
+from unreel.core.registry import LazyImport
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class LazyCommand:
     """A command: where it lives, and its line in the help of its group, which loads none of them."""
 
-    target: Lazy
+    target: LazyImport
     line: str
 
 
-class LateGroup(click.Group):
+class LazyGroup(click.Group):
     """A group that imports a command only when somebody names it; `words` are its commands by name."""
 
-    def __init__(self, *, words: Mapping[str, Word], **given: Any) -> None:
+    def __init__(self, *, words: Mapping[str, LazyCommand], **given: Any) -> None:
         super().__init__(**given)
         self.words = words
 
@@ -34,7 +34,7 @@ class LateGroup(click.Group):
         cmd_name: str,
     ) -> click.Command | None:
         word = self.words.get(cmd_name)
-        return None if word is None else fit(word.target.load())
+        return None if word is None else wrap_help(word.target.load())
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -7,51 +7,62 @@ from typing import Final
 import click
 
 from unreel.cli.helping import with_nearest
-from unreel.cli.late import LateGroup, Word
-from unreel.cli.output import SILENCE, say
-from unreel.cli.stopping import Stopped, hear_signals
+from unreel.cli.late import LazyCommand, LazyGroup
+from unreel.cli.output import SILENCE, print_message
+from unreel.cli.stopping import StopSignal, hear_signals
 from unreel.cli.streams import guard_streams
-from unreel.core.errors import MachineError, told
-from unreel.core.registry import Lazy
+from unreel.core.errors import MachineError, format_error
+from unreel.core.registry import LazyImport
 
 _ADDRESS_SPACE: Final = 3 << 29
 COMMANDS: Final = {
-    "annotate": Word(
-        Lazy("unreel.cli.annotate:annotate"), "Annotate clips with people in Label Studio."
+    "annotate": LazyCommand(
+        LazyImport("unreel.cli.annotate:annotate"), "Annotate clips with people in Label Studio."
     ),
-    "arena": Word(
-        Lazy("unreel.cli.arena:arena"), "Rank creators and reviewers against each other."
+    "arena": LazyCommand(
+        LazyImport("unreel.cli.arena:arena"), "Rank creators and reviewers against each other."
     ),
-    "benchmarks": Word(
-        Lazy("unreel.cli.benchmarks:benchmarks"), "List benchmark layouts, or check your benchmark."
+    "benchmarks": LazyCommand(
+        LazyImport("unreel.cli.benchmarks:benchmarks"),
+        "List benchmark layouts, or check your benchmark.",
     ),
-    "eval": Word(Lazy("unreel.cli.eval:eval_"), "Evaluate models on a benchmark."),
-    "compare": Word(Lazy("unreel.cli.compare:compare"), "Compare models on the same clips."),
-    "curate": Word(Lazy("unreel.cli.curate:curate"), "Turn raw video into a frozen benchmark."),
-    "doctor": Word(Lazy("unreel.cli.doctor:doctor"), "Check the installation."),
-    "export": Word(
-        Lazy("unreel.cli.export:export"), "Export a benchmark or a run for another tool."
+    "eval": LazyCommand(LazyImport("unreel.cli.eval:eval_"), "Evaluate models on a benchmark."),
+    "compare": LazyCommand(
+        LazyImport("unreel.cli.compare:compare"), "Compare models on the same clips."
     ),
-    "frames": Word(
-        Lazy("unreel.cli.frames:frames"), "Write the frames of a sampling plan as JPEG."
+    "curate": LazyCommand(
+        LazyImport("unreel.cli.curate:curate"), "Turn raw video into a frozen benchmark."
     ),
-    "probe": Word(Lazy("unreel.cli.probe:probe"), "Print exact properties of video files."),
-    "published": Word(
-        Lazy("unreel.cli.published:published"), "Print or recompute the papers' figures."
+    "doctor": LazyCommand(LazyImport("unreel.cli.doctor:doctor"), "Check the installation."),
+    "export": LazyCommand(
+        LazyImport("unreel.cli.export:export"), "Export a benchmark or a run for another tool."
     ),
-    "report": Word(Lazy("unreel.cli.report:report"), "Write runs as HTML pages."),
-    "review": Word(
-        Lazy("unreel.cli.review:review"), "Check single clips for signs of AI generation."
+    "frames": LazyCommand(
+        LazyImport("unreel.cli.frames:frames"), "Write the frames of a sampling plan as JPEG."
     ),
-    "runs": Word(Lazy("unreel.cli.runs:runs"), "List, check or repair runs."),
-    "score": Word(Lazy("unreel.cli.score:score"), "Score answers against a benchmark."),
-    "serve": Word(Lazy("unreel.cli.serve:serve"), "Serve a checkpoint with vLLM."),
-    "train": Word(Lazy("unreel.cli.train:train"), "Train a model on human judgements."),
+    "probe": LazyCommand(
+        LazyImport("unreel.cli.probe:probe"), "Print exact properties of video files."
+    ),
+    "published": LazyCommand(
+        LazyImport("unreel.cli.published:published"), "Print or recompute the papers' figures."
+    ),
+    "report": LazyCommand(LazyImport("unreel.cli.report:report"), "Write runs as HTML pages."),
+    "review": LazyCommand(
+        LazyImport("unreel.cli.review:review"), "Check single clips for signs of AI generation."
+    ),
+    "runs": LazyCommand(LazyImport("unreel.cli.runs:runs"), "List, check or repair runs."),
+    "score": LazyCommand(
+        LazyImport("unreel.cli.score:score"), "Score answers against a benchmark."
+    ),
+    "serve": LazyCommand(LazyImport("unreel.cli.serve:serve"), "Serve a checkpoint with vLLM."),
+    "train": LazyCommand(
+        LazyImport("unreel.cli.train:train"), "Train a model on human judgements."
+    ),
 }
 
 
 @click.command(
-    cls=LateGroup, words=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=LazyGroup, words=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.version_option(package_name="unreel", prog_name="unreel")
 def unreel() -> None:
@@ -83,19 +94,19 @@ def main() -> None:
         with_nearest(error).show(file=sys.stderr)
         sys.exit(error.exit_code)
     except click.Abort:
-        say("Aborted!")
+        print_message("Aborted!")
         sys.exit(1)
-    except Stopped as stopped:
-        _tell(stopped, stopped)
+    except StopSignal as stopped:
+        _print_stop(stopped, stopped)
         sys.exit(stopped.status)
     except Exception as error:
-        known = told(error)
+        known = format_error(error)
         if known is None:
             raise  # A bug: its trace is what to report.
-        _tell(known, error)
+        _print_stop(known, error)
         sys.exit(2)
 
 
-def _tell(words: BaseException, stop: BaseException) -> None:
+def _print_stop(words: BaseException, stop: BaseException) -> None:
     for line in (f"unreel: {words}", *getattr(stop, "__notes__", ())):
-        say(line)
+        print_message(line)

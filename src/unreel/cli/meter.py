@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import Any, Final
 
-from unreel.cli.output import say
+from unreel.cli.output import print_message
 from unreel.core.plain import plain
 from unreel.engine.progress import Progress
 from unreel.engine.progress_line import ProgressLine
@@ -17,7 +17,7 @@ PIPE_PAUSE_S: Final = 10.0
 _COPY: Final = "frames of annotated.mp4"
 
 
-class Meter(ProgressLine):
+class ProgressMeter(ProgressLine):
     """Told of each commit, it tells the person. Use it with `with`; it writes to stderr alone.
 
     On a terminal one line says from the first moment what is going on. Elsewhere a line comes with the
@@ -38,7 +38,7 @@ class Meter(ProgressLine):
         self._open = ExitStack()
         self._live: Any = None
 
-    def __enter__(self) -> "Meter":
+    def __enter__(self) -> "ProgressMeter":
         from rich.live import Live
 
         from unreel.cli.console import open_console
@@ -96,7 +96,7 @@ class Meter(ProgressLine):
 
     def _say(self) -> None:
         self._told_s, self._told = self._clock(), self._line()
-        say(self._told)
+        print_message(self._told)
 
     def _tick(self, ended: threading.Event) -> None:
         while not ended.wait(PIPE_PAUSE_S):
@@ -107,6 +107,6 @@ class Meter(ProgressLine):
 @contextmanager
 def copy_meter(n_frames: int) -> Iterator[Callable[[int], None]]:
     """Tells how far an annotated copy of so many frames is, whenever it is called with their number."""
-    with Meter() as meter:
+    with ProgressMeter() as meter:
         meter.expect(_COPY, n_frames)
         yield lambda done: meter.step(_COPY, Progress(done=done))

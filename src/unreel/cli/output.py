@@ -111,7 +111,7 @@ def _print_text(
         console.print(lay_out(heads, lines, title=plain(title or ""), console=console))
         return
     if title:
-        say(title)
+        print_message(title)
     # What a pipe reads has one tab between cells, one line for a row, and a blank line before a table
     # that is not the first thing there.
     text = "".join("\t".join(cells) + "\n" for cells in [map(plain, columns), *lines])
@@ -150,7 +150,7 @@ class SilenceWatch:
         while not self._ended.wait(self._seconds / 6):
             is_silent = time.monotonic() - OUTPUT.last_s >= self._seconds
             if is_silent and OUTPUT.last_s != told_s:
-                say("working ...")
+                print_message("working ...")
                 told_s = OUTPUT.last_s
 
 
@@ -158,7 +158,7 @@ SILENCE: Final = SilenceWatch()
 """The watch of this program."""
 
 
-def say(*lines: str) -> None:
+def print_message(*lines: str) -> None:
     """Talk to the person, on stderr, one line for each argument."""
     for line in lines:
         click.echo(plain(line), file=sys.stderr)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from unreel.cli.clip_path import ClipPath
-from unreel.cli.output import echo, json_option, print_json, say, trusted_option
+from unreel.cli.output import echo, json_option, print_json, print_message, trusted_option
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.core.settings import read_settings
@@ -40,7 +40,7 @@ def _row(path: Path, facts: ClipFacts | Failure) -> dict[str, object]:
 def _print(found: Mapping[Path, ClipFacts | Failure]) -> None:
     for path, facts in found.items():
         if isinstance(facts, Failure):
-            say(f"{path}: {facts}")
+            print_message(f"{path}: {facts}")
         else:
             echo(path, *_describe(facts))
 

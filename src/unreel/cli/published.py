@@ -7,9 +7,9 @@ import click
 from unreel.benchmarks.published.check import check as recalculate
 from unreel.benchmarks.published.tables import SOURCES, PublishedTable
 from unreel.benchmarks.published.tables import show as read_table
-from unreel.benchmarks.published.verdicts import Check
+from unreel.benchmarks.published.verdicts import FigureCheck
 from unreel.cli.output import Form, echo, form_option, json_option, print_json, print_table
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 
 @click.group()
@@ -62,8 +62,8 @@ def make(table: str, *, scores: tuple[str, ...], form: Form, as_json: bool) -> N
     Available: reality_creators (table 3), reality_think (4), reality_preference (5) and
     reality_human (16). NAME is the model's name; by default the file's.
     """
-    make_table = Lazy("unreel.benchmarks.published.making:make_table").load()
-    read_scored = Lazy("unreel.benchmarks.published.scored:read_scored").load()
+    make_table = LazyImport("unreel.benchmarks.published.making:make_table").load()
+    read_scored = LazyImport("unreel.benchmarks.published.scored:read_scored").load()
     made = make_table(table, [scored for named in scores for scored in read_scored(named)])
     title = f"As {made.source.table} of {made.source.paper}"
     _print_table(made, title, form, as_json=as_json)
@@ -76,11 +76,11 @@ def _print_table(table: PublishedTable, title: str, form: Form, *, as_json: bool
         print_table(table.columns, table.rows, title=title, form=form)
 
 
-def _as_row(check: Check) -> dict[str, object]:
-    return {"ok": check.ok, **{name: getattr(check, name) for name in Check.__slots__}}
+def _as_row(check: FigureCheck) -> dict[str, object]:
+    return {"ok": check.ok, **{name: getattr(check, name) for name in FigureCheck.__slots__}}
 
 
-def _print_check(check: Check, *, quiet: bool) -> None:
+def _print_check(check: FigureCheck, *, quiet: bool) -> None:
     echo(check)
     if quiet:
         return

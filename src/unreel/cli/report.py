@@ -7,9 +7,9 @@ import click
 
 from unreel.cli.completing import complete_runs
 from unreel.cli.consent import run_options
-from unreel.cli.output import echo, json_option, print_json, say
+from unreel.cli.output import echo, json_option, print_json, print_message
 from unreel.cli.shared_options import media_option
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 from unreel.core.settings import read_settings
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ def report(
     of them. The report opens from disk and
     from any web server. Nobody is asked.
     """
-    write_report = Lazy("unreel.report.site:write_report", "report").load()
-    open_all_told = Lazy("unreel.cli.named_run:open_all_told", "report").load()
+    write_report = LazyImport("unreel.report.site:write_report", "report").load()
+    open_all_told = LazyImport("unreel.cli.named_run:open_all_told", "report").load()
     settings = read_settings()
     opened = open_all_told(runs, settings, **given)
     written = write_report(opened, out, media=media, judge=judge)
@@ -55,10 +55,10 @@ def report(
         print_json(written)
         return
     many = "1 reviewer" if written.n_entrants == 1 else f"{written.n_entrants} reviewers and floors"
-    say(
+    print_message(
         f"{many}, {written.n_clips:,} clips, "
         f"{written.n_answers:,} answers; {written.size_bytes / 1e6:.1f} MB without media"
     )
     if written.missing_media and media != "none":
-        say(f"  {written.missing_media} clips could not be put beside it")
+        print_message(f"  {written.missing_media} clips could not be put beside it")
     echo(written.page)

@@ -14,8 +14,8 @@ from unreel.cli.clip_path import ClipBatch, ClipPath, list_clips
 from unreel.cli.completing import complete_models
 from unreel.cli.condition import read_conditions
 from unreel.cli.instrument import InstrumentName
-from unreel.cli.output import json_option, print_json, say, trusted_option
-from unreel.cli.review_job import ReviewDesk, ReviewRequest
+from unreel.cli.output import json_option, print_json, print_message, trusted_option
+from unreel.cli.review_job import ReviewCommandOptions, ReviewSession
 from unreel.cli.shared_options import condition_option
 from unreel.cli.showing import showing_options
 from unreel.core.errors import InvalidSettingError
@@ -115,7 +115,7 @@ def review(  # noqa: PLR0913  one parameter for each option
     does not answer, or an answer cannot be understood.
     """
     conditions = read_conditions([condition] if condition else [], nframe=nframe, fps=fps)
-    ask = ReviewRequest(condition=conditions[0] if conditions else {}, **typed)
+    ask = ReviewCommandOptions(condition=conditions[0] if conditions else {}, **typed)
     _check(clips, ask)
     browser = _find_browser(out) if pdf else ""
     batch = list_clips(clips, out=out)
@@ -129,7 +129,7 @@ def review(  # noqa: PLR0913  one parameter for each option
     settings = read_settings()
     reading = media_reader(settings, trusted=trusted, at_once=("probe", "frames"))
     with reading as reader, _sampled(batch, ask) as sampled:
-        desk = ReviewDesk(
+        desk = ReviewSession(
             ask, settings=settings, reader=reader, out=out, browser=browser, quiet=as_json
         )
         rows = asyncio.run(desk.review_all(sampled))
@@ -138,7 +138,7 @@ def review(  # noqa: PLR0913  one parameter for each option
     sys.exit(0 if desk.is_complete else 1)
 
 
-def _check(clips: Sequence[Path], ask: ReviewRequest) -> None:
+def _check(clips: Sequence[Path], ask: ReviewCommandOptions) -> None:
     if ask.sample and (clips or ask.models):
         option, remedy = "--sample", "Leave out the clips and --model, or leave out --sample"
         raise InvalidSettingError(option, "brings its own clip and answers", remedy)
@@ -169,17 +169,17 @@ def _find_browser(out: Path | None) -> str:
         remedy = "Install one, or leave out --pdf and print evidence.html from any browser"
         raise InvalidSettingError(option, problem, remedy)
     if lacks_sandbox():
-        say("--pdf: Chromium shows the clip without its sandbox, because you are root")
+        print_message("--pdf: Chromium shows the clip without its sandbox, because you are root")
     return browser
 
 
 @contextmanager
-def _sampled(batch: ClipBatch, ask: ReviewRequest) -> Iterator[ClipBatch]:
+def _sampled(batch: ClipBatch, ask: ReviewCommandOptions) -> Iterator[ClipBatch]:
     """Yield `batch`, or the clip of the sample."""
     if not ask.sample:
         yield batch
         return
-    from unreel.evaluate.sample import write_sample
+    from unreel.evaluation.sample import write_sample
 
     with tempfile.TemporaryDirectory(prefix="unreel-") as folder:
         yield ClipBatch(files=(write_sample(Path(folder)),))

@@ -10,29 +10,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from unreel.cli.clip_path import ClipBatch
-from unreel.cli.output import say
-from unreel.cli.stopping import Stopped
+from unreel.cli.output import print_message
+from unreel.cli.stopping import StopSignal
 from unreel.core.errors import MachineError, SandboxError
 from unreel.core.failure import Failure
 from unreel.core.names import plain_name
-from unreel.core.settings import Settings
-from unreel.core.writing import Folder
+from unreel.core.settings import EnvironmentSettings
+from unreel.core.writing import OutputDirectory
 from unreel.protocols.protocol import REVIEWED
 
 if TYPE_CHECKING:
-    from unreel.cli.meter import Meter
+    from unreel.cli.meter import ProgressMeter
     from unreel.core.clip import Clip
     from unreel.core.trace import Trace
-    from unreel.evaluate.opinion import Opinion
-    from unreel.evaluate.review import Inquiry, Review
-    from unreel.media.perturb import Variant
+    from unreel.evaluation.opinion import Opinion
+    from unreel.evaluation.review import Review, ReviewQuestions
+    from unreel.media.perturb import ClipVariant
     from unreel.media.reader import MediaReader
     from unreel.protocols.protocol import Mode
     from unreel.report.review.index_page import IndexEntry
-    from unreel.report.review.origin import Origin
-    from unreel.report.review.record import Record
-    from unreel.reviewers.asking import Desk
-    from unreel.reviewers.opening import Opener, OpenReviewer
+    from unreel.report.review.origin import FileOrigin
+    from unreel.report.review.record import ReviewerRecord
+    from unreel.reviewers.asking import ReviewDispatcher
+    from unreel.reviewers.opening import OpenReviewer, ReviewerFactory
     from unreel.reviewers.parts import Showing
 
 _FIRST_ASK_S: Final = 0.2
@@ -42,8 +42,8 @@ _PIPE_WIDTH: Final = 110
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewRequest:
-    """What was typed of the question."""
+class ReviewCommandOptions:
+    """Options that describe the question."""
 
     models: tuple[str, ...]
     protocols: tuple[str, ...]
@@ -59,14 +59,14 @@ class ReviewRequest:
     sample: bool
 
 
-class ReviewDesk:
+class ReviewSession:
     """Takes clips in, has them reviewed, and shows what comes back as it comes."""
 
     def __init__(
         self,
-        ask: ReviewRequest,
+        ask: ReviewCommandOptions,
         *,
-        settings: Settings,
+        settings: EnvironmentSettings,
         reader: "MediaReader",
         out: Path | None,
         browser: str,
@@ -76,14 +76,14 @@ class ReviewDesk:
         self._out, self._browser, self._quiet = out, browser, quiet
         self.is_complete = True
         self.note = ""
-        self._records: tuple[Record, ...] = ()
+        self._records: tuple[ReviewerRecord, ...] = ()
         self._entries: list[IndexEntry] = []
-        self._meter: Meter | None = None
+        self._meter: ProgressMeter | None = None
         self._waited: dict[tuple[str, str], None] = {}
 
     async def review_all(self, batch: ClipBatch) -> list[dict[str, object]]:
         """A row for each file, in order."""
-        from unreel.evaluate.review import survey_clip
+        from unreel.evaluation.review import survey_clip
 
         files = batch.files
         # The process that opens files warms up while this one loads the rest.
@@ -91,19 +91,19 @@ class ReviewDesk:
         surveys = [loop.run_in_executor(None, survey_clip, file, self._reader) for file in files]
         inquiry, openers = self._describe()
         self._records = _read_records(self._ask.runs, self._settings, self._ask.parser)
-        from unreel.evaluate.stability import tell_questions
-        from unreel.reviewers.asking import Desk
+        from unreel.evaluation.stability import format_question_count
+        from unreel.reviewers.asking import ReviewDispatcher
         from unreel.reviewers.opening import ReviewerPool
 
         if self.note:
-            say(self.note)
+            print_message(self.note)
         if self._ask.perturb:
-            say(tell_questions(len(files) * len(inquiry.protocols) * len(openers)))
+            print_message(format_question_count(len(files) * len(inquiry.protocols) * len(openers)))
         rows: list[dict[str, object]] = []
         try:
             async with ReviewerPool() as pool:
                 reviewers = [pool.open(opener) for opener in openers]
-                desk = Desk(self._reader)
+                desk = ReviewDispatcher(self._reader)
                 both = zip(files, surveys, strict=True)
                 for place, (file, survey) in enumerate(both, start=1):
                     name = f"{place:03d}-{plain_name(file.stem)}" if batch.has_index else ""
@@ -115,15 +115,15 @@ class ReviewDesk:
         if not self._quiet:
             from unreel.report.review.opinion_text import NO_PROOF, PARSERS
 
-            say(PARSERS[inquiry.mode], NO_PROOF)
+            print_message(PARSERS[inquiry.mode], NO_PROOF)
         return rows
 
     def _write_index(self, batch: ClipBatch) -> None:
         from unreel.report.review.index_page import IndexNotes, tell_attention, write_index
 
         if batch.n_skipped_links:
-            say(f"symbolic links that were skipped: {batch.n_skipped_links}")
-        say(tell_attention(self._entries))
+            print_message(f"symbolic links that were skipped: {batch.n_skipped_links}")
+        print_message(tell_attention(self._entries))
         if self._out is not None:
             notes = IndexNotes(
                 made_at=datetime.now(UTC),
@@ -131,7 +131,7 @@ class ReviewDesk:
                 n_left=len(batch.files) - len(self._entries),
                 note=self.note,
             )
-            say(f"index in {write_index(self._entries, self._out, notes)}")
+            print_message(f"index in {write_index(self._entries, self._out, notes)}")
 
     async def _row_of(
         self,
@@ -141,7 +141,7 @@ class ReviewDesk:
         ask: "Callable[[Clip], Coroutine[Any, Any, Review]]",
         name: str,
     ) -> dict[str, object]:
-        """What came of one file; whatever it leads to, the next one has its turn."""
+        """Return the result of one file; a failure does not stop the next one."""
         from unreel.engine.stage import failure_of
 
         try:
@@ -150,10 +150,10 @@ class ReviewDesk:
                 found = asyncio.create_task(ask(clip))
                 # The question first: reading the origin starts a process that slows it down.
                 await asyncio.wait([found], timeout=_FIRST_ASK_S)
-                from unreel.cli.meter import Meter
+                from unreel.cli.meter import ProgressMeter
                 from unreel.report.review.origin import read_origin
 
-                with Meter() as self._meter:
+                with ProgressMeter() as self._meter:
                     self._tell_waiting(file)
                     origin = await asyncio.to_thread(
                         read_origin,
@@ -169,7 +169,7 @@ class ReviewDesk:
         except Exception as error:  # noqa: BLE001  a failed clip is a row, whatever it raised
             clip = failure_of(error)
         self.is_complete = False
-        say(f"{file}: {clip}")
+        print_message(f"{file}: {clip}")
         if name:
             from unreel.report.review.index_page import make_failed_entry
 
@@ -182,9 +182,9 @@ class ReviewDesk:
             waiting = f"waiting for {names}" if names else "searching the file"
             self._meter.tell(f"{file.name}: {waiting}")
 
-    def _describe(self) -> "tuple[Inquiry, tuple[Opener, ...]]":
-        from unreel.cli.contacts import require_somebody, tell_contacts
-        from unreel.evaluate.review import (
+    def _describe(self) -> "tuple[ReviewQuestions, tuple[ReviewerFactory, ...]]":
+        from unreel.cli.contacts import print_endpoints, require_somebody
+        from unreel.evaluation.review import (
             describe_reviewers,
             inquire,
             taught_protocols,
@@ -195,11 +195,11 @@ class ReviewDesk:
         protocols = ask.protocols or taught_protocols(ask.models) or REVIEWED
         inquiry = inquire(protocols, ask.condition, mode=ask.parser, models=ask.models)
         if ask.sample:
-            from unreel.evaluate.sample import NOTE, sample_reviewers
+            from unreel.evaluation.sample import NOTE, sample_reviewers
 
             self.note = NOTE
             return inquiry, sample_reviewers()
-        tell_contacts(ask.models, self._settings)
+        print_endpoints(ask.models, self._settings)
         require_somebody(ask.models, self._settings)
         openers = describe_reviewers(
             ask.models,
@@ -225,10 +225,10 @@ class ReviewDesk:
         clip: "Clip",
         *,
         reviewers: "Sequence[OpenReviewer]",
-        inquiry: "Inquiry",
-        desk: "Desk",
+        inquiry: "ReviewQuestions",
+        desk: "ReviewDispatcher",
     ) -> "Review":
-        from unreel.evaluate.review import review_clip
+        from unreel.evaluation.review import review_clip
 
         asked_s = time.monotonic()
 
@@ -241,15 +241,15 @@ class ReviewDesk:
             self._tell_waiting(Path(clip.location))
             if time.monotonic() - asked_s > _LATE_S:
                 protocol = opinion.question.instrument.protocol
-                say(f"{opinion.reviewer}, {protocol}: {opinion.headline}")
+                print_message(f"{opinion.reviewer}, {protocol}: {opinion.headline}")
 
         found = await review_clip(clip, reviewers, inquiry=inquiry, desk=desk, on_opinion=tell)
         if not self._ask.perturb:
             return found
-        from unreel.evaluate.perturbing import ask_again
+        from unreel.evaluation.perturbing import ask_again
 
-        def tell_variant(variant: "Variant") -> None:
-            say(f"asks again, {variant.name}: {variant}")
+        def tell_variant(variant: "ClipVariant") -> None:
+            print_message(f"asks again, {variant.name}: {variant}")
             if self._meter is not None:
                 self._meter.tell(f"waiting for answers about the {variant.name} clip")
 
@@ -262,7 +262,7 @@ class ReviewDesk:
             on_variant=tell_variant,
         )
 
-    def _report(self, found: "Review", origin: "Origin", name: str) -> dict[str, object]:
+    def _report(self, found: "Review", origin: "FileOrigin", name: str) -> dict[str, object]:
         from unreel.report.review.result import review_document
 
         self.is_complete &= found.is_complete
@@ -271,7 +271,7 @@ class ReviewDesk:
         row = review_document(found, origin, records=self._records)
         written: dict[str, object] = {}
         if self._out is not None:
-            folder = Folder(self._out, published=True).make(name) if name else self._out
+            folder = OutputDirectory(self._out, published=True).make(name) if name else self._out
             row["evidence"] = written = self._write(found, folder, origin)
         if name:
             from unreel.report.review.index_page import make_entry
@@ -280,7 +280,7 @@ class ReviewDesk:
             self._entries.append(make_entry(found, origin, folder=folder_name, has_pdf=has_pdf))
         return row
 
-    def _show(self, found: "Review", origin: "Origin") -> None:
+    def _show(self, found: "Review", origin: "FileOrigin") -> None:
         from unreel.cli.console import open_console
         from unreel.report.review.terminal import review_blocks
 
@@ -288,16 +288,16 @@ class ReviewDesk:
         for block in review_blocks(found, origin, self._records):
             console.print(block)
 
-    def _write(self, found: "Review", folder: Path, origin: "Origin") -> dict[str, object]:
+    def _write(self, found: "Review", folder: Path, origin: "FileOrigin") -> dict[str, object]:
         from unreel.cli.meter import copy_meter
-        from unreel.report.review.evidence import PAGE, Background, write_evidence
+        from unreel.report.review.evidence import PAGE, EvidenceBackground, write_evidence
 
         truth: tuple[Trace, ...] = ()
         if self._ask.sample:
-            from unreel.evaluate.sample_clip import sample_truth
+            from unreel.evaluation.sample_clip import sample_truth
 
             truth = sample_truth()
-        background = Background(
+        background = EvidenceBackground(
             origin=origin,
             made_at=datetime.now(UTC),
             truth=truth,
@@ -311,14 +311,14 @@ class ReviewDesk:
                     folder,
                     reader=self._reader,
                     background=background,
-                    on_page=lambda page: say(f"evidence in {page}"),
+                    on_page=lambda page: print_message(f"evidence in {page}"),
                     on_frames=on_frames,
                 )
-        except Stopped as stopped:
+        except StopSignal as stopped:
             stopped.add_note(f"what was answered is in {folder / PAGE}, without an annotated copy")
             raise
         if isinstance(evidence.annotated, Failure):
-            say(f"no annotated copy: {evidence.annotated}")
+            print_message(f"no annotated copy: {evidence.annotated}")
         return {
             "page": str(evidence.page),
             **self._print(evidence.page),
@@ -332,18 +332,20 @@ class ReviewDesk:
             return {}
         from unreel.report.review.browser_pdf import PDF, write_pdf
 
-        say(f"prints {page.parent / PDF}")
+        print_message(f"prints {page.parent / PDF}")
         if problem := write_pdf(page, browser=self._browser):
             self.is_complete = False
-            say(f"no PDF: {problem}. Open {page} in a browser and print it there")
+            print_message(f"no PDF: {problem}. Open {page} in a browser and print it there")
             return {"pdf": None}
         return {"pdf": str(page.parent / PDF)}
 
 
-def _read_records(runs: Sequence[str], settings: Settings, mode: "Mode") -> "tuple[Record, ...]":
+def _read_records(
+    runs: Sequence[str], settings: EnvironmentSettings, mode: "Mode"
+) -> "tuple[ReviewerRecord, ...]":
     if not runs:
         return ()
-    from unreel.evaluate.finding import open_named_run
+    from unreel.evaluation.finding import open_named_run
     from unreel.report.review.record_run import read_records
 
     opened = [open_named_run(run, settings) for run in runs]

@@ -9,12 +9,12 @@ import click
 from unreel.cli.again import asks_again
 from unreel.cli.completing import complete_runs
 from unreel.cli.helping import is_misspelt, no_command
-from unreel.cli.output import json_option, print_json, print_table, say
+from unreel.cli.output import json_option, print_json, print_message, print_table
 from unreel.core.errors import UnreadableSourceError, UnreelError
-from unreel.core.registry import Lazy
-from unreel.core.settings import Settings, read_settings
+from unreel.core.registry import LazyImport
+from unreel.core.settings import EnvironmentSettings, read_settings
 
-_FIND: Final = "unreel.evaluate.finding"
+_FIND: Final = "unreel.evaluation.finding"
 _JOB: Final = "unreel.cli.runs_job"
 
 
@@ -54,7 +54,7 @@ def list_(*, folder: str, as_json: bool) -> None:
     if "://" not in folder and not Path(folder).is_dir():
         remedy = "Name the folder that holds your runs, or start one with `unreel eval`"
         raise UnreadableSourceError(folder, "no such folder", remedy)
-    find_runs = Lazy(f"{_FIND}:find_runs", "eval").load()
+    find_runs = LazyImport(f"{_FIND}:find_runs", "eval").load()
     settings = read_settings()
     rows = [_row(name, settings) for name in find_runs(folder, settings)]
     unreadable = [row for row in rows if row["problem"]]
@@ -63,20 +63,22 @@ def list_(*, folder: str, as_json: bool) -> None:
     elif rows:
         print_table([name for name in rows[0] if name != "problem"], rows)
         for row in unreadable:
-            say(f"{row['run']}: {row['problem']}")
+            print_message(f"{row['run']}: {row['problem']}")
         for row in rows:
             if row["failed"] and not row["problem"]:
-                say(f"Ask again what failed in {row['run']}: {asks_again(str(row['run']))}")
+                print_message(
+                    f"Ask again what failed in {row['run']}: {asks_again(str(row['run']))}"
+                )
     else:
-        say(f"no run in {folder}. Start one with `unreel eval --out {folder}/NAME`")
+        print_message(f"no run in {folder}. Start one with `unreel eval --out {folder}/NAME`")
     sys.exit(1 if unreadable else 0)
 
 
-def _row(name: str, settings: Settings) -> dict[str, object]:
+def _row(name: str, settings: EnvironmentSettings) -> dict[str, object]:
     row: dict[str, object] = {"run": name, "reviewer": "?", "instrument": "?", "benchmark": "?"}
     row |= {"answered": "?", "failed": "?", "problem": ""}
     try:
-        run = Lazy(f"{_FIND}:open_named_run", "eval").load()(name, settings)
+        run = LazyImport(f"{_FIND}:open_named_run", "eval").load()(name, settings)
         row |= {
             "reviewer": run.reviewer_name(),
             "instrument": str(run.scope.instrument),
@@ -98,7 +100,7 @@ def check(*, run: str, as_json: bool) -> None:
     Reads its recipe, all rows of its tables and its start logs, and names its present writer. Changes
     nothing. Exits with status 1 if something is damaged.
     """
-    sys.exit(Lazy(f"{_JOB}:tell_check", "eval").load()(run, as_json=as_json))
+    sys.exit(LazyImport(f"{_JOB}:tell_check", "eval").load()(run, as_json=as_json))
 
 
 @runs.command(short_help="Write a repaired copy of a damaged run.")
@@ -113,4 +115,4 @@ def repair(*, run: str, out: str | None, as_json: bool) -> None:
     Unreadable rows are omitted and asked again by the next `unreel eval`; invalid rows are moved to a
     file; of duplicate rows one is kept.
     """
-    sys.exit(Lazy(f"{_JOB}:tell_repair", "eval").load()(run, out, as_json=as_json))
+    sys.exit(LazyImport(f"{_JOB}:tell_repair", "eval").load()(run, out, as_json=as_json))

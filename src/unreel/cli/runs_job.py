@@ -2,22 +2,22 @@
 
 from typing import Final
 
-from unreel.cli.output import print_json, print_table, say
-from unreel.core.settings import Settings, read_settings, read_storage
-from unreel.curate.findings import STEPS
-from unreel.engine.examine import Examiner
-from unreel.engine.lock import Holder
-from unreel.engine.whereabouts import find_place, local_folder
-from unreel.evaluate.checking import TAKE_AGAIN, Kept, RunCheck, TableCheck, check_run
-from unreel.evaluate.repairing import SET_ASIDE, Repair, repair_run
+from unreel.cli.output import print_json, print_message, print_table
+from unreel.core.settings import EnvironmentSettings, read_settings, read_storage
+from unreel.curation.findings import STEPS
+from unreel.engine.examine import TableChecker
+from unreel.engine.lock import LockHolder
+from unreel.engine.whereabouts import local_folder, resolve_location
+from unreel.evaluation.checking import TAKE_AGAIN, RunCheck, StoredRun, TableCheck, check_run
+from unreel.evaluation.repairing import SET_ASIDE, RepairResult, repair_run
 
 _COLUMNS: Final = ("part", "looked_at", "found")
 
 
-def tell_check(run: str, *, as_json: bool) -> int:
+def print_check(run: str, *, as_json: bool) -> int:
     """Print whether the run is whole; the status of the command."""
     kept = _kept(run, read_settings())
-    with Examiner() as examiner:
+    with TableChecker() as examiner:
         check = check_run(kept, examiner)
     if as_json:
         print_json({"whole": check.is_whole, **_document(check)})
@@ -27,28 +27,28 @@ def tell_check(run: str, *, as_json: bool) -> int:
     return 0 if check.is_whole else 1
 
 
-def tell_repair(run: str, out: str | None, *, as_json: bool) -> int:
+def print_repair(run: str, out: str | None, *, as_json: bool) -> int:
     """Mend a copy of the run and print what became of its rows; the status of the command."""
     settings = read_settings()
     old, new = _kept(run, settings), _kept(out or f"{run.rstrip('/')}-repaired", settings)
-    with Examiner() as examiner:
+    with TableChecker() as examiner:
         done = repair_run(old, new, examiner)
     if isinstance(done, RunCheck):
         if as_json:
             print_json({"run": done.run, "out": None, "tables": {}})
         else:
-            say(f"{done.run} is whole: there is nothing to mend, and nothing was written")
+            print_message(f"{done.run} is whole: there is nothing to mend, and nothing was written")
         return 0
     if as_json:
         print_json({"run": done.run, "out": done.out, "tables": done.tables})
     else:
-        _tell(done)
+        _print_repaired(done)
     return 0
 
 
-def _kept(named: str, settings: Settings) -> Kept:
-    place = find_place(named, read_storage(settings))
-    return Kept(place=place, ledgers=local_folder(place, settings), steps=STEPS)
+def _kept(named: str, settings: EnvironmentSettings) -> StoredRun:
+    place = resolve_location(named, read_storage(settings))
+    return StoredRun(place=place, ledgers=local_folder(place, settings), steps=STEPS)
 
 
 def _document(check: RunCheck) -> dict[str, object]:
@@ -97,25 +97,29 @@ def _findings(table: TableCheck) -> list[str]:
 def _advise(check: RunCheck) -> None:
     for table in check.tables:
         if table.n_older_files:
-            say(f"{table.name}: {table.n_older_files} files of older versions are kept for a while")
+            print_message(
+                f"{table.name}: {table.n_older_files} files of older versions are kept for a while"
+            )
         if table.n_leftover_files:
-            say(
+            print_message(
                 f"{table.name}: {table.n_leftover_files} files were written by a run that was killed "
                 "before it committed them; the next run clears them away"
             )
         if table.writer is not None:
-            say(f"{table.name}: {_spell(table.writer)}")
+            print_message(f"{table.name}: {_spell(table.writer)}")
     if check.is_whole:
-        say(f"{check.run} is whole")
+        print_message(f"{check.run} is whole")
     elif check.is_later:
-        say(f"{check.run} is of another release. Upgrade unreel, and check it again")
+        print_message(f"{check.run} is of another release. Upgrade unreel, and check it again")
     elif check.is_curation:
-        say(f"{check.run} is damaged. {TAKE_AGAIN}")
+        print_message(f"{check.run} is damaged. {TAKE_AGAIN}")
     else:
-        say(f"{check.run} is damaged. Mend a copy of it with `unreel runs repair {check.run}`")
+        print_message(
+            f"{check.run} is damaged. Mend a copy of it with `unreel runs repair {check.run}`"
+        )
 
 
-def _spell(writer: Holder) -> str:
+def _spell(writer: LockHolder) -> str:
     if writer.alive:
         return f"{writer.name} writes it now, so it may change while it is looked at"
     if writer.alive is None:
@@ -126,16 +130,16 @@ def _spell(writer: Holder) -> str:
     return f"{writer.name} is dead and left its lease: the next run takes it over"
 
 
-def _tell(done: Repair) -> None:
+def _print_repaired(done: RepairResult) -> None:
     for name, table in done.tables.items():
         again = f", {table.found_again:,} of them found again" if table.found_again else ""
-        say(f"{name}: {table.kept:,} rows kept{again}")
+        print_message(f"{name}: {table.kept:,} rows kept{again}")
         for n, what in (
             (table.unreadable, "in files that cannot be read"),
             (table.set_aside, f"not right, set aside in {SET_ASIDE}"),
             (table.doubled, "with a key that another row has too"),
         ):
             if n:
-                say(f"  {n:,} rows {what}")
-    say(f"{done.run} is as it was; the mended run is in {done.out}")
-    say(f"Ask what it lacks: the same `unreel eval` as before, with --out {done.out}")
+                print_message(f"  {n:,} rows {what}")
+    print_message(f"{done.run} is as it was; the mended run is in {done.out}")
+    print_message(f"Ask what it lacks: the same `unreel eval` as before, with --out {done.out}")

@@ -17,12 +17,12 @@ from unreel.cli.columns import layout_option, map_option, read_mapping
 from unreel.cli.completing import complete_runs
 from unreel.cli.consent import changed_option, outside_option
 from unreel.cli.instrument import InstrumentName
-from unreel.cli.output import Form, form_option, json_option, print_json, say
+from unreel.cli.output import Form, form_option, json_option, print_json, print_message
 from unreel.cli.scorecard import print_metrics, say_counts, say_left_over, why_nothing
 from unreel.cli.shared_options import box_space_option
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 from unreel.core.settings import read_settings
 from unreel.protocols.protocol import VOTED, Mode, Subject, protocol
 
@@ -121,8 +121,8 @@ def score(  # noqa: PLR0913  one parameter for each option
     matched.
     """
     if "://" in answers or Path(answers).is_dir():
-        score_kept = Lazy("unreel.cli.score_run:score_kept", extra="eval").load()
-        open_told = Lazy("unreel.cli.named_run:open_told", extra="eval").load()
+        score_kept = LazyImport("unreel.cli.score_run:score_kept", extra="eval").load()
+        open_told = LazyImport("unreel.cli.named_run:open_told", extra="eval").load()
         said = {"moved_to": benchmark, "outside": outside, "accept_changed": accept_changed}
         run = open_told(answers, read_settings(), **said)
         sys.exit(score_kept(run, parser, judges=judges, sts=sts, form=form, as_json=as_json))
@@ -142,7 +142,7 @@ def score(  # noqa: PLR0913  one parameter for each option
         if instrument != VOTED:
             option, problem = "--protocol", "votes say real or generated"
             raise InvalidSettingError(option, problem, f"Use --protocol {VOTED}")
-        score_voters = Lazy("unreel.cli.score_votes:score_voters").load()
+        score_voters = LazyImport("unreel.cli.score_votes:score_voters").load()
         ways = {"split": split, "seed": seed, "form": form, "as_json": as_json}
         sys.exit(score_voters(Path(answers), opened, **ways))
     joined = join_answers(opened, Path(answers), chosen.subject, protocol=instrument).in_split(
@@ -152,7 +152,7 @@ def score(  # noqa: PLR0913  one parameter for each option
     require_rows(scorable, joined, chosen, answers=answers, benchmark=str(benchmark))
     rows, told = scorable.rows, {}
     if judges or sts:
-        score_words = Lazy("unreel.cli.score_texts:score_words", extra="eval").load()
+        score_words = LazyImport("unreel.cli.score_texts:score_words", extra="eval").load()
         where = {"sts": sts, "seed": seed, "file": Path(answers), "out": out}
         rows, told = score_words(rows, chosen, judges, **where)
     scored = ScoredAnswers(
@@ -164,17 +164,17 @@ def score(  # noqa: PLR0913  one parameter for each option
         without_truth=scorable.without_truth,
         texts=told,
     )
-    sys.exit(_tell(scored, chosen.subject, form, as_json=as_json))
+    sys.exit(_print_scores(scored, chosen.subject, form, as_json=as_json))
 
 
-def _tell(scored: ScoredAnswers, subject: Subject, form: Form, *, as_json: bool) -> int:
+def _print_scores(scored: ScoredAnswers, subject: Subject, form: Form, *, as_json: bool) -> int:
     """Print the figures; the status of the command."""
     if as_json:
         print_json(scored)
     else:
         _print(scored, subject, form)
     if why := why_nothing([scored.scorecard]):
-        say(why)
+        print_message(why)
     return 0 if scored.is_complete and not why else 1
 
 
@@ -190,4 +190,4 @@ def _print(scored: ScoredAnswers, subject: Subject, form: Form) -> None:
     )
     print_metrics(scored.scorecard, form)
     for what, value in scored.texts.items():
-        say(f"{what}: {value}")
+        print_message(f"{what}: {value}")

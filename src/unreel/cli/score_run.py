@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 from unreel.cli.again import asks_again
 from unreel.cli.heaps import share_heaps
-from unreel.cli.output import Form, print_json, say
-from unreel.cli.score_texts import open_texts, tell_texts
+from unreel.cli.output import Form, print_json, print_message
+from unreel.cli.score_texts import open_texts, summarise_texts
 from unreel.cli.scorecard import print_scores, score_rows, why_nothing
 from unreel.core.settings import read_settings
-from unreel.evaluate.job import Run
-from unreel.evaluate.scoring import score_run
-from unreel.evaluate.texts import kept_rulings
+from unreel.evaluation.job import EvalRun
+from unreel.evaluation.scoring import score_run
+from unreel.evaluation.texts import kept_rulings
 from unreel.protocols.protocol import Mode
 
 
 def score_kept(
-    run: Run,
+    run: EvalRun,
     parser: Mode | None,
     *,
     judges: Sequence[str],
@@ -35,16 +35,16 @@ def score_kept(
         settings=read_settings(),
     )
     scores = score_run(run, mode=mode, score_texts=scorer)
-    told = tell_texts(scorer)
+    told = summarise_texts(scorer)
     if as_json:
         print_json({"run": run.place.uri, "scores": score_rows(scores), **told})
     else:
         print_scores(scores, form)
         for what, value in told.items():
-            say(f"{what}: {value}")
+            print_message(f"{what}: {value}")
         if any(score.scorecard.failures for score in scores):
-            say(f"Ask again what failed: {asks_again(run.place.uri)}")
+            print_message(f"Ask again what failed: {asks_again(run.place.uri)}")
     if why := why_nothing([score.scorecard for score in scores]):
-        say(why)
+        print_message(why)
     complete = all(s.n_not_asked == 0 and not s.scorecard.failures for s in scores)
     return 0 if complete and not why else 1

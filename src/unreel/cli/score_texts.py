@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from unreel.cli.contacts import tell_contacts
+from unreel.cli.contacts import print_endpoints
 from unreel.core.errors import InvalidSettingError
-from unreel.core.settings import Settings, read_settings
-from unreel.evaluate.judge import Judging
-from unreel.evaluate.rulings import KeptRulings
-from unreel.evaluate.scoring import Rows
-from unreel.evaluate.similarity import MiniLmEncoder
-from unreel.evaluate.texts import (
+from unreel.core.settings import EnvironmentSettings, read_settings
+from unreel.evaluation.judge import JudgeRulings
+from unreel.evaluation.rulings import KeptRulings
+from unreel.evaluation.scoring import Rows
+from unreel.evaluation.similarity import MiniLmEncoder
+from unreel.evaluation.texts import (
     ExplanationJudges,
     ReasonSimilarity,
     build_judge,
@@ -29,7 +29,7 @@ def open_texts(
     sts: bool,
     seed: int,
     kept: KeptRulings,
-    settings: Settings,
+    settings: EnvironmentSettings,
 ) -> TextScorer | None:
     """Return the scorer of explanations; `None` if no judge is named. Judges are announced on stderr."""
     if judges and sts:
@@ -43,12 +43,12 @@ def open_texts(
         return ReasonSimilarity(MiniLmEncoder())
     if not judges:
         return None
-    tell_contacts(judges, settings)
+    print_endpoints(judges, settings)
     asked = [build_judge(model, kept, key_hosts=settings.key_hosts) for model in judges]
     return ExplanationJudges(asked, seed)
 
 
-def tell_texts(scorer: TextScorer | None) -> dict[str, Any]:
+def summarise_texts(scorer: TextScorer | None) -> dict[str, Any]:
     """Return the summary of scored explanations."""
     match scorer:
         case ExplanationJudges(judgings=judgings, agreements=agreements):
@@ -73,10 +73,10 @@ def score_words(  # noqa: PLR0913  what a file's words are scored by
     settings = read_settings()
     kept = rulings_on_file(file, out, settings)
     scorer = open_texts(instrument, judges, sts=sts, seed=seed, kept=kept, settings=settings)
-    return (rows if scorer is None else scorer(rows)), tell_texts(scorer)
+    return (rows if scorer is None else scorer(rows)), summarise_texts(scorer)
 
 
-def _account(judging: Judging) -> dict[str, object]:
+def _account(judging: JudgeRulings) -> dict[str, object]:
     return {
         "judge": judging.judge,
         "scored": judging.n_scored,

@@ -8,7 +8,7 @@ from typing import Final
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.opening import Benchmark
 from unreel.benchmarks.votes import JoinedVotes, VoteScores, join_votes, score_votes
-from unreel.cli.output import Form, echo, print_json, print_table, say
+from unreel.cli.output import Form, echo, print_json, print_message, print_table
 from unreel.cli.scorecard import figure, print_cards, print_metrics, say_left_over
 from unreel.core.estimate import Scorecard
 
@@ -53,7 +53,9 @@ def score_voters(
 
 def _print(scores: VoteScores, joined: JoinedVotes, form: Form) -> None:
     n_clips = len(joined.ballots) - len(joined.not_asked)
-    say(f"{scores.votes.n_questions} votes of {len(scores.voters)} people on {n_clips} clips")
+    print_message(
+        f"{scores.votes.n_questions} votes of {len(scores.voters)} people on {n_clips} clips"
+    )
     say_left_over(
         {
             "clips without a vote": joined.not_asked,

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from unreel.cli.output import Form, print_table, say
+from unreel.cli.output import Form, print_message, print_table
 from unreel.core.estimate import Measured, Metric, Scorecard, Unmeasured
 from unreel.protocols.groups import PARTS
 
 if TYPE_CHECKING:
-    from unreel.evaluate.scoring import ConditionScore
+    from unreel.evaluation.scoring import ConditionScore
 
 _SHOWN: Final = 5
 _RECORD: Final = (
@@ -28,9 +28,9 @@ _RECORD: Final = (
 def print_scores(scores: "Sequence[ConditionScore]", form: Form = "text") -> None:
     """Print the scorecard of each condition of a run; in one table, unless for a person."""
     for score in scores:
-        say(f"condition: {score.condition}")
+        print_message(f"condition: {score.condition}")
         if score.n_not_asked:
-            say(f"  {score.n_not_asked} questions were not put yet")
+            print_message(f"  {score.n_not_asked} questions were not put yet")
         say_counts(score.scorecard)
         if form == "text":
             print_metrics(score.scorecard)
@@ -52,14 +52,14 @@ def score_rows(scores: "Iterable[ConditionScore]") -> list[dict[str, object]]:
 
 def say_counts(card: Scorecard) -> None:
     """Tell how many questions were answered, and why others were not."""
-    say(f"{card.instrument}: {card.n_answered} of {card.n_questions} questions answered")
+    print_message(f"{card.instrument}: {card.n_answered} of {card.n_questions} questions answered")
     for what, counts in (("failed", card.failures), ("unreadable", card.unparsed)):
         for reason, n in counts.items():
-            say(f"  {what}: {n} {reason}")
+            print_message(f"  {what}: {n} {reason}")
     for name, n in card.answered_by.items():
-        say(f"  answered by another model: {n} {name}")
+        print_message(f"  answered by another model: {n} {name}")
     if card.confusion:
-        say("  clips: " + ", ".join(f"{n} {what}" for what, n in card.confusion.items()))
+        print_message("  clips: " + ", ".join(f"{n} {what}" for what, n in card.confusion.items()))
 
 
 def why_nothing(cards: Sequence[Scorecard]) -> str:
@@ -76,7 +76,7 @@ def say_left_over(found: Mapping[str, Sequence[object]]) -> None:
     for what, items in found.items():
         if items:
             shown = "; ".join(str(item) for item in items[:_SHOWN])
-            say(f"  {len(items)} {what}: {shown}{' ...' if len(items) > _SHOWN else ''}")
+            print_message(f"  {len(items)} {what}: {shown}{' ...' if len(items) > _SHOWN else ''}")
 
 
 def print_cards(what: str, cards: Mapping[str, Scorecard], form: Form) -> None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from unreel.cli.meter import Meter
-from unreel.cli.output import SILENCE, echo, json_option, print_json, say
-from unreel.cli.stopping import Stopped
+from unreel.cli.meter import ProgressMeter
+from unreel.cli.output import SILENCE, echo, json_option, print_json, print_message
+from unreel.cli.stopping import StopSignal
 from unreel.core.errors import InvalidSettingError
 
 if TYPE_CHECKING:
-    from unreel.reviewers.local.server import Engine
+    from unreel.reviewers.local.server import VllmInstallation
     from unreel.reviewers.local.serving import ServedModel, ServingPlan
 
 
@@ -72,33 +72,33 @@ def serve(  # noqa: PLR0913  one parameter for each option
     SIGTERM, then exits with status 0 and leaves no process behind.
     """
     from unreel.reviewers.local.server import find_engine, require_place
-    from unreel.reviewers.local.serving import Place, plan_serving
+    from unreel.reviewers.local.serving import ServingAddress, plan_serving
 
-    place = Place(host=host, port=port, gpus=gpus, max_length=max_length)
+    place = ServingAddress(host=host, port=port, gpus=gpus, max_length=max_length)
     plan = plan_serving(checkpoint, place=place, adapters=_read_adapters(adapters))
     engine = find_engine(python, plan)
     require_place(place)
     for remark in plan.remarks:
-        say(f"unreel: {remark}")
+        print_message(f"unreel: {remark}")
     _run(plan, engine, as_json=as_json)
 
 
-def _run(plan: "ServingPlan", engine: "Engine", *, as_json: bool) -> None:
+def _run(plan: "ServingPlan", engine: "VllmInstallation", *, as_json: bool) -> None:
     from unreel.reviewers.local.server import running
 
     with ExitStack() as held:
-        with Meter() as meter:
+        with ProgressMeter() as meter:
             meter.tell(f"starting vLLM {engine.version}")
             server = held.enter_context(running(plan, engine, tell=meter.tell))
         try:
-            _tell(plan, engine, as_json=as_json)
+            _print_plan(plan, engine, as_json=as_json)
             SILENCE.stop()
             server.wait()
-        except Stopped:
-            say("unreel: ending the server")
+        except StopSignal:
+            print_message("unreel: ending the server")
 
 
-def _tell(plan: "ServingPlan", engine: "Engine", *, as_json: bool) -> None:
+def _print_plan(plan: "ServingPlan", engine: "VllmInstallation", *, as_json: bool) -> None:
     if as_json:
         served = [
             {
@@ -118,7 +118,7 @@ def _tell(plan: "ServingPlan", engine: "Engine", *, as_json: bool) -> None:
             }
         )
         return
-    say(f"vLLM {engine.version} serves at {plan.place.url}. Ctrl-C ends it. Ask with:")
+    print_message(f"vLLM {engine.version} serves at {plan.place.url}. Ctrl-C ends it. Ask with:")
     for model in plan.models:
         for form in model.forms:
             for words in _taught(model):

@@ -11,7 +11,7 @@ from unreel.cli.again import again
 from unreel.core.errors import GO_ON, UnreadableSourceError
 
 if TYPE_CHECKING:
-    from unreel.cli.meter import Meter
+    from unreel.cli.meter import ProgressMeter
 
 _NAMES: Final = {
     signal.SIGINT: "Ctrl-C",
@@ -26,7 +26,7 @@ _at_work: Final[list[str]] = []
 """Places of the jobs that keep what is finished when they are stopped."""
 
 
-class Stopped(BaseException):
+class StopSignal(BaseException):
     """The first signal to end: what is finished is still committed on the way out."""
 
     def __init__(self, number: int) -> None:
@@ -43,7 +43,7 @@ class Stopped(BaseException):
 
 
 def hear_signals() -> None:
-    """Let the first Ctrl-C, SIGTERM or SIGHUP raise `Stopped`, and the second end the process.
+    """Let the first Ctrl-C, SIGTERM or SIGHUP raise `StopSignal`, and the second end the process.
 
     A signal that is ignored stays so: `nohup` and a shell's background jobs mean it.
     """
@@ -57,7 +57,7 @@ def hear_signals() -> None:
         heard.append(number)
         if _at_work:
             os.write(_STDERR, _STOPPING.encode())
-        raise Stopped(number)
+        raise StopSignal(number)
 
     for number in _NAMES:
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -91,12 +91,12 @@ def asks_first() -> Iterator[list[int]]:
 
 
 @contextmanager
-def goes_on(place: str, meter: "Meter") -> Iterator[None]:
+def goes_on(place: str, meter: "ProgressMeter") -> Iterator[None]:
     """Note on whatever stops a job what is kept of it, and how to go on."""
     _at_work.append(place)
     try:
         yield
-    except (Stopped, OSError) as stopped:
+    except (StopSignal, OSError) as stopped:
         if parts := meter.spell_rows():
             stopped.add_note(f"Of this call {parts} are kept in {place}, and all from before")
         if not isinstance(stopped, UnreadableSourceError):

@@ -10,10 +10,10 @@ import click
 from unreel.cli.columns import layout_option
 from unreel.cli.compare import compare as compare_runs
 from unreel.cli.eval import eval_
-from unreel.cli.output import json_option, say, trusted_option
+from unreel.cli.output import json_option, print_message, trusted_option
 from unreel.core.errors import InvalidSettingError
 from unreel.core.names import plain_name
-from unreel.reviewers.local.taught import FILE, Taught, read_taught
+from unreel.reviewers.local.taught import FILE, InputSpec, read_taught
 
 _ASKED_WRONGLY: Final = 2
 
@@ -71,7 +71,7 @@ def _run_of(name: str, out: str, *, benchmark: str | None, trusted: bool, **aske
             option, problem, "Name the benchmark, or two runs of `unreel eval`"
         )
     asked["protocol"] = asked["protocol"] or _only_instrument(name, taught)
-    say(f"asking {name}")
+    print_message(f"asking {name}")
     try:
         # Its scorecard is talk here: the comparison is what stdout is for.
         with contextlib.redirect_stdout(sys.stderr):
@@ -89,7 +89,7 @@ def _run_of(name: str, out: str, *, benchmark: str | None, trusted: bool, **aske
     return out
 
 
-def _only_instrument(name: str, taught: Taught | None) -> str:
+def _only_instrument(name: str, taught: InputSpec | None) -> str:
     known = [] if taught is None else [each.protocol for each in taught.instruments]
     if len(known) == 1:
         return known[0]

@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from unreel.cli.output import echo, json_option, print_json, print_table, say
+from unreel.cli.output import echo, json_option, print_json, print_message, print_table
 from unreel.cli.train_options import clip_options, recipe_options
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 
 @click.command()
@@ -32,16 +32,16 @@ def examples(*, as_json: bool, **given: Any) -> None:
     Uses the model's own processor if its folder is present, otherwise the rule of its family; the page
     states which. No weights are read.
     """
-    shown = Lazy("unreel.cli.train_examples_job:show_examples", "eval").load()(**given)
+    shown = LazyImport("unreel.cli.train_examples_job:show_examples", "eval").load()(**given)
     if as_json:
         print_json(shown)
         return
     for reason, n in shown.left_out.items():
-        say(f"left out: {n} {reason}")
+        print_message(f"left out: {n} {reason}")
     for reason, n in shown.not_compared.items():
-        say(f"not compared by what they show: {n} {reason}")
-    say(f"{shown.n_train} examples to learn from, {shown.n_held_out} held out")
-    say(f"{len(shown.examples)} are shown; sizes and tokens by {shown.view}")
+        print_message(f"not compared by what they show: {n} {reason}")
+    print_message(f"{shown.n_train} examples to learn from, {shown.n_held_out} held out")
+    print_message(f"{len(shown.examples)} are shown; sizes and tokens by {shown.view}")
     echo(shown.page)
 
 
@@ -49,7 +49,7 @@ def examples(*, as_json: bool, **given: Any) -> None:
 @json_option
 def recipes(*, as_json: bool) -> None:
     """List the recipes of unreel, with the published results that they reproduce."""
-    from unreel.train.recipe import read_recipe, shipped_recipes
+    from unreel.training.recipe import read_recipe, shipped_recipes
 
     read = [read_recipe(name) for name in shipped_recipes()]
     figures = {r.name: r.published.figures if r.published else {} for r in read}

@@ -7,19 +7,19 @@ from pathlib import Path
 
 from unreel.core.names import plain_name
 from unreel.core.settings import read_settings
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 from unreel.engine.access import find_change, local_copy
 from unreel.engine.whereabouts import open_access
 from unreel.media.access import media_reader, require_protection
-from unreel.reviewers.asking import Showing
-from unreel.train.examples.page import PAGE, Seen, write_page
-from unreel.train.examples.reading import read_examples
-from unreel.train.examples.viewing import open_view
-from unreel.train.recipe import read_recipe
+from unreel.reviewers.asking import PresentationSettings
+from unreel.training.examples.page import PAGE, PageExample, write_page
+from unreel.training.examples.reading import read_examples
+from unreel.training.examples.viewing import open_view
+from unreel.training.recipe import read_recipe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class WrittenExamples:
     """Written examples, and their description."""
 
     page: Path
@@ -29,7 +29,7 @@ class Shown:
     n_held_out: int
     left_out: Mapping[str, int]
     not_compared: Mapping[str, int]
-    examples: tuple[Seen, ...]
+    examples: tuple[PageExample, ...]
 
 
 def show_examples(  # noqa: PLR0913  one parameter for each option
@@ -42,7 +42,7 @@ def show_examples(  # noqa: PLR0913  one parameter for each option
     accept_leak: bool,
     outside: bool,
     trusted: bool,
-) -> Shown:
+) -> WrittenExamples:
     """Read the examples of the recipe and write their page."""
     settings = read_settings()
     require_protection(settings, trusted=trusted)
@@ -50,15 +50,18 @@ def show_examples(  # noqa: PLR0913  one parameter for each option
     folder = out or Path(f"examples-{plain_name(resolved.name)}")
     access = replace(open_access(settings, trusted=trusted), outside=outside)
     found = read_examples(
-        resolved, access=access, folder=Folder(folder).make("found"), accept_leak=accept_leak
+        resolved,
+        access=access,
+        folder=OutputDirectory(folder).make("found"),
+        accept_leak=accept_leak,
     )
     view = open_view(resolved)
     with media_reader(settings, trusted=trusted) as reader:
-        showing = Showing(
+        showing = PresentationSettings(
             reader=reader, open_file=partial(local_copy, access=access), find_change=find_change
         )
         shown = write_page(resolved, found, showing=showing, view=view, most=most, out=folder)
-    return Shown(
+    return WrittenExamples(
         page=folder / PAGE,
         recipe=resolved.name,
         view=view.told,

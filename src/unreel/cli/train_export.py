@@ -7,7 +7,7 @@ import click
 
 from unreel.cli.shared_options import media_option
 from unreel.cli.train_options import clip_options, recipe_options
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 _TRAINERS: Final = ("llamafactory", "ms-swift", "qwen-vl-finetune", "videollama3")
 
@@ -39,4 +39,6 @@ def export(*, as_json: bool, **given: Any) -> None:
 
     Exits with status 1 if rows could not be written.
     """
-    Lazy("unreel.cli.train_export_job:write_export", extra="eval").load()(given, as_json=as_json)
+    LazyImport("unreel.cli.train_export_job:write_export", extra="eval").load()(
+        given, as_json=as_json
+    )

@@ -7,20 +7,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from unreel.cli.meter import Meter
-from unreel.cli.output import print_json, say
+from unreel.cli.meter import ProgressMeter
+from unreel.cli.output import print_json, print_message
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.settings import read_settings
 from unreel.engine.access import find_change, local_copy
 from unreel.engine.whereabouts import open_access
 from unreel.media.access import media_reader, require_protection
-from unreel.reviewers.asking import Showing
-from unreel.train.examples.mixing import pass_over
-from unreel.train.examples.reading import Examples, read_examples
-from unreel.train.formats.contract import FORMATS, HELD_OUT, TRAIN, require_takes
-from unreel.train.formats.exporting import MANIFEST, ExportedExamples, export_examples
-from unreel.train.formats.order import place_order
-from unreel.train.recipe import TrainRecipe, read_recipe
+from unreel.reviewers.asking import PresentationSettings
+from unreel.training.examples.mixing import pass_over
+from unreel.training.examples.reading import ExampleSet, read_examples
+from unreel.training.formats.contract import FORMATS, HELD_OUT, TRAIN, require_takes
+from unreel.training.formats.exporting import MANIFEST, ExportedExamples, export_examples
+from unreel.training.formats.order import place_order
+from unreel.training.recipe import TrainRecipe, read_recipe
 
 
 def write_export(given: Mapping[str, Any], *, as_json: bool) -> None:
@@ -35,7 +35,7 @@ def write_export(given: Mapping[str, Any], *, as_json: bool) -> None:
     settings = read_settings()
     require_protection(settings, trusted=given["trusted"])
     access = open_access(settings, trusted=given["trusted"], outside=given["outside"])
-    with TemporaryDirectory(prefix="unreel-") as kept, Meter() as meter:
+    with TemporaryDirectory(prefix="unreel-") as kept, ProgressMeter() as meter:
         found = read_examples(
             recipe,
             access=access,
@@ -44,7 +44,7 @@ def write_export(given: Mapping[str, Any], *, as_json: bool) -> None:
             on_step=meter.step,
         )
     with media_reader(settings, trusted=given["trusted"]) as reader:
-        showing = Showing(
+        showing = PresentationSettings(
             reader=reader, open_file=partial(local_copy, access=access), find_change=find_change
         )
         parts = {TRAIN: _first_epoch(recipe, found), HELD_OUT: found.held_out}
@@ -52,24 +52,24 @@ def write_export(given: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json({"exported": exported, "no_example": found.left_out})
     else:
-        _tell(exported, found)
+        _print_export(exported, found)
     sys.exit(1 if exported.left_out else 0)
 
 
-def _first_epoch(recipe: TrainRecipe, found: Examples) -> list[Any]:
+def _first_epoch(recipe: TrainRecipe, found: ExampleSet) -> list[Any]:
     order = pass_over(found.train, weights=found.weights, seed=recipe.seed, epoch=0)
     return [found.train[place] for place in order]
 
 
-def _tell(exported: ExportedExamples, found: Examples) -> None:
-    say(
+def _print_export(exported: ExportedExamples, found: ExampleSet) -> None:
+    print_message(
         f"{exported.n_train} examples and {exported.n_held_out} held out for {exported.trainer} in "
         f"{exported.folder}",
         f"frames: {exported.sampling}",
     )
     for reason, n in {**found.left_out.reasons, **exported.left_out}.items():
-        say(f"  left out: {n} {reason}")
+        print_message(f"  left out: {n} {reason}")
     if exported.differences:
-        say("not as a training here:", *(f"  {words}" for words in exported.differences))
-    say(f"all of it is in {MANIFEST}; docs/training-elsewhere.md tells how to train")
-    say(f"in that folder: {exported.command}")
+        print_message("not as a training here:", *(f"  {words}" for words in exported.differences))
+    print_message(f"all of it is in {MANIFEST}; docs/training-elsewhere.md tells how to train")
+    print_message(f"in that folder: {exported.command}")

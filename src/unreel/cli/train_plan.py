@@ -7,7 +7,7 @@ import click
 from unreel.cli.consent import outside_option
 from unreel.cli.output import json_option, trusted_option
 from unreel.cli.train_options import recipe_options
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 
 @click.command()
@@ -32,4 +32,4 @@ def plan(*, as_json: bool, **given: Any) -> None:
 
     Exits with status 1 if a device has too little memory.
     """
-    Lazy("unreel.cli.train_plan_job:tell_plan", extra="eval").load()(given, as_json=as_json)
+    LazyImport("unreel.cli.train_plan_job:print_plan", extra="eval").load()(given, as_json=as_json)

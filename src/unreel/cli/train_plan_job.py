@@ -5,18 +5,23 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from unreel.cli.output import print_json, print_table, say
+from unreel.cli.output import print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import read_settings
 from unreel.engine.whereabouts import open_access
-from unreel.train.plan.architecture import find_architecture
-from unreel.train.plan.device import device
-from unreel.train.plan.estimate import WELL_FED, Fleet, Plan, plan_training
-from unreel.train.plan.gathering import expected_strata, found_strata, is_here
-from unreel.train.recipe import TrainRecipe, read_recipe
+from unreel.training.plan.architecture import find_architecture
+from unreel.training.plan.device import device
+from unreel.training.plan.estimate import (
+    WELL_FED,
+    TrainingEstimate,
+    TrainingHardware,
+    plan_training,
+)
+from unreel.training.plan.gathering import expected_strata, found_strata, is_here
+from unreel.training.recipe import TrainRecipe, read_recipe
 
 
-def tell_plan(given: Mapping[str, Any], *, as_json: bool) -> None:
+def print_plan(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the plan, and end the program."""
     recipe = read_recipe(given["recipe"], data=given["data"], changes=given["changes"])
     fleet = _fleet(given, recipe)
@@ -30,12 +35,12 @@ def tell_plan(given: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json({"counted": counted, "fits": plan.fits, "plan": plan})
     else:
-        _tell(plan, recipe, counted)
+        _print_estimate(plan, recipe, counted)
     sys.exit(0 if plan.fits else 1)
 
 
-def _fleet(given: Mapping[str, Any], recipe: TrainRecipe) -> Fleet:
-    return Fleet(
+def _fleet(given: Mapping[str, Any], recipe: TrainRecipe) -> TrainingHardware:
+    return TrainingHardware(
         device=device(given["gpu"]),
         count=given["gpus"] or recipe.devices.count * recipe.devices.nodes,
         price_usd=_price(given["price"]),
@@ -51,24 +56,24 @@ def _price(text: str | None) -> Decimal | None:
         raise InvalidSettingError(setting, problem, "Give dollars, for example 2.50") from error
 
 
-def _tell(plan: Plan, recipe: TrainRecipe, counted: str) -> None:
+def _print_estimate(plan: TrainingEstimate, recipe: TrainRecipe, counted: str) -> None:
     rows = [{"what": what, "estimate": value} for what, value in _lines(plan, counted)]
     print_table(
         ("what", "estimate"), rows, title=f"{plan.recipe} on {plan.devices} x {plan.device}"
     )
     if recipe.published and recipe.published.minutes:
         published = recipe.published
-        say(
+        print_message(
             f"published: {published.minutes:g} minutes on {published.devices or 'devices not named'}"
         )
-    say("reckoned by:", *(f"  {assumption}" for assumption in plan.assumptions))
+    print_message("reckoned by:", *(f"  {assumption}" for assumption in plan.assumptions))
     if not plan.fits:
         need, has = plan.memory.total, plan.memory_gib
-        say(f"does not fit: {need:.0f} GiB on a device with {has:.0f}. What would help:")
-        say(*(f"  {remedy}" for remedy in plan.remedies))
+        print_message(f"does not fit: {need:.0f} GiB on a device with {has:.0f}. What would help:")
+        print_message(*(f"  {remedy}" for remedy in plan.remedies))
 
 
-def _lines(plan: Plan, counted: str) -> Iterator[tuple[str, str]]:
+def _lines(plan: TrainingEstimate, counted: str) -> Iterator[tuple[str, str]]:
     mean, memory = plan.mean, plan.memory
     wide, high = mean.largest.seen
     yield "examples", f"{plan.examples:,}, {counted}"

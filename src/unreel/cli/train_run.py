@@ -7,7 +7,7 @@ import click
 
 from unreel.cli.output import echo, json_option, print_json
 from unreel.cli.train_options import clip_options, recipe_options
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 
 @click.command()
@@ -29,7 +29,7 @@ def run(*, as_json: bool, **given: Any) -> None:
 
     A second call resumes, also after kill -9. Ctrl-C saves a checkpoint after the current step.
     """
-    Lazy("unreel.cli.train_run_job:run_recipe", "train").load()(given, as_json=as_json)
+    LazyImport("unreel.cli.train_run_job:run_recipe", "train").load()(given, as_json=as_json)
 
 
 @click.command()
@@ -37,7 +37,7 @@ def run(*, as_json: bool, **given: Any) -> None:
 @json_option
 def card(*, checkpoint: Path, as_json: bool) -> None:
     """Print the card of CHECKPOINT: data, recipe, licences, scores and limits."""
-    from unreel.train.card import as_markdown, read_card
+    from unreel.training.card import as_markdown, read_card
 
     found = read_card(checkpoint)
     if as_json:

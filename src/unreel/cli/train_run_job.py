@@ -8,20 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from unreel.cli.meter import Meter
-from unreel.cli.output import echo, print_json, say
-from unreel.cli.stopping import Stopped, asks_first, goes_on
+from unreel.cli.meter import ProgressMeter
+from unreel.cli.output import echo, print_json, print_message
+from unreel.cli.stopping import StopSignal, asks_first, goes_on
 from unreel.core.errors import InvalidSettingError
 from unreel.core.names import plain_name
 from unreel.core.settings import read_settings
 from unreel.engine.progress import Progress
 from unreel.engine.whereabouts import open_access
 from unreel.media.access import require_protection
-from unreel.train.devices import LAUNCHED, write_launch
-from unreel.train.processes import Process, this_process
-from unreel.train.recipe import TrainRecipe, read_recipe
-from unreel.train.trainer import Spectator, Trained, train
-from unreel.train.watching import Vigil
+from unreel.training.devices import LAUNCHED, write_launch
+from unreel.training.processes import TrainingProcess, this_process
+from unreel.training.recipe import TrainRecipe, read_recipe
+from unreel.training.trainer import TrainingCallbacks, TrainingResult, train
+from unreel.training.watching import EarlyStoppingState
 
 _STEPS = "steps"
 
@@ -35,7 +35,7 @@ def run_recipe(given: Mapping[str, Any], *, as_json: bool) -> None:
     process = this_process()
     _share_out(recipe, folder, process)
     access = replace(open_access(settings, trusted=trusted), outside=given["outside"])
-    with _Told(folder, process) as told:
+    with _TrainingConsole(folder, process) as told:
         trained = train(
             recipe,
             folder,
@@ -50,7 +50,7 @@ def run_recipe(given: Mapping[str, Any], *, as_json: bool) -> None:
     sys.exit(1 if trained.unshown else 0)
 
 
-def _share_out(recipe: TrainRecipe, folder: Path, process: Process) -> None:
+def _share_out(recipe: TrainRecipe, folder: Path, process: TrainingProcess) -> None:
     """Start one process for each device where the recipe names several, and this is none of them."""
     devices = recipe.devices
     n = devices.count * devices.nodes
@@ -67,7 +67,9 @@ def _share_out(recipe: TrainRecipe, folder: Path, process: Process) -> None:
         raise InvalidSettingError(setting, problem, remedy)
     launch = write_launch(devices, recipe.model, folder, typed=tuple(sys.argv[3:]))
     if devices.nodes > 1:
-        say("start one of these on each machine, with MASTER as the address of the first:")
+        print_message(
+            "start one of these on each machine, with MASTER as the address of the first:"
+        )
         echo(*launch.commands)
         sys.exit(0)
     words = ["-m", "accelerate.commands.launch", "--config_file", str(launch.config)]
@@ -76,16 +78,16 @@ def _share_out(recipe: TrainRecipe, folder: Path, process: Process) -> None:
     )
 
 
-class _Told:
+class _TrainingConsole:
     """Tells a person how far a training is, and the training that the person wants it to stop."""
 
-    def __init__(self, folder: Path, process: Process) -> None:
+    def __init__(self, folder: Path, process: TrainingProcess) -> None:
         self._folder, self._process = folder, process
-        self._open, self._meter = ExitStack(), Meter()
+        self._open, self._meter = ExitStack(), ProgressMeter()
         self._asked: list[int] = []
         self._start = 0
 
-    def __enter__(self) -> "_Told":
+    def __enter__(self) -> "_TrainingConsole":
         if self._process.is_first:
             self._open.enter_context(self._meter)
         self._open.enter_context(goes_on(str(self._folder), self._meter))
@@ -96,19 +98,19 @@ class _Told:
         return self._open.__exit__(*ended)
 
     @property
-    def spectator(self) -> Spectator:
+    def spectator(self) -> TrainingCallbacks:
         """Return the progress callbacks."""
-        return Spectator(
+        return TrainingCallbacks(
             on_reading=self._meter.step,
             on_start=self._begin,
             on_step=self._step,
             should_stop=lambda: bool(self._asked),
         )
 
-    def require_end(self, trained: Trained) -> None:
+    def require_end(self, trained: TrainingResult) -> None:
         """Raise where it was stopped on the way."""
         if trained.ended == "asked" and self._asked:
-            stopped = Stopped(self._asked[0])
+            stopped = StopSignal(self._asked[0])
             stopped.add_note(f"the checkpoint of step {trained.step:,} is saved")
             raise stopped
 
@@ -117,7 +119,7 @@ class _Told:
         self._asked = self._open.enter_context(asks_first())
         self._meter.expect(_STEPS, n_steps - start)
 
-    def _step(self, step: int, loss: float, vigil: Vigil) -> None:
+    def _step(self, step: int, loss: float, vigil: EarlyStoppingState) -> None:
         if not self._process.is_first:
             return
         held_out = "" if vigil.last is None else f", held-out loss {vigil.last['loss']:.4f}"
@@ -127,21 +129,23 @@ class _Told:
         self._meter.step(_STEPS, Progress(done=step - self._start, note=note))
 
 
-def _report(trained: Trained, *, as_json: bool) -> None:
+def _report(trained: TrainingResult, *, as_json: bool) -> None:
     if as_json:
         print_json(trained)
         return
     for name, reason, detail in trained.unshown.values():
-        say(f"not learned from: {name}, {reason}: {detail}")
+        print_message(f"not learned from: {name}, {reason}: {detail}")
     ends = {"done": "all steps taken", "early": "stopped by patience"}
     loss = "" if trained.loss is None else f"; last loss {trained.loss:.4f}"
     held_out = (
         "" if trained.held_out_loss is None else f"; held-out loss {trained.held_out_loss:.4f}"
     )
-    say(f"{ends[trained.ended]}; the model is that of step {trained.step:,}{loss}{held_out}")
+    print_message(
+        f"{ends[trained.ended]}; the model is that of step {trained.step:,}{loss}{held_out}"
+    )
     if trained.gain is not None:
-        say(f"answers to held-out questions earn more than before by {trained.gain}")
-    say(
+        print_message(f"answers to held-out questions earn more than before by {trained.gain}")
+    print_message(
         f"next: unreel train card {trained.model}, or unreel eval BENCHMARK --model local/{trained.model}"
     )
     echo(str(trained.model))

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Cluster(NamedTuple):
+class RowCluster(NamedTuple):
     """Property that a row shares with others, so that their answers are dependent."""
 
     scene: str

@@ -203,7 +203,7 @@ def raise_for_all(failure: Failure) -> None:
         raise KeyRejectedError(problem, f"{failure.reason.remedy} {GO_ON}")
 
 
-def told(error: Exception) -> UnreelError | None:
+def format_error(error: Exception) -> UnreelError | None:
     """`error` with what to do next, where the system or a store is behind it; a bug is not told."""
     try:
         raise_refusal(error)

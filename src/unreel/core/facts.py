@@ -37,7 +37,7 @@ class AudioFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Tag:
+class FileTag:
     """A word that a file carries beside its streams, such as who wrote it.
 
     `value` is kept only for tags that name a program or a format, and is empty for all others: they
@@ -56,5 +56,5 @@ class ClipFacts:
     size_bytes: int
     video: VideoFacts
     audio: tuple[AudioFacts, ...] = ()
-    tags: tuple[Tag, ...] = ()
+    tags: tuple[FileTag, ...] = ()
     """In alphabetical order."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from unreel.core.errors import InvalidSettingError, MachineError
-from unreel.core.leash import Leash
-from unreel.core.writing import Folder
+from unreel.core.leash import ManagedProcess
+from unreel.core.writing import OutputDirectory
 
 _LOOK_S: Final = 0.5
 _TAIL: Final = 12
@@ -58,9 +58,11 @@ class HeldServer:
     ) -> None:
         self._name = name
         self._log = folder / log
-        with Folder(folder).append(log) as opened:
+        with OutputDirectory(folder).append(log) as opened:
             self._began = opened.tell()
-            self._leash = Leash(command, log=opened, environment=environment, folder=folder)
+            self._leash = ManagedProcess(
+                command, log=opened, environment=environment, folder=folder
+            )
 
     @property
     def is_alive(self) -> bool:

@@ -24,7 +24,7 @@ _PR_SET_CHILD_SUBREAPER: Final = 36
 _LOOK_S: Final = 0.2
 
 
-class Leash:
+class ManagedProcess:
     """One command that was started; it ends by `end`, or when whoever holds this is gone.
 
     Args:

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Lazy:
+class LazyImport:
     """Import path of an object (`module:name`), and the extra that it needs."""
 
     target: str
@@ -50,7 +50,7 @@ def require_extra(modules: Sequence[str], extra: str) -> None:
 
 
 @dataclass(frozen=True)  # with slots, `Registry[T](...)` would fail
-class Registry(Generic[T]):
+class NameRegistry(Generic[T]):
     """One table of names; an unknown name lists the known ones.
 
     A package of somebody else's adds a name by an entry point of the `group`. It cannot take the
@@ -58,7 +58,7 @@ class Registry(Generic[T]):
     """
 
     kind: str
-    entries: Mapping[str, Lazy]
+    entries: Mapping[str, LazyImport]
     group: str | None = None
 
     def names(self) -> list[str]:

@@ -24,7 +24,7 @@ TRICKLE_PER_S: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class RetryPolicy:
     """Timeouts of a question with all its requests and waits, and of one request."""
 
     deadline_s: float = 180.0
@@ -63,7 +63,7 @@ class RetryBudget:
         return True
 
 
-def backoff_s(patience: Patience, *, key: str, attempt: int, seed: int) -> float:
+def backoff_s(patience: RetryPolicy, *, key: str, attempt: int, seed: int) -> float:
     """Seconds to wait after request `attempt` (from 1): full jitter, the same for the same arguments."""
     longest = min(LONGEST_BACKOFF_S, patience.backoff_s * 2 ** (attempt - 1))
     return random.Random(digest(str(seed), key, str(attempt))).uniform(0, longest)  # noqa: S311  no secret

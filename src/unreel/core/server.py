@@ -36,7 +36,7 @@ _NAMED: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
+class ServerAddress:
     """A place in the network, as exactly as a key is bound to it."""
 
     scheme: str
@@ -79,13 +79,13 @@ def hide_addresses(text: str) -> str:
     return _WRITTEN.sub("[address]", drop_address(text))
 
 
-def read_server(url: str) -> Server:
+def read_server(url: str) -> ServerAddress:
     """The server in `url`; anything but scheme, plain host, port and path is refused."""
     found = _URL.fullmatch(url)
     if found is not None:
         host, port = read_host(found["host"]), int(found["port"] or _PORTS[found["scheme"]])
         if host is not None and 0 < port <= _LAST_PORT:
-            return Server(scheme=found["scheme"], host=host, port=port)
+            return ServerAddress(scheme=found["scheme"], host=host, port=port)
     setting, problem = "model", "its address is not scheme, host, port and path in plain letters"
     remedy = "Write http://host:port/v1, and a host that has other letters in its xn-- form"
     raise InvalidSettingError(setting, problem, remedy)
@@ -101,7 +101,7 @@ def read_host(text: str) -> str | None:
         return None
 
 
-def key_variable(server: Server, key_hosts: str) -> str | None:
+def key_variable(server: ServerAddress, key_hosts: str) -> str | None:
     """The variable whose key may go to `server`; `None` where `key_hosts`, the setting, does not name it.
 
     Raises:
@@ -120,7 +120,7 @@ def key_variable(server: Server, key_hosts: str) -> str | None:
     return None
 
 
-def require_secret_way(server: Server, variable: str) -> None:
+def require_secret_way(server: ServerAddress, variable: str) -> None:
     """Refuse to send a key where others can read along.
 
     Raises:

@@ -30,7 +30,7 @@ _SECRETS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class EnvironmentSettings:
     """Everything the environment can change, checked."""
 
     media_seconds: int = 15
@@ -67,10 +67,10 @@ class Settings:
         return Path(self.state) if self.state else Path.home() / ".local" / "state" / "unreel"
 
 
-def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
+def read_settings(environment: Mapping[str, str] | None = None) -> EnvironmentSettings:
     """Settings from `environment` (the process's own by default); an unknown name is an error."""
     given = os.environ if environment is None else environment
-    known = {PREFIX + setting.name.upper(): setting for setting in fields(Settings)}
+    known = {PREFIX + setting.name.upper(): setting for setting in fields(EnvironmentSettings)}
     values: dict[str, Any] = {}
     if given.get(_STATE):
         values["state"] = str(Path(given[_STATE]) / "unreel")
@@ -81,7 +81,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
         setting = known[variable]
         number = isinstance(setting.default, int)
         values[setting.name] = _read(variable, given[variable], number=number)
-    return Settings(**values)
+    return EnvironmentSettings(**values)
 
 
 def _read(variable: str, text: str, *, number: bool) -> int | str:
@@ -141,12 +141,12 @@ def lend_environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 def read_storage(
-    settings: Settings, environment: Mapping[str, str] | None = None
+    settings: EnvironmentSettings, environment: Mapping[str, str] | None = None
 ) -> Mapping[str, str]:
     """Options that open the object store, keys among them: pass them on, never store or print them.
 
     Our own settings go before the usual `AWS_*` variables. Without keys nothing is signed, unless
-    `s3_role` lets the client look for them (see `unreel.engine.place.Place`). An address without TLS
+    `s3_role` lets the client look for them (see `unreel.engine.place.StorageLocation`). An address without TLS
     is taken only because it is named.
     """
     given = os.environ if environment is None else environment

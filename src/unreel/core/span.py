@@ -17,7 +17,7 @@ def to_us(seconds: Fraction | float) -> int:
     return whole + (twice > 0 or (twice == 0 and whole % 2 == 1))
 
 
-def tell_seconds(at_us: int) -> str:
+def format_seconds(at_us: int) -> str:
     """An instant or a length for people, to hundredths of a second."""
     return f"{at_us / MICROSECONDS:.2f} s"
 
@@ -48,7 +48,7 @@ class TimeSpan:
         if not 0 <= self.start_us < self.end_us:
             msg = (
                 f"span must satisfy 0 <= start < end, got {self.start_us}..{self.end_us} us "
-                f"({tell_seconds(self.start_us)} to {tell_seconds(self.end_us)}). "
+                f"({format_seconds(self.start_us)} to {format_seconds(self.end_us)}). "
                 "Give the first instant inside and the first one after it"
             )
             raise InvalidValueError(msg)

@@ -33,7 +33,7 @@ _NOT_A_FILE: Final = (errno.ELOOP, errno.ENXIO, errno.EISDIR)
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class OutputDirectory:
     """A folder to write into. Names are relative to it, with `/` between their parts.
 
     Every method raises `InvalidValueError` for a name that leads out of the folder and

@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 from unreel.core.failure import Failure
 
 
-class Setting(StrEnum):
+class CreatorInput(StrEnum):
     """Input that a creator starts from."""
 
     IMAGE_AND_TEXT = "image+text"
@@ -23,7 +23,7 @@ Given = Literal["brief", "source", "name"]
 its name alone, where its clips lie ready."""
 
 
-class Side(StrEnum):
+class ClipClass(StrEnum):
     """Label of a creator's clips."""
 
     GENERATED = "generated"
@@ -32,12 +32,12 @@ class Side(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brief:
+class ClipBrief:
     """One clip to be made: the scene of a real one, told by its first frame, by words or by both."""
 
     id: str
     """Of the scene; with creator, setting and seed it names the clip."""
-    setting: Setting
+    setting: CreatorInput
     text: str = ""
     """What is to be seen and heard; a fixed sentence where the setting is an image alone."""
     first_frame: bytes | None = field(default=None, repr=False)
@@ -53,7 +53,7 @@ class Brief:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class GeneratedClip:
     """One clip as its creator left it, and how it came about."""
 
     file: Path
@@ -68,7 +68,7 @@ class Made:
     """What is known to be wrong with it, as JSON in the words of `core.trace`; "" where nobody knows."""
 
 
-class Workplace(Protocol):
+class CreatorContext(Protocol):
     """Context for making a clip: a folder, notes that survive kill -9, and a safe download."""
 
     @property
@@ -98,16 +98,16 @@ class Creator(Protocol):
         ...
 
     @property
-    def side(self) -> Side:
+    def side(self) -> ClipClass:
         """Return the label of its clips."""
         ...
 
     @property
-    def settings(self) -> frozenset[Setting]:
+    def settings(self) -> frozenset[CreatorInput]:
         """Return the supported inputs."""
         ...
 
-    async def make(self, brief: Brief, workplace: Workplace) -> Made | Failure:
+    async def make(self, brief: ClipBrief, workplace: CreatorContext) -> GeneratedClip | Failure:
         """Make one clip. A failure is an answer; nothing is raised but a cancellation."""
         ...
 

@@ -14,13 +14,13 @@ from unreel.core.errors import InvalidSettingError, known_names
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
-from unreel.core.writing import Folder
-from unreel.creators.contract import Brief, Creator, Made, Setting, Side
-from unreel.creators.kind import CreatorKeys, Surroundings
-from unreel.creators.reworking import Rework, ReworkingCreator
+from unreel.core.writing import OutputDirectory
+from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput, GeneratedClip
+from unreel.creators.kind import CreatorEnvironment, CreatorKeys
+from unreel.creators.reworking import ReworkingCreator, ReworkRequest
 from unreel.media.normalise import NormalForm
 from unreel.media.perturb import HALF, MESSENGER_CRF, MOST_OF_IT, choose_crop, own_form
-from unreel.media.render import OWN_SPEED, WHOLE, Cut
+from unreel.media.render import OWN_SPEED, WHOLE, FrameRange
 from unreel.recipes.section import Exact
 
 Way = Literal["recompressed", "scaled", "cropped", "retimed"]
@@ -37,7 +37,7 @@ _OWN_KEYS: Final[dict[Way, tuple[str, ...]]] = {
 class DegradeKeys(CreatorKeys):
     """`kind = "degrade"`."""
 
-    side: ClassVar[Side] = Side.CONTROL
+    side: ClassVar[ClipClass] = ClipClass.CONTROL
 
     way: Way
     crf: Annotated[int, Field(ge=0, le=51)] = MESSENGER_CRF
@@ -67,16 +67,16 @@ class DegradeKeys(CreatorKeys):
         return None if value is None else str(value)
 
     @property
-    def usual(self) -> tuple[Setting, ...]:
-        return (Setting.IMAGE,)
+    def usual(self) -> tuple[CreatorInput, ...]:
+        return (CreatorInput.IMAGE,)
 
     def label(self, title: str) -> str:  # noqa: ARG002  its way tells more than a title
         return self.way
 
-    def open(self, name: str, around: Surroundings) -> Creator:
+    def open(self, name: str, around: CreatorEnvironment) -> Creator:
         return ReworkingCreator(name, self._degrade, side=self.side, around=around)
 
-    def _degrade(self, rework: Rework) -> Made | Failure:
+    def _degrade(self, rework: ReworkRequest) -> GeneratedClip | Failure:
         facts = rework.reader.probe(rework.source)
         if isinstance(facts, Failure):
             return facts
@@ -85,8 +85,8 @@ class DegradeKeys(CreatorKeys):
         if isinstance(data, Failure):
             return data
         into = rework.into
-        return Made(
-            file=Folder(into.parent).write(into.name, data),
+        return GeneratedClip(
+            file=OutputDirectory(into.parent).write(into.name, data),
             model=f"unreel {self.way}",
             parameters=change.told,
             cost_usd=Decimal(0),
@@ -94,30 +94,30 @@ class DegradeKeys(CreatorKeys):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Change:
+class _ClipChange:
     """Change of one clip, with its description."""
 
-    cut: Cut = WHOLE
+    cut: FrameRange = WHOLE
     form: NormalForm | None = None
     speed: Fraction = OWN_SPEED
     told: dict[str, str | int]
 
 
-def _plan(keys: DegradeKeys, facts: ClipFacts, brief: Brief) -> _Change:
+def _plan(keys: DegradeKeys, facts: ClipFacts, brief: ClipBrief) -> _ClipChange:
     match keys.way:
         case "recompressed":
-            return _Change(form=own_form(facts, crf=keys.crf), told={"crf": keys.crf})
+            return _ClipChange(form=own_form(facts, crf=keys.crf), told={"crf": keys.crf})
         case "scaled":
             form = own_form(facts, scale=keys.scale)
-            return _Change(form=form, told={"width": form.width, "height": form.height})
+            return _ClipChange(form=form, told={"width": form.width, "height": form.height})
         case "cropped":
             drawn = int(digest("crop", brief.id, str(brief.seed))[:_SEED_DIGITS], 16)
             crop = choose_crop((facts.video.width, facts.video.height), drawn, kept=keys.kept)
-            return _Change(cut=Cut(crop=crop), told=asdict(crop))
+            return _ClipChange(cut=FrameRange(crop=crop), told=asdict(crop))
         case "retimed" if keys.rate is not None:
-            return _Change(form=own_form(facts, rate=keys.rate), told={"rate": str(keys.rate)})
+            return _ClipChange(form=own_form(facts, rate=keys.rate), told={"rate": str(keys.rate)})
         case "retimed":
             speed = keys.speed or _QUICK
-            return _Change(speed=speed, told={"speed": str(speed)})
+            return _ClipChange(speed=speed, told={"speed": str(speed)})
         case _ as never:
             assert_never(never)

@@ -19,10 +19,17 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.registry import require_extra
 from unreel.core.weight_files import INDEX_FILES, require_safe_index
-from unreel.core.writing import Folder
-from unreel.creators.contract import Brief, Creator, Made, Setting, Side, Workplace
+from unreel.core.writing import OutputDirectory
+from unreel.creators.contract import (
+    ClipBrief,
+    ClipClass,
+    Creator,
+    CreatorContext,
+    CreatorInput,
+    GeneratedClip,
+)
 from unreel.creators.families import FAMILIES, FamilyName, PipelineFamily, fit_frames, fit_size
-from unreel.creators.kind import CreatorKeys, Surroundings
+from unreel.creators.kind import CreatorEnvironment, CreatorKeys
 from unreel.recipes.section import Exact, Text
 
 if TYPE_CHECKING:  # arrays are handed over by whoever loads torch
@@ -93,12 +100,12 @@ class DiffusersKeys(CreatorKeys):
     def identity(self) -> str:
         return digest(super().identity(), *self._weights())
 
-    def open(self, name: str, around: Surroundings) -> Creator:  # noqa: ARG002  it needs nothing else
+    def open(self, name: str, around: CreatorEnvironment) -> Creator:  # noqa: ARG002  it needs nothing else
         self._require_family()
         require_extra(_MODULES, "diffusers")
         return DiffusersCreator(name, self)
 
-    def call(self, brief: Brief) -> dict[str, Any]:
+    def call(self, brief: ClipBrief) -> dict[str, Any]:
         """The arguments of the pipeline for `brief`, but for its picture and its noise."""
         family = FAMILIES[self.family]
         rate = self.rate or family.rate
@@ -160,8 +167,8 @@ class DiffusersKeys(CreatorKeys):
 class DiffusersCreator:
     """Runs one pipeline here, one clip at a time; the weights are loaded with the first one."""
 
-    side: ClassVar[Side] = Side.GENERATED
-    settings: ClassVar[frozenset[Setting]] = frozenset(Setting)
+    side: ClassVar[ClipClass] = ClipClass.GENERATED
+    settings: ClassVar[frozenset[CreatorInput]] = frozenset(CreatorInput)
 
     def __init__(self, name: str, keys: DiffusersKeys) -> None:
         self.name = name
@@ -171,16 +178,16 @@ class DiffusersCreator:
         self._pipelines: dict[str, Any] = {}
         self._broken: Failure | None = None
 
-    async def make(self, brief: Brief, workplace: Workplace) -> Made | Failure:
+    async def make(self, brief: ClipBrief, workplace: CreatorContext) -> GeneratedClip | Failure:
         """A clip from the words of the brief, from its first frame, or from both."""
-        return await to_thread(self._make, brief, Folder(workplace.folder))
+        return await to_thread(self._make, brief, OutputDirectory(workplace.folder))
 
     async def close(self) -> None:
         """Let go of the weights."""
         with self._alone:
             self._pipelines.clear()
 
-    def _make(self, brief: Brief, into: Folder) -> Made | Failure:
+    def _make(self, brief: ClipBrief, into: OutputDirectory) -> GeneratedClip | Failure:
         with self._alone:
             try:
                 return self._run(brief, into)
@@ -191,8 +198,8 @@ class DiffusersCreator:
                     reason = FailureReason.OUT_OF_MEMORY
                 return Failure(reason, f"{type(error).__name__}: {error}"[:_MOST_DETAIL])
 
-    def _run(self, brief: Brief, into: Folder) -> Made | Failure:
-        from_image = brief.setting is not Setting.TEXT
+    def _run(self, brief: ClipBrief, into: OutputDirectory) -> GeneratedClip | Failure:
+        from_image = brief.setting is not CreatorInput.TEXT
         picture = _picture(brief.first_frame) if from_image else None
         if from_image and picture is None:
             return Failure(FailureReason.NO_BRIEF, "a first frame that can be read is missing")
@@ -204,7 +211,7 @@ class DiffusersCreator:
         if isinstance(frames, Failure):
             return frames
         rate = self._keys.rate or self._family.rate
-        return Made(
+        return GeneratedClip(
             file=into.write("clip.mp4", _encode(frames, rate)),
             model=f"{self._keys.family} {self._keys.label('')}",
             parameters=self._told(call, type(pipeline).__name__, rate),

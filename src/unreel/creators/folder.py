@@ -12,10 +12,18 @@ from pydantic import Field
 
 from unreel.core.errors import InvalidValueError, UnsafeTargetError, raise_refusal
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.writing import Folder
-from unreel.creators.contract import Brief, Creator, Given, Made, Setting, Side, Workplace
-from unreel.creators.kind import CreatorKeys, Surroundings
-from unreel.recipes.section import Text, Unit
+from unreel.core.writing import OutputDirectory
+from unreel.creators.contract import (
+    ClipBrief,
+    ClipClass,
+    Creator,
+    CreatorContext,
+    CreatorInput,
+    GeneratedClip,
+    Given,
+)
+from unreel.creators.kind import CreatorEnvironment, CreatorKeys
+from unreel.recipes.section import NumberUnit, Text
 
 ENDINGS: Final = (".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi", ".ts", ".gif")
 """Of files that may hold a clip; also in capitals."""
@@ -36,14 +44,14 @@ class FolderKeys(CreatorKeys):
     """What made the clips, with its version; the name on the board where nothing is written."""
     version: Text = ""
     """Change it when the clips change: another version is another entrant."""
-    cost_usd: Annotated[Decimal, Field(ge=0, le=10**6), Unit("US dollars")] | None = None
+    cost_usd: Annotated[Decimal, Field(ge=0, le=10**6), NumberUnit("US dollars")] | None = None
     """What one clip cost whoever made it."""
 
     @property
     def given(self) -> Given:
         return "name"
 
-    def open(self, name: str, around: Surroundings) -> Creator:
+    def open(self, name: str, around: CreatorEnvironment) -> Creator:
         return FolderCreator(
             name=name,
             keys=self,
@@ -61,18 +69,18 @@ class FolderCreator:
     largest_bytes: int
     plain_names: bool = True
     """Whether a file may be named after its scene alone."""
-    side: Side = Side.GENERATED
-    settings: frozenset[Setting] = frozenset(Setting)
+    side: ClipClass = ClipClass.GENERATED
+    settings: frozenset[CreatorInput] = frozenset(CreatorInput)
 
-    async def make(self, brief: Brief, workplace: Workplace) -> Made | Failure:
+    async def make(self, brief: ClipBrief, workplace: CreatorContext) -> GeneratedClip | Failure:
         """A copy of the clip of that scene."""
-        return await asyncio.to_thread(self._hand_over, brief, Folder(workplace.folder))
+        return await asyncio.to_thread(self._hand_over, brief, OutputDirectory(workplace.folder))
 
     async def close(self) -> None:
         """It holds nothing open."""
 
-    def _hand_over(self, brief: Brief, into: Folder) -> Made | Failure:
-        folder = Folder(Path(self.keys.folder))
+    def _hand_over(self, brief: ClipBrief, into: OutputDirectory) -> GeneratedClip | Failure:
+        folder = OutputDirectory(Path(self.keys.folder))
         try:
             there = list(self._find(brief, folder))
             if len(there) != 1:
@@ -86,14 +94,14 @@ class FolderCreator:
         except (InvalidValueError, UnsafeTargetError, OSError) as error:
             raise_refusal(error)
             return Failure(FailureReason.NOT_A_FILE, f"{brief.id!a} names no clip ({error})")
-        return Made(
+        return GeneratedClip(
             file=into.root / taken,
             model=self.keys.model or self.name,
             parameters={"file": there[0], "version": self.keys.version},
             cost_usd=self.keys.cost_usd,
         )
 
-    def _copy(self, source: IO[bytes], into: Folder, name: str) -> Failure | None:
+    def _copy(self, source: IO[bytes], into: OutputDirectory, name: str) -> Failure | None:
         n_bytes = 0
         with into.create(name) as file:
             while (block := source.read(_BLOCK)) and n_bytes <= self.largest_bytes:
@@ -108,7 +116,7 @@ class FolderCreator:
         detail = f"more than {self.largest_bytes // _MEGABYTE} MB in one file"
         return Failure(FailureReason.TOO_LARGE, detail)
 
-    def _no_one_clip(self, brief: Brief, there: list[str]) -> Failure:
+    def _no_one_clip(self, brief: ClipBrief, there: list[str]) -> Failure:
         if there:
             detail = f"{' and '.join(map(ascii, there))} are all the clip of one scene"
         else:
@@ -118,7 +126,7 @@ class FolderCreator:
             detail = f"no {names} in {Path(self.keys.folder).name!a}, nor with {others}"
         return Failure(FailureReason.NOT_A_FILE, detail)
 
-    def _find(self, brief: Brief, folder: Folder) -> Iterator[str]:
+    def _find(self, brief: ClipBrief, folder: OutputDirectory) -> Iterator[str]:
         """Every file that could be the clip of the scene."""
         for stem in self._stems(brief):
             for ending in ENDINGS:
@@ -126,22 +134,22 @@ class FolderCreator:
                 with suppress(InvalidValueError):  # a scene's name that leads out of the folder
                     yield from [name for name in spelt if folder.size(name) is not None][:1]
 
-    def find_missing(self, briefs: Iterable[Brief]) -> list[str]:
+    def find_missing(self, briefs: Iterable[ClipBrief]) -> list[str]:
         """Return the names of the files that `briefs` ask for and the folder does not hold."""
-        folder = Folder(Path(self.keys.folder))
+        folder = OutputDirectory(Path(self.keys.folder))
         return [self._expected_file(brief) for brief in briefs if not self._holds(brief, folder)]
 
-    def _holds(self, brief: Brief, folder: Folder) -> bool:
+    def _holds(self, brief: ClipBrief, folder: OutputDirectory) -> bool:
         try:
             return any(True for _ in self._find(brief, folder))
         except (InvalidValueError, UnsafeTargetError, OSError):
             return False
 
-    def _expected_file(self, brief: Brief) -> str:
+    def _expected_file(self, brief: ClipBrief) -> str:
         name = brief.file_stem or brief.id
         return f"{name}.mp4" if self.plain_names else f"{name}-{brief.setting.value}.mp4"
 
-    def _stems(self, brief: Brief) -> tuple[str, ...]:
+    def _stems(self, brief: ClipBrief) -> tuple[str, ...]:
         """Return the names without ending that a clip may have; the whole `id` was the only one before."""
         names = dict.fromkeys((brief.file_stem or brief.id, brief.id))
         owns = [f"{name}-{brief.setting.value}" for name in names]

@@ -2,7 +2,7 @@
 
 from unreel.core.errors import InvalidSettingError
 from unreel.creators.contract import Creator
-from unreel.creators.kind import CreatorKeys, Surroundings
+from unreel.creators.kind import CreatorEnvironment, CreatorKeys
 from unreel.recipes.section import Text
 
 
@@ -18,7 +18,7 @@ class HeldKeys(CreatorKeys):
     def identity(self) -> str:
         return ""
 
-    def open(self, name: str, around: Surroundings) -> Creator:  # noqa: ARG002  of the contract
+    def open(self, name: str, around: CreatorEnvironment) -> Creator:  # noqa: ARG002  of the contract
         raise InvalidSettingError(
             name,
             "its clips lie in the benchmark, and nobody makes more of them",

@@ -7,28 +7,28 @@ from typing import ClassVar
 
 from unreel.core.identity import digest
 from unreel.core.names import plain_name
-from unreel.core.settings import Settings
-from unreel.creators.contract import Creator, Given, Setting, Side
-from unreel.recipes.section import Section
+from unreel.core.settings import EnvironmentSettings
+from unreel.creators.contract import ClipClass, Creator, CreatorInput, Given
+from unreel.recipes.section import RecipeSection
 
 _DIGITS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class CreatorEnvironment:
     """Environment of a creator."""
 
-    settings: Settings
+    settings: EnvironmentSettings
     trusted: bool = False
     """Whether the benchmark's clips are opened in this process."""
-    asked: tuple[Setting, ...] = ()
+    asked: tuple[CreatorInput, ...] = ()
     """What it is to start from: a clip of each scene for each."""
 
 
-class CreatorKeys(Section):
+class CreatorKeys(RecipeSection):
     """The keys of one kind. Inherit it: its fields are what a recipe may say, `open` makes the creator."""
 
-    side: ClassVar[Side] = Side.GENERATED
+    side: ClassVar[ClipClass] = ClipClass.GENERATED
     places: ClassVar[frozenset[str]] = frozenset()
     """Keys that hold a path, relative to the recipe. Where a thing lies does not decide what it is."""
     besides: ClassVar[frozenset[str]] = frozenset()
@@ -37,19 +37,19 @@ class CreatorKeys(Section):
     """Clips that are in the making together."""
 
     @property
-    def can(self) -> frozenset[Setting]:
+    def can(self) -> frozenset[CreatorInput]:
         """Return the supported inputs."""
-        return frozenset(Setting)
+        return frozenset(CreatorInput)
 
     @property
-    def usual(self) -> tuple[Setting, ...]:
+    def usual(self) -> tuple[CreatorInput, ...]:
         """Return the default inputs."""
-        return (Setting.IMAGE_AND_TEXT,)
+        return (CreatorInput.IMAGE_AND_TEXT,)
 
     @property
     def given(self) -> Given:
         """Return the input from a scene."""
-        return "source" if self.side is Side.CONTROL else "brief"
+        return "source" if self.side is ClipClass.CONTROL else "brief"
 
     def label(self, title: str) -> str:
         """The part of its stable name that people read; its title where nothing tells it better."""
@@ -72,6 +72,6 @@ class CreatorKeys(Section):
         given = {key: getattr(self, key) for key in self.places & self.model_fields_set}
         return {key: str(base / Path(path).expanduser()) for key, path in given.items()}
 
-    def open(self, name: str, around: Surroundings) -> Creator:
+    def open(self, name: str, around: CreatorEnvironment) -> Creator:
         """The creator, which goes by the stable name `name`."""
         raise NotImplementedError

@@ -8,17 +8,23 @@ from pathlib import Path
 from typing import ClassVar
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.creators.contract import Brief, Made, Setting, Side, Workplace
-from unreel.creators.kind import Surroundings
+from unreel.creators.contract import (
+    ClipBrief,
+    ClipClass,
+    CreatorContext,
+    CreatorInput,
+    GeneratedClip,
+)
+from unreel.creators.kind import CreatorEnvironment
 from unreel.media.access import media_reader
 from unreel.media.reader import MediaReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rework:
+class ReworkRequest:
     """One clip to be changed."""
 
-    brief: Brief
+    brief: ClipBrief
     source: Path
     into: Path
     """The file to write."""
@@ -28,15 +34,15 @@ class Rework:
 class ReworkingCreator:
     """Changes real clips, one by one: the same seed gives the same bytes."""
 
-    settings: ClassVar[frozenset[Setting]] = frozenset(Setting)
+    settings: ClassVar[frozenset[CreatorInput]] = frozenset(CreatorInput)
 
     def __init__(
         self,
         name: str,
-        change: Callable[[Rework], Made | Failure],
+        change: Callable[[ReworkRequest], GeneratedClip | Failure],
         *,
-        side: Side,
-        around: Surroundings,
+        side: ClipClass,
+        around: CreatorEnvironment,
     ) -> None:
         self.name = name
         self.side = side
@@ -46,11 +52,11 @@ class ReworkingCreator:
             media_reader(around.settings, trusted=around.trusted)
         )
 
-    async def make(self, brief: Brief, workplace: Workplace) -> Made | Failure:
+    async def make(self, brief: ClipBrief, workplace: CreatorContext) -> GeneratedClip | Failure:
         """The changed clip."""
         if brief.source is None:
             return Failure(FailureReason.NO_BRIEF, f"the scene {brief.id!a} has no real clip")
-        rework = Rework(
+        rework = ReworkRequest(
             brief=brief,
             source=brief.source,
             into=workplace.folder / "clip.mp4",

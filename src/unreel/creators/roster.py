@@ -2,22 +2,22 @@
 
 from typing import Final
 
-from unreel.core.registry import Lazy, Registry
+from unreel.core.registry import LazyImport, NameRegistry
 from unreel.creators.kind import CreatorKeys
 
 FROZEN: Final = "frozen"
 """Clips that the benchmark itself holds: nobody makes them."""
 
-CREATORS: Final[Registry[type[CreatorKeys]]] = Registry(
+CREATORS: Final[NameRegistry[type[CreatorKeys]]] = NameRegistry(
     "kind of creator",
     {
-        "degrade": Lazy("unreel.creators.degrade:DegradeKeys"),
-        "diffusers": Lazy("unreel.creators.diffusers:DiffusersKeys"),
-        "encoded": Lazy("unreel.arena.injected:EncodedKeys"),
-        "endpoint": Lazy("unreel.creators.endpoint.section:EndpointKeys"),
-        "folder": Lazy("unreel.creators.folder:FolderKeys"),
-        FROZEN: Lazy("unreel.creators.held:HeldKeys"),
-        "inject": Lazy("unreel.arena.injected:InjectKeys"),
+        "degrade": LazyImport("unreel.creators.degrade:DegradeKeys"),
+        "diffusers": LazyImport("unreel.creators.diffusers:DiffusersKeys"),
+        "encoded": LazyImport("unreel.arena.injected:EncodedKeys"),
+        "endpoint": LazyImport("unreel.creators.endpoint.section:EndpointKeys"),
+        "folder": LazyImport("unreel.creators.folder:FolderKeys"),
+        FROZEN: LazyImport("unreel.creators.held:HeldKeys"),
+        "inject": LazyImport("unreel.arena.injected:InjectKeys"),
     },
     group="unreel.creators",
 )

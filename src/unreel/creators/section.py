@@ -9,17 +9,17 @@ from typing import Any
 from pydantic import ConfigDict, model_validator
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.settings import Settings
-from unreel.creators.contract import Creator, Given, Setting, Side
+from unreel.core.settings import EnvironmentSettings
+from unreel.creators.contract import ClipClass, Creator, CreatorInput, Given
 from unreel.creators.held import HeldKeys
-from unreel.creators.kind import CreatorKeys, Surroundings
+from unreel.creators.kind import CreatorEnvironment, CreatorKeys
 from unreel.creators.roster import CREATORS
 from unreel.recipes.check import check_sections
-from unreel.recipes.section import Line, Section, Seed, Text
+from unreel.recipes.section import Line, RecipeSection, Seed, Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CreatorOpener:
+class CreatorFactory:
     """Factory of a creator: stable name, constructor and requested inputs."""
 
     name: str
@@ -27,8 +27,8 @@ class CreatorOpener:
     """On the board."""
     build: Callable[[], Creator]
     """It must pickle: workers call it."""
-    side: Side
-    settings: tuple[Setting, ...]
+    side: ClipClass
+    settings: tuple[CreatorInput, ...]
     """What it is to start from: one clip of each scene for each. A control starts from the clip, and is made once."""
     given: Given = "brief"
     seed: int = 0
@@ -40,7 +40,7 @@ class CreatorOpener:
         return self.build()
 
 
-class CreatorSection(Section):
+class CreatorSection(RecipeSection):
     """Everything that decides who makes clips, and how: besides these keys, those of its kind."""
 
     model_config = ConfigDict(extra="allow")
@@ -49,7 +49,7 @@ class CreatorSection(Section):
     """On the board."""
     kind: Text
     """`folder`, `endpoint`, `diffusers`, `inject`, `degrade`, `frozen`, or an entry point."""
-    settings: tuple[Setting, ...] = ()
+    settings: tuple[CreatorInput, ...] = ()
     """`image+text`, `image`, `text`: one clip of each scene for each. Where none is named, the kind's usual one."""
     seed: Seed = 0
 
@@ -92,17 +92,17 @@ class CreatorSection(Section):
         """The same with its paths from the recipe in the folder `base`."""
         return type(self).model_validate(self.model_dump() | self.keys.beside(base))
 
-    def opener(self, *, settings: Settings, trusted: bool = False) -> CreatorOpener:
+    def opener(self, *, settings: EnvironmentSettings, trusted: bool = False) -> CreatorFactory:
         """Return its factory. `trusted`: the benchmark's clips are opened without a sandbox."""
         keys, name = self.keys, self.stable_name
         asked = self.settings or keys.usual
-        around = Surroundings(settings=settings, trusted=trusted, asked=asked)
-        return CreatorOpener(
+        around = CreatorEnvironment(settings=settings, trusted=trusted, asked=asked)
+        return CreatorFactory(
             name=name,
             title=self.name,
             build=partial(_open, self, name, around),
             side=keys.side,
-            settings=asked[:1] if keys.side is Side.CONTROL else asked,
+            settings=asked[:1] if keys.side is ClipClass.CONTROL else asked,
             given=keys.given,
             seed=self.seed,
             at_once=keys.at_once,
@@ -112,5 +112,5 @@ class CreatorSection(Section):
         return dict(self.model_extra or {})
 
 
-def _open(section: CreatorSection, name: str, around: Surroundings) -> Creator:
+def _open(section: CreatorSection, name: str, around: CreatorEnvironment) -> Creator:
     return section.keys.open(name, around)

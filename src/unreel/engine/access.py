@@ -12,35 +12,35 @@ from typing import TYPE_CHECKING, Final
 from unreel.core.errors import InvalidValueError, raise_refusal
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import clip_id, digest
-from unreel.core.settings import Settings
+from unreel.core.settings import EnvironmentSettings
 
 if TYPE_CHECKING:
-    from unreel.engine.fetching import Reach
+    from unreel.engine.fetching import FetchPolicy
 
 _ASKED_AT_ONCE: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class StorageAccess:
     """Settings with which a worker opens clips; pickled to workers and never stored."""
 
-    settings: Settings
+    settings: EnvironmentSettings
     trusted: bool = False
     outside: bool = False
     """Whether tables may name files outside their folder."""
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Options of the object store that holds clips: see `unreel.engine.place.Place`."""
+    """Options of the object store that holds clips: see `unreel.engine.place.StorageLocation`."""
     named: tuple[str, ...] = ()
     """Stores that the job itself reads from, besides those of the setting `fetch_from`."""
 
     @property
-    def reach(self) -> "Reach":
+    def reach(self) -> "FetchPolicy":
         """Return the fetch policy."""
-        from unreel.engine.fetching import Reach
+        from unreel.engine.fetching import FetchPolicy
         from unreel.engine.naming import read_places
 
         settings = self.settings
-        return Reach(
+        return FetchPolicy(
             named=(*read_places(settings.fetch_from), *self.named),
             max_bytes=settings.fetch_mb << 20,
             seconds=settings.fetch_seconds,
@@ -70,7 +70,7 @@ def file_state(path: str) -> str:
     return f"{found.st_size} {found.st_mtime_ns}"
 
 
-def object_marks(locations: Sequence[str], access: Access) -> dict[str, str]:
+def object_marks(locations: Sequence[str], access: StorageAccess) -> dict[str, str]:
     """Return a mark of each object that changes if it is replaced: size and tag; "" for no object.
 
     A store that nobody named is not asked.
@@ -79,7 +79,7 @@ def object_marks(locations: Sequence[str], access: Access) -> dict[str, str]:
         MachineError: The store does not answer.
     """
     from unreel.engine.naming import require_named
-    from unreel.engine.place import Place, tag
+    from unreel.engine.place import StorageLocation, tag
 
     named = access.reach.named
 
@@ -88,7 +88,7 @@ def object_marks(locations: Sequence[str], access: Access) -> dict[str, str]:
             require_named(location, named)
         except InvalidValueError:
             return ""
-        return tag(Place(location, access.storage))
+        return tag(StorageLocation(location, access.storage))
 
     with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
         return dict(zip(locations, pool.map(ask, locations), strict=True))
@@ -110,7 +110,7 @@ def find_change(clip: str, file: Path) -> Failure | None:
 
 
 @contextmanager
-def local_copy(location: str, access: Access) -> Iterator[Path]:
+def local_copy(location: str, access: StorageAccess) -> Iterator[Path]:
     """The clip as a file: itself, or a copy from its store for as long as it is needed.
 
     Raises:

@@ -16,7 +16,7 @@ from unreel.engine.place import require_conditional_puts
 from unreel.engine.progress import Progress
 from unreel.engine.schema import text_size
 from unreel.engine.stage import Row, stored
-from unreel.engine.table import Table
+from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 
 COMPACT_EVERY: Final = 32
@@ -78,7 +78,7 @@ AddUp = Callable[[Sequence[Row], dict[str, float]], None]
 
 
 @dataclass(slots=True)
-class _Draft:
+class _PendingCommit:
     """Rows as Arrow on their way into a commit, and what is to be told of them then."""
 
     batches: list[Any] = field(default_factory=list)
@@ -94,7 +94,7 @@ class _Draft:
         self.failures.update(reason for row in rows if (reason := row.get("failure_reason")))
 
 
-class Committer:
+class TableCommitter:
     """Holds the table's lock from `with` to its end; leaving commits what was offered.
 
     Args:
@@ -107,7 +107,7 @@ class Committer:
 
     def __init__(
         self,
-        table: Table,
+        table: LanceTable,
         *,
         pace: CommitPace,
         on_commit: Callable[[Progress], None],
@@ -120,7 +120,7 @@ class Committer:
         self._buffer: deque[tuple[Row, int]] = deque()
         self._buffer_bytes = 0
         self._oldest_s = 0.0
-        self._new, self._again = _Draft(), _Draft()
+        self._new, self._again = _PendingCommit(), _PendingCommit()
         self._keep_pace()
         self._change = threading.Condition()
         self._closing = False
@@ -129,7 +129,7 @@ class Committer:
         self._n_offered, self._is_dear, self._looked_s = 0, False, -math.inf
         self._held = ExitStack()
 
-    def __enter__(self) -> "Committer":
+    def __enter__(self) -> "TableCommitter":
         require_conditional_puts(self._table.place)
         lock = self._held.enter_context(writer_lock(self._table.place))
         with self._held:
@@ -280,7 +280,7 @@ class Committer:
     def _commit(self) -> None:
         with self._change:
             drafts = (self._new, self._writer.add), (self._again, self._writer.replace)
-            self._new, self._again = _Draft(), _Draft()
+            self._new, self._again = _PendingCommit(), _PendingCommit()
             began_s = self._oldest_s = time.monotonic()
             self._is_dear = False
         if not any(draft.n_rows for draft, _ in drafts):
@@ -314,7 +314,7 @@ class Committer:
         elif self._commits:
             self._writer.join(at_least=COMPACT_EVERY)
 
-    def _report(self, draft: _Draft) -> None:
+    def _report(self, draft: _PendingCommit) -> None:
         self.progress.failures.update(draft.failures)
         self.progress.done += draft.n_rows - draft.failures.total()
         for name, value in draft.totals.items():

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from unreel.engine.keys import STAMP_BYTES, KeyIndex, Marks, Mixer, as_texts
+from unreel.engine.keys import STAMP_BYTES, KeyHasher, KeyHashIndex, KeyIndex, as_texts
 from unreel.engine.stage import Row
-from unreel.engine.table import Table
+from unreel.engine.table import LanceTable
 
 _FIRST_LOOK: Final = 64
 _LARGEST_LOOK: Final = 2_048
@@ -30,10 +30,10 @@ _SIMILAR: Final = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Keys:
+class _ExactKeys:
     """Keys that are told apart exactly."""
 
-    marks: Marks
+    marks: KeyHashIndex
     stamps: NDArray[np.uint8]
     """By slot."""
 
@@ -46,20 +46,20 @@ class _Keys:
         return places[same], slots[same]
 
 
-class _Given:
+class _IssuedKeys:
     """The keys that this run gave out: the last ones in a set, those before in packs."""
 
-    def __init__(self, mixer: Mixer) -> None:
+    def __init__(self, mixer: KeyHasher) -> None:
         self._mixer = mixer
         self._last: set[bytes] = set()
-        self._packs: list[Marks] = []
+        self._packs: list[KeyHashIndex] = []
         self._stamps = np.empty((0, STAMP_BYTES), dtype=np.uint8)
 
     def are_new(self, marks: NDArray[np.uint64], stamps: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Return a mask of keys that are seen for the first time, and remember them."""
         new = np.ones(len(marks), dtype=np.bool_)
         for pack in self._packs:
-            new[_Keys(pack, self._stamps).find(marks, stamps)[0]] = False
+            new[_ExactKeys(pack, self._stamps).find(marks, stamps)[0]] = False
         for place in np.flatnonzero(new).tolist():
             stamp = stamps[place].tobytes()
             new[place] = stamp not in self._last
@@ -75,13 +75,13 @@ class _Given:
         self._stamps[start:] = drawn.reshape(-1, STAMP_BYTES)
         self._last.clear()
         slots = np.arange(start, end, dtype=np.uint32)
-        pack = Marks.sort(self._mixer.marks(self._stamps[start:]), slots)
+        pack = KeyHashIndex.sort(self._mixer.marks(self._stamps[start:]), slots)
         while self._packs and len(self._packs[-1].slots) <= _SIMILAR * len(pack.slots):
             pack = self._packs.pop().join(pack)
         self._packs.append(pack)
 
 
-class _Stored:
+class _StoredKeys:
     """Content of a table at the start of the run.
 
     Args:
@@ -89,12 +89,12 @@ class _Stored:
         retry: the reasons for which a failed row is due.
     """
 
-    def __init__(self, table: Table, retry: Collection[str]) -> None:
+    def __init__(self, table: LanceTable, retry: Collection[str]) -> None:
         dataset = table.open() if table.exists() else None
         index = KeyIndex() if dataset is None else table.key_index(dataset)
         n = index.n_slots
         self.mixer, self._retry = index.mixer, retry
-        self._keys = _Keys(index.marks, np.empty((n, STAMP_BYTES), dtype=np.uint8))
+        self._keys = _ExactKeys(index.marks, np.empty((n, STAMP_BYTES), dtype=np.uint8))
         has_marks = "mark" in table.schema.columns
         self._tries = np.zeros(n if has_marks or retry else 0, dtype=np.int32)
         self._failed = np.zeros(len(self._tries), dtype=np.bool_)
@@ -139,7 +139,7 @@ class _Stored:
         return told, self.mixer.stamps(texts)[:, :_ABOUT_BYTES]
 
 
-class Due:
+class PendingKeys:
     """Tells which questions are due: those without a row, and those whose row is to be replaced.
 
     The table is looked at once, when the first of them is asked for.
@@ -149,18 +149,18 @@ class Due:
         retry: the reasons for which a failed row is due again.
     """
 
-    def __init__(self, table: Table, retry: Collection[str] = ()) -> None:
+    def __init__(self, table: LanceTable, retry: Collection[str] = ()) -> None:
         self._table, self._retry = table, retry
         self.already = 0
         """Questions that are not due, or came twice."""
 
     @cached_property
-    def _stored(self) -> _Stored:
-        return _Stored(self._table, self._retry)
+    def _stored(self) -> _StoredKeys:
+        return _StoredKeys(self._table, self._retry)
 
     @cached_property
-    def _given(self) -> _Given:
-        return _Given(self._stored.mixer)
+    def _given(self) -> _IssuedKeys:
+        return _IssuedKeys(self._stored.mixer)
 
     def sift(self, questions: Iterable[Row]) -> Iterator[Row]:
         """Those that are due, each once and with the number of its try as `attempt`."""

@@ -28,7 +28,7 @@ from unreel.engine import seal
 from unreel.engine.keys import mark_of
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
-from unreel.engine.table import Table
+from unreel.engine.table import LanceTable
 
 CHANGED: Final = "changed after it was written"
 LATER: Final = "of a later release"
@@ -60,7 +60,7 @@ def is_hash(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fragment:
+class CheckedFragment:
     """Rows that were committed together or compacted into one."""
 
     version: int
@@ -81,11 +81,11 @@ class LooseFile:
     path: str
 
 
-Piece = Fragment | LooseFile
+Piece = CheckedFragment | LooseFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
+class FragmentContents:
     """A piece that could be read to its end."""
 
     marks: NDArray[np.uint64] = field(repr=False)
@@ -100,22 +100,22 @@ class Contents:
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableFragment:
     """A piece that could not be read, and why."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Examination:
+class TableCheckResult:
     """A table as it was found."""
 
-    table: Table
+    table: LanceTable
     version: int | None
     """The latest version that can be opened; None where there is none."""
     problems: tuple[str, ...]
     """What is wrong with later versions."""
-    pieces: tuple[tuple[Fragment, Contents | Unreadable], ...]
+    pieces: tuple[tuple[CheckedFragment, FragmentContents | UnreadableFragment], ...]
     """The fragments of `version`."""
     whole_version: int | None
     """The latest version without any damage."""
@@ -137,12 +137,14 @@ class Examination:
     @property
     def n_rows(self) -> int:
         """Rows that can be read."""
-        return sum(found.n_rows for _, found in self.pieces if isinstance(found, Contents))
+        return sum(found.n_rows for _, found in self.pieces if isinstance(found, FragmentContents))
 
     @property
-    def unreadable(self) -> tuple[tuple[Fragment, str], ...]:
+    def unreadable(self) -> tuple[tuple[CheckedFragment, str], ...]:
         """Fragments that cannot be read, and why."""
-        found = ((fragment, how) for fragment, how in self.pieces if isinstance(how, Unreadable))
+        found = (
+            (fragment, how) for fragment, how in self.pieces if isinstance(how, UnreadableFragment)
+        )
         return tuple((fragment, how.why) for fragment, how in found)
 
     @property
@@ -150,14 +152,14 @@ class Examination:
         """Rows that are not right, by what is wrong with them."""
         tally: Counter[str] = Counter()
         for _, found in self.pieces:
-            if isinstance(found, Contents):
+            if isinstance(found, FragmentContents):
                 tally.update(found.faults)
         return dict(sorted(tally.items()))
 
     @property
     def n_doubled(self) -> int:
         """Keys that have more than one row."""
-        return n_doubled([found for _, found in self.pieces if isinstance(found, Contents)])
+        return n_doubled([found for _, found in self.pieces if isinstance(found, FragmentContents)])
 
     @property
     def is_whole(self) -> bool:
@@ -165,7 +167,7 @@ class Examination:
         return not (self.problems or self.unreadable or self.faults or self.n_doubled)
 
 
-def n_doubled(contents: Sequence[Contents]) -> int:
+def n_doubled(contents: Sequence[FragmentContents]) -> int:
     """Return the number of keys that these parts contain more than once."""
     if not contents:
         return 0
@@ -173,10 +175,10 @@ def n_doubled(contents: Sequence[Contents]) -> int:
     return len(np.unique(marks[1:][marks[1:] == marks[:-1]]))
 
 
-class Examiner:
+class TableChecker:
     """Reads pieces of tables in a process of its own, and starts a new one when a piece ended it."""
 
-    def __enter__(self) -> "Examiner":
+    def __enter__(self) -> "TableChecker":
         self._start()
         return self
 
@@ -188,14 +190,22 @@ class Examiner:
     ) -> None:
         self._pool.shutdown()
 
-    def read(self, table: Table, piece: Piece, judge: Judge) -> Contents | Unreadable:
+    def read(
+        self, table: LanceTable, piece: Piece, judge: Judge
+    ) -> FragmentContents | UnreadableFragment:
         """The piece, read to its end, each row judged."""
-        found: Contents | Unreadable = self._call(partial(_read, table, piece, judge))
+        found: FragmentContents | UnreadableFragment = self._call(
+            partial(_read, table, piece, judge)
+        )
         return found
 
-    def fragments(self, table: Table, version: int) -> tuple[Fragment, ...] | Unreadable:
+    def fragments(
+        self, table: LanceTable, version: int
+    ) -> tuple[CheckedFragment, ...] | UnreadableFragment:
         """Return the fragments of a version."""
-        found: tuple[Fragment, ...] | Unreadable = self._call(partial(_fragments, table, version))
+        found: tuple[CheckedFragment, ...] | UnreadableFragment = self._call(
+            partial(_fragments, table, version)
+        )
         return found
 
     def _call(self, ask: Callable[[], Any]) -> Any:
@@ -204,14 +214,14 @@ class Examiner:
         except BrokenProcessPool:
             self._pool.shutdown()
             self._start()
-            return Unreadable("reading it ends the process that reads it")
+            return UnreadableFragment("reading it ends the process that reads it")
 
     def _start(self) -> None:
         context = get_context("spawn")
         self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_be_quiet)
 
 
-def examine(table: Table, examiner: Examiner, judge: Judge) -> Examination:
+def examine(table: LanceTable, examiner: TableChecker, judge: Judge) -> TableCheckResult:
     """Everything about `table`: its latest version in full, earlier ones as far as it is damaged.
 
     Raises:
@@ -222,14 +232,14 @@ def examine(table: Table, examiner: Examiner, judge: Judge) -> Examination:
         (_version(path) for path in files if path.endswith(".manifest")), reverse=True
     )
     problems = _lost(table, versions)
-    known: dict[tuple[tuple[str, ...], str], Contents | Unreadable] = {}
+    known: dict[tuple[tuple[str, ...], str], FragmentContents | UnreadableFragment] = {}
     version: int | None = None
     whole: int | None = None
-    pieces: list[tuple[Fragment, Contents | Unreadable]] = []
+    pieces: list[tuple[CheckedFragment, FragmentContents | UnreadableFragment]] = []
     named: set[str] = set()
     for candidate in versions:
         fragments = examiner.fragments(table, candidate)
-        if isinstance(fragments, Unreadable):
+        if isinstance(fragments, UnreadableFragment):
             if version is None:
                 problems.append(f"version {candidate} cannot be opened: {fragments.why}")
             continue
@@ -250,7 +260,7 @@ def examine(table: Table, examiner: Examiner, judge: Judge) -> Examination:
     data = sorted(path for path in files if path.startswith("data/"))
     if data and not versions:
         problems.append("all manifests are lost")
-    return Examination(
+    return TableCheckResult(
         table=table,
         version=version,
         problems=tuple(problems),
@@ -261,9 +271,9 @@ def examine(table: Table, examiner: Examiner, judge: Judge) -> Examination:
     )
 
 
-def piece_rows(table: Table, piece: Piece) -> Iterator[Row]:
+def piece_rows(table: LanceTable, piece: Piece) -> Iterator[Row]:
     """The stored rows of a piece, as they are; it may raise anything, or end the process."""
-    if isinstance(piece, Fragment):
+    if isinstance(piece, CheckedFragment):
         fragment = table.open(piece.version).get_fragment(piece.id)
         batches = fragment.scanner(batch_size=_BATCH).to_batches()
     else:
@@ -274,7 +284,7 @@ def piece_rows(table: Table, piece: Piece) -> Iterator[Row]:
         yield from batch.to_pylist()
 
 
-def fault_of(row: Row, table: Table, judge: Judge) -> str | None:
+def fault_of(row: Row, table: LanceTable, judge: Judge) -> str | None:
     """Return the fault of a stored row, or None."""
     if row["row_version"] > table.schema.version:
         return LATER
@@ -286,14 +296,14 @@ def fault_of(row: Row, table: Table, judge: Judge) -> str | None:
     return judge(row)
 
 
-def _is_whole(found: Sequence[Contents | Unreadable]) -> bool:
-    contents = [how for how in found if isinstance(how, Contents)]
+def _is_whole(found: Sequence[FragmentContents | UnreadableFragment]) -> bool:
+    contents = [how for how in found if isinstance(how, FragmentContents)]
     if len(contents) < len(found) or any(part.faults for part in contents):
         return False
     return n_doubled(contents) == 0
 
 
-def _lost(table: Table, versions: Sequence[int]) -> list[str]:
+def _lost(table: LanceTable, versions: Sequence[int]) -> list[str]:
     """Versions that were committed, by Lance's own note of the latest, and are not there."""
     try:
         noted = json.loads(table.place.read(_HINT))["version"]
@@ -309,7 +319,7 @@ def _version(path: str) -> int:
     return number if number < 2**63 else _NEWEST - number
 
 
-def _read(table: Table, piece: Piece, judge: Judge) -> Contents | Unreadable:
+def _read(table: LanceTable, piece: Piece, judge: Judge) -> FragmentContents | UnreadableFragment:
     faults: Counter[str] = Counter()
     marks: list[int] = []
     try:
@@ -319,22 +329,22 @@ def _read(table: Table, piece: Piece, judge: Judge) -> Contents | Unreadable:
             if fault is not None:
                 faults[fault] += 1
     except (UnreelError, OSError, ValueError, RuntimeError, LookupError) as error:
-        return Unreadable(words_of(error))
-    return Contents(marks=np.array(marks, dtype=np.uint64), faults=dict(faults))
+        return UnreadableFragment(words_of(error))
+    return FragmentContents(marks=np.array(marks, dtype=np.uint64), faults=dict(faults))
 
 
-def _fragments(table: Table, version: int) -> tuple[Fragment, ...] | Unreadable:
+def _fragments(table: LanceTable, version: int) -> tuple[CheckedFragment, ...] | UnreadableFragment:
     try:
         fragments = table.open(version).get_fragments()
         return tuple(_describe(fragment, version) for fragment in fragments)
     except (UnreelError, OSError, ValueError, RuntimeError) as error:
-        return Unreadable(words_of(error))
+        return UnreadableFragment(words_of(error))
 
 
-def _describe(fragment: Any, version: int) -> Fragment:
+def _describe(fragment: Any, version: int) -> CheckedFragment:
     metadata = fragment.metadata
     gone = metadata.deletion_file
-    return Fragment(
+    return CheckedFragment(
         version=version,
         id=fragment.fragment_id,
         files=tuple(f"data/{file.path}" for file in metadata.files),

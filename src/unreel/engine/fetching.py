@@ -26,7 +26,7 @@ _Socket = TypeVar("_Socket", bound=socket.socket)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class FetchPolicy:
     """Fetch policy: allowed sources, size and time."""
 
     named: tuple[str, ...]
@@ -47,11 +47,13 @@ def fetch_public(location: str, into: IO[bytes], *, max_bytes: int, seconds: flo
     except InvalidValueError as error:
         shown = location.partition("?")[0][:_READABLE]
         raise _failed(FailureReason.NOT_NAMED, f"{shown}: {error}") from error
-    reach = Reach(named=named, max_bytes=max_bytes, seconds=seconds, public=True)
+    reach = FetchPolicy(named=named, max_bytes=max_bytes, seconds=seconds, public=True)
     fetch(location, into, reach=reach, storage={})
 
 
-def fetch(location: str, into: IO[bytes], *, reach: Reach, storage: Mapping[str, str]) -> None:
+def fetch(
+    location: str, into: IO[bytes], *, reach: FetchPolicy, storage: Mapping[str, str]
+) -> None:
     """Copy what lies at `location` into an open file, which the caller throws away where that fails.
 
     Raises:
@@ -70,7 +72,7 @@ def fetch(location: str, into: IO[bytes], *, reach: Reach, storage: Mapping[str,
         raise _explain(error, location, late=late, reach=reach) from error
 
 
-def _keep(pieces: Iterable[Any], file: IO[bytes], reach: Reach) -> None:
+def _keep(pieces: Iterable[Any], file: IO[bytes], reach: FetchPolicy) -> None:
     until_s = time.monotonic() + reach.seconds
     left = reach.max_bytes
     for piece in pieces:
@@ -82,22 +84,26 @@ def _keep(pieces: Iterable[Any], file: IO[bytes], reach: Reach) -> None:
         file.write(piece)
 
 
-def _pieces(location: str, reach: Reach, storage: Mapping[str, str]) -> Generator[Any, None, None]:
+def _pieces(
+    location: str, reach: FetchPolicy, storage: Mapping[str, str]
+) -> Generator[Any, None, None]:
     if location.startswith("s3://"):
         return _stored(location, reach, storage)
     return _served(location, reach)
 
 
-def _stored(location: str, reach: Reach, storage: Mapping[str, str]) -> Generator[Any, None, None]:
+def _stored(
+    location: str, reach: FetchPolicy, storage: Mapping[str, str]
+) -> Generator[Any, None, None]:
     from obstore.exceptions import BaseError
 
-    from unreel.engine.place import Place
+    from unreel.engine.place import StorageLocation
     from unreel.engine.trouble import raise_away
 
     bucket, _, key = location.removeprefix("s3://").partition("/")
     options = {**storage, "timeout": f"{reach.seconds}s"}
     try:
-        store = Place(f"s3://{bucket}", options).objects(patience_s=reach.seconds)
+        store = StorageLocation(f"s3://{bucket}", options).objects(patience_s=reach.seconds)
         found = store.get(key)
         if found.meta["size"] > reach.max_bytes:
             raise _failed(FailureReason.TOO_LARGE, f"{found.meta['size']} bytes")
@@ -107,7 +113,7 @@ def _stored(location: str, reach: Reach, storage: Mapping[str, str]) -> Generato
         raise OSError(str(error)) from error
 
 
-def _served(location: str, reach: Reach) -> Generator[bytes, None, None]:
+def _served(location: str, reach: FetchPolicy) -> Generator[bytes, None, None]:
     with _cut_after(reach) as line:
         reply = line.ask(urlsplit(location))
         for _ in range(_REDIRECTS):
@@ -127,10 +133,10 @@ def _served(location: str, reach: Reach) -> Generator[bytes, None, None]:
             raise OSError(msg)
 
 
-class _Line:
+class _CancellableConnection:
     """The connections of a fetch, one after the other, which another thread may cut."""
 
-    def __init__(self, reach: Reach) -> None:
+    def __init__(self, reach: FetchPolicy) -> None:
         self._until_s = time.monotonic() + reach.seconds
         self._public = reach.public
         self._socket: socket.socket | None = None
@@ -181,8 +187,8 @@ class _Line:
 
 
 @contextmanager
-def _cut_after(reach: Reach) -> Iterator[_Line]:
-    line = _Line(reach)
+def _cut_after(reach: FetchPolicy) -> Iterator[_CancellableConnection]:
+    line = _CancellableConnection(reach)
     watch = threading.Timer(reach.seconds, line.cut)
     watch.daemon = True
     watch.start()
@@ -203,7 +209,7 @@ def _connect(peers: Iterable[Peer], seconds: float) -> socket.socket:
     raise lost or OSError("the host has no address")
 
 
-def _next_stop(location: str, target: str, reach: Reach) -> str:
+def _next_stop(location: str, target: str, reach: FetchPolicy) -> str:
     moved = urljoin(location, target)
     here, there = urlsplit(location), urlsplit(moved)
     if (here.scheme, here.netloc) != (there.scheme, there.netloc):
@@ -217,7 +223,7 @@ def _failed(reason: FailureReason, detail: str) -> MediaError:
     return MediaError(Failure(reason, detail))
 
 
-def _explain(error: Exception, location: str, *, late: bool, reach: Reach) -> MediaError:
+def _explain(error: Exception, location: str, *, late: bool, reach: FetchPolicy) -> MediaError:
     shown = location.partition("?")[0]  # what follows may be a signature
     if isinstance(error, MediaError):
         failure = error.failure

@@ -1,7 +1,7 @@
 """Number and size of a stage's workers on a cluster; independent of Ray, so that it can be tested.
 
 A stage says what one worker takes and how many rows it holds at once; what those rows are counted against
-decides how both grow with the cluster (see `Limit`).
+decides how both grow with the cluster (see `InFlightLimit`).
 """
 
 import math
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from unreel.core.errors import InvalidSettingError
-from unreel.engine.stage import Limit, Resources
+from unreel.engine.stage import InFlightLimit, WorkerResources
 
 BLOCK_BYTES: Final = 8 * 2**20
 """What a stage gives is cut into blocks of this size, or of one row where that is larger."""
@@ -28,7 +28,7 @@ _ROUND: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ClusterCapacity:
     """Present or maximum capacity of a cluster."""
 
     cpus: float
@@ -43,7 +43,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Crew:
+class WorkerPoolSize:
     """The workers of one stage: from one to `most`, each with `cpus` and `in_flight` rows."""
 
     most: int
@@ -52,7 +52,9 @@ class Crew:
     least: int = 1
 
 
-def crews(stages: Sequence[Resources], offer: Offer, *, workers: int | None) -> list[Crew]:
+def crews(
+    stages: Sequence[WorkerResources], offer: ClusterCapacity, *, workers: int | None
+) -> list[WorkerPoolSize]:
     """The crew of each stage: `workers` where somebody chose, else up to what the cluster offers.
 
     Raises:
@@ -69,23 +71,25 @@ def crews(stages: Sequence[Resources], offer: Offer, *, workers: int | None) -> 
     return [_crew(stage, offer, workers=workers, share=share) for stage in stages]
 
 
-def _crew(stage: Resources, offer: Offer, *, workers: int | None, share: float) -> Crew:
+def _crew(
+    stage: WorkerResources, offer: ClusterCapacity, *, workers: int | None, share: float
+) -> WorkerPoolSize:
     cpus = stage.cpus if share == 1.0 else math.floor(stage.cpus * share * _ROUND) / _ROUND
-    if stage.limit is Limit.ALONE:
-        return Crew(most=1, in_flight=stage.in_flight, cpus=cpus)
+    if stage.limit is InFlightLimit.ALONE:
+        return WorkerPoolSize(most=1, in_flight=stage.in_flight, cpus=cpus)
     room = [math.floor(offer.cpus / cpus)] if cpus else []
     room += [math.floor(offer.gpus / stage.gpus)] if stage.gpus else []
     most = workers or max(1, min(room, default=1))
     in_flight = stage.in_flight
-    if stage.limit is Limit.PROCESSORS:
+    if stage.limit is InFlightLimit.PROCESSORS:
         in_flight = max(1, min(in_flight, math.ceil(stage.cpus)))
-    if stage.limit is Limit.SERVICE:
+    if stage.limit is InFlightLimit.SERVICE:
         most = min(most, in_flight if workers else math.ceil(in_flight / _CONNECTIONS))
         in_flight //= most
-    return Crew(least=most if workers else 1, most=most, in_flight=in_flight, cpus=cpus)
+    return WorkerPoolSize(least=most if workers else 1, most=most, in_flight=in_flight, cpus=cpus)
 
 
-def block_rows(n_rows: int, manned: Sequence[Crew]) -> int:
+def block_rows(n_rows: int, manned: Sequence[WorkerPoolSize]) -> int:
     """Return the number of rows per block; a block is repeated if its worker dies.
 
     As many as a worker holds at once, since it waits for a block's slowest row; no more than leave a block
@@ -97,7 +101,7 @@ def block_rows(n_rows: int, manned: Sequence[Crew]) -> int:
     return max(1, min(_LARGEST_BLOCK, held, share))
 
 
-def store_bytes(manned: Sequence[Crew]) -> int:
+def store_bytes(manned: Sequence[WorkerPoolSize]) -> int:
     """Return the object store limit of all stages: enough to keep their workers busy.
 
     Twice the blocks that the workers hold, since each makes one while the one before is taken. Left to

@@ -19,7 +19,7 @@ _MOST_GONE: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fragment:
+class TableFragment:
     """One fragment of a table, as its manifest tells of it."""
 
     id: int
@@ -36,13 +36,13 @@ class Fragment:
 
 
 def find_joins(
-    fragments: Sequence[Fragment], *, growth: int, at_least: int = 2
-) -> list[list[Fragment]]:
+    fragments: Sequence[TableFragment], *, growth: int, at_least: int = 2
+) -> list[list[TableFragment]]:
     """Neighbours of which each list is to become one fragment; none of a run below `at_least`.
 
     A list of one is a fragment to be written anew, without the rows that were replaced.
     """
-    joins: list[list[Fragment]] = []
+    joins: list[list[TableFragment]] = []
     for full, run in itertools.groupby(fragments, key=lambda fragment: fragment.is_full):
         neighbours = list(run)
         if len(neighbours) < at_least and not full:
@@ -54,7 +54,7 @@ def find_joins(
     return joins
 
 
-def _outweighing_tail(loose: list[Fragment], growth: int) -> list[Fragment]:
+def _outweighing_tail(loose: list[TableFragment], growth: int) -> list[TableFragment]:
     younger = sum(fragment.rows for fragment in loose)
     for place, fragment in enumerate(loose[:-1]):
         younger -= fragment.rows
@@ -63,8 +63,8 @@ def _outweighing_tail(loose: list[Fragment], growth: int) -> list[Fragment]:
     return []
 
 
-def _until_full(tail: list[Fragment]) -> list[list[Fragment]]:
-    groups: list[list[Fragment]] = []
+def _until_full(tail: list[TableFragment]) -> list[list[TableFragment]]:
+    groups: list[list[TableFragment]] = []
     room_rows, room_bytes = 0, 0
     for fragment in tail:
         if room_rows <= 0 or room_bytes <= 0:

@@ -73,7 +73,7 @@ def _spelled(digits: bytes) -> bytes:
     return spelled if hexlify(spelled) == digits else b""
 
 
-class Mixer:
+class KeyHasher:
     """Makes stamps and marks of texts; two of them make different ones."""
 
     def __init__(self) -> None:
@@ -117,14 +117,14 @@ class Mixer:
 
 
 @dataclass(frozen=True, eq=False)
-class Marks:
+class KeyHashIndex:
     """Marks in order, each with the slot that its key has."""
 
     marks: NDArray[np.uint64]
     slots: NDArray[np.uint32]
 
     @classmethod
-    def sort(cls, marks: NDArray[np.uint64], slots: NDArray[np.uint32]) -> "Marks":
+    def sort(cls, marks: NDArray[np.uint64], slots: NDArray[np.uint32]) -> "KeyHashIndex":
         """Of marks in any order."""
         order = np.argsort(marks)
         return cls(marks[order], slots[order])
@@ -169,12 +169,12 @@ class Marks:
         inside[inside] = self.marks[places[inside]] == wanted[inside]
         return inside
 
-    def join(self, other: "Marks") -> "Marks":
+    def join(self, other: "KeyHashIndex") -> "KeyHashIndex":
         """Both together."""
         marks = np.concatenate([self.marks, other.marks])
         slots = np.concatenate([self.slots, other.slots])
         order = np.argsort(marks, kind="stable")  # linear for two that are in order
-        return Marks(marks[order], slots[order])
+        return KeyHashIndex(marks[order], slots[order])
 
     def twins(self) -> NDArray[np.uint32]:
         """The slots of marks that are there more than once."""
@@ -192,9 +192,9 @@ class KeyIndex:
     Each fragment has a stretch of slots, one for every row that it ever had.
     """
 
-    mixer: Mixer = field(default_factory=Mixer)
-    marks: Marks = field(
-        default_factory=lambda: Marks(np.empty(0, np.uint64), np.empty(0, np.uint32))
+    mixer: KeyHasher = field(default_factory=KeyHasher)
+    marks: KeyHashIndex = field(
+        default_factory=lambda: KeyHashIndex(np.empty(0, np.uint64), np.empty(0, np.uint32))
     )
     faces: tuple[tuple[Any, ...], ...] = ()
     """Of each stretch what tells its fragment from every other; empty where it is gone."""
@@ -230,7 +230,7 @@ class KeyIndex:
             return self
         is_there = np.array([bool(face) for face in faces])
         keep = is_there[self._stretches(self.marks.slots)]
-        marks = Marks(self.marks.marks[keep], self.marks.slots[keep])
+        marks = KeyHashIndex(self.marks.marks[keep], self.marks.slots[keep])
         return replace(self, marks=marks, faces=faces)
 
     def extended(self, dataset: Any, new: Sequence[Any]) -> "KeyIndex":
@@ -253,7 +253,7 @@ class KeyIndex:
             marks[at:end] = self.mixer.marks(self.mixer.stamps(batch.column("key")))
             slots[at:end] = found
             at = end
-        sorted_ = Marks.sort(marks, slots)
+        sorted_ = KeyHashIndex.sort(marks, slots)
         joined = self.marks.join(sorted_) if len(self.marks.marks) else sorted_
         return replace(longer, marks=joined, seen=_glance(dataset))
 

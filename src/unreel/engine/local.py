@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Final
 
 from unreel.core.errors import UnreelError
-from unreel.engine.lone import LoneProcess
-from unreel.engine.runner import Sink, ledger_item
+from unreel.engine.lone import IsolatedProcess
+from unreel.engine.runner import RowSink, ledger_item
 from unreel.engine.stage import Row, Stage
 from unreel.engine.start_log import StartLog
-from unreel.engine.suspects import Suspects
-from unreel.engine.worker import Worker
+from unreel.engine.suspects import CrashSuspects
+from unreel.engine.worker import StageWorker
 
 _PULL_ROWS: Final = 256
 _PULL_S: Final = 0.02
@@ -34,11 +34,11 @@ class LocalRunner:
     """
 
     def run(
-        self, rows: Iterable[Row], stages: Sequence[Stage], *, sink: Sink, ledger: Path
+        self, rows: Iterable[Row], stages: Sequence[Stage], *, sink: RowSink, ledger: Path
     ) -> None:
         """Return when every row is in the sink; an interrupt leaves finished rows there."""
         with StartLog(ledger) as book:
-            job = _Job(iter(rows), stages, sink=sink, ledger=book)
+            job = _LocalJob(iter(rows), stages, sink=sink, ledger=book)
             thread = threading.Thread(target=job.main, name="local-runner", daemon=True)
             thread.start()
             try:
@@ -58,16 +58,16 @@ class LocalRunner:
                 raise job.error
 
 
-class _Job:
+class _LocalJob:
     def __init__(
-        self, rows: Iterator[Row], stages: Sequence[Stage], *, sink: Sink, ledger: StartLog
+        self, rows: Iterator[Row], stages: Sequence[Stage], *, sink: RowSink, ledger: StartLog
     ) -> None:
         self.ended = False
         self.error: BaseException | None = None
         self._rows, self._stages, self._sink, self._ledger = rows, stages, sink, ledger
-        self._workers: list[Worker] = []
-        self._suspects = Suspects()
-        self._alone = LoneProcess(stages) if ledger.has_suspects() else None
+        self._workers: list[StageWorker] = []
+        self._suspects = CrashSuspects()
+        self._alone = IsolatedProcess(stages) if ledger.has_suspects() else None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._stopped = False
@@ -94,7 +94,7 @@ class _Job:
             # One thread of its own: among many, each would keep the memory of its largest look-up.
             source = stack.enter_context(ThreadPoolExecutor(1, "source"))
             self._workers = [
-                await stack.enter_async_context(Worker(stage)) for stage in self._stages
+                await stack.enter_async_context(StageWorker(stage)) for stage in self._stages
             ]
             async with asyncio.TaskGroup() as group:
                 while chunk := await self._loop.run_in_executor(source, self._pull):
@@ -134,7 +134,7 @@ class _Job:
             return
         group.create_task(self._walk(row))
 
-    async def _confirm(self, alone: LoneProcess) -> None:
+    async def _confirm(self, alone: IsolatedProcess) -> None:
         while self._suspects:
             trial = self._suspects.take()
             outcome = await alone(trial.row)

@@ -22,7 +22,7 @@ from typing import Any, Final, Protocol
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
 from unreel.core.errors import UnreadableSourceError
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 
 LEASE_S: Final = 60.0
 _FLOCK: Final = "hhqqi4x"
@@ -48,15 +48,15 @@ class WriterLock(Protocol):
         ...
 
 
-def writer_lock(place: Place, *, lease_s: float = LEASE_S) -> WriterLock:
+def writer_lock(place: StorageLocation, *, lease_s: float = LEASE_S) -> WriterLock:
     """The lock of the table at `place`, not yet taken."""
     if place.is_local:
         return _FolderLock(place)
-    return _Lease(place, lease_s)
+    return _LeaseFile(place, lease_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
+class LockHolder:
     """Owner of a lock, as seen without acquiring it."""
 
     name: str
@@ -65,11 +65,11 @@ class Holder:
     """None where it runs on another machine: only waiting tells."""
 
 
-def find_holder(place: Place) -> Holder | None:
+def find_holder(place: StorageLocation) -> LockHolder | None:
     """Return the present or former writer of the table at `place`; None if there is none."""
     if place.is_local:
         return _find_folder_holder(place.path.with_name(place.path.name + ".lock"))
-    return _Lease(place, LEASE_S).find_holder()
+    return _LeaseFile(place, LEASE_S).find_holder()
 
 
 def _busy(table: str, holder: str) -> UnreadableSourceError:
@@ -80,7 +80,7 @@ def _busy(table: str, holder: str) -> UnreadableSourceError:
 class _FolderLock:
     """POSIX record lock: not inherited by forked decoders, unlike `flock`, and known to NFS."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: StorageLocation) -> None:
         self._path = place.path.with_name(place.path.name + ".lock")
         self._folder, self._name = place.beside(".lock")
         self._file = -1
@@ -118,11 +118,11 @@ class _FolderLock:
         """The kernel keeps it while this process lives."""
 
 
-def _find_folder_holder(path: Path) -> Holder | None:
+def _find_folder_holder(path: Path) -> LockHolder | None:
     with _guard:
         if str(path.absolute()) in _held_here:
             # Not opened: closing it here would let the lock go.
-            return Holder(name=f"pid {os.getpid()} of this machine, this process", alive=True)
+            return LockHolder(name=f"pid {os.getpid()} of this machine, this process", alive=True)
         try:
             file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
@@ -134,14 +134,14 @@ def _find_folder_holder(path: Path) -> Holder | None:
             name = os.pread(file, 200, 0).decode(errors="replace") or f"pid {found[4]}"
         finally:
             os.close(file)
-    return Holder(name=name, alive=True) if held else None
+    return LockHolder(name=name, alive=True) if held else None
 
 
-class _Lease:
-    def __init__(self, place: Place, lease_s: float) -> None:
+class _LeaseFile:
+    def __init__(self, place: StorageLocation, lease_s: float) -> None:
         folder, _, name = place.uri.rpartition("/")
         self._uri, self._name, self._lease_s = place.uri, name + ".lock", lease_s
-        self._store: Any = Place(folder, place.options).objects()
+        self._store: Any = StorageLocation(folder, place.options).objects()
         self._me = {
             "owner": uuid.uuid4().hex,
             "host": socket.gethostname(),
@@ -155,7 +155,7 @@ class _Lease:
         self._stop = threading.Event()
         self._pulse = threading.Thread(target=self._renew_for_ever, daemon=True, name="lease")
 
-    def __enter__(self) -> "_Lease":
+    def __enter__(self) -> "_LeaseFile":
         try:
             self._tag = self._put("create")
         except (AlreadyExistsError, PreconditionError):
@@ -216,7 +216,7 @@ class _Lease:
                 except BaseError:
                     continue  # The store is away: `verify` decides before the next commit.
 
-    def find_holder(self) -> Holder | None:
+    def find_holder(self) -> LockHolder | None:
         """Return the owner of the lease."""
         try:
             return self._read(self._store.get(self._name))
@@ -244,14 +244,14 @@ class _Lease:
         except (AlreadyExistsError, PreconditionError) as error:
             raise _busy(self._uri, "it came first") from error
 
-    def _read(self, found: Any) -> Holder:
+    def _read(self, found: Any) -> LockHolder:
         try:
             holder = json.loads(bytes(found.bytes()))
             pid, host, boot = int(holder["pid"]), str(holder["host"]), holder["boot"]
         except (ValueError, TypeError, LookupError):
-            return Holder(name="unknown", alive=None)
+            return LockHolder(name="unknown", alive=None)
         here = (host, boot) == (self._me["host"], self._me["boot"])
-        return Holder(name=f"pid {pid} of {host}", alive=not _has_ended(pid) if here else None)
+        return LockHolder(name=f"pid {pid} of {host}", alive=not _has_ended(pid) if here else None)
 
 
 def _has_ended(pid: int) -> bool:

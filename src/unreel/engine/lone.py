@@ -13,15 +13,15 @@ from typing import Any, Final
 
 from unreel.core.errors import InvalidValueError
 from unreel.engine.stage import Row, Stage
-from unreel.engine.suspects import Died
-from unreel.engine.worker import Walk
+from unreel.engine.suspects import WorkerCrashed
+from unreel.engine.worker import StageChain
 
 _BEGAN, _DONE = "began", "done"
 _PEACE_S: Final = 10.0
 """How long a process that gave its row back may take to end."""
 
 
-class LoneProcess:
+class IsolatedProcess:
     """Runs one row through stages in a process that is started for it; ends it when cancelled.
 
     The stages are copied when this is made, so make it before they are set up.
@@ -40,7 +40,7 @@ class LoneProcess:
             )
             raise InvalidValueError(msg) from error
 
-    async def __call__(self, row: Row) -> Row | Died:
+    async def __call__(self, row: Row) -> Row | WorkerCrashed:
         """The row that came back, or how its process ended instead."""
         # Spawned, because a fork of a process with threads may stand still for ever.
         spawn = multiprocessing.get_context("spawn")
@@ -57,7 +57,7 @@ class LoneProcess:
             ours.close()
         if done is not None:
             return done
-        return Died(_way(process.exitcode), began=said == [_BEGAN])
+        return WorkerCrashed(_way(process.exitcode), began=said == [_BEGAN])
 
 
 def _listen(pipe: Any) -> tuple[list[str], Row | None]:
@@ -76,7 +76,7 @@ def _work(pipe: Any, stages: bytes, row: Row) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches both; the driver decides.
     fcntl.fcntl(pipe.fileno(), fcntl.F_SETFD, fcntl.FD_CLOEXEC)
     threading.Thread(target=_end_with_driver, daemon=True).start()
-    walk = Walk(pickle.loads(stages))  # noqa: S301  made by the driver, a moment ago
+    walk = StageChain(pickle.loads(stages))  # noqa: S301  made by the driver, a moment ago
     pipe.send((_BEGAN, None))
     pipe.send((_DONE, walk.take(row)))
     walk.close()

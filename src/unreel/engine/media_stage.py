@@ -3,8 +3,8 @@
 from contextlib import ExitStack
 from typing import Any, ClassVar
 
-from unreel.engine.access import Access
-from unreel.engine.stage import Resources, Stage
+from unreel.engine.access import StorageAccess
+from unreel.engine.stage import Stage, WorkerResources
 from unreel.media.access import media_reader
 
 
@@ -14,7 +14,7 @@ class MediaStage(Stage):
     opened: ClassVar[frozenset[str]] = frozenset({"_open", "_reader"})
     """What `setup` opens, by attribute; a subclass that opens more says so."""
 
-    def __init__(self, access: Access, resources: Resources) -> None:
+    def __init__(self, access: StorageAccess, resources: WorkerResources) -> None:
         self.resources = resources
         self._access = access
 

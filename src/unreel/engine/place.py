@@ -14,7 +14,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from unreel.core.document import too_large
 from unreel.core.errors import UnreadableSourceError, words_of
 from unreel.core.names import relative_name
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 from unreel.engine.trouble import raise_away
 
 _PATIENCE_S: Final = 60
@@ -36,7 +36,7 @@ _REGION: Final = "us-east-1"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StorageLocation:
     """A folder path or an `s3://bucket/prefix`, with the options that open it.
 
     `options` are Lance's `storage_options`: `aws_endpoint`, `aws_access_key_id`,
@@ -60,24 +60,24 @@ class Place:
         """The folder; only where `is_local`."""
         return Path(self.uri)
 
-    def __truediv__(self, name: str) -> "Place":
+    def __truediv__(self, name: str) -> "StorageLocation":
         below = f"{self.uri.rstrip('/')}/{relative_name(name)}"
-        return Place(below, self.options, self.root or self.uri)
+        return StorageLocation(below, self.options, self.root or self.uri)
 
-    def inside(self, name: str = "") -> tuple[Folder, str]:
+    def inside(self, name: str = "") -> tuple[OutputDirectory, str]:
         """The folder that a person named, and `name` below this place as seen from there.
 
         Only where `is_local`. Nothing is written below it but through that folder.
         """
         above = self.uri.removeprefix(self.root.rstrip("/")).strip("/") if self.root else ""
-        return Folder(Path(self.root or self.uri)), "/".join(filter(None, (above, name)))
+        return OutputDirectory(Path(self.root or self.uri)), "/".join(filter(None, (above, name)))
 
-    def beside(self, ending: str) -> tuple[Folder, str]:
+    def beside(self, ending: str) -> tuple[OutputDirectory, str]:
         """The same for the file whose name is this place's with `ending`."""
         folder, below = self.inside()
         if below:
             return folder, below + ending
-        return Folder(self.path.parent), self.path.name + ending
+        return OutputDirectory(self.path.parent), self.path.name + ending
 
     def require_plain(self, *, whole: bool = False) -> None:
         """Refuse a link at or in this folder, or between it and the one that was named; or below it."""
@@ -179,7 +179,7 @@ class Place:
         return open_store(self.uri, config=config, client_options=client, retry_config=patience)
 
 
-def tag(place: Place) -> str:
+def tag(place: StorageLocation) -> str:
     """Size and tag of the object at `place`, another for other bytes; "" where there is none.
 
     Raises:
@@ -187,7 +187,7 @@ def tag(place: Place) -> str:
     """
     folder, _, name = place.uri.rpartition("/")
     try:
-        found = Place(folder, place.options).objects().head(name)
+        found = StorageLocation(folder, place.options).objects().head(name)
     except FileNotFoundError:
         return ""
     except BaseError as error:
@@ -196,7 +196,7 @@ def tag(place: Place) -> str:
     return f"{found['size']} {found['e_tag']}"
 
 
-def require_conditional_puts(place: Place) -> None:
+def require_conditional_puts(place: StorageLocation) -> None:
     """Refuse a store that lets two writers both win: on it, Lance loses rows without a word.
 
     Raises:

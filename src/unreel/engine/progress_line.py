@@ -55,7 +55,7 @@ class ProgressLine:
         self.cost_usd = progress.totals.get(COST, self.cost_usd)
 
     def spell_rows(self) -> str:
-        """What was committed so far, in words; "" where nothing was."""
+        """Return the number of committed rows as text; "" if there are none."""
         return ", ".join(f"{n:,} rows of {part}" for part, n in self._n_of_part.items() if n)
 
     @property

@@ -29,19 +29,19 @@ from unreel.engine.fleet import (
     BLOCK_BYTES,
     BLOCKS_AT_WORK,
     BLOCKS_PER_WORKER,
-    Crew,
-    Offer,
+    ClusterCapacity,
+    WorkerPoolSize,
     block_rows,
     crews,
     store_bytes,
 )
 from unreel.engine.own_ray import joined_ray
-from unreel.engine.runner import Sink, ledger_item
+from unreel.engine.runner import RowSink, ledger_item
 from unreel.engine.stage import Row, Stage, has_failed, stored
 from unreel.engine.start_log import StartLog
-from unreel.engine.stored_rows import Fetch, Fetched
-from unreel.engine.suspects import Died, Suspects, Trial
-from unreel.engine.worker import Walk, Worker
+from unreel.engine.stored_rows import LoadedQuestions, QuestionLoader
+from unreel.engine.suspects import CrashSuspects, IsolatedRetry, WorkerCrashed
+from unreel.engine.worker import StageChain, StageWorker
 
 WINDOW_ROWS: Final = 100_000
 WINDOW_BYTES: Final = 64 * 2**20
@@ -76,7 +76,7 @@ class RayRunner:
         self._leave()
 
     def run(
-        self, rows: Iterable[Row], stages: Sequence[Stage], *, sink: Sink, ledger: Path
+        self, rows: Iterable[Row], stages: Sequence[Stage], *, sink: RowSink, ledger: Path
     ) -> None:
         """Return when every row is in the sink; an interrupt leaves finished rows there."""
         if not ray.is_initialized():
@@ -84,9 +84,11 @@ class RayRunner:
         try:
             book = _start_ledger(ledger)
             try:
-                fetch = rows.fetch() if isinstance(rows, Fetched) else None
-                for window in _windows(rows.addresses if isinstance(rows, Fetched) else rows):
-                    suspects = Suspects()
+                fetch = rows.fetch() if isinstance(rows, LoadedQuestions) else None
+                for window in _windows(
+                    rows.addresses if isinstance(rows, LoadedQuestions) else rows
+                ):
+                    suspects = CrashSuspects()
                     team = _team(stages, self._workers)
                     for row in _stream(window, team, book, fetch):
                         if _SUSPECT_AT in row:
@@ -107,18 +109,18 @@ class RayRunner:
 
 
 @dataclass(frozen=True, slots=True)
-class _Post:
+class _StageActors:
     """A stage and who works at it."""
 
     stage: Stage
-    crew: Crew
+    crew: WorkerPoolSize
 
 
-def _team(stages: Sequence[Stage], workers: int | None) -> list[_Post]:
+def _team(stages: Sequence[Stage], workers: int | None) -> list[_StageActors]:
     later = _STATE.state.get_max_resources_from_cluster_config()
-    offer = Offer.read(_STATE.cluster_resources(), later)
+    offer = ClusterCapacity.read(_STATE.cluster_resources(), later)
     manned = crews([stage.resources for stage in stages], offer, workers=workers)
-    return [_Post(stage, crew) for stage, crew in zip(stages, manned, strict=True)]
+    return [_StageActors(stage, crew) for stage, crew in zip(stages, manned, strict=True)]
 
 
 def _windows(rows: Iterable[Row]) -> Iterator[list[bytes]]:
@@ -135,7 +137,7 @@ def _windows(rows: Iterable[Row]) -> Iterator[list[bytes]]:
 
 
 def _stream(
-    window: list[bytes], team: Sequence[_Post], book: Any, fetch: Fetch | None
+    window: list[bytes], team: Sequence[_StageActors], book: Any, fetch: QuestionLoader | None
 ) -> Iterator[Row]:
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
@@ -151,7 +153,7 @@ def _stream(
     data: Any = ray.data.from_items(items, override_num_blocks=n_blocks)
     for number, post in enumerate(team):
         data = data.map_batches(
-            _Worker,
+            _StageActor,
             fn_constructor_args=(post, number, book, None if number else fetch),
             batch_size=None,
             batch_format="pyarrow",
@@ -169,14 +171,14 @@ def _stream(
         yield from _unpack(batch)
 
 
-def _confirm(suspects: Suspects, team: Sequence[_Post], book: Any) -> Iterator[Row]:
+def _confirm(suspects: CrashSuspects, team: Sequence[_StageActors], book: Any) -> Iterator[Row]:
     """Run each suspect where nothing else runs; as many at once as a stage has workers."""
     at_once = min(post.crew.most for post in team)
-    at_work: dict[Any, _Alone] = {}
+    at_work: dict[Any, _IsolatedActor] = {}
     try:
         while suspects or at_work:
             while suspects and len(at_work) < at_once:
-                alone = _Alone(suspects.take(), team)
+                alone = _IsolatedActor(suspects.take(), team)
                 at_work[alone.done] = alone
             (done,), _ = ray.wait(list(at_work))
             alone = at_work.pop(done)
@@ -191,14 +193,14 @@ def _confirm(suspects: Suspects, team: Sequence[_Post], book: Any) -> Iterator[R
             alone.end()
 
 
-class _Alone:
+class _IsolatedActor:
     """A suspect in an actor that is started for it and ends with it."""
 
-    def __init__(self, trial: Trial, team: Sequence[_Post]) -> None:
+    def __init__(self, trial: IsolatedRetry, team: Sequence[_StageActors]) -> None:
         self.trial = trial
         self.number: int = trial.row[_SUSPECT_AT]
         rest = team[self.number :]
-        actor: Any = ray.remote(Walk).options(
+        actor: Any = ray.remote(StageChain).options(
             num_cpus=max(post.crew.cpus for post in rest),
             num_gpus=max(post.stage.resources.gpus for post in rest),
             max_restarts=0,
@@ -208,14 +210,14 @@ class _Alone:
         self._ready = self._actor.ready.remote()
         self.done = self._actor.take.remote(trial.row)
 
-    def outcome(self) -> Row | Died:
+    def outcome(self) -> Row | WorkerCrashed:
         """Return the result after `done` is set."""
         try:
             row: Row = ray.get(self.done)
         except ray.exceptions.RayTaskError:
             raise  # The worker lives: this is a mistake of ours, or of the stage's set-up.
         except ray.exceptions.RayError as error:
-            return Died(_first_line(error), began=self._began())
+            return WorkerCrashed(_first_line(error), began=self._began())
         else:
             return row
         finally:
@@ -255,15 +257,17 @@ class _LedgerKeeper:
         self._ledger.close()
 
 
-class _Worker:
+class _StageActor:
     """One stage in one actor: an event loop of its own, shared by the blocks it holds."""
 
-    def __init__(self, post: _Post, number: int, book: Any, fetch: Fetch | None) -> None:
+    def __init__(
+        self, post: _StageActors, number: int, book: Any, fetch: QuestionLoader | None
+    ) -> None:
         self._number, self._book, self._fetch = number, book, fetch
-        self._pen = _Pen(book)
+        self._pen = _StartLogWriter(book)
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="stage", daemon=True).start()
-        self._worker: Worker = self._wait(self._open(post))
+        self._worker: StageWorker = self._wait(self._open(post))
 
     def __call__(self, block: Any) -> Any:
         rows = _unpack(block)
@@ -274,8 +278,8 @@ class _Worker:
     def _wait(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    async def _open(self, post: _Post) -> Worker:
-        return await Worker(post.stage, in_flight=post.crew.in_flight).__aenter__()
+    async def _open(self, post: _StageActors) -> StageWorker:
+        return await StageWorker(post.stage, in_flight=post.crew.in_flight).__aenter__()
 
     async def _serve(self, rows: list[Row]) -> list[Row]:
         done = [row for row in rows if has_failed(row) or _SUSPECT_AT in row]
@@ -301,7 +305,7 @@ class _Worker:
             self._worker.leave()
 
 
-class _Pen:
+class _StartLogWriter:
     """Writes starts and finishes into the book, those that come together in one call."""
 
     def __init__(self, book: Any) -> None:

@@ -9,33 +9,33 @@ from typing import TYPE_CHECKING, Final
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
-from unreel.core.registry import Lazy, Registry
+from unreel.core.registry import LazyImport, NameRegistry
 from unreel.engine.stage import Row, Stage
-from unreel.engine.stored_rows import Fetched, StoredRows
+from unreel.engine.stored_rows import LoadedQuestions, StoredRows
 
 if TYPE_CHECKING:
     from unreel.engine.committer import AddUp, CommitPace
     from unreel.engine.progress import Progress
-    from unreel.engine.runner import Runner
-    from unreel.engine.table import Table
+    from unreel.engine.runner import StageRunner
+    from unreel.engine.table import LanceTable
 
-ENGINES: "Final[Registry[Callable[..., Runner]]]" = Registry(
+ENGINES: "Final[NameRegistry[Callable[..., StageRunner]]]" = NameRegistry(
     "engine",
     {
-        "local": Lazy("unreel.engine.local:LocalRunner"),
-        "ray": Lazy("unreel.engine.ray_data:RayRunner", extra="ray"),
+        "local": LazyImport("unreel.engine.local:LocalRunner"),
+        "ray": LazyImport("unreel.engine.ray_data:RayRunner", extra="ray"),
     },
 )
 
 ALL_FAILURES: Final = frozenset(reason.value for reason in FailureReason)
 
-_COMMITTER: Final = Lazy("unreel.engine.committer:Committer", extra="eval")
-_PACE: Final = Lazy("unreel.engine.committer:CommitPace", extra="eval")
-_DUE: Final = Lazy("unreel.engine.due:Due", extra="eval")
+_COMMITTER: Final = LazyImport("unreel.engine.committer:TableCommitter", extra="eval")
+_PACE: Final = LazyImport("unreel.engine.committer:CommitPace", extra="eval")
+_DUE: Final = LazyImport("unreel.engine.due:PendingKeys", extra="eval")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class RunSummary:
     """Result of one run."""
 
     already: int
@@ -60,15 +60,15 @@ def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest h
     questions: Iterable[Row],
     stages: Sequence[Stage],
     *,
-    table: "Table",
-    engine: "str | Runner" = "local",
+    table: "LanceTable",
+    engine: "str | StageRunner" = "local",
     pace: "CommitPace | None" = None,
     retry_failed: Collection[str] = (),
     ledger: Path | None = None,
     add_up: "AddUp" = lambda _rows, _totals: None,
     on_progress: "Callable[[Progress], None]" = lambda _progress: None,
     observe: Callable[[str, int], None] = lambda _step, _rows: None,
-) -> Summary:
+) -> RunSummary:
     """Put every question without a row through `stages` and commit what comes back, once.
 
     Questions are rows with a unique `key`; they are read as they are needed, so the stream may be
@@ -107,9 +107,9 @@ def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest h
         # The table is looked at by the first question, when nobody else can write it any more.
         rows: Iterable[Row] = due.sift(questions)
         if isinstance(questions, StoredRows):
-            rows = Fetched(rows, questions)
+            rows = LoadedQuestions(rows, questions)
         runner.run(rows, stages, sink=sink, ledger=book)
-    return Summary(
+    return RunSummary(
         already=due.already,
         done=committer.progress.done,
         failures=dict(committer.progress.failures),
@@ -118,16 +118,16 @@ def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest h
 
 
 @contextmanager
-def kept_up(engine: "str | Runner") -> "Iterator[Runner]":
+def shared_runner(engine: "str | StageRunner") -> "Iterator[StageRunner]":
     """`engine` for several runs: what it needs is started once, by the first, and ended here."""
-    runner: Runner = ENGINES.load(engine)() if isinstance(engine, str) else engine
+    runner: StageRunner = ENGINES.load(engine)() if isinstance(engine, str) else engine
     with ExitStack() as stack:
         if isinstance(runner, AbstractContextManager):
             stack.enter_context(runner)
         yield runner
 
 
-def _ledger_path(table: "Table", given: Path | None) -> Path:
+def _ledger_path(table: "LanceTable", given: Path | None) -> Path:
     if given is not None:
         return given
     if not table.place.is_local:

@@ -7,7 +7,7 @@ from typing import Protocol
 from unreel.engine.stage import Row, Stage
 
 
-class Sink(Protocol):
+class RowSink(Protocol):
     """Target of finished rows; thread-safe."""
 
     def offer(self, row: Row) -> bool:
@@ -23,11 +23,11 @@ class Sink(Protocol):
         ...
 
 
-class Runner(Protocol):
+class StageRunner(Protocol):
     """Puts every row through all stages, in any order, and into the sink: each row once."""
 
     def run(
-        self, rows: Iterable[Row], stages: Sequence[Stage], *, sink: Sink, ledger: Path
+        self, rows: Iterable[Row], stages: Sequence[Stage], *, sink: RowSink, ledger: Path
     ) -> None:
         """Return when every row is in the sink; an interrupt leaves finished rows there."""
         ...

@@ -10,11 +10,11 @@ import numpy as np
 
 from unreel.engine import seal
 from unreel.engine.examine import (
-    Contents,
-    Examination,
-    Examiner,
+    FragmentContents,
     Judge,
     Piece,
+    TableChecker,
+    TableCheckResult,
     fault_of,
     piece_rows,
 )
@@ -22,7 +22,7 @@ from unreel.engine.keys import mark_of
 from unreel.engine.lock import writer_lock
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row, has_failed
-from unreel.engine.table import Table
+from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 
 _COMMIT_ROWS: Final = 8_192
@@ -31,7 +31,7 @@ SetAside = Callable[[Row, str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Salvage:
+class SalvageResult:
     """Result of salvaging the rows of one table."""
 
     kept: int
@@ -47,16 +47,21 @@ class Salvage:
 
 
 def salvage(
-    found: Examination, into: Table, *, examiner: Examiner, judge: Judge, set_aside: SetAside
-) -> Salvage:
+    found: TableCheckResult,
+    into: LanceTable,
+    *,
+    examiner: TableChecker,
+    judge: Judge,
+    set_aside: SetAside,
+) -> SalvageResult:
     """Write the whole rows of the examined table to the new table `into`.
 
     Of two rows with a key the answer stays, then the later try. Files that no version names any more
     are looked through for answers whose key is missing: what a lost manifest named, or what a killed
     run wrote and did not commit. Only rows with a seal that fits are taken from there.
     """
-    readable = [fragment for fragment, how in found.pieces if isinstance(how, Contents)]
-    rescue = _Rescue(found.table, judge, set_aside)
+    readable = [fragment for fragment, how in found.pieces if isinstance(how, FragmentContents)]
+    rescue = _FragmentSalvage(found.table, judge, set_aside)
     with writer_lock(into.place) as lock:
         writer = TableWriter(into, lock=lock, observe=lambda _step, _rows: None)
         _append(writer, into.schema, rescue.right(readable))
@@ -64,11 +69,11 @@ def salvage(
         loose = (
             file
             for file in found.loose
-            if isinstance(examiner.read(found.table, file, judge), Contents)
+            if isinstance(examiner.read(found.table, file, judge), FragmentContents)
         )
         _append(writer, into.schema, rescue.missing(loose))
         writer.join()
-    return Salvage(
+    return SalvageResult(
         kept=into.count(),
         found_again=len(rescue.found_again),
         unreadable=sum(fragment.n_rows for fragment, _ in found.unreadable),
@@ -77,8 +82,8 @@ def salvage(
     )
 
 
-class _Rescue:
-    def __init__(self, table: Table, judge: Judge, set_aside: SetAside) -> None:
+class _FragmentSalvage:
+    def __init__(self, table: LanceTable, judge: Judge, set_aside: SetAside) -> None:
         self._table, self._judge, self._set_aside = table, judge, set_aside
         self._kept = array("Q")
         self.n_set_aside = 0

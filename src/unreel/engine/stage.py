@@ -18,7 +18,7 @@ DETAIL_CHARACTERS: Final = 2_000
 """A failure's detail is cut here: some libraries put whole bodies into their messages."""
 
 
-class Limit(StrEnum):
+class InFlightLimit(StrEnum):
     """Limit for the rows in flight of a stage with many workers."""
 
     WORKER = "worker"
@@ -31,7 +31,7 @@ class Limit(StrEnum):
     """One worker holds that many, and there is no other: it keeps the account of what is spent."""
 
 
-class Asked(Protocol):
+class StageClient(Protocol):
     """Whoever is asked by a stage, as far as its workers are concerned."""
 
     @property
@@ -42,20 +42,20 @@ class Asked(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resources:
+class WorkerResources:
     """Resources of one worker of a stage, and its number of concurrent rows."""
 
     cpus: float = 1.0
     gpus: float = 0.0
     in_flight: int = 1
-    limit: Limit = Limit.WORKER
+    limit: InFlightLimit = InFlightLimit.WORKER
 
     @classmethod
-    def asking(cls, whom: Asked, in_flight: int) -> Self:
+    def asking(cls, whom: StageClient, in_flight: int) -> Self:
         """Of a worker that asks a reviewer: who counts connections or money counts all of them."""
-        limit = Limit.ALONE if whom.is_metered else Limit.SERVICE
+        limit = InFlightLimit.ALONE if whom.is_metered else InFlightLimit.SERVICE
         if whom.gpus:
-            limit = Limit.WORKER
+            limit = InFlightLimit.WORKER
         return cls(gpus=whom.gpus, in_flight=in_flight, limit=limit)
 
     def __post_init__(self) -> None:
@@ -74,7 +74,7 @@ class Stage:
     async one on a single event loop. What it raises becomes a failure row, so it may simply raise.
     """
 
-    resources: Resources = Resources()
+    resources: WorkerResources = WorkerResources()
 
     def setup(self) -> None:
         """Called once in each worker before its first row; an error here ends the job."""

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Final
 
 from unreel.core.errors import UnreadableSourceError
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 
 DEATHS_IN_COMPANY: Final = 2
 _REWRITE_BYTES: Final = 64 * 2**20
@@ -26,7 +26,7 @@ SIGNS: Final = (_BEGIN, _BEGIN_ALONE, _FINISH)
 
 
 @dataclass(slots=True)
-class _Record:
+class _LogRecord:
     deaths: int = 0
     open: bool = False
     """Started and not finished, by the process that writes now."""
@@ -36,8 +36,8 @@ class StartLog:
     """Counts the deaths of each item; its memory holds items in flight and suspects only."""
 
     def __init__(self, path: Path) -> None:
-        self._folder, self._name = Folder(path.parent), path.name
-        self._records: dict[str, _Record] = {}
+        self._folder, self._name = OutputDirectory(path.parent), path.name
+        self._records: dict[str, _LogRecord] = {}
         self._n_bytes = 0
         for sign, item in self._lines():
             self._note(sign, item)
@@ -98,7 +98,7 @@ class StartLog:
         if sign == _FINISH:
             self._records.pop(item, None)
             return
-        record = self._records.setdefault(item, _Record())
+        record = self._records.setdefault(item, _LogRecord())
         record.deaths += record.open
         record.open = True
 

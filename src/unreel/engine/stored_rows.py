@@ -13,7 +13,7 @@ from unreel.core.errors import raise_refusal
 from unreel.engine.stage import Row, failed, failure_of, stored
 
 if TYPE_CHECKING:
-    from unreel.engine.table import Table
+    from unreel.engine.table import LanceTable
 
 _AT: Final = "_at"
 """Scratch column of a question that is still only an address."""
@@ -40,7 +40,7 @@ class StoredRows:
 
     def __init__(
         self,
-        table: "Table",
+        table: "LanceTable",
         ask: Callable[[Row], Row],
         *,
         key: Callable[[Row], str] = _own_key,
@@ -52,7 +52,7 @@ class StoredRows:
         self._dataset: Any = None
 
     def __iter__(self) -> Iterator[Row]:
-        """The questions as keys and addresses; `Fetched` makes them whole."""
+        """The questions as keys and addresses; `LoadedQuestions` makes them whole."""
         batches = self._table.scan(
             self._open(),
             columns=self._columns,
@@ -66,9 +66,9 @@ class StoredRows:
             for row in batch.to_pylist():
                 yield {"key": self._key(row), _AT: row["_rowid"]}
 
-    def fetch(self) -> "Fetch":
+    def fetch(self) -> "QuestionLoader":
         """Return the function that loads its complete questions in a worker."""
-        return Fetch(self._table, self._open().version, self._ask)
+        return QuestionLoader(self._table, self._open().version, self._ask)
 
     def _open(self) -> Any:
         if self._dataset is None:
@@ -77,10 +77,10 @@ class StoredRows:
         return self._dataset
 
 
-class Fetch:
+class QuestionLoader:
     """Makes questions of addresses, many at once; it travels without what it has opened."""
 
-    def __init__(self, table: "Table", version: int, ask: Callable[[Row], Row]) -> None:
+    def __init__(self, table: "LanceTable", version: int, ask: Callable[[Row], Row]) -> None:
         self._table, self._version, self._ask = table, version, ask
         self._dataset: Any = None
 
@@ -106,7 +106,7 @@ class Fetch:
         return vars(self) | {"_dataset": None}
 
 
-class Fetched:
+class LoadedQuestions:
     """Due questions of a table, whole for whoever goes through them.
 
     A runner with workers elsewhere sends them `addresses`, and `fetch` once.
@@ -122,6 +122,6 @@ class Fetched:
         while chunk := list(itertools.islice(source, _FETCHED)):
             yield from fetch(chunk)
 
-    def fetch(self) -> Fetch:
+    def fetch(self) -> QuestionLoader:
         """Return the function that loads the complete questions."""
         return self._source.fetch()

@@ -12,19 +12,26 @@ from pydantic import TypeAdapter, ValidationError
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.opening import Benchmark
-from unreel.benchmarks.planning import Found
+from unreel.benchmarks.planning import ProbedEntry
 from unreel.core.clip import Clip
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason, damaged_row, stored_failure
 from unreel.core.identity import clip_id
 from unreel.core.names import read_clip_id
-from unreel.engine.access import Access, file_key, file_mark, file_state, local_copy, object_marks
+from unreel.engine.access import (
+    StorageAccess,
+    file_key,
+    file_mark,
+    file_state,
+    local_copy,
+    object_marks,
+)
 from unreel.engine.media_stage import MediaStage
 from unreel.engine.schema import TableSchema
-from unreel.engine.stage import Resources, Row, failed
+from unreel.engine.stage import Row, WorkerResources, failed
 
 if TYPE_CHECKING:
-    from unreel.engine.table import Table
+    from unreel.engine.table import LanceTable
 
 FACTS: Final = TypeAdapter(ClipFacts)
 CLIPS: Final = TableSchema(
@@ -64,8 +71,8 @@ _NOT_SURVEYED: Final = Failure(
 class SurveyStage(MediaStage):
     """Adds a clip's id and facts to its row, where they are not there already."""
 
-    def __init__(self, access: Access, *, in_flight: int = 2) -> None:
-        super().__init__(access, Resources(in_flight=in_flight))
+    def __init__(self, access: StorageAccess, *, in_flight: int = 2) -> None:
+        super().__init__(access, WorkerResources(in_flight=in_flight))
 
     def __call__(self, row: Row) -> Row:
         if row.get("facts"):
@@ -77,7 +84,7 @@ class SurveyStage(MediaStage):
             return row | {"clip": clip_id(file), "facts": FACTS.dump_json(facts).decode()}
 
 
-class _File(NamedTuple):
+class _BenchmarkFile(NamedTuple):
     """A file of a benchmark: in the benchmark's words, and where that is now."""
 
     words: str
@@ -89,7 +96,7 @@ class _File(NamedTuple):
 
 
 def survey_rows(
-    benchmark: Benchmark, entries: Iterable[Entry], access: Access, *, cleaned: bool = False
+    benchmark: Benchmark, entries: Iterable[Entry], access: StorageAccess, *, cleaned: bool = False
 ) -> Iterator[Row]:
     """One row for each file, to be put through `SurveyStage`; `cleaned` files only on demand."""
     source = iter(entries)
@@ -102,7 +109,7 @@ def survey_rows(
             yield named | {"location": file.place, "mark": mark}
 
 
-def recall(rows: Iterable[Row], known: "Table") -> Iterator[Row]:
+def recall(rows: Iterable[Row], known: "LanceTable") -> Iterator[Row]:
     """The rows, those whose file another run has surveyed with what it found there."""
     source = iter(rows)
     while chunk := list(itertools.islice(source, _LOOK)):
@@ -114,7 +121,7 @@ def recall(rows: Iterable[Row], known: "Table") -> Iterator[Row]:
             yield row | ({name: there[name] for name in what} if there and is_same else {})
 
 
-class Survey:
+class ClipSurvey:
     """Properties of the files of a benchmark, in one table or several.
 
     Args:
@@ -123,7 +130,7 @@ class Survey:
             kept each file under its path and time of change, of which the path alone travels.
     """
 
-    def __init__(self, *tables: "Table", typed: Path | None = None) -> None:
+    def __init__(self, *tables: "LanceTable", typed: Path | None = None) -> None:
         self._tables, self._typed = tables, typed
         self._keys: dict[str, str] | None = None
 
@@ -136,7 +143,7 @@ class Survey:
 
     def find_files(
         self, benchmark: Benchmark, entries: Iterable[Entry], *, cleaned: bool
-    ) -> Iterator[Found[Clip]]:
+    ) -> Iterator[ProbedEntry[Clip]]:
         """Each entry with what was found at its files, in order; many are looked up at once."""
         source = iter(entries)
         while chunk := list(itertools.islice(source, _LOOK)):
@@ -144,16 +151,16 @@ class Survey:
             rows = self._rows([file for both in files for file in both])
             found = {file: self._found(file, row) for file, row in rows.items()}
             for entry, (file, *second) in zip(chunk, files, strict=True):
-                yield Found(
+                yield ProbedEntry(
                     entry=entry,
                     clip=found.get(file, _NOT_SURVEYED),
                     cleaned=found.get(second[0], _NOT_SURVEYED) if second else None,
                 )
 
-    def _found(self, file: _File, row: Row) -> Clip | Failure:
+    def _found(self, file: _BenchmarkFile, row: Row) -> Clip | Failure:
         return _found(file.place, row, source=self._tables[0].place.uri)
 
-    def _rows(self, files: list[_File]) -> dict[_File, Row]:
+    def _rows(self, files: list[_BenchmarkFile]) -> dict[_BenchmarkFile, Row]:
         rows = self._look_up({file: file.key for file in files})
         if self._typed is not None:
             missing = {f: str(self._typed / f.words) for f in files if f not in rows}
@@ -169,7 +176,7 @@ class Survey:
             self._keys = {row["location"]: row["key"] for row in rows}
         return self._keys
 
-    def _look_up(self, keys: dict[_File, str]) -> dict[_File, Row]:
+    def _look_up(self, keys: dict[_BenchmarkFile, str]) -> dict[_BenchmarkFile, Row]:
         if not keys:
             return {}
         wanted = list(keys.values())
@@ -177,11 +184,11 @@ class Survey:
         return {file: rows[key] for file, key in keys.items() if key in rows}
 
 
-def _files(benchmark: Benchmark, entry: Entry, *, cleaned: bool) -> list[_File]:
-    files = [_File(entry.location, benchmark.find(entry))]
+def _files(benchmark: Benchmark, entry: Entry, *, cleaned: bool) -> list[_BenchmarkFile]:
+    files = [_BenchmarkFile(entry.location, benchmark.find(entry))]
     second = benchmark.find_cleaned(entry) if cleaned else None
     if second is not None and entry.cleaned is not None:
-        files.append(_File(entry.cleaned, second))
+        files.append(_BenchmarkFile(entry.cleaned, second))
     return files
 
 

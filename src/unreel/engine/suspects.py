@@ -30,7 +30,7 @@ _FALSE_STARTS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Died:
+class WorkerCrashed:
     """A worker of a suspect's own ended before it gave the row back."""
 
     how: str
@@ -39,18 +39,18 @@ class Died:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class IsolatedRetry:
     """A suspect, and how often it died alone in a row."""
 
     row: Row
     deaths: int = 0
 
 
-class Suspects:
+class CrashSuspects:
     """Rows that wait to be run alone, and what their deaths have shown so far."""
 
     def __init__(self) -> None:
-        self._waiting: deque[Trial] = deque()
+        self._waiting: deque[IsolatedRetry] = deque()
         self._false_starts = 0
 
     def __len__(self) -> int:
@@ -58,24 +58,24 @@ class Suspects:
 
     def add(self, row: Row) -> None:
         """Let a row wait for its turn."""
-        self._waiting.append(Trial(row))
+        self._waiting.append(IsolatedRetry(row))
 
-    def take(self) -> Trial:
+    def take(self) -> IsolatedRetry:
         """The suspect whose turn it is."""
         return self._waiting.popleft()
 
-    def judge(self, trial: Trial, outcome: Row | Died) -> Row | None:
+    def judge(self, trial: IsolatedRetry, outcome: Row | WorkerCrashed) -> Row | None:
         """The row that came back or is condemned; `None` where it has to run alone once more.
 
         Raises:
             InvalidSettingError: No worker of this engine begins any more.
         """
-        if isinstance(outcome, Died) and not outcome.began:
+        if isinstance(outcome, WorkerCrashed) and not outcome.began:
             self._note_false_start(outcome)
             self._waiting.append(trial)
             return None
         self._false_starts = 0
-        if not isinstance(outcome, Died):
+        if not isinstance(outcome, WorkerCrashed):
             return outcome
         trial = replace(trial, deaths=trial.deaths + 1)
         if trial.deaths >= DEATHS_ALONE:
@@ -83,7 +83,7 @@ class Suspects:
         self._waiting.append(trial)
         return None
 
-    def _note_false_start(self, died: Died) -> None:
+    def _note_false_start(self, died: WorkerCrashed) -> None:
         self._false_starts += 1
         if self._false_starts == _FALSE_STARTS:
             setting = "engine"
@@ -92,7 +92,7 @@ class Suspects:
             raise InvalidSettingError(setting, problem, remedy)
 
 
-def _quarantined(trial: Trial, died: Died) -> Row:
+def _quarantined(trial: IsolatedRetry, died: WorkerCrashed) -> Row:
     """The row as a failure that will not be tried again by itself."""
     detail = f"{trial.deaths} workers that ran nothing else died of it, the last by {died.how}"
     return failed(trial.row, Failure(FailureReason.QUARANTINED, detail))

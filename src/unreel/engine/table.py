@@ -21,7 +21,7 @@ from unreel.core.errors import (
 from unreel.core.names import read_clip_id
 from unreel.engine import seal
 from unreel.engine.keys import KeyIndex
-from unreel.engine.place import Place
+from unreel.engine.place import StorageLocation
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
 
@@ -41,7 +41,7 @@ _FILE: Final = re.compile(r"_versions/\d+\.manifest|data/[^/]+\.lance")
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StoredKeyState:
     """State of a key in a table."""
 
     attempt: int
@@ -78,20 +78,20 @@ class _AbsentTableError(UnreadableSourceError):
     """There is no table, as opposed to one that something else wrote."""
 
 
-class Table:
+class LanceTable:
     """The table at `place`, read as of the moment of each call.
 
     It remembers where keys lie: who asks often keeps one of it.
     """
 
-    def __init__(self, place: Place, schema: TableSchema) -> None:
+    def __init__(self, place: StorageLocation, schema: TableSchema) -> None:
         self.place = place
         self.schema = schema
         self._index = KeyIndex()
         self._unique: KeyIndex | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Table, (self.place, self.schema)
+        return LanceTable, (self.place, self.schema)
 
     def exists(self) -> bool:
         """Return whether anything was committed here."""
@@ -129,11 +129,11 @@ class Table:
             for whole in self._whole_rows(batch):
                 yield whole if columns is None else {name: whole[name] for name in columns}
 
-    def held(self, keys: Sequence[str]) -> Mapping[str, Held]:
+    def held(self, keys: Sequence[str]) -> Mapping[str, StoredKeyState]:
         """Return the stored state of each of `keys`; keys without a row are omitted."""
         found = self._look_up(keys, columns=["key", "attempt", "failure_reason", "mark"])
         return {
-            row["key"]: Held(row["attempt"], row["failure_reason"], row.get("mark"))
+            row["key"]: StoredKeyState(row["attempt"], row["failure_reason"], row.get("mark"))
             for row in found
         }
 

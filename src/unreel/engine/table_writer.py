@@ -17,11 +17,11 @@ from lance.fragment import write_fragments
 from lance.optimize import Compaction, CompactionOptions
 
 from unreel.core.errors import UnreadableSourceError
-from unreel.engine.fragments import Fragment, find_joins
+from unreel.engine.fragments import TableFragment, find_joins
 from unreel.engine.keys import doubled_keys
 from unreel.engine.lock import WriterLock
 from unreel.engine.stage import Row
-from unreel.engine.table import Table
+from unreel.engine.table import LanceTable
 
 KEEP_VERSIONS: Final = timedelta(hours=1)
 """A reader may go on with the version it opened for this long."""
@@ -45,7 +45,7 @@ class TableWriter:
     """
 
     def __init__(
-        self, table: Table, *, lock: WriterLock, observe: Callable[[str, int], None]
+        self, table: LanceTable, *, lock: WriterLock, observe: Callable[[str, int], None]
     ) -> None:
         self._table = table
         self._lock = lock
@@ -104,10 +104,10 @@ class TableWriter:
         self._dataset.cleanup_old_versions(older_than=older_than, delete_unverified=True)
         self._dataset.checkout_latest()
 
-    def _fragments(self) -> list[Fragment]:
+    def _fragments(self) -> list[TableFragment]:
         found = [fragment.metadata for fragment in self._dataset.get_fragments()]
         return [
-            Fragment(
+            TableFragment(
                 id=one.id,
                 rows=one.num_rows,
                 gone=one.physical_rows - one.num_rows,
@@ -116,7 +116,7 @@ class TableWriter:
             for one in found
         ]
 
-    def _plan(self, joined: list[Fragment]) -> list[Any]:
+    def _plan(self, joined: list[TableFragment]) -> list[Any]:
         """The tasks that make one fragment of neighbours."""
         ours = {fragment.id for fragment in joined}
         others = [number for number in self._dataset.fragment_ids() if number not in ours]

@@ -12,7 +12,7 @@ _REMEDY: Final = f"Check that it runs, its keys and this machine's clock. {GO_ON
 
 
 @contextmanager
-def stores_told() -> Iterator[None]:
+def translate_store_errors() -> Iterator[None]:
     """Let a store's error out as one of ours.
 
     Raises:

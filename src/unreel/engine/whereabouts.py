@@ -7,23 +7,23 @@ from unicodedata import category
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.identity import digest
-from unreel.core.settings import Settings, read_storage
-from unreel.engine.access import Access
-from unreel.engine.place import Place
+from unreel.core.settings import EnvironmentSettings, read_storage
+from unreel.engine.access import StorageAccess
+from unreel.engine.place import StorageLocation
 
 S3: Final = "s3://"
 
 
-def find_place(text: str, storage: Mapping[str, str]) -> Place:
+def resolve_location(text: str, storage: Mapping[str, str]) -> StorageLocation:
     """The place that a person named: a folder, or `s3://bucket/prefix`."""
     if "://" not in text:
         _require_writable_name(text)
-        return Place(text)
+        return StorageLocation(text)
     bucket = text.removeprefix(S3).partition("/")[0]
     if not text.startswith(S3) or not bucket:
         setting, problem = "run", f"cannot use {text!r}"
         raise InvalidSettingError(setting, problem, "Name a folder, or s3://bucket/prefix")
-    return Place(text.rstrip("/"), storage)
+    return StorageLocation(text.rstrip("/"), storage)
 
 
 def _require_writable_name(text: str) -> None:
@@ -34,7 +34,7 @@ def _require_writable_name(text: str) -> None:
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def local_folder(place: Place, settings: Settings) -> Path:
+def local_folder(place: StorageLocation, settings: EnvironmentSettings) -> Path:
     """The folder of this machine for what a run must not keep in a store, such as its ledgers.
 
     The same place gives the same folder each time, so that the next try finds them again.
@@ -44,7 +44,9 @@ def local_folder(place: Place, settings: Settings) -> Path:
     return settings.state_folder / "runs" / digest("place", place.uri)[:16]
 
 
-def open_access(settings: Settings, *, trusted: bool = False, outside: bool = False) -> Access:
+def open_access(
+    settings: EnvironmentSettings, *, trusted: bool = False, outside: bool = False
+) -> StorageAccess:
     """Return the access settings for clips, with the store from the environment."""
     storage = read_storage(settings)
-    return Access(settings=settings, trusted=trusted, outside=outside, storage=storage)
+    return StorageAccess(settings=settings, trusted=trusted, outside=outside, storage=storage)

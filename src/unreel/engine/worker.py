@@ -12,7 +12,7 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.engine.stage import Row, Stage, failed, failure_of, has_failed
 
 
-class Worker:
+class StageWorker:
     """Applies one stage to rows, at most `in_flight` at once, by default what it says itself.
 
     What it raises becomes a failure row.
@@ -26,7 +26,7 @@ class Worker:
         self._permits = asyncio.Semaphore(self._limit)
         self._threads: ThreadPoolExecutor | None = None
 
-    async def __aenter__(self) -> "Worker":
+    async def __aenter__(self) -> "StageWorker":
         self._stage.setup()
         if not inspect.iscoroutinefunction(type(self._stage).__call__):
             self._threads = ThreadPoolExecutor(self._limit, type(self._stage).__name__)
@@ -86,12 +86,12 @@ def _stated(row: Row) -> Failure:
     return Failure(reason, str(row.get("failure_detail") or ""))
 
 
-class Walk:
+class StageChain:
     """Takes one row at a time through `stages`, for a worker that holds nothing else."""
 
     def __init__(self, stages: Sequence[Stage]) -> None:
         self._loop = asyncio.new_event_loop()
-        self._workers = [self._wait(Worker(stage).__aenter__()) for stage in stages]
+        self._workers = [self._wait(StageWorker(stage).__aenter__()) for stage in stages]
 
     def ready(self) -> None:
         """Return when the stages are set up: from here on a death may be the row's."""

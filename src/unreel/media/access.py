@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from unreel.core.failure import Failure
-from unreel.core.settings import Settings
+from unreel.core.settings import EnvironmentSettings
 from unreel.core.span import MICROSECONDS
-from unreel.media.payload import OnPart, Payload
-from unreel.media.sandbox import Limits, Sandbox
+from unreel.media.payload import OnPart, TaskPayload
+from unreel.media.sandbox import FileSandbox, SandboxLimits
 
 if TYPE_CHECKING:
     from unreel.media.reader import MediaReader
@@ -22,18 +22,18 @@ _LONGEST_S: Final = 24 * 3600
 
 
 def open_sandbox(
-    settings: Settings,
+    settings: EnvironmentSettings,
     *,
     tasks: str = "unreel.media.tasks:TASKS",
     needs: Iterable[str] = (),
-) -> Sandbox:
+) -> FileSandbox:
     """Return a sandbox with the limits of `settings`, which warms up the tasks that `needs` names."""
-    limits = Limits(seconds=settings.media_seconds, memory_mb=settings.media_mb)
+    limits = SandboxLimits(seconds=settings.media_seconds, memory_mb=settings.media_mb)
     without_seccomp = bool(settings.media_without_seccomp)
-    return Sandbox(limits, tasks=tasks, needs=needs, without_seccomp=without_seccomp)
+    return FileSandbox(limits, tasks=tasks, needs=needs, without_seccomp=without_seccomp)
 
 
-def require_protection(settings: Settings, *, trusted: bool) -> None:
+def require_protection(settings: EnvironmentSettings, *, trusted: bool) -> None:
     """Tell what this machine lacks before a long job begins, not with its first clip in some worker.
 
     Raises:
@@ -46,7 +46,7 @@ def require_protection(settings: Settings, *, trusted: bool) -> None:
 
 @contextmanager
 def media_reader(
-    settings: Settings, *, trusted: bool, at_once: Iterable[str] = ()
+    settings: EnvironmentSettings, *, trusted: bool, at_once: Iterable[str] = ()
 ) -> "Iterator[MediaReader]":
     """Yield a reader that opens each file in a confined child, or in this process when `trusted`.
 
@@ -61,20 +61,20 @@ def media_reader(
             sandbox.wake()
         from unreel.media.reader import MediaReader, run_trusted  # a third of a second
 
-        run = run_trusted if trusted else _Confined(sandbox, settings.annotate_pace)
+        run = run_trusted if trusted else _TimedSandbox(sandbox, settings.annotate_pace)
         yield MediaReader(run, settings.media_pixels)
 
 
 @dataclass(frozen=True, slots=True)
-class _Confined:
+class _TimedSandbox:
     """The sandbox with the time that each task needs."""
 
-    sandbox: Sandbox
+    sandbox: FileSandbox
     annotate_pace: int
 
     def __call__(
         self, task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
-    ) -> Payload | Failure:
+    ) -> TaskPayload | Failure:
         limits = self.sandbox.limits
         seconds = limits.seconds * PATIENCE.get(task, 1)
         if task == "annotate":

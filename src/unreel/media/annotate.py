@@ -22,10 +22,10 @@ from unreel.media.container import open_clip
 from unreel.media.decode import Rgb, decode_frames
 from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrack, VideoTrack
 from unreel.media.normalise import CHANNELS, MAX_FRAMES
-from unreel.media.overlay import Annotator, Commentary
+from unreel.media.overlay import OverlayCommentary, OverlayPainter
 from unreel.media.probe import clockwise_turn
 from unreel.media.sound import sound_parts
-from unreel.media.timeline import Timeline, read_timeline
+from unreel.media.timeline import FrameTimeline, read_timeline
 
 _PIECE_BYTES: Final = 1 << 20
 _PIECE_FRAMES: Final = 12
@@ -37,7 +37,7 @@ OPTIONS: Final = {"crf": "20", "preset": "superfast", "bf": "0", "g": "48"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class CopyChunk:
     """Bytes of the copy, from `at` on, once `n_frames` were drawn."""
 
     at: int
@@ -46,7 +46,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Copy:
+class AnnotatedCopy:
     """Assembled copy of its parts."""
 
     size_bytes: int
@@ -54,22 +54,22 @@ class Copy:
 
 
 def annotate(
-    file: BinaryIO, commentary: Commentary, *, max_pixels: int = MAX_PIXELS
-) -> Generator[Piece, None, Copy]:
+    file: BinaryIO, commentary: OverlayCommentary, *, max_pixels: int = MAX_PIXELS
+) -> Generator[CopyChunk, None, AnnotatedCopy]:
     """The copy as an mp4 file, piece by piece; a piece may lie in what came before it, or behind."""
     timeline = read_timeline(file, max_pixels=max_pixels)
     if timeline.n_frames > MAX_FRAMES:
         detail = f"the clip has {timeline.n_frames} frames, more than {MAX_FRAMES}"
         raise MediaError(Failure(FailureReason.TOO_LONG, detail))
     aspect = _pixel_aspect(file, max_pixels=max_pixels)
-    sound = _Sound(file, from_s=timeline.first_at_s, max_pixels=max_pixels)
+    sound = _SoundReader(file, from_s=timeline.first_at_s, max_pixels=max_pixels)
     pictures = _pictures(_own_view(file), timeline, aspect=aspect, max_pixels=max_pixels)
     first = next(pictures)
     height, width, _ = first[1].shape
     if sound.is_lost:
         commentary = replace(commentary, notes=(*commentary.notes, _MUTE))
-    annotator = Annotator(commentary, width=width, height=height)
-    outlet = _Pieces()
+    annotator = OverlayPainter(commentary, width=width, height=height)
+    outlet = _MuxerBuffer()
     track = SoundTrack(codec="aac", channels=CHANNELS) if sound.is_there else None
     with ClipWriter("mp4", _track(annotator, timeline), sound=track, into=outlet) as writer:
         for n_frames, (index, rgb) in enumerate(chain([first], pictures), start=1):
@@ -81,10 +81,10 @@ def annotate(
                 yield from outlet.take(n_frames)
         writer.finish()
     yield from outlet.take(n_frames)
-    return Copy(size_bytes=outlet.size, n_frames=n_frames)
+    return AnnotatedCopy(size_bytes=outlet.size, n_frames=n_frames)
 
 
-class _Pieces:
+class _MuxerBuffer:
     """Buffer of a muxer's output that is not yet consumed."""
 
     def __init__(self) -> None:
@@ -108,13 +108,13 @@ class _Pieces:
     def tell(self) -> int:
         return self._at
 
-    def take(self, n_frames: int) -> Iterator[Piece]:
+    def take(self, n_frames: int) -> Iterator[CopyChunk]:
         """All that is held, in the order in which it was written."""
         held, self._held, self.n_bytes = self._held, [], 0
-        yield from (Piece(at=at, data=bytes(data), n_frames=n_frames) for at, data in held)
+        yield from (CopyChunk(at=at, data=bytes(data), n_frames=n_frames) for at, data in held)
 
 
-class _View:
+class _SharedFileReader:
     """A file read from a place of one's own, so that several can read one file in turns."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -136,10 +136,10 @@ class _View:
 
 
 def _own_view(file: BinaryIO) -> BinaryIO:
-    return cast("BinaryIO", _View(file))
+    return cast("BinaryIO", _SharedFileReader(file))
 
 
-class _Sound:
+class _SoundReader:
     """The clip's sound from `from_s` of its container on; it ends where it can be read no further."""
 
     def __init__(self, file: BinaryIO, *, from_s: Fraction, max_pixels: int) -> None:
@@ -184,7 +184,7 @@ def _stereo(file: BinaryIO, *, from_s: Fraction, max_pixels: int) -> Iterator[ND
 
 
 def _pictures(
-    file: BinaryIO, timeline: Timeline, *, aspect: Fraction, max_pixels: int
+    file: BinaryIO, timeline: FrameTimeline, *, aspect: Fraction, max_pixels: int
 ) -> Iterator[tuple[int, Rgb]]:
     """Each frame that is seen, by its index: of two at one instant the later one is."""
     last = {tick: index for index, tick in enumerate(timeline.ticks)}
@@ -216,12 +216,12 @@ def _fitted(rgb: Rgb, width: int, height: int) -> Rgb:
     return np.asarray(picture)
 
 
-def _end_s(timeline: Timeline, index: int) -> Fraction:
+def _end_s(timeline: FrameTimeline, index: int) -> Fraction:
     after = index + 1
     return timeline.at_s(after) if after < timeline.n_frames else timeline.duration_s
 
 
-def _track(annotator: Annotator, timeline: Timeline) -> VideoTrack:
+def _track(annotator: OverlayPainter, timeline: FrameTimeline) -> VideoTrack:
     width, height = annotator.size
     rate = timeline.n_frames / timeline.duration_s
     return VideoTrack(

@@ -11,9 +11,9 @@ from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import BoxAt
-from unreel.media.overlay import Commentary, Lane, MovingMark
-from unreel.media.payload import Payload
-from unreel.media.wire import ClipRequest, Count, Micros, Size, Wire
+from unreel.media.overlay import MovingMark, OverlayCommentary, TimelineLane
+from unreel.media.payload import TaskPayload
+from unreel.media.wire import ClipRequest, Count, Micros, Size, WireModel
 
 OnFrames = Callable[[int], None]
 """Hears how many frames of a copy were drawn so far."""
@@ -25,7 +25,7 @@ _START: Final = slice(4, 8)
 _MP4_START: Final = b"ftyp"
 
 
-class _BoxRequest(Wire):
+class _BoxRequest(WireModel):
     at_us: Micros
     x0: float
     y0: float
@@ -33,7 +33,7 @@ class _BoxRequest(Wire):
     y1: float
 
 
-class _MarkRequest(Wire):
+class _MarkRequest(WireModel):
     start_us: Micros
     end_us: Micros
     ends: bool
@@ -45,30 +45,30 @@ class _MarkRequest(Wire):
         return MovingMark(span=span, track=tuple(track), ends=self.ends)
 
 
-class _LaneRequest(Wire):
+class _LaneRequest(WireModel):
     says: str
     colour: Annotated[int, Field(ge=0)]
     marks: list[_MarkRequest]
 
-    def as_lane(self) -> Lane:
+    def as_lane(self) -> TimelineLane:
         marks = tuple(mark.as_mark() for mark in self.marks)
-        return Lane(says=self.says, colour=self.colour, marks=marks)
+        return TimelineLane(says=self.says, colour=self.colour, marks=marks)
 
 
 class AnnotateRequest(ClipRequest):
-    """`annotate`: the fields of a `Commentary`."""
+    """`annotate`: the fields of a `OverlayCommentary`."""
 
     lanes: list[_LaneRequest]
     notes: list[str]
     duration_us: Annotated[int, Field(ge=1)]
 
-    def as_commentary(self) -> Commentary:
+    def as_commentary(self) -> OverlayCommentary:
         """The commentary as a value."""
         lanes = tuple(lane.as_lane() for lane in self.lanes)
-        return Commentary(lanes=lanes, notes=tuple(self.notes), duration_us=self.duration_us)
+        return OverlayCommentary(lanes=lanes, notes=tuple(self.notes), duration_us=self.duration_us)
 
 
-def commentary_request(commentary: Commentary) -> dict[str, Any]:
+def commentary_request(commentary: OverlayCommentary) -> dict[str, Any]:
     """The fields that `AnnotateRequest` reads."""
     return {
         "lanes": [
@@ -93,12 +93,12 @@ def _mark_request(mark: MovingMark) -> dict[str, Any]:
     }
 
 
-class _PieceHeader(Wire):
+class _PieceHeader(WireModel):
     at: Size
     n_frames: Count
 
 
-class CopyHeader(Wire):
+class CopyHeader(WireModel):
     """Final message of `annotate` after its parts."""
 
     size_bytes: Size
@@ -118,7 +118,7 @@ class CopyTaker:
         self._size = self._n_frames = 0
         self._most = min(_MOST_BYTES, _LEAST_BYTES + _BYTES_PER_S * duration_us // MICROSECONDS)
 
-    def add(self, part: Payload) -> None:
+    def add(self, part: TaskPayload) -> None:
         """Take one piece."""
         header = _PieceHeader.model_validate(part.header)
         _expect(len(part.blobs) == 1, "a piece has one blob")
@@ -137,7 +137,7 @@ class CopyTaker:
         self._n_frames = header.n_frames
         self._on_frames(header.n_frames)
 
-    def finish(self, last: Payload) -> CopyHeader:
+    def finish(self, last: TaskPayload) -> CopyHeader:
         """Return the description of the copy after `last` confirmed that it is complete."""
         header = CopyHeader.model_validate(last.header)
         _expect(not last.blobs, "a copy ends without blobs")

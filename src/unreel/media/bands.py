@@ -32,7 +32,7 @@ Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class IndexPairs:
     """Places of clips, two and two."""
 
     first: Places
@@ -41,13 +41,13 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.first)
 
-    def where(self, chosen: NDArray[np.bool_] | slice) -> "Pairs":
+    def where(self, chosen: NDArray[np.bool_] | slice) -> "IndexPairs":
         """Those that are chosen."""
-        return Pairs(self.first[chosen], self.second[chosen])
+        return IndexPairs(self.first[chosen], self.second[chosen])
 
 
 @dataclass(frozen=True, slots=True)
-class Band:
+class HashBand:
     """Bits that two hashes must share, and odd numbers that mix them to a key."""
 
     masks: Hashes
@@ -64,12 +64,12 @@ class Band:
         return mixed
 
 
-def draw_band(draw: np.random.Generator, n_bits: int) -> Band:
+def draw_band(draw: np.random.Generator, n_bits: int) -> HashBand:
     """A band of `n_bits` of 256."""
     masks = np.zeros(HASH_WORDS, np.uint64)
     for bit in draw.choice(HASH_WORDS * _WORD_BITS, n_bits, replace=False).tolist():
         masks[bit // _WORD_BITS] |= np.uint64(1 << bit % _WORD_BITS)
-    return Band(masks, draw.integers(0, 1 << 63, HASH_WORDS, np.uint64) << _ONE | _ONE)
+    return HashBand(masks, draw.integers(0, 1 << 63, HASH_WORDS, np.uint64) << _ONE | _ONE)
 
 
 def band_bits(n_clips: int) -> int:
@@ -78,7 +78,7 @@ def band_bits(n_clips: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hashed:
+class HashedFrames:
     """The same frame of all clips, hashed in one way, or in two of which each is compared with the other."""
 
     sides: tuple[Hashes, ...]
@@ -86,7 +86,7 @@ class Hashed:
     """Two of the first so many are not compared."""
     most_bits: int
 
-    def meet(self, band: Band) -> tuple[Pairs, Hashes]:
+    def meet(self, band: HashBand) -> tuple[IndexPairs, Hashes]:
         """Pairs that agree in `band` and differ by `most_bits` at most; and who stands in crowds."""
         entries = np.concatenate(
             [
@@ -102,7 +102,7 @@ class Hashed:
 
     def thin(
         self, crowded: Hashes, draw: np.random.Generator, family: Callable[[Places], Places]
-    ) -> Iterator[Pairs]:
+    ) -> Iterator[IndexPairs]:
         """Pairs out of crowds: neighbours first, then one of each family that they made of it.
 
         A crowd that still stands is parted by further bits. What those do not part is one hash that many
@@ -134,7 +134,7 @@ class Hashed:
         met: Hashes = entries[marked[marks]]
         return met
 
-    def _near(self, entries: tuple[Hashes, Hashes]) -> Pairs:
+    def _near(self, entries: tuple[Hashes, Hashes]) -> IndexPairs:
         """Those of the pairs that may be copies, by this frame."""
         one, other = entries
         first, second = _places(one), _places(other)
@@ -145,7 +145,7 @@ class Hashed:
         apart = np.zeros(len(one), np.uint16)
         for word in range(HASH_WORDS):
             apart += np.bitwise_count(self._words(one, word) ^ self._words(other, word))
-        return Pairs(first, second).where(apart <= self.most_bits)
+        return IndexPairs(first, second).where(apart <= self.most_bits)
 
     def _words(self, entries: Hashes, word: int) -> Hashes:
         words: Hashes = self.sides[0][_places(entries), word]

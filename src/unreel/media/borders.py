@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from unreel.core.box import Box
-from unreel.media.scan import FULL, PickedFrame, Side
+from unreel.media.scan import FULL, FrameSide, PickedFrame
 
 THINNEST_PX: Final = 2
 """A thinner bar is what encoders leave at an edge."""
@@ -30,7 +30,7 @@ STEP_SHARE: Final = 0.15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Borders:
+class BorderWidths:
     """Widths of the bars in pixels of the clip as shown; 0 where there is none."""
 
     left: int = 0
@@ -51,12 +51,12 @@ class Borders:
         )
 
 
-def find_borders(frames: Sequence[PickedFrame]) -> Borders:
+def find_borders(frames: Sequence[PickedFrame]) -> BorderWidths:
     """The bars that all `frames` of a shot share."""
-    return Borders(**{side.value: _bar(frames, side) for side in Side})
+    return BorderWidths(**{side.value: _bar(frames, side) for side in FrameSide})
 
 
-def _bar(frames: Sequence[PickedFrame], side: Side) -> int:
+def _bar(frames: Sequence[PickedFrame], side: FrameSide) -> int:
     """Lines from `side` to the picture; 0 where no bar can be told."""
     profiles = [frame.sides[side] for frame in frames if side in frame.sides]
     if not profiles or len(profiles) < len(frames):

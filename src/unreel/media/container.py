@@ -87,7 +87,7 @@ class OpenClip:
         return self.format_name in _EXACT_SEEK
 
 
-class _Nameless:
+class _NamelessFile:
     """The three methods that FFmpeg needs of a file, and no name."""
 
     __slots__ = ("read", "seek", "tell")
@@ -143,7 +143,7 @@ def _open(file: BinaryIO, *, decoders: tuple[str, ...], max_pixels: int) -> Inpu
     file.seek(0)
     try:
         return av.open(
-            _Nameless(file),
+            _NamelessFile(file),
             "r",
             container_options={
                 "format_whitelist": ",".join(FORMATS),

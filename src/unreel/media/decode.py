@@ -14,14 +14,14 @@ from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.container import OpenClip, media_errors, open_clip
 from unreel.media.probe import clockwise_turn
-from unreel.media.timeline import Timeline
+from unreel.media.timeline import FrameTimeline
 
 Rgb = NDArray[np.uint8]
 """Height x width x 3, red first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Frame:
+class DecodedFrame:
     """One frame as a player shows it: its place in the clip, its exact instant after the first, its pixels."""
 
     index: int
@@ -35,12 +35,12 @@ class Frame:
 
 def decode_frames(
     file: BinaryIO,
-    timeline: Timeline,
+    timeline: FrameTimeline,
     *,
     indices: Sequence[int],
     max_pixels: int,
     clip: OpenClip | None = None,
-) -> Iterator[Frame]:
+) -> Iterator[DecodedFrame]:
     """Yield the frames of `timeline` at `indices` (rising), each at exactly its instant.
 
     Every frame that the decoder gives out on the way must be the next one of the timeline:
@@ -63,12 +63,14 @@ def decode_frames(
         walk = None
         try:
             with media_errors(), opening as opened:
-                walk = _Walk(opened, timeline, may_jump=may_jump and opened.can_seek)
+                walk = _DecoderPass(opened, timeline, may_jump=may_jump and opened.can_seek)
                 if opened is clip:
                     walk.rewind()
                 while left:
                     frame = walk.to(left[0])
-                    yield Frame(left.pop(0), timeline.at_s(walk.position - 1), as_shown(frame))
+                    yield DecodedFrame(
+                        left.pop(0), timeline.at_s(walk.position - 1), as_shown(frame)
+                    )
                 return
         except MediaError:
             # A jump may land beside its key frame, or on one that leans on earlier frames after
@@ -84,10 +86,10 @@ def as_shown(frame: VideoFrame) -> Rgb:
     return np.ascontiguousarray(np.rot90(rgb, -turn // 90)) if turn else rgb
 
 
-class _Walk:
+class _DecoderPass:
     """A decoder on its way through a clip: it knows which frame must come out next."""
 
-    def __init__(self, clip: OpenClip, timeline: Timeline, *, may_jump: bool) -> None:
+    def __init__(self, clip: OpenClip, timeline: FrameTimeline, *, may_jump: bool) -> None:
         self._clip = clip
         self._timeline = timeline
         self._may_jump = may_jump

@@ -56,7 +56,7 @@ class SoundTrack:
     channels: int
 
 
-class Outlet(Protocol):
+class ByteSink(Protocol):
     """Takes the bytes of a clip as they are made; it may be told to go back and write over some."""
 
     def write(self, data: bytes, /) -> int: ...
@@ -73,7 +73,7 @@ class ClipWriter:
         video: VideoTrack,
         *,
         sound: SoundTrack | None = None,
-        into: Outlet | None = None,
+        into: ByteSink | None = None,
     ) -> None:
         av.logging.set_level(None)
         self._bytes = io.BytesIO()

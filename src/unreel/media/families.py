@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Families:
+class ClipFamilies:
     """Each clip alone at first."""
 
     def __init__(self, n_clips: int) -> None:

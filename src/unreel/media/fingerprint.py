@@ -16,10 +16,10 @@ from PIL import Image
 from pydantic import BeforeValidator, PlainSerializer
 
 from unreel.core.errors import InvalidValueError
-from unreel.core.registry import Lazy
-from unreel.media.borders import Borders
+from unreel.core.registry import LazyImport
+from unreel.media.borders import BorderWidths
 from unreel.media.bounds import N_PICKED
-from unreel.media.scan import PickedFrame, Scan
+from unreel.media.scan import ClipScan, PickedFrame
 
 _PART: Final = 0.05
 _HALF: Final = _PART / 2
@@ -48,7 +48,7 @@ _SKETCH_BYTES: Final = SKETCH_SIDE**2
 _HASHES_BYTES: Final = len(WAYS) * N_PICKED * HASH_WORDS * 8
 _WIDE: Final = 128
 _NARROW: Final = 64
-_PDQ: Final = Lazy("pdqhash:compute", extra="curate")
+_PDQ: Final = LazyImport("pdqhash:compute", extra="curate")
 
 
 def _from_base64(value: object) -> object:
@@ -63,7 +63,7 @@ Base64 = Annotated[bytes, BeforeValidator(_from_base64), PlainSerializer(_to_bas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fingerprint:
+class ClipFingerprint:
     """Fingerprint of a clip for comparing its content with others."""
 
     sketch: Base64
@@ -81,7 +81,7 @@ class Fingerprint:
         return np.frombuffer(self.hashes, "<u8").reshape(len(WAYS), N_PICKED, HASH_WORDS)
 
 
-def fingerprint(scan: Scan, borders: Borders) -> Fingerprint:
+def fingerprint(scan: ClipScan, borders: BorderWidths) -> ClipFingerprint:
     """The fingerprint of a clip's picked frames inside its borders."""
     whole = [_content(frame, borders, scan=scan) for frame in scan.picked]
     grids = [_resized(picture, SKETCH_SIDE) for picture in whole]
@@ -89,10 +89,10 @@ def fingerprint(scan: Scan, borders: Borders) -> Fingerprint:
     shown = [whole[place * len(whole) // N_PICKED] for place in range(N_PICKED)]
     hashes = b"".join(_hash(picture, way) for way in WAYS for picture in shown)
     sketch = np.rint(np.mean(grids, axis=0)).astype(np.uint8)
-    return Fingerprint(sketch=sketch.tobytes(), hashes=hashes)
+    return ClipFingerprint(sketch=sketch.tobytes(), hashes=hashes)
 
 
-def _content(frame: PickedFrame, borders: Borders, *, scan: Scan) -> Image.Image:
+def _content(frame: PickedFrame, borders: BorderWidths, *, scan: ClipScan) -> Image.Image:
     """The frame inside its borders, grey, at one small size."""
     inner = borders.content(width=scan.width, height=scan.height)
     across, down = frame.width, frame.height

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.payload import Payload
+from unreel.media.payload import TaskPayload
 
 if TYPE_CHECKING:
     from unreel.media.decode import Rgb
@@ -59,7 +59,7 @@ class SampledFrames:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RequestedFrames:
     """Requested frames, so that no others are decoded."""
 
     sampling: str
@@ -70,7 +70,7 @@ class Wanted:
     longest_side: int
 
 
-class Gathering:
+class FrameCollector:
     """Takes the parts of a reply to `frames`, and makes the frames of them.
 
     Raises:
@@ -78,12 +78,12 @@ class Gathering:
         MediaError: They take too much memory.
     """
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: RequestedFrames) -> None:
         self._wanted = wanted
         self._frames: list[SampledFrame] = []
         self._room = MAX_FRAMES_BYTES
 
-    def add(self, part: Payload) -> None:
+    def add(self, part: TaskPayload) -> None:
         """Take one frame."""
         from unreel.media.wire import FrameHeader
 
@@ -113,7 +113,7 @@ class Gathering:
         frame = SampledFrame(header.index, header.at_s, width, height, wanted.encoding, data)
         self._frames.append(frame)
 
-    def finish(self, last: Payload) -> SampledFrames:
+    def finish(self, last: TaskPayload) -> SampledFrames:
         """All frames, once `last` has said that there are no more."""
         from unreel.media.wire import FramesHeader
 

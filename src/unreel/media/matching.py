@@ -16,11 +16,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from unreel.media.bands import CROWD, Hashed, Hashes, Pairs, band_bits, draw_band
-from unreel.media.families import Families
+from unreel.media.bands import CROWD, HashedFrames, Hashes, IndexPairs, band_bits, draw_band
+from unreel.media.families import ClipFamilies
 from unreel.media.fingerprint import HASH_WORDS, TRIMS, WAYS
-from unreel.media.planes import Planes, turn_round
-from unreel.media.prints import ManyPrints, Prints
+from unreel.media.planes import FramePlanes, turn_round
+from unreel.media.prints import FingerprintSet, ManyPrints
 
 MOST_BITS: Final = 38
 """Of 256. Copies stay below it; takes of one scene by one camera were seen from 40 on."""
@@ -41,7 +41,7 @@ _PAIRS_AT_ONCE: Final = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
+class ClipMatch:
     """Two clips that show the same, and the bits by which their median frame differs."""
 
     first: str
@@ -56,7 +56,7 @@ def find_matches(
     seed: int = 0,
     every: bool = False,
     inside: Path | None = None,
-) -> list[Match]:
+) -> list[ClipMatch]:
     """Pairs of clips that show the same, in the order of `prints`.
 
     All pairs of a set of up to 16,384 are looked at; of a larger one those that agree in drawn bits of a frame,
@@ -71,29 +71,29 @@ def find_matches(
     """
     n_clips = len(prints.sketches)
     if every or n_clips <= FEW:
-        judge = _Judge(_Kept(prints), known, crowd=n_clips if every else CROWD)
+        judge = _PairMatcher(_CachedPrints(prints), known, crowd=n_clips if every else CROWD)
         for pairs in _alike(prints.sketches, known):
             judge.compare(pairs)
     else:
-        judge = _Judge(prints, known, crowd=CROWD)
+        judge = _PairMatcher(prints, known, crowd=CROWD)
         with turn_round(prints, _FRAMES, inside) as planes:
             _compare_bands(planes, judge, seed)
     return judge.matches()
 
 
-class _Judge:
+class _PairMatcher:
     """Compares the pairs that it is shown, each once, and keeps those that match."""
 
-    def __init__(self, prints: Prints, known: int, *, crowd: int) -> None:
+    def __init__(self, prints: FingerprintSet, known: int, *, crowd: int) -> None:
         self._prints = prints
         self._crowd = crowd
         self.known = known
         self.n_clips = len(prints.sketches)
         self._compared = np.array([-1], np.intp)
         self._matched: dict[int, float] = {}
-        self.families = Families(self.n_clips)
+        self.families = ClipFamilies(self.n_clips)
 
-    def compare(self, pairs: Pairs) -> None:
+    def compare(self, pairs: IndexPairs) -> None:
         """Compares those that are not in one crowd yet; none may have been shown before."""
         codes = pairs.first * self.n_clips + pairs.second
         for start in range(0, len(codes), _CODES_AT_ONCE):
@@ -101,7 +101,7 @@ class _Judge:
             for place in range(0, len(apart), _PAIRS_AT_ONCE):
                 self._look_at(self._not_in_a_crowd(apart[place : place + _PAIRS_AT_ONCE]))
 
-    def compare_once(self, pairs: Pairs) -> None:
+    def compare_once(self, pairs: IndexPairs) -> None:
         """Compares those that are alike and have not been compared."""
         low, high = np.minimum(pairs.first, pairs.second), np.maximum(pairs.first, pairs.second)
         codes = self._not_in_a_crowd(np.sort(low * self.n_clips + high))
@@ -110,13 +110,15 @@ class _Judge:
         fresh = codes[self._compared[np.minimum(at, len(self._compared) - 1)] != codes]
         self._compared = np.sort(np.concatenate([self._compared, fresh]), kind="stable")
         fresh = fresh[self._are_alike(fresh)]
-        self.compare(Pairs(fresh // self.n_clips, fresh % self.n_clips))
+        self.compare(IndexPairs(fresh // self.n_clips, fresh % self.n_clips))
 
-    def matches(self) -> list[Match]:
+    def matches(self) -> list[ClipMatch]:
         """All that matched."""
         names = self._prints.names
         return [
-            Match(first=names[code // self.n_clips], second=names[code % self.n_clips], bits=bits)
+            ClipMatch(
+                first=names[code // self.n_clips], second=names[code % self.n_clips], bits=bits
+            )
             for code, bits in sorted(self._matched.items())
         ]
 
@@ -150,10 +152,10 @@ class _Judge:
                 self.families.join(code // self.n_clips, code % self.n_clips)
 
 
-class _Kept:
+class _CachedPrints:
     """Prints whose hashes are read once."""
 
-    def __init__(self, prints: Prints) -> None:
+    def __init__(self, prints: FingerprintSet) -> None:
         self.names, self.sketches = prints.names, prints.sketches
         places = np.arange(len(prints.sketches))
         self._words = prints.words(places) if len(places) else np.empty(0, np.uint64)
@@ -162,7 +164,7 @@ class _Kept:
         return self._words[places]
 
 
-def _alike(grids: NDArray[np.uint8], known: int) -> Iterator[Pairs]:
+def _alike(grids: NDArray[np.uint8], known: int) -> Iterator[IndexPairs]:
     """Pairs whose sketches are alike, each once."""
     sketches = _levelled(grids)
     rows = max(1, _ALIKE_AT_ONCE // max(1, len(sketches)))
@@ -170,7 +172,7 @@ def _alike(grids: NDArray[np.uint8], known: int) -> Iterator[Pairs]:
         after = max(start, known)
         alike = sketches[start : start + rows] @ sketches[after:].T >= LEAST_ALIKE
         firsts, seconds = np.nonzero(np.triu(alike, 1 + start - after))
-        yield Pairs(firsts + start, seconds + after)
+        yield IndexPairs(firsts + start, seconds + after)
 
 
 def _levelled(grids: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -183,13 +185,13 @@ def _levelled(grids: NDArray[np.uint8]) -> NDArray[np.float32]:
     return sketches
 
 
-def _compare_bands(planes: Planes, judge: _Judge, seed: int) -> None:
+def _compare_bands(planes: FramePlanes, judge: _PairMatcher, seed: int) -> None:
     """Shows the judge the pairs that agree in a band of a frame, hashed in the same way or one of them trimmed."""
     draw = np.random.default_rng(seed)
     n_bits = band_bits(judge.n_clips)
     with ThreadPoolExecutor(_THREADS, "bands") as pool:
         for sides in _sides(planes):
-            hashed = Hashed(sides=sides, known=judge.known, most_bits=NEAR_BITS)
+            hashed = HashedFrames(sides=sides, known=judge.known, most_bits=NEAR_BITS)
             bands = [draw_band(draw, n_bits) for _ in range(_BANDS)]
             for pairs, crowded in pool.map(hashed.meet, bands):
                 judge.compare_once(pairs)
@@ -197,7 +199,7 @@ def _compare_bands(planes: Planes, judge: _Judge, seed: int) -> None:
                     judge.compare_once(more)
 
 
-def _sides(planes: Planes) -> Iterator[tuple[Hashes, ...]]:
+def _sides(planes: FramePlanes) -> Iterator[tuple[Hashes, ...]]:
     """Each frame in each way; the untrimmed one stands beside those that are trimmed."""
     for frame in _FRAMES:
         plain = planes.read(frame, 0)

@@ -17,7 +17,7 @@ from unreel.media.container import open_clip
 from unreel.media.decode import Rgb, decode_frames
 from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrack, VideoTrack
 from unreel.media.sound import sound_parts
-from unreel.media.timeline import Timeline, read_timeline
+from unreel.media.timeline import FrameTimeline, read_timeline
 
 LONGEST_WITH_SOUND_S: Final = 900
 """The sound of one clip is held in memory: 173 MB for this long."""
@@ -84,7 +84,7 @@ def normalise(file: BinaryIO, form: NormalForm, *, max_pixels: int = MAX_PIXELS)
         return writer.finish()
 
 
-def shown_frames(timeline: Timeline, rate: Fraction) -> list[int]:
+def shown_frames(timeline: FrameTimeline, rate: Fraction) -> list[int]:
     """Index of the frame on the screen at 0, 1/`rate`, 2/`rate`, ... seconds after the first."""
     n_frames = max(1, -(-timeline.duration_s * rate // 1))
     if n_frames > MAX_FRAMES:
@@ -119,7 +119,7 @@ def _video_track(form: NormalForm) -> VideoTrack:
 
 
 def _pictures(
-    file: BinaryIO, timeline: Timeline, shown: list[int], *, form: NormalForm, max_pixels: int
+    file: BinaryIO, timeline: FrameTimeline, shown: list[int], *, form: NormalForm, max_pixels: int
 ) -> Iterator[tuple[int, Rgb]]:
     """Each tick of the form with its picture. A frame that is shown for long is decoded once."""
     ticks = enumerate(shown)
@@ -138,7 +138,7 @@ def _samples_before(tick: int, rate: Fraction) -> int:
 
 
 def _read_sound(
-    file: BinaryIO, timeline: Timeline, *, n_frames: int, form: NormalForm, max_pixels: int
+    file: BinaryIO, timeline: FrameTimeline, *, n_frames: int, form: NormalForm, max_pixels: int
 ) -> NDArray[np.int16] | None:
     """Exactly the samples that go with the pictures; nothing where sound is dropped."""
     if form.sound == "dropped":

@@ -66,7 +66,7 @@ class MovingMark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lane:
+class TimelineLane:
     """One source and all that it marked. `colour` counts through the palette, round and round."""
 
     says: str
@@ -76,21 +76,21 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Commentary:
+class OverlayCommentary:
     """Drawings on and below a clip of that length."""
 
-    lanes: tuple[Lane, ...]
+    lanes: tuple[TimelineLane, ...]
     duration_us: int
     notes: tuple[str, ...] = ()
     """Sentences at the very bottom."""
 
 
-class Annotator:
+class OverlayPainter:
     """Draws a commentary on pictures of one size; `size` is that of what comes out."""
 
-    def __init__(self, commentary: Commentary, *, width: int, height: int) -> None:
+    def __init__(self, commentary: OverlayCommentary, *, width: int, height: int) -> None:
         self._commentary = commentary
-        self._pen = Pen(width, height)
+        self._pen = OverlayPen(width, height)
         self._wide = _even(max(width, NARROWEST))
         self._picture = ((self._wide - width) // 2, 0, width, height)
         self._panel = _draw_panel(commentary, self._pen, width=self._wide)
@@ -120,10 +120,10 @@ class Annotator:
         column, half = bar.column(at_us), max(1, pen.line // 2)
         for top, bottom in self._panel.grooves:  # and not through the words between them
             panel[top - pen.line : bottom + pen.line, column - half : column + half] = _PAPER
-        clock = pen.stamp(tell_clock(at_us))
+        clock = pen.stamp(format_clock(at_us))
         rows, columns, _ = clock.shape
         # Beside the two ends of the scale, never on them.
-        ends = round(pen.length(tell_clock(bar.duration_us))) + pen.size
+        ends = round(pen.length(format_clock(bar.duration_us))) + pen.size
         low, high = bar.left + ends, bar.right - ends - columns
         if low <= high:
             left = min(max(column - columns // 2, low), high)
@@ -135,7 +135,7 @@ def outline(
 ) -> None:
     """Draw a frame around `box`, outside of it as far as the picture reaches."""
     height, width, _ = rgb.shape
-    line = line or Pen(width, height).line
+    line = line or OverlayPen(width, height).line
     left, top = int(box.x0 * width) - line, int(box.y0 * height) - line
     right, bottom = -int(-box.x1 * width) + line, -int(-box.y1 * height) + line
     edges = max(1, left), max(1, top), min(width - 1, right), min(height - 1, bottom)
@@ -169,7 +169,7 @@ def _strokes(start: int, end: int, *, line: int, dashed: bool) -> Iterator[tuple
 def caption(rgb: Rgb, sentences: Sequence[str]) -> Rgb:
     """`rgb` above a panel with `sentences`, each beginning a line."""
     height, width, _ = rgb.shape
-    pen = Pen(width, height)
+    pen = OverlayPen(width, height)
     wide = max(width, NARROWEST)
     lines = [line for text in sentences for line in pen.wrap(text, wide - 2 * pen.size)]
     panel = Image.new("RGB", (wide, pen.size + len(lines) * pen.row), _BAR)
@@ -184,7 +184,7 @@ def caption(rgb: Rgb, sentences: Sequence[str]) -> Rgb:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bar:
+class _TimeAxis:
     """Maps instants to columns of pixels."""
 
     left: int
@@ -197,18 +197,18 @@ class _Bar:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Panel:
+class _CaptionPanel:
     """Static panel below the picture."""
 
     rgb: Rgb
-    bar: _Bar
+    bar: _TimeAxis
     grooves: tuple[tuple[int, int], ...]
     """First row of each lane's bar, and the one after its last."""
     scale: int
     """First row of the scale."""
 
 
-class Pen:
+class OverlayPen:
     """Letters and lines in sizes that suit a picture of `width` x `height`."""
 
     def __init__(self, width: int, height: int) -> None:
@@ -264,7 +264,7 @@ class Pen:
         return bytes(self._font.getmask(letter))
 
 
-def _draw_panel(commentary: Commentary, pen: Pen, *, width: int) -> _Panel:
+def _draw_panel(commentary: OverlayCommentary, pen: OverlayPen, *, width: int) -> _CaptionPanel:
     pad, groove = pen.size, max(6, pen.size // 2)
     told = [_few(pen.wrap(lane.says, width - 4 * pad)) for lane in commentary.lanes]
     dashed = any(not mark.ends for lane in commentary.lanes for mark in lane.marks)
@@ -276,7 +276,7 @@ def _draw_panel(commentary: Commentary, pen: Pen, *, width: int) -> _Panel:
     high = scale + round(pen.row * 1.4) + len(last) * pen.row + pad // 2
     panel = Image.new("RGB", (width, high), _BAR)
     brush = ImageDraw.Draw(panel)
-    bar = _Bar(pad, width - pad, commentary.duration_us)
+    bar = _TimeAxis(pad, width - pad, commentary.duration_us)
     top = pad // 2
     grooves: list[tuple[int, int]] = []
     for lane, lines in zip(commentary.lanes, told, strict=True):
@@ -288,15 +288,17 @@ def _draw_panel(commentary: Commentary, pen: Pen, *, width: int) -> _Panel:
         _draw_spans(brush, bar, lane, top=top, deep=groove)
         grooves.append((top, top + groove + 1))
         top += groove + 2 * gap
-    end = tell_clock(commentary.duration_us)
-    pen.write(brush, (bar.left, scale), tell_clock(0), _MUTED)
+    end = format_clock(commentary.duration_us)
+    pen.write(brush, (bar.left, scale), format_clock(0), _MUTED)
     pen.write(brush, (bar.right - pen.length(end), scale), end, _MUTED)
     for place, line in enumerate(last):
         pen.write(brush, (pad, scale + round(pen.row * 1.4) + place * pen.row), line, _MUTED)
-    return _Panel(np.asarray(panel), bar, tuple(grooves), scale)
+    return _CaptionPanel(np.asarray(panel), bar, tuple(grooves), scale)
 
 
-def _draw_swatch(brush: ImageDraw.ImageDraw, lane: Lane, *, left: int, top: int, side: int) -> None:
+def _draw_swatch(
+    brush: ImageDraw.ImageDraw, lane: TimelineLane, *, left: int, top: int, side: int
+) -> None:
     """The lane's colour: filled where it marks something, else its edge alone."""
     colour = paint(lane.colour)
     brush.rectangle(
@@ -307,7 +309,9 @@ def _draw_swatch(brush: ImageDraw.ImageDraw, lane: Lane, *, left: int, top: int,
     )
 
 
-def _draw_spans(brush: ImageDraw.ImageDraw, bar: _Bar, lane: Lane, *, top: int, deep: int) -> None:
+def _draw_spans(
+    brush: ImageDraw.ImageDraw, bar: _TimeAxis, lane: TimelineLane, *, top: int, deep: int
+) -> None:
     brush.rectangle((bar.left, top, bar.right, top + deep), fill=_GROOVE)
     for mark in lane.marks:
         left, right = bar.column(mark.span.start_us), bar.column(mark.span.end_us)
@@ -331,7 +335,7 @@ def paint(colour: int) -> Colour:
     return PALETTE[colour % len(PALETTE)]
 
 
-def tell_clock(at_us: int) -> str:
+def format_clock(at_us: int) -> str:
     """An instant as players show it, to hundredths of a second."""
     minutes, rest_us = divmod(max(0, at_us), 60 * MICROSECONDS)
     return f"{minutes}:{rest_us // MICROSECONDS:02d}.{rest_us % MICROSECONDS // 10_000:02d}"

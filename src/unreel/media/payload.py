@@ -13,30 +13,30 @@ from unreel.core.failure import Failure
 
 
 @dataclass(frozen=True, slots=True)
-class Payload:
+class TaskPayload:
     """A task's result, or a part of it: a JSON object and the bytes that go with it."""
 
     header: dict[str, Any]
     blobs: tuple[bytes, ...] = ()
 
 
-Parts = Generator[Payload, None, Payload]
+Parts = Generator[TaskPayload, None, TaskPayload]
 """A result that would be long as a whole: parts on the way, what remains to be said at the end."""
-Task = Callable[[BinaryIO, Mapping[str, Any]], Payload | Parts]
+Task = Callable[[BinaryIO, Mapping[str, Any]], TaskPayload | Parts]
 """Work on one opened file. It raises `MediaError` where the file is at fault."""
-OnPart = Callable[[Payload], None]
+OnPart = Callable[[TaskPayload], None]
 """Hears each part as it arrives; what it raises ends the task."""
 
 
-def finish(result: Payload | Parts, on_part: OnPart) -> Payload:
+def finish(result: TaskPayload | Parts, on_part: OnPart) -> TaskPayload:
     """The end of `result`, after `on_part` has heard its parts."""
-    if isinstance(result, Payload):
+    if isinstance(result, TaskPayload):
         return result
     while True:
         try:
             part = next(result)
         except StopIteration as end:
-            last: Payload = end.value
+            last: TaskPayload = end.value
             return last
         on_part(part)
 
@@ -50,7 +50,7 @@ class TaskRunner(Protocol):
         path: Path,
         request: Mapping[str, Any],
         on_part: OnPart | None = None,
-    ) -> Payload | Failure:
+    ) -> TaskPayload | Failure:
         """The task's payload, or the reason why there is none; never an exception of the file's.
 
         Where `on_part` is absent, a reply in parts is a failure.

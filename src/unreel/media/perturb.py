@@ -12,7 +12,7 @@ from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.media.normalise import NormalForm
 from unreel.media.reader import MediaReader
-from unreel.media.render import OWN_CRF, Crop, Cut
+from unreel.media.render import OWN_CRF, FrameRange, PixelCrop
 
 VariantName = Literal["recompressed", "scaled", "cropped"]
 
@@ -27,13 +27,13 @@ _SLOWEST: Final = Fraction(1, 1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Variant:
+class ClipVariant:
     """A change with all its numbers: the same clip and seed give the same bytes."""
 
     name: VariantName
     size: tuple[int, int]
     """Of the clip's own frames."""
-    way: NormalForm | Crop
+    way: NormalForm | PixelCrop
     seed: int | None = None
     """What chose the crop."""
 
@@ -47,7 +47,7 @@ class Variant:
             case NormalForm() as form:
                 size = {"width": form.width, "height": form.height}
                 return {**size, "rate": str(form.rate), "crf": form.crf, "sound": form.sound}
-            case Crop() as crop:
+            case PixelCrop() as crop:
                 return {**asdict(crop), "crf": OWN_CRF, "seed": self.seed or 0}
             case _ as never:
                 assert_never(never)
@@ -57,14 +57,14 @@ class Variant:
         match self.way:
             case NormalForm() as form:
                 return reader.normalise(file, form)
-            case Crop() as crop:
-                return reader.render(file, Cut(crop=crop))
+            case PixelCrop() as crop:
+                return reader.render(file, FrameRange(crop=crop))
             case _ as never:
                 assert_never(never)
 
     def map_back(self, box: Box) -> Box:
         """Return the box of the original clip for `box` of the changed clip."""
-        if not isinstance(self.way, Crop):
+        if not isinstance(self.way, PixelCrop):
             return box
         width, height = self.size
         crop = self.way
@@ -76,14 +76,14 @@ class Variant:
         )
 
 
-def plan_variants(clip: Clip) -> tuple[Variant, ...]:
+def plan_variants(clip: Clip) -> tuple[ClipVariant, ...]:
     """The variants of `clip`; what they choose by lot follows from its id."""
     size = clip.size
     seed = int(clip.id[:8] or "0", 16)
     return (
-        Variant(name="recompressed", size=size, way=own_form(clip.facts, crf=MESSENGER_CRF)),
-        Variant(name="scaled", size=size, way=own_form(clip.facts, scale=HALF)),
-        Variant(name="cropped", size=size, way=choose_crop(size, seed), seed=seed),
+        ClipVariant(name="recompressed", size=size, way=own_form(clip.facts, crf=MESSENGER_CRF)),
+        ClipVariant(name="scaled", size=size, way=own_form(clip.facts, scale=HALF)),
+        ClipVariant(name="cropped", size=size, way=choose_crop(size, seed), seed=seed),
     )
 
 
@@ -108,11 +108,13 @@ def own_form(
     )
 
 
-def choose_crop(size: tuple[int, int], seed: int, *, kept: Fraction = MOST_OF_IT) -> Crop:
+def choose_crop(size: tuple[int, int], seed: int, *, kept: Fraction = MOST_OF_IT) -> PixelCrop:
     """A rectangle with the part `kept` of each side, at a place that `seed` draws."""
     chance = Random(seed)  # noqa: S311  a choice that can be repeated, no secret
     sides = [max(2, int(side * kept) // 2 * 2) for side in size]
     left, top = (
         chance.randint(0, max(0, side - keep)) for side, keep in zip(size, sides, strict=True)
     )
-    return Crop(left=left, top=top, width=min(sides[0], size[0]), height=min(sides[1], size[1]))
+    return PixelCrop(
+        left=left, top=top, width=min(sides[0], size[0]), height=min(sides[1], size[1])
+    )

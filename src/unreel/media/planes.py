@@ -20,7 +20,7 @@ from unreel.media.prints import ManyPrints
 _HASH_BYTES: Final = HASH_WORDS * 8
 
 
-class Planes:
+class FramePlanes:
     """Some frames of all clips, each hashed in all ways, in an open file."""
 
     def __init__(self, file: IO[bytes], prints: ManyPrints, frames: Sequence[int]) -> None:
@@ -49,7 +49,9 @@ class Planes:
 
 
 @contextmanager
-def turn_round(prints: ManyPrints, frames: Sequence[int], inside: Path | None) -> Iterator[Planes]:
+def turn_round(
+    prints: ManyPrints, frames: Sequence[int], inside: Path | None
+) -> Iterator[FramePlanes]:
     """These frames of all clips, in a file of the folder `inside`, or where the system puts such files."""
     with tempfile.TemporaryFile(prefix="unreel-", dir=inside) as file:
-        yield Planes(file, prints, frames)
+        yield FramePlanes(file, prints, frames)

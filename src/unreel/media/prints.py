@@ -6,7 +6,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from unreel.media.fingerprint import SKETCH_SIDE, Fingerprint
+from unreel.media.fingerprint import SKETCH_SIDE, ClipFingerprint
 
 _READ_AT_ONCE: Final = 4_096
 
@@ -15,7 +15,7 @@ Words = NDArray[np.uint64]
 """Clips x ways x frames x words."""
 
 
-class Prints(Protocol):
+class FingerprintSet(Protocol):
     """Fingerprints: sketches at hand, hashes read as they are needed."""
 
     @property
@@ -33,7 +33,7 @@ class Prints(Protocol):
         ...
 
 
-class ManyPrints(Prints, Protocol):
+class ManyPrints(FingerprintSet, Protocol):
     """Fingerprints that may be too many to look at one by one."""
 
     def blocks(self) -> Iterator[tuple[Places, Words]]:
@@ -44,7 +44,7 @@ class ManyPrints(Prints, Protocol):
 class HeldPrints:
     """Fingerprints that are all in memory."""
 
-    def __init__(self, prints: Sequence[tuple[str, Fingerprint]]) -> None:
+    def __init__(self, prints: Sequence[tuple[str, ClipFingerprint]]) -> None:
         self.names = [name for name, _ in prints]
         grids = np.frombuffer(b"".join(own.sketch for _, own in prints), np.uint8)
         self.sketches = grids.reshape(len(prints), SKETCH_SIDE**2)

@@ -14,8 +14,8 @@ from unreel.media.container import decoder_name, open_clip
 from unreel.media.tags import read_tags
 from unreel.media.timeline import (
     DeclaredPace,
-    Packets,
-    Timeline,
+    FrameTimeline,
+    PacketScan,
     build_timeline,
     declared_pace,
     stream_time_base,
@@ -56,7 +56,7 @@ def clockwise_turn(frame: VideoFrame) -> int:
     return -90 * round(frame.rotation / 90) % 360
 
 
-def constant_rate(timeline: Timeline, declared: DeclaredPace) -> Fraction | None:
+def constant_rate(timeline: FrameTimeline, declared: DeclaredPace) -> Fraction | None:
     """The rate at which the frames follow each other; nothing where their distances differ."""
     ticks = timeline.ticks
     steps = {after - now for now, after in pairwise(ticks)}
@@ -68,7 +68,7 @@ def constant_rate(timeline: Timeline, declared: DeclaredPace) -> Fraction | None
     return None
 
 
-def _fits(timeline: Timeline, rate: Fraction) -> bool:
+def _fits(timeline: FrameTimeline, rate: Fraction) -> bool:
     """True when every frame is where `rate` puts it, but for the rounding of its container."""
     slack_s = max(timeline.time_base, min(_ROUNDING_S, 1 / rate / 4))
     slack = slack_s / timeline.time_base
@@ -81,7 +81,7 @@ def _fits(timeline: Timeline, rate: Fraction) -> bool:
 
 
 def _video_facts(
-    first: VideoFrame, timeline: Timeline, *, codec: str, declared: DeclaredPace
+    first: VideoFrame, timeline: FrameTimeline, *, codec: str, declared: DeclaredPace
 ) -> VideoFacts:
     turn = clockwise_turn(first)
     width, height = (first.height, first.width) if turn % 180 else (first.width, first.height)
@@ -100,7 +100,7 @@ def _video_facts(
     )
 
 
-def _audio_facts(stream: AudioStream, packets: Packets) -> AudioFacts:
+def _audio_facts(stream: AudioStream, packets: PacketScan) -> AudioFacts:
     first, last = packets.sound_ticks.get(stream.index, (0, 0))
     duration_s = (stream.duration or last - first) * stream_time_base(stream)
     known = decoder_name(stream) != "unknown"

@@ -24,8 +24,14 @@ from unreel.core.errors import (
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.bounds import JPEG_QUALITY, MAX_PIXELS, SAMPLE_RATE_HZ
-from unreel.media.gathering import Encoding, Gathering, SampledFrame, SampledFrames, Wanted
-from unreel.media.payload import OnPart, Payload, TaskRunner, finish
+from unreel.media.gathering import (
+    Encoding,
+    FrameCollector,
+    RequestedFrames,
+    SampledFrame,
+    SampledFrames,
+)
+from unreel.media.payload import OnPart, TaskPayload, TaskRunner, finish
 from unreel.media.requests import INSTANTS, LONGEST_SIDE, write_exact
 from unreel.media.sandbox.wire import readable
 
@@ -34,10 +40,10 @@ if TYPE_CHECKING:  # Each task loads its own part: probing needs neither numbers
 
     from unreel.media.annotate_wire import CopyHeader, OnFrames
     from unreel.media.normalise import NormalForm
-    from unreel.media.overlay import Commentary
-    from unreel.media.render import Cut
-    from unreel.media.scan import Scan
-    from unreel.media.sound import NoSound, Sound
+    from unreel.media.overlay import OverlayCommentary
+    from unreel.media.render import FrameRange
+    from unreel.media.scan import ClipScan
+    from unreel.media.sound import ClipSound, NoSound
 
 __all__ = ["Encoding", "MediaReader", "SampledFrame", "SampledFrames", "run_trusted"]
 
@@ -72,8 +78,8 @@ class MediaReader:
         from unreel.media.sampling import most_frames, parse_plan
 
         plan = parse_plan(sampling)
-        gathering = Gathering(
-            Wanted(
+        gathering = FrameCollector(
+            RequestedFrames(
                 sampling=str(plan),
                 encoding=encoding,
                 quality=quality,
@@ -88,8 +94,8 @@ class MediaReader:
 
     def frames_at(self, path: str | Path, at_us: Sequence[int]) -> SampledFrames | Failure:
         """The frames on the screen at those instants, each once, as plain pixels in their own size."""
-        gathering = Gathering(
-            Wanted(
+        gathering = FrameCollector(
+            RequestedFrames(
                 sampling=INSTANTS,
                 encoding="rgb24",
                 quality=JPEG_QUALITY,
@@ -101,7 +107,7 @@ class MediaReader:
         request = {"at_us": list(at_us)}
         return self._ask("instants", path, request, gathering.finish, on_part=gathering.add)
 
-    def sound(self, path: str | Path) -> "Sound | NoSound | Failure":
+    def sound(self, path: str | Path) -> "ClipSound | NoSound | Failure":
         """The clip's sound at 16 kHz."""
         return self._ask("sound", path, {}, _read_sound)
 
@@ -112,7 +118,7 @@ class MediaReader:
     def render(
         self,
         path: str | Path,
-        cut: "Cut",
+        cut: "FrameRange",
         *,
         form: "NormalForm | None" = None,
         speed: Fraction = Fraction(1),
@@ -131,7 +137,7 @@ class MediaReader:
     def annotate(
         self,
         path: str | Path,
-        commentary: "Commentary",
+        commentary: "OverlayCommentary",
         *,
         into: IO[bytes],
         on_frames: "OnFrames" = lambda _n_frames: None,
@@ -143,7 +149,7 @@ class MediaReader:
         request = commentary_request(commentary)
         return self._ask("annotate", path, request, taker.finish, on_part=taker.add)
 
-    def scan(self, path: str | Path) -> "Scan | Failure":
+    def scan(self, path: str | Path) -> "ClipScan | Failure":
         """Measures of every frame, and eight evenly spaced ones as pictures: see `media.scan`."""
         from unreel.media.scan_wire import read_scan
 
@@ -154,7 +160,7 @@ class MediaReader:
         task: str,
         path: str | Path,
         request: Mapping[str, Any],
-        read: Callable[[Payload], Value],
+        read: Callable[[TaskPayload], Value],
         *,
         on_part: OnPart | None = None,
     ) -> Value | Failure:
@@ -206,7 +212,7 @@ def _form_request(form: "NormalForm") -> dict[str, Any]:
 
 def run_trusted(
     task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
-) -> Payload | Failure:
+) -> TaskPayload | Failure:
     """Runs `task` in this process, for files whose maker is trusted; links are followed."""
     from unreel.media.tasks import TASKS
 
@@ -228,11 +234,11 @@ def run_trusted(
         return Failure(FailureReason.NOT_A_FILE, error.strerror or type(error).__name__)
 
 
-def _drop(_part: Payload) -> None:
+def _drop(_part: TaskPayload) -> None:
     """Nobody asked for parts."""
 
 
-def _read_facts(payload: Payload, path: Path) -> ClipFacts:
+def _read_facts(payload: TaskPayload, path: Path) -> ClipFacts:
     from unreel.media.wire import ProbeHeader
 
     _expect(not payload.blobs, "facts come without blobs")
@@ -242,10 +248,10 @@ def _read_facts(payload: Payload, path: Path) -> ClipFacts:
     return facts
 
 
-def _read_sound(payload: Payload) -> "Sound | NoSound":
+def _read_sound(payload: TaskPayload) -> "ClipSound | NoSound":
     import numpy as np
 
-    from unreel.media.sound import NoSound, Sound
+    from unreel.media.sound import ClipSound, NoSound
     from unreel.media.wire import SoundHeader
 
     sound = SoundHeader.model_validate(payload.header).sound
@@ -255,10 +261,10 @@ def _read_sound(payload: Payload) -> "Sound | NoSound":
     _expect(sound.rate_hz == SAMPLE_RATE_HZ, "the sound is not at 16 kHz")
     _expect([len(blob) for blob in payload.blobs] == [2 * sound.n_samples], "samples are missing")
     samples = np.frombuffer(payload.blobs[0], "<i2").astype(np.int16, copy=False)
-    return Sound(samples, sound.start_s)
+    return ClipSound(samples, sound.start_s)
 
 
-def _read_normalised(payload: Payload) -> bytes:
+def _read_normalised(payload: TaskPayload) -> bytes:
     from unreel.media.wire import NormaliseHeader
 
     size_bytes = NormaliseHeader.model_validate(payload.header).size_bytes

@@ -24,7 +24,7 @@ from unreel.media.normalise import (
     fit_inside,
     read_stereo,
 )
-from unreel.media.timeline import Timeline, read_timeline
+from unreel.media.timeline import FrameTimeline, read_timeline
 
 OWN_CRF: Final = 14
 """Quality of a piece that keeps its own size and instants: hardly to be told from its source."""
@@ -34,7 +34,7 @@ _FINE: Final = Fraction(1, 90_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Crop:
+class PixelCrop:
     """A rectangle of the frame as shown, in pixels."""
 
     left: int
@@ -44,21 +44,21 @@ class Crop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
+class FrameRange:
     """Frames `first_frame` to `end_frame` (not included; None: all), and what is kept of each."""
 
     first_frame: int = 0
     end_frame: int | None = None
     length_s: Fraction | None = None
     """At most so long, from the first frame on; None: to the end."""
-    crop: Crop | None = None
+    crop: PixelCrop | None = None
 
 
-WHOLE: Final = Cut()
+WHOLE: Final = FrameRange()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Showing:
+class _ShownPicture:
     """One picture of the piece."""
 
     tick: int
@@ -70,7 +70,7 @@ class _Showing:
 
 def render(
     file: BinaryIO,
-    cut: Cut,
+    cut: FrameRange,
     *,
     form: NormalForm | None = None,
     speed: Fraction = OWN_SPEED,
@@ -117,7 +117,7 @@ def render(
         return writer.finish()
 
 
-def _bounds(cut: Cut, timeline: Timeline) -> tuple[int, int]:
+def _bounds(cut: FrameRange, timeline: FrameTimeline) -> tuple[int, int]:
     end = timeline.n_frames if cut.end_frame is None else cut.end_frame
     if not 0 <= cut.first_frame < end <= timeline.n_frames:
         detail = f"no frames {cut.first_frame} to {end}: the clip has {timeline.n_frames}"
@@ -128,36 +128,38 @@ def _bounds(cut: Cut, timeline: Timeline) -> tuple[int, int]:
     return cut.first_frame, end
 
 
-def _instant(timeline: Timeline, index: int) -> Fraction:
+def _instant(timeline: FrameTimeline, index: int) -> Fraction:
     if index < timeline.n_frames:
         return timeline.at_s(index)
     return timeline.duration_s
 
 
-def _own_pace(timeline: Timeline, first: int, end: int, *, speed: Fraction) -> list[_Showing]:
+def _own_pace(
+    timeline: FrameTimeline, first: int, end: int, *, speed: Fraction
+) -> list[_ShownPicture]:
     start, start_s = timeline.ticks[first], timeline.at_s(first)
     ticks_a_tick = timeline.time_base / speed / _own_time_base(timeline, speed)
-    shown: dict[int, _Showing] = {}
+    shown: dict[int, _ShownPicture] = {}
     for index in range(first, end):  # of two frames at one instant, the later one is seen
         tick = round((timeline.ticks[index] - start) * ticks_a_tick)
-        shown[tick] = _Showing(
+        shown[tick] = _ShownPicture(
             tick=tick, index=index, end_s=(_instant(timeline, index + 1) - start_s) / speed
         )
     return list(shown.values())
 
 
-def _own_time_base(timeline: Timeline, speed: Fraction) -> Fraction:
+def _own_time_base(timeline: FrameTimeline, speed: Fraction) -> Fraction:
     return timeline.time_base if speed == OWN_SPEED else _FINE
 
 
 def _paced(
-    timeline: Timeline,
+    timeline: FrameTimeline,
     frames: tuple[int, int],
     *,
     until_s: Fraction,
     rate: Fraction,
     speed: Fraction,
-) -> list[_Showing]:
+) -> list[_ShownPicture]:
     first, end = frames
     start_s = timeline.at_s(first)
     n_ticks = max(1, -(-(until_s - start_s) / speed * rate // 1))
@@ -165,7 +167,7 @@ def _paced(
         detail = f"the piece would have {n_ticks} frames, more than {MAX_FRAMES}"
         raise MediaError(Failure(FailureReason.TOO_LONG, detail))
     return [
-        _Showing(
+        _ShownPicture(
             tick=tick,
             index=min(end - 1, max(first, timeline.shown_at(start_s + tick * speed / rate))),
             end_s=(tick + 1) / rate,
@@ -176,10 +178,10 @@ def _paced(
 
 def _pictures(
     file: BinaryIO,
-    timeline: Timeline,
-    shown: Sequence[_Showing],
+    timeline: FrameTimeline,
+    shown: Sequence[_ShownPicture],
     *,
-    cut: Cut,
+    cut: FrameRange,
     form: NormalForm | None,
     max_pixels: int,
 ) -> Iterator[Rgb]:
@@ -196,7 +198,7 @@ def _pictures(
         yield from repeat(rgb, len(run))
 
 
-def _cropped(rgb: Rgb, crop: Crop | None) -> Rgb:
+def _cropped(rgb: Rgb, crop: PixelCrop | None) -> Rgb:
     if crop is None:
         return rgb
     height, width, _ = rgb.shape
@@ -209,7 +211,7 @@ def _cropped(rgb: Rgb, crop: Crop | None) -> Rgb:
 
 
 def _track(
-    picture: Rgb, timeline: Timeline, speed: Fraction, form: NormalForm | None
+    picture: Rgb, timeline: FrameTimeline, speed: Fraction, form: NormalForm | None
 ) -> VideoTrack:
     height, width, _ = picture.shape
     own_rate = timeline.n_frames / timeline.duration_s * speed

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnknownNameError
 
 if TYPE_CHECKING:
-    from unreel.media.timeline import Timeline
+    from unreel.media.timeline import FrameTimeline
 
 PATTERNS: Final = (
     "uniform-N",
@@ -55,7 +55,7 @@ PATTERNS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Uniform:
+class UniformSampling:
     """The middle of each of `n` equal shares of the clip's time."""
 
     n: int
@@ -63,7 +63,7 @@ class Uniform:
     def __str__(self) -> str:
         return f"uniform-{self.n}"
 
-    def choose(self, timeline: "Timeline") -> Iterable[int]:
+    def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
         """Indices of the frames, perhaps with repeats."""
         half_share_s = timeline.duration_s / (2 * self.n)
         middles = ((2 * i + 1) * half_share_s for i in range(self.n))
@@ -71,8 +71,8 @@ class Uniform:
 
 
 @dataclass(frozen=True, slots=True)
-class PerSecond:
-    """Frames every 1/`fps` seconds; `Uniform(at_most)` if those are too many."""
+class PerSecondSampling:
+    """Frames every 1/`fps` seconds; `UniformSampling(at_most)` if those are too many."""
 
     fps: Fraction
     at_most: int | None = None
@@ -81,14 +81,14 @@ class PerSecond:
         cap = "" if self.at_most is None else f"-max-{self.at_most}"
         return f"fps-{self.fps}{cap}"
 
-    def choose(self, timeline: "Timeline") -> Iterable[int]:
+    def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
         """Indices of the frames, perhaps with repeats."""
         chosen = list(self._on_the_beat(timeline))
         if self.at_most is not None and len(chosen) > self.at_most:
-            return Uniform(self.at_most).choose(timeline)
+            return UniformSampling(self.at_most).choose(timeline)
         return chosen
 
-    def _on_the_beat(self, timeline: "Timeline") -> Iterable[int]:
+    def _on_the_beat(self, timeline: "FrameTimeline") -> Iterable[int]:
         beats, ticks = (self.fps * timeline.time_base).as_integer_ratio()
         first = timeline.ticks[0]
         ends = (*timeline.ticks[1:], timeline.ticks[-1] + timeline.last_ticks)
@@ -99,7 +99,7 @@ class PerSecond:
 
 
 @dataclass(frozen=True, slots=True)
-class Paper:
+class PaperSampling:
     """Every k-th frame with k = frames // `n`, as the Video Reality Test paper has it."""
 
     n: int
@@ -107,7 +107,7 @@ class Paper:
     def __str__(self) -> str:
         return f"paper-{self.n}"
 
-    def choose(self, timeline: "Timeline") -> Iterable[int]:
+    def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
         """Indices of the frames."""
         step = timeline.n_frames // self.n
         return range(0, self.n * step, step) if step else range(timeline.n_frames)
@@ -127,7 +127,7 @@ class VlmEvalKitCount:
     def __str__(self) -> str:
         return f"vlmevalkit-{self.n}"
 
-    def choose(self, timeline: "Timeline") -> Iterable[int]:
+    def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
         """Indices of the frames, perhaps with repeats."""
         share = timeline.n_frames / (self.n + 1)
         return (int(i * share) for i in range(1, self.n + 1))
@@ -146,7 +146,7 @@ class VlmEvalKitRate:
     def __str__(self) -> str:
         return f"vlmevalkit-fps-{self.fps}"
 
-    def choose(self, timeline: "Timeline") -> Iterable[int]:
+    def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
         """Indices of the frames, perhaps with repeats."""
         clip_fps, fps = float(timeline.declared_rate), float(self.fps)
         n = max(1, int(timeline.n_frames / clip_fps * fps))
@@ -171,7 +171,7 @@ class VideoLlava:
     def __str__(self) -> str:
         return f"video-llava-{self.n}"
 
-    def choose(self, timeline: "Timeline") -> Iterable[int]:
+    def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
         """Indices of the frames, perhaps with repeats."""
         return map(int, np.linspace(0, timeline.n_frames - 1, self.n, dtype=int))
 
@@ -190,14 +190,14 @@ class VideoLlavaHf:
     def __str__(self) -> str:
         return f"video-llava-hf-{self.n}"
 
-    def choose(self, timeline: "Timeline") -> Iterable[int]:
+    def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
         """Indices of the frames, perhaps with repeats."""
         claimed = timeline.declared_frames or timeline.n_frames
         return _present(np.arange(0, claimed, claimed / self.n), timeline)
 
 
 @dataclass(frozen=True, slots=True)
-class LlamaFactory:
+class LlamaFactorySampling:
     """Length x `fps` frames, at most `at_most`, spread from first to last, all by the header's claims.
 
     Source: hiyouga/LLaMA-Factory, src/llamafactory/data/mm_plugin.py, `_get_video_sample_indices` and
@@ -214,7 +214,7 @@ class LlamaFactory:
     def __str__(self) -> str:
         return f"llamafactory-{self.fps}-max-{self.at_most}"
 
-    def choose(self, timeline: "Timeline") -> Iterable[int]:
+    def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
         """Indices of the frames."""
         claimed = timeline.declared_frames
         if not claimed:
@@ -224,18 +224,18 @@ class LlamaFactory:
 
 
 Sampling = (
-    Uniform
-    | PerSecond
-    | Paper
+    UniformSampling
+    | PerSecondSampling
+    | PaperSampling
     | VlmEvalKitCount
     | VlmEvalKitRate
     | VideoLlava
     | VideoLlavaHf
-    | LlamaFactory
+    | LlamaFactorySampling
 )
 
 
-def _present(places: NDArray[np.float64], timeline: "Timeline") -> Iterable[int]:
+def _present(places: NDArray[np.float64], timeline: "FrameTimeline") -> Iterable[int]:
     """`places` as indices, without those behind the last frame."""
     return (int(place) for place in places if place < timeline.n_frames)
 
@@ -263,9 +263,15 @@ class FramePlan:
 def most_frames(sampling: Sampling) -> int:
     """No clip gives more frames than this under `sampling`."""
     match sampling:
-        case Uniform(n) | Paper(n) | VlmEvalKitCount(n) | VideoLlava(n) | VideoLlavaHf(n):
+        case (
+            UniformSampling(n)
+            | PaperSampling(n)
+            | VlmEvalKitCount(n)
+            | VideoLlava(n)
+            | VideoLlavaHf(n)
+        ):
             return n
-        case PerSecond(at_most=most) | LlamaFactory(at_most=most):
+        case PerSecondSampling(at_most=most) | LlamaFactorySampling(at_most=most):
             return _MOST_FRAMES if most is None else most
         case VlmEvalKitRate():
             return _MOST_FRAMES
@@ -282,7 +288,7 @@ def parse_plan(name: str) -> Sampling:
     raise UnknownNameError(kind, name, PATTERNS)
 
 
-def plan_frames(sampling: Sampling, timeline: "Timeline") -> FramePlan:
+def plan_frames(sampling: Sampling, timeline: "FrameTimeline") -> FramePlan:
     """The frames that `sampling` takes from a clip with this `timeline`: at least one."""
     indices = tuple(sorted(set(sampling.choose(timeline))))
     at_s = tuple(timeline.at_s(index) for index in indices)
@@ -317,16 +323,18 @@ _FASTEST: Final = 1_000
 _N: Final = r"([0-9]{1,6})"
 _F: Final = r"([0-9]{1,6}(?:/[0-9]{1,6}|\.[0-9]{1,6})?)"
 _RULES: Final[dict[re.Pattern[str], Callable[..., Sampling]]] = {
-    re.compile(f"uniform-{_N}"): lambda n: Uniform(_count(n)),
-    re.compile(f"fps-{_F}"): lambda f: PerSecond(_rate(f)),
-    re.compile(f"fps-{_F}-max-{_N}"): lambda f, n: PerSecond(_rate(f), _count(n)),
-    re.compile("paper-8"): lambda: Paper(8),
+    re.compile(f"uniform-{_N}"): lambda n: UniformSampling(_count(n)),
+    re.compile(f"fps-{_F}"): lambda f: PerSecondSampling(_rate(f)),
+    re.compile(f"fps-{_F}-max-{_N}"): lambda f, n: PerSecondSampling(_rate(f), _count(n)),
+    re.compile("paper-8"): lambda: PaperSampling(8),
     re.compile(f"vlmevalkit-{_N}"): lambda n: VlmEvalKitCount(_count(n)),
     re.compile(f"vlmevalkit-fps-{_F}"): lambda f: VlmEvalKitRate(_rate(f)),
     re.compile(f"video-llava-{_N}"): lambda n: VideoLlava(_count(n)),
     re.compile(f"video-llava-hf-{_N}"): lambda n: VideoLlavaHf(_count(n)),
-    re.compile("dtr"): lambda: PerSecond(Fraction(2)),
+    re.compile("dtr"): lambda: PerSecondSampling(Fraction(2)),
     re.compile("dtr-video-llava"): lambda: VideoLlava(8),
-    re.compile("dtr-llava-onevision"): lambda: PerSecond(Fraction(1), 20),
-    re.compile(f"llamafactory-{_F}-max-{_N}"): lambda f, n: LlamaFactory(_rate(f), _count(n)),
+    re.compile("dtr-llava-onevision"): lambda: PerSecondSampling(Fraction(1), 20),
+    re.compile(f"llamafactory-{_F}-max-{_N}"): lambda f, n: LlamaFactorySampling(
+        _rate(f), _count(n)
+    ),
 }

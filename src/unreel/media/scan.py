@@ -24,7 +24,7 @@ from unreel.media.container import open_clip
 from unreel.media.decode import Rgb
 from unreel.media.probe import clockwise_turn
 from unreel.media.sampling import parse_plan, plan_frames
-from unreel.media.timeline import Timeline, read_timeline
+from unreel.media.timeline import FrameTimeline, read_timeline
 
 Luma = NDArray[np.uint8]
 Floats = NDArray[np.float32]
@@ -56,7 +56,7 @@ _TO_SIGMA: Final = 0.6745 * 6**0.5
 """Median of |a - 2b + c| over independent normal noise of deviation 1."""
 
 
-class Side(StrEnum):
+class FrameSide(StrEnum):
     """The four sides of a frame."""
 
     LEFT = "left"
@@ -87,7 +87,7 @@ class PickedFrame:
     """Root mean square of second differences along rows, in grey levels: blur lowers it."""
     noise: float
     """Deviation of the grain, in grey levels, from the median second difference."""
-    sides: dict[Side, SideProfile]
+    sides: dict[FrameSide, SideProfile]
     """Profiles of the sides whose outermost line is flat; a side that is absent has no border."""
 
     @property
@@ -102,7 +102,7 @@ class PickedFrame:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Scan:
+class ClipScan:
     """All that one pass over a clip measured. `width` and `height` are as shown."""
 
     width: int
@@ -133,7 +133,7 @@ class Scan:
         return self.end_s - self.instants_s[0]
 
 
-def scan(file: BinaryIO, *, max_pixels: int) -> Scan:
+def scan(file: BinaryIO, *, max_pixels: int) -> ClipScan:
     """Measure the clip in `file`."""
     timeline = read_timeline(file, max_pixels=max_pixels)
     if timeline.n_frames > MAX_SCANNED:
@@ -149,7 +149,7 @@ def scan(file: BinaryIO, *, max_pixels: int) -> Scan:
             picked.append(pick(frame, index=index, at_s=timeline.at_s(index)))
         if not index:
             shape = _shown_size(frame)
-    return Scan(
+    return ClipScan(
         width=shape[0],
         height=shape[1],
         instants_s=tuple(timeline.at_s(index) for index in range(timeline.n_frames)),
@@ -226,7 +226,7 @@ def pick(frame: VideoFrame, *, index: int, at_s: Fraction) -> PickedFrame:
         if bends.size
         else 0.0,
         noise=_fine_median(bends) / _TO_SIGMA if bends.size else 0.0,
-        sides={side: found for side in Side if (found := side_profile(_inwards(luma, side)))},
+        sides={side: found for side in FrameSide if (found := side_profile(_inwards(luma, side)))},
     )
 
 
@@ -249,23 +249,23 @@ def side_profile(lines: Luma) -> SideProfile | None:
     return SideProfile(level=level, content=np.rint(FULL * shares).astype(np.uint8))
 
 
-def _inwards(picture: Luma, side: Side) -> Luma:
+def _inwards(picture: Luma, side: FrameSide) -> Luma:
     """The lines of `picture` from `side` on."""
     match side:
-        case Side.LEFT:
+        case FrameSide.LEFT:
             return picture.T
-        case Side.RIGHT:
+        case FrameSide.RIGHT:
             return picture.T[::-1]
-        case Side.TOP:
+        case FrameSide.TOP:
             return picture
-        case Side.BOTTOM:
+        case FrameSide.BOTTOM:
             return picture[::-1]
         case _ as never:
             assert_never(never)
 
 
 def _frames(
-    file: BinaryIO, timeline: Timeline, *, max_pixels: int
+    file: BinaryIO, timeline: FrameTimeline, *, max_pixels: int
 ) -> Iterator[tuple[int, VideoFrame]]:
     """Every frame of `timeline`, proven to be at its instant."""
     index = 0

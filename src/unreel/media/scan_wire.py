@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 
 from unreel.core.errors import InvalidValueError
 from unreel.media.bounds import MOST_S
-from unreel.media.payload import Payload
+from unreel.media.payload import TaskPayload
 from unreel.media.requests import write_exact
 from unreel.media.scan import (
     FULL,
     HISTOGRAM_BINS,
     MAX_SCANNED,
     PICKED_SIDE,
+    ClipScan,
+    FrameSide,
     PickedFrame,
-    Scan,
-    Side,
     SideProfile,
 )
 from unreel.media.wire import PickedHeader, ScanHeader
@@ -32,7 +32,7 @@ _PER_FRAME: Final = 5
 _PER_PICKED: Final = 2
 
 
-def scan_payload(scan: Scan) -> Payload:
+def scan_payload(scan: ClipScan) -> TaskPayload:
     """The reply that `read_scan` reads."""
     time_base = _common_tick(scan)
     ticks = [int(at_s / time_base) for at_s in scan.instants_s]
@@ -53,11 +53,13 @@ def scan_payload(scan: Scan) -> Payload:
     ]
     for frame in scan.picked:
         blobs.append(frame.rgb.tobytes())
-        blobs.append(b"".join(frame.sides[s].content.tobytes() for s in Side if s in frame.sides))
-    return Payload(header, tuple(blobs))
+        blobs.append(
+            b"".join(frame.sides[s].content.tobytes() for s in FrameSide if s in frame.sides)
+        )
+    return TaskPayload(header, tuple(blobs))
 
 
-def read_scan(payload: Payload) -> Scan:
+def read_scan(payload: TaskPayload) -> ClipScan:
     """The scan of a reply that nobody vouches for.
 
     Raises:
@@ -79,7 +81,7 @@ def read_scan(payload: Payload) -> Scan:
     lasts = int(ticks[-1]) + header.last_ticks
     _expect(lasts * header.time_base <= MOST_S, "a time is out of range")
     instants_s = tuple(int(tick) * header.time_base for tick in ticks)
-    return Scan(
+    return ClipScan(
         width=header.width,
         height=header.height,
         instants_s=instants_s,
@@ -92,7 +94,7 @@ def read_scan(payload: Payload) -> Scan:
     )
 
 
-def _common_tick(scan: Scan) -> Fraction:
+def _common_tick(scan: ClipScan) -> Fraction:
     """The longest tick of which every instant of the scan is a multiple."""
     instants = {*scan.instants_s, scan.end_s}
     per_second = math.lcm(*(at_s.denominator for at_s in instants))
@@ -137,10 +139,14 @@ def _read_picked(
         )
 
 
-def _read_sides(header: ScanHeader, frame: PickedHeader, lines: bytes) -> dict[Side, SideProfile]:
-    halves = {side: max(1, _across(header, side) // 2) for side in Side if side in frame.levels}
+def _read_sides(
+    header: ScanHeader, frame: PickedHeader, lines: bytes
+) -> dict[FrameSide, SideProfile]:
+    halves = {
+        side: max(1, _across(header, side) // 2) for side in FrameSide if side in frame.levels
+    }
     _expect(len(lines) == sum(halves.values()), "a side's profile has not one value for each line")
-    sides: dict[Side, SideProfile] = {}
+    sides: dict[FrameSide, SideProfile] = {}
     place = 0
     for side, half in halves.items():
         content = np.frombuffer(lines[place : place + half], np.uint8)
@@ -149,8 +155,8 @@ def _read_sides(header: ScanHeader, frame: PickedHeader, lines: bytes) -> dict[S
     return sides
 
 
-def _across(header: ScanHeader, side: Side) -> int:
-    return header.width if side in (Side.LEFT, Side.RIGHT) else header.height
+def _across(header: ScanHeader, side: FrameSide) -> int:
+    return header.width if side in (FrameSide.LEFT, FrameSide.RIGHT) else header.height
 
 
 def _expect(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls

@@ -21,7 +21,7 @@ from unreel.media.timeline import read_timeline
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sound:
+class ClipSound:
     """One channel of whole numbers from -32,768 to 32,767 at `rate_hz`."""
 
     samples: NDArray[np.int16]
@@ -66,7 +66,7 @@ class SoundPart:
     """When the first sample of the first part is heard, on the container's clock."""
 
 
-def read_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> Sound | NoSound:
+def read_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipSound | NoSound:
     """The first sound stream of the clip in `file`, as one channel at 16 kHz."""
     parts: list[SoundPart] = []
     n_samples = 0
@@ -82,7 +82,7 @@ def read_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> Sound | NoSou
     start_s = parts[0].start_s - read_timeline(file, max_pixels=max_pixels).first_at_s
     if abs(start_s) > MOST_S:
         raise MediaError(Failure(FailureReason.UNDECODABLE, "its sound begins out of all range"))
-    return Sound(np.concatenate([part.samples[:, 0] for part in parts]), start_s)
+    return ClipSound(np.concatenate([part.samples[:, 0] for part in parts]), start_s)
 
 
 def sound_parts(

@@ -16,7 +16,7 @@ _MOST_TIMES: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spot:
+class FaultSpot:
     """Position of a fault on one frame, and its drawing style."""
 
     box: Box
@@ -24,7 +24,7 @@ class Spot:
     dashed: bool = False
 
 
-def draw_whole(rgb: Rgb, spot: Spot | None, sentences: Sequence[str]) -> Rgb:
+def draw_whole(rgb: Rgb, spot: FaultSpot | None, sentences: Sequence[str]) -> Rgb:
     """The whole frame with the spot's outline, above `sentences`."""
     drawn = rgb.copy()
     if spot is not None:
@@ -32,7 +32,7 @@ def draw_whole(rgb: Rgb, spot: Spot | None, sentences: Sequence[str]) -> Rgb:
     return caption(drawn, sentences)
 
 
-def draw_crop(rgb: Rgb, spot: Spot, sentences: Sequence[str]) -> Rgb:
+def draw_crop(rgb: Rgb, spot: FaultSpot, sentences: Sequence[str]) -> Rgb:
     """Return the region around the spot above `sentences`; small regions are enlarged."""
     height, width, _ = rgb.shape
     left, right = _reach(spot.box.x0, spot.box.x1, width)

@@ -14,9 +14,9 @@ from unreel.core.trace import BoxAt, Category, Trace
 from unreel.media.decode import Rgb
 from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrack, VideoTrack
 from unreel.media.scenes import room, street
-from unreel.media.scenes.room import Room
-from unreel.media.scenes.scene import Scene
-from unreel.media.scenes.street import Street
+from unreel.media.scenes.room import RoomScene
+from unreel.media.scenes.scene import SampleScene
+from unreel.media.scenes.street import StreetScene
 
 Container = Literal["mp4", "mkv", "webm", "gif", "ts"]
 SceneName = Literal["ball", "room", "street"]
@@ -69,7 +69,7 @@ class ClipRecipe:
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _ContainerSettings:
     """Encoder settings of one container."""
 
     muxer: str
@@ -79,35 +79,35 @@ class _Way:
     pixel_format: str = "yuv420p"
 
 
-_WAYS: Final[dict[Container, _Way]] = {
-    "mp4": _Way("mp4", "libx264", "aac", turns=True),
-    "mkv": _Way("matroska", "libx264", "aac", turns=True),
-    "webm": _Way("webm", "libvpx-vp9", "libopus", turns=False),
-    "gif": _Way("gif", "gif", None, turns=False, pixel_format="rgb8"),
-    "ts": _Way("mpegts", "libx264", "aac", turns=False),
+_WAYS: Final[dict[Container, _ContainerSettings]] = {
+    "mp4": _ContainerSettings("mp4", "libx264", "aac", turns=True),
+    "mkv": _ContainerSettings("matroska", "libx264", "aac", turns=True),
+    "webm": _ContainerSettings("webm", "libvpx-vp9", "libopus", turns=False),
+    "gif": _ContainerSettings("gif", "gif", None, turns=False, pixel_format="rgb8"),
+    "ts": _ContainerSettings("mpegts", "libx264", "aac", turns=False),
 }
 _FINE: Final = Fraction(1, 90_000)
 
 
 @dataclass(frozen=True, slots=True)
-class _View:
+class _SceneView:
     """A scene to look at, and the fault that it may hold."""
 
-    build: type[Room] | type[Street]
+    build: type[RoomScene] | type[StreetScene]
     starts_s: Fraction
     category: Category
     explanation: str
 
 
-_VIEWS: Final[dict[SceneName, _View]] = {
-    "room": _View(
-        Room,
+_VIEWS: Final[dict[SceneName, _SceneView]] = {
+    "room": _SceneView(
+        RoomScene,
         Fraction(room.FLAW_S),
         Category.REDUNDANT_OBJECT,
         "A second ball comes out of the first, rises by itself and throws no shadow.",
     ),
-    "street": _View(
-        Street,
+    "street": _SceneView(
+        StreetScene,
         Fraction(street.FLAW_S),
         Category.OBJECT_SPLITTING,
         "The front wheel leaves the red car and floats up, while the car drives on.",
@@ -154,7 +154,7 @@ def planted_trace(recipe: ClipRecipe) -> Trace:
 def _painter(recipe: ClipRecipe) -> Callable[[int], Rgb]:
     """Draws a frame by its index."""
     if recipe.scene not in _VIEWS:
-        return Scene(recipe.width, recipe.height, recipe.seed).draw
+        return SampleScene(recipe.width, recipe.height, recipe.seed).draw
     view = _VIEWS[recipe.scene]
     scene = view.build(recipe.width, recipe.height, recipe.seed, flawed=recipe.flawed)
     instants = _instants_s(recipe)
@@ -168,7 +168,7 @@ def _instants_s(recipe: ClipRecipe) -> list[Fraction]:
     return [index / recipe.rate for index in range(recipe.n_frames)]
 
 
-def _video_track(recipe: ClipRecipe, way: _Way) -> VideoTrack:
+def _video_track(recipe: ClipRecipe, way: _ContainerSettings) -> VideoTrack:
     lying = recipe.rotation_deg % 180
     return VideoTrack(
         codec=way.codec,
@@ -182,7 +182,7 @@ def _video_track(recipe: ClipRecipe, way: _Way) -> VideoTrack:
     )
 
 
-def _options(recipe: ClipRecipe, way: _Way) -> dict[str, str]:
+def _options(recipe: ClipRecipe, way: _ContainerSettings) -> dict[str, str]:
     group = {"g": str(recipe.gop)}
     match way.codec:
         case "libx264":

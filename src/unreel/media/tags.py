@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from av.video.frame import VideoFrame
 
-from unreel.core.facts import Tag
+from unreel.core.facts import FileTag
 from unreel.media.bounds import MAX_NAME, MAX_TAGS, MAX_VALUE
 from unreel.media.container import OpenClip
 
@@ -36,7 +36,7 @@ _BUILD: Final = re.compile(rb"(?:core|build) ([0-9]{1,6})")
 _UNPRINTABLE: Final = re.compile(r"[^ -~]+")
 
 
-def read_tags(clip: OpenClip, first: VideoFrame) -> tuple[Tag, ...]:
+def read_tags(clip: OpenClip, first: VideoFrame) -> tuple[FileTag, ...]:
     """The tags of the container, of its first picture and sound streams and of the pictures."""
     tags = set(_signatures(first)) | set(_plain(clip.container.metadata))
     tags |= set(_plain(clip.stream.metadata, "video "))
@@ -45,13 +45,15 @@ def read_tags(clip: OpenClip, first: VideoFrame) -> tuple[Tag, ...]:
     return tuple(sorted(tags, key=lambda tag: (tag.name, tag.value))[:MAX_TAGS])
 
 
-def _plain(metadata: Mapping[str, str], of: str = "") -> Iterator[Tag]:
+def _plain(metadata: Mapping[str, str], of: str = "") -> Iterator[FileTag]:
     for name, value in metadata.items():
         known = name.lower() in WRITERS
-        yield Tag(_short(of + name.lower(), MAX_NAME), _short(value, MAX_VALUE) if known else "")
+        yield FileTag(
+            _short(of + name.lower(), MAX_NAME), _short(value, MAX_VALUE) if known else ""
+        )
 
 
-def _signatures(first: VideoFrame) -> Iterator[Tag]:
+def _signatures(first: VideoFrame) -> Iterator[FileTag]:
     """x264 and x265 sign the first picture with their build."""
     # The stubs take it for a mapping of names; it goes over the pieces themselves.
     for side in cast("Iterable[SideData]", first.side_data):
@@ -61,7 +63,7 @@ def _signatures(first: VideoFrame) -> Iterator[Tag]:
         if signed is not None:
             build = _BUILD.search(signed[0])
             words = [signed[1], build[1]] if build else [signed[1]]
-            yield Tag("signature", b" ".join(words).decode("ascii"))
+            yield FileTag("signature", b" ".join(words).decode("ascii"))
 
 
 def _short(text: str, most: int) -> str:

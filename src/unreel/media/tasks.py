@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from unreel.core.span import MICROSECONDS
-from unreel.media.payload import Parts, Payload, Task
+from unreel.media.payload import Parts, Task, TaskPayload
 from unreel.media.requests import (
     INSTANTS,
     FramesRequest,
@@ -21,17 +21,17 @@ from unreel.media.requests import (
 )
 
 if TYPE_CHECKING:
-    from unreel.media.annotate import Copy
-    from unreel.media.decode import Frame, Rgb
+    from unreel.media.annotate import AnnotatedCopy
+    from unreel.media.decode import DecodedFrame, Rgb
 
 
-def probe(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
+def probe(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
     """The facts of the clip."""
     from unreel.media.probe import probe as probe_clip
 
     asked = read_fields(ReadRequest, request)
     facts = probe_clip(file, max_pixels=asked.max_pixels)
-    return Payload({"facts": _plain(asdict(facts))})
+    return TaskPayload({"facts": _plain(asdict(facts))})
 
 
 def frames(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
@@ -54,7 +54,7 @@ def frames(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
             rgb = fit_longest(frame.rgb, asked.longest_side, most_pixels=asked.most_pixels)
             yield _frame_part(frame, rgb)
     counts = {"n_clip_frames": timeline.n_frames, "n_frames": len(plan.indices)}
-    return Payload({"sampling": plan.sampling, **counts})
+    return TaskPayload({"sampling": plan.sampling, **counts})
 
 
 def instants(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
@@ -70,35 +70,35 @@ def instants(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
     for frame in decode_frames(file, timeline, indices=indices, max_pixels=asked.max_pixels):
         yield _frame_part(frame, frame.rgb)
     counts = {"n_clip_frames": timeline.n_frames, "n_frames": len(indices)}
-    return Payload({"sampling": INSTANTS, **counts})
+    return TaskPayload({"sampling": INSTANTS, **counts})
 
 
-def _frame_part(frame: "Frame", rgb: "Rgb") -> Payload:
+def _frame_part(frame: "DecodedFrame", rgb: "Rgb") -> TaskPayload:
     import numpy as np
 
     height, width, _ = rgb.shape
     at_s = write_exact(frame.at_s)
     header = {"index": frame.index, "at_s": at_s, "width": width, "height": height}
-    return Payload(header, (np.ascontiguousarray(rgb).tobytes(),))
+    return TaskPayload(header, (np.ascontiguousarray(rgb).tobytes(),))
 
 
-def sound(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
+def sound(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
     """The sound of the clip as 16-bit little-endian samples; no blob for a mute clip."""
     from unreel.media.sound import NoSound, read_sound
 
     asked = read_fields(ReadRequest, request)
     heard = read_sound(file, max_pixels=asked.max_pixels)
     if isinstance(heard, NoSound):
-        return Payload({"sound": None})
+        return TaskPayload({"sound": None})
     described = {
         "rate_hz": heard.rate_hz,
         "start_s": write_exact(heard.start_s),
         "n_samples": len(heard.samples),
     }
-    return Payload({"sound": described}, (heard.samples.astype("<i2", copy=False).tobytes(),))
+    return TaskPayload({"sound": described}, (heard.samples.astype("<i2", copy=False).tobytes(),))
 
 
-def normalise(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
+def normalise(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
     """The clip in a normal form, as an mp4 file."""
     from unreel.media.normalise import NormalForm
     from unreel.media.normalise import normalise as normalise_clip
@@ -107,26 +107,26 @@ def normalise(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
     asked = read_request(NormaliseRequest, request)
     form = NormalForm(**{name: value for name, value in asked if name != "max_pixels"})
     data = normalise_clip(file, form, max_pixels=asked.max_pixels)
-    return Payload({"size_bytes": len(data)}, (data,))
+    return TaskPayload({"size_bytes": len(data)}, (data,))
 
 
-def render(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
+def render(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
     """A piece of the clip, as an mp4 file."""
     from unreel.media.normalise import NormalForm
-    from unreel.media.render import Crop, Cut
+    from unreel.media.render import FrameRange, PixelCrop
     from unreel.media.render import render as render_clip
     from unreel.media.wire import RenderRequest, read_request
 
     asked = read_request(RenderRequest, request)
-    cut = Cut(
+    cut = FrameRange(
         first_frame=asked.first_frame,
         end_frame=asked.end_frame,
         length_s=asked.length_s,
-        crop=None if asked.crop is None else Crop(**dict(asked.crop)),
+        crop=None if asked.crop is None else PixelCrop(**dict(asked.crop)),
     )
     form = None if asked.form is None else NormalForm(**dict(asked.form))
     data = render_clip(file, cut, form=form, speed=asked.speed, max_pixels=asked.max_pixels)
-    return Payload({"size_bytes": len(data)}, (data,))
+    return TaskPayload({"size_bytes": len(data)}, (data,))
 
 
 def annotate(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
@@ -141,12 +141,12 @@ def annotate(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
         try:
             piece = next(copy)
         except StopIteration as end:
-            made: Copy = end.value
-            return Payload(asdict(made))
-        yield Payload({"at": piece.at, "n_frames": piece.n_frames}, (piece.data,))
+            made: AnnotatedCopy = end.value
+            return TaskPayload(asdict(made))
+        yield TaskPayload({"at": piece.at, "n_frames": piece.n_frames}, (piece.data,))
 
 
-def scan(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
+def scan(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
     """Measures of every frame, and a few pictures."""
     from unreel.media.scan import scan as scan_clip
     from unreel.media.scan_wire import scan_payload

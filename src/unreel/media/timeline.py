@@ -30,7 +30,7 @@ _REORDERED: Final = frozenset({"h264", "hevc"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timeline:
+class FrameTimeline:
     """The frames of a clip in the order in which they are shown, at exact times.
 
     Instants count from the first frame. Only the ticks, and what is made of them for FFmpeg, are on
@@ -108,7 +108,7 @@ class Timeline:
 
 
 @dataclass(slots=True)
-class Packets:
+class PacketScan:
     """Result of one pass over the packets. Ticks are in each stream's own time base."""
 
     shown: "array[int]" = field(default_factory=lambda: array("q"))
@@ -141,7 +141,9 @@ class Packets:
         self.sound_ticks[packet.stream_index] = (min(first, packet.pts), max(last, ends))
 
 
-def read_timeline(file: BinaryIO, *, max_pixels: int, max_packets: int = MAX_PACKETS) -> Timeline:
+def read_timeline(
+    file: BinaryIO, *, max_pixels: int, max_packets: int = MAX_PACKETS
+) -> FrameTimeline:
     """Return when every frame of the clip in `file` is shown."""
     with open_clip(file, max_pixels=max_pixels) as clip:
         return walk_timeline(clip, file, max_pixels=max_pixels, max_packets=max_packets)
@@ -149,7 +151,7 @@ def read_timeline(file: BinaryIO, *, max_pixels: int, max_packets: int = MAX_PAC
 
 def walk_timeline(
     clip: OpenClip, file: BinaryIO, *, max_pixels: int, max_packets: int = MAX_PACKETS
-) -> Timeline:
+) -> FrameTimeline:
     """Return when every frame of `clip`, which was opened from `file`, is shown; leaves it at its end."""
     with media_errors():
         packets = walk_packets(clip, (clip.stream,), max_packets=max_packets)
@@ -173,7 +175,7 @@ def _read_first_tick(file: BinaryIO, *, max_pixels: int) -> int | None:
 
 def walk_packets(
     clip: OpenClip, streams: tuple[Stream, ...], *, max_packets: int, decode_first: bool = False
-) -> Packets:
+) -> PacketScan:
     """Read the times of all packets of `streams` in one pass.
 
     Args:
@@ -182,7 +184,7 @@ def walk_packets(
         max_packets: Number of packets above which the clip is rejected.
         decode_first: Whether the first frame is decoded on the way; a clip without one is rejected.
     """
-    packets = Packets()
+    packets = PacketScan()
     decoder = decoder_name(clip.stream)
     if clip.format_name == "avi" and decoder in _REORDERED and clip.stream.has_b_frames:
         detail = "AVI keeps no times for frames that are stored out of order"
@@ -244,8 +246,8 @@ def _positive(claim: Fraction | None) -> Fraction | None:
 
 
 def build_timeline(
-    packets: Packets, *, time_base: Fraction, declared: DeclaredPace, first_tick: int | None
-) -> Timeline:
+    packets: PacketScan, *, time_base: Fraction, declared: DeclaredPace, first_tick: int | None
+) -> FrameTimeline:
     """The timeline of `packets`, without those that would show before `first_tick`."""
     ticks = tuple(sorted(packets.shown))
     if first_tick is not None:
@@ -256,7 +258,7 @@ def build_timeline(
     span_s = (ticks[-1] + last - ticks[0]) * time_base
     if max(abs(ticks[0] * time_base), span_s) > MOST_S or len(ticks) > span_s * FASTEST:
         raise MediaError(Failure(FailureReason.UNDECODABLE, "its times are out of all range"))
-    return Timeline(
+    return FrameTimeline(
         time_base=time_base,
         ticks=ticks,
         last_ticks=last,
@@ -268,7 +270,7 @@ def build_timeline(
 
 
 def _last_ticks(
-    packets: Packets, *, ticks: tuple[int, ...], time_base: Fraction, declared: DeclaredPace
+    packets: PacketScan, *, ticks: tuple[int, ...], time_base: Fraction, declared: DeclaredPace
 ) -> int:
     if packets.latest_lasts > 0:
         return packets.latest_lasts

@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.facts import AudioFacts, ClipFacts, Tag, VideoFacts
+from unreel.core.facts import AudioFacts, ClipFacts, FileTag, VideoFacts
 from unreel.core.span import MICROSECONDS
 from unreel.media.bounds import (
     FASTEST,
@@ -61,13 +61,13 @@ Signed = Annotated[int, Field(ge=0, lt=1 << 31)]
 Micros = Annotated[int, Field(ge=0, le=MOST_S * MICROSECONDS)]
 
 
-class Wire(BaseModel):
+class WireModel(BaseModel):
     """Strict, closed and unchangeable."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
 
-class ClipRequest(Wire):
+class ClipRequest(WireModel):
     """Field of every request that writes a clip."""
 
     max_pixels: Annotated[int, Field(ge=1)] = MAX_PIXELS
@@ -83,7 +83,7 @@ class NormaliseRequest(ClipRequest):
     sound: Literal["dropped", "kept"]
 
 
-class _FormRequest(Wire):
+class _FormRequest(WireModel):
     width: int
     height: int
     rate: Exact
@@ -91,7 +91,7 @@ class _FormRequest(Wire):
     sound: Literal["dropped", "kept"]
 
 
-class _CropRequest(Wire):
+class _CropRequest(WireModel):
     left: Count
     top: Count
     width: Side
@@ -109,7 +109,7 @@ class RenderRequest(ClipRequest):
     form: _FormRequest | None
 
 
-class _VideoHeader(Wire):
+class _VideoHeader(WireModel):
     codec: Word
     pixel_format: Word
     width: Side
@@ -122,19 +122,19 @@ class _VideoHeader(Wire):
     duration_s: Lasting
 
 
-class _AudioHeader(Wire):
+class _AudioHeader(WireModel):
     codec: Word
     sample_rate_hz: Signed
     channels: Signed
     duration_s: Length
 
 
-class _TagHeader(Wire):
+class _TagHeader(WireModel):
     name: Annotated[str, StringConstraints(pattern=rf"^[ -~]{{1,{MAX_NAME}}}$")]
     value: Annotated[str, StringConstraints(pattern=rf"^[ -~]{{0,{MAX_VALUE}}}$")]
 
 
-class _ClipHeader(Wire):
+class _ClipHeader(WireModel):
     container: Word
     size_bytes: Size
     video: _VideoHeader
@@ -142,7 +142,7 @@ class _ClipHeader(Wire):
     tags: Annotated[list[_TagHeader], Field(max_length=MAX_TAGS)]
 
 
-class ProbeHeader(Wire):
+class ProbeHeader(WireModel):
     """Reply of `probe`."""
 
     facts: _ClipHeader
@@ -154,11 +154,11 @@ class ProbeHeader(Wire):
             size_bytes=self.facts.size_bytes,
             video=VideoFacts(**dict(self.facts.video)),
             audio=tuple(AudioFacts(**dict(stream)) for stream in self.facts.audio),
-            tags=tuple(Tag(**dict(tag)) for tag in self.facts.tags),
+            tags=tuple(FileTag(**dict(tag)) for tag in self.facts.tags),
         )
 
 
-class FrameHeader(Wire):
+class FrameHeader(WireModel):
     """One frame, a part of what `frames` sends back; its pixels are the one blob."""
 
     index: Count
@@ -167,7 +167,7 @@ class FrameHeader(Wire):
     height: Side
 
 
-class FramesHeader(Wire):
+class FramesHeader(WireModel):
     """Reply of `frames` after the frames."""
 
     sampling: str
@@ -175,25 +175,25 @@ class FramesHeader(Wire):
     n_frames: Count
 
 
-class _SoundHeader(Wire):
+class _SoundBlobHeader(WireModel):
     rate_hz: Annotated[int, Field(ge=1, le=1 << 20)]
     start_s: Instant
     n_samples: Annotated[int, Field(ge=1, le=MAX_SAMPLES)]
 
 
-class SoundHeader(Wire):
+class SoundHeader(WireModel):
     """Reply of `sound`: empty for a clip without sound."""
 
-    sound: _SoundHeader | None
+    sound: _SoundBlobHeader | None
 
 
-class NormaliseHeader(Wire):
+class NormaliseHeader(WireModel):
     """Reply of `normalise`."""
 
     size_bytes: Size
 
 
-class PickedHeader(Wire):
+class PickedHeader(WireModel):
     """One picked frame; `levels` are the grey levels of its flat sides."""
 
     index: Count
@@ -204,7 +204,7 @@ class PickedHeader(Wire):
     levels: dict[Literal["left", "top", "right", "bottom"], Annotated[int, Field(ge=0, le=255)]]
 
 
-class ScanHeader(Wire):
+class ScanHeader(WireModel):
     """Reply of `scan`; the measurements of all frames and the pictures are blobs."""
 
     width: Side
@@ -215,7 +215,7 @@ class ScanHeader(Wire):
     picked: Annotated[list[PickedHeader], Field(min_length=1, max_length=N_PICKED)]
 
 
-Request = TypeVar("Request", bound=Wire)
+Request = TypeVar("Request", bound=WireModel)
 
 
 def read_request(shape: type[Request], request: Mapping[str, Any]) -> Request:

@@ -8,7 +8,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpx2
 
 from unreel.core.outgoing import parse_address, require_allowed, resolve_host
-from unreel.core.server import Server
+from unreel.core.server import ServerAddress
 
 _RESOLVED_S: Final = 60.0
 """Lifetime of a resolved name, as a resolver's cache has it."""
@@ -33,7 +33,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
 
     @property
     def is_proxied(self) -> bool:
-        """Whether requests go through a proxy, which resolves the names."""
+        """Return whether requests use a proxy, which resolves host names."""
         return self._proxied
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -75,12 +75,12 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-def open_transport(server: Server, *, max_connections: int) -> CheckedTransport:
+def open_transport(server: ServerAddress, *, max_connections: int) -> CheckedTransport:
     """Return the transport to `server`: through the proxy that the environment names, but not to this machine."""
     return CheckedTransport(max_connections=max_connections, proxy=_find_proxy(server))
 
 
-def _find_proxy(server: Server) -> str | None:
+def _find_proxy(server: ServerAddress) -> str | None:
     if server.is_loopback or proxy_bypass(f"{server.host}:{server.port}"):
         return None
     proxies = getproxies()

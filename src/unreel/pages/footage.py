@@ -11,7 +11,7 @@ from unreel.core.clip import Clip
 from unreel.core.facts import VideoFacts
 from unreel.core.failure import Failure
 from unreel.core.span import to_us
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 from unreel.media.normalise import NormalForm
 from unreel.media.reader import MediaReader
 
@@ -33,7 +33,7 @@ _MOST_INSTANTS: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Footage:
+class PlayerFootage:
     """Video of the player. `src` is a `data:` URL, or the name of a file next to the page."""
 
     src: str
@@ -55,7 +55,7 @@ class Footage:
 
 def prepare_footage(
     clip: Clip, out: Path, *, reader: MediaReader, inline_bytes: int = INLINE_BYTES
-) -> Footage | Failure:
+) -> PlayerFootage | Failure:
     """The clip for a page in the folder `out`, into which one above `inline_bytes` is written."""
     facts = clip.facts
     way = _PLAYABLE.get((facts.container, facts.video.codec))
@@ -66,9 +66,9 @@ def prepare_footage(
         src = data_uri(Path(clip.location).read_bytes(), mime)
     else:
         src = name
-        Folder(out, published=True).copy(Path(clip.location), name)
+        OutputDirectory(out, published=True).copy(Path(clip.location), name)
     video = facts.video
-    return Footage(
+    return PlayerFootage(
         src=src,
         width=video.width,
         height=video.height,
@@ -79,7 +79,9 @@ def prepare_footage(
     )
 
 
-def _copy(clip: Clip, out: Path, *, reader: MediaReader, inline_bytes: int) -> Footage | Failure:
+def _copy(
+    clip: Clip, out: Path, *, reader: MediaReader, inline_bytes: int
+) -> PlayerFootage | Failure:
     video = clip.facts.video
     form = _form(video, keeps_sound=bool(clip.facts.audio))
     data = reader.normalise(Path(clip.location), form)
@@ -89,8 +91,8 @@ def _copy(clip: Clip, out: Path, *, reader: MediaReader, inline_bytes: int) -> F
     src = data_uri(data, mime)
     if len(data) > inline_bytes:
         src = name
-        Folder(out, published=True).write(name, data)
-    return Footage(
+        OutputDirectory(out, published=True).write(name, data)
+    return PlayerFootage(
         src=src,
         width=form.width,
         height=form.height,

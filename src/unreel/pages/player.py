@@ -12,7 +12,7 @@ from unreel.core.box import Box
 from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import BoxAt
 from unreel.media.overlay import MovingMark
-from unreel.pages.footage import Footage
+from unreel.pages.footage import PlayerFootage
 
 STYLE: Final = "unreel.pages:player.css"
 SCRIPT: Final = "unreel.pages:player.js"
@@ -94,7 +94,7 @@ class PlayerSpec:
 
 
 def play(
-    footage: Footage,
+    footage: PlayerFootage,
     *,
     title: str,
     duration_us: int,

@@ -8,17 +8,17 @@ from unreel.core.clip import Generated
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
-from unreel.protocols.protocol import Row
+from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.realism.scorer import RealismRow
 from unreel.protocols.trace.truth import TraceTruth
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.detection import Calibration, calibrate
+from unreel.stats.detection import ProbabilityCalibration, calibrate
 
 _SCALE = (1.0, 5.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rung:
+class CalibrationBin:
     """One score of `realism`: what people gave to the clips that the reviewer gave it to."""
 
     score: int
@@ -26,16 +26,18 @@ class Rung:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ladder:
+class CalibrationTable:
     """A reviewer's realism scores beside people's."""
 
     leniency: Measured
     """Mean of the reviewer's score less people's: above 0, it finds clips more realistic."""
-    rungs: tuple[Rung, ...]
+    rungs: tuple[CalibrationBin, ...]
     """From the lowest score given to the highest."""
 
 
-def calibrate_labels(rows: Sequence[Row[Any, Any]], *, seed: int) -> Calibration:
+def calibrate_labels(
+    rows: Sequence[ScoredQuestion[Any, Any]], *, seed: int
+) -> ProbabilityCalibration:
     """Calibration of `trace` and `reality` labels, each taken for a certainty of 0 or 1.
 
     A confidence that was told is left aside, so there are at most two bins: the clips called real and the
@@ -50,7 +52,7 @@ def calibrate_labels(rows: Sequence[Row[Any, Any]], *, seed: int) -> Calibration
     )
 
 
-def climb(rows: Sequence[RealismRow], *, seed: int) -> Ladder:
+def climb(rows: Sequence[RealismRow], *, seed: int) -> CalibrationTable:
     """People's mean score for each score that the reviewer gave, over the readable answers."""
     given = [
         (row.cluster, row.outcome.score, row.truth.score)
@@ -58,7 +60,7 @@ def climb(rows: Sequence[RealismRow], *, seed: int) -> Ladder:
         if not isinstance(row.outcome, Failure) and isinstance(row.outcome.score, int)
     ]
     if not given:
-        return Ladder(leniency=Unmeasured("no score could be read"), rungs=())
+        return CalibrationTable(leniency=Unmeasured("no score could be read"), rungs=())
     gaps = [score - people for _, score, people in given]
     clips = [clip for clip, _, _ in given]
     reach = _SCALE[1] - _SCALE[0]
@@ -72,11 +74,11 @@ def climb(rows: Sequence[RealismRow], *, seed: int) -> Ladder:
             clusters=[clip for clip, _ in same],
             bounds=_SCALE,
         )
-        rungs.append(Rung(score=score, people=people))
-    return Ladder(leniency=leniency, rungs=tuple(rungs))
+        rungs.append(CalibrationBin(score=score, people=people))
+    return CalibrationTable(leniency=leniency, rungs=tuple(rungs))
 
 
-def _label(row: Row[Any, Any]) -> object:
+def _label(row: ScoredQuestion[Any, Any]) -> object:
     return None if isinstance(row.outcome, Failure) else row.outcome.label
 
 

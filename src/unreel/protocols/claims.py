@@ -17,7 +17,7 @@ from unreel.core.judgement import Label
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols import words
 from unreel.protocols.clauses import clauses, is_first_thought, supposes, turns
-from unreel.protocols.fields import Field, fields, first_object, values
+from unreel.protocols.fields import AnswerField, fields, first_object, values
 from unreel.protocols.text import unparsed, unwrapped
 
 _WORD: Final = re.compile(
@@ -191,7 +191,7 @@ def read_stated(text: str, read: Callable[[str], Label | Unparsed]) -> Label | U
     return unparsed(UnparsedReason.AMBIGUOUS if labels or unclear else UnparsedReason.MISSING, text)
 
 
-def _yes_and_no(found: Iterable[Field]) -> Iterator[Label]:
+def _yes_and_no(found: Iterable[AnswerField]) -> Iterator[Label]:
     """Fields that name a side and affirm or deny it, such as `is_fake: true`."""
     for field in found:
         side = _WORD.search(field.name.replace("_", " "))
@@ -200,7 +200,7 @@ def _yes_and_no(found: Iterable[Field]) -> Iterator[Label]:
             yield _other(_named(side)) if reply["no"] else _named(side)
 
 
-def _contrary_digits(found: Iterable[Field]) -> Iterator[Label]:
+def _contrary_digits(found: Iterable[AnswerField]) -> Iterator[Label]:
     """The side with 1 where a field of the other side says 0; one such field alone does not tell what 1 means."""
     sides = ((_WORD.fullmatch(field.name.replace("_", " ")), field.value) for field in found)
     said = {(_named(side), digit) for side, digit in sides if side and digit in {"0", "1"}}

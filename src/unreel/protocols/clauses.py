@@ -41,7 +41,7 @@ _TURNS: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class TextClause:
     """A piece of a sentence that says one thing."""
 
     text: str
@@ -50,13 +50,13 @@ class Clause:
     """What separates it from the clause before: only the last lets a denial through."""
 
 
-def clauses(text: str) -> Iterator[Clause]:
+def clauses(text: str) -> Iterator[TextClause]:
     """The clauses of `text`, in order; blank ones are left out."""
     start = 0
     opens: Literal["sentence", "turn", "clause"] = "sentence"
     for end in _CLAUSE_ENDS.finditer(text):
         if is_said := bool(text[start : end.start()].strip()):
-            yield Clause(text[start : end.start()], asks=end["asks"] is not None, opens=opens)
+            yield TextClause(text[start : end.start()], asks=end["asks"] is not None, opens=opens)
             opens = "clause"
         if end["asks"] or end["stops"]:
             opens = "sentence"
@@ -64,7 +64,7 @@ def clauses(text: str) -> Iterator[Clause]:
             opens = "turn" if opens == "clause" else opens
         start = end.end()
     if text[start:].strip():
-        yield Clause(text[start:], asks=False, opens=opens)
+        yield TextClause(text[start:], asks=False, opens=opens)
 
 
 def turns(clause: str) -> bool:

@@ -88,7 +88,7 @@ _N_COLUMNS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class AnswerField:
     """One name and what stands beside it, stripped of marks."""
 
     name: str
@@ -107,7 +107,7 @@ class Field:
 
 
 @lru_cache(maxsize=4)
-def fields(text: str) -> tuple[Field, ...]:
+def fields(text: str) -> tuple[AnswerField, ...]:
     """The fields of `text`, in order; of several JSON objects those of the first."""
     if len(text) > _LONGEST:
         return ()
@@ -122,7 +122,7 @@ def fields(text: str) -> tuple[Field, ...]:
     )
 
 
-def values(found: Sequence[Field], *kinds: Kind) -> list[str]:
+def values(found: Sequence[AnswerField], *kinds: Kind) -> list[str]:
     """Return the values of the fields of these kinds: the final ones if some are named so."""
     said = [field for field in found if field.kind in kinds and field.value]
     final = [field for field in said if field.is_last_word]
@@ -177,7 +177,7 @@ def kind_of(name: str) -> Kind | None:
     return _kind(found["name"]) if found and found.end() > len(name.strip()) else None
 
 
-def _of_object(given: Mapping[str, Any]) -> Iterator[Field]:
+def _of_object(given: Mapping[str, Any]) -> Iterator[AnswerField]:
     for name, value in given.items():
         if isinstance(value, dict) and kind_of(str(name)) in {None, "label"}:
             yield from _of_object(
@@ -185,25 +185,27 @@ def _of_object(given: Mapping[str, Any]) -> Iterator[Field]:
             )
         else:
             said = "" if value is None else spelled(value)
-            yield Field(str(name), kind_of(str(name)), said.strip())
+            yield AnswerField(str(name), kind_of(str(name)), said.strip())
 
 
-def _of_table(rows: Sequence[Sequence[str]]) -> Iterator[Field]:
+def _of_table(rows: Sequence[Sequence[str]]) -> Iterator[AnswerField]:
     heads = rows[0]
     if len(rows) == _N_COLUMNS and any(kind_of(head) for head in heads):
-        yield from (Field(name, kind_of(name), value) for name, value in zip(*rows, strict=False))
+        yield from (
+            AnswerField(name, kind_of(name), value) for name, value in zip(*rows, strict=False)
+        )
     elif len(heads) == _N_COLUMNS:
         for row in rows:
             if len(row) == _N_COLUMNS:
-                yield Field(row[0], kind_of(row[0]), row[1])
+                yield AnswerField(row[0], kind_of(row[0]), row[1])
 
 
-def _of_questions(text: str) -> Iterator[Field]:
+def _of_questions(text: str) -> Iterator[AnswerField]:
     for line in _YES_NO_LINE.finditer(text):
-        yield Field(line["name"], None, line["value"])
+        yield AnswerField(line["name"], None, line["value"])
 
 
-def _of_lines(text: str) -> Iterator[Field]:
+def _of_lines(text: str) -> Iterator[AnswerField]:
     heads = [head for head in _HEAD.finditer(text) if _is_head(head)]
     ends = [*(head.start() for head in heads[1:]), len(text)]
     for head, end in zip(heads, ends, strict=False):
@@ -211,7 +213,9 @@ def _of_lines(text: str) -> Iterator[Field]:
         value = text[head.end() : end].strip()
         if kind != "reason":
             value = value.partition("\n")[0]
-        yield Field(f"{head['qualified']}{head['name']}{head['ending'] or ''}", kind, _bare(value))
+        yield AnswerField(
+            f"{head['qualified']}{head['name']}{head['ending'] or ''}", kind, _bare(value)
+        )
 
 
 def _is_head(head: re.Match[str]) -> bool:

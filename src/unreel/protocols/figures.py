@@ -27,7 +27,7 @@ _MISSING: Final[dict[Unreadable, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
+class MetricDefinition:
     """Definition of one metric."""
 
     metric: str
@@ -62,10 +62,10 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class ProtocolMetrics:
     """The figures of an instrument, and which of them are shown where, by their metrics."""
 
-    declared: tuple[Figure, ...]
+    declared: tuple[MetricDefinition, ...]
     leading: tuple[str, ...]
     """Columns of its leaderboard."""
     ranking: str
@@ -93,31 +93,31 @@ class Figures:
         """The metric that ranks; `judged`: whether a judge of explanations was named."""
         return self.ranking if judged or self.ranking_unjudged is None else self.ranking_unjudged
 
-    def __getitem__(self, metric: str) -> Figure:
+    def __getitem__(self, metric: str) -> MetricDefinition:
         return next(figure for figure in self.declared if figure.metric == metric)
 
     def __contains__(self, metric: str) -> bool:
         return any(figure.metric == metric for figure in self.declared)
 
-    def __iter__(self) -> Iterator[Figure]:
+    def __iter__(self) -> Iterator[MetricDefinition]:
         return iter(self.declared)
 
 
-FAKE_ACCURACY: Final = Figure(
+FAKE_ACCURACY: Final = MetricDefinition(
     metric="fake-accuracy",
     title="Generated caught",
     meaning="generated clips that were called generated",
     group="classification",
     formula="100 * generated clips called generated / generated clips",
 )
-REAL_ACCURACY: Final = Figure(
+REAL_ACCURACY: Final = MetricDefinition(
     metric="real-accuracy",
     title="Real trusted",
     meaning="real clips that were called real",
     group="classification",
     formula="100 * real clips called real / real clips",
 )
-ANSWERED_REAL: Final = Figure(
+ANSWERED_REAL: Final = MetricDefinition(
     metric="answered-real",
     title="Answered real",
     meaning="answers that say real: the habit, whatever is shown",
@@ -134,7 +134,7 @@ PART_VARIANTS: Final = (
     ),
 )
 """Endings of the metrics in `by_part`."""
-F1: Final = Figure(
+F1: Final = MetricDefinition(
     metric="f1",
     title="F1",
     meaning="harmonic mean of precision and recall in calling clips generated",
@@ -143,10 +143,10 @@ F1: Final = Figure(
 )
 
 
-def scored_figures(group: str, ranks: str) -> tuple[Figure, ...]:
+def scored_figures(group: str, ranks: str) -> tuple[MetricDefinition, ...]:
     """The figures of a score by which a generated clip can stand apart from a real one: how it `ranks`."""
     return (
-        Figure(
+        MetricDefinition(
             metric="auc",
             title="AUC",
             meaning=f"chance that a generated clip {ranks} a real one, a tie being half",
@@ -157,7 +157,7 @@ def scored_figures(group: str, ranks: str) -> tuple[Figure, ...]:
             formula="(pairs in order + pairs tied / 2) / pairs of a generated and a real clip",
         ),
         *(
-            Figure(
+            MetricDefinition(
                 metric=metric,
                 title=f"TPR at {100 * rate:g} % FPR",
                 meaning=f"generated clips caught while at most {100 * rate:g} % of real ones are taken for such",

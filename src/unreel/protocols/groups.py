@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from unreel.core.estimate import Scorecard
 from unreel.core.judgement import Rating
-from unreel.protocols.figures import Figures
-from unreel.protocols.protocol import Protocol, Row, Scorer
+from unreel.protocols.figures import ProtocolMetrics
+from unreel.protocols.protocol import Protocol, ProtocolScorer, ScoredQuestion
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -27,25 +27,27 @@ UNCATEGORISED = "uncategorised"
 
 def score_groups(
     instrument: Protocol[Any, Any],
-    rows: Sequence[Row[Any, Any]],
+    rows: Sequence[ScoredQuestion[Any, Any]],
     *,
-    groups_of: Callable[[Row[Any, Any]], Iterable[str]],
+    groups_of: Callable[[ScoredQuestion[Any, Any]], Iterable[str]],
     seed: int,
 ) -> dict[str, Scorecard]:
     """A scorecard for each group, by name; a row may belong to several groups, or to none."""
-    groups: dict[str, list[Row[Any, Any]]] = {}
+    groups: dict[str, list[ScoredQuestion[Any, Any]]] = {}
     for row in rows:
         for name in groups_of(row):
             groups.setdefault(name, []).append(row)
     return {name: instrument.score(groups[name], seed=seed) for name in sorted(groups)}
 
 
-def told_by_part(figures: Figures) -> Callable[[Scorer[T, V]], Scorer[T, V]]:
+def told_by_part(
+    figures: ProtocolMetrics,
+) -> Callable[[ProtocolScorer[T, V]], ProtocolScorer[T, V]]:
     """A scorer whose card also has the figures of `figures.by_part` for each part that rows name."""
 
-    def tell(score: Scorer[T, V]) -> Scorer[T, V]:
+    def tell(score: ProtocolScorer[T, V]) -> ProtocolScorer[T, V]:
         @wraps(score)
-        def whole_and_parts(rows: Sequence[Row[T, V]], *, seed: int) -> Scorecard:
+        def whole_and_parts(rows: Sequence[ScoredQuestion[T, V]], *, seed: int) -> Scorecard:
             card = score(rows, seed=seed)
             parts: dict[str, array[int]] = {}
             for place, row in enumerate(rows):
@@ -66,40 +68,40 @@ def told_by_part(figures: Figures) -> Callable[[Scorer[T, V]], Scorer[T, V]]:
     return tell
 
 
-class ChosenRows(Sequence[Row[T, V]]):
+class ChosenRows(Sequence[ScoredQuestion[T, V]]):
     """Some rows of others, by their places: those are held, wherever they lie."""
 
-    def __init__(self, rows: Sequence[Row[T, V]], places: npt.ArrayLike) -> None:
+    def __init__(self, rows: Sequence[ScoredQuestion[T, V]], places: npt.ArrayLike) -> None:
         self._rows, self._places = rows, np.asarray(places, np.int64)
 
     def __len__(self) -> int:
         return len(self._places)
 
     @overload
-    def __getitem__(self, place: int) -> Row[T, V]: ...
+    def __getitem__(self, place: int) -> ScoredQuestion[T, V]: ...
 
     @overload
     def __getitem__(self, place: slice) -> "ChosenRows[T, V]": ...
 
-    def __getitem__(self, place: int | slice) -> "Row[T, V] | ChosenRows[T, V]":
+    def __getitem__(self, place: int | slice) -> "ScoredQuestion[T, V] | ChosenRows[T, V]":
         if isinstance(place, slice):
             return ChosenRows(self._rows, self._places[place])
         return self._rows[int(self._places[place])]
 
-    def __iter__(self) -> Iterator[Row[T, V]]:
+    def __iter__(self) -> Iterator[ScoredQuestion[T, V]]:
         if np.array_equal(self._places, np.arange(len(self._rows))):
             return iter(self._rows)  # in order, which rows that are held as columns do faster
         return map(self._rows.__getitem__, self._places.tolist())
 
 
-def _parts_of(row: Row[Any, Any]) -> Iterator[str]:
+def _parts_of(row: ScoredQuestion[Any, Any]) -> Iterator[str]:
     family = row.truth.family if isinstance(row.truth, Rating) else None
     for kind, name in zip(PARTS, (row.difficulty, family), strict=True):
         if name:
             yield f"{kind}{name}"
 
 
-def trace_categories(row: Row[Any, Any]) -> tuple[str, ...]:
+def trace_categories(row: ScoredQuestion[Any, Any]) -> tuple[str, ...]:
     """The categories of an annotation row of `trace`; none for a clip without a trace."""
     trace = row.truth.trace
     if trace is None:

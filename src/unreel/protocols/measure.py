@@ -14,11 +14,19 @@ from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.failure import Failure
 from unreel.core.verdict import Unparsed
 from unreel.protocols.formulas import PERCENT
-from unreel.protocols.protocol import Row
-from unreel.stats.bootstrap import Limits, bootstrap, bootstrap_mean
+from unreel.protocols.protocol import ScoredQuestion
+from unreel.stats.bootstrap import StatisticLimits, bootstrap, bootstrap_mean
 from unreel.stats.proportion import share_of
 from unreel.stats.resampling import Statistic, are_independent
-from unreel.stats.sample import Array, BoolArray, Clusters, Codes, Sample, Ties, weighted_sum
+from unreel.stats.sample import (
+    Array,
+    BoolArray,
+    ClusterIds,
+    Clusters,
+    RowCodes,
+    RowSample,
+    weighted_sum,
+)
 from unreel.stats.shares import WeightedShare, sum_shares
 from unreel.stats.ties import NOBODY
 
@@ -27,7 +35,7 @@ _BOUNDS: Final = (0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class WeightedMean:
     """One mean among several that a figure adds up: `factor` times the mean of its values, from 0 to 1."""
 
     name: str
@@ -44,7 +52,7 @@ class Part:
     @classmethod
     def of(
         cls, name: str, factor: float, values: Sequence[float | None], creator: str = ""
-    ) -> "Part":
+    ) -> "WeightedMean":
         """The part that holds the rows whose value is not `None`."""
         column = np.array(values, dtype=np.float64)
         held = ~np.isnan(column)
@@ -55,7 +63,7 @@ class Part:
         """True when no row is part of this mean."""
         return not self.held.any()
 
-    def at(self, chosen: BoolArray) -> "Part":
+    def at(self, chosen: BoolArray) -> "WeightedMean":
         """The same for the chosen rows."""
         return replace(self, values=self.values[chosen], held=self.held[chosen])
 
@@ -75,13 +83,13 @@ def mean_percent(
     column = np.asarray(values, dtype=np.float64)
     if not len(column):
         return Unmeasured("no rows")
-    ties = Ties.of(clips, len(column))
+    ties = ClusterIds.of(clips, len(column))
     if _is_plain(column) and are_independent(ties, len(column)):
         return percent(share_of(int(column.sum()), len(column)))
     return percent(bootstrap_mean(column, seed=seed, clusters=ties, bounds=_BOUNDS))
 
 
-def sum_percent(parts: Sequence[Part], *, clips: Clusters, seed: int) -> Measured:
+def sum_percent(parts: Sequence[WeightedMean], *, clips: Clusters, seed: int) -> Measured:
     """Sum of several means in percent, each with its factor; `clips` names the clip of every row.
 
     Right or wrong answers about independent clips are shares, whose doubts add up; all else is drawn
@@ -92,7 +100,7 @@ def sum_percent(parts: Sequence[Part], *, clips: Clusters, seed: int) -> Measure
     for part in parts:
         if part.is_empty:
             return Unmeasured(f"no valid answer for {part.name}")
-    ties = Ties.of(clips, len(parts[0].values))
+    ties = ClusterIds.of(clips, len(parts[0].values))
     # Who made the clips of no part is nothing to these means.
     held = reduce(np.logical_or, (part.held for part in parts))
     if not held.all():
@@ -103,8 +111,8 @@ def sum_percent(parts: Sequence[Part], *, clips: Clusters, seed: int) -> Measure
         return percent(sum_shares(_strata(parts)))
     there = {ties.names[number] for number in np.unique(ties.creator) if number != NOBODY}
     creators = sorted({part.creator for part in parts} & there)
-    sample = Sample.of(_columns(parts, ties, creators), ties)
-    limits = Limits(
+    sample = RowSample.of(_columns(parts, ties, creators), ties)
+    limits = StatisticLimits(
         sum(min(0.0, part.factor) for part in parts),
         sum(max(0.0, part.factor) for part in parts),
         min(ties.only(part.held).n_scenes for part in parts),
@@ -118,7 +126,7 @@ def _is_plain(values: Array) -> bool:
     return bool(((values == 0) | (values == 1)).all())
 
 
-def _are_plain_shares(parts: Sequence[Part], ties: Ties) -> bool:
+def _are_plain_shares(parts: Sequence[WeightedMean], ties: ClusterIds) -> bool:
     """Return whether every row is an independent clip that is right or wrong, equal in all its parts."""
     if not are_independent(ties, len(ties.scene)):
         return False
@@ -132,10 +140,10 @@ def _are_plain_shares(parts: Sequence[Part], ties: Ties) -> bool:
     return not (right & wrong).any()
 
 
-def _strata(parts: Sequence[Part]) -> list[WeightedShare]:
+def _strata(parts: Sequence[WeightedMean]) -> list[WeightedShare]:
     """The rows by the parts that they belong to: independent shares whose sum is that of the parts."""
     sizes = [int(part.held.sum()) for part in parts]
-    codes = Codes.of(part.held for part in parts)
+    codes = RowCodes.of(part.held for part in parts)
     right = np.zeros(len(codes.code), np.bool_)
     for part in parts:
         right |= part.held & (part.values == 1)
@@ -152,7 +160,9 @@ def _strata(parts: Sequence[Part]) -> list[WeightedShare]:
     ]
 
 
-def _columns(parts: Sequence[Part], ties: Ties, creators: Sequence[str]) -> Iterator[AnyArray]:
+def _columns(
+    parts: Sequence[WeightedMean], ties: ClusterIds, creators: Sequence[str]
+) -> Iterator[AnyArray]:
     """Of each part the values, 0 where there is none, and where there is one; then who made the row."""
     for part in parts:
         yield np.where(part.held, part.values, 0.0)
@@ -161,7 +171,9 @@ def _columns(parts: Sequence[Part], ties: Ties, creators: Sequence[str]) -> Iter
         yield ties.creator == ties.names.index(name)
 
 
-def _sum_of_means(sample: Sample, parts: Sequence[Part], creators: Sequence[str]) -> Statistic:
+def _sum_of_means(
+    sample: RowSample, parts: Sequence[WeightedMean], creators: Sequence[str]
+) -> Statistic:
     """The sum of `parts`, where those of `creators` without any row count for the others."""
     columns = iter(sample.columns)
     # Without the values of the rows, which would be held as long as the figure.
@@ -185,7 +197,7 @@ def _sum_of_means(sample: Sample, parts: Sequence[Part], creators: Sequence[str]
     return total
 
 
-def count_failures(rows: Iterable[Row[Any, Any]]) -> Mapping[str, int]:
+def count_failures(rows: Iterable[ScoredQuestion[Any, Any]]) -> Mapping[str, int]:
     """Rows without an answer, by reason."""
     outcomes = (row.outcome for row in rows)
     return _sorted(Counter(o.reason.value for o in outcomes if isinstance(o, Failure)))

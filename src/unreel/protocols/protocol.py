@@ -7,17 +7,17 @@ from functools import cache
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from unreel.core.clip import ClipId, makers_of
-from unreel.core.cluster import Cluster
+from unreel.core.cluster import RowCluster
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Scorecard
 from unreel.core.failure import Failure
 from unreel.core.judgement import Pair
 from unreel.core.question import Instrument
-from unreel.core.registry import Lazy, Registry
-from unreel.protocols.figures import Figures
+from unreel.core.registry import LazyImport, NameRegistry
+from unreel.protocols.figures import ProtocolMetrics
 from unreel.protocols.space import BoxSpace
-from unreel.protocols.truths import Truths
-from unreel.protocols.wording import Wording
+from unreel.protocols.truths import ProtocolTruths
+from unreel.protocols.wording import ProtocolTexts
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -34,7 +34,7 @@ def asks_to_think(prompt: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prompt:
+class ProtocolPrompt:
     """A text put to a reviewer. A changed word is a changed measurement: it needs a new version."""
 
     text: str
@@ -51,7 +51,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ParserOptions:
     """Parser options: all information that the text of an answer does not contain."""
 
     mode: Mode = "strict"
@@ -62,7 +62,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row(Generic[T, V]):
+class ScoredQuestion(Generic[T, V]):
     """One question that was put: its subject, the truth, and what came back."""
 
     subject: ClipId | Pair
@@ -86,16 +86,16 @@ class Row(Generic[T, V]):
         return makers_of(self.creator, self.setting)
 
     @property
-    def cluster(self) -> Cluster:
+    def cluster(self) -> RowCluster:
         """Return the cluster that is resampled for every interval: clips of one scene or one creator are dependent."""
         scene = f"source {self.source}" if self.source else str(self.subject)
-        return Cluster(scene, self.creator)
+        return RowCluster(scene, self.creator)
 
 
-class Scorer(typing.Protocol[T, V]):
+class ProtocolScorer(typing.Protocol[T, V]):
     """Turns rows into a scorecard; the same rows and seed give the same card."""
 
-    def __call__(self, rows: Sequence[Row[T, V]], *, seed: int) -> Scorecard:
+    def __call__(self, rows: Sequence[ScoredQuestion[T, V]], *, seed: int) -> Scorecard:
         """Score `rows`; failures are counted and never taken for answers."""
         ...
 
@@ -107,13 +107,13 @@ class Protocol(Generic[T, V]):
     instrument: Instrument
     title: str
     """What it asks, for the head of a page."""
-    prompts: Mapping[str, Prompt]
-    parse: Callable[[str, Reading], V]
+    prompts: Mapping[str, ProtocolPrompt]
+    parse: Callable[[str, ParserOptions], V]
     """Reads any text without raising; what the text does not hold is `Unparsed`."""
-    score: Scorer[T, V]
-    truths: Truths[T]
-    wording: Wording[T, V]
-    figures: Figures
+    score: ProtocolScorer[T, V]
+    truths: ProtocolTruths[T]
+    wording: ProtocolTexts[T, V]
+    figures: ProtocolMetrics
     subject: Subject = "clip"
     tells_sides: bool = False
     """Whether its answers say which side a clip is on, so that creators and reviewers can play by it."""
@@ -125,7 +125,7 @@ class Protocol(Generic[T, V]):
     """The plan of the frames that are shown where nobody names one."""
     packed: Callable[[], tuple[Any, Any]] | None = None
     """Makes two columns, of truths and of outcomes, that hold what `score` needs and no words, where objects
-    would take too much memory; `None`: objects are held. See `unreel.evaluate.kept_rows`."""
+    would take too much memory; `None`: objects are held. See `unreel.evaluation.kept_rows`."""
     reads_since: int | None = None
     """The first version whose answers are read and scored by the rules of this one; `None`: this one. What
     such versions asked is asked no more."""
@@ -146,7 +146,7 @@ class Protocol(Generic[T, V]):
         name, current = self.instrument.protocol, self.instrument.version
         return tuple(Instrument(name, v) for v in range(self.reads_since or current, current + 1))
 
-    def prompt(self, variant: str) -> Prompt:
+    def prompt(self, variant: str) -> ProtocolPrompt:
         """The prompt of that name."""
         if variant not in self.prompts:
             kind = f"{self.instrument.protocol} prompt"
@@ -154,13 +154,13 @@ class Protocol(Generic[T, V]):
         return self.prompts[variant]
 
 
-PROTOCOLS: Final[Registry[Protocol[Any, Any]]] = Registry(
+PROTOCOLS: Final[NameRegistry[Protocol[Any, Any]]] = NameRegistry(
     "protocol",
     {
-        "trace": Lazy("unreel.protocols.trace:TRACE"),
-        "realism": Lazy("unreel.protocols.realism:REALISM"),
-        "reality": Lazy("unreel.protocols.reality:REALITY"),
-        "preference": Lazy("unreel.protocols.preference:PREFERENCE"),
+        "trace": LazyImport("unreel.protocols.trace:TRACE"),
+        "realism": LazyImport("unreel.protocols.realism:REALISM"),
+        "reality": LazyImport("unreel.protocols.reality:REALITY"),
+        "preference": LazyImport("unreel.protocols.preference:PREFERENCE"),
     },
     group="unreel.protocols",
 )

@@ -4,7 +4,7 @@ from functools import lru_cache
 from typing import Any
 
 from unreel.core.verdict import Verdict
-from unreel.protocols.protocol import Mode, Protocol, Reading
+from unreel.protocols.protocol import Mode, ParserOptions, Protocol
 from unreel.protocols.space import declare_space
 
 
@@ -27,9 +27,11 @@ def read_text(
 
 
 @lru_cache(maxsize=256)
-def _reading(mode: Mode, prompt: str, box_space: str | None, size: tuple[int, int]) -> Reading:
+def _reading(
+    mode: Mode, prompt: str, box_space: str | None, size: tuple[int, int]
+) -> ParserOptions:
     space = None
     if box_space is not None:
         width, height = size
         space = declare_space(box_space, width=width, height=height)
-    return Reading(mode=mode, prompt=prompt, space=space)
+    return ParserOptions(mode=mode, prompt=prompt, space=space)

@@ -33,7 +33,7 @@ Interval = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extent:
+class TraceExtent:
     """Fraction of a clip that its traces cover."""
 
     n_traces: int
@@ -55,13 +55,13 @@ class Extent:
         return GOOD if minor and self.n_traces <= MOST_MINOR_ERRORS else NORMAL
 
 
-def extent(traces: Sequence[Trace], *, duration_us: int) -> Extent:
+def extent(traces: Sequence[Trace], *, duration_us: int) -> TraceExtent:
     """Return the fractions of the picture and of the time that `traces` cover; parts after the clip's end are cut."""
     if duration_us <= 0:
         msg = f"a clip lasts longer than {duration_us} us. Read its duration from the file"
         raise InvalidValueError(msg)
     spans = [trace.span for trace in traces]
-    return Extent(
+    return TraceExtent(
         n_traces=len(traces),
         picture=union_area(mark.box for trace in traces for mark in trace.track),
         time=Fraction(union_us(spans, duration_us=duration_us), duration_us),

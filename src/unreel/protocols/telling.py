@@ -20,7 +20,7 @@ CALLS: Final[Mapping[Label | None, int]] = {None: -1, Label.REAL: 0, Label.GENER
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Calls:
+class LabelPredictions:
     """True and predicted labels of clips."""
 
     clips: Clusters
@@ -29,13 +29,15 @@ class Calls:
     """As `CALLS` has it."""
 
     @classmethod
-    def of(cls, clips: Clusters, labels: Sequence[Label], said: Sequence[Label | None]) -> "Calls":
+    def of(
+        cls, clips: Clusters, labels: Sequence[Label], said: Sequence[Label | None]
+    ) -> "LabelPredictions":
         """From one label and one call for each clip."""
         generated = np.array([label is Label.GENERATED for label in labels], np.bool_)
         return cls(clips, generated, np.array([CALLS[each] for each in said], np.int8))
 
 
-def measure_f1(calls: Calls, *, seed: int) -> Measured:
+def measure_f1(calls: LabelPredictions, *, seed: int) -> Measured:
     """F1 of the calls `generated` in percent; a generated clip without a readable call was missed."""
     if not len(calls.said):
         return Unmeasured("no rows")
@@ -43,7 +45,7 @@ def measure_f1(calls: Calls, *, seed: int) -> Measured:
     return percent(f1(calls.generated, called, seed=seed, clusters=calls.clips))
 
 
-def count_calls(calls: Calls) -> Mapping[str, int]:
+def count_calls(calls: LabelPredictions) -> Mapping[str, int]:
     """The confusion of the two sides, as `generated called real`; what was not readable is `unread`."""
     sides = [Label.GENERATED, Label.REAL]
     counts = {f"{label} called {said}": 0 for label in sides for said in sides}
@@ -58,7 +60,7 @@ def count_calls(calls: Calls) -> Mapping[str, int]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scored:
+class ScoredClips:
     """Clips with a score: the more, the more it looks generated."""
 
     clips: Clusters
@@ -67,7 +69,7 @@ class Scored:
 
 
 def measure_scores(
-    scored: Scored, *, coverage: Coverage, why_none: str, seed: int
+    scored: ScoredClips, *, coverage: Coverage, why_none: str, seed: int
 ) -> Iterator[Metric]:
     """AUC, and the generated clips caught at two rates of false alarms, in percent."""
     truth, scores, clips = scored.generated, scored.scores, scored.clips

@@ -12,7 +12,7 @@ from unreel.core.trace import Trace
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Known(typing.Protocol):
+class KnownTruth(typing.Protocol):
     """Known properties of one clip; an entry of a benchmark is one."""
 
     @property
@@ -39,7 +39,7 @@ class Known(typing.Protocol):
 class TruthsOf(typing.Protocol[T_co]):
     """Finds the truths of one question."""
 
-    def __call__(self, shown: Sequence[Known], *, duration_us: int | None) -> tuple[T_co, ...]:
+    def __call__(self, shown: Sequence[KnownTruth], *, duration_us: int | None) -> tuple[T_co, ...]:
         """One truth for each row that is scored; `shown` are the clips in order.
 
         Raises:
@@ -49,7 +49,7 @@ class TruthsOf(typing.Protocol[T_co]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Truths(Generic[T_co]):
+class ProtocolTruths(Generic[T_co]):
     """The truths of an instrument."""
 
     kind: Any

@@ -28,7 +28,7 @@ def _nothing_taught(_truth: object, _prompt: str, _space: BoxSpace | None) -> st
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wording(Generic[T, V]):
+class ProtocolTexts(Generic[T, V]):
     """Texts of a protocol."""
 
     decides: str

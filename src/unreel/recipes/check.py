@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from unreel.core.errors import InvalidSettingError, UnreelError, known_names
-from unreel.recipes.section import Section
+from unreel.recipes.section import RecipeSection
 
-Checked = TypeVar("Checked", bound=Section)
+Checked = TypeVar("Checked", bound=RecipeSection)
 
 
 def check_sections(
@@ -54,7 +54,7 @@ def given(keys: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _section_at(shape: type[Section], place: tuple[int | str, ...]) -> type[Section]:
+def _section_at(shape: type[RecipeSection], place: tuple[int | str, ...]) -> type[RecipeSection]:
     """The section that the key at `place` of `shape` lies in."""
     for part in place[:-1]:
         field = shape.model_fields.get(str(part))
@@ -62,8 +62,8 @@ def _section_at(shape: type[Section], place: tuple[int | str, ...]) -> type[Sect
     return shape
 
 
-def _sections_of(annotation: Any) -> list[type[Section]]:
-    if isinstance(annotation, type) and issubclass(annotation, Section):
+def _sections_of(annotation: Any) -> list[type[RecipeSection]]:
+    if isinstance(annotation, type) and issubclass(annotation, RecipeSection):
         return [annotation]
     parts = getattr(annotation, "__args__", ())
     return [section for part in parts for section in _sections_of(part)]

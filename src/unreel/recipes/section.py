@@ -23,13 +23,13 @@ LARGEST: Final = 10**12
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class NumberUnit:
     """Unit of a number in a recipe, for its documentation."""
 
     name: str
 
 
-class Section(BaseModel):
+class RecipeSection(BaseModel):
     """Closed and unchangeable."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -66,8 +66,8 @@ Line = Annotated[Text, Field(min_length=1), AfterValidator(_fits)]
 """A name as boards and tables show it."""
 Count = Annotated[int, Field(ge=1, le=LARGEST)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
-MaxTokens = Annotated[int, Field(ge=1, le=10_000_000), Unit("tokens")]
+MaxTokens = Annotated[int, Field(ge=1, le=10_000_000), NumberUnit("tokens")]
 Connections = Annotated[int, Field(ge=1, le=1024)]
-Deadline = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False), Unit("seconds")]
+Deadline = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False), NumberUnit("seconds")]
 Exact = Annotated[Fraction, BeforeValidator(_exact)]
-Seconds = Annotated[Exact, Field(ge=0, le=LARGEST), Unit("seconds")]
+Seconds = Annotated[Exact, Field(ge=0, le=LARGEST), NumberUnit("seconds")]

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from unreel.recipes.section import LARGEST, Section, Unit
+from unreel.recipes.section import LARGEST, NumberUnit, RecipeSection
 
 _KINDS: Final = {
     bool: "true or false",
@@ -27,7 +27,7 @@ _BOUNDS: Final = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldKey:
+class DescribedKey:
     """One key of a section."""
 
     key: str
@@ -40,37 +40,37 @@ class ToldKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldSection:
+class DescribedSection:
     """One section with all its keys."""
 
     name: str
     """With dots, as in its heading; "" for what stands above all sections."""
     about: str
-    keys: tuple[ToldKey, ...]
+    keys: tuple[DescribedKey, ...]
     many: bool = False
     """Whether it may stand several times, as `[[name]]`."""
 
 
-def tell_sections(shape: type[Section], name: str = "") -> Iterator[ToldSection]:
+def describe_sections(shape: type[RecipeSection], name: str = "") -> Iterator[DescribedSection]:
     """The section `shape` itself, then those inside it, in the order in which it has them."""
     notes = read_notes(shape)
     inner = {key: own for key, field in shape.model_fields.items() if (own := _section_of(field))}
     keys = tuple(
-        tell_key(key, _whole(field), default=_default(field), meaning=notes.get(key, ""))
+        describe_key(key, _whole(field), default=_default(field), meaning=notes.get(key, ""))
         for key, field in shape.model_fields.items()
         if key not in inner
     )
-    yield ToldSection(name=name, about=_about(shape), keys=keys)
+    yield DescribedSection(name=name, about=_about(shape), keys=keys)
     for key, own in inner.items():
         below = f"{name}.{key}" if name else key
-        first, *others = tell_sections(own, below)
+        first, *others = describe_sections(own, below)
         yield replace(first, many=get_origin(shape.model_fields[key].annotation) is tuple)
         yield from others
 
 
-def tell_key(key: str, annotation: Any, *, default: str | None, meaning: str) -> ToldKey:
+def describe_key(key: str, annotation: Any, *, default: str | None, meaning: str) -> DescribedKey:
     """One key, by the type that it is declared with."""
-    return ToldKey(
+    return DescribedKey(
         key=key,
         kind=_kind(annotation),
         unit=next(iter(_units(annotation)), ""),
@@ -114,7 +114,7 @@ def read_notes(owner: type) -> dict[str, str]:
     return notes
 
 
-def _about(shape: type[Section]) -> str:
+def _about(shape: type[RecipeSection]) -> str:
     """The first paragraph of its docstring, without the heading that it begins with."""
     first = " ".join((inspect.getdoc(shape) or "").partition("\n\n")[0].split())
     told = first.partition(": ")[2] if first.startswith("`[") else first
@@ -130,9 +130,9 @@ def _default(field: FieldInfo) -> str | None:
     return None if field.is_required() else write_toml(field.get_default(call_default_factory=True))
 
 
-def _section_of(field: FieldInfo) -> type[Section] | None:
+def _section_of(field: FieldInfo) -> type[RecipeSection] | None:
     found = (part for part in _parts(field.annotation) if isinstance(part, type))
-    return next((part for part in found if issubclass(part, Section)), None)
+    return next((part for part in found if issubclass(part, RecipeSection)), None)
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
@@ -142,7 +142,7 @@ def _parts(annotation: Any) -> Iterator[Any]:
 
 
 def _units(annotation: Any) -> Iterator[str]:
-    return (part.name for part in _parts(annotation) if isinstance(part, Unit))
+    return (part.name for part in _parts(annotation) if isinstance(part, NumberUnit))
 
 
 def _kind(annotation: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from unreel.benchmarks.entry import Entry
-from unreel.benchmarks.reading import Reading
+from unreel.benchmarks.reading import BenchmarkStats
 from unreel.core.clip import Clip
 from unreel.core.document import parse_object
 from unreel.core.errors import InvalidValueError
@@ -17,18 +17,18 @@ from unreel.core.failure import Failure
 from unreel.core.identity import digest_id
 from unreel.core.judgement import clips_of
 from unreel.core.question import Condition
-from unreel.evaluate.job import Run
-from unreel.evaluate.kept_rows import KeptTexts, Kinds
-from unreel.evaluate.recipe import EvalRecipe
-from unreel.evaluate.scoring import Rows, score_run
-from unreel.evaluate.texts import ExplanationJudges, recall_judge
-from unreel.protocols.protocol import Protocol, Row
+from unreel.evaluation.job import EvalRun
+from unreel.evaluation.kept_rows import InternedValues, KeptTexts
+from unreel.evaluation.recipe import EvalRecipe
+from unreel.evaluation.scoring import Rows, score_run
+from unreel.evaluation.texts import ExplanationJudges, recall_judge
+from unreel.protocols.protocol import Protocol, ScoredQuestion
 from unreel.reviewers.roster import FLOORS
 from unreel.stats.label_digests import LabelDigests, digest_label
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class ReportSubject:
     """A clip of a benchmark, and what was found at its file."""
 
     entry: Entry
@@ -52,8 +52,10 @@ class StoredAnswers:
 
     def __init__(self) -> None:
         self._shown = bytearray()
-        self.columns: dict[str, KeptTexts | Kinds[Any]] = {name: KeptTexts() for name in self.TEXTS}
-        self.columns |= {name: Kinds[Any]() for name in self.NUMBERS}
+        self.columns: dict[str, KeptTexts | InternedValues[Any]] = {
+            name: KeptTexts() for name in self.TEXTS
+        }
+        self.columns |= {name: InternedValues[Any]() for name in self.NUMBERS}
 
     def append(self, shown: str, row: Mapping[str, Any]) -> None:
         """Add the answer about what was shown: the id of a clip, or both of a pair with `+` between them."""
@@ -94,12 +96,12 @@ class StoredAnswer(Mapping[str, Any]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class RunItem:
     """One question of a run: what it is about, the rows that score it, and the stored answer."""
 
     key: str
     """Names what was shown: the id of a clip, or both of a pair with `+` between them."""
-    subjects: tuple[Subject, ...]
+    subjects: tuple[ReportSubject, ...]
     rows: Rows
     """One for each truth; all have the same outcome."""
     stored: Mapping[str, Any]
@@ -121,7 +123,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entrant:
+class ReportEntrant:
     """One reviewer of one run under one condition, with all that it answered."""
 
     reviewer: str
@@ -139,12 +141,12 @@ class Entrant:
     n_not_asked: int
     n_rejected: int
     """Rows of the benchmark that cannot be used."""
-    items: tuple[Item, ...]
+    items: tuple[RunItem, ...]
     fingerprint: str = ""
     """Of the benchmark; "" where it was not read to its end."""
 
     @property
-    def rows(self) -> list[Row[Any, Any]]:
+    def rows(self) -> list[ScoredQuestion[Any, Any]]:
         """The rows of all items."""
         return [row for item in self.items for row in item.rows]
 
@@ -154,7 +156,7 @@ class Entrant:
         return self.instrument.instrument.protocol
 
 
-def read_run(run: Run, *, judge: str | None = None) -> tuple[Entrant, ...]:
+def read_run(run: EvalRun, *, judge: str | None = None) -> tuple[ReportEntrant, ...]:
     """An entrant for each condition of `run`. Nobody is asked.
 
     `judge` names the model whose rulings `unreel score --judge` keeps with the run; without it
@@ -162,13 +164,13 @@ def read_run(run: Run, *, judge: str | None = None) -> tuple[Entrant, ...]:
     """
     read: list[Rows] = []
     scores = score_run(run, score_texts=partial(_keep, read, _judges(run, judge)))
-    reading = Reading()
+    reading = BenchmarkStats()
     subjects = _subjects(run, reading)
     stored = _stored(run)
     recipe = run.recipe
     known = reading.identity
     return tuple(
-        Entrant(
+        ReportEntrant(
             reviewer=run.reviewer_name(),
             is_floor=recipe.reviewer.model in FLOORS,
             condition=score.condition,
@@ -192,8 +194,10 @@ def _keep(read: list[Rows], judges: ExplanationJudges | None, rows: Rows) -> Row
     return read[-1]
 
 
-def _items(rows: Rows, subjects: Mapping[str, Subject], stored: StoredAnswers) -> Iterator[Item]:
-    by_key: dict[str, tuple[Row[Any, Any], ...]] = {}
+def _items(
+    rows: Rows, subjects: Mapping[str, ReportSubject], stored: StoredAnswers
+) -> Iterator[RunItem]:
+    by_key: dict[str, tuple[ScoredQuestion[Any, Any], ...]] = {}
     for row in rows:
         key = "+".join(clips_of(row.subject))
         clip = subjects[key].clip if key in subjects else None
@@ -202,13 +206,13 @@ def _items(rows: Rows, subjects: Mapping[str, Subject], stored: StoredAnswers) -
         by_key[key] = (*by_key.get(key, ()), row)
     for (key, group), answer in zip(by_key.items(), stored.find(by_key), strict=True):
         shown = tuple(subjects[clip] for clip in clips_of(group[0].subject))
-        yield Item(key=key, subjects=shown, rows=group, stored=answer)
+        yield RunItem(key=key, subjects=shown, rows=group, stored=answer)
 
 
-def _subjects(run: Run, reading: Reading) -> dict[str, Subject]:
+def _subjects(run: EvalRun, reading: BenchmarkStats) -> dict[str, ReportSubject]:
     """Every clip by the id that its rows carry; of two entries with the same bytes, the first."""
     benchmark = run.benchmark()
-    subjects: dict[str, Subject] = {}
+    subjects: dict[str, ReportSubject] = {}
     entries = run.entries(benchmark, reading)
     cleaned = run.scope.shows_cleaned
     for surveyed in run.survey(benchmark).find_files(benchmark, entries, cleaned=cleaned):
@@ -216,11 +220,11 @@ def _subjects(run: Run, reading: Reading) -> dict[str, Subject]:
         for clip in (surveyed.clip, surveyed.cleaned):
             if clip is not None:
                 key = digest_id("entry", entry.name) if isinstance(clip, Failure) else clip.id
-                subjects.setdefault(key, Subject(entry=entry, clip=clip))
+                subjects.setdefault(key, ReportSubject(entry=entry, clip=clip))
     return subjects
 
 
-def _stored(run: Run) -> Mapping[str, StoredAnswers]:
+def _stored(run: EvalRun) -> Mapping[str, StoredAnswers]:
     """Return the answers by condition."""
     answers = {str(condition): StoredAnswers() for condition in run.recipe.conditions}
     reviewer, instrument = run.reviewer_name(), run.scope.instrument
@@ -245,13 +249,13 @@ def _extent(recipe: EvalRecipe) -> str:
     return ", ".join(parts)
 
 
-def _judges(run: Run, model: str | None) -> ExplanationJudges | None:
+def _judges(run: EvalRun, model: str | None) -> ExplanationJudges | None:
     if model is None or "explanation" not in run.recipe.instrument.figures:
         return None
     return ExplanationJudges([recall_judge(model, run)], run.recipe.seed)
 
 
-def notes_of(item: Item) -> Mapping[str, Any]:
+def notes_of(item: RunItem) -> Mapping[str, Any]:
     """Return the stored notes of the answer: the coordinate space of boxes and the shown frames."""
     text = item.stored.get("notes")
     try:
@@ -260,9 +264,9 @@ def notes_of(item: Item) -> Mapping[str, Any]:
         return {}  # a damaged row: its answer is told as one
 
 
-def shared_boards(entrants: Sequence[Entrant]) -> list[list[Entrant]]:
+def shared_boards(entrants: Sequence[ReportEntrant]) -> list[list[ReportEntrant]]:
     """Entrants that answered the same questions together, in the order in which they came."""
-    boards: dict[tuple[str, str, str], list[Entrant]] = {}
+    boards: dict[tuple[str, str, str], list[ReportEntrant]] = {}
     for entrant in entrants:
         place = (str(entrant.instrument.instrument), entrant.benchmark, entrant.extent)
         boards.setdefault(place, []).append(entrant)

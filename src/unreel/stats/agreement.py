@@ -9,9 +9,9 @@ from scipy.sparse import csr_array
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Measured, Unmeasured
-from unreel.stats.bootstrap import Limits, bootstrap
+from unreel.stats.bootstrap import StatisticLimits, bootstrap
 from unreel.stats.resampling import Statistic
-from unreel.stats.sample import Array, Clusters, IntArray, Sample, weighted_sum
+from unreel.stats.sample import Array, Clusters, IntArray, RowSample, weighted_sum
 
 Scale = Literal["nominal", "ordinal", "interval"]
 
@@ -31,7 +31,7 @@ def krippendorff_alpha(
     if isinstance(found, Unmeasured):
         return found
     sample, units, values = found
-    limits = Limits(-1.0, 1.0, sample.n_free)
+    limits = StatisticLimits(-1.0, 1.0, sample.n_free)
     statistic = _alpha(units, values, scale=scale)
     return bootstrap(statistic, sample, seed=seed, level=level, limits=limits)
 
@@ -57,8 +57,8 @@ def cohen_kappa(
     if len(labels) == 1:
         return Unmeasured(f"both raters always say {labels[0]}: agreement and chance look the same")
     ours, theirs = codes.astype(np.float64).reshape(2, -1)
-    sample = Sample.of((ours, theirs), clusters)
-    limits = Limits(-1.0, 1.0, sample.n_free)
+    sample = RowSample.of((ours, theirs), clusters)
+    limits = StatisticLimits(-1.0, 1.0, sample.n_free)
     statistic = _kappa(sample, len(labels))
     return bootstrap(statistic, sample, seed=seed, level=level, limits=limits)
 
@@ -74,12 +74,12 @@ def fleiss_kappa(ratings: npt.ArrayLike, *, seed: int, level: float = 0.95) -> M
     if isinstance(found, Unmeasured):
         return found
     sample, units, values = found
-    limits = Limits(-1.0, 1.0, sample.n_free)
+    limits = StatisticLimits(-1.0, 1.0, sample.n_free)
     statistic = _fleiss(_count_values(units, len(values)))
     return bootstrap(statistic, sample, seed=seed, level=level, limits=limits)
 
 
-def _units_of(ratings: npt.ArrayLike) -> tuple[Sample, IntArray, Array] | Unmeasured:
+def _units_of(ratings: npt.ArrayLike) -> tuple[RowSample, IntArray, Array] | Unmeasured:
     """The units that two raters or more rated, each rating as its place among the values."""
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2 or np.isinf(table).any():  # noqa: PLR2004  raters by units
@@ -93,7 +93,7 @@ def _units_of(ratings: npt.ArrayLike) -> tuple[Sample, IntArray, Array] | Unmeas
         return Unmeasured(f"all ratings are {values[0]:g}: agreement and chance look the same")
     # A unit is the set of its ratings, whoever gave them: NaN sorts, and searches, after all values.
     codes = np.searchsorted(values, np.sort(pairable, axis=0))
-    sample = Sample.of(tuple(codes.astype(np.float64)))
+    sample = RowSample.of(tuple(codes.astype(np.float64)))
     units = np.stack(sample.columns, axis=1).astype(np.int64)
     return sample, units, values
 
@@ -190,7 +190,7 @@ def _count_values(units: IntArray, n_values: int) -> csr_array[np.float64, tuple
     return csr_array((ones, (unit, units[unit, rater])), shape=(len(units), n_values))
 
 
-def _kappa(sample: Sample, n_labels: int) -> Statistic:
+def _kappa(sample: RowSample, n_labels: int) -> Statistic:
     ours, theirs = sample.columns
     agree = (ours == theirs).astype(np.float64)
     sides = [

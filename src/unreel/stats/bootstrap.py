@@ -20,17 +20,17 @@ import numpy.typing as npt
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.stats.leaving_out import LeftOut, Without, asked_groups
+from unreel.stats.leaving_out import JackknifeEstimate, JackknifeValues, asked_groups
 from unreel.stats.proportion import mid_p_interval, normal_quantile
 from unreel.stats.resampling import MOST_UNDEFINED, Statistic, fewest_clusters, resample
-from unreel.stats.sample import Array, Clusters, GroupCounts, Sample, as_columns, weighted_sum
+from unreel.stats.sample import Array, Clusters, GroupCounts, RowSample, as_columns, weighted_sum
 
 # Spread below this share of the value is rounding.
 ROUNDING: Final = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class StatisticLimits:
     """The least and the most that a statistic can be, and how many free observations it rests on."""
 
     low: float
@@ -40,11 +40,11 @@ class Limits:
 
 def bootstrap(
     statistic: Statistic,
-    sample: Sample,
+    sample: RowSample,
     *,
     seed: int,
     level: float = 0.95,
-    limits: Limits | None = None,
+    limits: StatisticLimits | None = None,
 ) -> Measured:
     """`statistic` of the sample with an interval by clip; n counts rows.
 
@@ -66,12 +66,12 @@ def bootstrap(
 
 def _of_many(
     statistic: Statistic,
-    sample: Sample,
+    sample: RowSample,
     value: float,
     *,
     seed: int,
     level: float,
-    limits: Limits | None,
+    limits: StatisticLimits | None,
 ) -> Measured:
     if asked_groups() is not None:
         return _left_out(statistic, sample, value, level=level)
@@ -86,7 +86,9 @@ def _of_many(
     )
 
 
-def _left_out(statistic: Statistic, sample: Sample, value: float, *, level: float) -> LeftOut:
+def _left_out(
+    statistic: Statistic, sample: RowSample, value: float, *, level: float
+) -> JackknifeEstimate:
     # The rows are not held as long as the figure, only what its groups have of them.
     by_scene = sample.group_counts("scene")
     others: tuple[GroupCounts, GroupCounts] | None = None
@@ -98,15 +100,15 @@ def _left_out(statistic: Statistic, sample: Sample, value: float, *, level: floa
     def without(counts: GroupCounts) -> Array:
         return np.concatenate([statistic(block) for block in counts.without_each()])
 
-    def leave_out() -> Without:
+    def leave_out() -> JackknifeValues:
         with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
             scenes = without(by_scene)
             if others is None:
-                return Without(scenes)
+                return JackknifeValues(scenes)
             creators, cells = others
-            return Without(scenes, without(creators), without(cells), crossing)
+            return JackknifeValues(scenes, without(creators), without(cells), crossing)
 
-    return LeftOut(
+    return JackknifeEstimate(
         value=value,
         low=value,
         high=value,
@@ -131,27 +133,27 @@ def bootstrap_mean(
     all alike still get an interval; without them they are unmeasured.
     """
     (column,) = as_columns(values)
-    sample = Sample.of((column,), clusters)
+    sample = RowSample.of((column,), clusters)
     if bounds is None or sample.n_rows == 0:
         return bootstrap(_mean_of(sample), sample, seed=seed, level=level)
     check_bounds(column, bounds)
     if why_too_few(sample, level=level):
         return bounded_mean(sample, bounds, level=level)
-    limits = Limits(*bounds, sample.n_free)
+    limits = StatisticLimits(*bounds, sample.n_free)
     return bootstrap(_mean_of(sample), sample, seed=seed, level=level, limits=limits)
 
 
-def bounded_mean(sample: Sample, bounds: tuple[float, float], *, level: float) -> Estimate:
+def bounded_mean(sample: RowSample, bounds: tuple[float, float], *, level: float) -> Estimate:
     """Mean of the first column, with an interval that needs no resampling and exists for one clip.
 
     A mean of k bounded clips varies at most as much as a share of k trials, so it gets the interval of
     one: too wide where clips differ little.
     """
     value = float(_mean_of(sample)(sample.observed)[0])
-    return _of_few(value, sample, Limits(*bounds, sample.n_free), level=level)
+    return _of_few(value, sample, StatisticLimits(*bounds, sample.n_free), level=level)
 
 
-def _of_few(value: float, sample: Sample, limits: Limits, *, level: float) -> Estimate:
+def _of_few(value: float, sample: RowSample, limits: StatisticLimits, *, level: float) -> Estimate:
     reach = limits.high - limits.low
     share = min(1.0, max(0.0, (value - limits.low) / reach))
     ends = mid_p_interval(share, limits.n_free, level=level)
@@ -172,7 +174,7 @@ def enclose(
     *,
     n_clusters: float,
     level: float,
-    limits: Limits | None = None,
+    limits: StatisticLimits | None = None,
 ) -> tuple[float, float] | Unmeasured:
     """Ends of the interval that `replicates` put around `value`, or why there is none."""
     defined = replicates[np.isfinite(replicates)]
@@ -197,7 +199,7 @@ def enclose(
 
 
 def _as_share(
-    value: float, replicates: Array, limits: Limits, *, n_clusters: float, level: float
+    value: float, replicates: Array, limits: StatisticLimits, *, n_clusters: float, level: float
 ) -> tuple[float, float]:
     """The interval of a share of as many trials as would be as sure as the resamples are."""
     from scipy.special import stdtrit
@@ -223,7 +225,7 @@ def outer_tail(n_clusters: float, *, level: float) -> float:
     return float(ndtr(-math.sqrt(n_clusters / (n_clusters - 1)) * reach))
 
 
-def unseen(value: float, limits: Limits, *, level: float) -> tuple[float, float]:
+def unseen(value: float, limits: StatisticLimits, *, level: float) -> tuple[float, float]:
     """Interval of a statistic that was the same in every resample.
 
     In n observations none was different, so a share q of all may be, by the bound of a count of none;
@@ -234,7 +236,7 @@ def unseen(value: float, limits: Limits, *, level: float) -> tuple[float, float]
     return low, value + share * max(0.0, limits.high - value)
 
 
-def why_too_few(sample: Sample, *, level: float) -> str:
+def why_too_few(sample: RowSample, *, level: float) -> str:
     """Return the reason why the clips are too few for an interval at `level`; "" if they are enough or none is wanted."""
     fewest = fewest_clusters(level)
     if sample.n_clusters >= fewest or asked_groups() is not None:
@@ -250,6 +252,6 @@ def check_bounds(values: Array, bounds: tuple[float, float]) -> None:
         raise InvalidValueError(msg)
 
 
-def _mean_of(sample: Sample) -> Statistic:
+def _mean_of(sample: RowSample) -> Statistic:
     rows = sample.columns[0]
     return lambda weights: weighted_sum(weights, rows) / weights.sum(axis=1)

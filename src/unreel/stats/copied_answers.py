@@ -62,7 +62,7 @@ def find_copied_pairs(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Agreement:
+class _AgreementMatrices:
     """Matrices over people."""
 
     n_shared: Array
@@ -72,7 +72,7 @@ class _Agreement:
     kappa: Array
 
 
-def _agreement(answers: Array) -> _Agreement:
+def _agreement(answers: Array) -> _AgreementMatrices:
     """Compare all pairs over `answers[person, task, label]`, 1 for the given label."""
     judged = answers.sum(axis=2)
     n_shared = judged @ judged.T
@@ -81,10 +81,10 @@ def _agreement(answers: Array) -> _Agreement:
     at_least_one = np.maximum(n_shared, 1)
     by_chance = np.einsum("abl,bal->ab", given, given) / at_least_one**2
     kappa = (n_same / at_least_one - by_chance) / np.where(by_chance < 1, 1 - by_chance, 1)
-    return _Agreement(n_shared, n_same, by_chance, kappa)
+    return _AgreementMatrices(n_shared, n_same, by_chance, kappa)
 
 
-def _find(agreement: _Agreement, kappas: Array, tested: IntArray) -> Iterator[CopiedPair]:
+def _find(agreement: _AgreementMatrices, kappas: Array, tested: IntArray) -> Iterator[CopiedPair]:
     """Yield pairs, the surest first; a pair that was found explains nothing of the others any more.
 
     `kappas[draw, i, j]` begins with the set itself, followed by its resamples.

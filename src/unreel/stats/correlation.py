@@ -4,9 +4,9 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.core.estimate import Measured, Unmeasured
-from unreel.stats.bootstrap import Limits, bootstrap
+from unreel.stats.bootstrap import StatisticLimits, bootstrap
 from unreel.stats.resampling import Statistic
-from unreel.stats.sample import Array, Clusters, Sample, as_columns, first_of_run, weighted_sum
+from unreel.stats.sample import Array, Clusters, RowSample, as_columns, first_of_run, weighted_sum
 
 # A variance below this share of the mean square is rounding.
 _ROUNDING = 1e-12
@@ -25,7 +25,7 @@ def plcc(
     flat = _why_flat(x, y)
     if flat:
         return Unmeasured(flat)
-    sample = Sample.of((_standardise(x), _standardise(y)), clusters)
+    sample = RowSample.of((_standardise(x), _standardise(y)), clusters)
     return _correlate(_linear(sample), sample, seed=seed, level=level)
 
 
@@ -42,12 +42,12 @@ def srocc(
     flat = _why_flat(x, y)
     if flat:
         return Unmeasured(flat)
-    sample = Sample.of((x, y), clusters)
+    sample = RowSample.of((x, y), clusters)
     return _correlate(_rank(sample), sample, seed=seed, level=level)
 
 
-def _correlate(statistic: Statistic, sample: Sample, *, seed: int, level: float) -> Measured:
-    limits = Limits(-1.0, 1.0, sample.n_free)
+def _correlate(statistic: Statistic, sample: RowSample, *, seed: int, level: float) -> Measured:
+    limits = StatisticLimits(-1.0, 1.0, sample.n_free)
     return bootstrap(statistic, sample, seed=seed, level=level, limits=limits)
 
 
@@ -69,7 +69,7 @@ def _standardise(column: Array) -> Array:
     return scaled
 
 
-def _linear(sample: Sample) -> Statistic:
+def _linear(sample: RowSample) -> Statistic:
     x, y = sample.columns
     columns = (x, y, x * x, y * y, x * y)
 
@@ -85,7 +85,7 @@ def _linear(sample: Sample) -> Statistic:
     return correlate
 
 
-def _rank(sample: Sample) -> Statistic:
+def _rank(sample: RowSample) -> Statistic:
     x, y = sample.columns
     by_y = np.argsort(y, kind="stable")
     to_x = np.argsort(by_y)

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from unreel.stats.dawid_skene import MOST_ROUNDS, Skills, dawid_skene
+from unreel.stats.dawid_skene import MOST_ROUNDS, AnnotatorSkills, dawid_skene
 from unreel.stats.sample import Array, IntArray
 
 MANY_TASKS: Final = 1_000
@@ -50,7 +50,7 @@ def cross_fit_skills(
     """Fit skills and truths to labels `[i]`, with arguments as `dawid_skene` takes them."""
     who, what, said = (np.asarray(column) for column in (annotator, task, label))
     shape = max(int(who.max()) + 1, shape[0]), max(int(said.max()) + 1, shape[1])
-    answers = _Answers(who, what, said, shape)
+    answers = _FoldAnswers(who, what, said, shape)
     n_tasks = len(np.unique(what))
     if n_tasks >= MANY_TASKS:
         skills = answers.fit(PULLS[0])
@@ -74,18 +74,18 @@ def cross_fit_skills(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Answers:
+class _FoldAnswers:
     who: IntArray
     task: IntArray
     said: IntArray
     shape: tuple[int, int]
 
-    def only(self, chosen: npt.NDArray[np.bool_]) -> "_Answers":
+    def only(self, chosen: npt.NDArray[np.bool_]) -> "_FoldAnswers":
         """Keep the chosen answers and number their tasks from 0."""
         _, task = np.unique(self.task[chosen], return_inverse=True)
-        return _Answers(self.who[chosen], task, self.said[chosen], self.shape)
+        return _FoldAnswers(self.who[chosen], task, self.said[chosen], self.shape)
 
-    def fit(self, pull: float, *, most_rounds: int = MOST_ROUNDS) -> Skills:
+    def fit(self, pull: float, *, most_rounds: int = MOST_ROUNDS) -> AnnotatorSkills:
         return dawid_skene(
             self.who, self.task, self.said, pull=pull, most_rounds=most_rounds, shape=self.shape
         )
@@ -106,7 +106,7 @@ class _HeldOut:
         return float(self.log_likelihood.sum())
 
     @classmethod
-    def of(cls, answers: _Answers, pull: float) -> "_HeldOut":
+    def of(cls, answers: _FoldAnswers, pull: float) -> "_HeldOut":
         n_labels = answers.shape[1]
         logs = np.zeros((int(answers.task.max()) + 1, n_labels))
         converged = True

@@ -26,7 +26,7 @@ _RARELY: Final = 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Skills:
+class AnnotatorSkills:
     """Probability of each label for each task, and the error rates of each annotator."""
 
     posterior: Array
@@ -67,7 +67,7 @@ def dawid_skene(
     pull: float = 2.0,
     most_rounds: int = MOST_ROUNDS,
     shape: tuple[int, int] = (0, 0),
-) -> Skills:
+) -> AnnotatorSkills:
     """Skills and truths from labels `[i]`: whole numbers from 0 that name who, what and which.
 
     Starts at the shares of each task's labels, so that the same labels give the same skills in any
@@ -96,7 +96,7 @@ def _iterate(
     *,
     pull: float,
     most_rounds: int,
-) -> Skills:
+) -> AnnotatorSkills:
     """Tables from truths and truths from tables; `given[annotator and label, task]` are counts."""
     asked = given.T.tocsr()
     n_labels = posterior.shape[1]
@@ -106,7 +106,9 @@ def _iterate(
         counts = np.asarray(given @ posterior).reshape(-1, n_labels, n_labels)
         confusion = _tables(counts.transpose(0, 2, 1), pull=pull)
         if moved <= _STILL or n_rounds >= most_rounds:
-            return Skills(posterior, shares, confusion, n_rounds, settled=bool(moved <= _STILL))
+            return AnnotatorSkills(
+                posterior, shares, confusion, n_rounds, settled=bool(moved <= _STILL)
+            )
         logs = np.log(confusion).transpose(0, 2, 1).reshape(-1, n_labels)
         found = _soften(np.asarray(asked @ logs) + np.log(np.maximum(shares, _RARELY)))
         moved = float(np.abs(found - posterior).max())

@@ -11,7 +11,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.bootstrap import (
     ROUNDING,
-    Limits,
+    StatisticLimits,
     bootstrap,
     bootstrap_mean,
     bounded_mean,
@@ -19,13 +19,13 @@ from unreel.stats.bootstrap import (
     unseen,
     why_too_few,
 )
-from unreel.stats.ordering import Pairs, pair_limits
+from unreel.stats.ordering import OrderedPairCounter, pair_limits
 from unreel.stats.resampling import Statistic, resample
 from unreel.stats.sample import (
     Array,
+    ClusterIds,
     Clusters,
-    Sample,
-    Ties,
+    RowSample,
     as_columns,
     first_of_run,
     weighted_sum,
@@ -51,8 +51,8 @@ def auc(
     truth, column = _with_truth(generated, scores)
     if len(np.unique(truth)) < 2:  # noqa: PLR2004  real and generated
         return Unmeasured("needs at least one real and one generated clip")
-    sample = Sample.of((truth, column), clusters)
-    pairs = Pairs.of(*sample.columns)
+    sample = RowSample.of((truth, column), clusters)
+    pairs = OrderedPairCounter.of(*sample.columns)
 
     def area(weights: Array) -> Array:
         counts = pairs.count(weights)
@@ -77,8 +77,8 @@ def f1(
     counted = (truth > 0) | (said > 0)
     if not counted.any():
         return Unmeasured("no clip is generated or was called so")
-    ties = Ties.of(clusters, len(truth))
-    sample = Sample.of(((truth * said).astype(np.uint8), (truth + said).astype(np.uint8)), ties)
+    ties = ClusterIds.of(clusters, len(truth))
+    sample = RowSample.of(((truth * said).astype(np.uint8), (truth + said).astype(np.uint8)), ties)
     hits, calls = sample.columns
 
     def harmonic(weights: Array) -> Array:
@@ -86,7 +86,7 @@ def f1(
         either[either == 0] = np.nan
         return 2 * weighted_sum(weights, hits) / either
 
-    limits = Limits(0.0, 1.0, ties.only(counted).n_free)
+    limits = StatisticLimits(0.0, 1.0, ties.only(counted).n_free)
     return bootstrap(harmonic, sample, seed=seed, level=level, limits=limits)
 
 
@@ -108,7 +108,7 @@ def tpr_at_fpr(
     without that 0.80 to 0.97. n counts rows.
     """
     truth, column = _with_truth(generated, scores)
-    ties = Ties.of(clusters, len(truth))
+    ties = ClusterIds.of(clusters, len(truth))
     n_real, fewest = ties.only(truth == 0).n_scenes, math.ceil(1 / fpr - _WHOLE)
     if n_real < fewest:
         return Unmeasured(
@@ -116,8 +116,8 @@ def tpr_at_fpr(
         )
     if not truth.any():
         return Unmeasured("needs at least one generated clip")
-    sample = Sample.of((-column, truth), ties)
-    limits = Limits(0.0, 1.0, ties.only(truth == 1).n_free)
+    sample = RowSample.of((-column, truth), ties)
+    limits = StatisticLimits(0.0, 1.0, ties.only(truth == 1).n_free)
     found, stricter = (
         bootstrap(_caught(sample, fpr, spare=n), sample, seed=seed, level=level, limits=limits)
         for n in (0, 1)
@@ -127,7 +127,7 @@ def tpr_at_fpr(
     return replace(found, low=min(found.low, stricter.low))
 
 
-def _caught(sample: Sample, fpr: float, *, spare: int) -> Statistic:
+def _caught(sample: RowSample, fpr: float, *, spare: int) -> Statistic:
     """The share caught when `spare` real clips that nobody has seen lie above every threshold."""
     falling, generated = sample.columns
     starts = np.flatnonzero(first_of_run(falling))
@@ -174,7 +174,7 @@ class ReliabilityBin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
+class ProbabilityCalibration:
     """Calibration of stated probabilities."""
 
     ece: Measured
@@ -193,12 +193,12 @@ def calibrate(
     clusters: Clusters = None,
     bins: int = 10,
     level: float = 0.95,
-) -> Calibration:
+) -> ProbabilityCalibration:
     """Calibration of probabilities in `bins` of equal mass; equal probabilities share a bin."""
     truth, told = _with_truth(generated, p_generated)
     if len(told) == 0:
         nothing = Unmeasured("no rows")
-        return Calibration(ece=nothing, brier=nothing, bins=())
+        return ProbabilityCalibration(ece=nothing, brier=nothing, bins=())
     if bins < 1:
         msg = f"calibration needs at least one bin, got {bins}. Use 10"
         raise InvalidValueError(msg)
@@ -208,14 +208,14 @@ def calibrate(
     squares = (told - truth) ** 2
     brier = bootstrap_mean(squares, seed=seed, clusters=clusters, bounds=(0, 1), level=level)
     number = _equal_mass(told, bins)
-    sample = Sample.of((number, told - truth), clusters)
+    sample = RowSample.of((number, told - truth), clusters)
     ece = _calibration_error(sample, seed=seed, level=level)
-    ties = Ties.of(clusters, len(told))
+    ties = ClusterIds.of(clusters, len(told))
     table = []
     for chosen in (number == each for each in np.unique(number)):
-        share = bounded_mean(Sample.of((truth[chosen],), ties.only(chosen)), (0, 1), level=level)
+        share = bounded_mean(RowSample.of((truth[chosen],), ties.only(chosen)), (0, 1), level=level)
         table.append(ReliabilityBin(p_mean=float(told[chosen].mean()), generated=share))
-    return Calibration(ece=ece, brier=brier, bins=tuple(table))
+    return ProbabilityCalibration(ece=ece, brier=brier, bins=tuple(table))
 
 
 def _with_truth(generated: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Array, Array]:
@@ -233,7 +233,7 @@ def _equal_mass(told: Array, bins: int) -> Array:
     return np.floor(middle * bins / len(told))[place]
 
 
-def _calibration_error(sample: Sample, *, seed: int, level: float) -> Measured:
+def _calibration_error(sample: RowSample, *, seed: int, level: float) -> Measured:
     """Sum of the bins' distances between told and true, each by its share of the rows.
 
     Noise adds to distances, so resamples lie above the value and their percentiles miss a truth near
@@ -257,7 +257,7 @@ def _calibration_error(sample: Sample, *, seed: int, level: float) -> Measured:
     n_clusters = float(replicates.n_clusters.min())
     noise = np.abs(replicates.values - here).sum(axis=1)
     if noise.max() <= ROUNDING:
-        low, high = unseen(value, Limits(0.0, 1.0, sample.n_free), level=level)
+        low, high = unseen(value, StatisticLimits(0.0, 1.0, sample.n_free), level=level)
     else:
         tail = outer_tail(n_clusters, level=level)
         low = max(0.0, value - float(np.quantile(noise, 1 - tail)))

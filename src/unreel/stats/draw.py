@@ -17,18 +17,18 @@ _BINOMIAL_COST: Final = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Draw:
+class ClusterResampler:
     """Groups of rows that are drawn with replacement, as many as were observed."""
 
     sizes: IntArray
     """How many groups of each kind were observed."""
-    holders: "_Holders | None"
+    holders: "_RowHolders | None"
     """Which kinds of group hold each distinct row; `None`: a group of kind i holds row i alone."""
     always: Array | float = 0.0
     """Weights of the distinct rows that are in every resample."""
 
     @classmethod
-    def of(cls, group: npt.NDArray[Any], starts: IntArray) -> "Draw":
+    def of(cls, group: npt.NDArray[Any], starts: IntArray) -> "ClusterResampler":
         """Draws of the groups of sorted rows, whose distinct ones start at `starts`; `NOBODY` is never drawn."""
         drawn = group != NOBODY
         labels = group[drawn]
@@ -38,7 +38,7 @@ class Draw:
             return cls(count_chosen(drawn, starts).astype(np.int64), None, always)
         numbers = np.full(len(group), n_groups)
         numbers[drawn] = np.unique(labels, return_inverse=True)[1]
-        holders = _Holders.of(numbers, starts, n_groups=n_groups)
+        holders = _RowHolders.of(numbers, starts, n_groups=n_groups)
         if n_groups <= MANY:
             return cls(np.ones(n_groups, dtype=np.int64), holders, always)
         return cls(*holders.merge_alike(), always)
@@ -67,7 +67,7 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Holders:
+class _RowHolders:
     """Groups that contain each distinct row, with counts: sorted by row, then by group."""
 
     group: IntArray
@@ -78,7 +78,7 @@ class _Holders:
     n_groups: int
 
     @classmethod
-    def of(cls, numbers: IntArray, starts: IntArray, *, n_groups: int) -> "_Holders":
+    def of(cls, numbers: IntArray, starts: IntArray, *, n_groups: int) -> "_RowHolders":
         """Of sorted rows with these numbers of groups, the distinct ones of which start at `starts`."""
         rows = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(numbers)))
         held, times = np.unique(rows * (n_groups + 1) + numbers, return_counts=True)
@@ -98,7 +98,7 @@ class _Holders:
         merged: Array = np.add.reduceat(rows, self.starts, axis=1)
         return merged
 
-    def merge_alike(self) -> "tuple[IntArray, _Holders]":
+    def merge_alike(self) -> "tuple[IntArray, _RowHolders]":
         """Return the number of groups with equal rows, and the rows of each kind of group.
 
         A group is known by the sum of marks of its rows: two marks of 64 bits, drawn once for all.
@@ -126,9 +126,11 @@ class _Holders:
         stays[order[differs]] = True
         return np.bincount(kind[:-1]), self._only(stays[self.group], row, kind, n_kinds)
 
-    def _only(self, chosen: BoolArray, row: IntArray, kind: IntArray, n_kinds: int) -> "_Holders":
+    def _only(
+        self, chosen: BoolArray, row: IntArray, kind: IntArray, n_kinds: int
+    ) -> "_RowHolders":
         begins = np.flatnonzero(np.diff(row[chosen], prepend=-1))
-        return _Holders(kind[self.group[chosen]], self.times[chosen], begins, n_kinds)
+        return _RowHolders(kind[self.group[chosen]], self.times[chosen], begins, n_kinds)
 
 
 def count_chosen(chosen: BoolArray, starts: IntArray) -> Array:

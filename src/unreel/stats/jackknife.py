@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.stats.bootstrap import ROUNDING
-from unreel.stats.leaving_out import Without
+from unreel.stats.leaving_out import JackknifeValues
 from unreel.stats.power import detectable_difference
 from unreel.stats.resampling import counted_twice
 
@@ -24,7 +24,7 @@ FEWEST: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
+class DifferenceInterval:
     """A difference with its interval, and how often chance alone would give one as large."""
 
     estimate: Estimate
@@ -49,7 +49,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class _Doubt:
+class _VarianceEstimate:
     """A variance, and how many degrees of freedom it is known with."""
 
     variance: float
@@ -58,13 +58,13 @@ class _Doubt:
 
 def enclose_difference(
     value: float,
-    left_out: Without,
+    left_out: JackknifeValues,
     *,
     n: int,
     few: int,
     reach: float = math.inf,
     level: float = 0.95,
-) -> Gap | Unmeasured:
+) -> DifferenceInterval | Unmeasured:
     """The difference `value` with its interval, from what it is without each group.
 
     Student's t with as many degrees of freedom as the spread itself is sure of (Satterthwaite, by the
@@ -88,7 +88,7 @@ def enclose_difference(
 
     error = math.sqrt(doubt.variance)
     out = -float(stdtrit(doubt.free, (1 - level) / 2)) * error
-    return Gap(
+    return DifferenceInterval(
         estimate=_estimate(
             value, (value - out, value + out), n=n, few=few, reach=reach, level=level
         ),
@@ -99,7 +99,7 @@ def enclose_difference(
     )
 
 
-def _doubt(left_out: Without) -> _Doubt:
+def _doubt(left_out: JackknifeValues) -> _VarianceEstimate:
     scenes, others = _spread(left_out.scenes), (left_out.creators, left_out.cells)
     if any(part is None or not np.isfinite(part).all() for part in others):
         return scenes
@@ -108,22 +108,22 @@ def _doubt(left_out: Without) -> _Doubt:
     twice = float(counted_twice(by_scene, by_creator, by_cell, left_out.crossing))
     both = scenes.variance + creators.variance - twice
     own = sum(each.variance**2 / each.free for each in (scenes, creators))
-    return _Doubt(both, both**2 / own if own else scenes.free)
+    return _VarianceEstimate(both, both**2 / own if own else scenes.free)
 
 
-def _spread(values: npt.NDArray[np.float64]) -> _Doubt:
+def _spread(values: npt.NDArray[np.float64]) -> _VarianceEstimate:
     groups, away = len(values), values - values.mean()
     total = float((away**2).sum())
     variance, free = total * (groups - 1) / groups, groups - 1.0
     kurtosis = groups * float(((away**2 / total) ** 2).sum()) if total else 0.0
     if kurtosis > 1:
         free = min(free, 2 * groups / (kurtosis - 1))
-    return _Doubt(variance, free)
+    return _VarianceEstimate(variance, free)
 
 
 def _of_clips_alike(
     value: float, few: int, *, n: int, reach: float, level: float
-) -> Gap | Unmeasured:
+) -> DifferenceInterval | Unmeasured:
     """Return the interval if no clip differs: the upper bound of a proportion with a count of zero."""
     if math.isinf(reach):
         return Unmeasured(f"all clips are alike; the bare value is {value:.4g}")
@@ -131,7 +131,7 @@ def _of_clips_alike(
     low, high = value - share * (value + reach), value + share * (reach - value)
     estimate = _estimate(value, (low, high), n=n, few=few, reach=reach, level=level)
     p = 1.0 if value == 0 else 2.0 ** (1 - few)
-    return Gap(estimate=estimate, p=p, error=0.0, free=few - 1.0, reach=reach)
+    return DifferenceInterval(estimate=estimate, p=p, error=0.0, free=few - 1.0, reach=reach)
 
 
 def _estimate(

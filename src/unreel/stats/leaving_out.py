@@ -21,7 +21,7 @@ MOST_GROUPS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class JackknifeGroups:
     """Scenes and creators, numbered as they are met and dealt in turn to `MOST_GROUPS` groups at most."""
 
     scenes: LabelDigests = field(default_factory=LabelDigests)
@@ -29,7 +29,7 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True)
-class Without:
+class JackknifeValues:
     """Values of a metric without each group, by index; NaN if nothing remains to compute it from."""
 
     scenes: npt.NDArray[np.float64]
@@ -40,17 +40,17 @@ class Without:
     crossing: tuple[float, float, float] = (0.0, 1.0, 1.0)
     """How far creators and scenes cross, and how many of both: see `Sample.crossing`."""
 
-    def less(self, other: "Without", groups: Groups) -> "Without":
+    def less(self, other: "JackknifeValues", groups: JackknifeGroups) -> "JackknifeValues":
         """The same of a difference, for the groups that hold something."""
         n_scenes, n_creators = len(groups.scenes), len(groups.creators)
         scenes = (self.scenes - other.scenes)[:n_scenes]
         if self.creators is None or other.creators is None:
-            return Without(scenes)
+            return JackknifeValues(scenes)
         creators = (self.creators - other.creators)[:n_creators]
         cells = None if self.cells is None or other.cells is None else self.cells - other.cells
-        return Without(scenes, creators, cells, self.crossing)
+        return JackknifeValues(scenes, creators, cells, self.crossing)
 
-    def scaled(self, factor: float) -> "Without":
+    def scaled(self, factor: float) -> "JackknifeValues":
         """The same in another unit."""
         return replace(
             self,
@@ -61,31 +61,31 @@ class Without:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut(Estimate):
+class JackknifeEstimate(Estimate):
     """A value, and what it is without each group; it has no interval of its own."""
 
-    leave_out: Callable[[], Without]
+    leave_out: Callable[[], JackknifeValues]
     """Calculates it when somebody asks: of a whole scorecard, few figures are compared."""
     unit: float = 1.0
     """What it is multiplied by."""
 
     @property
-    def without(self) -> Without:
+    def without(self) -> JackknifeValues:
         """Return the value without each group."""
         return self.leave_out().scaled(self.unit)
 
-    def scaled(self, factor: float) -> "LeftOut":
+    def scaled(self, factor: float) -> "JackknifeEstimate":
         """The same in another unit."""
         value = self.value * factor
         return replace(self, value=value, low=value, high=value, unit=self.unit * factor)
 
 
-_GROUPS: Final[ContextVar[Groups | None]] = ContextVar("groups", default=None)
+_GROUPS: Final[ContextVar[JackknifeGroups | None]] = ContextVar("groups", default=None)
 
 
 @contextmanager
-def leaving_out(groups: Groups) -> Iterator[None]:
-    """Inside, figures are `LeftOut`; every set of rows that is scored shares `groups`."""
+def leaving_out(groups: JackknifeGroups) -> Iterator[None]:
+    """Inside, figures are `JackknifeEstimate`; every set of rows that is scored shares `groups`."""
     before = _GROUPS.set(groups)
     try:
         yield
@@ -93,6 +93,6 @@ def leaving_out(groups: Groups) -> Iterator[None]:
         _GROUPS.reset(before)
 
 
-def asked_groups() -> Groups | None:
+def asked_groups() -> JackknifeGroups | None:
     """The groups that are to be left out; `None` where intervals are wanted, as nearly always."""
     return _GROUPS.get()

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.core.estimate import Measured, Unmeasured
-from unreel.stats.bootstrap import Limits, bootstrap
-from unreel.stats.sample import Array, Clusters, IntArray, Sample, as_columns
+from unreel.stats.bootstrap import StatisticLimits, bootstrap
+from unreel.stats.sample import Array, Clusters, IntArray, RowSample, as_columns
 
 
 def count_ordered_pairs(human: npt.ArrayLike) -> int:
@@ -32,8 +32,8 @@ def pair_consistency(
     x, y = as_columns(human, scores)
     if count_ordered_pairs(x) == 0:
         return Unmeasured("people order no pair of these clips")
-    sample = Sample.of((x, y), clusters)
-    pairs = Pairs.of(*sample.columns)
+    sample = RowSample.of((x, y), clusters)
+    pairs = OrderedPairCounter.of(*sample.columns)
 
     def share(weights: Array) -> Array:
         counts = pairs.count(weights)
@@ -42,10 +42,10 @@ def pair_consistency(
     return bootstrap(share, sample, seed=seed, level=level, limits=pair_limits(sample, x))
 
 
-def pair_limits(sample: Sample, truth: Array) -> Limits:
+def pair_limits(sample: RowSample, truth: Array) -> StatisticLimits:
     """0 to 1, resting on the ordered pairs that can be formed without using a clip twice."""
     _, tied = np.unique(truth, return_counts=True)
-    return Limits(0.0, 1.0, min(sample.n_free / 2, float(len(truth) - tied.max())))
+    return StatisticLimits(0.0, 1.0, min(sample.n_free / 2, float(len(truth) - tied.max())))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,15 +59,15 @@ class PairCounts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
+class OrderedPairCounter:
     """Counts ordered pairs for many weightings of the same rows, in n log n steps each."""
 
     rank: IntArray
     """Rank of each row's truth; rows are sorted by it."""
-    digits: "tuple[_Digit, ...]"
+    digits: "tuple[_RankDigit, ...]"
 
     @classmethod
-    def of(cls, truth: Array, scores: Array) -> "Pairs":
+    def of(cls, truth: Array, scores: Array) -> "OrderedPairCounter":
         """Prepare rows, sorted by `truth`, for counting.
 
         Two rows with different truths differ first in exactly one binary digit of their truths'
@@ -77,7 +77,7 @@ class Pairs:
         distinct, rank = np.unique(truth, return_inverse=True)
         _, place = np.unique(scores, return_inverse=True)
         n_digits = (len(distinct) - 1).bit_length()
-        return cls(rank, tuple(_Digit.of(rank, place, digit) for digit in range(n_digits)))
+        return cls(rank, tuple(_RankDigit.of(rank, place, digit) for digit in range(n_digits)))
 
     def count(self, weights: Array) -> PairCounts:
         """Counts of pairs when rows occur as often as `weights` say, one line per weighting."""
@@ -92,7 +92,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Digit:
+class _RankDigit:
     """The pairs whose truths differ first in one binary digit of their ranks."""
 
     lower: IntArray
@@ -107,7 +107,7 @@ class _Digit:
     """For each upper row, how many lower rows come before the first of its block above its score."""
 
     @classmethod
-    def of(cls, rank: IntArray, place: IntArray, digit: int) -> "_Digit":
+    def of(cls, rank: IntArray, place: IntArray, digit: int) -> "_RankDigit":
         key = (rank >> (digit + 1)) * (place.max() + 1)
         is_upper = (rank >> digit & 1).astype(np.bool_)
         order = np.argsort(key + place, kind="stable")

@@ -34,7 +34,7 @@ _WIDTH: Final = math.sqrt(math.pi * math.log(2) / 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Belief:
+class StrengthPosterior:
     """Posterior of strengths: mean and covariance."""
 
     mean: Array
@@ -47,8 +47,8 @@ class Belief:
         return np.asarray(np.maximum(own[first] + own[second] - 2 * between, 0.0))
 
 
-def believe(wins: Array, *, spread: float | None = None) -> Belief:
-    """What results say of strengths: `wins[i, j]` counts how often i was preferred to j.
+def believe(wins: Array, *, spread: float | None = None) -> StrengthPosterior:
+    """Return the posterior from results: `wins[i, j]` counts how often i was preferred to j.
 
     `spread` is that of strengths before a result is seen; without it, the one that the results make most
     likely, near `SPREAD` as long as they are few.
@@ -61,7 +61,7 @@ def believe(wins: Array, *, spread: float | None = None) -> Belief:
         msg = f"results of 2 to {MOST} competitors are a square of counts. Count wins of row over column"
         raise InvalidValueError(msg)
     mean, precision = _summit(wins, _likely_spread(wins) if spread is None else spread)
-    return Belief(mean, np.linalg.inv(precision).astype(np.float64))
+    return StrengthPosterior(mean, np.linalg.inv(precision).astype(np.float64))
 
 
 def _likely_spread(wins: Array) -> float:
@@ -106,7 +106,7 @@ def _summit(wins: Array, spread: float, *, start: Array | None = None) -> tuple[
     return mean, precision
 
 
-def information(belief: Belief, first: IntArray, second: IntArray) -> Array:
+def information(belief: StrengthPosterior, first: IntArray, second: IntArray) -> Array:
     """Bits that the result of each comparison is expected to tell."""
     difference = (belief.mean[first] - belief.mean[second]) * _PROBIT
     spread = belief.spread_of(first, second) * _PROBIT**2
@@ -117,7 +117,7 @@ def information(belief: Belief, first: IntArray, second: IntArray) -> Array:
 
 
 def choose_pairs(
-    belief: Belief, pairs: Sequence[tuple[int, int]], *, n: int, seed: int
+    belief: StrengthPosterior, pairs: Sequence[tuple[int, int]], *, n: int, seed: int
 ) -> list[int]:
     """Places in `pairs` of the `n` to compare next, the most telling first.
 
@@ -141,7 +141,7 @@ def choose_pairs(
     return chosen
 
 
-def _surer(belief: Belief, first: int, second: int) -> Belief:
+def _surer(belief: StrengthPosterior, first: int, second: int) -> StrengthPosterior:
     """The belief after one more comparison of the two, by its expected curvature."""
     mean, covariance = belief.mean, belief.covariance
     along = covariance[:, first] - covariance[:, second]
@@ -149,7 +149,7 @@ def _surer(belief: Belief, first: int, second: int) -> Belief:
     chance = 1 / (1 + np.exp(-(mean[first] - mean[second]) / np.sqrt(1 + np.pi * spread / 8)))
     curvature = chance * (1 - chance)
     shrunk = np.outer(along, along) * (curvature / (1 + curvature * spread))
-    return Belief(mean, np.asarray(covariance - shrunk))
+    return StrengthPosterior(mean, np.asarray(covariance - shrunk))
 
 
 def _share(part: Array, whole: Array) -> Array:

@@ -3,13 +3,13 @@
 import math
 
 from unreel.core.estimate import Measured, Unmeasured
-from unreel.stats.jackknife import Gap, enclose_difference
-from unreel.stats.leaving_out import Groups, LeftOut
+from unreel.stats.jackknife import DifferenceInterval, enclose_difference
+from unreel.stats.leaving_out import JackknifeEstimate, JackknifeGroups
 
 
 def paired_difference(
-    ours: Measured, theirs: Measured, *, groups: Groups, reach: float = math.inf
-) -> Gap | Unmeasured:
+    ours: Measured, theirs: Measured, *, groups: JackknifeGroups, reach: float = math.inf
+) -> DifferenceInterval | Unmeasured:
     """Return the first metric minus the second, both computed inside `leaving_out(groups)`.
 
     Both must be figures of the same clips. `reach` is the most that they can differ by.
@@ -17,7 +17,7 @@ def paired_difference(
     for found in (ours, theirs):
         if isinstance(found, Unmeasured):
             return found
-    if not isinstance(ours, LeftOut) or not isinstance(theirs, LeftOut):
+    if not isinstance(ours, JackknifeEstimate) or not isinstance(theirs, JackknifeEstimate):
         return Unmeasured("this figure does not tell what it rests on")
     without = ours.without.less(theirs.without, groups)
     n, few = min(ours.n, theirs.n), min(ours.n_clusters or 0, theirs.n_clusters or 0)

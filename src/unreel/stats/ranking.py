@@ -12,13 +12,13 @@ from scipy.sparse.csgraph import connected_components
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 from unreel.stats.bootstrap import enclose, why_too_few
 from unreel.stats.resampling import Statistic, resample
-from unreel.stats.sample import Array, IntArray, Sample
+from unreel.stats.sample import Array, IntArray, RowSample
 
-_BRADLEY_TERRY: Final = Lazy("evalica:bradley_terry", extra="arena")
-_WINNER: Final = Lazy("evalica:Winner", extra="arena")
+_BRADLEY_TERRY: Final = LazyImport("evalica:bradley_terry", extra="arena")
+_WINNER: Final = LazyImport("evalica:Winner", extra="arena")
 
 # Far below any interval, and reached within a few hundred rounds unless one side nearly always wins.
 _TOLERANCE: Final = 1e-8
@@ -27,7 +27,7 @@ _MOST_ROUNDS: Final = 10_000
 _NAMED: Final = 5
 
 
-class Outcome(StrEnum):
+class BattleOutcome(StrEnum):
     """Winner of a battle."""
 
     FIRST = "first"
@@ -35,16 +35,16 @@ class Outcome(StrEnum):
     TIE = "tie"
 
 
-_POINTS: Final = {Outcome.FIRST: 1.0, Outcome.TIE: 0.5, Outcome.SECOND: 0.0}
+_POINTS: Final = {BattleOutcome.FIRST: 1.0, BattleOutcome.TIE: 0.5, BattleOutcome.SECOND: 0.0}
 
 
 @dataclass(frozen=True, slots=True)
-class Battle:
+class ClipBattle:
     """Two competitors met over one clip. Battles over the same clip are drawn together."""
 
     first: str
     second: str
-    outcome: Outcome
+    outcome: BattleOutcome
     clip: str
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class Battle:
 
 
 def bradley_terry(
-    battles: Sequence[Battle], *, seed: int, level: float = 0.95
+    battles: Sequence[ClipBattle], *, seed: int, level: float = 0.95
 ) -> dict[str, Measured]:
     """Strength of every competitor, by name, with an interval by clip; n counts its battles.
 
@@ -73,14 +73,16 @@ def bradley_terry(
     points = np.where(first < second, points, 1 - points)
     pair = np.minimum(first, second), np.maximum(first, second)
     columns = (*(side.astype(np.float64) for side in pair), points)
-    sample = Sample.of(columns, [battle.clip for battle in battles])
+    sample = RowSample.of(columns, [battle.clip for battle in battles])
     fought = np.bincount(np.concatenate([first, second]), minlength=len(names))
-    measured = _measure(_Table.of(sample, names), sample, fought=fought, seed=seed, level=level)
+    measured = _measure(
+        _ResultTable.of(sample, names), sample, fought=fought, seed=seed, level=level
+    )
     return dict(zip(names, measured, strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Table:
+class _ResultTable:
     """Distinct results, and who beat whom in each (both ways for a tie)."""
 
     names: list[str]
@@ -94,7 +96,7 @@ class _Table:
     """Which distinct result each (winner, loser) comes from."""
 
     @classmethod
-    def of(cls, sample: Sample, names: list[str]) -> "_Table":
+    def of(cls, sample: RowSample, names: list[str]) -> "_ResultTable":
         first, second = (column.astype(np.int64) for column in sample.columns[:2])
         points = sample.columns[2]
         first_scores, second_scores = np.flatnonzero(points > 0), np.flatnonzero(points < 1)
@@ -156,7 +158,7 @@ class _Table:
 
 
 def _measure(
-    table: _Table, sample: Sample, *, fought: IntArray, seed: int, level: float
+    table: _ResultTable, sample: RowSample, *, fought: IntArray, seed: int, level: float
 ) -> list[Measured]:
     loose = table.why_loose(sample.observed[0]) or why_too_few(sample, level=level)
     if loose:

@@ -1,7 +1,7 @@
 """A statistic on rows drawn again, by scene, and by creator where creators vary too.
 
 A statistic is a function of weights: it takes a block of resamples, one per line, where
-`weights[r, i]` says how often resample `r` holds the distinct row `i` of a `Sample`, and returns one
+`weights[r, i]` says how often resample `r` holds the distinct row `i` of a `RowSample`, and returns one
 value per line, NaN where there is none. The rows as they came are a resample like any other, so
 value and interval come from one formula.
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from unreel.stats.leaving_out import asked_groups
 from unreel.stats.proportion import normal_quantile
-from unreel.stats.sample import Array, Clusters, Draw, Sample, Ties
+from unreel.stats.sample import Array, ClusterIds, ClusterResampler, Clusters, RowSample
 
 Statistic = Callable[[Array], Array]
 
@@ -32,7 +32,7 @@ MOST_UNDEFINED: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Replicates:
+class ResampledStatistic:
     """A statistic of resamples, one per line, for one value or for several (columns)."""
 
     values: Array
@@ -41,7 +41,9 @@ class Replicates:
     where creators, which are few, make most of it."""
 
 
-def resample(statistic: Statistic, sample: Sample, *, seed: int, level: float) -> Replicates:
+def resample(
+    statistic: Statistic, sample: RowSample, *, seed: int, level: float
+) -> ResampledStatistic:
     """The statistic of `RESAMPLES` resamples, in bounded memory.
 
     Fewer creators than an interval at `level` needs say nothing about other creators: the clips are then
@@ -50,7 +52,9 @@ def resample(statistic: Statistic, sample: Sample, *, seed: int, level: float) -
     rng = np.random.default_rng(seed)
     values = _drawn(statistic, sample.scenes, RESAMPLES, block=sample.block, rng=rng)
     if sample.ties.n_creators < fewest_clusters(level):
-        return Replicates(values, np.full(values.shape[1:], sample.n_clusters, dtype=np.float64))
+        return ResampledStatistic(
+            values, np.full(values.shape[1:], sample.n_clusters, dtype=np.float64)
+        )
     return _widened(values, statistic, sample, rng)
 
 
@@ -71,12 +75,17 @@ def are_independent(clusters: Clusters, n_rows: int, *, level: float = 0.95) -> 
     """
     if asked_groups() is not None:
         return False
-    ties = Ties.of(clusters, n_rows)
+    ties = ClusterIds.of(clusters, n_rows)
     return ties.n_scenes == n_rows and ties.n_creators < fewest_clusters(level)
 
 
 def _drawn(
-    statistic: Statistic, draw: Draw, count: int, *, block: int, rng: np.random.Generator
+    statistic: Statistic,
+    draw: ClusterResampler,
+    count: int,
+    *,
+    block: int,
+    rng: np.random.Generator,
 ) -> Array:
     counts = [block] * (count // block)
     if count % block:
@@ -85,8 +94,8 @@ def _drawn(
 
 
 def _widened(
-    values: Array, statistic: Statistic, sample: Sample, rng: np.random.Generator
-) -> Replicates:
+    values: Array, statistic: Statistic, sample: RowSample, rng: np.random.Generator
+) -> ResampledStatistic:
     """The resamples by scene, stretched to the spread that scenes and creators have together."""
     without = np.concatenate([statistic(weights) for weights in sample.without_creators()])
     cells = sample.cells
@@ -101,7 +110,7 @@ def _widened(
     doubt = by_scene**2 / (sample.n_clusters - 1) + by_creator**2 / (len(without) - 1)
     free = np.where(both > 0, both**2 / np.where(doubt > 0, doubt, 1), sample.n_clusters - 1)
     spread = np.sqrt(both * free / (free + 1))
-    return Replicates(_stretched(values, statistic(sample.observed)[0], spread), free + 1)
+    return ResampledStatistic(_stretched(values, statistic(sample.observed)[0], spread), free + 1)
 
 
 def counted_twice(

@@ -8,20 +8,20 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.core.errors import InvalidValueError
-from unreel.stats.draw import Array, BoolArray, Draw, IntArray, count_chosen
+from unreel.stats.draw import Array, BoolArray, ClusterResampler, IntArray, count_chosen
 from unreel.stats.leaving_out import MOST_GROUPS
-from unreel.stats.ties import NOBODY, Clusters, Ties, count_kinds
+from unreel.stats.ties import NOBODY, ClusterIds, Clusters, count_kinds
 
 __all__ = (
     "Array",
     "BoolArray",
+    "ClusterIds",
+    "ClusterResampler",
     "Clusters",
-    "Codes",
-    "Draw",
     "GroupCounts",
     "IntArray",
-    "Sample",
-    "Ties",
+    "RowCodes",
+    "RowSample",
     "as_columns",
     "first_of_run",
     "weighted_sum",
@@ -47,7 +47,7 @@ def as_columns(*columns: npt.ArrayLike) -> tuple[Array, ...]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sample:
+class RowSample:
     """The distinct rows of a table, and the scenes and creators that hold them.
 
     A resample is a vector of weights: how often each distinct row occurs when whole scenes are drawn
@@ -59,18 +59,18 @@ class Sample:
     """The distinct rows, column by column, sorted by the first column, then the second, ..."""
     starts: IntArray
     """Where each distinct row starts among all rows, sorted so."""
-    ties: Ties
+    ties: ClusterIds
     """The scene and the creator of every row, sorted so."""
-    scenes: Draw
+    scenes: ClusterResampler
 
     @classmethod
-    def of(cls, columns: Iterable[npt.NDArray[Any]], clusters: Clusters = None) -> "Sample":
+    def of(cls, columns: Iterable[npt.NDArray[Any]], clusters: Clusters = None) -> "RowSample":
         """Group the rows of equally long `columns`, which may come one at a time, by what they are drawn with."""
-        codes = Codes.of(columns)
+        codes = RowCodes.of(columns)
         order = np.argsort(codes.code, kind="stable")
         starts = np.cumsum(codes.counts) - codes.counts
-        ties = Ties.of(clusters, len(order)).only(order)
-        return cls(codes.distinct, starts, ties, Draw.of(ties.scene, starts))
+        ties = ClusterIds.of(clusters, len(order)).only(order)
+        return cls(codes.distinct, starts, ties, ClusterResampler.of(ties.scene, starts))
 
     @property
     def n_clusters(self) -> int:
@@ -98,10 +98,10 @@ class Sample:
         return max(1, _BLOCK // max(1, self.n_rows))
 
     @property
-    def cells(self) -> Draw:
+    def cells(self) -> ClusterResampler:
         """Draws of what one creator made of one scene; real clips are in every resample."""
         is_real = self.ties.creator == NOBODY
-        return Draw.of(np.where(is_real, NOBODY, _cell_of(self.ties)), self.starts)
+        return ClusterResampler.of(np.where(is_real, NOBODY, _cell_of(self.ties)), self.starts)
 
     @property
     def crossing(self) -> tuple[float, float, float]:
@@ -182,7 +182,7 @@ class GroupCounts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Codes:
+class RowCodes:
     """Index of the distinct row of every row, computed column by column with little memory."""
 
     code: npt.NDArray[Any]
@@ -192,7 +192,7 @@ class Codes:
     """How many rows each distinct row stands for."""
 
     @classmethod
-    def of(cls, columns: Iterable[npt.NDArray[Any]]) -> "Codes":
+    def of(cls, columns: Iterable[npt.NDArray[Any]]) -> "RowCodes":
         """Of the rows of equally long `columns`, sorted by the first column, then the second, ..."""
         code, counts = None, np.zeros(0, np.int64)
         distinct: tuple[Array, ...] = ()
@@ -216,7 +216,7 @@ class Codes:
         return first
 
 
-def _cell_of(ties: Ties) -> IntArray:
+def _cell_of(ties: ClusterIds) -> IntArray:
     """Return a number for what one creator made of one scene, for each row."""
     return ties.scene.astype(np.int64) * (int(ties.creator.max()) + 1) + ties.creator
 

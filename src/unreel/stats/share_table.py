@@ -15,7 +15,7 @@ _STEPS: Final = 14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ends:
+class IntervalBounds:
     """Both ends of each interval; NaN where there is none."""
 
     low: Array
@@ -29,7 +29,7 @@ def enclose_shares(
     n_clusters: Array,
     n_free: Array,
     level: float = 0.95,
-) -> Ends:
+) -> IntervalBounds:
     """Intervals of `values`, shares of 0 to 1, from their resamples: a line each, a column for each value.
 
     `n_clusters` scenes carry a value; `n_free` says how many independent trials they are worth, which
@@ -52,7 +52,7 @@ def enclose_shares(
     low = np.where(flat, values - unseen * values, low)
     high = np.where(flat, values + unseen * (1 - values), high)
     missing = ~np.isfinite(values) | (~few & ~enough)
-    return Ends(np.where(missing, np.nan, low), np.where(missing, np.nan, high))
+    return IntervalBounds(np.where(missing, np.nan, low), np.where(missing, np.nan, high))
 
 
 def _worth(values: Array, variance: Array, *, n_clusters: Array, level: float) -> Array:

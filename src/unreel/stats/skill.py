@@ -24,7 +24,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.resampling import fewest_clusters
 from unreel.stats.sample import Array, BoolArray, IntArray
-from unreel.stats.skill_rows import REAL, Answers, Rows, Shape
+from unreel.stats.skill_rows import REAL, AnswerColumns, AnswerGroups, TermLayout
 
 FEW_SLIPS: Final = 0.02
 """Mean of the guess floor before an answer is seen; small floors are likelier than large ones."""
@@ -47,7 +47,7 @@ _HALVINGS: Final = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Terms:
+class SkillTerms:
     """One number for each term."""
 
     bias: Array
@@ -57,23 +57,23 @@ class Terms:
     """Of each nuisance."""
 
     @classmethod
-    def of(cls, vector: Array, shape: Shape) -> "Terms":
+    def of(cls, vector: Array, shape: TermLayout) -> "SkillTerms":
         """The parts of one vector."""
         return cls(**{name: vector[part] for name, part in shape.parts.items()})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fit:
+class SkillFit:
     """The most likely terms, and their standard errors."""
 
-    terms: Terms
-    errors: Terms
+    terms: SkillTerms
+    errors: SkillTerms
     blind: BoolArray
     """The reviewers whose answers one chance for every clip explains better."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Skills:
+class SkillIntervals:
     """Every term with its interval, or why it has none."""
 
     bias: list[Measured]
@@ -83,7 +83,7 @@ class Skills:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class SkillPrior:
     """Prior assumptions of the model."""
 
     guess: float | None = None
@@ -99,14 +99,18 @@ class Model:
             raise InvalidValueError(msg)
 
 
-_DEFAULT: Final = Model()
+_DEFAULT: Final = SkillPrior()
 
 
 def fit_skill(
-    answers: Answers, shape: Shape, *, model: Model = _DEFAULT, anchors: BoolArray | None = None
-) -> Fit:
+    answers: AnswerColumns,
+    shape: TermLayout,
+    *,
+    model: SkillPrior = _DEFAULT,
+    anchors: BoolArray | None = None,
+) -> SkillFit:
     """The most likely terms under `model`. Realism has mean 0 over `anchors`, by default all creators."""
-    rows = Rows.of(answers, shape)
+    rows = AnswerGroups.of(answers, shape)
     guess = _floor(answers, shape, model)
     terms, _ = _most_likely(rows, guess, model.spread)
     chosen = np.ones(shape.n_creators, dtype=np.bool_) if anchors is None else anchors
@@ -115,12 +119,12 @@ def fit_skill(
         np.maximum(_variance(answers, rows, terms, centre, guess=guess, model=model), 0.0)
     )
     blind = _are_blind(rows, rows.likelihoods(terms, guess))
-    return Fit(Terms.of(centre @ terms, shape), Terms.of(error, shape), blind)
+    return SkillFit(SkillTerms.of(centre @ terms, shape), SkillTerms.of(error, shape), blind)
 
 
 def measure_skill(
-    answers: Answers, shape: Shape, *, model: Model = _DEFAULT, level: float = 0.95
-) -> Skills:
+    answers: AnswerColumns, shape: TermLayout, *, model: SkillPrior = _DEFAULT, level: float = 0.95
+) -> SkillIntervals:
     """Every term with its interval by scene; n counts the answers that tell of it.
 
     Terms that answers do not tie to the others are unmeasured.
@@ -132,8 +136,8 @@ def measure_skill(
         few: Measured = Unmeasured(
             f"an interval at level {level:g} needs {fewest_clusters(level)} scenes, here are {n_scenes}"
         )
-        return Skills(*([few] * size for size in shape.sizes))
-    ties = _Ties.of(answers, shape)
+        return SkillIntervals(*([few] * size for size in shape.sizes))
+    ties = _AnswerComponents.of(answers, shape)
     fit = fit_skill(answers, shape, model=model, anchors=ties.creators)
     reach = -float(stdtrit(n_scenes - 1, (1 - level) / 2))
     n_all = np.full(shape.n_nuisances, len(answers.scene))
@@ -145,7 +149,7 @@ def measure_skill(
             for value, reach, n, why in zip(*columns, strict=True)
         ]
 
-    return Skills(
+    return SkillIntervals(
         around("bias", ties.n_real, ties.why_bias()),
         around("ability", ties.n_real + ties.n_made, ties.why_ability(fit.blind)),
         around("realism", ties.n_about, ties.why_realism()),
@@ -164,13 +168,13 @@ def _around(value: float, reach: float, rests_on: tuple[int, int], level: float)
     )
 
 
-def _floor(answers: Answers, shape: Shape, model: Model) -> float:
+def _floor(answers: AnswerColumns, shape: TermLayout, model: SkillPrior) -> float:
     """The most likely guess floor. Nuisances move it little, so it is found on counts, without them."""
     from scipy.optimize import minimize_scalar
 
     if model.guess is not None:
         return model.guess
-    bare = Rows.of(answers, replace(shape, n_nuisances=0))
+    bare = AnswerGroups.of(answers, replace(shape, n_nuisances=0))
 
     near = np.zeros(bare.shape.n_terms)
 
@@ -186,7 +190,7 @@ def _floor(answers: Answers, shape: Shape, model: Model) -> float:
 
 
 def _most_likely(
-    rows: Rows, guess: float, spread: float, *, start: Array | None = None
+    rows: AnswerGroups, guess: float, spread: float, *, start: Array | None = None
 ) -> tuple[Array, float]:
     """The terms, and how likely they are with the answers.
 
@@ -212,7 +216,7 @@ def _most_likely(
     return terms, height
 
 
-def _are_blind(rows: Rows, likelihoods: Array) -> BoolArray:
+def _are_blind(rows: AnswerGroups, likelihoods: Array) -> BoolArray:
     """Return, for each reviewer, whether one chance for every clip explains its answers better than its terms do.
 
     Where it nearly always gives the same answer, its terms must explain them clearly better.
@@ -236,7 +240,7 @@ def _are_blind(rows: Rows, likelihoods: Array) -> BoolArray:
     return blind
 
 
-def _centring(shape: Shape, anchors: BoolArray) -> Array:
+def _centring(shape: TermLayout, anchors: BoolArray) -> Array:
     """Takes the anchors' mean realism from every ability and realism: chances stay as they are."""
     centre = np.eye(shape.n_terms)
     if anchors.any():
@@ -248,14 +252,20 @@ def _centring(shape: Shape, anchors: BoolArray) -> Array:
 
 
 def _variance(
-    answers: Answers, rows: Rows, terms: Array, centre: Array, *, guess: float, model: Model
+    answers: AnswerColumns,
+    rows: AnswerGroups,
+    terms: Array,
+    centre: Array,
+    *,
+    guess: float,
+    model: SkillPrior,
 ) -> Array:
     """The larger of the sandwich's variance by scene and that of the curvature, of each term.
 
     A guess floor that was found counts as one more term, whose doubt is everybody's.
     """
     weights = rows.weigh(terms, guess)
-    single = Rows.one_by_one(answers, rows.shape)
+    single = AnswerGroups.one_by_one(answers, rows.shape)
     score = single.weigh(terms, guess).score
     pull = np.full(len(terms), model.spread**-2)
     if model.guess is None and guess > 0:
@@ -275,7 +285,7 @@ def _variance(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Ties:
+class _AnswerComponents:
     """Connected components of reviewers and creators by answers; only the largest is comparable."""
 
     reviewers: BoolArray
@@ -287,7 +297,7 @@ class _Ties:
     """Answers about each creator."""
 
     @classmethod
-    def of(cls, answers: Answers, shape: Shape) -> "_Ties":
+    def of(cls, answers: AnswerColumns, shape: TermLayout) -> "_AnswerComponents":
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
@@ -310,7 +320,7 @@ class _Ties:
         return ["" if n else "no readable answer about real clips" for n in self.n_real]
 
     def why_ability(self, blind: BoolArray) -> list[str]:
-        """Why a reviewer's ability is not known, or ""; `blind`: see `Fit`."""
+        """Return the reasons why reviewers' abilities are unknown, or ""; `blind`: see `SkillFit`."""
         columns = (self.n_made, self.reviewers, self.why_bias(), blind)
         return [
             "no readable answer about generated clips"

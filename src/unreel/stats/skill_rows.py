@@ -15,7 +15,7 @@ _LEAST: Final = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Answers:
+class AnswerColumns:
     """Readable answers as equally long columns."""
 
     reviewer: IntArray
@@ -35,7 +35,7 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TermLayout:
     """Numbers of terms by kind, and their positions in one vector."""
 
     n_reviewers: int
@@ -61,7 +61,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Weights:
+class RowWeights:
     """Of each row: the slope of its likelihood in the log-odds, and the curve that is expected of it."""
 
     score: Array
@@ -69,10 +69,10 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Rows:
+class AnswerGroups:
     """Answers that have one chance, counted together: those about one cell, or single ones with nuisances."""
 
-    shape: Shape
+    shape: TermLayout
     reviewer: IntArray
     creator: IntArray
     """0 where the clip is real; `made` tells."""
@@ -84,7 +84,7 @@ class Rows:
     """Answers of `n` that say generated."""
 
     @classmethod
-    def of(cls, answers: Answers, shape: Shape) -> "Rows":
+    def of(cls, answers: AnswerColumns, shape: TermLayout) -> "AnswerGroups":
         """Count the answers of each cell; with nuisances each clip has a chance of its own."""
         if shape.n_nuisances:
             return cls.one_by_one(answers, shape)
@@ -105,7 +105,7 @@ class Rows:
         )
 
     @classmethod
-    def one_by_one(cls, answers: Answers, shape: Shape) -> "Rows":
+    def one_by_one(cls, answers: AnswerColumns, shape: TermLayout) -> "AnswerGroups":
         """Every answer a row of its own."""
         return cls(
             shape=shape,
@@ -142,17 +142,19 @@ class Rows:
         """Its logarithm, over all rows."""
         return float(self.likelihoods(terms, guess).sum())
 
-    def weigh(self, terms: Array, guess: float) -> Weights:
+    def weigh(self, terms: Array, guess: float) -> RowWeights:
         """Slopes and curves of each row."""
         bare = _logistic(self.odds(terms))
         if guess == 0:
-            return Weights(self.said - self.n * bare, self.n * bare * (1 - bare))
+            return RowWeights(self.said - self.n * bare, self.n * bare * (1 - bare))
         chance = guess + (1 - 2 * guess) * bare
         steep = (1 - 2 * guess) * bare * (1 - bare)
         spread = chance * (1 - chance)
-        return Weights((self.said - self.n * chance) * steep / spread, self.n * steep**2 / spread)
+        return RowWeights(
+            (self.said - self.n * chance) * steep / spread, self.n * steep**2 / spread
+        )
 
-    def with_floor(self, terms: Array, guess: float) -> "Rows":
+    def with_floor(self, terms: Array, guess: float) -> "AnswerGroups":
         """With the guess floor as one more nuisance: by how much it moves the log-odds of each row."""
         bare = _logistic(self.odds(terms))
         moved = (1 - 2 * bare) / np.maximum((1 - 2 * guess) * bare * (1 - bare), _LEAST)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from unreel.core.cluster import Cluster
+from unreel.core.cluster import RowCluster
 from unreel.core.errors import InvalidValueError
 from unreel.stats.label_digests import (
     DIGEST_BYTES,
@@ -25,7 +25,7 @@ MANY: Final = 1 << 17
 order of so many, see `stats.sample`."""
 
 
-class Labels:
+class LabelNumbers:
     """Gives every label a number, and holds little of each.
 
     Args:
@@ -89,7 +89,7 @@ class SharedLabels:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ties:
+class ClusterIds:
     """The scene and the creator of every row, by number."""
 
     scene: Numbers
@@ -99,26 +99,26 @@ class Ties:
     """Of the creators, by number."""
 
     @classmethod
-    def of(cls, clusters: "Clusters", n_rows: int) -> "Ties":
+    def of(cls, clusters: "Clusters", n_rows: int) -> "ClusterIds":
         """The ties of `n_rows` rows; without `clusters` every row is a scene of its own."""
-        if isinstance(clusters, Ties):
+        if isinstance(clusters, ClusterIds):
             ties = clusters
         elif clusters is None and asked_groups() is None:
             ties = cls(np.arange(n_rows, dtype=np.int32), np.full(n_rows, NOBODY, np.int32))
         elif clusters is None:
-            ties = tie(map(Cluster, map(str, range(n_rows))))
-        elif len(clusters) and isinstance(clusters[0], Cluster):
+            ties = tie(map(RowCluster, map(str, range(n_rows))))
+        elif len(clusters) and isinstance(clusters[0], RowCluster):
             ties = tie(clusters)
         else:
-            ties = tie(map(Cluster, np.asarray(clusters).tolist()))
+            ties = tie(map(RowCluster, np.asarray(clusters).tolist()))
         if ties.scene.shape != (n_rows,):
             msg = f"{n_rows} rows but {len(ties.scene)} clips. Name the clip of every row"
             raise InvalidValueError(msg)
         return ties
 
-    def only(self, chosen: npt.NDArray[Any]) -> "Ties":
+    def only(self, chosen: npt.NDArray[Any]) -> "ClusterIds":
         """The ties of the rows at `chosen`, places or truth values."""
-        return Ties(self.scene[chosen], self.creator[chosen], self.names)
+        return ClusterIds(self.scene[chosen], self.creator[chosen], self.names)
 
     @property
     def n_scenes(self) -> int:
@@ -137,17 +137,19 @@ class Ties:
         return float(rows.sum() ** 2 / (rows**2).sum())
 
 
-Clusters = Ties | Sequence[str | Cluster] | npt.NDArray[Any] | None
+Clusters = ClusterIds | Sequence[str | RowCluster] | npt.NDArray[Any] | None
 """What every row is drawn with: its clip, or its scene and creator; `None` when no row is tied to another."""
 
 
-class Tying:
+class ClusterIdBuilder:
     """Takes what every row is drawn with as rows go by."""
 
     def __init__(self) -> None:
         groups = asked_groups()
-        self._scenes = Labels() if groups is None else SharedLabels(groups.scenes)
-        self._creators = Labels(None if groups is None else groups.creators, most=float("inf"))
+        self._scenes = LabelNumbers() if groups is None else SharedLabels(groups.scenes)
+        self._creators = LabelNumbers(
+            None if groups is None else groups.creators, most=float("inf")
+        )
         self._made = bytearray()
 
     def add(self, scene: str, creator: str) -> None:
@@ -157,17 +159,17 @@ class Tying:
         if creator:
             self._creators.add(creator)
 
-    def ties(self) -> Ties:
+    def ties(self) -> ClusterIds:
         """The ties of all rows that went by."""
         made = np.frombuffer(self._made, np.bool_)
         creator = np.full(len(made), NOBODY, np.int32)
         creator[made] = self._creators.numbers()
-        return Ties(self._scenes.numbers(), creator, self._creators.names)
+        return ClusterIds(self._scenes.numbers(), creator, self._creators.names)
 
 
-def tie(clusters: Iterable[Any]) -> Ties:
+def tie(clusters: Iterable[Any]) -> ClusterIds:
     """The ties of rows that are drawn with `clusters`, scenes with their creators."""
-    tying = Tying()
+    tying = ClusterIdBuilder()
     for scene, creator in clusters:
         tying.add(scene, creator)
     return tying.ties()

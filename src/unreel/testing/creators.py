@@ -20,8 +20,8 @@ from typing import ClassVar, Final, TypeVar
 from PIL import Image
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.writing import Folder
-from unreel.creators.contract import Brief, Creator, Made, Setting, Side
+from unreel.core.writing import OutputDirectory
+from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput, GeneratedClip
 from unreel.media.synthesise import ClipRecipe, synthesise
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ _ODD_IDS: Final = ("../escape", "/etc/passwd", "", "\0", "s" * 300)
 
 
 @dataclass(slots=True)
-class Desk:
+class TestCreatorContext:
     """A workplace for tests: a folder, notes in memory, and no way out."""
 
     folder: Path
@@ -52,18 +52,18 @@ class Desk:
         return Failure(FailureReason.NOT_NAMED, f"{url!a} is not fetched in tests")
 
 
-def sample_briefs(folder: Path, settings: frozenset[Setting]) -> list[Brief]:
+def sample_briefs(folder: Path, settings: frozenset[CreatorInput]) -> list[ClipBrief]:
     """Two scenes or more, so that each setting comes up; their real clips are written to `folder`."""
     briefs = []
     for number in range(max(len(SCENES), len(settings))):
         setting = sorted(settings)[number % len(settings)]
         recipe = ClipRecipe(n_frames=_N_FRAMES, rate=_RATE, seed=number, tone_hz=440)
-        brief = Brief(
+        brief = ClipBrief(
             id=SCENES[number % len(SCENES)],
             setting=setting,
-            text="" if setting is Setting.IMAGE else "A ball crosses the picture.",
-            first_frame=None if setting is Setting.TEXT else sample_frame(),
-            source=Folder(folder).write(f"{number}.mp4", synthesise(recipe)),
+            text="" if setting is CreatorInput.IMAGE else "A ball crosses the picture.",
+            first_frame=None if setting is CreatorInput.TEXT else sample_frame(),
+            source=OutputDirectory(folder).write(f"{number}.mp4", synthesise(recipe)),
             width=_SIZE[0],
             height=_SIZE[1],
             duration_us=1_000_000,
@@ -90,7 +90,7 @@ class CreatorKit:
     free: ClassVar[bool] = False
     """Whether every clip costs nothing, and says so."""
 
-    def briefs(self, folder: Path, creator: Creator) -> list[Brief]:
+    def briefs(self, folder: Path, creator: Creator) -> list[ClipBrief]:
         """Return its briefs; it must be able to make at least one. Override it for other scenes."""
         return sample_briefs(folder, creator.settings)
 
@@ -104,15 +104,15 @@ class CreatorKit:
     def test_it_says_what_its_clips_count_as_and_what_it_starts_from(
         self, creator: Creator
     ) -> None:
-        assert isinstance(creator.side, Side)
+        assert isinstance(creator.side, ClipClass)
         assert creator.settings
-        assert all(isinstance(setting, Setting) for setting in creator.settings)
+        assert all(isinstance(setting, CreatorInput) for setting in creator.settings)
 
     def test_a_clip_is_a_plain_file_in_its_workplace_and_a_failure_has_a_detail(
         self, creator: Creator, tmp_path: Path
     ) -> None:
         outcomes = self._make_all(creator, tmp_path)
-        assert any(isinstance(outcome, Made) for outcome, _ in outcomes)
+        assert any(isinstance(outcome, GeneratedClip) for outcome, _ in outcomes)
         for outcome, desk in outcomes:
             if isinstance(outcome, Failure):
                 assert outcome.detail
@@ -136,7 +136,7 @@ class CreatorKit:
     ) -> None:
         briefs = self.briefs(tmp_path / "real", creator)
 
-        async def twice() -> tuple[list[Made | Failure], list[Made | Failure]]:
+        async def twice() -> tuple[list[GeneratedClip | Failure], list[GeneratedClip | Failure]]:
             alone = [await creator.make(b, _desk(tmp_path, f"a{i}")) for i, b in enumerate(briefs)]
             desks = [_desk(tmp_path, f"b{i}") for i in range(len(briefs))]
             return alone, await _together(creator, briefs, desks)
@@ -150,7 +150,7 @@ class CreatorKit:
         self, creator: Creator, tmp_path: Path
     ) -> None:
         sound = self.briefs(tmp_path / "real", creator)[0]
-        broken = Folder(tmp_path / "real").write("broken.mp4", b"no clip")
+        broken = OutputDirectory(tmp_path / "real").write("broken.mp4", b"no clip")
         odd = [replace(sound, id=name) for name in _ODD_IDS]
         odd += [
             replace(sound, source=broken, first_frame=b"no picture"),
@@ -159,7 +159,7 @@ class CreatorKit:
         ]
         before = _files(tmp_path / "real")
         outcomes = [outcome for outcome, _ in self._make(creator, odd, tmp_path)]
-        assert all(isinstance(outcome, Made | Failure) for outcome in outcomes)
+        assert all(isinstance(outcome, GeneratedClip | Failure) for outcome in outcomes)
         assert _files(tmp_path / "real") == before
 
     def test_nothing_is_written_outside_of_the_workplace(
@@ -177,12 +177,14 @@ class CreatorKit:
 
         run(creator, close_again)
 
-    def _make_all(self, creator: Creator, folder: Path) -> "list[tuple[Made | Failure, Desk]]":
+    def _make_all(
+        self, creator: Creator, folder: Path
+    ) -> "list[tuple[GeneratedClip | Failure, TestCreatorContext]]":
         return self._make(creator, self.briefs(folder / "real", creator), folder)
 
     def _make(
-        self, creator: Creator, briefs: Sequence[Brief], folder: Path
-    ) -> "list[tuple[Made | Failure, Desk]]":
+        self, creator: Creator, briefs: Sequence[ClipBrief], folder: Path
+    ) -> "list[tuple[GeneratedClip | Failure, TestCreatorContext]]":
         desks = [_desk(folder, str(number)) for number in range(len(briefs))]
         outcomes = run(creator, lambda: _together(creator, briefs, desks))
         return list(zip(outcomes, desks, strict=True))
@@ -203,22 +205,24 @@ def run(creator: Creator, act: Callable[[], Awaitable[T]]) -> T:
 _DESKS: Final = "desks"
 
 
-def _desk(folder: Path, name: str) -> Desk:
-    return Desk(Folder(folder).make(f"{_DESKS}/{name}"))
+def _desk(folder: Path, name: str) -> TestCreatorContext:
+    return TestCreatorContext(OutputDirectory(folder).make(f"{_DESKS}/{name}"))
 
 
 async def _together(
-    creator: Creator, briefs: Sequence[Brief], desks: Sequence[Desk]
-) -> list[Made | Failure]:
+    creator: Creator, briefs: Sequence[ClipBrief], desks: Sequence[TestCreatorContext]
+) -> list[GeneratedClip | Failure]:
     pairs = zip(briefs, desks, strict=True)
     return await asyncio.gather(*(creator.make(brief, desk) for brief, desk in pairs))
 
 
-def _made(outcomes: Sequence[tuple[Made | Failure, Desk]]) -> list[Made]:
-    return [outcome for outcome, _ in outcomes if isinstance(outcome, Made)]
+def _made(
+    outcomes: Sequence[tuple[GeneratedClip | Failure, TestCreatorContext]],
+) -> list[GeneratedClip]:
+    return [outcome for outcome, _ in outcomes if isinstance(outcome, GeneratedClip)]
 
 
-def _content(outcome: Made | Failure) -> str:
+def _content(outcome: GeneratedClip | Failure) -> str:
     if isinstance(outcome, Failure):
         return outcome.reason.value
     return hashlib.sha256(outcome.file.read_bytes()).hexdigest() + outcome.traces

@@ -24,7 +24,7 @@ from unreel.core.identity import digest, digest_id
 from unreel.core.question import Condition, Instrument
 from unreel.protocols.protocol import protocol, protocol_names
 from unreel.protocols.space import declare_space
-from unreel.reviewers.contract import Exhibit, Material, Reviewer, Sheet, ShownFrame
+from unreel.reviewers.contract import ClipInput, InputKind, Reviewer, ReviewRequest, ShownFrame
 
 if TYPE_CHECKING:
     import pytest
@@ -33,7 +33,7 @@ T = TypeVar("T")
 _RATE = 25
 
 
-def sample_exhibit(name: str, *, n_frames: int = 4) -> Exhibit:
+def sample_exhibit(name: str, *, n_frames: int = 4) -> ClipInput:
     """A made-up clip of two seconds whose frames are real JPEGs of a moving edge."""
     frames = tuple(
         ShownFrame(index=i, at_s=Fraction(i, _RATE), width=64, height=48, jpeg=_edge_jpeg(i))
@@ -52,7 +52,7 @@ def sample_exhibit(name: str, *, n_frames: int = 4) -> Exhibit:
         duration_s=Fraction(2),
     )
     sound = AudioFacts(codec="aac", sample_rate_hz=48_000, channels=2, duration_s=Fraction(2))
-    return Exhibit(
+    return ClipInput(
         clip=Clip(
             id=digest_id("sample clip", name),
             location=f"{name}.mp4",
@@ -62,13 +62,13 @@ def sample_exhibit(name: str, *, n_frames: int = 4) -> Exhibit:
     )
 
 
-def sample_sheets() -> list[Sheet]:
+def sample_sheets() -> list[ReviewRequest]:
     """Sheets of every instrument, one of them about a pair."""
     sheets = []
     for number in range(12):
         asked = protocol(protocol_names()[number % len(protocol_names())])
         names = [f"sample-{number}", f"other-{number}"][: asked.n_clips]
-        sheet = Sheet(
+        sheet = ReviewRequest(
             key=digest("sample question", str(number)),
             instrument=asked.instrument,
             prompt="Is this real?",
@@ -95,7 +95,7 @@ class ReviewerKit:
         assert reviewer.name == name
 
     def test_it_says_what_it_wants_to_be_shown(self, reviewer: Reviewer) -> None:
-        assert all(isinstance(material, Material) for material in reviewer.wants)
+        assert all(isinstance(material, InputKind) for material in reviewer.wants)
 
     def test_it_declares_the_space_of_its_boxes(self, reviewer: Reviewer) -> None:
         declared = reviewer.box_space(sample_exhibit("any"))
@@ -157,7 +157,7 @@ def run(reviewer: Reviewer, act: Callable[[], Awaitable[T]]) -> T:
     return asyncio.run(closing())
 
 
-async def _answer_all(reviewer: Reviewer, sheets: Sequence[Sheet]) -> list[Reply | Failure]:
+async def _answer_all(reviewer: Reviewer, sheets: Sequence[ReviewRequest]) -> list[Reply | Failure]:
     return await asyncio.gather(*(reviewer.answer(sheet) for sheet in sheets))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from unreel.benchmarks.entry import DeclaredFacts, Entry, Row
-from unreel.benchmarks.opening import Benchmark, Layout
+from unreel.benchmarks.opening import Benchmark, BenchmarkLayout
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Origin, Real
 from unreel.core.judgement import Rating
@@ -71,7 +71,7 @@ def benchmark_(root: Path, rows: list[Row]) -> Benchmark:
     def read() -> Iterator[Row]:
         return iter(rows)
 
-    return Benchmark(Layout.LIST, root, read)
+    return Benchmark(BenchmarkLayout.LIST, root, read)
 
 
 @pytest.fixture

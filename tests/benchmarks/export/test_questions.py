@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from unreel.benchmarks.entry import DeclaredFacts, Entry, Rejected, Row
-from unreel.benchmarks.export.item import ExportRecipe, Item, read_truths
+from unreel.benchmarks.export.item import ExportItem, ExportRecipe, read_truths
 from unreel.benchmarks.export.questions import ask_about
 from unreel.benchmarks.export.scoring import read_reply
 from unreel.benchmarks.opening import Benchmark
@@ -22,8 +22,8 @@ TRACE = ExportRecipe(name="t", protocol="trace", box_space="pixel")
 PREFERENCE = ExportRecipe(name="p", protocol="preference")
 
 
-def asked(benchmark: Benchmark, recipe: ExportRecipe, reader: MediaReader) -> list[Item]:
-    return [q for q in ask_about(benchmark, recipe, reader=reader) if isinstance(q, Item)]
+def asked(benchmark: Benchmark, recipe: ExportRecipe, reader: MediaReader) -> list[ExportItem]:
+    return [q for q in ask_about(benchmark, recipe, reader=reader) if isinstance(q, ExportItem)]
 
 
 def refused(benchmark: Benchmark, recipe: ExportRecipe, reader: MediaReader) -> dict[str, str]:

@@ -1,6 +1,6 @@
 import pytest
 
-from unreel.benchmarks.export.item import ExportRecipe, Item
+from unreel.benchmarks.export.item import ExportItem, ExportRecipe
 from unreel.benchmarks.export.questions import ask_about
 from unreel.benchmarks.export.scoring import (
     list_figures,
@@ -27,8 +27,8 @@ GOOD = {
 }
 
 
-def items_of(benchmark: Benchmark, recipe: ExportRecipe, reader: MediaReader) -> list[Item]:
-    return [q for q in ask_about(benchmark, recipe, reader=reader) if isinstance(q, Item)]
+def items_of(benchmark: Benchmark, recipe: ExportRecipe, reader: MediaReader) -> list[ExportItem]:
+    return [q for q in ask_about(benchmark, recipe, reader=reader) if isinstance(q, ExportItem)]
 
 
 def test_boxes_are_read_in_the_declared_space(benchmark_: Benchmark, reader: MediaReader) -> None:

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any, BinaryIO
 
-from unreel.media.payload import Payload, Task
+from unreel.media.payload import Task, TaskPayload
 
 
-def fine(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
+def fine(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
     """Answer without reading."""
-    return Payload({})
+    return TaskPayload({})
 
 
-def broken(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
+def broken(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
     """Fail on every file, as a task does whose library is damaged."""
     raise ImportError
 

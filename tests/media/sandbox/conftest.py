@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from unreel.media.sandbox import Limits, Sandbox
+from unreel.media.sandbox import FileSandbox, SandboxLimits
 
 # The tests of this folder share modules that craft files, and a zygote imports task tables from
 # here: it searches where its caller does.
@@ -14,16 +14,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")
-def hostile() -> Iterator[Sandbox]:
+def hostile() -> Iterator[FileSandbox]:
     """A sandbox whose tasks attack it."""
-    with Sandbox(Limits(seconds=3), tasks="hostile_tasks:TASKS") as sandbox:
+    with FileSandbox(SandboxLimits(seconds=3), tasks="hostile_tasks:TASKS") as sandbox:
         yield sandbox
 
 
 @pytest.fixture(scope="session")
-def sandbox() -> Iterator[Sandbox]:
+def sandbox() -> Iterator[FileSandbox]:
     """A sandbox with the real tasks, the real limits, and one task that guards nothing."""
-    with Sandbox(tasks="naive_tasks:TASKS") as sandbox:
+    with FileSandbox(tasks="naive_tasks:TASKS") as sandbox:
         yield sandbox
 
 

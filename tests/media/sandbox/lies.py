@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final, NoReturn
 
 from hostile_tasks import _framed, _pipe
 
-from unreel.media.payload import Parts, Payload, Task
+from unreel.media.payload import Parts, Task, TaskPayload
 
 MARK: Final = b"lie:"
 KIB: Final = 1024
@@ -21,7 +21,7 @@ HUGE: Final = "1" + 29 * "0" + "/1"
 NEVER: Final = "8589934592/1"
 """The last instant that is believed: 272 years."""
 
-Result = Payload | Parts
+Result = TaskPayload | Parts
 Lie = Callable[[Result], Result]
 
 
@@ -60,7 +60,7 @@ def in_header(change: Callable[[dict[str, Any]], object]) -> Lie:
     """The last header, changed."""
 
     def tell(result: Result) -> Result:
-        if isinstance(result, Payload):
+        if isinstance(result, TaskPayload):
             change(result.header)
             return result
         return _changed_end(result, change)
@@ -74,12 +74,12 @@ def _changed_end(parts: Parts, change: Callable[[dict[str, Any]], object]) -> Pa
     return last
 
 
-def in_frames(change: Callable[[list[Payload]], object]) -> Lie:
+def in_frames(change: Callable[[list[TaskPayload]], object]) -> Lie:
     """The parts, changed as a list."""
 
     def tell(result: Result) -> Parts:
-        assert not isinstance(result, Payload)
-        kept: list[Payload] = []
+        assert not isinstance(result, TaskPayload)
+        kept: list[TaskPayload] = []
         last = yield from keep_parts(result, kept)
         change(kept)
         yield from kept
@@ -88,12 +88,12 @@ def in_frames(change: Callable[[list[Payload]], object]) -> Lie:
     return tell
 
 
-def keep_parts(parts: Parts, into: list[Payload]) -> Parts:
+def keep_parts(parts: Parts, into: list[TaskPayload]) -> Parts:
     while True:
         try:
             into.append(next(parts))
         except StopIteration as end:
-            last: Payload = end.value
+            last: TaskPayload = end.value
             return last
         if False:
             yield  # A generator that keeps to itself what it was given.
@@ -109,10 +109,10 @@ def in_last(**fields: Any) -> Lie:
 
 def in_blobs(change: Callable[[list[bytes]], object]) -> Lie:
     def tell(result: Result) -> Result:
-        assert isinstance(result, Payload)
+        assert isinstance(result, TaskPayload)
         blobs = list(result.blobs)
         change(blobs)
-        return Payload(result.header, tuple(blobs))
+        return TaskPayload(result.header, tuple(blobs))
 
     return tell
 
@@ -152,7 +152,7 @@ def honest_then(more: bytes) -> Lie:
     """The honest reply, byte for byte, and more behind it."""
 
     def tell(result: Result) -> NoReturn:
-        assert isinstance(result, Payload)
+        assert isinstance(result, TaskPayload)
         write(_framed({"header": result.header, "blobs": []}), more)
         os._exit(0)
 
@@ -160,8 +160,8 @@ def honest_then(more: bytes) -> Lie:
 
 
 def in_parts(result: Result) -> Parts:
-    yield Payload({"a": 1})
-    assert isinstance(result, Payload)
+    yield TaskPayload({"a": 1})
+    assert isinstance(result, TaskPayload)
     return result
 
 

@@ -5,7 +5,7 @@ from typing import Any, BinaryIO, Final
 
 from lies import Lie, Told, in_blobs, in_header, in_parts, lying_task, raw
 
-from unreel.media.payload import Payload, Task
+from unreel.media.payload import Task, TaskPayload
 
 
 def _manifest_lies() -> Iterator[tuple[str, Lie]]:
@@ -21,8 +21,8 @@ def _manifest_lies() -> Iterator[tuple[str, Lie]]:
 MANIFEST_LIES: Final = {name: Told("manifest", lie) for name, lie in _manifest_lies()}
 
 
-def _absent(_file: BinaryIO, _request: Mapping[str, Any]) -> Payload:
-    return Payload({"found": "absent"})
+def _absent(_file: BinaryIO, _request: Mapping[str, Any]) -> TaskPayload:
+    return TaskPayload({"found": "absent"})
 
 
 TASKS: Final[Mapping[str, Task]] = {"manifest": lying_task("manifest", _absent, MANIFEST_LIES)}

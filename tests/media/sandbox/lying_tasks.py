@@ -39,7 +39,7 @@ from lies import (
 )
 from lying_manifests import MANIFEST_LIES
 
-from unreel.media.payload import Parts, Payload, Task
+from unreel.media.payload import Parts, Task, TaskPayload
 from unreel.media.tasks import TASKS as HONEST
 
 
@@ -142,9 +142,15 @@ def _frames_lies() -> Iterator[tuple[str, Lie]]:
     yield "frame-wide", in_last(width=65_500)
     yield "frame-flat", in_last(height=0)
     yield "frame-huge", in_last(width=1 << 40, height=1 << 40)
-    yield "pixels-missing", in_frames(lambda parts: parts.append(Payload(parts.pop().header)))
-    yield "pixels-twice", in_frames(lambda p: p.append(Payload(p[-1].header, 2 * p.pop().blobs)))
-    yield "jpeg", in_frames(lambda parts: parts.append(Payload(parts.pop().header, (PROGRESSIVE,))))
+    yield "pixels-missing", in_frames(lambda parts: parts.append(TaskPayload(parts.pop().header)))
+    yield (
+        "pixels-twice",
+        in_frames(lambda p: p.append(TaskPayload(p[-1].header, 2 * p.pop().blobs))),
+    )
+    yield (
+        "jpeg",
+        in_frames(lambda parts: parts.append(TaskPayload(parts.pop().header, (PROGRESSIVE,)))),
+    )
     yield "frame-less", in_frames(lambda parts: parts.pop())
     yield "no-frames", in_frames(lambda parts: parts.clear())
     yield "frames-end-2-63", in_header(lambda header: header.update(n_clip_frames=1 << 63))
@@ -166,8 +172,8 @@ def _quiet_frames_lies() -> Iterator[tuple[str, Lie]]:
 
 def _raw_after(result: Result) -> Parts:
     """The honest frames and their end, with more frames behind it."""
-    assert not isinstance(result, Payload)
-    kept: list[Payload] = []
+    assert not isinstance(result, TaskPayload)
+    kept: list[TaskPayload] = []
     last = yield from keep_parts(result, kept)
     yield from kept
     write(_framed({"header": last.header, "blobs": []}), *(_dot(n) for n in range(100)))
@@ -246,12 +252,18 @@ def _instants_lies() -> Iterator[tuple[str, Lie]]:
 
 
 def _annotated_lies() -> Iterator[tuple[str, Lie]]:
-    yield "film-no-mp4", in_frames(lambda p: p.append(Payload(p.pop(0).header, (b"GIF89a" * 9,))))
+    yield (
+        "film-no-mp4",
+        in_frames(lambda p: p.append(TaskPayload(p.pop(0).header, (b"GIF89a" * 9,)))),
+    )
     yield "film-hole", in_last(at=1 << 40)
     yield "film-before", in_last(at=-1)
     yield "film-over-its-start", in_last(at=4)
     yield "film-frames", in_last(n_frames=1 << 63)
-    yield "film-two-blobs", in_frames(lambda p: p.append(Payload(p[-1].header, 2 * p.pop().blobs)))
+    yield (
+        "film-two-blobs",
+        in_frames(lambda p: p.append(TaskPayload(p[-1].header, 2 * p.pop().blobs))),
+    )
     yield "film-nothing", in_frames(lambda parts: parts.clear())
     yield "film-size", in_header(lambda header: header.update(size_bytes=1))
     yield "film-size-2-63", in_header(lambda header: header.update(size_bytes=1 << 63))

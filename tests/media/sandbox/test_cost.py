@@ -12,7 +12,7 @@ from tiny_clips import AVI, GIF, MKV, MP4, TS, WEBM, Recipe, make
 
 from pace import slowness
 from unreel.media.reader import MediaReader, SampledFrames, run_trusted
-from unreel.media.sandbox import Sandbox
+from unreel.media.sandbox import FileSandbox
 
 MOST_MS = 60
 REPEATS = 25
@@ -64,7 +64,7 @@ ASK: dict[str, Callable[[MediaReader, Path], object]] = {
 @pytest.mark.parametrize("what", ASK)
 @pytest.mark.parametrize("recipe", [MP4, LARGE], ids=["64x48", "1280x720"])
 def test_the_hardened_path_costs_little_more_than_the_trusted_one(
-    sandbox: Sandbox, tmp_path: Path, recipe: Recipe, what: str, tell: Callable[[str], None]
+    sandbox: FileSandbox, tmp_path: Path, recipe: Recipe, what: str, tell: Callable[[str], None]
 ) -> None:
     path = tmp_path / "clip.mp4"
     path.write_bytes(make(recipe))
@@ -101,7 +101,7 @@ def _told(repeats: list[tuple[float, float]]) -> str:
 
 
 @pytest.mark.parametrize("name", DECODERS)
-def test_both_paths_see_the_same(sandbox: Sandbox, tmp_path: Path, name: str) -> None:
+def test_both_paths_see_the_same(sandbox: FileSandbox, tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(make(DECODERS[name]))
     hardened, trusted = MediaReader(sandbox), MediaReader(run_trusted)

@@ -25,9 +25,9 @@ from pace import slowness
 from stalls import Stalls
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.payload import Payload
+from unreel.media.payload import TaskPayload
 from unreel.media.reader import MediaReader, SampledFrames
-from unreel.media.sandbox import Outcome, Sandbox
+from unreel.media.sandbox import CallOutcome, FileSandbox
 
 SAMPLING = "uniform-8"
 FRAMES = {"sampling": SAMPLING, "longest_side": 256}
@@ -76,7 +76,7 @@ class Tally:
     def add(self, asked: "Asked") -> None:
         """Count one outcome."""
         result, usage = asked.outcome.result, asked.outcome.usage
-        assert isinstance(result, Payload | Failure)
+        assert isinstance(result, TaskPayload | Failure)
         self.outcomes[result.reason.value if isinstance(result, Failure) else "read"] += 1
         assert str(CANARY_WIDTH) not in re.findall(r"'width': (\d+)", str(asked.headers))
         self.longest_s = max(self.longest_s, asked.taken_s)
@@ -161,13 +161,13 @@ class Asked:
 
     name: str
     task: str
-    outcome: Outcome
+    outcome: CallOutcome
     headers: list[dict[str, Any]]
     """Of all that came back."""
     taken_s: float
 
 
-def _ask(sandbox: Sandbox, jobs: Iterable[tuple[str, Path]]) -> Iterator[Asked]:
+def _ask(sandbox: FileSandbox, jobs: Iterable[tuple[str, Path]]) -> Iterator[Asked]:
     """Run (task, path) pairs, `CALLERS` at a time."""
 
     def run(job: tuple[str, Path]) -> Asked:
@@ -180,7 +180,7 @@ def _ask(sandbox: Sandbox, jobs: Iterable[tuple[str, Path]]) -> Iterator[Asked]:
             request=FRAMES if task == "frames" else {},
             on_part=lambda part: headers.append(part.header),
         )
-        if isinstance(outcome.result, Payload):
+        if isinstance(outcome.result, TaskPayload):
             headers.append(outcome.result.header)
         return Asked(path.name, task, outcome, headers, time.monotonic() - started)
 
@@ -188,7 +188,7 @@ def _ask(sandbox: Sandbox, jobs: Iterable[tuple[str, Path]]) -> Iterator[Asked]:
         yield from pool.map(run, jobs)
 
 
-def _assert_within_limits(tally: Tally, sandbox: Sandbox, stalls: Stalls) -> None:
+def _assert_within_limits(tally: Tally, sandbox: FileSandbox, stalls: Stalls) -> None:
     assert tally.longest_s < sandbox.limits.seconds + SLACK_S * slowness() + stalls.seconds()
     assert tally.peak_mb < sandbox.limits.memory_mb
 
@@ -199,7 +199,7 @@ def _assert_untouched(world: World) -> None:
 
 
 def test_crafted_files_give_facts_frames_or_a_failure_and_touch_nothing(
-    sandbox: Sandbox, world: World, stalls: Stalls, tell: Callable[[str], None]
+    sandbox: FileSandbox, world: World, stalls: Stalls, tell: Callable[[str], None]
 ) -> None:
     paths = _paths(world)
     assert len(paths) >= 60
@@ -221,7 +221,7 @@ def test_crafted_files_give_facts_frames_or_a_failure_and_touch_nothing(
 @pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize("count", [20, pytest.param(600, marks=pytest.mark.slow)])
 def test_mutants_give_frames_or_a_failure(
-    sandbox: Sandbox,
+    sandbox: FileSandbox,
     container: str,
     count: int,
     tmp_path: Path,
@@ -247,7 +247,7 @@ def test_mutants_give_frames_or_a_failure(
 
 
 def test_what_a_reader_returns_for_a_hostile_file_is_a_value_of_the_domain(
-    sandbox: Sandbox, world: World
+    sandbox: FileSandbox, world: World
 ) -> None:
     reader = MediaReader(sandbox)
     for path in _paths(world)[::5]:
@@ -280,19 +280,21 @@ def test_without_guards_and_sandbox_the_same_files_do_reach_out(world: World) ->
     assert all(noticed[name] > 0 for name in TREACHEROUS)
 
 
-def test_the_sandbox_holds_even_where_a_task_guards_nothing(sandbox: Sandbox, world: World) -> None:
+def test_the_sandbox_holds_even_where_a_task_guards_nothing(
+    sandbox: FileSandbox, world: World
+) -> None:
     world.watch.noticed()
     for path, request in _naive_requests(world):
-        assert isinstance(sandbox("naive", path, request), Payload | Failure)
+        assert isinstance(sandbox("naive", path, request), TaskPayload | Failure)
     _assert_untouched(world)
 
 
-def test_the_zygote_is_the_same_after_all_of_that(sandbox: Sandbox, world: World) -> None:
+def test_the_zygote_is_the_same_after_all_of_that(sandbox: FileSandbox, world: World) -> None:
     """Children come and go; the process that forks them is not harmed by what they read."""
     honest = world.folder / "mkv-honest.mkv"
-    assert isinstance(sandbox("probe", honest, {}), Payload)
+    assert isinstance(sandbox("probe", honest, {}), TaskPayload)
     before = sandbox._zygote
     for asked in _ask(sandbox, [("frames", path) for path in _paths(world)[::7]]):
-        assert isinstance(asked.outcome, Outcome)
-    assert isinstance(sandbox("probe", honest, {}), Payload)
+        assert isinstance(asked.outcome, CallOutcome)
+    assert isinstance(sandbox("probe", honest, {}), TaskPayload)
     assert sandbox._zygote is before

@@ -16,8 +16,8 @@ import pytest
 from pace import slowness
 from stalls import Stalls
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.payload import Payload
-from unreel.media.sandbox import LAYERS, Limits, Sandbox
+from unreel.media.payload import TaskPayload
+from unreel.media.sandbox import LAYERS, FileSandbox, SandboxLimits
 
 REACHING_OUT = [
     "read-passwd", "stat-passwd", "list-root", "read-proc", "unix-socket", "fork", "fork-bomb",
@@ -86,7 +86,7 @@ def victim() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def test_every_layer_that_the_kernel_has_is_active(
-    hostile: Sandbox, tell: Callable[[str], None]
+    hostile: FileSandbox, tell: Callable[[str], None]
 ) -> None:
     protection = hostile.protection()
     tell(f"layers: {', '.join(sorted(protection.active))}")
@@ -109,29 +109,29 @@ def _kernel_has_landlock() -> bool:
 
 
 def test_a_well_behaved_task_reads_a_nameless_file_and_answers(
-    hostile: Sandbox, clip: Path
+    hostile: FileSandbox, clip: Path
 ) -> None:
     result = hostile("echo", clip, {"a": [1, "b"]})
-    assert result == Payload({"asked": {"a": [1, "b"]}, "named": False}, (b"head", b"ail"))
+    assert result == TaskPayload({"asked": {"a": [1, "b"]}, "named": False}, (b"head", b"ail"))
 
 
-def test_none_of_10000_threads_starts(hostile: Sandbox, clip: Path) -> None:
+def test_none_of_10000_threads_starts(hostile: FileSandbox, clip: Path) -> None:
     numbers = {
         name: pyseccomp.resolve_syscall(pyseccomp.system_arch(), name)
         for name in ("clone", "clone3")
     }
-    result = hostile.with_limits(Limits(seconds=30))("threads", clip, numbers)
-    assert result == Payload({"got": {"by_library": 0, "codes": [errno.EPERM, errno.ENOSYS]}})
+    result = hostile.with_limits(SandboxLimits(seconds=30))("threads", clip, numbers)
+    assert result == TaskPayload({"got": {"by_library": 0, "codes": [errno.EPERM, errno.ENOSYS]}})
 
 
 def test_of_all_advice_about_memory_the_kernel_hears_how_to_give_it_back(
-    hostile: Sandbox, clip: Path
+    hostile: FileSandbox, clip: Path
 ) -> None:
     dont_need, free = 4, 8
-    assert hostile("advices", clip, {}) == Payload({"got": [dont_need, free]})
+    assert hostile("advices", clip, {}) == TaskPayload({"got": [dont_need, free]})
 
 
-def test_neither_a_child_nor_its_zygote_has_a_capability(hostile: Sandbox, clip: Path) -> None:
+def test_neither_a_child_nor_its_zygote_has_a_capability(hostile: FileSandbox, clip: Path) -> None:
     hostile("echo", clip, {})
     assert hostile._zygote is not None
     zygote = hostile._zygote.pid
@@ -155,17 +155,17 @@ def _capabilities(pid: int | str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("task", REACHING_OUT)
-def test_reaching_out_is_denied(hostile: Sandbox, clip: Path, task: str) -> None:
+def test_reaching_out_is_denied(hostile: FileSandbox, clip: Path, task: str) -> None:
     result = hostile(task, clip, {})
     assert isinstance(result, Failure)
     assert result.reason is FailureReason.WORKER_DIED
     assert "not permitted" in result.detail or "not allowed" in result.detail
-    assert isinstance(hostile("echo", clip, {}), Payload)
+    assert isinstance(hostile("echo", clip, {}), TaskPayload)
 
 
 @pytest.mark.parametrize("task", ["connect", "send-datagram"])
 def test_no_packet_leaves_the_child(
-    hostile: Sandbox, clip: Path, listener: socket.socket, task: str
+    hostile: FileSandbox, clip: Path, listener: socket.socket, task: str
 ) -> None:
     port = listener.getsockname()[1]
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
@@ -187,7 +187,7 @@ def test_the_listener_would_have_noticed(listener: socket.socket) -> None:
 
 
 def test_a_child_cannot_kill_another_process(
-    hostile: Sandbox, clip: Path, victim: subprocess.Popen[bytes]
+    hostile: FileSandbox, clip: Path, victim: subprocess.Popen[bytes]
 ) -> None:
     result = hostile("kill-victim", clip, {"pid": victim.pid})
     assert isinstance(result, Failure)
@@ -195,7 +195,7 @@ def test_a_child_cannot_kill_another_process(
 
 
 def test_a_child_can_neither_write_nor_delete_a_file(
-    hostile: Sandbox, clip: Path, tmp_path: Path
+    hostile: FileSandbox, clip: Path, tmp_path: Path
 ) -> None:
     fresh = tmp_path / "fresh"
     assert isinstance(hostile("write-file", clip, {"path": str(fresh)}), Failure)
@@ -205,7 +205,7 @@ def test_a_child_can_neither_write_nor_delete_a_file(
 
 
 def test_the_kernel_refuses_every_call_that_decoding_does_not_need(
-    hostile: Sandbox, clip: Path
+    hostile: FileSandbox, clip: Path
 ) -> None:
     numbers = {}
     for name in DENIED_CALLS:
@@ -214,14 +214,14 @@ def test_the_kernel_refuses_every_call_that_decoding_does_not_need(
             numbers[name] = number
     assert len(numbers) > 60
     result = hostile("syscalls", clip, {"numbers": numbers})
-    assert isinstance(result, Payload)
+    assert isinstance(result, TaskPayload)
     assert {name: code for name, code in result.header["got"].items() if code != 1} == {}
 
 
 @pytest.mark.alone
 @pytest.mark.parametrize("task", sorted(EXPECTED))
 def test_abuse_ends_in_a_failure_with_its_reason(
-    hostile: Sandbox, clip: Path, task: str, stalls: Stalls
+    hostile: FileSandbox, clip: Path, task: str, stalls: Stalls
 ) -> None:
     started = time.monotonic()
     outcome = hostile.run(task, clip, request={})
@@ -233,27 +233,29 @@ def test_abuse_ends_in_a_failure_with_its_reason(
     assert outcome.usage.peak_mb < hostile.limits.memory_mb
     assert outcome.result.detail.isprintable()
     assert len(outcome.result.detail) <= 300
-    assert isinstance(hostile("echo", clip, {}), Payload)
+    assert isinstance(hostile("echo", clip, {}), TaskPayload)
 
 
 @pytest.mark.alone
 @pytest.mark.parametrize("task", ["say-all-then-loop", "say-all-then-more"])
 def test_a_whole_reply_counts_and_what_follows_does_not(
-    hostile: Sandbox, clip: Path, task: str, stalls: Stalls
+    hostile: FileSandbox, clip: Path, task: str, stalls: Stalls
 ) -> None:
     started = time.monotonic()
-    assert hostile(task, clip, {}) == Payload({"got": "all"}, (b"x" * 1000,))
+    assert hostile(task, clip, {}) == TaskPayload({"got": "all"}, (b"x" * 1000,))
     assert time.monotonic() - started < slowness() + stalls.seconds()
 
 
 @pytest.mark.alone
-def test_a_call_may_have_limits_of_its_own(hostile: Sandbox, clip: Path, stalls: Stalls) -> None:
+def test_a_call_may_have_limits_of_its_own(
+    hostile: FileSandbox, clip: Path, stalls: Stalls
+) -> None:
     started = time.monotonic()
-    hurried = hostile.with_limits(Limits(seconds=0.3))("sleep", clip, {})
+    hurried = hostile.with_limits(SandboxLimits(seconds=0.3))("sleep", clip, {})
     assert isinstance(hurried, Failure)
     assert hurried.reason is FailureReason.OUT_OF_TIME
     assert time.monotonic() - started < 2 * slowness() + stalls.seconds()
-    generous = Limits(memory_mb=1024, reply_bytes=400 * 1024**2, seconds=15)
+    generous = SandboxLimits(memory_mb=1024, reply_bytes=400 * 1024**2, seconds=15)
     large = hostile.with_limits(generous)("return-400-mb", clip, {})
-    assert isinstance(large, Payload)
+    assert isinstance(large, TaskPayload)
     assert len(large.blobs[0]) == 300 * 1024**2

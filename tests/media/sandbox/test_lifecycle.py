@@ -16,8 +16,8 @@ from pace import slowness
 from stalls import Stalls
 from unreel.core.errors import InvalidValueError, SandboxError, UnknownNameError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.payload import Payload
-from unreel.media.sandbox import Limits, Sandbox
+from unreel.media.payload import TaskPayload
+from unreel.media.sandbox import FileSandbox, SandboxLimits
 
 HERE = Path(__file__).parent
 
@@ -25,8 +25,8 @@ CALLER = f"""
 import os, signal, sys, threading, time
 from pathlib import Path
 sys.path.insert(0, {str(HERE)!r})
-from unreel.media.sandbox import Limits, Sandbox
-sandbox = Sandbox(Limits(seconds=60), tasks="hostile_tasks:TASKS")
+from unreel.media.sandbox import SandboxLimits, FileSandbox
+sandbox = FileSandbox(SandboxLimits(seconds=60), tasks="hostile_tasks:TASKS")
 sandbox("echo", Path(sys.argv[1]), {{}})
 work = threading.Thread(target=sandbox, args=("sleep", Path(sys.argv[1]), {{}}), daemon=True)
 work.start()
@@ -46,7 +46,7 @@ ENDINGS = {
 }
 
 
-def _zygote_pid(sandbox: Sandbox) -> int:
+def _zygote_pid(sandbox: FileSandbox) -> int:
     assert sandbox._zygote is not None
     return sandbox._zygote.pid
 
@@ -77,7 +77,7 @@ def test_real_time_priority_is_not_passed_on_to_what_opens_strangers_files(clip:
     except PermissionError:
         pytest.skip("only a privileged user may take real-time priority")
     try:
-        with Sandbox() as sandbox:
+        with FileSandbox() as sandbox:
             sandbox("probe", clip, {})
             assert os.sched_getscheduler(_zygote_pid(sandbox)) == os.SCHED_OTHER
     finally:
@@ -85,52 +85,54 @@ def test_real_time_priority_is_not_passed_on_to_what_opens_strangers_files(clip:
 
 
 def test_nothing_runs_before_the_first_call_and_after_the_last(
-    clip: Path, hostile: Sandbox
+    clip: Path, hostile: FileSandbox
 ) -> None:
-    with Sandbox(tasks="hostile_tasks:TASKS") as sandbox:
+    with FileSandbox(tasks="hostile_tasks:TASKS") as sandbox:
         assert sandbox._zygote is None
-        assert isinstance(sandbox("echo", clip, {}), Payload)
+        assert isinstance(sandbox("echo", clip, {}), TaskPayload)
         pid = _zygote_pid(sandbox)
         assert _runs(pid)
     assert not _runs(pid)
 
 
 def test_a_woken_sandbox_is_up_before_its_first_call_and_ends_with_its_block(clip: Path) -> None:
-    with Sandbox(tasks="hostile_tasks:TASKS") as sandbox:
+    with FileSandbox(tasks="hostile_tasks:TASKS") as sandbox:
         sandbox.wake()
         assert _soon(lambda: sandbox._zygote is not None, seconds=30)
         pid = _zygote_pid(sandbox)
-        assert isinstance(sandbox("echo", clip, {}), Payload)
+        assert isinstance(sandbox("echo", clip, {}), TaskPayload)
         assert _zygote_pid(sandbox) == pid
     assert not _runs(pid)
 
 
 def test_a_sandbox_that_cannot_wake_says_so_at_its_first_call(clip: Path) -> None:
-    with Sandbox(tasks="nowhere:TASKS") as sandbox:
+    with FileSandbox(tasks="nowhere:TASKS") as sandbox:
         sandbox.wake()
         with pytest.raises(SandboxError, match="did not start"):
             sandbox("echo", clip, {})
 
 
-def test_a_closed_sandbox_starts_again(clip: Path, hostile: Sandbox) -> None:
-    sandbox = Sandbox(tasks="hostile_tasks:TASKS")
+def test_a_closed_sandbox_starts_again(clip: Path, hostile: FileSandbox) -> None:
+    sandbox = FileSandbox(tasks="hostile_tasks:TASKS")
     for _ in range(2):
-        assert isinstance(sandbox("echo", clip, {}), Payload)
+        assert isinstance(sandbox("echo", clip, {}), TaskPayload)
         sandbox.close()
 
 
-def test_a_zygote_killed_between_calls_is_replaced(hostile: Sandbox, clip: Path) -> None:
+def test_a_zygote_killed_between_calls_is_replaced(hostile: FileSandbox, clip: Path) -> None:
     for _ in range(3):
-        assert isinstance(hostile("echo", clip, {}), Payload)
+        assert isinstance(hostile("echo", clip, {}), TaskPayload)
         lost = _zygote_pid(hostile)
         os.kill(lost, signal.SIGKILL)
-        assert isinstance(hostile("echo", clip, {}), Payload)
+        assert isinstance(hostile("echo", clip, {}), TaskPayload)
         assert _zygote_pid(hostile) != lost
         assert not _runs(lost)
 
 
-def test_a_zygote_killed_during_a_call_takes_its_child_along(hostile: Sandbox, clip: Path) -> None:
-    assert isinstance(hostile("echo", clip, {}), Payload)
+def test_a_zygote_killed_during_a_call_takes_its_child_along(
+    hostile: FileSandbox, clip: Path
+) -> None:
+    assert isinstance(hostile("echo", clip, {}), TaskPayload)
     zygote = _zygote_pid(hostile)
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(hostile, "sleep", clip, {})
@@ -141,21 +143,21 @@ def test_a_zygote_killed_during_a_call_takes_its_child_along(hostile: Sandbox, c
     assert isinstance(result, Failure)
     assert result.reason is FailureReason.WORKER_DIED
     assert _soon(lambda: not _runs(child))
-    assert isinstance(hostile("echo", clip, {}), Payload)
+    assert isinstance(hostile("echo", clip, {}), TaskPayload)
 
 
 @pytest.mark.slow
-def test_a_zygote_that_hangs_is_replaced(hostile: Sandbox, clip: Path) -> None:
-    assert isinstance(hostile("echo", clip, {}), Payload)
+def test_a_zygote_that_hangs_is_replaced(hostile: FileSandbox, clip: Path) -> None:
+    assert isinstance(hostile("echo", clip, {}), TaskPayload)
     stuck = _zygote_pid(hostile)
     os.kill(stuck, signal.SIGSTOP)
-    assert isinstance(hostile("echo", clip, {}), Payload)
+    assert isinstance(hostile("echo", clip, {}), TaskPayload)
     assert not _runs(stuck)
 
 
-def test_a_child_out_of_time_is_gone_at_once(hostile: Sandbox, clip: Path) -> None:
+def test_a_child_out_of_time_is_gone_at_once(hostile: FileSandbox, clip: Path) -> None:
     hostile("echo", clip, {})
-    hostile.with_limits(Limits(seconds=0.2))("sleep", clip, {})
+    hostile.with_limits(SandboxLimits(seconds=0.2))("sleep", clip, {})
     assert _children_of(_zygote_pid(hostile)) == []
 
 
@@ -189,8 +191,8 @@ def test_a_caller_that_was_stopped_does_not_blame_the_child(clip: Path) -> None:
     script = (
         "import sys; from pathlib import Path\n"
         f"sys.path.insert(0, {str(HERE)!r})\n"
-        "from unreel.media.sandbox import Limits, Sandbox\n"
-        "sandbox = Sandbox(Limits(seconds=3), tasks='hostile_tasks:TASKS'); clip = Path(sys.argv[1])\n"
+        "from unreel.media.sandbox import SandboxLimits, FileSandbox\n"
+        "sandbox = FileSandbox(SandboxLimits(seconds=3), tasks='hostile_tasks:TASKS'); clip = Path(sys.argv[1])\n"
         "sandbox('echo', clip, {}); print('ready', flush=True)\n"
         "print(sandbox('nap', clip, {'seconds': 1}))"
     )
@@ -202,18 +204,18 @@ def test_a_caller_that_was_stopped_does_not_blame_the_child(clip: Path) -> None:
         os.kill(caller.pid, signal.SIGSTOP)
         time.sleep(5)
         os.kill(caller.pid, signal.SIGCONT)
-        assert caller.stdout.readline().startswith("Payload(")
+        assert caller.stdout.readline().startswith("TaskPayload(")
 
 
 @pytest.mark.alone
 def test_calls_from_several_threads_run_at_once_and_are_not_mixed_up(
-    hostile: Sandbox, tmp_path: Path, stalls: Stalls
+    hostile: FileSandbox, tmp_path: Path, stalls: Stalls
 ) -> None:
     def ask(number: int) -> bool:
         path = tmp_path / f"{number}.mp4"
         path.write_bytes(f"{number:04d}".encode())
         got = hostile("echo", path, {"number": number})
-        return isinstance(got, Payload) and (got.header["asked"], got.blobs[0]) == (
+        return isinstance(got, TaskPayload) and (got.header["asked"], got.blobs[0]) == (
             {"number": number},
             f"{number:04d}".encode(),
         )
@@ -224,28 +226,28 @@ def test_calls_from_several_threads_run_at_once_and_are_not_mixed_up(
         naps = [
             pool.submit(hostile, "nap", tmp_path / f"{n}.mp4", {"seconds": 1}) for n in range(8)
         ]
-        assert all(isinstance(nap.result(), Payload) for nap in naps)
+        assert all(isinstance(nap.result(), TaskPayload) for nap in naps)
         assert time.monotonic() - started < 4 * slowness() + stalls.seconds()
 
 
-def test_a_zygote_outlives_the_thread_that_started_it(clip: Path, hostile: Sandbox) -> None:
-    with Sandbox(tasks="hostile_tasks:TASKS") as sandbox:
+def test_a_zygote_outlives_the_thread_that_started_it(clip: Path, hostile: FileSandbox) -> None:
+    with FileSandbox(tasks="hostile_tasks:TASKS") as sandbox:
         starter = threading.Thread(target=sandbox, args=("echo", clip, {}))
         starter.start()
         starter.join()
         pid = _zygote_pid(sandbox)
         time.sleep(0.2)
-        assert isinstance(sandbox("echo", clip, {}), Payload)
+        assert isinstance(sandbox("echo", clip, {}), TaskPayload)
         assert _zygote_pid(sandbox) == pid
 
 
-def test_a_fork_of_the_caller_gets_a_zygote_of_its_own(hostile: Sandbox, clip: Path) -> None:
+def test_a_fork_of_the_caller_gets_a_zygote_of_its_own(hostile: FileSandbox, clip: Path) -> None:
     hostile("echo", clip, {})
     script = (
         "import os, sys; from pathlib import Path\n"
         f"sys.path.insert(0, {str(HERE)!r})\n"
-        "from unreel.media.sandbox import Sandbox\n"
-        "sandbox = Sandbox(tasks='hostile_tasks:TASKS'); clip = Path(sys.argv[1])\n"
+        "from unreel.media.sandbox import FileSandbox\n"
+        "sandbox = FileSandbox(tasks='hostile_tasks:TASKS'); clip = Path(sys.argv[1])\n"
         "sandbox('echo', clip, {}); first = sandbox._zygote.pid\n"
         "if not os.fork(): print('fork', type(sandbox('echo', clip, {})).__name__, sandbox._zygote.pid != first)\n"
         "else: os.wait(); print('caller', type(sandbox('echo', clip, {})).__name__, sandbox._zygote.pid == first)"
@@ -256,7 +258,7 @@ def test_a_fork_of_the_caller_gets_a_zygote_of_its_own(hostile: Sandbox, clip: P
     assert ran.stdout.splitlines() == ["fork Payload True", "caller Payload True"]
 
 
-def test_many_calls_leave_no_descriptor_and_no_zombie(hostile: Sandbox, clip: Path) -> None:
+def test_many_calls_leave_no_descriptor_and_no_zombie(hostile: FileSandbox, clip: Path) -> None:
     def descriptors(pid: int | str) -> int:
         return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
@@ -273,41 +275,41 @@ def test_many_calls_leave_no_descriptor_and_no_zombie(hostile: Sandbox, clip: Pa
 
 
 def test_a_child_inherits_neither_environment_nor_descriptors(
-    hostile: Sandbox, clip: Path, monkeypatch: pytest.MonkeyPatch
+    hostile: FileSandbox, clip: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("A_SECRET", "token")
-    with Sandbox(tasks="hostile_tasks:TASKS") as sandbox:
+    with FileSandbox(tasks="hostile_tasks:TASKS") as sandbox:
         result = sandbox("surroundings", clip, {})
-    assert isinstance(result, Payload)
+    assert isinstance(result, TaskPayload)
     got = result.header["got"]
     assert "token" not in str(got)
     assert len(got["descriptors"]) == 5  # three times /dev/null, the file, the pipe
 
 
-def test_a_request_may_be_long(hostile: Sandbox, clip: Path) -> None:
+def test_a_request_may_be_long(hostile: FileSandbox, clip: Path) -> None:
     request = {"instants": list(range(500_000))}
     result = hostile("echo", clip, request)
-    assert isinstance(result, Payload)
+    assert isinstance(result, TaskPayload)
     assert result.header["asked"] == {"instants": 500_000}
 
 
-def test_an_unknown_task_is_an_error_of_the_caller(hostile: Sandbox, clip: Path) -> None:
+def test_an_unknown_task_is_an_error_of_the_caller(hostile: FileSandbox, clip: Path) -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'echo'"):
         hostile("ecco", clip, {})
 
 
 @pytest.mark.parametrize("target", ["no_such_module:TASKS", "hostile_tasks:NO_SUCH_TABLE"])
 def test_a_zygote_that_cannot_load_its_tasks_says_so(
-    hostile: Sandbox, clip: Path, target: str
+    hostile: FileSandbox, clip: Path, target: str
 ) -> None:
     with pytest.raises(SandboxError, match=r"did not start: .*(no_such_module|NO_SUCH_TABLE)"):
-        Sandbox(tasks=target)("echo", clip, {})
+        FileSandbox(tasks=target)("echo", clip, {})
 
 
 @pytest.mark.parametrize("limits", [{"seconds": 0}, {"memory_mb": 10}, {"reply_bytes": 0}])
 def test_limits_that_allow_nothing_are_refused(limits: dict[str, int]) -> None:
     with pytest.raises(InvalidValueError):
-        Limits(**limits)
+        SandboxLimits(**limits)
 
 
 @pytest.mark.parametrize("layer", ["pyseccomp", "landlock"])
@@ -315,25 +317,25 @@ def test_a_machine_without_a_layer_works_if_it_may_and_says_what_is_missing(
     layer: str,
     clip: Path,
     tmp_path: Path,
-    hostile: Sandbox,
+    hostile: FileSandbox,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tmp_path / f"{layer}.py").write_text("raise ImportError", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    limits, tasks = Limits(seconds=1), "hostile_tasks:TASKS"
-    with Sandbox(limits, tasks=tasks, without_seccomp=True) as sandbox:
+    limits, tasks = SandboxLimits(seconds=1), "hostile_tasks:TASKS"
+    with FileSandbox(limits, tasks=tasks, without_seccomp=True) as sandbox:
         assert sandbox.protection().missing == (layer.removeprefix("py"),)
-        assert isinstance(sandbox("echo", clip, {}), Payload)
+        assert isinstance(sandbox("echo", clip, {}), TaskPayload)
         for task in ["read-passwd", "unix-socket", "list-root", "allocate-2-gb", "loop"]:
             assert isinstance(sandbox(task, clip, {}), Failure), task
 
 
 def test_a_machine_without_seccomp_is_refused_unless_that_was_asked_for(
-    clip: Path, tmp_path: Path, hostile: Sandbox, monkeypatch: pytest.MonkeyPatch
+    clip: Path, tmp_path: Path, hostile: FileSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "pyseccomp.py").write_text("raise ImportError", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    with Sandbox(tasks="hostile_tasks:TASKS") as sandbox:
+    with FileSandbox(tasks="hostile_tasks:TASKS") as sandbox:
         for _ in range(2):
             with pytest.raises(SandboxError, match=r"seccomp.*apt-get install.*WITHOUT_SECCOMP=1"):
                 sandbox("echo", clip, {})
@@ -344,25 +346,25 @@ def test_a_machine_without_seccomp_is_refused_unless_that_was_asked_for(
 
 @pytest.fixture
 def unfiltered(
-    tmp_path: Path, hostile: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Sandbox]:
+    tmp_path: Path, hostile: FileSandbox, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[FileSandbox]:
     """The hostile sandbox on a machine without libseccomp."""
     (tmp_path / "pyseccomp.py").write_text("raise RuntimeError", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    limits, tasks = Limits(seconds=1), "hostile_tasks:TASKS"
-    with Sandbox(limits, tasks=tasks, without_seccomp=True) as sandbox:
+    limits, tasks = SandboxLimits(seconds=1), "hostile_tasks:TASKS"
+    with FileSandbox(limits, tasks=tasks, without_seccomp=True) as sandbox:
         yield sandbox
 
 
 def test_without_a_filter_even_forked_processes_end_with_their_child(
-    unfiltered: Sandbox, clip: Path
+    unfiltered: FileSandbox, clip: Path
 ) -> None:
     result = unfiltered("fork", clip, {})
-    if isinstance(result, Payload):  # root, whom RLIMIT_NPROC does not bind
+    if isinstance(result, TaskPayload):  # root, whom RLIMIT_NPROC does not bind
         assert _soon(lambda: not _runs(result.header["got"]))
 
 
-def test_without_a_filter_landlock_still_stops_signals(unfiltered: Sandbox, clip: Path) -> None:
+def test_without_a_filter_landlock_still_stops_signals(unfiltered: FileSandbox, clip: Path) -> None:
     from landlock import landlock_abi_version
 
     if landlock_abi_version() < 6:

@@ -16,24 +16,24 @@ from stalls import Stalls
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.normalise import NormalForm
-from unreel.media.overlay import Commentary, Lane
+from unreel.media.overlay import OverlayCommentary, TimelineLane
 from unreel.media.reader import MediaReader
-from unreel.media.render import Cut
-from unreel.media.sandbox import Limits, Sandbox
+from unreel.media.render import FrameRange
+from unreel.media.sandbox import FileSandbox, SandboxLimits
 from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.report.review import provenance
-from unreel.report.review.provenance import ManifestState, Provenance, read_provenance
+from unreel.report.review.provenance import ManifestState, ProvenanceResult, read_provenance
 
 SECONDS = 2
 MOST_GROWTH_KB = 1 << 20
 
-_SAID = Commentary(lanes=(Lane(says="somebody: real"),), duration_us=1_000_000)
+_SAID = OverlayCommentary(lanes=(TimelineLane(says="somebody: real"),), duration_us=1_000_000)
 ASK: dict[str, Callable[[MediaReader, Path], object]] = {
     "probe": lambda reader, path: reader.probe(path),
     "frames": lambda reader, path: reader.frames(path, sampling="uniform-4", longest_side=64),
     "sound": lambda reader, path: reader.sound(path),
     "scan": lambda reader, path: reader.scan(path),
-    "render": lambda reader, path: reader.render(path, Cut(first_frame=0, end_frame=4)),
+    "render": lambda reader, path: reader.render(path, FrameRange(first_frame=0, end_frame=4)),
     "instants": lambda reader, path: reader.frames_at(path, [0, 100_000, 200_000, 300_000]),
     "annotate": lambda reader, path: reader.annotate(path, _SAID, into=io.BytesIO()),
     "manifest": lambda _, path: _read_manifest(path),
@@ -43,7 +43,7 @@ ASK: dict[str, Callable[[MediaReader, Path], object]] = {
 }
 
 
-def _read_manifest(path: Path) -> Provenance | Failure:
+def _read_manifest(path: Path) -> ProvenanceResult | Failure:
     pytest.importorskip("c2pa", reason="c2pa-python is not installed: unreel[provenance]")
     found = read_provenance(path)
     if found.state is ManifestState.UNREADABLE:
@@ -58,7 +58,7 @@ def _lying_about_origin(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def liars() -> Iterator[MediaReader]:
-    with Sandbox(Limits(seconds=SECONDS), tasks="lying_tasks:TASKS") as sandbox:
+    with FileSandbox(SandboxLimits(seconds=SECONDS), tasks="lying_tasks:TASKS") as sandbox:
         yield MediaReader(sandbox)
 
 

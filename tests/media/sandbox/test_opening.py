@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.payload import Payload
-from unreel.media.sandbox import Sandbox
+from unreel.media.payload import TaskPayload
+from unreel.media.sandbox import FileSandbox
 from unreel.media.sandbox.opening import open_regular
 
 
@@ -54,7 +54,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_refused_without_waiting(hostile: Sandbox, tmp_path: Path, kind: str) -> None:
+def test_refused_without_waiting(hostile: FileSandbox, tmp_path: Path, kind: str) -> None:
     make, said = REFUSED[kind]
     result = hostile("echo", make(tmp_path), {})
     assert isinstance(result, Failure)
@@ -86,11 +86,11 @@ def test_a_link_that_takes_the_place_of_a_checked_file_is_refused_too(
     assert result.reason is FailureReason.NOT_A_FILE
 
 
-def test_folders_above_the_file_may_be_links(hostile: Sandbox, tmp_path: Path) -> None:
+def test_folders_above_the_file_may_be_links(hostile: FileSandbox, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "clip.mp4").write_bytes(b"head and tail")
     (tmp_path / "linked").symlink_to("real")
-    assert isinstance(hostile("echo", tmp_path / "linked" / "clip.mp4", {}), Payload)
+    assert isinstance(hostile("echo", tmp_path / "linked" / "clip.mp4", {}), TaskPayload)
 
 
 def test_refused_paths_leave_no_descriptor_open(tmp_path: Path) -> None:

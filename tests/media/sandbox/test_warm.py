@@ -11,8 +11,8 @@ from test_cost import DECODERS
 from tiny_clips import MP4, make
 
 from unreel.core.errors import SandboxError
-from unreel.media.payload import Payload
-from unreel.media.sandbox import Sandbox
+from unreel.media.payload import TaskPayload
+from unreel.media.sandbox import FileSandbox
 from unreel.media.tasks import TASKS
 
 # Runs one task warm, then on each file named, and prints what was imported or mapped meanwhile.
@@ -94,7 +94,7 @@ def test_no_file_makes_a_warm_task_load_anything(task: str, files: Path) -> None
 def test_a_task_that_nobody_announced_is_warmed_up_at_its_first_request(tmp_path: Path) -> None:
     clip = tmp_path / "clip.mp4"
     clip.write_bytes(make(MP4))
-    with Sandbox(needs=("probe",)) as sandbox:
+    with FileSandbox(needs=("probe",)) as sandbox:
         assert "facts" in sandbox.run("probe", clip, request={}).result.header
         zygote = sandbox._zygote
         for _ in range(2):
@@ -106,8 +106,8 @@ def test_a_task_that_nobody_announced_is_warmed_up_at_its_first_request(tmp_path
 def test_a_task_that_cannot_be_warmed_up_is_a_fault_of_the_installation(tmp_path: Path) -> None:
     clip = tmp_path / "clip.mp4"
     clip.write_bytes(make(MP4))
-    with Sandbox(tasks="broken_tasks:TASKS") as sandbox:
-        assert isinstance(sandbox("fine", clip, {}), Payload)
+    with FileSandbox(tasks="broken_tasks:TASKS") as sandbox:
+        assert isinstance(sandbox("fine", clip, {}), TaskPayload)
         with pytest.raises(SandboxError, match="did not start: ImportError"):
             sandbox("probe", clip, {})
-        assert isinstance(sandbox("fine", clip, {}), Payload)
+        assert isinstance(sandbox("fine", clip, {}), TaskPayload)

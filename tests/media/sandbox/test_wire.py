@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.plain import plain
-from unreel.media.payload import Payload
+from unreel.media.payload import TaskPayload
 from unreel.media.sandbox.wire import (
     MAGIC,
     MOST_BLOBS,
     MOST_HEADER_BYTES,
     MalformedReplyError,
     OversizedReplyError,
-    Part,
+    ReplyPart,
     decode,
     encode,
     readable,
@@ -38,7 +38,7 @@ class _ShortError(Exception):
     pass
 
 
-def _decode(data: bytes, *, reply_bytes: int = 2**20) -> Payload | Part | Failure:
+def _decode(data: bytes, *, reply_bytes: int = 2**20) -> TaskPayload | ReplyPart | Failure:
     stream = io.BytesIO(data)
 
     def take(size: int) -> bytes:
@@ -52,9 +52,9 @@ def _decode(data: bytes, *, reply_bytes: int = 2**20) -> Payload | Part | Failur
 
 @given(st.dictionaries(WORDS, JSON, max_size=4), st.lists(st.binary(max_size=100), max_size=4))
 def test_a_payload_arrives_as_it_was_sent(header: dict[str, object], blobs: list[bytes]) -> None:
-    payload = Payload(header, tuple(blobs))
+    payload = TaskPayload(header, tuple(blobs))
     assert _decode(b"".join(encode(payload))) == payload
-    assert _decode(b"".join(encode(Part(payload)))) == Part(payload)
+    assert _decode(b"".join(encode(ReplyPart(payload)))) == ReplyPart(payload)
 
 
 OF_FILES = [
@@ -119,26 +119,26 @@ def test_random_bytes_are_refused(data: bytes) -> None:
 
 @given(st.data())
 def test_a_damaged_reply_is_read_or_refused_and_nothing_else(data: st.DataObject) -> None:
-    sound = b"".join(encode(Payload({"a": [1, {"b": "c"}]}, (b"12345", b""))))
+    sound = b"".join(encode(TaskPayload({"a": [1, {"b": "c"}]}, (b"12345", b""))))
     where = data.draw(st.integers(0, len(sound) - 1))
     damaged = sound[:where] + data.draw(st.binary(max_size=4)) + sound[where + 1 :]
     try:
         result = _decode(damaged)
     except (MalformedReplyError, OversizedReplyError, _ShortError):
         return
-    assert isinstance(result, Payload | Part | Failure)
+    assert isinstance(result, TaskPayload | ReplyPart | Failure)
 
 
 def test_a_reply_of_exactly_the_limit_passes_and_one_more_byte_does_not() -> None:
-    data = b"".join(encode(Payload({"a": 1}, (b"12345",))))
-    assert isinstance(_decode(data, reply_bytes=len(data)), Payload)
+    data = b"".join(encode(TaskPayload({"a": 1}, (b"12345",))))
+    assert isinstance(_decode(data, reply_bytes=len(data)), TaskPayload)
     with pytest.raises(OversizedReplyError):
         _decode(data, reply_bytes=len(data) - 1)
 
 
 def test_a_value_that_json_does_not_know_is_refused_when_sent() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
-        encode(Payload({"a": float("nan")}))
+        encode(TaskPayload({"a": float("nan")}))
 
 
 @given(st.text())

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from arena.plays import lineup, play
-from unreel.arena.play import SAID_GENERATED, Play
-from unreel.arena.standings import Cell, Standing, Standings
+from unreel.arena.play import SAID_GENERATED, AnswerTable
+from unreel.arena.standings import LeaderboardRow, MatrixCell, SeasonLeaderboard
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.report.season.heard import Heard, hear
-from unreel.report.season.view import ClipTold, Season
+from unreel.report.season.heard import AnswerMatrix, hear
+from unreel.report.season.view import ClipDetails, SeasonView
 
 HOSTILE = "\"><img src=x onerror=alert(1)><script>alert(2)</script>\u202e' {{7*7}} $--accent"
 LONG = "name-of-three-hundred-letters-" * 10
@@ -29,7 +29,7 @@ def season(
     n_scenes: int = 24,
     conditions: tuple[str, ...] = ("uniform-8",),
     **told: Any,
-) -> Season:
+) -> SeasonView:
     """A season under each condition; `tiny` never met the last creator."""
     shown = lineup(tuple(sorted(creators)), n_scenes=n_scenes, controls=CONTROLS)
     missing = [("tiny", shown.creators[-1])] if "tiny" in abilities else []
@@ -38,7 +38,7 @@ def season(
         play(shown, abilities, seed=seed, condition=condition, floors=floors, never_met=missing)
         for seed, condition in enumerate(conditions)
     ]
-    return Season(
+    return SeasonView(
         name=name,
         facts=(
             ("Benchmark", "clips"),
@@ -53,15 +53,15 @@ def season(
     )
 
 
-def told_of(clip: str) -> ClipTold:
+def told_of(clip: str) -> ClipDetails:
     """What a creator would tell."""
     if clip.endswith("/real"):
-        return ClipTold()
+        return ClipDetails()
     facts = (("Model", clip.partition("/")[2]), ("Seed", "7"), ("Parameters", "steps 30"))
-    return ClipTold(facts=facts, cost_usd=Decimal("0.05"), took_us=12_500_000)
+    return ClipDetails(facts=facts, cost_usd=Decimal("0.05"), took_us=12_500_000)
 
 
-def stand(played: Play) -> Standings:
+def stand(played: AnswerTable) -> SeasonLeaderboard:
     """Both boards by plain shares, with intervals of the textbook."""
     heard = hear(played)
     makers = {name: heard.clips_of(name) for name in played.lineup.sources}
@@ -69,7 +69,7 @@ def stand(played: Play) -> Standings:
     reviewers = [_reviewer(heard, place) for place in range(len(played.reviewers))]
     made = [_creator(heard, name, clips) for name, clips in creators]
     controls = [_control(heard, name, makers[name]) for name in played.lineup.controls]
-    return Standings(
+    return SeasonLeaderboard(
         condition=played.condition,
         reviewers=_ranked(reviewers, "accuracy", falls=True),
         creators=(*_ranked(made, "fakeness", falls=False), *controls),
@@ -100,14 +100,14 @@ def share(hits: np.ndarray, of: np.ndarray) -> Measured:
     )
 
 
-def _reviewer(heard: Heard, place: int) -> Standing:
+def _reviewer(heard: AnswerMatrix, place: int) -> LeaderboardRow:
     name = heard.play.reviewers[place]
     made = heard.truth == SAID_GENERATED
     read, right, said = heard.read[place], heard.right[place], heard.said[place]
     asked = heard.asked(place)
     makers = {maker: heard.clips_of(maker) for maker in heard.play.lineup.sources}
     lacks = [maker for maker, clips in makers.items() if len(clips) and not asked[clips].any()]
-    return Standing(
+    return LeaderboardRow(
         name=name,
         kind="floor" if name in heard.play.floors else "reviewer",
         figures={
@@ -122,22 +122,22 @@ def _reviewer(heard: Heard, place: int) -> Standing:
     )
 
 
-def _creator(heard: Heard, name: str, clips: np.ndarray) -> Standing:
+def _creator(heard: AnswerMatrix, name: str, clips: np.ndarray) -> LeaderboardRow:
     said, read = heard.said[:, clips], heard.read[:, clips]
     fakeness = share(said == SAID_GENERATED, read)
-    return Standing(name=name, kind="creator", figures={"fakeness": fakeness})
+    return LeaderboardRow(name=name, kind="creator", figures={"fakeness": fakeness})
 
 
-def _control(heard: Heard, name: str, clips: np.ndarray) -> Standing:
+def _control(heard: AnswerMatrix, name: str, clips: np.ndarray) -> LeaderboardRow:
     said, read = heard.said[:, clips], heard.read[:, clips]
     figures = {"called-generated": share(said == SAID_GENERATED, read)}
-    return Standing(name=name, kind="control", figures=figures)
+    return LeaderboardRow(name=name, kind="control", figures=figures)
 
 
-def _cell(heard: Heard, place: int, creator: str, clips: np.ndarray) -> Cell:
+def _cell(heard: AnswerMatrix, place: int, creator: str, clips: np.ndarray) -> MatrixCell:
     asked = heard.asked(place)[clips]
     said, read = heard.said[place, clips], heard.read[place, clips]
-    return Cell(
+    return MatrixCell(
         reviewer=heard.play.reviewers[place],
         creator=creator,
         caught=share(said == SAID_GENERATED, read),
@@ -146,11 +146,13 @@ def _cell(heard: Heard, place: int, creator: str, clips: np.ndarray) -> Cell:
     )
 
 
-def _ranked(standings: list[Standing], figure: str, *, falls: bool) -> tuple[Standing, ...]:
+def _ranked(
+    standings: list[LeaderboardRow], figure: str, *, falls: bool
+) -> tuple[LeaderboardRow, ...]:
     """With ranks for those that compete and lack nothing; then those that lack, then floors."""
     from dataclasses import replace
 
-    def height(standing: Standing) -> float:
+    def height(standing: LeaderboardRow) -> float:
         known = standing.figures[figure]
         value = known.value if isinstance(known, Estimate) else 0.0
         return -value if falls else value

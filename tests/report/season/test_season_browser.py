@@ -19,7 +19,7 @@ from unreel.arena.ablations import ablate
 from unreel.arena.leaning import find_leanings
 from unreel.pages.player import PlayerSpec
 from unreel.report.season.site import write_season_site
-from unreel.report.season.view import ClipTold, Season, address
+from unreel.report.season.view import ClipDetails, SeasonView, address
 
 pytestmark = pytest.mark.alone  # a page that shares its processors loses clicks
 
@@ -28,7 +28,7 @@ LIMIT_S = 3.0
 LARGEST_BYTES = 5e6
 
 
-def everything(name: str = "spring", **told: Any) -> Season:
+def everything(name: str = "spring", **told: Any) -> SeasonView:
     """A season with ablations and all else that a page can show."""
     abilities = {who: ABILITIES[who] for who in ("coin", "gpt-5.2", "seer", "tiny")}
     more = {"abilities": abilities, "creators": CREATORS[2:], "conditions": ("silent", "heard")}
@@ -55,7 +55,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tracks=(),
         title=clip,
     )
-    watched = {**now.clips, clip: ClipTold(player=spec)}
+    watched = {**now.clips, clip: ClipDetails(player=spec)}
     return write_season_site([season("winter", n_scenes=5), replace(now, clips=watched)], root).page
 
 

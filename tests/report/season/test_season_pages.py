@@ -13,18 +13,18 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 from report.season.seasons import ABILITIES, CREATORS, HOSTILE, LONG, season
 from unreel.arena.ablations import ablate
 from unreel.arena.leaning import find_leanings
-from unreel.arena.log import Event, State
+from unreel.arena.log import EntryState, LogEvent
 from unreel.arena.ranking import rank
 from unreel.core.errors import InvalidSettingError, InvalidValueError
-from unreel.report.season.hub import Listing
+from unreel.report.season.hub import HubListing
 from unreel.report.season.site import write_season_site
-from unreel.report.season.view import Season, address
+from unreel.report.season.view import SeasonView, address
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
-def told() -> Season:
+def told() -> SeasonView:
     """A season under two conditions, with all that can be told of one."""
     return season(
         conditions=("uniform-8", "uniform-8, audio on"),
@@ -33,18 +33,20 @@ def told() -> Season:
         plan=(("Budget", "1,000 questions"),),
         unmade={"Wan 2.2": {"scene-0003/Wan 2.2": "refused: the prompt names a person"}},
         entries=(
-            Event(entry="seer", state=State.SUBMITTED, at_us=10**15, kind="reviewer", team="lab"),
+            LogEvent(
+                entry="seer", state=EntryState.SUBMITTED, at_us=10**15, kind="reviewer", team="lab"
+            ),
         ),
         words={("uniform-8", "gpt-5.2", "scene-0000/Veo 3.1"): "The cup melts."},
     )
 
 
 @pytest.fixture(scope="module")
-def out(told: Season, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def out(told: SeasonView, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Its pages, with a season before it."""
     folder = tmp_path_factory.mktemp("season")
     before = season("winter", abilities={**ABILITIES, "old-timer": 0.9})
-    listing = Listing(dataset="lab/arena", url="https://arena.example/spring")
+    listing = HubListing(dataset="lab/arena", url="https://arena.example/spring")
     return write_season_site([before, told], folder, listing=listing).page.parent
 
 
@@ -77,7 +79,7 @@ def test_both_boards_tell_rank_class_interval_gap_floors_and_attempts(out: Path)
     ]
 
 
-def test_every_cell_of_the_matrix_leads_to_its_clips(out: Path, told: Season) -> None:
+def test_every_cell_of_the_matrix_leads_to_its_clips(out: Path, told: SeasonView) -> None:
     page = (out / "index.html").read_text()
     links = re.findall(r'<td class="heat-\d+" data-label="[^"]+"><a href="([^"]+)"', page)
     assert len(links) == sum(len(board.cells) for board in told.standings)
@@ -91,7 +93,7 @@ def test_every_cell_of_the_matrix_leads_to_its_clips(out: Path, told: Season) ->
 
 
 def test_a_reviewers_page_shows_first_what_everybody_else_got_right(
-    out: Path, told: Season
+    out: Path, told: SeasonView
 ) -> None:
     file = out / "tables" / f"{address('reviewer', 'seer')}-c0-mistakes.csv"
     mistakes = rows(file)
@@ -177,7 +179,7 @@ def test_the_hub_finds_its_files_as_its_own_library_reads_them(out: Path) -> Non
 )
 def test_a_listing_that_the_hub_would_not_take_is_refused(dataset: str, url: str) -> None:
     with pytest.raises(InvalidSettingError, match="Write it"):
-        Listing(dataset=dataset, url=url)
+        HubListing(dataset=dataset, url=url)
 
 
 def test_a_badge_is_a_picture_whatever_its_season_is_called(tmp_path: Path) -> None:
@@ -216,7 +218,7 @@ def test_pages_of_an_earlier_season_are_taken_away_and_other_files_stay(tmp_path
 
 def test_a_page_shows_what_ranking_and_ablations_find(tmp_path: Path) -> None:
     shown = season(n_scenes=20, conditions=("silent", "heard"))
-    found = Season(
+    found = SeasonView(
         name="ranked",
         plays=shown.plays,
         standings=tuple(rank(play, seed=0, resamples=200) for play in shown.plays),
@@ -238,7 +240,7 @@ def test_names_that_look_like_ours_keep_their_own_pages(tmp_path: Path) -> None:
     shown = season(
         n_scenes=4, creators=("real clips", "Real clips", "real"), conditions=("a b", "a-b")
     )
-    write_season_site([shown], tmp_path, listing=Listing(dataset="lab/arena"))
+    write_season_site([shown], tmp_path, listing=HubListing(dataset="lab/arena"))
     pages = {file.read_text().split("<h1>")[1].split("</h1>")[0] for file in _pages(tmp_path)}
     assert {"real clips", "Real clips", "real"} < pages
     assert len(_pages(tmp_path)) == 6 + 3 + 2 + 1
@@ -255,6 +257,6 @@ def _pages(folder: Path) -> list[Path]:
 def test_standings_that_belong_to_other_plays_are_refused() -> None:
     one = season(n_scenes=3)
     with pytest.raises(InvalidValueError, match="Rank each play once"):
-        Season(name="x", plays=one.plays, standings=())
+        SeasonView(name="x", plays=one.plays, standings=())
     with pytest.raises(InvalidSettingError, match="Name at least one season"):
         write_season_site([], Path("nowhere"))

@@ -13,7 +13,7 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 
 from arena.seasons import N_SCENES, Stadium, write_benchmark, write_clips
 from chat import Reply, says, serve_chat
-from unreel.arena.log import Event, State, append
+from unreel.arena.log import EntryState, LogEvent, append
 from unreel.cli.main import unreel
 from unreel.core.errors import UnreelError
 from unreel.report.season.view import address
@@ -50,8 +50,8 @@ def stadium(tmp_path_factory: pytest.TempPathFactory) -> Stadium:
         sections={"budget": {"max_questions": 1000}},
     )
     played.play()
-    for state in (State.SUBMITTED, State.CHECKED, State.ACCEPTED):
-        event = Event(entry="Ann", state=state, at_us=10**15, kind="reviewer", team="lab")
+    for state in (EntryState.SUBMITTED, EntryState.CHECKED, EntryState.ACCEPTED):
+        event = LogEvent(entry="Ann", state=state, at_us=10**15, kind="reviewer", team="lab")
         append(played.folder.path, event)
     return played
 

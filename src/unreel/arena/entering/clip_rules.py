@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Final
 
-from unreel.arena.entering.finding import Finding, Weight
+from unreel.arena.entering.finding import EntryFinding, FindingSeverity
 from unreel.core.facts import ClipFacts
 
 SHORTEST_S: Final = Fraction(1, 2)
@@ -17,12 +17,12 @@ MOST_APART: Final = 2
 """Lengths, rates and sides that differ by more than this factor tell the sides apart."""
 
 
-def judge_clip(name: str, own: ClipFacts, real: ClipFacts | None) -> Iterator[Finding]:
+def judge_clip(name: str, own: ClipFacts, real: ClipFacts | None) -> Iterator[EntryFinding]:
     """Yield the faults of one clip; without a real clip to compare, only its own."""
     for check, words in _alone(own):
-        yield Finding(check=check, weight=Weight.REFUSES, words=words, clips=(name,))
+        yield EntryFinding(check=check, weight=FindingSeverity.REFUSES, words=words, clips=(name,))
     for check, words in _beside(own, real) if real is not None else ():
-        yield Finding(check=check, weight=Weight.WARNS, words=words, clips=(name,))
+        yield EntryFinding(check=check, weight=FindingSeverity.WARNS, words=words, clips=(name,))
 
 
 def _alone(own: ClipFacts) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from unreel.media.fingerprint import Fingerprint
+from unreel.media.fingerprint import ClipFingerprint
 from unreel.media.matching import MOST_BITS, find_matches
 from unreel.media.prints import HeldPrints
 
@@ -15,12 +15,12 @@ NEAR_BITS: Final = MOST_BITS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Printed:
+class FingerprintedClip:
     """A clip by its fingerprint, and whose it is; "" for a real one."""
 
     clip: str
     owner: str
-    own: Fingerprint
+    own: ClipFingerprint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class NearCopy:
         return self.bits <= COPY_BITS
 
 
-def find_copies(clips: Sequence[Printed]) -> tuple[NearCopy, ...]:
+def find_copies(clips: Sequence[FingerprintedClip]) -> tuple[NearCopy, ...]:
     """Every two clips of different owners that show the same, the nearest first; the real one is always `of`."""
     known = {each.clip: each for each in clips}
     found = []

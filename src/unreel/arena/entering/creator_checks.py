@@ -9,18 +9,18 @@ from typing import Final
 
 from unreel.arena.entering.clip_rules import judge_clip
 from unreel.arena.entering.collecting import collect_clips, unknown_clips
-from unreel.arena.entering.copies import NEAR_BITS, Printed, copied_by, find_copies
-from unreel.arena.entering.finding import Finding, Weight
-from unreel.arena.entering.look import Look, Subject, look_at
+from unreel.arena.entering.copies import NEAR_BITS, FingerprintedClip, copied_by, find_copies
+from unreel.arena.entering.finding import EntryFinding, FindingSeverity
+from unreel.arena.entering.look import ClipInspection, InspectedClip, look_at
 from unreel.arena.entering.telltales import find_telltales
-from unreel.arena.scenes import Scenery, name_files
+from unreel.arena.scenes import SeasonBenchmark, name_files
 from unreel.arena.season import SeasonRecipe
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure
-from unreel.creators.contract import Setting, Side
+from unreel.creators.contract import ClipClass, CreatorInput
 from unreel.creators.folder import FolderKeys
 from unreel.creators.section import CreatorSection
-from unreel.engine.access import Access, local_copy
+from unreel.engine.access import StorageAccess, local_copy
 from unreel.media.access import media_reader
 
 MOST_NEAR: Final = 0.2
@@ -30,32 +30,34 @@ _OWNER: Final = "entry"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grounds:
+class EntryCheckContext:
     """Context of the checks of an entry."""
 
     recipe: SeasonRecipe
-    scenery: Scenery
+    scenery: SeasonBenchmark
     hidden: frozenset[str]
     """Scenes that nobody outside has: their clips are not asked for."""
     folder: Path
     """Of the season."""
-    access: Access
+    access: StorageAccess
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class EntryCheckResult:
     """Findings of the checks, and the hashes of the collected clips."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[EntryFinding, ...]
     sha256: Mapping[str, str]
 
 
-def check_creator(section: CreatorSection, grounds: Grounds, *, into: Path) -> Checked:
+def check_creator(
+    section: CreatorSection, grounds: EntryCheckContext, *, into: Path
+) -> EntryCheckResult:
     """Check a creator; the clips of one that lies in a folder are taken over below `into`."""
     findings = [*_kind(section), *_price(section, grounds), *_briefs(section, grounds)]
     keys = section.keys
     if not isinstance(keys, FolderKeys):
-        return Checked(findings=tuple(findings), sha256={})
+        return EntryCheckResult(findings=tuple(findings), sha256={})
     access = grounds.access
     opener = section.opener(settings=access.settings, trusted=access.trusted)
     stems = name_files(grounds.scenery.scenes)
@@ -64,46 +66,52 @@ def check_creator(section: CreatorSection, grounds: Grounds, *, into: Path) -> C
     strange = tuple(unknown_clips(Path(keys.folder), stems, opener.settings))
     if strange:
         words = "no scene of the season has these names. Take them out, or name them after a scene"
-        findings.append(Finding(check="ids", weight=Weight.REFUSES, words=words, clips=strange))
+        findings.append(
+            EntryFinding(check="ids", weight=FindingSeverity.REFUSES, words=words, clips=strange)
+        )
     looks, unread = _look(taken.subjects, grounds)
     findings += [*taken.findings, *unread, *_judge(looks, grounds)]
-    return Checked(
+    return EntryCheckResult(
         findings=tuple(findings), sha256={look.subject.name: look.sha256 for look in looks}
     )
 
 
-def _kind(section: CreatorSection) -> Iterator[Finding]:
-    if section.held is not None or section.keys.side is Side.CONTROL:
+def _kind(section: CreatorSection) -> Iterator[EntryFinding]:
+    if section.held is not None or section.keys.side is ClipClass.CONTROL:
         words = "it makes no clips of its own, so that it cannot be ranked. Ask for it to be put into the season"
-        yield Finding(check="kind", weight=Weight.REFUSES, words=words)
+        yield EntryFinding(check="kind", weight=FindingSeverity.REFUSES, words=words)
 
 
-def _price(section: CreatorSection, grounds: Grounds) -> Iterator[Finding]:
+def _price(section: CreatorSection, grounds: EntryCheckContext) -> Iterator[EntryFinding]:
     priced = [key for key in _PRICES if key in type(section.keys).model_fields]
     known = any(getattr(section.keys, key) is not None for key in priced)
     if priced and not known and grounds.recipe.budget.max_cost_usd is not None:
         words = f"the season has a budget, and no price is named. Write {' or '.join(priced)}"
-        yield Finding(check="price", weight=Weight.REFUSES, words=words)
+        yield EntryFinding(check="price", weight=FindingSeverity.REFUSES, words=words)
 
 
-def _briefs(section: CreatorSection, grounds: Grounds) -> Iterator[Finding]:
+def _briefs(section: CreatorSection, grounds: EntryCheckContext) -> Iterator[EntryFinding]:
     """Scenes that cannot be told in the words that a setting needs."""
     wordless = tuple(s for s, entry in grounds.scenery.scenes.items() if not entry.prompt.strip())
     asked = section.settings or section.keys.usual
-    if wordless and set(asked) != {Setting.IMAGE} and not isinstance(section.keys, FolderKeys):
+    if wordless and set(asked) != {CreatorInput.IMAGE} and not isinstance(section.keys, FolderKeys):
         words = "the benchmark has no prompt for these scenes: their clips will be missing"
-        yield Finding(check="prompts", weight=Weight.WARNS, words=words, clips=wordless)
+        yield EntryFinding(
+            check="prompts", weight=FindingSeverity.WARNS, words=words, clips=wordless
+        )
 
 
-def _look(subjects: Sequence[Subject], grounds: Grounds) -> tuple[list[Look], list[Finding]]:
+def _look(
+    subjects: Sequence[InspectedClip], grounds: EntryCheckContext
+) -> tuple[list[ClipInspection], list[EntryFinding]]:
     access = grounds.access
     with media_reader(access.settings, trusted=access.trusted) as reader:
         found = look_at(subjects, reader)
-    looks = [look for look in found if isinstance(look, Look)]
+    looks = [look for look in found if isinstance(look, ClipInspection)]
     unread = [
-        Finding(
+        EntryFinding(
             check="decoding",
-            weight=Weight.REFUSES,
+            weight=FindingSeverity.REFUSES,
             words="clips must be read whole. Encode them anew, as H.264 in mp4",
             clips=(f"{subject.name}: {look}",),
         )
@@ -113,7 +121,7 @@ def _look(subjects: Sequence[Subject], grounds: Grounds) -> tuple[list[Look], li
     return looks, unread
 
 
-def _judge(looks: Sequence[Look], grounds: Grounds) -> Iterator[Finding]:
+def _judge(looks: Sequence[ClipInspection], grounds: EntryCheckContext) -> Iterator[EntryFinding]:
     real = _look_at_real(grounds)
     by_scene = {look.subject.scene: look for look in real}
     for look in looks:
@@ -125,7 +133,7 @@ def _judge(looks: Sequence[Look], grounds: Grounds) -> Iterator[Finding]:
     yield from find_telltales(looks, real, seed=grounds.recipe.seed)
 
 
-def _look_at_real(grounds: Grounds) -> list[Look]:
+def _look_at_real(grounds: EntryCheckContext) -> list[ClipInspection]:
     """The real clip of each scene; one that cannot be read is no ground to refuse anybody."""
     benchmark, access = grounds.scenery.benchmark, grounds.access
     with media_reader(access.settings, trusted=access.trusted) as reader, ExitStack() as copies:
@@ -133,26 +141,30 @@ def _look_at_real(grounds: Grounds) -> list[Look]:
         for scene, entry in grounds.scenery.scenes.items():
             with suppress(MediaError):
                 file = copies.enter_context(local_copy(benchmark.find(entry), access))
-                subjects.append(Subject(name=entry.name, scene=scene, file=file))
+                subjects.append(InspectedClip(name=entry.name, scene=scene, file=file))
         found = look_at(subjects, reader)
-    return [look for look in found if isinstance(look, Look)]
+    return [look for look in found if isinstance(look, ClipInspection)]
 
 
-def _twice(looks: Sequence[Look]) -> Iterator[Finding]:
+def _twice(looks: Sequence[ClipInspection]) -> Iterator[EntryFinding]:
     by_bytes: defaultdict[str, list[str]] = defaultdict(list)
     for look in looks:
         by_bytes[look.sha256].append(look.subject.name)
     for names in by_bytes.values():
         if len(names) > 1:
             words = "one file under several names. Hand in a clip for each scene"
-            yield Finding(
-                check="duplicates", weight=Weight.REFUSES, words=words, clips=tuple(names)
+            yield EntryFinding(
+                check="duplicates", weight=FindingSeverity.REFUSES, words=words, clips=tuple(names)
             )
 
 
-def _copied(looks: Sequence[Look], real: Sequence[Look]) -> Iterator[Finding]:
-    ours = [Printed(clip=f"entry {k.subject.name}", owner=_OWNER, own=k.own) for k in looks]
-    theirs = [Printed(clip=f"real {k.subject.name}", owner="", own=k.own) for k in real]
+def _copied(
+    looks: Sequence[ClipInspection], real: Sequence[ClipInspection]
+) -> Iterator[EntryFinding]:
+    ours = [
+        FingerprintedClip(clip=f"entry {k.subject.name}", owner=_OWNER, own=k.own) for k in looks
+    ]
+    theirs = [FingerprintedClip(clip=f"real {k.subject.name}", owner="", own=k.own) for k in real]
     near = copied_by(find_copies([*ours, *theirs]), _OWNER)
     too_many = len(near) > MOST_NEAR * len(looks)
     for copy in near.values():
@@ -163,5 +175,5 @@ def _copied(looks: Sequence[Look], real: Sequence[Look]) -> Iterator[Finding]:
             else f"within {NEAR_BITS} bits of a real clip, nearly a copy of it"
         )
         name = f"{copy.clip.removeprefix('entry ')} of {copy.of.removeprefix('real ')}"
-        weight = Weight.REFUSES if refuses else Weight.WARNS
-        yield Finding(check="copies", weight=weight, words=words, clips=(name,))
+        weight = FindingSeverity.REFUSES if refuses else FindingSeverity.WARNS
+        yield EntryFinding(check="copies", weight=weight, words=words, clips=(name,))

@@ -9,25 +9,25 @@ from typing import Final
 from pydantic import ValidationError
 
 from unreel.arena.entering.entry import EntryRecipe
-from unreel.arena.log import Event, History, State, append_all, read_log
+from unreel.arena.log import EntryState, LogEvent, SeasonLog, append_all, read_log
 from unreel.arena.season import Season
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.identity import digest
 from unreel.core.names import plain_name
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 
 ENTRIES: Final = "entries"
-_PLAYS: Final = frozenset({State.ACCEPTED, State.PLAYED})
+_PLAYS: Final = frozenset({EntryState.ACCEPTED, EntryState.PLAYED})
 _MOST_BYTES: Final = 1 << 20
 _DIGITS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Entered:
+class AcceptedEntry:
     """An entry that plays, and how far it has come."""
 
     recipe: EntryRecipe
-    state: State
+    state: EntryState
 
 
 def entry_name(title: str) -> str:
@@ -37,13 +37,13 @@ def entry_name(title: str) -> str:
 
 def keep_entry(folder: Path, recipe: EntryRecipe, text: bytes) -> None:
     """Keep an accepted entry as it is read later, and as it was handed in."""
-    name, files = entry_name(recipe.title), Folder(folder)
+    name, files = entry_name(recipe.title), OutputDirectory(folder)
     files.write(f"{ENTRIES}/{name}.toml", text)
     document = recipe.model_dump(mode="json", exclude_unset=True, exclude_none=True)
     files.write(f"{ENTRIES}/{name}.json", json.dumps(document, indent=2).encode())
 
 
-def entries_of(folder: Path) -> list[Entered]:
+def entries_of(folder: Path) -> list[AcceptedEntry]:
     """Those of the season at `folder` that were accepted and did not leave, in that order.
 
     Raises:
@@ -51,10 +51,12 @@ def entries_of(folder: Path) -> list[Entered]:
     """
     history = read_log(folder)
     history.require_whole()
-    titles = dict.fromkeys(e.entry for e in history.events if e.state is State.ACCEPTED)
+    titles = dict.fromkeys(e.entry for e in history.events if e.state is EntryState.ACCEPTED)
     states = {title: history.state(title) for title in titles}
     return [
-        Entered(_read(folder, title), state) for title, state in states.items() if state in _PLAYS
+        AcceptedEntry(_read(folder, title), state)
+        for title, state in states.items()
+        if state in _PLAYS
     ]
 
 
@@ -72,12 +74,12 @@ def with_entries(season: Season, folder: Path) -> Season:
 def note_played(folder: Path, titles: Collection[str], *, at_us: int) -> None:
     """Write down that the entries with these titles were played; whoever is no entry is passed over."""
 
-    def played(history: History) -> list[Event]:
+    def played(history: SeasonLog) -> list[LogEvent]:
         last = {event.entry: event for event in history.events if event.entry in titles}
         return [
-            replace(event, state=State.PLAYED, at_us=at_us, reasons=())
+            replace(event, state=EntryState.PLAYED, at_us=at_us, reasons=())
             for event in last.values()
-            if event.state is State.ACCEPTED
+            if event.state is EntryState.ACCEPTED
         ]
 
     if any(each.recipe.title in titles for each in entries_of(folder)):
@@ -87,7 +89,7 @@ def note_played(folder: Path, titles: Collection[str], *, at_us: int) -> None:
 def _read(folder: Path, title: str) -> EntryRecipe:
     name = f"{ENTRIES}/{entry_name(title)}.json"
     try:
-        with Folder(folder).read(name) as file:
+        with OutputDirectory(folder).read(name) as file:
             return EntryRecipe.model_validate_json(file.read(_MOST_BYTES))
     except (FileNotFoundError, ValidationError) as error:
         problem = f"the entry {title!a} was accepted, and its file is gone or damaged"

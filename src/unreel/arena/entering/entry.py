@@ -12,10 +12,10 @@ from unreel.core.document import read_toml
 from unreel.core.errors import InvalidSettingError
 from unreel.creators.section import CreatorSection
 from unreel.recipes.check import check_sections
-from unreel.recipes.section import Line, Section, Text
+from unreel.recipes.section import Line, RecipeSection, Text
 
 
-class EntryRecipe(Section):
+class EntryRecipe(RecipeSection):
     """Everything that a team says of its entry."""
 
     team: Line
@@ -59,7 +59,7 @@ class EntryRecipe(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Handed:
+class SubmittedEntry:
     """An entry as it was handed in."""
 
     recipe: EntryRecipe
@@ -67,7 +67,7 @@ class Handed:
     text: bytes
 
 
-def read_entry(file: Path) -> Handed:
+def read_entry(file: Path) -> SubmittedEntry:
     """The entry that the TOML file describes.
 
     Raises:
@@ -76,7 +76,7 @@ def read_entry(file: Path) -> Handed:
     base = file.absolute().parent
     recipe = check_sections(EntryRecipe, read_toml(file, "entry")).beside(base)
     _require_own_files(() if recipe.reviewer is None else recipe.reviewer.command[1:], base)
-    return Handed(recipe=recipe, text=file.read_bytes())
+    return SubmittedEntry(recipe=recipe, text=file.read_bytes())
 
 
 def _require_own_files(arguments: Iterable[str], base: Path) -> None:

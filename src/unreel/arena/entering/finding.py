@@ -8,7 +8,7 @@ from typing import Final
 _SHOWN: Final = 5
 
 
-class Weight(StrEnum):
+class FindingSeverity(StrEnum):
     """Consequence of a finding."""
 
     REFUSES = "refuses"
@@ -16,11 +16,11 @@ class Weight(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class EntryFinding:
     """One thing that is wrong, and the clips that it is wrong with."""
 
     check: str
-    weight: Weight
+    weight: FindingSeverity
     words: str
     """A sentence that ends with what to do."""
     clips: tuple[str, ...] = ()
@@ -31,13 +31,13 @@ class Finding:
         return f"{self.check}: {self.words}" + (f" ({named})" if named else "")
 
 
-def gather(found: Iterable[Finding]) -> tuple[Finding, ...]:
+def gather(found: Iterable[EntryFinding]) -> tuple[EntryFinding, ...]:
     """Findings that say the same become one with all of their clips; what refuses comes first."""
-    clips: dict[tuple[str, Weight, str], list[str]] = {}
+    clips: dict[tuple[str, FindingSeverity, str], list[str]] = {}
     for each in found:
         clips.setdefault((each.check, each.weight, each.words), []).extend(each.clips)
     gathered = [
-        Finding(check=check, weight=weight, words=words, clips=tuple(names))
+        EntryFinding(check=check, weight=weight, words=words, clips=tuple(names))
         for (check, weight, words), names in clips.items()
     ]
-    return tuple(sorted(gathered, key=lambda each: each.weight is not Weight.REFUSES))
+    return tuple(sorted(gathered, key=lambda each: each.weight is not FindingSeverity.REFUSES))

@@ -8,17 +8,17 @@ from pathlib import Path
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.core.identity import clip_id
-from unreel.curate.audit.frame import frame_features
-from unreel.curate.watermark.clip import watermarks_of
-from unreel.curate.watermark.mark import Watermarks
+from unreel.curation.audit.frame import frame_features
+from unreel.curation.watermark.clip import watermarks_of
+from unreel.curation.watermark.mark import WatermarkSearch
 from unreel.media.borders import find_borders
-from unreel.media.fingerprint import Fingerprint, fingerprint
+from unreel.media.fingerprint import ClipFingerprint, fingerprint
 from unreel.media.reader import MediaReader
 from unreel.reviewers.floors.fitting import Features
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class InspectedClip:
     """A clip to look at, and the scene that it shows."""
 
     name: str
@@ -27,32 +27,32 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class ClipInspection:
     """Measured properties of a clip."""
 
-    subject: Subject
+    subject: InspectedClip
     facts: ClipFacts
-    own: Fingerprint
-    marks: Watermarks | Failure
+    own: ClipFingerprint
+    marks: WatermarkSearch | Failure
     frame: Features | Failure
     sha256: str
 
 
 def look_at(
-    subjects: Iterable[Subject], reader: MediaReader, *, at_once: int = 2
-) -> list[Look | Failure]:
+    subjects: Iterable[InspectedClip], reader: MediaReader, *, at_once: int = 2
+) -> list[ClipInspection | Failure]:
     """A look at each, in their order; what cannot be decoded whole is a failure."""
     with ThreadPoolExecutor(at_once, "look") as pool:
         return list(pool.map(lambda subject: _look(subject, reader), subjects))
 
 
-def print_of(file: Path, reader: MediaReader) -> Fingerprint | Failure:
+def print_of(file: Path, reader: MediaReader) -> ClipFingerprint | Failure:
     """Return the fingerprint of a clip from all of its frames."""
     scan = reader.scan(file)
     return scan if isinstance(scan, Failure) else fingerprint(scan, find_borders(scan.picked))
 
 
-def _look(subject: Subject, reader: MediaReader) -> Look | Failure:
+def _look(subject: InspectedClip, reader: MediaReader) -> ClipInspection | Failure:
     facts = reader.probe(subject.file)
     if isinstance(facts, Failure):
         return facts
@@ -60,7 +60,7 @@ def _look(subject: Subject, reader: MediaReader) -> Look | Failure:
     if isinstance(own, Failure):
         return own
     middle = reader.frames(subject.file, sampling="uniform-1", encoding="rgb24")
-    return Look(
+    return ClipInspection(
         subject=subject,
         facts=facts,
         own=own,

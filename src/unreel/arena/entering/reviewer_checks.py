@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from unreel.arena.entering.creator_checks import Grounds
-from unreel.arena.entering.finding import Finding, Weight
+from unreel.arena.entering.creator_checks import EntryCheckContext
+from unreel.arena.entering.finding import EntryFinding, FindingSeverity
 from unreel.arena.season import ReviewerEntry
 from unreel.core.clip import Clip
 from unreel.core.errors import UnreelError
@@ -18,13 +18,13 @@ from unreel.core.identity import bytes_id
 from unreel.core.judgement import subject_of
 from unreel.core.question import Question
 from unreel.core.verdict import Unparsed
-from unreel.core.writing import Folder
-from unreel.evaluate.recipe import EvalRecipe
+from unreel.core.writing import OutputDirectory
+from unreel.evaluation.recipe import EvalRecipe
 from unreel.media.access import media_reader
 from unreel.media.reader import MediaReader
 from unreel.media.synthesise import ClipRecipe, synthesise
-from unreel.reviewers.asking import Asked, Desk
-from unreel.reviewers.opening import Opener
+from unreel.reviewers.asking import ReviewDispatcher, ReviewResult
+from unreel.reviewers.opening import ReviewerFactory
 from unreel.reviewers.roster import FLOORS, RECORDED
 
 PATIENCE_S: Final = 120.0
@@ -33,11 +33,11 @@ _PROBE: Final = ClipRecipe(n_frames=24, rate=Fraction(12), width=192, height=128
 _UNSAID: Final = (FailureReason.NOT_RECORDED,)
 
 
-def check_reviewer(entry: ReviewerEntry, grounds: Grounds) -> Iterator[Finding]:
+def check_reviewer(entry: ReviewerEntry, grounds: EntryCheckContext) -> Iterator[EntryFinding]:
     """Yield findings: whether it opens, its cost, and whether it answers about a synthesised clip."""
     if entry.model in FLOORS:
         words = "a floor plays in every season and takes no rank. Enter a reviewer of your own"
-        yield Finding(check="kind", weight=Weight.REFUSES, words=words)
+        yield EntryFinding(check="kind", weight=FindingSeverity.REFUSES, words=words)
         return
     try:
         root = grounds.scenery.benchmark.root
@@ -55,29 +55,33 @@ def check_reviewer(entry: ReviewerEntry, grounds: Grounds) -> Iterator[Finding]:
                 yield from _probe(opener, recipe, grounds)
     except TimeoutError:
         words = f"no answer about a small clip within {PATIENCE_S:g} s. Make it quicker"
-        yield Finding(check="probe", weight=Weight.REFUSES, words=words)
+        yield EntryFinding(check="probe", weight=FindingSeverity.REFUSES, words=words)
     except UnreelError as error:
-        yield Finding(check="opening", weight=Weight.REFUSES, words=str(error))
+        yield EntryFinding(check="opening", weight=FindingSeverity.REFUSES, words=str(error))
 
 
-def _price(entry: ReviewerEntry, grounds: Grounds) -> Iterator[Finding]:
+def _price(entry: ReviewerEntry, grounds: EntryCheckContext) -> Iterator[EntryFinding]:
     if grounds.recipe.budget.max_cost_usd is not None and entry.is_served and entry.price is None:
         words = "the season has a budget, and no price is known. Name a file of prices"
-        yield Finding(check="price", weight=Weight.REFUSES, words=words)
+        yield EntryFinding(check="price", weight=FindingSeverity.REFUSES, words=words)
 
 
-def _probe(opener: Opener, recipe: EvalRecipe, grounds: Grounds) -> Iterator[Finding]:
+def _probe(
+    opener: ReviewerFactory, recipe: EvalRecipe, grounds: EntryCheckContext
+) -> Iterator[EntryFinding]:
     """Each condition once, about clips that no benchmark holds."""
     access = grounds.access
     with (
         TemporaryDirectory(prefix="unreel-") as folder,
         media_reader(access.settings, trusted=access.trusted) as reader,
     ):
-        clips = _made_up(recipe.instrument.n_clips, Folder(Path(folder)), reader)
+        clips = _made_up(recipe.instrument.n_clips, OutputDirectory(Path(folder)), reader)
         if isinstance(clips, Failure):
-            yield Finding(check="probe", weight=Weight.WARNS, words=f"could not be asked: {clips}")
+            yield EntryFinding(
+                check="probe", weight=FindingSeverity.WARNS, words=f"could not be asked: {clips}"
+            )
             return
-        desk = Desk(reader)
+        desk = ReviewDispatcher(reader)
         try:
             answers = asyncio.run(_ask(desk, opener, recipe, clips))
         finally:
@@ -85,7 +89,7 @@ def _probe(opener: Opener, recipe: EvalRecipe, grounds: Grounds) -> Iterator[Fin
     yield from _told(answers, recipe)
 
 
-def _made_up(count: int, folder: Folder, reader: MediaReader) -> list[Clip] | Failure:
+def _made_up(count: int, folder: OutputDirectory, reader: MediaReader) -> list[Clip] | Failure:
     clips = []
     for number in range(count):
         data = synthesise(replace(_PROBE, seed=number))
@@ -98,8 +102,8 @@ def _made_up(count: int, folder: Folder, reader: MediaReader) -> list[Clip] | Fa
 
 
 async def _ask(
-    desk: Desk, opener: Opener, recipe: EvalRecipe, clips: Sequence[Clip]
-) -> list[Asked]:
+    desk: ReviewDispatcher, opener: ReviewerFactory, recipe: EvalRecipe, clips: Sequence[Clip]
+) -> list[ReviewResult]:
     subject, instrument = subject_of(*(clip.id for clip in clips)), recipe.instrument.instrument
     conditions = [section.as_condition() for section in recipe.condition]
     asked = opener.open()
@@ -115,7 +119,7 @@ async def _ask(
         await asked.reviewer.close()
 
 
-def _told(answers: list[Asked], recipe: EvalRecipe) -> Iterator[Finding]:
+def _told(answers: list[ReviewResult], recipe: EvalRecipe) -> Iterator[EntryFinding]:
     decision = recipe.instrument.wording.decision
     for asked in answers:
         outcome = asked.outcome
@@ -123,9 +127,9 @@ def _told(answers: list[Asked], recipe: EvalRecipe) -> Iterator[Finding]:
             if recipe.reviewer.model == RECORDED and outcome.reason in _UNSAID:
                 continue  # it knows the benchmark's clips alone
             words = f"it does not answer about a plain clip: {outcome}"
-            yield Finding(check="probe", weight=Weight.REFUSES, words=words)
+            yield EntryFinding(check="probe", weight=FindingSeverity.REFUSES, words=words)
             continue
         read = asked.read(recipe.reviewer.parser)
         if read is None or isinstance(decision(read), Unparsed):
             words = f"its answer cannot be read: {outcome.text[:80]!a}. Answer as the prompt asks"
-            yield Finding(check="probe", weight=Weight.WARNS, words=words)
+            yield EntryFinding(check="probe", weight=FindingSeverity.WARNS, words=words)

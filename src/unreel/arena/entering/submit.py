@@ -5,21 +5,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from unreel.arena.entering.creator_checks import Checked, Grounds, check_creator
+from unreel.arena.entering.creator_checks import EntryCheckContext, EntryCheckResult, check_creator
 from unreel.arena.entering.entered import ENTRIES, entry_name, keep_entry
-from unreel.arena.entering.entry import EntryRecipe, Handed
-from unreel.arena.entering.finding import Finding, Weight, gather
+from unreel.arena.entering.entry import EntryRecipe, SubmittedEntry
+from unreel.arena.entering.finding import EntryFinding, FindingSeverity, gather
 from unreel.arena.entering.reviewer_checks import check_reviewer
-from unreel.arena.log import Event, History, State, append, append_all, read_log
+from unreel.arena.log import EntryState, LogEvent, SeasonLog, append, append_all, read_log
 from unreel.core.errors import InvalidSettingError
 from unreel.core.identity import digest
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 from unreel.creators.folder import FolderKeys
 from unreel.creators.section import CreatorSection
 from unreel.engine.lock import writer_lock
-from unreel.engine.whereabouts import find_place
+from unreel.engine.whereabouts import resolve_location
 
-_HEARD: Final = frozenset({State.ACCEPTED, State.PLAYED, State.WITHDRAWN, State.RETIRED})
+_HEARD: Final = frozenset(
+    {EntryState.ACCEPTED, EntryState.PLAYED, EntryState.WITHDRAWN, EntryState.RETIRED}
+)
 ENTERING: Final = "entering"
 """What whoever enters a season holds the lock of."""
 Clock = Callable[[], int]
@@ -27,20 +29,20 @@ Clock = Callable[[], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Submission:
+class SubmissionResult:
     """Result of a submission."""
 
     entry: str
     kind: str
     team: str
-    state: State
+    state: EntryState
     attempt: int
-    findings: tuple[Finding, ...]
+    findings: tuple[EntryFinding, ...]
     head: str
     """Hash of the log's last line: keep it to see later that nothing was taken out."""
 
 
-def submit(handed: Handed, grounds: Grounds, *, clock: Clock) -> Submission:
+def submit(handed: SubmittedEntry, grounds: EntryCheckContext, *, clock: Clock) -> SubmissionResult:
     """Log the try, check it, and accept or refuse it.
 
     Raises:
@@ -50,25 +52,25 @@ def submit(handed: Handed, grounds: Grounds, *, clock: Clock) -> Submission:
     """
     _require_free(handed.recipe, grounds)
     # Two entries of one name at once would write over each other's clips.
-    with writer_lock(find_place(str(grounds.folder / ENTERING), {})):
+    with writer_lock(resolve_location(str(grounds.folder / ENTERING), {})):
         return _submit(handed, grounds, clock)
 
 
-def _submit(handed: Handed, grounds: Grounds, clock: Clock) -> Submission:
+def _submit(handed: SubmittedEntry, grounds: EntryCheckContext, clock: Clock) -> SubmissionResult:
     recipe = handed.recipe
     first = _begin(recipe, grounds.folder, clock)
     checked = _check(recipe, grounds, first)
     findings = gather(checked.findings)
     reasons = tuple(str(each) for each in findings)
     identity = _identity(recipe, checked)
-    if any(each.weight is Weight.REFUSES for each in findings):
+    if any(each.weight is FindingSeverity.REFUSES for each in findings):
         _clear(recipe, grounds.folder)
-        line = append(grounds.folder, _next(first, State.REFUSED, clock, identity, reasons))
+        line = append(grounds.folder, _next(first, EntryState.REFUSED, clock, identity, reasons))
     else:
-        append(grounds.folder, _next(first, State.CHECKED, clock, identity, reasons))
+        append(grounds.folder, _next(first, EntryState.CHECKED, clock, identity, reasons))
         keep_entry(grounds.folder, _pinned(recipe, grounds.folder, identity), handed.text)
-        line = append(grounds.folder, _next(first, State.ACCEPTED, clock, identity, ()))
-    return Submission(
+        line = append(grounds.folder, _next(first, EntryState.ACCEPTED, clock, identity, ()))
+    return SubmissionResult(
         entry=recipe.title,
         kind=recipe.kind,
         team=recipe.team,
@@ -79,18 +81,18 @@ def _submit(handed: Handed, grounds: Grounds, clock: Clock) -> Submission:
     )
 
 
-def withdraw(folder: Path, entry: str, *, reason: str, retire: bool, at_us: int) -> Event:
+def withdraw(folder: Path, entry: str, *, reason: str, retire: bool, at_us: int) -> LogEvent:
     """Take an entry out of what is played next. What it played stays on the boards.
 
     Raises:
         InvalidValueError: There is no such entry, or it left before.
     """
 
-    def leaves(history: History) -> list[Event]:
+    def leaves(history: SeasonLog) -> list[LogEvent]:
         last = next((e for e in reversed(history.events) if e.entry == entry), None)
-        state = State.RETIRED if retire else State.WITHDRAWN
+        state = EntryState.RETIRED if retire else EntryState.WITHDRAWN
         return [
-            Event(
+            LogEvent(
                 entry=entry,
                 state=state,
                 at_us=at_us,
@@ -106,7 +108,7 @@ def withdraw(folder: Path, entry: str, *, reason: str, retire: bool, at_us: int)
     return line.event
 
 
-def _require_free(recipe: EntryRecipe, grounds: Grounds) -> None:
+def _require_free(recipe: EntryRecipe, grounds: EntryCheckContext) -> None:
     """Refuse a name that could be taken for another row's: a title, or a title with a setting behind it."""
     season, title = grounds.recipe, recipe.title
     taken = {each.name for each in season.creator} | {each.shown for each in season.judges}
@@ -119,20 +121,20 @@ def _require_free(recipe: EntryRecipe, grounds: Grounds) -> None:
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def _begin(recipe: EntryRecipe, folder: Path, clock: Clock) -> Event:
+def _begin(recipe: EntryRecipe, folder: Path, clock: Clock) -> LogEvent:
     """The try, with its number among the team's, on the disk before anything is looked at."""
 
-    def submitted(history: History) -> list[Event]:
+    def submitted(history: SeasonLog) -> list[LogEvent]:
         before = [
             event
             for event in history.events
-            if event.state is State.SUBMITTED
+            if event.state is EntryState.SUBMITTED
             and (event.team, event.kind) == (recipe.team, recipe.kind)
         ]
         return [
-            Event(
+            LogEvent(
                 entry=recipe.title,
-                state=State.SUBMITTED,
+                state=EntryState.SUBMITTED,
                 at_us=clock(),
                 kind=recipe.kind,
                 team=recipe.team,
@@ -146,18 +148,20 @@ def _begin(recipe: EntryRecipe, folder: Path, clock: Clock) -> Event:
     return line.event
 
 
-def _next(event: Event, state: State, clock: Clock, identity: str, reasons: Sequence[str]) -> Event:
+def _next(
+    event: LogEvent, state: EntryState, clock: Clock, identity: str, reasons: Sequence[str]
+) -> LogEvent:
     return replace(event, state=state, at_us=clock(), identity=identity, reasons=tuple(reasons))
 
 
-def _check(recipe: EntryRecipe, grounds: Grounds, first: Event) -> Checked:
+def _check(recipe: EntryRecipe, grounds: EntryCheckContext, first: LogEvent) -> EntryCheckResult:
     findings = []
     if not recipe.licence.strip():
         words = "nobody may show what has no licence. Write licence, for example CC BY 4.0"
-        findings.append(Finding(check="licence", weight=Weight.REFUSES, words=words))
+        findings.append(EntryFinding(check="licence", weight=FindingSeverity.REFUSES, words=words))
     if not recipe.statement.strip():
         words = "nothing is said of it. Write a statement: what it is, what it has seen"
-        findings.append(Finding(check="statement", weight=Weight.WARNS, words=words))
+        findings.append(EntryFinding(check="statement", weight=FindingSeverity.WARNS, words=words))
     sha256 = {}
     if recipe.creator is not None:
         _clear(recipe, grounds.folder)
@@ -167,16 +171,16 @@ def _check(recipe: EntryRecipe, grounds: Grounds, first: Event) -> Checked:
         sha256 = dict(found.sha256)
     elif recipe.reviewer is not None:
         findings += check_reviewer(recipe.reviewer, grounds)
-    checked = Checked(findings=tuple(findings), sha256=sha256)
+    checked = EntryCheckResult(findings=tuple(findings), sha256=sha256)
     twin = _named(recipe, grounds) or _twin(_identity(recipe, checked), first, grounds.folder)
     if twin:
         words = f"the same as {twin!a}, which plays already. Enter something else"
-        again = Finding(check="identity", weight=Weight.REFUSES, words=words)
-        return Checked(findings=(*findings, again), sha256=sha256)
+        again = EntryFinding(check="identity", weight=FindingSeverity.REFUSES, words=words)
+        return EntryCheckResult(findings=(*findings, again), sha256=sha256)
     return checked
 
 
-def _identity(recipe: EntryRecipe, checked: Checked) -> str:
+def _identity(recipe: EntryRecipe, checked: EntryCheckResult) -> str:
     """All that decides what it makes or answers, whatever it is called."""
     if recipe.creator is not None:
         told = [str(part) for part in _told(recipe.creator)]
@@ -187,7 +191,7 @@ def _identity(recipe: EntryRecipe, checked: Checked) -> str:
     return digest("entry", recipe.kind, *told, *clips)
 
 
-def _named(recipe: EntryRecipe, grounds: Grounds) -> str:
+def _named(recipe: EntryRecipe, grounds: EntryCheckContext) -> str:
     """Return the entrant of the season's recipe that is the same; folders are compared by content."""
     season, creator, reviewer = grounds.recipe, recipe.creator, recipe.reviewer
     if reviewer is not None:
@@ -203,7 +207,7 @@ def _told(section: CreatorSection) -> tuple[str, str, int]:
     return section.kind, section.keys.identity(), section.seed
 
 
-def _twin(identity: str, first: Event, folder: Path) -> str:
+def _twin(identity: str, first: LogEvent, folder: Path) -> str:
     """The entry of another name that is the same."""
     for event in read_log(folder).events:
         same = event.identity == identity and event.kind == first.kind
@@ -226,4 +230,4 @@ def _pinned(recipe: EntryRecipe, folder: Path, identity: str) -> EntryRecipe:
 
 def _clear(recipe: EntryRecipe, folder: Path) -> None:
     """Take away what an earlier try of that name left."""
-    Folder(folder).remove_folder(f"{ENTRIES}/{entry_name(recipe.title)}")
+    OutputDirectory(folder).remove_folder(f"{ENTRIES}/{entry_name(recipe.title)}")

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from unreel.arena.entering.finding import Finding, Weight
-from unreel.arena.entering.look import Look
+from unreel.arena.entering.finding import EntryFinding, FindingSeverity
+from unreel.arena.entering.look import ClipInspection
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
-from unreel.curate.audit.audit import Audit, audit
-from unreel.curate.audit.audit import Finding as Audited
-from unreel.curate.audit.observation import Observation
-from unreel.curate.audit.views import View
+from unreel.curation.audit.audit import AuditFinding as Audited
+from unreel.curation.audit.audit import AuditResult, audit
+from unreel.curation.audit.observation import ClipObservation
+from unreel.curation.audit.views import FeatureView
 
 LEAST_CLIPS: Final = 6
 """Of both sides: with fewer, a property that only one side has may be chance."""
@@ -19,8 +19,8 @@ _ENTRY: Final = "entry "
 
 
 def find_telltales(
-    entered: Sequence[Look], real: Sequence[Look], *, seed: int
-) -> Iterator[Finding]:
+    entered: Sequence[ClipInspection], real: Sequence[ClipInspection], *, seed: int
+) -> Iterator[EntryFinding]:
     """Warnings: a property that all clips of the entry have and no real one, marks, and what the audit finds."""
     yield from _marks(entered)
     if min(len(entered), len(real)) >= LEAST_CLIPS:
@@ -29,17 +29,21 @@ def find_telltales(
         yield from _audited(judged)
 
 
-def _marks(entered: Sequence[Look]) -> Iterator[Finding]:
+def _marks(entered: Sequence[ClipInspection]) -> Iterator[EntryFinding]:
     for look in entered:
         if not isinstance(look.marks, Failure) and (look.marks.found or look.marks.roaming):
             words = (
                 "a mark is seen on the picture, by which its maker is known. Hand in clips without"
             )
             name = look.subject.name
-            yield Finding(check="watermark", weight=Weight.WARNS, words=words, clips=(name,))
+            yield EntryFinding(
+                check="watermark", weight=FindingSeverity.WARNS, words=words, clips=(name,)
+            )
 
 
-def _exclusive(entered: Sequence[Look], real: Sequence[Look]) -> Iterator[Finding]:
+def _exclusive(
+    entered: Sequence[ClipInspection], real: Sequence[ClipInspection]
+) -> Iterator[EntryFinding]:
     ours = [_properties(look.facts) for look in entered]
     theirs = [_properties(look.facts) for look in real]
     for key, value in ours[0].items():
@@ -47,7 +51,7 @@ def _exclusive(entered: Sequence[Look], real: Sequence[Look]) -> Iterator[Findin
             words = (
                 f"{key} is {value!a} in every clip, and in no real one: files tell the sides apart"
             )
-            yield Finding(check="audit", weight=Weight.WARNS, words=words)
+            yield EntryFinding(check="audit", weight=FindingSeverity.WARNS, words=words)
 
 
 def _properties(facts: ClipFacts) -> Mapping[str, str]:
@@ -65,10 +69,10 @@ def _properties(facts: ClipFacts) -> Mapping[str, str]:
     }
 
 
-def _observed(looks: Sequence[Look], creator: str | None) -> Iterator[Observation]:
+def _observed(looks: Sequence[ClipInspection], creator: str | None) -> Iterator[ClipObservation]:
     kind = _REAL if creator is None else _ENTRY
     for look in looks:
-        yield Observation(
+        yield ClipObservation(
             clip=kind + look.subject.name,
             creator=creator,
             group=look.subject.scene,
@@ -78,10 +82,10 @@ def _observed(looks: Sequence[Look], creator: str | None) -> Iterator[Observatio
         )
 
 
-def _audited(judged: Audit) -> Iterator[Finding]:
+def _audited(judged: AuditResult) -> Iterator[EntryFinding]:
     for view in judged.views:
-        if view.view is View.FRAME or view.finding is not Audited.LEAKS:
+        if view.view is FeatureView.FRAME or view.finding is not Audited.LEAKS:
             continue
         tells = ", ".join(leak.feature for leak in view.leaks[:3])
         words = f"a model that sees only the {view.view.value} tells it from real clips ({view.auc}), by {tells}"
-        yield Finding(check="audit", weight=Weight.WARNS, words=words)
+        yield EntryFinding(check="audit", weight=FindingSeverity.WARNS, words=words)

@@ -19,7 +19,7 @@ from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.judgement import Pair
 from unreel.core.names import read_clip_id
 from unreel.core.question import Marks
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 from unreel.protocols.protocol import Mode, Protocol, protocol
 from unreel.protocols.showing import LEAST_PIXELS
 from unreel.protocols.space import declare_space
@@ -81,7 +81,7 @@ class ExportRecipe:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class ExportItem:
     """One question: what is shown, and the truth. It fits a row of JSONL, Parquet or TSV."""
 
     id: str
@@ -122,9 +122,9 @@ class Item:
         return [str(place) for place in json.loads(self.videos)]
 
 
-def item_of(row: Mapping[str, Any]) -> Item:
+def item_of(row: Mapping[str, Any]) -> ExportItem:
     """The item that `row` holds; other columns are left alone."""
-    return Item(
+    return ExportItem(
         id=str(row["id"]),
         clips=str(row["clips"]),
         videos=str(row["videos"]),
@@ -138,7 +138,7 @@ def item_of(row: Mapping[str, Any]) -> Item:
     )
 
 
-def read_truths(recipe: ExportRecipe, item: Item) -> tuple[Any, ...]:
+def read_truths(recipe: ExportRecipe, item: ExportItem) -> tuple[Any, ...]:
     """The truths of `item`, as the protocol's scorer takes them."""
     return truth.read_truths(recipe.protocol, item.truth)
 
@@ -151,7 +151,7 @@ def save_recipe(recipe: ExportRecipe, folder: Path, *, media: Path) -> None:
         "media": str(media.resolve()),
     }
     data = (json.dumps(text, indent=2) + "\n").encode()
-    Folder(folder, published=True).write(RECIPE_FILE, data)
+    OutputDirectory(folder, published=True).write(RECIPE_FILE, data)
 
 
 @dataclass(frozen=True, slots=True)

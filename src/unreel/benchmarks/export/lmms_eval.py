@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from unreel.benchmarks.export.item import QUESTIONS_FILE, ExportRecipe
 from unreel.benchmarks.export.scoring import reported_figures
-from unreel.benchmarks.export.writing import Exported, write_questions
+from unreel.benchmarks.export.writing import ExportResult, write_questions
 from unreel.benchmarks.opening import Benchmark
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 from unreel.media.reader import MediaReader
 
 MODULE: Final = "unreel_task"
@@ -61,11 +61,11 @@ _FUNCTION_TAG: Final = re.compile(r'"!function ([\w.]+)"')
 
 def export_lmms_eval(
     benchmark: Benchmark, recipe: ExportRecipe, *, folder: Path, reader: MediaReader
-) -> Exported:
+) -> ExportResult:
     """Write `benchmark` to `folder` as the task `recipe.name`; it runs wherever unreel is installed."""
     exported = write_questions(benchmark, recipe, folder=folder, reader=reader)
     figures = list(reported_figures(recipe.protocol))
-    into = Folder(folder, published=True)
+    into = OutputDirectory(folder, published=True)
     into.write(f"{MODULE}.py", _module(recipe, figures).encode())
     yaml = json.dumps(_config(recipe, folder, figures), indent=2)
     tagged = _FUNCTION_TAG.sub(r'!function "\1"', yaml)

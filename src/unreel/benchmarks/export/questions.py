@@ -7,9 +7,15 @@ from pathlib import Path
 
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.export.item import ExportRecipe, Item
+from unreel.benchmarks.export.item import ExportItem, ExportRecipe
 from unreel.benchmarks.opening import Benchmark
-from unreel.benchmarks.planning import Found, Planned, Scope, Unaskable, plan_questions
+from unreel.benchmarks.planning import (
+    PlannedQuestion,
+    ProbedEntry,
+    QuestionScope,
+    UnreadableClip,
+    plan_questions,
+)
 from unreel.benchmarks.truth import write_truths
 from unreel.core.clip import ClipId, creator_of
 from unreel.core.errors import MediaError
@@ -34,7 +40,7 @@ class _LocalClip:
 
 def ask_about(
     benchmark: Benchmark, recipe: ExportRecipe, *, reader: MediaReader
-) -> Iterator[Item | Rejected]:
+) -> Iterator[ExportItem | Rejected]:
     """One item for each question of `recipe`, in the benchmark's order, and what cannot be asked.
 
     The size of the frame and the duration are those that the benchmark declares, else the file's.
@@ -43,16 +49,16 @@ def ask_about(
     """
     if recipe.sampling is not None:
         parse_plan(recipe.sampling)
-    scope = Scope(
+    scope = QuestionScope(
         instrument=recipe.instrument.instrument,
         conditions=(Condition(prompt=recipe.prompt, marks=recipe.marks),),
         seed=recipe.seed,
     )
     for planned in plan_questions(_find(benchmark, recipe, reader), scope):
         match planned:
-            case Planned():
+            case PlannedQuestion():
                 yield _item(planned, recipe)
-            case Unaskable(name=name, failure=failure):
+            case UnreadableClip(name=name, failure=failure):
                 yield Rejected(name, str(failure))
             case Rejected():
                 yield planned
@@ -60,16 +66,16 @@ def ask_about(
 
 def _find(
     benchmark: Benchmark, recipe: ExportRecipe, reader: MediaReader
-) -> Iterator[Found[_LocalClip] | Rejected]:
+) -> Iterator[ProbedEntry[_LocalClip] | Rejected]:
     for row in benchmark:
         if isinstance(row, Rejected):
             yield row
         elif recipe.split in {None, row.split}:
             clip = _identify(row, benchmark.root)
             if not isinstance(clip, Rejected) and recipe.instrument.needs_facts:
-                yield Found(entry=row, clip=_measure(clip, row, benchmark.root, reader))
+                yield ProbedEntry(entry=row, clip=_measure(clip, row, benchmark.root, reader))
             else:
-                yield clip if isinstance(clip, Rejected) else Found(entry=row, clip=clip)
+                yield clip if isinstance(clip, Rejected) else ProbedEntry(entry=row, clip=clip)
 
 
 def _identify(entry: Entry, root: Path) -> _LocalClip | Rejected:
@@ -99,9 +105,9 @@ def _measure(
     return replace(clip, facts=facts, width=width, height=height)
 
 
-def _item(planned: Planned[_LocalClip], recipe: ExportRecipe) -> Item:
+def _item(planned: PlannedQuestion[_LocalClip], recipe: ExportRecipe) -> ExportItem:
     first = planned.clips[0]
-    return Item(
+    return ExportItem(
         id=planned.name,
         clips=" ".join(clip.id for clip in planned.clips),
         videos=json.dumps([clip.location for clip in planned.clips]),

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from unreel.benchmarks.export.item import ExportRecipe, Item, read_truths
+from unreel.benchmarks.export.item import ExportItem, ExportRecipe, read_truths
 from unreel.core.estimate import Estimate, Scorecard
 from unreel.core.failure import Failure, FailureReason
-from unreel.protocols.protocol import Row, protocol
+from unreel.protocols.protocol import ScoredQuestion, protocol
 from unreel.protocols.reading import read_text
 
 NO_REPLIES: Final = ("[LMMS_EVAL_REQUEST_FAILED", "Failed to obtain answer via API")
@@ -16,7 +16,7 @@ _COUNTS: Final = ("questions", "answered")
 _MORE_IS_BETTER: Final = {"more": True, "less": False, "neither": None}
 
 
-def read_reply(recipe: ExportRecipe, item: Item, text: str) -> Any:
+def read_reply(recipe: ExportRecipe, item: ExportItem, text: str) -> Any:
     """The verdict in `text`, or the `Failure` that it stands for: never a guess, never a score."""
     if not text.strip():
         return Failure(FailureReason.EMPTY_REPLY, "the tool handed over no text")
@@ -32,7 +32,9 @@ def read_reply(recipe: ExportRecipe, item: Item, text: str) -> Any:
     )
 
 
-def score_replies(recipe: ExportRecipe, replies: Iterable[tuple[Item, str | Failure]]) -> Scorecard:
+def score_replies(
+    recipe: ExportRecipe, replies: Iterable[tuple[ExportItem, str | Failure]]
+) -> Scorecard:
     """The scorecard of `replies`, from our own parser and formulas; the text of each is as it came."""
     rows = [
         row
@@ -76,9 +78,9 @@ def reported_figures(name: str) -> Iterator[tuple[str, bool | None]]:
         yield count, None
 
 
-def _rows(recipe: ExportRecipe, item: Item, outcome: Any) -> list[Row[Any, Any]]:
+def _rows(recipe: ExportRecipe, item: ExportItem, outcome: Any) -> list[ScoredQuestion[Any, Any]]:
     return [
-        Row(
+        ScoredQuestion(
             subject=item.subject,
             truth=truth,
             outcome=outcome,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from unreel.benchmarks.export.item import ExportRecipe, Item
+from unreel.benchmarks.export.item import ExportItem, ExportRecipe
 from unreel.core.failure import Failure
 from unreel.media.reader import MediaReader, SampledFrame
 from unreel.protocols.showing import mark_clip, mark_instant, sample_frames, shows_times
@@ -12,7 +12,7 @@ Part = str | SampledFrame | Path
 
 
 def show(
-    recipe: ExportRecipe, item: Item, *, media: Path, reader: MediaReader
+    recipe: ExportRecipe, item: ExportItem, *, media: Path, reader: MediaReader
 ) -> list[Part] | Failure:
     """The parts to show before the prompt, in order; the clips of a pair are numbered."""
     parts: list[Part] = []

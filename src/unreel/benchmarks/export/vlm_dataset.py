@@ -9,7 +9,7 @@ from typing import Any, Final
 from unreel.benchmarks.export.item import item_of, load_recipe, read_rows
 from unreel.benchmarks.export.scoring import list_figures, score_replies
 from unreel.core.errors import InvalidSettingError
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 from unreel.protocols.showing import around_clips, mark_clip
 
 SCORES: Final = "_unreel.json"
@@ -44,7 +44,7 @@ class VlmDataset:
         replies = [(item_of(row), _as_text(said.get(row["index"]))) for row in self._rows]
         figures = list_figures(score_replies(self._recipe, replies))
         data = (json.dumps(figures, indent=2) + "\n").encode()
-        Folder(eval_file.parent, published=True).write(eval_file.stem + SCORES, data)
+        OutputDirectory(eval_file.parent, published=True).write(eval_file.stem + SCORES, data)
         return figures
 
     def _files(self, row: Mapping[str, Any]) -> Iterator[dict[str, str]]:

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.benchmarks.export.item import ExportRecipe, read_rows
-from unreel.benchmarks.export.writing import Exported, write_questions
+from unreel.benchmarks.export.writing import ExportResult, write_questions
 from unreel.benchmarks.opening import Benchmark
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 from unreel.media.reader import MediaReader
 from unreel.media.sampling import (
-    Paper,
-    PerSecond,
-    Uniform,
+    PaperSampling,
+    PerSecondSampling,
+    UniformSampling,
     VlmEvalKitCount,
     VlmEvalKitRate,
     parse_plan,
@@ -92,12 +92,12 @@ if __name__ == "__main__":
 
 def export_vlmevalkit(
     benchmark: Benchmark, recipe: ExportRecipe, *, folder: Path, reader: MediaReader
-) -> Exported:
+) -> ExportResult:
     """Write `benchmark` to `folder` as `NAME.tsv` and its class; it runs wherever unreel is installed."""
     exported = write_questions(benchmark, recipe, folder=folder, reader=reader)
     pairs = recipe.instrument.subject == "pair"
     columns = (*COLUMNS, _PAIR_COLUMN) if pairs else COLUMNS
-    into = Folder(folder, published=True)
+    into = OutputDirectory(folder, published=True)
     with into.create_text(f"{recipe.name}.tsv") as file:
         table = csv.DictWriter(file, columns, delimiter="\t", lineterminator="\n")
         table.writeheader()
@@ -111,9 +111,9 @@ def export_vlmevalkit(
 
 def _pace(recipe: ExportRecipe) -> dict[str, float]:
     match parse_plan(recipe.sampling) if recipe.sampling else None:
-        case Uniform(n) | VlmEvalKitCount(n) | Paper(n):
+        case UniformSampling(n) | VlmEvalKitCount(n) | PaperSampling(n):
             return {"nframe": n}
-        case PerSecond(fps) | VlmEvalKitRate(fps):
+        case PerSecondSampling(fps) | VlmEvalKitRate(fps):
             return {"fps": float(fps)}
         case _:
             return {}

@@ -7,21 +7,21 @@ from pathlib import Path
 from typing import Final
 
 from unreel.benchmarks.entry import REASONS_SHOWN, Rejected
-from unreel.benchmarks.export.item import QUESTIONS_FILE, ExportRecipe, Item, save_recipe
+from unreel.benchmarks.export.item import QUESTIONS_FILE, ExportItem, ExportRecipe, save_recipe
 from unreel.benchmarks.export.questions import ask_about
 from unreel.benchmarks.export.showing import Part, show
 from unreel.benchmarks.opening import Benchmark
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.core.identity import bytes_id
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 from unreel.media.reader import MediaReader, SampledFrame
 
 FRAMES: Final = "frames"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exported:
+class ExportResult:
     """Result of an export, with the questions that could not be exported."""
 
     folder: Path
@@ -32,15 +32,15 @@ class Exported:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sheet:
-    item: Item
+class _ExportTable:
+    item: ExportItem
     parts: list[Part]
     media: Path
 
 
 def write_questions(
     benchmark: Benchmark, recipe: ExportRecipe, *, folder: Path, reader: MediaReader
-) -> Exported:
+) -> ExportResult:
     """Write the questions, their frames and their recipe to `folder`, one clip at a time.
 
     A clip that cannot be shown is rejected here: no other tool has a word for it.
@@ -48,7 +48,7 @@ def write_questions(
     Raises:
         UnreadableSourceError: nothing can be asked.
     """
-    into = Folder(folder, published=True)
+    into = OutputDirectory(folder, published=True)
     n_questions = n_rejected = 0
     rejected: list[Rejected] = []
     prompt = recipe.instrument.prompt(recipe.prompt).text
@@ -69,14 +69,14 @@ def write_questions(
         remedy = "Check the protocol and the split"
         raise UnreadableSourceError(str(benchmark.root), problem, remedy)
     save_recipe(recipe, folder, media=benchmark.root)
-    return Exported(
+    return ExportResult(
         folder=folder, n_questions=n_questions, n_rejected=n_rejected, rejected=tuple(rejected)
     )
 
 
 def _sheets(
     benchmark: Benchmark, recipe: ExportRecipe, *, reader: MediaReader
-) -> Iterator[_Sheet | Rejected]:
+) -> Iterator[_ExportTable | Rejected]:
     for question in ask_about(benchmark, recipe, reader=reader):
         if isinstance(question, Rejected):
             yield question
@@ -85,10 +85,10 @@ def _sheets(
         if isinstance(parts, Failure):
             yield Rejected(question.id, str(parts))
         else:
-            yield _Sheet(question, parts, benchmark.root)
+            yield _ExportTable(question, parts, benchmark.root)
 
 
-def _write_part(part: Part, folder: Folder, media: Path) -> dict[str, str]:
+def _write_part(part: Part, folder: OutputDirectory, media: Path) -> dict[str, str]:
     match part:
         case str():
             return {"text": part}

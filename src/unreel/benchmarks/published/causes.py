@@ -6,20 +6,20 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
-from unreel.benchmarks.published.counts import REAL, Count, CountTables, two_places
-from unreel.benchmarks.published.tables import Line
-from unreel.benchmarks.published.verdicts import Cause
+from unreel.benchmarks.published.counts import REAL, CountTables, GeneratedCount, two_places
+from unreel.benchmarks.published.tables import PrintedLine
+from unreel.benchmarks.published.verdicts import MisprintCause
 from unreel.protocols.formulas import PERCENT, pooled_accuracy
 
 HALF_POINT: Final = Decimal("0.50")
 VEO: Final = "Veo-3.1-fast ImgText2Vid"
 ROTATED: Final = (12, 13, 14, 15)
 
-Explanation = tuple[Cause, str]
+Explanation = tuple[MisprintCause, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class PrintedCell:
     """A printed percentage and the counts it should follow from."""
 
     line: str
@@ -29,9 +29,9 @@ class Cell:
     """Number of the table that holds the counts."""
     creator: str
     """Line of table 3 whose clips were judged."""
-    real: Count | None
+    real: GeneratedCount | None
     """None in table 3, whose cells look at generated clips alone."""
-    fake: Count
+    fake: GeneratedCount
 
     @property
     def name(self) -> str:
@@ -46,7 +46,7 @@ class Cell:
         above = f"({self.real.said_real} + {self.fake.said_fake})"
         return f"100 x {above}/({self.real.valid} + {self.fake.valid})"
 
-    def value(self, fake: Count | None = None) -> Decimal:
+    def value(self, fake: GeneratedCount | None = None) -> Decimal:
         """The cell recalculated, with its own counts or with `fake` in their place."""
         count = self.fake if fake is None else fake
         if self.real is None:
@@ -60,7 +60,7 @@ class Cell:
         return two_places(pooled)
 
 
-def explain_cell(cell: Cell, tables: CountTables) -> Explanation:
+def explain_cell(cell: PrintedCell, tables: CountTables) -> Explanation:
     """The first cause whose recalculation gives the printed figure."""
     for guess in (_repeated_table, _rotated_counts, _swapped_totals):
         found = guess(cell, tables)
@@ -69,7 +69,7 @@ def explain_cell(cell: Cell, tables: CountTables) -> Explanation:
     for slip in _slips(cell.fake):
         if cell.value(slip) == cell.printed:
             return (
-                Cause.COUNT_SLIP,
+                MisprintCause.COUNT_SLIP,
                 f"{slip} instead of {cell.fake} gives the printed {cell.printed}",
             )
     near = min(_slips(cell.fake), key=lambda slip: abs(cell.value(slip) - cell.printed))
@@ -77,7 +77,7 @@ def explain_cell(cell: Cell, tables: CountTables) -> Explanation:
     return cause, f"{because}; the nearest counts, {near}, give {cell.value(near)}"
 
 
-def explain_average(line: Line, cells: Sequence[Cell]) -> Explanation:
+def explain_average(line: PrintedLine, cells: Sequence[PrintedCell]) -> Explanation:
     """Explain why the mean of the printed cells is not the printed average; `cells` are those with counts."""
     total = sum(map(Fraction, line.cells.values()), Fraction())
     for cell in cells:
@@ -87,14 +87,14 @@ def explain_average(line: Line, cells: Sequence[Cell]) -> Explanation:
             if two_places(mean) == line.average:
                 more = "more" if step > 0 else "less"
                 return (
-                    Cause.COUNT_SLIP,
+                    MisprintCause.COUNT_SLIP,
                     f"One answer {more} in one cell gives the printed {line.average}",
                 )
     return _by_distance(line.average, two_places(total / len(line.cells)))
 
 
 def rank_by(
-    values: Mapping[str, Fraction], lines: Sequence[Line], *, best_is_high: bool
+    values: Mapping[str, Fraction], lines: Sequence[PrintedLine], *, best_is_high: bool
 ) -> dict[str, int]:
     """Places from 1 of `lines` by `values`; a variant with audio takes no place of its own."""
     bases = [line.name for line in lines if line.base == line.name]
@@ -104,25 +104,25 @@ def rank_by(
 
 
 def explain_rank(
-    line: Line, lines: Sequence[Line], *, ranks: Mapping[str, int], best_is_high: bool
+    line: PrintedLine, lines: Sequence[PrintedLine], *, ranks: Mapping[str, int], best_is_high: bool
 ) -> Explanation:
     """Explain why the printed rank is not the rank of the mean."""
     averages = {other.name: Fraction(other.average) for other in lines}
     if rank_by(averages, lines, best_is_high=best_is_high)[line.name] == line.rank:
         return (
-            Cause.WRONG_AVERAGE,
+            MisprintCause.WRONG_AVERAGE,
             f"The printed average {line.average} does take place {line.rank}",
         )
     for other in lines:
         if other.rank == ranks[line.name] and line.rank == ranks[other.name] and other != line:
             return (
-                Cause.EXCHANGED_RANKS,
+                MisprintCause.EXCHANGED_RANKS,
                 f"{other.name} holds {other.rank}, {line.name} {line.rank}",
             )
-    return Cause.UNEXPLAINED, f"No neighbour holds rank {ranks[line.name]} in its place"
+    return MisprintCause.UNEXPLAINED, f"No neighbour holds rank {ranks[line.name]} in its place"
 
 
-def _repeated_table(cell: Cell, tables: CountTables) -> Explanation | None:
+def _repeated_table(cell: PrintedCell, tables: CountTables) -> Explanation | None:
     own = tables[cell.table]
     for number, other in tables.items():
         if number >= cell.table or own[REAL] != other[REAL]:
@@ -133,11 +133,11 @@ def _repeated_table(cell: Cell, tables: CountTables) -> Explanation | None:
                 f"{same} of the {len(own)} rows of table {cell.table}, the real one among them, are "
                 f"those of table {number}; likely the printed line comes from counts not in print"
             )
-            return Cause.REPEATED_TABLE, because
+            return MisprintCause.REPEATED_TABLE, because
     return None
 
 
-def _rotated_counts(cell: Cell, tables: CountTables) -> Explanation | None:
+def _rotated_counts(cell: PrintedCell, tables: CountTables) -> Explanation | None:
     if cell.creator != VEO or cell.table not in ROTATED:
         return None
     before = ROTATED[ROTATED.index(cell.table) - 1]
@@ -145,30 +145,30 @@ def _rotated_counts(cell: Cell, tables: CountTables) -> Explanation | None:
     if cell.value(count) != cell.printed:
         return None
     return (
-        Cause.ROTATED_COUNTS,
+        MisprintCause.ROTATED_COUNTS,
         f"The row of table {before}, {count}, gives the printed {cell.printed}",
     )
 
 
-def _swapped_totals(cell: Cell, tables: CountTables) -> Explanation | None:
+def _swapped_totals(cell: PrintedCell, tables: CountTables) -> Explanation | None:
     family = cell.creator.partition(" ")[0]
     for source, count in tables[cell.table].items():
         if source == cell.creator or source.partition(" ")[0] != family:
             continue
         if cell.fake.said_fake > count.valid:
             continue
-        swapped = Count(valid=count.valid, said_fake=cell.fake.said_fake)
+        swapped = GeneratedCount(valid=count.valid, said_fake=cell.fake.said_fake)
         if cell.value(swapped) == cell.printed:
             because = f"{swapped}, with the total of {source}, gives the printed {cell.printed}"
-            return Cause.SWAPPED_TOTALS, because
+            return MisprintCause.SWAPPED_TOTALS, because
     return None
 
 
-def _slips(count: Count) -> Iterator[Count]:
+def _slips(count: GeneratedCount) -> Iterator[GeneratedCount]:
     """Counts within two answers of `count`, nearest first."""
     steps = [(said, valid) for said in range(-2, 3) for valid in range(-2, 3)]
     for said, valid in sorted(steps, key=lambda step: abs(step[0]) + abs(step[1])):
-        slip = Count(valid=count.valid + valid, said_fake=count.said_fake + said)
+        slip = GeneratedCount(valid=count.valid + valid, said_fake=count.said_fake + said)
         if 0 < abs(said) + abs(valid) <= 2 and 0 <= slip.said_fake <= slip.valid:  # noqa: PLR2004
             yield slip
 
@@ -176,5 +176,5 @@ def _slips(count: Count) -> Iterator[Count]:
 def _by_distance(printed: Decimal, calculated: Decimal) -> Explanation:
     distance = abs(printed - calculated)
     if distance == HALF_POINT:
-        return Cause.HALF_POINT_OFF, f"{printed} against {calculated}"
-    return Cause.ERROR_OF_PRINT, f"It lies {distance} off"
+        return MisprintCause.HALF_POINT_OFF, f"{printed} against {calculated}"
+    return MisprintCause.ERROR_OF_PRINT, f"It lies {distance} off"

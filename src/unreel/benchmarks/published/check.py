@@ -14,10 +14,10 @@ from unreel.benchmarks.published.reality_check import (
 )
 from unreel.benchmarks.published.tables import creator_lines, reviewer_lines
 from unreel.benchmarks.published.trace_check import check_accuracy, check_overall, check_sources
-from unreel.benchmarks.published.verdicts import Check
+from unreel.benchmarks.published.verdicts import FigureCheck
 
 
-def check() -> tuple[Check, ...]:
+def check() -> tuple[FigureCheck, ...]:
     """All printed figures recalculated from counts and cells; sound while every `ok` is True."""
     tables = count_tables()
     reviewers, creators = reviewer_lines(), creator_lines()

@@ -58,7 +58,7 @@ _LINES: Final[Mapping[tuple[str, str], str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class GeneratedCount:
     """Valid answers about one source, and how many of them say generated."""
 
     valid: int
@@ -80,15 +80,15 @@ def two_places(percent: Fraction | float) -> Decimal:
     return quotient.quantize(Decimal("0.01"), ROUND_HALF_UP)
 
 
-CountTables = Mapping[int, Mapping[str, Count]]
+CountTables = Mapping[int, Mapping[str, GeneratedCount]]
 
 
 def count_tables() -> CountTables:
     """Every count, by table number and by `Real` or the line of table 3 that it belongs to."""
-    tables: dict[int, dict[str, Count]] = {}
+    tables: dict[int, dict[str, GeneratedCount]] = {}
     for row in show("reality_counts").rows:
         name, *setting = re.findall(r"[\w.-]+", row["source"].lower())
         line = _LINES[name, "".join(setting)]
-        count = Count(valid=int(row["valid"]), said_fake=int(row["predicted_fake"]))
+        count = GeneratedCount(valid=int(row["valid"]), said_fake=int(row["predicted_fake"]))
         tables.setdefault(int(row["table"]), {})[line] = count
     return tables

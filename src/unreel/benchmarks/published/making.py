@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Final
 
 from unreel.benchmarks.published.counts import two_places
-from unreel.benchmarks.published.scored import Scored
+from unreel.benchmarks.published.scored import ScorecardFile
 from unreel.benchmarks.published.tables import PublishedTable, base_of, show
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.estimate import Estimate, Scorecard
@@ -20,7 +20,7 @@ Cells = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
+class CreatorSetting:
     """Creator of clips and its setting; "" if none is given."""
 
     name: str
@@ -28,9 +28,9 @@ class Maker:
     creator: str
     setting: str
 
-    def under(self, variant: str) -> "Maker":
+    def under(self, variant: str) -> "CreatorSetting":
         """The same with what was done to its clips before they were shown."""
-        return Maker(self.name, self.creator, f"{self.setting}{variant}".strip())
+        return CreatorSetting(self.name, self.creator, f"{self.setting}{variant}".strip())
 
     @property
     def title(self) -> str:
@@ -38,7 +38,7 @@ class Maker:
         return f"{self.creator} {self.setting}".strip()
 
 
-def make_table(name: str, scored: Sequence[Scored]) -> PublishedTable:
+def make_table(name: str, scored: Sequence[ScorecardFile]) -> PublishedTable:
     """The published table `name` with the figures of `scored`; a figure that is not there is an empty cell.
 
     Lines and columns that the paper has come first, in its order and spelling, then the others.
@@ -58,9 +58,9 @@ def make_table(name: str, scored: Sequence[Scored]) -> PublishedTable:
 Made = tuple[tuple[str, ...], Iterable[Cells]]
 
 
-def _creators(scored: Sequence[Scored], printed: PublishedTable) -> Made:
+def _creators(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
     """Table 3: how many percent of each creator's clips, by setting, each reviewer catches."""
-    found: dict[str, tuple[Maker, dict[str, float]]] = {}
+    found: dict[str, tuple[CreatorSetting, dict[str, float]]] = {}
     for each in scored:
         for maker in makers_of(each.card, CAUGHT):
             line = maker.under(each.variant)
@@ -95,7 +95,7 @@ def _creators(scored: Sequence[Scored], printed: PublishedTable) -> Made:
     return (*_TABLE_3[:4], *reviewers.values(), *_TABLE_3[4:]), rows
 
 
-def _think(scored: Sequence[Scored], printed: PublishedTable) -> Made:
+def _think(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
     """Table 4: right on real clips, and caught of each creator's, with and without thoughts."""
     figures = {each: {"real": "real-accuracy"} for each in scored}
     for each in scored:
@@ -103,14 +103,14 @@ def _think(scored: Sequence[Scored], printed: PublishedTable) -> Made:
     return _lines(figures, printed, lambda each: {"think": str(int(each.thinks))})
 
 
-def _preference(scored: Sequence[Scored], printed: PublishedTable) -> Made:
+def _preference(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
     """Table 5: right on pairs with each creator's clips, the real one always in one place or in both."""
     figures = {
         each: {m.title: f"pooled: {m.name}" for m in makers_of(each.card, "pooled")}
         for each in scored
     }
 
-    def asked(each: Scored) -> Cells:
+    def asked(each: ScorecardFile) -> Cells:
         orders = (each.card["real-first-accuracy"], each.card["real-second-accuracy"])
         both = all(isinstance(order, Estimate) for order in orders)
         return {"pairing": "pair shuffle" if both else "pair", "think": str(int(each.thinks))}
@@ -119,9 +119,9 @@ def _preference(scored: Sequence[Scored], printed: PublishedTable) -> Made:
 
 
 def _lines(
-    figures: Mapping[Scored, Mapping[str, str]],
+    figures: Mapping[ScorecardFile, Mapping[str, str]],
     printed: PublishedTable,
-    asked: Callable[[Scored], Cells],
+    asked: Callable[[ScorecardFile], Cells],
 ) -> Made:
     """A line for each of `figures`, whose cells name metrics; `asked` tells how its questions were put."""
     keys = ["reviewer", *asked(next(iter(figures)))]
@@ -142,7 +142,7 @@ def _lines(
     return (*keys, *columns.values()), [rows[title] for title in order]
 
 
-def _humans(scored: Sequence[Scored], printed: PublishedTable) -> Made:
+def _humans(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
     """Table 16: how often real and each creator's clips are taken for which, and the mean of both shares."""
     if len(scored) != 1:
         setting, problem = "SCORES", f"this table shows one group of people, got {len(scored)}"
@@ -172,7 +172,7 @@ def _humans(scored: Sequence[Scored], printed: PublishedTable) -> Made:
     return printed.columns, rows
 
 
-MADE: Final[Mapping[str, Callable[[Sequence[Scored], PublishedTable], Made]]] = {
+MADE: Final[Mapping[str, Callable[[Sequence[ScorecardFile], PublishedTable], Made]]] = {
     "reality_creators": _creators,
     "reality_think": _think,
     "reality_preference": _preference,
@@ -181,7 +181,7 @@ MADE: Final[Mapping[str, Callable[[Sequence[Scored], PublishedTable], Made]]] = 
 """What each table is made by."""
 
 
-def makers_of(card: Scorecard, figure: str) -> list[Maker]:
+def makers_of(card: Scorecard, figure: str) -> list[CreatorSetting]:
     """Return the creators with their own `figure`: each setting of a creator, or the creator if it has none.
 
     Raises:
@@ -196,9 +196,9 @@ def makers_of(card: Scorecard, figure: str) -> list[Maker]:
     creators = {name: [n for n in names if name.startswith(f"{n}/")] for name in names}
     whole = {creator for above in creators.values() for creator in above}
     return [
-        Maker(name, max(above, key=len), name.removeprefix(f"{max(above, key=len)}/"))
+        CreatorSetting(name, max(above, key=len), name.removeprefix(f"{max(above, key=len)}/"))
         if above
-        else Maker(name, name, "")
+        else CreatorSetting(name, name, "")
         for name, above in creators.items()
         if name not in whole
     ]

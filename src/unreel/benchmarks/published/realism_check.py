@@ -4,7 +4,7 @@ from decimal import Decimal
 from math import comb
 from typing import Final
 
-from unreel.benchmarks.published.verdicts import Cause, Check, Misprint
+from unreel.benchmarks.published.verdicts import FigureCheck, MisprintCause, PrintedMisprint
 
 CLIPS_BY_SCORE: Final = (3, 7, 10, 6, 4)
 """How many of the thirty clips people scored 1, 2, 3, 4 and 5."""
@@ -16,19 +16,19 @@ def ordered_pairs(clips_by_score: tuple[int, ...]) -> int:
     return comb(sum(clips_by_score), 2) - sum(comb(clips, 2) for clips in clips_by_score)
 
 
-def check_pairs() -> Check:
+def check_pairs() -> FigureCheck:
     """The number of strictly ordered pairs."""
     pairs = ordered_pairs(CLIPS_BY_SCORE)
-    misprint = Misprint(
+    misprint = PrintedMisprint(
         cell="ordered pairs",
         formula="30 x 29 / 2 less the ties",
         calculated=Decimal(pairs),
         printed=Decimal(PRINTED_PAIRS),
-        cause=Cause.UNEXPLAINED,
+        cause=MisprintCause.UNEXPLAINED,
         because="The scores give another number",
     )
     wrong = () if pairs == PRINTED_PAIRS else (misprint,)
-    return Check(
+    return FigureCheck(
         name="VRB pairs",
         formula="30 x 29 / 2 less the ties of 3, 7, 10, 6 and 4 clips = 345",
         reproduced=1 - len(wrong),

@@ -6,22 +6,27 @@ from fractions import Fraction
 from typing import Final
 
 from unreel.benchmarks.published.causes import (
-    Cell,
+    PrintedCell,
     explain_average,
     explain_cell,
     explain_rank,
     rank_by,
 )
 from unreel.benchmarks.published.counts import COLUMNS, COUNT_TABLES, REAL, CountTables, two_places
-from unreel.benchmarks.published.tables import Line, creator_lines, human_rows, reviewer_lines
-from unreel.benchmarks.published.verdicts import Cause, Check, Misprint
+from unreel.benchmarks.published.tables import (
+    PrintedLine,
+    creator_lines,
+    human_rows,
+    reviewer_lines,
+)
+from unreel.benchmarks.published.verdicts import FigureCheck, MisprintCause, PrintedMisprint
 from unreel.protocols.formulas import PERCENT, balanced_accuracy
 
 HUMAN_REAL_IN_TEXT: Final = 30
 """Real clips that people judged, as the text has it."""
 
 
-def check_reviewer_cells(tables: CountTables) -> Check:
+def check_reviewer_cells(tables: CountTables) -> FigureCheck:
     """Table 2: the pooled accuracy of each reviewer against each creator."""
     return _check_cells(
         reviewer_cells(tables),
@@ -33,7 +38,7 @@ def check_reviewer_cells(tables: CountTables) -> Check:
     )
 
 
-def check_creator_cells(tables: CountTables) -> Check:
+def check_creator_cells(tables: CountTables) -> FigureCheck:
     """Table 3: the share of each creator's clips that each reviewer calls generated."""
     return _check_cells(
         creator_cells(tables),
@@ -46,8 +51,8 @@ def check_creator_cells(tables: CountTables) -> Check:
 
 
 def check_averages(
-    lines: Sequence[Line], cells: Sequence[Cell], *, name: str, expected: int
-) -> Check:
+    lines: Sequence[PrintedLine], cells: Sequence[PrintedCell], *, name: str, expected: int
+) -> FigureCheck:
     """The averages of `lines`, each from its printed cells; `cells` are those with counts."""
     misprints = []
     for line in lines:
@@ -57,7 +62,7 @@ def check_averages(
                 line, [cell for cell in cells if cell.line == line.name]
             )
             misprints.append(
-                Misprint(
+                PrintedMisprint(
                     cell=f"{line.name}, average",
                     formula=f"({' + '.join(map(str, line.cells.values()))})/{len(line.cells)}",
                     calculated=calculated,
@@ -66,7 +71,7 @@ def check_averages(
                     because=because,
                 )
             )
-    return Check(
+    return FigureCheck(
         name=name,
         formula="unweighted mean of the printed cells of the line",
         reproduced=len(lines) - len(misprints),
@@ -77,7 +82,7 @@ def check_averages(
     )
 
 
-def check_ranks(lines: Sequence[Line], *, name: str, best_is_high: bool) -> Check:
+def check_ranks(lines: Sequence[PrintedLine], *, name: str, best_is_high: bool) -> FigureCheck:
     """The ranks of `lines` on unrounded means; a `+ audio` line bears the rank of its base."""
     ranks = rank_by({line.name: _mean(line) for line in lines}, lines, best_is_high=best_is_high)
     misprints = []
@@ -85,7 +90,7 @@ def check_ranks(lines: Sequence[Line], *, name: str, best_is_high: bool) -> Chec
         if ranks[line.name] != line.rank:
             cause, because = explain_rank(line, lines, ranks=ranks, best_is_high=best_is_high)
             misprints.append(
-                Misprint(
+                PrintedMisprint(
                     cell=f"{line.name}, rank",
                     formula=f"place of the mean {two_places(_mean(line))}",
                     calculated=Decimal(ranks[line.name]),
@@ -94,7 +99,7 @@ def check_ranks(lines: Sequence[Line], *, name: str, best_is_high: bool) -> Chec
                     because=because,
                 )
             )
-    return Check(
+    return FigureCheck(
         name=name,
         formula="place of the unrounded mean; a line with audio bears the rank of the one without",
         reproduced=len(lines) - len(misprints),
@@ -105,7 +110,7 @@ def check_ranks(lines: Sequence[Line], *, name: str, best_is_high: bool) -> Chec
     )
 
 
-def check_humans() -> Check:
+def check_humans() -> FigureCheck:
     """Table 16 and the human line of table 2: the mean of real and fake accuracy."""
     rows = human_rows()
     human = next(line for line in reviewer_lines() if line.name == "Human")
@@ -121,16 +126,16 @@ def check_humans() -> Check:
         calculated = two_places(value)
         if not calculated == row.score * PERCENT == in_table_2[_plain(row.creator)]:
             misprints.append(
-                Misprint(
+                PrintedMisprint(
                     cell=f"Human, {row.creator}",
                     formula=f"50 x ({row.real_correct}/{row.n_real} + {row.fake_correct}/{row.n_fake})",
                     calculated=calculated,
                     printed=row.score * PERCENT,
-                    cause=Cause.UNEXPLAINED,
+                    cause=MisprintCause.UNEXPLAINED,
                     because="The counts give another score",
                 )
             )
-    return Check(
+    return FigureCheck(
         name="VRT human table",
         formula="50 (real right / real + fake right / fake)",
         reproduced=len(rows) - len(misprints),
@@ -141,21 +146,21 @@ def check_humans() -> Check:
     )
 
 
-def check_human_clips() -> Check:
+def check_human_clips() -> FigureCheck:
     """Check the number of real clips shown to people: the text says 30, every row of table 16 counts them."""
     (counted,) = {(row.n_real, row.real_correct) for row in human_rows()}
     n_real, right = counted
-    misprint = Misprint(
+    misprint = PrintedMisprint(
         cell="Human, real clips",
         formula="real clips of table 16",
         calculated=Decimal(n_real),
         printed=Decimal(HUMAN_REAL_IN_TEXT),
-        cause=Cause.TEXT_AGAINST_TABLE,
+        cause=MisprintCause.TEXT_AGAINST_TABLE,
         because=f"The scores follow from {right} of {n_real}, and from no whole count of "
         f"{HUMAN_REAL_IN_TEXT}",
     )
     wrong = () if n_real == HUMAN_REAL_IN_TEXT else (misprint,)
-    return Check(
+    return FigureCheck(
         name="VRT human clips",
         formula="real clips in the text = real clips of table 16",
         reproduced=1 - len(wrong),
@@ -166,10 +171,10 @@ def check_human_clips() -> Check:
     )
 
 
-def reviewer_cells(tables: CountTables) -> list[Cell]:
+def reviewer_cells(tables: CountTables) -> list[PrintedCell]:
     """The cells of table 2 that have counts, in printed order."""
     return [
-        Cell(
+        PrintedCell(
             line=line.name,
             column=column,
             printed=printed,
@@ -184,10 +189,10 @@ def reviewer_cells(tables: CountTables) -> list[Cell]:
     ]
 
 
-def creator_cells(tables: CountTables) -> list[Cell]:
+def creator_cells(tables: CountTables) -> list[PrintedCell]:
     """The cells of table 3 that have counts, in printed order."""
     return [
-        Cell(
+        PrintedCell(
             line=line.name,
             column=column,
             printed=printed,
@@ -203,17 +208,17 @@ def creator_cells(tables: CountTables) -> list[Cell]:
 
 
 def _check_cells(
-    cells: Sequence[Cell],
+    cells: Sequence[PrintedCell],
     *,
     name: str,
     formula: str,
     expected: tuple[int, int],
     printed: Sequence[str],
     tables: CountTables,
-) -> Check:
+) -> FigureCheck:
     wrong = [cell for cell in cells if cell.value() != cell.printed]
     counted = {cell.name for cell in cells}
-    return Check(
+    return FigureCheck(
         name=name,
         formula=formula,
         reproduced=len(cells) - len(wrong),
@@ -225,9 +230,9 @@ def _check_cells(
     )
 
 
-def _misprint(cell: Cell, tables: CountTables) -> Misprint:
+def _misprint(cell: PrintedCell, tables: CountTables) -> PrintedMisprint:
     cause, because = explain_cell(cell, tables)
-    return Misprint(
+    return PrintedMisprint(
         cell=cell.name,
         formula=cell.formula,
         calculated=cell.value(),
@@ -237,7 +242,7 @@ def _misprint(cell: Cell, tables: CountTables) -> Misprint:
     )
 
 
-def _mean(line: Line) -> Fraction:
+def _mean(line: PrintedLine) -> Fraction:
     return sum(map(Fraction, line.cells.values()), Fraction()) / len(line.cells)
 
 

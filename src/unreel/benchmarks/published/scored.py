@@ -20,7 +20,7 @@ _PROMPT: Final = "paper"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Scored:
+class ScorecardFile:
     """One scorecard, whose answers it is about, and how the questions were put."""
 
     reviewer: str
@@ -31,7 +31,7 @@ class Scored:
     """What was done to the clips, as the paper's lines say it: ` + Audio`, ` - Watermark`."""
 
 
-def read_scored(named: str) -> list[Scored]:
+def read_scored(named: str) -> list[ScorecardFile]:
     """The scorecards of a file, `NAME=FILE` or `FILE`, whose name without ending is the reviewer's then.
 
     Of people's votes the majorities are taken: each clip counts once.
@@ -50,26 +50,26 @@ def read_scored(named: str) -> list[Scored]:
         raise UnreadableSourceError(str(path), problem, remedy) from error
 
 
-def _scored(document: Mapping[str, Any], reviewer: str) -> Iterator[Scored]:
+def _scored(document: Mapping[str, Any], reviewer: str) -> Iterator[ScorecardFile]:
     if "scorecard" in document:
         card = _CARD.validate_python(document["scorecard"])
         asked = Condition(prompt=document.get("prompt", _PROMPT))
         yield _under(asked, card, reviewer)
     elif isinstance(document["scores"], dict):
         card = _CARD.validate_python(document["scores"]["majority"])
-        yield Scored(reviewer=reviewer, card=card, thinks=False)
+        yield ScorecardFile(reviewer=reviewer, card=card, thinks=False)
     else:
         for score in document["scores"]:
             card = _CARD.validate_python(score["scorecard"])
             yield _under(_CONDITION.validate_python(score["condition"]), card, reviewer)
 
 
-def _under(condition: Condition, card: Scorecard, reviewer: str) -> Scored:
+def _under(condition: Condition, card: Scorecard, reviewer: str) -> ScorecardFile:
     instrument = protocol(card.instrument.protocol)
     thinks = instrument.prompt(condition.prompt).asks_to_think
     audio = " + Audio" if condition.audio == "on" else ""
     watermark = " - Watermark" if condition.watermark == "removed" else ""
-    return Scored(
+    return ScorecardFile(
         reviewer=reviewer,
         card=card,
         thinks=thinks if condition.thinking == "default" else condition.thinking == "on",

@@ -16,7 +16,7 @@ REALITY: Final = "Video Reality Test (arXiv 2512.13281)"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TableSource:
     """Location of a table in its paper."""
 
     paper: str
@@ -28,24 +28,24 @@ class PublishedTable:
     """One table: its place in print and its rows, each cell as the text that was printed."""
 
     name: str
-    source: Source
+    source: TableSource
     columns: tuple[str, ...]
     rows: tuple[Mapping[str, str], ...]
 
 
-SOURCES: Final[Mapping[str, Source]] = {
-    "deeptrace_test": Source(DEEPTRACE, "table 2, test split"),
-    "deeptrace_val": Source(DEEPTRACE, "table 5, val split"),
-    "deeptrace_sources": Source(DEEPTRACE, "table 1"),
-    "deeptrace_splits": Source(DEEPTRACE, "table 3"),
-    "videoreal_evaluators": Source(VIDEOREAL, "main results"),
-    "videoreal_ablations": Source(VIDEOREAL, "ablations"),
-    "reality_reviewers": Source(REALITY, "table 2"),
-    "reality_creators": Source(REALITY, "table 3"),
-    "reality_think": Source(REALITY, "table 4"),
-    "reality_preference": Source(REALITY, "table 5"),
-    "reality_counts": Source(REALITY, "tables 6 to 15"),
-    "reality_human": Source(REALITY, "table 16"),
+SOURCES: Final[Mapping[str, TableSource]] = {
+    "deeptrace_test": TableSource(DEEPTRACE, "table 2, test split"),
+    "deeptrace_val": TableSource(DEEPTRACE, "table 5, val split"),
+    "deeptrace_sources": TableSource(DEEPTRACE, "table 1"),
+    "deeptrace_splits": TableSource(DEEPTRACE, "table 3"),
+    "videoreal_evaluators": TableSource(VIDEOREAL, "main results"),
+    "videoreal_ablations": TableSource(VIDEOREAL, "ablations"),
+    "reality_reviewers": TableSource(REALITY, "table 2"),
+    "reality_creators": TableSource(REALITY, "table 3"),
+    "reality_think": TableSource(REALITY, "table 4"),
+    "reality_preference": TableSource(REALITY, "table 5"),
+    "reality_counts": TableSource(REALITY, "tables 6 to 15"),
+    "reality_human": TableSource(REALITY, "table 16"),
 }
 
 
@@ -91,7 +91,7 @@ def trace_rows(split: str) -> tuple[TraceRow, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class PrintedLine:
     """One line of Video Reality Test's tables 2 and 3: its cells, their average and its rank."""
 
     name: str
@@ -111,12 +111,12 @@ def base_of(line: str) -> str:
     return name if plus and addition.lower() == "audio" else line
 
 
-def reviewer_lines() -> tuple[Line, ...]:
+def reviewer_lines() -> tuple[PrintedLine, ...]:
     """Table 2: a line for each reviewer, a cell for each creator."""
     return tuple(_line(row, name=row["reviewer"]) for row in show("reality_reviewers").rows)
 
 
-def creator_lines() -> tuple[Line, ...]:
+def creator_lines() -> tuple[PrintedLine, ...]:
     """Table 3: a line for each creator and setting, a cell for each reviewer."""
     return tuple(
         _line(row, name=f"{row['creator']} {row['setting']}")
@@ -125,7 +125,7 @@ def creator_lines() -> tuple[Line, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HumanRow:
+class PrintedHumanRow:
     """People's guesses about one creator in table 16, and the score printed for them."""
 
     creator: str
@@ -158,10 +158,10 @@ def source_rows() -> tuple[SourceRow, ...]:
     )
 
 
-def human_rows() -> tuple[HumanRow, ...]:
+def human_rows() -> tuple[PrintedHumanRow, ...]:
     """Table 16, a line for each creator."""
     return tuple(
-        HumanRow(
+        PrintedHumanRow(
             creator=row["creator"],
             n_real=int(row["real_total"]),
             real_correct=int(row["real_predicted_real"]),
@@ -176,8 +176,8 @@ def human_rows() -> tuple[HumanRow, ...]:
 _NOT_CELLS: Final = {"reviewer", "creator", "setting", "image", "text", "average", "rank"}
 
 
-def _line(row: Mapping[str, str], *, name: str) -> Line:
-    return Line(
+def _line(row: Mapping[str, str], *, name: str) -> PrintedLine:
+    return PrintedLine(
         name=name,
         cells={key: Decimal(row[key]) for key in row if key not in _NOT_CELLS},
         average=Decimal(row["average"]),

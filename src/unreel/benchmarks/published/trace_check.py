@@ -11,7 +11,7 @@ from unreel.benchmarks.published.tables import (
     source_rows,
     trace_rows,
 )
-from unreel.benchmarks.published.verdicts import Cause, Check, Misprint
+from unreel.benchmarks.published.verdicts import FigureCheck, MisprintCause, PrintedMisprint
 from unreel.protocols.formulas import PERCENT, overall, paper_round, pooled_accuracy
 
 SPLITS: Final = ("test", "val")
@@ -21,7 +21,7 @@ N_FAKE: Final = {"test": 440, "val": 434}
 """Annotation rows of each split: the unit that the paper scores."""
 
 
-def check_overall() -> Check:
+def check_overall() -> FigureCheck:
     """Overall scores from the four printed figures that make them, within 0.05."""
     rows = [(split, row) for split in SPLITS for row in trace_rows(split)]
     misprints = []
@@ -29,17 +29,17 @@ def check_overall() -> Check:
         calculated = _overall(row)
         if abs(calculated - row.overall) > TOLERANCE:
             misprints.append(
-                Misprint(
+                PrintedMisprint(
                     cell=f"{split}, {row.model}",
                     formula=f"({row.accuracy} + {row.explanation} + {row.bbox_iou} + "
                     f"(100 - {row.time_distance})) / 4",
                     calculated=calculated,
                     printed=row.overall,
-                    cause=Cause.UNEXPLAINED,
+                    cause=MisprintCause.UNEXPLAINED,
                     because=f"It lies {abs(calculated - row.overall)} off",
                 )
             )
-    return Check(
+    return FigureCheck(
         name="DTR overall",
         formula="(accuracy + explanation + IoU + (100 - time distance)) / 4, within 0.05",
         reproduced=len(rows) - len(misprints),
@@ -50,7 +50,7 @@ def check_overall() -> Check:
     )
 
 
-def check_accuracy() -> Check:
+def check_accuracy() -> FigureCheck:
     """Accuracy, fake accuracy and real accuracy of each line from whole counts of rows."""
     counts = goldens()["deeptracereward"]
     rows = [
@@ -64,7 +64,7 @@ def check_accuracy() -> Check:
         if _accuracies(split, fake_correct=fake, real_correct=real)
         != (row.accuracy, row.fake_accuracy, row.real_accuracy)
     )
-    return Check(
+    return FigureCheck(
         name="DTR accuracy",
         formula="100 (fake right + real right) / (fake rows + real rows), and each side alone",
         reproduced=len(rows) - len(misprints),
@@ -75,11 +75,11 @@ def check_accuracy() -> Check:
     )
 
 
-def check_sources() -> Check:
+def check_sources() -> FigureCheck:
     """Table 1: the share of each creator's rows with an explanation, from some whole count of rows."""
     rows = source_rows()
     misprints = tuple(_impossible(row) for row in rows if not _whole_counts(row))
-    return Check(
+    return FigureCheck(
         name="DTR table 1 explained",
         formula="100 x explained / rows, for some whole number of explained rows",
         reproduced=len(rows) - len(misprints),
@@ -94,15 +94,15 @@ def _whole_counts(row: SourceRow) -> list[int]:
     return [n for n in range(row.annotations + 1) if _share(n, row.annotations) == row.explained]
 
 
-def _impossible(row: SourceRow) -> Misprint:
+def _impossible(row: SourceRow) -> PrintedMisprint:
     below = int(row.explained * row.annotations / PERCENT)
     near = " and ".join(f"{n} gives {_share(n, row.annotations)}" for n in (below, below + 1))
-    return Misprint(
+    return PrintedMisprint(
         cell=f"{row.source}, explained",
         formula=f"100 x ?/{row.annotations}",
         calculated=None,
         printed=row.explained,
-        cause=Cause.IMPOSSIBLE_SHARE,
+        cause=MisprintCause.IMPOSSIBLE_SHARE,
         because=f"Of {row.annotations} rows {near}",
     )
 
@@ -140,12 +140,12 @@ def _accuracies(
 
 def _misprint(
     split: str, row: TraceRow, *, fake_correct: int | None, real_correct: int | None
-) -> Misprint:
+) -> PrintedMisprint:
     found = _accuracies(split, fake_correct=fake_correct, real_correct=real_correct)
     n_fake = N_FAKE[split]
     cause, because = _explain(split, row)
     right = "? + ?" if found is None else f"{fake_correct} + {real_correct}"
-    return Misprint(
+    return PrintedMisprint(
         cell=f"{split}, {row.model}",
         formula=f"100 x ({right})/({n_fake} + {N_REAL})",
         calculated=None if found is None else found[0],
@@ -155,7 +155,7 @@ def _misprint(
     )
 
 
-def _explain(split: str, row: TraceRow) -> tuple[Cause, str]:
+def _explain(split: str, row: TraceRow) -> tuple[MisprintCause, str]:
     n_fake = N_FAKE[split]
     possible = any(
         paper_round(Fraction(PERCENT * right, n_fake)) == row.fake_accuracy
@@ -170,5 +170,5 @@ def _explain(split: str, row: TraceRow) -> tuple[Cause, str]:
                 f"No whole count of {n_fake} prints a fake accuracy of {row.fake_accuracy}, and the "
                 f"three accuracies are those of the {other} row"
             )
-            return Cause.REPEATED_ROW, why
-    return Cause.UNEXPLAINED, "The counts print other accuracies"
+            return MisprintCause.REPEATED_ROW, why
+    return MisprintCause.UNEXPLAINED, "The counts print other accuracies"

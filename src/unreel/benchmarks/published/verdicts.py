@@ -5,7 +5,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 
-class Cause(StrEnum):
+class MisprintCause(StrEnum):
     """Cause of a printed figure that does not follow from its inputs."""
 
     REPEATED_ROW = "repeated row"
@@ -28,23 +28,23 @@ class Cause(StrEnum):
 
 
 _SENTENCES = {
-    Cause.REPEATED_ROW: "The row repeats the row of another split.",
-    Cause.REPEATED_TABLE: "The count table repeats the counts of another reviewer.",
-    Cause.ROTATED_COUNTS: "The Veo rows of tables 12 to 15 each stand one table too early.",
-    Cause.SWAPPED_TOTALS: "The totals of two settings of the creator are swapped.",
-    Cause.COUNT_SLIP: "Likely one count or total differs from the one that was used.",
-    Cause.HALF_POINT_OFF: "Exactly 0.50 lies between print and calculation: likely a slip of a digit.",
-    Cause.EXCHANGED_RANKS: "Two neighbours hold each other's rank.",
-    Cause.WRONG_AVERAGE: "The rank follows from an average that is itself wrong.",
-    Cause.ERROR_OF_PRINT: "No count near these and no slip of one digit gives it: an error of print.",
-    Cause.IMPOSSIBLE_SHARE: "No whole count gives the printed share.",
-    Cause.TEXT_AGAINST_TABLE: "The text gives another count than the table.",
-    Cause.UNEXPLAINED: "No cause is known.",
+    MisprintCause.REPEATED_ROW: "The row repeats the row of another split.",
+    MisprintCause.REPEATED_TABLE: "The count table repeats the counts of another reviewer.",
+    MisprintCause.ROTATED_COUNTS: "The Veo rows of tables 12 to 15 each stand one table too early.",
+    MisprintCause.SWAPPED_TOTALS: "The totals of two settings of the creator are swapped.",
+    MisprintCause.COUNT_SLIP: "Likely one count or total differs from the one that was used.",
+    MisprintCause.HALF_POINT_OFF: "Exactly 0.50 lies between print and calculation: likely a slip of a digit.",
+    MisprintCause.EXCHANGED_RANKS: "Two neighbours hold each other's rank.",
+    MisprintCause.WRONG_AVERAGE: "The rank follows from an average that is itself wrong.",
+    MisprintCause.ERROR_OF_PRINT: "No count near these and no slip of one digit gives it: an error of print.",
+    MisprintCause.IMPOSSIBLE_SHARE: "No whole count gives the printed share.",
+    MisprintCause.TEXT_AGAINST_TABLE: "The text gives another count than the table.",
+    MisprintCause.UNEXPLAINED: "No cause is known.",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Misprint:
+class PrintedMisprint:
     """A printed figure that does not reproduce, with the arithmetic and its one cause."""
 
     cell: str
@@ -52,7 +52,7 @@ class Misprint:
     calculated: Decimal | None
     """None where no count can give the printed figure."""
     printed: Decimal
-    cause: Cause
+    cause: MisprintCause
     because: str
     """The evidence: what was tried, and what it gave."""
 
@@ -63,7 +63,7 @@ class Misprint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class FigureCheck:
     """One family of printed figures, recalculated. `ok` holds while both counts stay as pinned."""
 
     name: str
@@ -73,7 +73,7 @@ class Check:
     expected: int
     """How many must reproduce: neither fewer nor more."""
     expected_total: int
-    misprints: tuple[Misprint, ...] = ()
+    misprints: tuple[PrintedMisprint, ...] = ()
     no_counts: tuple[str, ...] = ()
     """Printed cells without counts behind them; they are no part of `total`."""
 

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from pydantic import Field, JsonValue, field_validator
 
 from unreel.core.errors import InvalidSettingError
-from unreel.recipes.section import MOST_PARTS, Section, Text
+from unreel.recipes.section import MOST_PARTS, RecipeSection, Text
 
 _HEADER: Final = re.compile(r"[A-Za-z0-9-]{1,64}")
 _RESERVED: Final = frozenset(
@@ -17,7 +17,7 @@ _RESERVED: Final = frozenset(
 Words = Annotated[tuple[Text, ...], Field(max_length=MOST_PARTS)]
 
 
-class Api(Section):
+class ServiceApi(RecipeSection):
     """One shape of service. Paths are below its address; `{id}` in them stands for the job.
 
     Places in a reply are keys with dots between them, a number for the place in a list. In the body,
@@ -97,16 +97,16 @@ class Api(Section):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class ApiPreset:
     """A kind of service that is known, and its home where it has one: a key of the home goes nowhere else."""
 
-    api: Api
+    api: ServiceApi
     home: str = ""
     home_key: str = ""
     """Variable of the key that the home is sent."""
 
 
-OPENAI: Final = Api(
+OPENAI: Final = ServiceApi(
     submit="videos",
     body={
         "model": "{model}",
@@ -123,8 +123,8 @@ OPENAI: Final = Api(
     sizes=("1280x720", "720x1280"),
     seconds=("4", "8", "12"),
 )
-SHAPES: Final[Mapping[str, Shape]] = {
-    "jobs": Shape(api=Api()),
-    "openai": Shape(api=OPENAI, home="https://api.openai.com/v1", home_key="OPENAI_API_KEY"),
+SHAPES: Final[Mapping[str, ApiPreset]] = {
+    "jobs": ApiPreset(api=ServiceApi()),
+    "openai": ApiPreset(api=OPENAI, home="https://api.openai.com/v1", home_key="OPENAI_API_KEY"),
 }
 """`openai` is told from the reference of the Videos API: POST /videos, GET /videos/{id} and .../content."""

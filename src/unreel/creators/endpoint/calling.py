@@ -12,8 +12,8 @@ from unreel.core.document import parse_json
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.plain import plain
-from unreel.core.retrying import MOST_ATTEMPTS, Patience, backoff_s, read_retry_after
-from unreel.creators.endpoint.client import RawReply
+from unreel.core.retrying import MOST_ATTEMPTS, RetryPolicy, backoff_s, read_retry_after
+from unreel.creators.endpoint.client import RawServiceReply
 
 _READABLE: Final = 200
 _MALFORMED_TRIES: Final = 3
@@ -21,11 +21,11 @@ _MALFORMED_TRIES: Final = 3
 _PASSING: Final = frozenset(
     {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.LOCKED, HTTPStatus.TOO_EARLY}
 )
-Told = Mapping[str, Any]
+ServiceReply = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setback:
+class ServiceFailure:
     """One request that brought no reply that could be used."""
 
     failure: Failure
@@ -42,23 +42,23 @@ class Setback:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class RetriedCall:
     """Retry settings of one request."""
 
-    send: Callable[[], Awaitable[RawReply | Failure]]
+    send: Callable[[], Awaitable[RawServiceReply | Failure]]
     key: str
     """Decides how long is waited, so that many calls do not come back together."""
     until_s: float
-    patience: Patience
+    patience: RetryPolicy
     most: int = MOST_ATTEMPTS
 
 
-async def call(asked: Call) -> Told | Setback:
+async def call(asked: RetriedCall) -> ServiceReply | ServiceFailure:
     """Return the response of the service, or the last failure."""
     malformed = 0
     for attempt in range(1, asked.most + 1):
         outcome = await _once(asked)
-        if not isinstance(outcome, Setback) or outcome.final or outcome.absent:
+        if not isinstance(outcome, ServiceFailure) or outcome.final or outcome.absent:
             return outcome
         malformed += outcome.makes_no_sense
         wait_s = outcome.wait_s + backoff_s(asked.patience, key=asked.key, attempt=attempt, seed=0)
@@ -69,20 +69,20 @@ async def call(asked: Call) -> Told | Setback:
     raise AssertionError
 
 
-async def _once(asked: Call) -> Told | Setback:
+async def _once(asked: RetriedCall) -> ServiceReply | ServiceFailure:
     ends_at_s = min(asked.until_s, now_s() + asked.patience.attempt_s)
     try:
         async with asyncio.timeout_at(ends_at_s):
             raw = await asked.send()
     except TimeoutError:
         detail = f"no reply within {asked.patience.attempt_s:g} s"
-        return Setback(failure=Failure(FailureReason.OUT_OF_TIME, detail))
+        return ServiceFailure(failure=Failure(FailureReason.OUT_OF_TIME, detail))
     if isinstance(raw, Failure):
-        return Setback(failure=raw, final=raw.reason is FailureReason.NOT_NAMED)
+        return ServiceFailure(failure=raw, final=raw.reason is FailureReason.NOT_NAMED)
     return read_told(raw, now=datetime.now(UTC))
 
 
-def read_told(raw: RawReply, *, now: datetime) -> Told | Setback:
+def read_told(raw: RawServiceReply, *, now: datetime) -> ServiceReply | ServiceFailure:
     """The object in `raw`; anything else is a setback that says what it was."""
     if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
         return _refusal(raw, now)
@@ -93,7 +93,7 @@ def read_told(raw: RawReply, *, now: datetime) -> Told | Setback:
     if isinstance(body, dict):
         return body
     detail = f"the body is no JSON object: {_words(raw.body)!r}"
-    return Setback(failure=Failure(FailureReason.MALFORMED_REPLY, detail))
+    return ServiceFailure(failure=Failure(FailureReason.MALFORMED_REPLY, detail))
 
 
 def readable(told: object) -> str:
@@ -105,25 +105,27 @@ def readable(told: object) -> str:
     return words if len(words) <= _READABLE else words[: _READABLE - 1] + "…"
 
 
-def _refusal(raw: RawReply, now: datetime) -> Setback:
+def _refusal(raw: RawServiceReply, now: datetime) -> ServiceFailure:
     detail = f"status {raw.status}: {_words(raw.body)}"
     wait_s = read_retry_after(raw.retry_after, now=now)
     if raw.status == HTTPStatus.TOO_MANY_REQUESTS:
         failure = Failure(FailureReason.RATE_LIMITED, detail)
-        return Setback(failure=failure, wait_s=wait_s, final=b'"insufficient_quota"' in raw.body)
+        return ServiceFailure(
+            failure=failure, wait_s=wait_s, final=b'"insufficient_quota"' in raw.body
+        )
     if raw.status >= HTTPStatus.INTERNAL_SERVER_ERROR or raw.status in _PASSING:
-        return Setback(failure=Failure(FailureReason.SERVER_ERROR, detail), wait_s=wait_s)
+        return ServiceFailure(failure=Failure(FailureReason.SERVER_ERROR, detail), wait_s=wait_s)
     if raw.status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:
-        return Setback(failure=Failure(FailureReason.REQUEST_REJECTED, detail), absent=True)
+        return ServiceFailure(failure=Failure(FailureReason.REQUEST_REJECTED, detail), absent=True)
     is_key = raw.status == HTTPStatus.UNAUTHORIZED  # 403 may be about this prompt alone
     reason = FailureReason.KEY_REJECTED if is_key else FailureReason.REQUEST_REJECTED
-    return Setback(failure=Failure(reason, detail), final=True)
+    return ServiceFailure(failure=Failure(reason, detail), final=True)
 
 
-def _given_up(setback: Setback, attempts: int) -> Setback:
+def _given_up(setback: ServiceFailure, attempts: int) -> ServiceFailure:
     failure = setback.failure
     told = f"{failure.detail} (given up, requests: {attempts})"
-    return Setback(failure=Failure(failure.reason, told))
+    return ServiceFailure(failure=Failure(failure.reason, told))
 
 
 def _words(body: bytes) -> str:

@@ -13,7 +13,7 @@ from unreel.core.errors import raise_refusal
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.outgoing import RefusedAddressError
 from unreel.core.server import read_server
-from unreel.creators.endpoint.way import Way
+from unreel.creators.endpoint.way import ServiceEndpoint
 from unreel.network.transport import open_transport
 
 REPLY_BYTES: Final = 2 << 20
@@ -23,7 +23,7 @@ _REDIRECTS: Final = frozenset(range(300, 400))
 
 
 @dataclass(frozen=True, slots=True)
-class RawReply:
+class RawServiceReply:
     """Response of the service with any status."""
 
     status: int
@@ -32,7 +32,7 @@ class RawReply:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MovedClip:
     """A clip that lies elsewhere."""
 
     url: str
@@ -41,7 +41,7 @@ class Moved:
 class ServiceClient:
     """Speaks to one service. It neither retries nor limits time: the caller does."""
 
-    def __init__(self, way: Way, *, max_connections: int) -> None:
+    def __init__(self, way: ServiceEndpoint, *, max_connections: int) -> None:
         server = way.server
         self._base = way.url.rstrip("/") + "/"
         self._server = server
@@ -69,11 +69,11 @@ class ServiceClient:
         """The whole address of what the service names, which may be a part of one."""
         return urljoin(self._base, target)
 
-    async def get(self, path: str) -> RawReply | Failure:
+    async def get(self, path: str) -> RawServiceReply | Failure:
         """Return the response to a GET of `path`."""
         return await self._send("GET", path, headers={"Accept": "application/json"})
 
-    async def post(self, path: str, body: bytes, *, key: str) -> RawReply | Failure:
+    async def post(self, path: str, body: bytes, *, key: str) -> RawServiceReply | Failure:
         """Return the response to a POST of `body`; `key` is the idempotency key."""
         headers = {
             "Accept": "application/json",
@@ -82,7 +82,7 @@ class ServiceClient:
         }
         return await self._send("POST", path, headers=headers, content=body)
 
-    async def download(self, url: str, into: IO[bytes], *, most: int) -> Failure | Moved | None:
+    async def download(self, url: str, into: IO[bytes], *, most: int) -> Failure | MovedClip | None:
         """Copy a clip of this service into an open file, which the caller throws away where that fails."""
         try:
             async with self._http.stream("GET", url) as response:
@@ -94,19 +94,21 @@ class ServiceClient:
         """Close all connections; harmless when called twice."""
         await self._http.aclose()
 
-    async def _send(self, method: str, path: str, **told: Any) -> RawReply | Failure:
+    async def _send(self, method: str, path: str, **told: Any) -> RawServiceReply | Failure:
         try:
             async with self._http.stream(method, self._base + path.lstrip("/"), **told) as response:
                 body = await _read(response)
                 if isinstance(body, Failure):
                     return body
                 waits = response.headers.get("retry-after")
-                return RawReply(response.status_code, body, waits)
+                return RawServiceReply(response.status_code, body, waits)
         except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
             return _lost(error)
 
 
-async def _keep(response: httpx2.Response, into: IO[bytes], most: int) -> Failure | Moved | None:
+async def _keep(
+    response: httpx2.Response, into: IO[bytes], most: int
+) -> Failure | MovedClip | None:
     unfit = _unfit(response, most)
     if unfit is not None:
         return unfit
@@ -119,9 +121,9 @@ async def _keep(response: httpx2.Response, into: IO[bytes], most: int) -> Failur
     return None
 
 
-def _unfit(response: httpx2.Response, most: int) -> Failure | Moved | None:
+def _unfit(response: httpx2.Response, most: int) -> Failure | MovedClip | None:
     if response.status_code in _REDIRECTS:
-        return Moved(urljoin(str(response.url), response.headers.get("location", "")))
+        return MovedClip(urljoin(str(response.url), response.headers.get("location", "")))
     if response.status_code != HTTPStatus.OK:
         detail = f"the clip's address answers with status {response.status_code}"
         return Failure(FailureReason.SERVER_ERROR, detail)

@@ -9,17 +9,23 @@ from typing import Final
 
 from unreel.core.errors import raise_refusal
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.retrying import Patience
-from unreel.core.writing import Folder
-from unreel.creators.contract import Brief, Made, Setting, Side, Workplace
-from unreel.creators.endpoint.api import Api
-from unreel.creators.endpoint.calling import Told, readable
-from unreel.creators.endpoint.client import Moved, ServiceClient
-from unreel.creators.endpoint.filling import Order, look_up, path_of, place_order
+from unreel.core.retrying import RetryPolicy
+from unreel.core.writing import OutputDirectory
+from unreel.creators.contract import (
+    ClipBrief,
+    ClipClass,
+    CreatorContext,
+    CreatorInput,
+    GeneratedClip,
+)
+from unreel.creators.endpoint.api import ServiceApi
+from unreel.creators.endpoint.calling import ServiceReply, readable
+from unreel.creators.endpoint.client import MovedClip, ServiceClient
+from unreel.creators.endpoint.filling import GenerationRequest, look_up, path_of, place_order
 from unreel.creators.endpoint.hosts import require_host
-from unreel.creators.endpoint.jobs import Job, JobDesk
-from unreel.creators.endpoint.purse import Purse
-from unreel.creators.endpoint.way import Way
+from unreel.creators.endpoint.jobs import JobDesk, ServiceJob
+from unreel.creators.endpoint.purse import SpendLimit
+from unreel.creators.endpoint.way import ServiceEndpoint
 
 CLIP: Final = "clip.mp4"
 _TRIES: Final = 3
@@ -34,10 +40,10 @@ _HEAD: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class ServiceLimits:
     """Limits of a service: timeout, polling interval and maximum size."""
 
-    patience: Patience
+    patience: RetryPolicy
     poll_s: float
     max_bytes: int
     download_hosts: tuple[str, ...] = ()
@@ -49,8 +55,8 @@ class EndpointCreator:
     """Makes clips at one service."""
 
     def __init__(  # noqa: PLR0913  what it is, where it is, and the terms of its work
-        self, name: str, *, model: str, api: Api, way: Way, terms: Terms, purse: Purse,
-        settings: frozenset[Setting] = frozenset(Setting),
+        self, name: str, *, model: str, api: ServiceApi, way: ServiceEndpoint, terms: ServiceLimits, purse: SpendLimit,
+        settings: frozenset[CreatorInput] = frozenset(CreatorInput),
     ) -> None:  # fmt: skip
         self._name = name
         self._model = model
@@ -77,14 +83,14 @@ class EndpointCreator:
         return self._name
 
     @property
-    def side(self) -> Side:
-        return Side.GENERATED
+    def side(self) -> ClipClass:
+        return ClipClass.GENERATED
 
     @property
-    def settings(self) -> frozenset[Setting]:
+    def settings(self) -> frozenset[CreatorInput]:
         return self._settings
 
-    async def make(self, brief: Brief, workplace: Workplace) -> Made | Failure:
+    async def make(self, brief: ClipBrief, workplace: CreatorContext) -> GeneratedClip | Failure:
         try:
             outcome = await self._make(brief, workplace)
         except Exception as error:  # noqa: BLE001  what nobody foresaw costs one clip, not the season
@@ -97,7 +103,7 @@ class EndpointCreator:
     async def close(self) -> None:
         await self._client.close()
 
-    async def _make(self, brief: Brief, workplace: Workplace) -> Made | Failure:
+    async def _make(self, brief: ClipBrief, workplace: CreatorContext) -> GeneratedClip | Failure:
         if brief.setting not in self._settings:
             detail = f"not asked: it does not start from {brief.setting.value}"
             return Failure(FailureReason.REQUEST_REJECTED, detail)
@@ -114,7 +120,9 @@ class EndpointCreator:
         file = await self._take(job, told, workplace)
         return file if isinstance(file, Failure) else self._made(file, order, job, told)
 
-    def _made(self, file: Path, order: Order, job: Job, told: Told) -> Made:
+    def _made(
+        self, file: Path, order: GenerationRequest, job: ServiceJob, told: ServiceReply
+    ) -> GeneratedClip:
         version = look_up(told, self._api.version)
         parameters: dict[str, str | int | float | bool] = {
             "service": str(self._way.server),
@@ -125,17 +133,19 @@ class EndpointCreator:
         }
         if job.again:
             parameters["submitted_again"] = True
-        return Made(
+        return GeneratedClip(
             file=file,
             model=readable(version) if isinstance(version, str) and version else self._model,
             parameters=parameters,
             cost_usd=self._cost(order),
         )
 
-    def _cost(self, order: Order) -> Decimal | None:
+    def _cost(self, order: GenerationRequest) -> Decimal | None:
         return self._purse.cost_usd(order.n_seconds)
 
-    async def _take(self, job: Job, told: Told, workplace: Workplace) -> Path | Failure:
+    async def _take(
+        self, job: ServiceJob, told: ServiceReply, workplace: CreatorContext
+    ) -> Path | Failure:
         url = self._address(job, told)
         if isinstance(url, Failure):
             return url
@@ -150,7 +160,7 @@ class EndpointCreator:
         assert outcome is not None  # noqa: S101  at least one try was made
         return outcome
 
-    def _address(self, job: Job, told: Mapping[str, object]) -> str | Failure:
+    def _address(self, job: ServiceJob, told: Mapping[str, object]) -> str | Failure:
         if self._api.content:
             return self._client.resolve(path_of(self._api.content, job.id))
         found = look_up(told, self._api.result)
@@ -160,20 +170,20 @@ class EndpointCreator:
         detail = f"job {readable(job.id)} is done and tells no clip at {self._api.result!r}"
         return Failure(FailureReason.MALFORMED_REPLY, detail)
 
-    async def _copy(self, url: str, workplace: Workplace) -> Failure | None:
+    async def _copy(self, url: str, workplace: CreatorContext) -> Failure | None:
         """The clip at `url` as a file of the workplace: of the service itself with its key, of others without."""
         for _ in range(_HOPS):
             if not self._client.owns(url):
                 refused = require_host(url, self._terms.download_hosts)
                 return refused or await workplace.fetch(url, workplace.folder / CLIP)
             outcome = await self._download(url, workplace)
-            if not isinstance(outcome, Moved):
+            if not isinstance(outcome, MovedClip):
                 return outcome
             url = outcome.url
         return Failure(FailureReason.NOT_A_FILE, "the clip's address leads on and on")
 
-    async def _download(self, url: str, workplace: Workplace) -> Failure | Moved | None:
-        folder, limit_s = Folder(workplace.folder), self._terms.patience.deadline_s
+    async def _download(self, url: str, workplace: CreatorContext) -> Failure | MovedClip | None:
+        folder, limit_s = OutputDirectory(workplace.folder), self._terms.patience.deadline_s
         try:
             async with asyncio.timeout(limit_s):
                 with folder.create(CLIP) as file:

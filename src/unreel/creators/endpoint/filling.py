@@ -14,8 +14,8 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from unreel.core.span import MICROSECONDS
-from unreel.creators.contract import Brief, Setting
-from unreel.creators.endpoint.api import Api
+from unreel.creators.contract import ClipBrief, CreatorInput
+from unreel.creators.endpoint.api import ServiceApi
 from unreel.media.picture import encode_png
 
 _PLACE: Final = re.compile(r"\{(\w+)\}")
@@ -25,10 +25,10 @@ _ABSENT: Final = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class GenerationRequest:
     """Request to a service for one brief, with supported sizes and lengths."""
 
-    brief: Brief
+    brief: ClipBrief
     model: str
     width: int
     height: int
@@ -43,9 +43,9 @@ class Order:
     def lacks(self) -> str:
         """Return the input that the setting requires and the brief lacks; "" if none."""
         setting, brief = self.brief.setting, self.brief
-        if setting is not Setting.TEXT and brief.first_frame is None:
+        if setting is not CreatorInput.TEXT and brief.first_frame is None:
             return "first frame"
-        return "text" if setting is not Setting.IMAGE and not brief.text.strip() else ""
+        return "text" if setting is not CreatorInput.IMAGE and not brief.text.strip() else ""
 
     def values(self) -> Mapping[str, Any]:
         """Return the value of each placeholder of a body; `None` if the brief does not contain it."""
@@ -63,7 +63,7 @@ class Order:
     def _image(self) -> str | None:
         """The first frame in the size that is asked for: services refuse one that differs."""
         frame = self.brief.first_frame
-        if frame is None or self.brief.setting is Setting.TEXT:
+        if frame is None or self.brief.setting is CreatorInput.TEXT:
             return None
         with Image.open(io.BytesIO(frame), formats=["PNG"]) as picture:
             if picture.size != (self.width, self.height):
@@ -72,10 +72,10 @@ class Order:
         return f"data:image/png;base64,{base64.b64encode(frame).decode()}"
 
 
-def place_order(brief: Brief, api: Api, *, model: str) -> Order:
+def place_order(brief: ClipBrief, api: ServiceApi, *, model: str) -> GenerationRequest:
     """The order for `brief`: the size with the nearest shape, and the shortest length that is enough."""
     width, height = _nearest_size(brief, api.sizes)
-    return Order(
+    return GenerationRequest(
         brief=brief, model=model, width=width, height=height, seconds=_length(brief, api.seconds)
     )
 
@@ -135,7 +135,7 @@ def path_of(template: str, job: str) -> str:
     return template.replace("{id}", quote(job, safe="/:"))
 
 
-def _nearest_size(brief: Brief, sizes: tuple[str, ...]) -> tuple[int, int]:
+def _nearest_size(brief: ClipBrief, sizes: tuple[str, ...]) -> tuple[int, int]:
     made = [(int(w), int(h)) for w, _, h in (size.partition("x") for size in sizes)]
     wanted = Fraction(brief.width, brief.height)
 
@@ -146,7 +146,7 @@ def _nearest_size(brief: Brief, sizes: tuple[str, ...]) -> tuple[int, int]:
     return min(made, key=strangeness, default=(brief.width, brief.height))
 
 
-def _length(brief: Brief, lengths: tuple[int | str, ...]) -> int | str:
+def _length(brief: ClipBrief, lengths: tuple[int | str, ...]) -> int | str:
     needed = max(1, math.ceil(Fraction(brief.duration_us, MICROSECONDS)))
     enough = [each for each in lengths if int(each) >= needed]
     if not lengths:

@@ -11,13 +11,20 @@ from PIL import Image
 
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
-from unreel.core.retrying import Patience, backoff_s
-from unreel.creators.contract import Brief, Workplace
-from unreel.creators.endpoint.api import Api
-from unreel.creators.endpoint.calling import Call, Setback, Told, call, now_s, readable
-from unreel.creators.endpoint.client import RawReply, ServiceClient
-from unreel.creators.endpoint.filling import Order, fill, look_up, path_of, read_id
-from unreel.creators.endpoint.purse import Purse
+from unreel.core.retrying import RetryPolicy, backoff_s
+from unreel.creators.contract import ClipBrief, CreatorContext
+from unreel.creators.endpoint.api import ServiceApi
+from unreel.creators.endpoint.calling import (
+    RetriedCall,
+    ServiceFailure,
+    ServiceReply,
+    call,
+    now_s,
+    readable,
+)
+from unreel.creators.endpoint.client import RawServiceReply, ServiceClient
+from unreel.creators.endpoint.filling import GenerationRequest, fill, look_up, path_of, read_id
+from unreel.creators.endpoint.purse import SpendLimit
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +49,7 @@ _UNSURE: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ServiceJob:
     """A job that a service has taken."""
 
     id: str
@@ -51,8 +58,8 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class _Posted:
-    outcome: Told | Setback
+class _SubmittedJob:
+    outcome: ServiceReply | ServiceFailure
     unsure: bool
     """Whether one of the requests may have been taken although its reply was lost."""
 
@@ -62,17 +69,19 @@ class JobDesk:
     """Submits and looks after jobs at one service."""
 
     creator: str
-    api: Api
+    api: ServiceApi
     client: ServiceClient
-    purse: Purse
-    patience: Patience
+    purse: SpendLimit
+    patience: RetryPolicy
     poll_s: float
 
-    async def submit(self, order: Order, workplace: Workplace, until_s: float) -> Job | Failure:
+    async def submit(
+        self, order: GenerationRequest, workplace: CreatorContext, until_s: float
+    ) -> ServiceJob | Failure:
         """The job for `order`: the one that an earlier life submitted, or a new one."""
         known = workplace.recall(JOB)
         if known:
-            return Job(known)
+            return ServiceJob(known)
         body = self._body(order)
         if isinstance(body, Failure):
             return body
@@ -83,19 +92,19 @@ class JobDesk:
             return refused
         workplace.note(SUBMIT, key)
         posted = await self._post(body, key, until_s)
-        if isinstance(posted.outcome, Setback):
+        if isinstance(posted.outcome, ServiceFailure):
             unsure = (posted.unsure or again) and posted.outcome.failure.reason in _UNSURE
             if not unsure:
                 self.purse.release(order.n_seconds)
             return posted.outcome.failure
         return self._accept(posted.outcome, workplace, again=again or posted.unsure)
 
-    async def wait(self, job: Job, until_s: float) -> Told | Failure:
+    async def wait(self, job: ServiceJob, until_s: float) -> ServiceReply | Failure:
         """Return the state of the job when it is done."""
         misses, last, attempt = 0, "", 0
         while now_s() < until_s:
             outcome = await call(self._look(job, until_s))
-            if not isinstance(outcome, Setback):
+            if not isinstance(outcome, ServiceFailure):
                 misses = attempt = 0
                 ended = self._ended(job, outcome)
                 if ended is not None:
@@ -113,12 +122,12 @@ class JobDesk:
         detail = f"job {readable(job.id)} did not end within {self.patience.deadline_s:g} s: {last}"
         return Failure(FailureReason.OUT_OF_TIME, detail)
 
-    def forget(self, workplace: Workplace) -> None:
+    def forget(self, workplace: CreatorContext) -> None:
         """The job ended badly: whoever asks again submits a new one."""
         workplace.note(ROUND, str(self._round(workplace) + 1))
         workplace.note(JOB, "")
 
-    def _body(self, order: Order) -> bytes | Failure:
+    def _body(self, order: GenerationRequest) -> bytes | Failure:
         lacks = order.lacks
         if lacks:
             return Failure(FailureReason.REQUEST_REJECTED, f"not asked: the brief has no {lacks}")
@@ -128,10 +137,10 @@ class JobDesk:
             detail = f"not asked: the brief's first frame is no picture ({type(error).__name__})"
             return Failure(FailureReason.UNDECODABLE, detail)
 
-    async def _post(self, body: bytes, key: str, until_s: float) -> _Posted:
+    async def _post(self, body: bytes, key: str, until_s: float) -> _SubmittedJob:
         unsure = False
 
-        async def send() -> RawReply | Failure:
+        async def send() -> RawServiceReply | Failure:
             nonlocal unsure
             # Whatever cuts it off, the job may have been taken.
             before, unsure = unsure, True
@@ -140,10 +149,14 @@ class JobDesk:
             unsure = before or last
             return sent
 
-        outcome = await call(Call(send=send, key=key, until_s=until_s, patience=self.patience))
-        return _Posted(outcome, unsure)
+        outcome = await call(
+            RetriedCall(send=send, key=key, until_s=until_s, patience=self.patience)
+        )
+        return _SubmittedJob(outcome, unsure)
 
-    def _accept(self, reply: Told, workplace: Workplace, *, again: bool) -> Job | Failure:
+    def _accept(
+        self, reply: ServiceReply, workplace: CreatorContext, *, again: bool
+    ) -> ServiceJob | Failure:
         job = read_id(reply, self.api.id)
         if job is None:
             detail = f"the reply tells no job at {self.api.id!r}: {readable(reply)}"
@@ -156,11 +169,11 @@ class JobDesk:
                 self.creator,
                 readable(job),
             )
-        return Job(job, again=again)
+        return ServiceJob(job, again=again)
 
-    def _look(self, job: Job, until_s: float) -> Call:
+    def _look(self, job: ServiceJob, until_s: float) -> RetriedCall:
         path = path_of(self.api.status, job.id)
-        return Call(
+        return RetriedCall(
             send=lambda: self.client.get(path),
             key=job.id,
             until_s=until_s,
@@ -168,7 +181,7 @@ class JobDesk:
             most=1,
         )
 
-    def _ended(self, job: Job, told: Told) -> Told | Failure | None:
+    def _ended(self, job: ServiceJob, told: ServiceReply) -> ServiceReply | Failure | None:
         state = str(look_up(told, self.api.state)).lower()
         if state in {word.lower() for word in self.api.done}:
             return told
@@ -178,11 +191,11 @@ class JobDesk:
             return Failure(FailureReason.REFUSED, detail)
         return None
 
-    def _key(self, brief: Brief, workplace: Workplace) -> str:
+    def _key(self, brief: ClipBrief, workplace: CreatorContext) -> str:
         number = str(self._round(workplace))
         return digest(self.creator, brief.id, brief.setting.value, str(brief.seed), number)
 
-    def _round(self, workplace: Workplace) -> int:
+    def _round(self, workplace: CreatorContext) -> int:
         told = workplace.recall(ROUND) or ""
         return int(told) if told.isdecimal() else 0
 
@@ -190,7 +203,7 @@ class JobDesk:
         await asyncio.sleep(max(0.0, min(wait_s, until_s - now_s())))
 
 
-def _lost(job: Job, setback: Setback) -> Failure:
+def _lost(job: ServiceJob, setback: ServiceFailure) -> Failure:
     failure = setback.failure
     words = "is not known to the service any more" if setback.absent else "cannot be looked after"
     return replace(failure, detail=f"job {readable(job.id)} {words}: {failure.detail}")

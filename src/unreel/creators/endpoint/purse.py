@@ -7,7 +7,7 @@ from unreel.core.failure import Failure, FailureReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class ClipPrice:
     """Price of a clip; the requested length is charged."""
 
     usd_per_clip: Decimal = Decimal(0)
@@ -18,11 +18,11 @@ class Price:
         return self.usd_per_clip + seconds * self.usd_per_second
 
 
-class Purse:
+class SpendLimit:
     """Caps on clips and money of one run. A job that failed stays counted: it may have been paid for."""
 
     def __init__(
-        self, *, price: Price | None, max_clips: int | None, max_cost_usd: Decimal | None
+        self, *, price: ClipPrice | None, max_clips: int | None, max_cost_usd: Decimal | None
     ) -> None:
         self._price = price
         self._max_clips = max_clips

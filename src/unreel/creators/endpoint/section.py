@@ -7,26 +7,26 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, field_validator, model_validator
 
 from unreel.core.errors import InvalidSettingError, known_names
-from unreel.core.retrying import Patience
-from unreel.core.server import Server, key_variable, read_server, require_secret_way
+from unreel.core.retrying import RetryPolicy
+from unreel.core.server import ServerAddress, key_variable, read_server, require_secret_way
 from unreel.core.settings import read_secret
 from unreel.creators.contract import Creator
-from unreel.creators.endpoint.api import SHAPES, Api, Shape, Words
-from unreel.creators.endpoint.purse import Price, Purse
-from unreel.creators.endpoint.way import Way
-from unreel.creators.kind import CreatorKeys, Surroundings
+from unreel.creators.endpoint.api import SHAPES, ApiPreset, ServiceApi, Words
+from unreel.creators.endpoint.purse import ClipPrice, SpendLimit
+from unreel.creators.endpoint.way import ServiceEndpoint
+from unreel.creators.kind import CreatorEnvironment, CreatorKeys
 from unreel.recipes.check import check_sections
-from unreel.recipes.section import Connections, Count, Deadline, Text, Unit
+from unreel.recipes.section import Connections, Count, Deadline, NumberUnit, Text
 
 _MIB = 1 << 20
-Dollars = Annotated[Decimal, Field(ge=0, le=10**6), Unit("US dollars")]
+Dollars = Annotated[Decimal, Field(ge=0, le=10**6), NumberUnit("US dollars")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contact:
+class ServiceConfig:
     """A service, and the variable whose key goes along. It never holds the key."""
 
-    server: Server
+    server: ServerAddress
     variable: str | None
     needs_key: bool
     """Whether nobody is answered there without one."""
@@ -48,15 +48,17 @@ class EndpointKeys(CreatorKeys):
     model: Text = ""
     """What it is to make clips with."""
     api: dict[str, Any] = Field(default_factory=dict)
-    """What differs from the shape: paths, the body, the places of a reply (see `Api`)."""
+    """What differs from the shape: paths, the body, the places of a reply (see `ServiceApi`)."""
     download_hosts: Words = ()
     """Besides its own, the hosts that its clips may come from."""
     deadline_s: Deadline = 1800.0
     """For a whole job, from submit to its end."""
     attempt_s: Deadline = 120.0
     """For one request."""
-    poll_s: Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False), Unit("seconds")] = 10.0
-    max_mb: Annotated[int, Field(ge=1, le=16_384), Unit("MiB")] = 1024
+    poll_s: Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False), NumberUnit("seconds")] = (
+        10.0
+    )
+    max_mb: Annotated[int, Field(ge=1, le=16_384), NumberUnit("MiB")] = 1024
     max_connections: Connections = 16
     max_clips: Count | None = None
     """Most jobs that one run submits."""
@@ -90,12 +92,12 @@ class EndpointKeys(CreatorKeys):
         return self
 
     @property
-    def price(self) -> Price | None:
+    def price(self) -> ClipPrice | None:
         """Return the price; `None` if none is set."""
         if self.usd_per_clip is None and self.usd_per_second is None:
             return None
         zero = Decimal(0)
-        return Price(
+        return ClipPrice(
             usd_per_clip=self.usd_per_clip or zero, usd_per_second=self.usd_per_second or zero
         )
 
@@ -105,11 +107,11 @@ class EndpointKeys(CreatorKeys):
     def identity(self) -> str:
         return f"{self.model} {self.spoken().model_dump_json()}"
 
-    def spoken(self) -> Api:
+    def spoken(self) -> ServiceApi:
         """The shape with what the recipe changes of it."""
-        return check_sections(Api, self._shape.api.model_dump() | self.api)
+        return check_sections(ServiceApi, self._shape.api.model_dump() | self.api)
 
-    def contact(self, key_hosts: str) -> Contact:
+    def contact(self, key_hosts: str) -> ServiceConfig:
         """Return the URL and key variable: the preset's own at its home host, else from the environment.
 
         Raises:
@@ -120,9 +122,9 @@ class EndpointKeys(CreatorKeys):
         variable = self._shape.home_key if home else key_variable(server, key_hosts)
         if variable is not None:
             require_secret_way(server, variable)
-        return Contact(server=server, variable=variable, needs_key=home)
+        return ServiceConfig(server=server, variable=variable, needs_key=home)
 
-    def way(self, key_hosts: str) -> Way:
+    def way(self, key_hosts: str) -> ServiceEndpoint:
         """The same with the key itself.
 
         Raises:
@@ -134,28 +136,32 @@ class EndpointKeys(CreatorKeys):
             problem = f"not set, and {asked.server} answers nobody without a key"
             remedy = f"Run `export {asked.variable}=...` with your key, or name another url"
             raise InvalidSettingError(str(asked.variable), problem, remedy)
-        return Way(url=self._address(), header=api.key_header, prefix=api.key_prefix, key=key)
+        return ServiceEndpoint(
+            url=self._address(), header=api.key_header, prefix=api.key_prefix, key=key
+        )
 
-    def open(self, name: str, around: Surroundings) -> Creator:
-        from unreel.creators.endpoint.creator import EndpointCreator, Terms
+    def open(self, name: str, around: CreatorEnvironment) -> Creator:
+        from unreel.creators.endpoint.creator import EndpointCreator, ServiceLimits
 
         return EndpointCreator(
             name,
             model=self.model,
             api=self.spoken(),
             way=self.way(around.settings.key_hosts),
-            terms=Terms(
-                patience=Patience(deadline_s=self.deadline_s, attempt_s=self.attempt_s),
+            terms=ServiceLimits(
+                patience=RetryPolicy(deadline_s=self.deadline_s, attempt_s=self.attempt_s),
                 poll_s=self.poll_s,
                 max_bytes=self.max_mb * _MIB,
                 download_hosts=self.download_hosts,
                 max_connections=self.max_connections,
             ),
-            purse=Purse(price=self.price, max_clips=self.max_clips, max_cost_usd=self.max_cost_usd),
+            purse=SpendLimit(
+                price=self.price, max_clips=self.max_clips, max_cost_usd=self.max_cost_usd
+            ),
         )
 
     @property
-    def _shape(self) -> Shape:
+    def _shape(self) -> ApiPreset:
         return SHAPES[self.shape]
 
     def _address(self) -> str:

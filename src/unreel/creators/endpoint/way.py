@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from unreel.core.server import Server, read_server
+from unreel.core.server import ServerAddress, read_server
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class ServiceEndpoint:
     """Service URL, and the header of its key."""
 
     url: str
@@ -15,7 +15,7 @@ class Way:
     key: str | None = field(default=None, repr=False)
 
     @property
-    def server(self) -> Server:
+    def server(self) -> ServerAddress:
         """Return the server."""
         return read_server(self.url)
 

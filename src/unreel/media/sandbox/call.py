@@ -16,10 +16,10 @@ from typing import Any, Final, Self
 
 from unreel.core.errors import raise_refusal
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.payload import OnPart, Payload
-from unreel.media.sandbox.limits import MIB, Limits, Usage
+from unreel.media.payload import OnPart, TaskPayload
+from unreel.media.sandbox.limits import MIB, ChildUsage, SandboxLimits
 from unreel.media.sandbox.process import ZygoteProcess
-from unreel.media.sandbox.wire import MalformedReplyError, OversizedReplyError, Part, decode
+from unreel.media.sandbox.wire import MalformedReplyError, OversizedReplyError, ReplyPart, decode
 from unreel.media.sandbox.zygote import LONGEST_MESSAGE, STARTED
 
 _START_SECONDS: Final = 60
@@ -44,7 +44,7 @@ class _EndedEarlyError(Exception):
     pass
 
 
-class _Watch:
+class _CallTimer:
     """Runs out after `seconds` of waiting and working, whatever arrives meanwhile.
 
     While this process is stopped its child is not to blame: a step counts for a second at most.
@@ -67,14 +67,14 @@ class _Watch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class CallOutcome:
     """Result of a call, and its cost (None if the child never ran or was not reported)."""
 
-    result: Payload | Failure
-    usage: Usage | None = None
+    result: TaskPayload | Failure
+    usage: ChildUsage | None = None
 
 
-class Call:
+class SandboxCall:
     """One request for `task` given to `zygote`; leaving the context ends the child if it still lives.
 
     Raises:
@@ -82,7 +82,7 @@ class Call:
     """
 
     def __init__(
-        self, zygote: ZygoteProcess, file: int, *, task: str, words: bytes, limits: Limits
+        self, zygote: ZygoteProcess, file: int, *, task: str, words: bytes, limits: SandboxLimits
     ) -> None:
         self._zygote = zygote
         self._limits = limits
@@ -119,20 +119,20 @@ class Call:
         self._line.close()
         os.close(self._reply)
 
-    def outcome(self, on_part: OnPart | None = None) -> Outcome:
+    def outcome(self, on_part: OnPart | None = None) -> CallOutcome:
         """Wait for the reply or the limit, then for the child's end; `on_part` hears its parts."""
         self._await_start()
         result = self._reply_or_limit(on_part)
         if result is None and self._speaks_within(_DEATH_SECONDS):
             report = self._report()
-            return Outcome(result=_death(report, self._limits), usage=_usage(report))
+            return CallOutcome(result=_death(report, self._limits), usage=_usage(report))
         with contextlib.suppress(OSError):
             self._line.send(b"end")
         report = self._report() if self._speaks_within(_KILL_SECONDS) else None
         broken = Failure(FailureReason.WORKER_DIED, "its child broke off its reply")
-        return Outcome(result=result or broken, usage=_usage(report))
+        return CallOutcome(result=result or broken, usage=_usage(report))
 
-    def _reply_or_limit(self, on_part: OnPart | None) -> Payload | Failure | None:
+    def _reply_or_limit(self, on_part: OnPart | None) -> TaskPayload | Failure | None:
         """Return the child's reply, or the exceeded limit; None if it stopped early."""
         try:
             return self._listen(on_part)
@@ -141,13 +141,13 @@ class Call:
         except _EndedEarlyError:
             return None
 
-    def _listen(self, on_part: OnPart | None) -> Payload | Failure:
-        watch = _Watch(self._limits.seconds)
+    def _listen(self, on_part: OnPart | None) -> TaskPayload | Failure:
+        watch = _CallTimer(self._limits.seconds)
         while True:
             said = decode(
                 lambda size: self._take(size, watch), reply_bytes=self._limits.reply_bytes
             )
-            if not isinstance(said, Part):
+            if not isinstance(said, ReplyPart):
                 return said
             if on_part is None:
                 msg = "it comes in parts that nobody asked for"
@@ -161,7 +161,7 @@ class Call:
         if self._hear() != STARTED:
             raise NotStartedError
 
-    def _take(self, size: int, watch: _Watch) -> bytes:
+    def _take(self, size: int, watch: _CallTimer) -> bytes:
         # Grows as bytes arrive: what a child announces takes no memory.
         taken = io.BytesIO()
         while left := size - taken.tell():
@@ -190,7 +190,7 @@ class Call:
         return b""
 
 
-def _unheard(error: Exception, limits: Limits) -> Failure:
+def _unheard(error: Exception, limits: SandboxLimits) -> Failure:
     match error:
         case _OutOfTimeError():
             detail = f"it gave no reply within {limits.seconds:g} s"
@@ -205,13 +205,13 @@ def _unheard(error: Exception, limits: Limits) -> Failure:
             return Failure(FailureReason.WORKER_DIED, f"its reply cannot be read: {error}")
 
 
-def _usage(report: dict[str, Any] | None) -> Usage | None:
+def _usage(report: dict[str, Any] | None) -> ChildUsage | None:
     if report is None:
         return None
-    return Usage(peak_mb=report["peak_kb"] / 1024, cpu_seconds=report["cpu_seconds"])
+    return ChildUsage(peak_mb=report["peak_kb"] / 1024, cpu_seconds=report["cpu_seconds"])
 
 
-def _death(report: dict[str, Any] | None, limits: Limits) -> Failure:
+def _death(report: dict[str, Any] | None, limits: SandboxLimits) -> Failure:
     if report is None:
         return Failure(FailureReason.WORKER_DIED, "its child and the zygote ended together")
     code = report["exit_code"]

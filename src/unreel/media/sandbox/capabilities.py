@@ -12,11 +12,11 @@ _VERSION: Final = 0x20080522
 _MOST: Final = 64
 
 
-class _Header(ctypes.Structure):
+class _CapabilityHeader(ctypes.Structure):
     _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
 
 
-class _Sets(ctypes.Structure):
+class _CapabilitySets(ctypes.Structure):
     """Effective, permitted and inheritable ones, in two words of 32 each."""
 
     _fields_ = (("words", ctypes.c_uint32 * 6),)
@@ -30,14 +30,17 @@ def drop_capabilities(libc: ctypes.CDLL) -> None:
         _prctl(libc, _PR_CAPBSET_DROP, number)
     _prctl(libc, _PR_SET_NO_NEW_PRIVS, 1)
     _prctl(libc, _PR_CAP_AMBIENT, _CLEAR_ALL)
-    if libc.capset(ctypes.byref(_Header(_VERSION, 0)), ctypes.byref(_Sets())) != 0:
+    if (
+        libc.capset(ctypes.byref(_CapabilityHeader(_VERSION, 0)), ctypes.byref(_CapabilitySets()))
+        != 0
+    ):
         raise OSError(ctypes.get_errno(), "capabilities cannot be given up")
 
 
 def has_capabilities(libc: ctypes.CDLL) -> bool:
     """Return whether this process has or can acquire a capability."""
-    held = _Sets()
-    if libc.capget(ctypes.byref(_Header(_VERSION, 0)), ctypes.byref(held)) != 0:
+    held = _CapabilitySets()
+    if libc.capget(ctypes.byref(_CapabilityHeader(_VERSION, 0)), ctypes.byref(held)) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return any(held.words)
 

@@ -9,11 +9,11 @@ from typing import Any, BinaryIO, Final, NoReturn, cast
 
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.payload import Payload, Task, finish
-from unreel.media.sandbox.confine import Layers, confine, die_with_parent
+from unreel.media.payload import Task, TaskPayload, finish
+from unreel.media.sandbox.confine import ConfinementLayers, confine, die_with_parent
 from unreel.media.sandbox.descriptor import DescriptorFile
-from unreel.media.sandbox.limits import Limits
-from unreel.media.sandbox.wire import Part, encode
+from unreel.media.sandbox.limits import SandboxLimits
+from unreel.media.sandbox.wire import ReplyPart, encode
 
 PROTECTION_TASK: Final = "protection"
 """Built in: reads nothing and tells which layers hold."""
@@ -25,7 +25,7 @@ _OUT_OF_MEMORY: Final = Failure(FailureReason.OUT_OF_MEMORY, "the memory limit w
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ends:
+class ChildDescriptors:
     """The descriptors that a child is given."""
 
     file: int
@@ -36,7 +36,9 @@ class Ends:
     """A pipe to the caller."""
 
 
-def live(tasks: Mapping[str, Task], layers: Layers, *, ends: Ends, parent: int) -> NoReturn:
+def live(
+    tasks: Mapping[str, Task], layers: ConfinementLayers, *, ends: ChildDescriptors, parent: int
+) -> NoReturn:
     """Answer one request and end this process, whatever happens."""
     exit_code = 1
     try:
@@ -48,18 +50,20 @@ def live(tasks: Mapping[str, Task], layers: Layers, *, ends: Ends, parent: int) 
         os._exit(exit_code)
 
 
-def _answer(tasks: Mapping[str, Task], layers: Layers, ends: Ends) -> Sequence[bytes]:
+def _answer(
+    tasks: Mapping[str, Task], layers: ConfinementLayers, ends: ChildDescriptors
+) -> Sequence[bytes]:
     # Made now, because a child that has no memory left cannot make it.
     out_of_memory = encode(_OUT_OF_MEMORY)
     try:
         asked = json.loads(_read_all(ends.request))
         _close_all_but({0, 1, 2, ends.file, ends.reply})
         file = DescriptorFile(ends.file)
-        held = confine(layers, Limits(**asked["limits"]))
+        held = confine(layers, SandboxLimits(**asked["limits"]))
         if asked["task"] == PROTECTION_TASK:
-            return encode(Payload(header={"layers": held}))
+            return encode(TaskPayload(header={"layers": held}))
         result = tasks[asked["task"]](cast("BinaryIO", file), asked["request"])
-        return encode(finish(result, lambda part: _write_all(ends.reply, encode(Part(part)))))
+        return encode(finish(result, lambda part: _write_all(ends.reply, encode(ReplyPart(part)))))
     except MediaError as error:
         return out_of_memory if _lacked_memory(error) else encode(error.failure)
     except MemoryError:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.media.sandbox.capabilities import has_capabilities
-from unreel.media.sandbox.limits import MIB, Limits
+from unreel.media.sandbox.limits import MIB, SandboxLimits
 from unreel.media.sandbox.syscalls import child_filter
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -33,7 +33,7 @@ class ConfinementError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layers:
+class ConfinementLayers:
     """Available confinement layers, detected once by the zygote before it forks."""
 
     libc: ctypes.CDLL
@@ -57,9 +57,9 @@ class Layers:
         return tuple(layer for layer, is_there in there.items() if not is_there)
 
 
-def find_layers() -> Layers:
+def find_layers() -> ConfinementLayers:
     """Return what this process can be confined with, and its sizes now."""
-    return Layers(
+    return ConfinementLayers(
         libc=ctypes.CDLL(None, use_errno=True),
         landlock_abi=_landlock_abi(),
         syscall_filter=_syscall_filter(),
@@ -67,7 +67,7 @@ def find_layers() -> Layers:
     )
 
 
-def measure_sizes(layers: Layers) -> Layers:
+def measure_sizes(layers: ConfinementLayers) -> ConfinementLayers:
     """Return `layers` with the sizes of this process now; call it after every warm-up."""
     return replace(layers, **_sizes())
 
@@ -89,7 +89,7 @@ def die_with_parent(libc: ctypes.CDLL, *, parent: int) -> None:
         os._exit(1)
 
 
-def confine(layers: Layers, limits: Limits) -> tuple[str, ...]:
+def confine(layers: ConfinementLayers, limits: SandboxLimits) -> tuple[str, ...]:
     """Give up all rights that a task does not need; returns the names of the layers that hold.
 
     Each layer is tried before it is believed.
@@ -117,7 +117,7 @@ def confine(layers: Layers, limits: Limits) -> tuple[str, ...]:
     return tuple(held)
 
 
-def _limit_resources(layers: Layers, limits: Limits) -> None:
+def _limit_resources(layers: ConfinementLayers, limits: SandboxLimits) -> None:
     # The resident set is code, stack and private data, nothing else, because the filter refuses
     # shared memory and mapped files. So the data limit alone keeps the sum below `memory_mb`, as
     # long as no task uses what the warm-up did not; the address-space limit does so more coarsely

@@ -11,7 +11,7 @@ SMALLEST_MB: Final = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class SandboxLimits:
     """Resource limits for one file, after which its child is killed."""
 
     seconds: float = 15
@@ -31,7 +31,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class ChildUsage:
     """Resource usage of one child, from the kernel."""
 
     peak_mb: float

@@ -31,7 +31,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Protection:
+class ProtectionReport:
     """Effective layers on this machine, each tested by a child."""
 
     active: frozenset[str]
@@ -42,7 +42,7 @@ class Protection:
         return tuple(layer for layer in LAYERS if layer not in self.active)
 
 
-class _Crier:
+class _WarnOnce:
     """Says a thing once in the life of this process."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class _Crier:
                 _LOG.warning("%s", text)
 
 
-_CRIER: Final = _Crier()
+_CRIER: Final = _WarnOnce()
 
 
 def accept_missing(layers: Sequence[str], *, without_seccomp: bool) -> None:

@@ -14,19 +14,19 @@ from typing import Any, Final, Self
 
 from unreel.core.errors import SandboxError, UnknownNameError
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.payload import OnPart, Payload, TaskRunner
-from unreel.media.sandbox.call import Call, NotStartedError, Outcome
+from unreel.media.payload import OnPart, TaskPayload, TaskRunner
+from unreel.media.sandbox.call import CallOutcome, NotStartedError, SandboxCall
 from unreel.media.sandbox.child import PROTECTION_TASK
-from unreel.media.sandbox.limits import Limits
+from unreel.media.sandbox.limits import SandboxLimits
 from unreel.media.sandbox.opening import open_regular
 from unreel.media.sandbox.process import ZygoteProcess
-from unreel.media.sandbox.protection import Protection, accept_missing
+from unreel.media.sandbox.protection import ProtectionReport, accept_missing
 
 _KIND: Final = "media task"
 _ATTEMPTS: Final = 2
 
 
-class Sandbox:
+class FileSandbox:
     """Runs tasks, each file in a confined child of its own; a `TaskRunner` for untrusted files.
 
     The zygote starts with the first call and again after it was lost. It warms up the tasks that `needs`
@@ -38,13 +38,13 @@ class Sandbox:
 
     def __init__(
         self,
-        limits: Limits | None = None,
+        limits: SandboxLimits | None = None,
         *,
         tasks: str = "unreel.media.tasks:TASKS",
         needs: Iterable[str] = (),
         without_seccomp: bool = False,
     ) -> None:
-        self.limits = limits or Limits()
+        self.limits = limits or SandboxLimits()
         self._target = tasks
         self._needs = frozenset(needs)
         self._without_seccomp = without_seccomp
@@ -53,7 +53,7 @@ class Sandbox:
 
     def __call__(
         self, task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
-    ) -> Payload | Failure:
+    ) -> TaskPayload | Failure:
         """The task's payload, or the reason why there is none."""
         return self.run(task, path, request=request, on_part=on_part).result
 
@@ -68,7 +68,7 @@ class Sandbox:
     ) -> None:
         self.close()
 
-    def with_limits(self, limits: Limits) -> TaskRunner:
+    def with_limits(self, limits: SandboxLimits) -> TaskRunner:
         """The same sandbox under other limits, for a task that may take longer."""
         return partial(_run_within, self, limits)
 
@@ -78,13 +78,13 @@ class Sandbox:
         path: Path,
         *,
         request: Mapping[str, Any],
-        limits: Limits | None = None,
+        limits: SandboxLimits | None = None,
         on_part: OnPart | None = None,
-    ) -> Outcome:
+    ) -> CallOutcome:
         """Like a call, under `limits` if given, with what the child cost."""
         file = open_regular(path)
         if isinstance(file, Failure):
-            return Outcome(result=file)
+            return CallOutcome(result=file)
         limits = limits or self.limits
         try:
             return self._run(task, file, request=request, limits=limits, on_part=on_part)
@@ -100,7 +100,7 @@ class Sandbox:
 
         threading.Thread(target=start, daemon=True).start()
 
-    def protection(self) -> Protection:
+    def protection(self) -> ProtectionReport:
         """Return the effective layers, tested by a child."""
         nothing = os.memfd_create("nothing")
         try:
@@ -110,7 +110,7 @@ class Sandbox:
         if isinstance(outcome.result, Failure):
             problem = f"no file can be opened safely here: {outcome.result}"
             raise SandboxError(problem)
-        return Protection(frozenset(outcome.result.header["layers"]))
+        return ProtectionReport(frozenset(outcome.result.header["layers"]))
 
     def close(self) -> None:
         """End the zygote and every child. The next call starts a new one."""
@@ -125,20 +125,20 @@ class Sandbox:
         file: int,
         *,
         request: Mapping[str, Any],
-        limits: Limits,
+        limits: SandboxLimits,
         on_part: OnPart | None = None,
-    ) -> Outcome:
+    ) -> CallOutcome:
         words = json.dumps({"task": task, "request": request, "limits": asdict(limits)}).encode()
         for _ in range(_ATTEMPTS):
             zygote = self._live_zygote(task)
             if task not in (*zygote.tasks, PROTECTION_TASK):
                 raise UnknownNameError(_KIND, task, zygote.tasks)
             try:
-                with Call(zygote, file, task=task, words=words, limits=limits) as call:
+                with SandboxCall(zygote, file, task=task, words=words, limits=limits) as call:
                     return call.outcome(on_part)
             except NotStartedError:
                 self._forget(zygote)
-        return Outcome(result=Failure(FailureReason.WORKER_DIED, "no child could be started"))
+        return CallOutcome(result=Failure(FailureReason.WORKER_DIED, "no child could be started"))
 
     def _live_zygote(self, *tasks: str) -> ZygoteProcess:
         with self._lock:
@@ -165,11 +165,11 @@ class Sandbox:
 
 
 def _run_within(
-    sandbox: Sandbox,
-    limits: Limits,
+    sandbox: FileSandbox,
+    limits: SandboxLimits,
     task: str,
     path: Path,
     request: Mapping[str, Any],
     on_part: OnPart | None = None,
-) -> Payload | Failure:
+) -> TaskPayload | Failure:
     return sandbox.run(task, path, request=request, limits=limits, on_part=on_part).result

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.media.payload import Payload, Task, finish
+from unreel.media.payload import Task, TaskPayload, finish
 
 _CLIPS: Final = Path(__file__).parent / "clips"
 _CLIP: Final = "clip.mp4"
@@ -69,5 +69,5 @@ def warm_up(name: str, task: Task) -> None:
             finish(task(io.BytesIO((_CLIPS / clip).read_bytes()), request), _drop)
 
 
-def _drop(_part: Payload) -> None:
+def _drop(_part: TaskPayload) -> None:
     """Discard a part of a reply."""

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.plain import plain
-from unreel.media.payload import Payload
+from unreel.media.payload import TaskPayload
 
 MAGIC: Final = b"UNRL"
 MOST_HEADER_BYTES: Final = 1 << 18
@@ -64,30 +64,30 @@ class OversizedReplyError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ReplyPart:
     """A piece of a reply, after which more comes."""
 
-    payload: Payload
+    payload: TaskPayload
 
 
-def encode(result: Payload | Part | Failure) -> list[bytes]:
+def encode(result: TaskPayload | ReplyPart | Failure) -> list[bytes]:
     """The pieces of a reply, in the order in which they are written."""
     body: dict[str, Any]
     blobs: tuple[bytes, ...] = ()
     match result:
         case Failure():
             body = {"failure": {"reason": result.reason.value, "detail": result.detail}}
-        case Part(payload):
+        case ReplyPart(payload):
             blobs = payload.blobs
             body = {"part": payload.header, "blobs": [len(blob) for blob in blobs]}
-        case Payload():
+        case TaskPayload():
             blobs = result.blobs
             body = {"header": result.header, "blobs": [len(blob) for blob in blobs]}
     text = json.dumps(body, allow_nan=False).encode()
     return [_PREFIX.pack(MAGIC, len(text)), text, *blobs]
 
 
-def decode(take: Callable[[int], bytes], *, reply_bytes: int) -> Payload | Part | Failure:
+def decode(take: Callable[[int], bytes], *, reply_bytes: int) -> TaskPayload | ReplyPart | Failure:
     """The reply, or the part of one, that `take(n)` gives piece by piece.
 
     Raises:
@@ -106,8 +106,8 @@ def decode(take: Callable[[int], bytes], *, reply_bytes: int) -> Payload | Part 
     _expect(isinstance(header, dict), "its header is not of the known form")
     if _PREFIX.size + length + sum(sizes) > reply_bytes:
         raise OversizedReplyError
-    payload = Payload(header=header, blobs=tuple(take(size) for size in sizes))
-    return payload if kind == "header" else Part(payload)
+    payload = TaskPayload(header=header, blobs=tuple(take(size) for size in sizes))
+    return payload if kind == "header" else ReplyPart(payload)
 
 
 def _object(data: bytes) -> dict[str, Any]:

@@ -18,11 +18,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 from unreel.media.payload import Task
 from unreel.media.sandbox.capabilities import drop_capabilities
-from unreel.media.sandbox.child import Ends, live
-from unreel.media.sandbox.confine import Layers, find_layers, measure_sizes
+from unreel.media.sandbox.child import ChildDescriptors, live
+from unreel.media.sandbox.confine import ConfinementLayers, find_layers, measure_sizes
 from unreel.media.sandbox.warm import warm_up
 
 STARTED: Final = b"started"
@@ -33,26 +33,31 @@ _CHECK_PARENT_MS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class _Child:
+class _ForkedChild:
     pid: int
     watch: int
     """A pidfd: readable once the child has ended."""
     call: socket.socket
 
 
-class Zygote:
+class ForkServer:
     """Forks a child for each message on `control`, until the process `caller` hangs up or ends."""
 
     def __init__(
-        self, control: socket.socket, tasks: Mapping[str, Task], *, layers: Layers, caller: int
+        self,
+        control: socket.socket,
+        tasks: Mapping[str, Task],
+        *,
+        layers: ConfinementLayers,
+        caller: int,
     ) -> None:
         self._control = control
         self._tasks = tasks
         self._warm: set[str] = set()
         self._layers = layers
         self._caller = caller
-        self._by_watch: dict[int, _Child] = {}
-        self._by_call: dict[int, _Child] = {}
+        self._by_watch: dict[int, _ForkedChild] = {}
+        self._by_call: dict[int, _ForkedChild] = {}
         self._poll = select.poll()
 
     def warm_up(self, names: Iterable[str]) -> None:
@@ -105,16 +110,16 @@ class Zygote:
         except OSError:
             return  # The caller sees the call hang up before it has started.
         if pid == 0:
-            ends = Ends(file=file, request=request, reply=reply)
+            ends = ChildDescriptors(file=file, request=request, reply=reply)
             live(self._tasks, self._layers, ends=ends, parent=zygote)
-        child = _Child(pid, os.pidfd_open(pid), socket.socket(fileno=os.dup(call)))
+        child = _ForkedChild(pid, os.pidfd_open(pid), socket.socket(fileno=os.dup(call)))
         self._by_watch[child.watch] = child
         self._by_call[child.call.fileno()] = child
         self._poll.register(child.watch, select.POLLIN)
         self._poll.register(child.call, select.POLLIN)
         _send(child.call, STARTED)
 
-    def _kill(self, child: _Child) -> None:
+    def _kill(self, child: _ForkedChild) -> None:
         # The group, so that nothing outlives the child on a kernel where it could have forked. It
         # exists even if the child has not run yet: whoever comes first makes it.
         with contextlib.suppress(OSError):
@@ -124,7 +129,7 @@ class Zygote:
         if self._by_call.pop(child.call.fileno(), None):
             self._poll.unregister(child.call)
 
-    def _report(self, child: _Child) -> None:
+    def _report(self, child: _ForkedChild) -> None:
         self._kill(child)
         self._poll.unregister(child.watch)
         del self._by_watch[child.watch]
@@ -147,9 +152,9 @@ def main(control_descriptor: int, caller: int, target: str, names: Iterable[str]
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     try:
-        tasks: Mapping[str, Task] = Lazy(target).load()
+        tasks: Mapping[str, Task] = LazyImport(target).load()
         layers = find_layers()
-        zygote = Zygote(control, tasks, layers=layers, caller=caller)
+        zygote = ForkServer(control, tasks, layers=layers, caller=caller)
         zygote.warm_up(names)
         drop_capabilities(layers.libc)
     except Exception as error:  # noqa: BLE001  told to the caller, who has a person to tell

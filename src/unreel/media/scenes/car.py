@@ -31,7 +31,7 @@ _DARK: Final = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Car:
+class CarSprite:
     """A car at one instant; lengths in heights of the picture."""
 
     x: float
@@ -67,7 +67,7 @@ def car_sprite(height: int, length: float, heading: int, paint: Hue) -> Image.Im
     """The body and its shadow for a picture of that height, without wheels."""
     scale = round(length * height * _FINE)
     wide, tall = round(scale * 1.16), round(scale * _TALL)
-    body = _Panel(wide, tall, scale)
+    body = _CarPanel(wide, tall, scale)
     shadow = body.ellipse(0.0, 0.198, 0.50, 0.022, blur=0.02)
     outline = body.polygon(_BODY)
     picture = np.zeros((tall, wide, 3), np.float32)
@@ -90,7 +90,7 @@ def car_sprite(height: int, length: float, heading: int, paint: Hue) -> Image.Im
     return sprite.resize((max(2, wide // _FINE), max(2, tall // _FINE)), Image.Resampling.BOX)
 
 
-def wheel_sprite(height: int, car: Car, *, turn: float) -> Image.Image:
+def wheel_sprite(height: int, car: CarSprite, *, turn: float) -> Image.Image:
     """A wheel turned by an angle."""
     return _wheel(height, round(car.wheel_radius, 5), round(turn % (2 * math.pi / 5), 2))
 
@@ -134,7 +134,7 @@ def _wheel(height: int, radius: float, turn: float) -> Image.Image:
 
 
 @dataclass(frozen=True, slots=True)
-class _Panel:
+class _CarPanel:
     """A sprite's pixels, addressed in lengths of the car from its middle."""
 
     wide: int
@@ -179,7 +179,7 @@ def _paintwork(at: Light, paint: Hue) -> Light:
     return coat.astype(np.float32)
 
 
-def _details(body: _Panel, picture: Light, outline: Light) -> None:
+def _details(body: _CarPanel, picture: Light, outline: Light) -> None:
     glass = body.polygon(_GLASS)
     lay(picture, glass, (0.03, 0.04, 0.06))
     slant = body.polygon(((-0.20, -0.14), (-0.10, -0.14), (-0.20, -0.02), (-0.29, -0.02)))

@@ -38,7 +38,7 @@ _LAMP: Final = (1.18, -0.02, 0.235)
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class RoomScene:
     """The scene in one size; its colours follow from `seed`."""
 
     width: int

@@ -27,7 +27,7 @@ _PERIOD: Final = 48
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class SampleScene:
     """A room whose colours follow from `seed`."""
 
     width: int
@@ -73,7 +73,7 @@ def _grid(width: int, height: int) -> tuple[Floats, Floats]:
 
 
 @lru_cache(maxsize=4)
-def _empty_room(scene: Scene) -> tuple[Floats, Floats]:
+def _empty_room(scene: SampleScene) -> tuple[Floats, Floats]:
     """The room without its ball, and the ball's colour."""
     wall, floor, ball = _colours(scene.seed)
     return _room(*_grid(scene.width, scene.height), wall=wall, floor=floor), ball

@@ -13,7 +13,7 @@ from PIL import Image
 
 from unreel.core.box import Box
 from unreel.media.decode import Rgb
-from unreel.media.scenes.car import Car, car_sprite, wheel_sprite
+from unreel.media.scenes.car import CarSprite, car_sprite, wheel_sprite
 from unreel.media.scenes.paint import (
     Hue,
     Light,
@@ -47,7 +47,7 @@ _WHEEL_RISE: Final = 0.085
 
 
 @dataclass(frozen=True, slots=True)
-class Street:
+class StreetScene:
     """The scene in one size; its houses follow from `seed`."""
 
     width: int
@@ -88,16 +88,16 @@ class Street:
         drift = 0.035 * math.sin(1.7 * since_s)
         return hub_x + 0.05 * since_s + drift, hub_y - _WHEEL_RISE * since_s
 
-    def _cars(self, at_s: float) -> tuple[Car, Car]:
+    def _cars(self, at_s: float) -> tuple[CarSprite, CarSprite]:
         aspect = self.width / self.height
-        far = Car(
+        far = CarSprite(
             x=aspect * 1.08 - 0.36 * at_s,
             road=_FAR_ROAD,
             length=0.36,
             heading=-1,
             paint=from_colour(226, 214, 186),
         )
-        near = Car(
+        near = CarSprite(
             x=-0.06 + 0.27 * at_s,
             road=_NEAR_ROAD,
             length=0.56,
@@ -106,7 +106,7 @@ class Street:
         )
         return far, near
 
-    def _drive(self, frame: Image.Image, car: Car, at_s: float) -> None:
+    def _drive(self, frame: Image.Image, car: CarSprite, at_s: float) -> None:
         gone = self.flawed and at_s >= FLAW_S and car.heading == 1
         turn = car.heading * car.x / car.wheel_radius
         sprite = car_sprite(self.height, car.length, car.heading, car.paint)

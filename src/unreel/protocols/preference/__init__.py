@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from unreel.core.judgement import Label
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 from unreel.core.verdict import Position, PreferenceVerdict
 from unreel.protocols.preference.figures import FIGURES, INSTRUMENT
 from unreel.protocols.preference.prompts import PROMPTS
 from unreel.protocols.preference.wording import WORDING
 from unreel.protocols.protocol import Protocol
-from unreel.protocols.truths import Known, Truths
+from unreel.protocols.truths import KnownTruth, ProtocolTruths
 
 
-def _positions(shown: Sequence[Known], *, duration_us: int | None) -> tuple[Position, ...]:  # noqa: ARG001
+def _positions(shown: Sequence[KnownTruth], *, duration_us: int | None) -> tuple[Position, ...]:  # noqa: ARG001
     first, _ = shown
     return (Position.FIRST if first.label is Label.REAL else Position.SECOND,)
 
@@ -22,9 +22,9 @@ PREFERENCE: Final[Protocol[Position, PreferenceVerdict]] = Protocol(
     instrument=INSTRUMENT,
     title="Which of two is real",
     prompts=PROMPTS,
-    parse=Lazy("unreel.protocols.preference.parser:parse"),
-    score=Lazy("unreel.protocols.preference.scorer:score"),
-    truths=Truths(kind=Position, of=_positions),
+    parse=LazyImport("unreel.protocols.preference.parser:parse"),
+    score=LazyImport("unreel.protocols.preference.scorer:score"),
+    truths=ProtocolTruths(kind=Position, of=_positions),
     wording=WORDING,
     figures=FIGURES,
     subject="pair",

@@ -3,40 +3,40 @@
 from typing import Final
 
 from unreel.core.question import Instrument
-from unreel.protocols.figures import HABIT, PART_VARIANTS, Figure, Figures
+from unreel.protocols.figures import HABIT, PART_VARIANTS, MetricDefinition, ProtocolMetrics
 
 INSTRUMENT: Final = Instrument("preference", 1)
-FIGURES: Final = Figures(
+FIGURES: Final = ProtocolMetrics(
     declared=(
-        Figure(
+        MetricDefinition(
             metric="accuracy",
             title="Accuracy",
             meaning="mean of both orders' accuracy, so that neither order counts more",
             group="classification",
             formula="(real shown first + real shown second) / 2",
         ),
-        Figure(
+        MetricDefinition(
             metric="pooled",
             title="Pooled accuracy",
             meaning="right among valid answers, all pairs in one pool",
             group="classification",
             formula="100 * right / pairs",
         ),
-        Figure(
+        MetricDefinition(
             metric="real-first-accuracy",
             title="Real shown first",
             meaning="right when the real clip came first",
             group="classification",
             formula="100 * right / pairs with the real clip first",
         ),
-        Figure(
+        MetricDefinition(
             metric="real-second-accuracy",
             title="Real shown second",
             meaning="right when the real clip came second",
             group="classification",
             formula="100 * right / pairs with the real clip second",
         ),
-        Figure(
+        MetricDefinition(
             metric="position-bias",
             title="Position bias",
             meaning="above 0, the clip shown first is called real more often",

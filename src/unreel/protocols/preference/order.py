@@ -10,14 +10,14 @@ from unreel.core.verdict import Position
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownPair:
     """A pair in the order of showing, and which of the two is real."""
 
     pair: Pair
     real: Position
 
 
-def balance_order(pairs: Sequence[tuple[ClipId, ClipId]], *, seed: int) -> list[Shown]:
+def balance_order(pairs: Sequence[tuple[ClipId, ClipId]], *, seed: int) -> list[ShownPair]:
     """Show the real clip of half of the pairs first; `pairs` are (real, generated).
 
     Which half is random. Of an odd number, one more shows it first or second, also at random.
@@ -30,6 +30,8 @@ def balance_order(pairs: Sequence[tuple[ClipId, ClipId]], *, seed: int) -> list[
     orders = orders[: len(pairs)]
     dice.shuffle(orders)
     return [
-        Shown(Pair(real, generated) if order is Position.FIRST else Pair(generated, real), order)
+        ShownPair(
+            Pair(real, generated) if order is Position.FIRST else Pair(generated, real), order
+        )
         for (real, generated), order in zip(pairs, orders, strict=True)
     ]

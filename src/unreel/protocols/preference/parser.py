@@ -13,7 +13,7 @@ from unreel.protocols.claims import names_generated, read_claim
 from unreel.protocols.clauses import is_first_thought, supposes
 from unreel.protocols.fields import fields, kind_of, table
 from unreel.protocols.preference.prompts import TAGGED_PROMPTS
-from unreel.protocols.protocol import Reading
+from unreel.protocols.protocol import ParserOptions
 from unreel.protocols.text import (
     SHORT,
     after_thinking,
@@ -122,7 +122,7 @@ _READ: Final = 10_000
 _EITHER: Final = re.compile(r"(?<![\w.])[12](?![\w.]?[0-9])(?!\w)")
 
 
-def parse(text: str, reading: Reading) -> PreferenceVerdict:
+def parse(text: str, reading: ParserOptions) -> PreferenceVerdict:
     """Return the clip that the answer calls real: 1 is the first, 2 the second, as shown.
 
     `strict` wants the digit and nothing else beside a thought, in the last `<answer>` where the prompt
@@ -134,7 +134,7 @@ def parse(text: str, reading: Reading) -> PreferenceVerdict:
     return PreferenceVerdict(real=first_read(_positions(text, reading)))
 
 
-def _positions(text: str, reading: Reading) -> Iterator[Position | Unparsed]:
+def _positions(text: str, reading: ParserOptions) -> Iterator[Position | Unparsed]:
     body = after_thinking(text).strip()
     asked = tagged(body, "answer", "strict") if reading.prompt in TAGGED_PROMPTS else [body]
     yield _position(asked[-1] if asked else "", _PLAIN)

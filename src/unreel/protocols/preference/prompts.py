@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from unreel.protocols.protocol import Prompt
+from unreel.protocols.protocol import ProtocolPrompt
 
 SOURCE: Final = "Video Reality Test, arXiv 2512.13281"
 
@@ -26,18 +26,18 @@ _CONTRADICTION: Final = 'Respond with "1" for real and "0" for fake. '
 """The printed sentence that asks for 1 or 0 after 1 or 2 were asked for."""
 _MARKS: Final = "<video><video>"
 
-PROMPTS: Final[Mapping[str, Prompt]] = MappingProxyType(
+PROMPTS: Final[Mapping[str, ProtocolPrompt]] = MappingProxyType(
     {
-        "paper": Prompt(
+        "paper": ProtocolPrompt(
             text=_PRINTED.removeprefix(_MARKS).partition(" First, think")[0],
             source=SOURCE,
             wording="derived",
         ),
-        "reasoning": Prompt(
+        "reasoning": ProtocolPrompt(
             text=_PRINTED.replace(_CONTRADICTION, ""), source=SOURCE, wording="derived"
         ),
-        "as-printed": Prompt(text=_PRINTED, source=SOURCE),
-        "as-printed-direct": Prompt(text=_PRINTED_DIRECT, source=SOURCE),
+        "as-printed": ProtocolPrompt(text=_PRINTED, source=SOURCE),
+        "as-printed-direct": ProtocolPrompt(text=_PRINTED_DIRECT, source=SOURCE),
     }
 )
 TAGGED_PROMPTS: Final = frozenset({"reasoning", "as-printed", "as-printed-direct"})

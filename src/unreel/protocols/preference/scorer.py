@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from unreel.core.cluster import Cluster
+from unreel.core.cluster import RowCluster
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Coverage, Metric, Scorecard
 from unreel.core.failure import Failure
@@ -10,15 +10,15 @@ from unreel.core.judgement import Pair
 from unreel.core.verdict import Position, PreferenceVerdict, Unparsed
 from unreel.protocols.groups import told_by_part
 from unreel.protocols.measure import (
-    Part,
+    WeightedMean,
     count_failures,
     count_unparsed,
     sum_percent,
 )
 from unreel.protocols.preference.figures import FIGURES, INSTRUMENT
-from unreel.protocols.protocol import Row
+from unreel.protocols.protocol import ScoredQuestion
 
-PreferenceRow = Row[Position, PreferenceVerdict]
+PreferenceRow = ScoredQuestion[Position, PreferenceVerdict]
 
 
 @told_by_part(FIGURES)
@@ -84,13 +84,13 @@ def _by_maker(rows: Sequence[PreferenceRow], *, seed: int) -> Iterator[Metric]:
         yield Metric(name=f"pooled: {name}", value=value, coverage=coverage)
 
 
-def _pooled(rows: Sequence[PreferenceRow]) -> Part:
-    return Part.of("pairs", 1, [float(_chosen(row) is row.truth) for row in rows])
+def _pooled(rows: Sequence[PreferenceRow]) -> WeightedMean:
+    return WeightedMean.of("pairs", 1, [float(_chosen(row) is row.truth) for row in rows])
 
 
-def _order(rows: Sequence[PreferenceRow], real: Position, factor: float) -> Part:
+def _order(rows: Sequence[PreferenceRow], real: Position, factor: float) -> WeightedMean:
     right = [float(_chosen(row) is real) if row.truth is real else None for row in rows]
-    return Part.of(f"pairs with the real clip {real.value}", factor, right)
+    return WeightedMean.of(f"pairs with the real clip {real.value}", factor, right)
 
 
 def _chosen(row: PreferenceRow) -> Position | None:
@@ -99,8 +99,8 @@ def _chosen(row: PreferenceRow) -> Position | None:
     return row.outcome.real
 
 
-def _clusters(rows: Sequence[PreferenceRow]) -> list[Cluster]:
-    return [row.cluster if row.source else Cluster(_real_clip(row), row.creator) for row in rows]
+def _clusters(rows: Sequence[PreferenceRow]) -> list[RowCluster]:
+    return [row.cluster if row.source else RowCluster(_real_clip(row), row.creator) for row in rows]
 
 
 def _real_clip(row: PreferenceRow) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 from unreel.core.verdict import Position, PreferenceVerdict
 from unreel.protocols.preference.prompts import TAGGED_PROMPTS
 from unreel.protocols.space import BoxSpace
-from unreel.protocols.wording import EVEN, Wording
+from unreel.protocols.wording import EVEN, ProtocolTexts
 
 _TAUGHT: Final = frozenset({"paper"})
 """The others ask for thoughts that nobody wrote down, or for 1 or 0 about two clips."""
@@ -31,7 +31,7 @@ def _write(truth: Position, _prompt: str, _space: BoxSpace | None) -> str:
     return _right(truth)
 
 
-WORDING: Final[Wording[Position, PreferenceVerdict]] = Wording(
+WORDING: Final[ProtocolTexts[Position, PreferenceVerdict]] = ProtocolTexts(
     decides="real",
     say=_say,
     right=_right,

@@ -5,16 +5,16 @@ from typing import Final
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Rating
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 from unreel.core.verdict import RealismVerdict
 from unreel.protocols.protocol import Protocol
 from unreel.protocols.realism.figures import FIGURES, INSTRUMENT
 from unreel.protocols.realism.prompts import PROMPTS
 from unreel.protocols.realism.wording import WORDING
-from unreel.protocols.truths import Known, Truths
+from unreel.protocols.truths import KnownTruth, ProtocolTruths
 
 
-def _ratings(shown: Sequence[Known], *, duration_us: int | None) -> tuple[Rating, ...]:  # noqa: ARG001
+def _ratings(shown: Sequence[KnownTruth], *, duration_us: int | None) -> tuple[Rating, ...]:  # noqa: ARG001
     (clip,) = shown
     if clip.rating is None:
         msg = "no rating. Add a score column, or choose another protocol"
@@ -26,9 +26,9 @@ REALISM: Final[Protocol[Rating, RealismVerdict]] = Protocol(
     instrument=INSTRUMENT,
     title="How realistic, 1 to 5",
     prompts=PROMPTS,
-    parse=Lazy("unreel.protocols.realism.parser:parse"),
-    score=Lazy("unreel.protocols.realism.scorer:score"),
-    truths=Truths(kind=Rating, of=_ratings),
+    parse=LazyImport("unreel.protocols.realism.parser:parse"),
+    score=LazyImport("unreel.protocols.realism.scorer:score"),
+    truths=ProtocolTruths(kind=Rating, of=_ratings),
     wording=WORDING,
     figures=FIGURES,
     reads_since=1,

@@ -3,14 +3,19 @@
 from typing import Final
 
 from unreel.core.question import Instrument
-from unreel.protocols.figures import PART_VARIANTS, Figure, Figures, scored_figures
+from unreel.protocols.figures import (
+    PART_VARIANTS,
+    MetricDefinition,
+    ProtocolMetrics,
+    scored_figures,
+)
 
 INSTRUMENT: Final = Instrument("realism", 2)
 _CORRELATION: Final = (-1.0, 1.0)
 _PLACES: Final = 3
-FIGURES: Final = Figures(
+FIGURES: Final = ProtocolMetrics(
     declared=(
-        Figure(
+        MetricDefinition(
             metric="plcc",
             title="PLCC",
             meaning="linear correlation with people's scores",
@@ -20,7 +25,7 @@ FIGURES: Final = Figures(
             range=_CORRELATION,
             places=_PLACES,
         ),
-        Figure(
+        MetricDefinition(
             metric="srocc",
             title="SROCC",
             meaning="rank correlation with people's scores",
@@ -30,7 +35,7 @@ FIGURES: Final = Figures(
             range=_CORRELATION,
             places=_PLACES,
         ),
-        Figure(
+        MetricDefinition(
             metric="pcr",
             title="PCR",
             meaning="pairs of clips put in the same order as by people",
@@ -41,7 +46,7 @@ FIGURES: Final = Figures(
             places=_PLACES,
         ),
         *scored_figures("score", "is scored less realistic than"),
-        Figure(
+        MetricDefinition(
             metric="sts",
             title="STS",
             meaning="similarity of the reasons to people's",
@@ -51,7 +56,7 @@ FIGURES: Final = Figures(
             range=_CORRELATION,
             places=_PLACES,
         ),
-        Figure(
+        MetricDefinition(
             metric="family",
             title="Error family",
             meaning="readable families of errors that are those people saw",

@@ -12,7 +12,7 @@ from unreel.protocols.claims import is_taken_back
 from unreel.protocols.clauses import clauses, is_first_thought, turns
 from unreel.protocols.fields import fields, values
 from unreel.protocols.numerals import spell_in_digits
-from unreel.protocols.protocol import Mode, Reading
+from unreel.protocols.protocol import Mode, ParserOptions
 from unreel.protocols.realism.prompts import FAMILY_PROMPTS, FREE_PROMPTS, TERMS, VERBAL_PROMPTS
 from unreel.protocols.text import (
     SHORT,
@@ -127,7 +127,7 @@ _FAMILY: Final = re.compile(
 _REASONS_END: Final = re.compile(r"</think>|<answer>", re.IGNORECASE | re.ASCII)
 
 
-def parse(text: str, reading: Reading) -> RealismVerdict:
+def parse(text: str, reading: ParserOptions) -> RealismVerdict:
     """The score of the last `<answer>` that holds one, and the two reasons where they are headed.
 
     `strict` takes an integer from 1 to 5, or one of the five terms when a verbal variant was asked.
@@ -158,7 +158,7 @@ def _family(piece: str) -> Family | Unparsed:
     return _KNOWN.get(piece, unparsed(UnparsedReason.MALFORMED, piece))
 
 
-def _scores(text: str, reading: Reading) -> Iterator[int | Unparsed]:
+def _scores(text: str, reading: ParserOptions) -> Iterator[int | Unparsed]:
     asked = _TERMS if reading.prompt in VERBAL_PROMPTS else _INTEGERS
     body = after_thinking(text).strip()
     if is_taken_back(body):
@@ -273,7 +273,7 @@ def _value(score: re.Match[str]) -> int:
     return int(score["digit"]) if score["digit"] else _TERMS[score["term"].capitalize()]
 
 
-def _problems(text: str, reading: Reading) -> Iterator[str | Unparsed]:
+def _problems(text: str, reading: ParserOptions) -> Iterator[str | Unparsed]:
     yield from _reasons(text, "problem", reading.mode)
     ends = _REASONS_END.search(text)
     if reading.prompt in FREE_PROMPTS and ends:

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Final
 
 from unreel.core.judgement import ErrorFamily
-from unreel.protocols.protocol import Prompt
+from unreel.protocols.protocol import ProtocolPrompt
 
 SOURCE: Final = "VideoRealBench, CVPR 2026"
 TERMS: Final = ("Bad", "Poor", "Normal", "Good", "Excellent")
@@ -72,23 +72,23 @@ VERBAL_PROMPTS: Final = frozenset(f"{name}-verbal" for name in _ENDINGS)
 FREE_PROMPTS: Final = frozenset({"no-structure", "no-structure-verbal"})
 """Variants that ask for thoughts without headings: the whole thought is the reason."""
 
-PROMPTS: Final[Mapping[str, Prompt]] = MappingProxyType(
+PROMPTS: Final[Mapping[str, ProtocolPrompt]] = MappingProxyType(
     {
         **{
-            name: Prompt(
+            name: ProtocolPrompt(
                 text=_TASK + _INTEGERS + ending,
                 source=SOURCE,
                 wording="paper" if name in _PRINTED else "derived",
             )
             for name, ending in _ENDINGS.items()
         },
-        "families": Prompt(
+        "families": ProtocolPrompt(
             text=f"{_TASK}{_INTEGERS}.\n\n{_STRUCTURE}{_FAMILIES}{_SCORE}",
             source=SOURCE,
             wording="derived",
         ),
         **{
-            f"{name}-verbal": Prompt(
+            f"{name}-verbal": ProtocolPrompt(
                 text=_TASK + _in_words(_INTEGERS) + ending, source=SOURCE, wording="derived"
             )
             for name, ending in _ENDINGS.items()

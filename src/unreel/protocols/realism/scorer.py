@@ -12,9 +12,9 @@ from unreel.core.judgement import Rating
 from unreel.core.verdict import RealismVerdict, Unparsed
 from unreel.protocols.groups import told_by_part
 from unreel.protocols.measure import count_failures, count_unparsed, mean_percent
-from unreel.protocols.protocol import Row
+from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.realism.figures import FIGURES, INSTRUMENT
-from unreel.protocols.telling import Scored, measure_scores
+from unreel.protocols.telling import ScoredClips, measure_scores
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.correlation import plcc, srocc
 from unreel.stats.ordering import pair_consistency
@@ -22,7 +22,7 @@ from unreel.stats.ordering import pair_consistency
 MIDDLE: Final = 3
 """The score that `-impute-3` puts in the place of one that could not be read."""
 
-RealismRow = Row[Rating, RealismVerdict]
+RealismRow = ScoredQuestion[Rating, RealismVerdict]
 Answered = tuple[RealismRow, RealismVerdict]
 _FIGURES: Final[tuple[tuple[str, Callable[..., Measured]], ...]] = (
     ("plcc", plcc),
@@ -53,7 +53,7 @@ def score(rows: Sequence[RealismRow], *, seed: int) -> Scorecard:
         n_answered=len(answered),
         metrics=(
             *_score_metrics(answered, seed=seed),
-            *_telling(answered, seed=seed),
+            *_detection_metrics(answered, seed=seed),
             _sts(answered, seed=seed),
             _families(answered, seed=seed),
         ),
@@ -74,11 +74,11 @@ def _score_metrics(answered: Sequence[Answered], *, seed: int) -> Iterator[Metri
             yield Metric(name=name + suffix, value=value, coverage=coverage)
 
 
-def _telling(answered: Sequence[Answered], *, seed: int) -> Iterator[Metric]:
+def _detection_metrics(answered: Sequence[Answered], *, seed: int) -> Iterator[Metric]:
     read = [
         (row, verdict.score) for row, verdict in answered if not isinstance(verdict.score, Unparsed)
     ]
-    scored = Scored(
+    scored = ScoredClips(
         [row.cluster for row, _ in read],
         np.array([bool(row.creator) for row, _ in read], np.bool_),
         np.array([-score for _, score in read], np.float64),

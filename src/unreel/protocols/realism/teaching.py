@@ -5,7 +5,7 @@ from typing import Final
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Rating
 from unreel.core.verdict import Unparsed
-from unreel.protocols.protocol import Reading
+from unreel.protocols.protocol import ParserOptions
 from unreel.protocols.realism.parser import parse
 from unreel.protocols.realism.prompts import (
     FAMILY_PROMPTS,
@@ -38,7 +38,7 @@ def write(truth: Rating, prompt: str, _space: BoxSpace | None) -> str:
     family = _family(truth) if prompt in FAMILY_PROMPTS else None
     named = "" if family is None else f"<family>{family}</family>\n"
     text = f"<think>{thought}</think>\n{named}{answer}"
-    verdict = parse(text, Reading(prompt=prompt))
+    verdict = parse(text, ParserOptions(prompt=prompt))
     said = None if isinstance(verdict.adherence, Unparsed) else verdict.adherence
     require_read_back(
         said=(verdict.score, verdict.problem, said, verdict.family),

@@ -5,10 +5,10 @@ from typing import Final
 
 from unreel.core.judgement import Rating
 from unreel.core.plain import plain_lines
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 from unreel.core.verdict import RealismVerdict
 from unreel.protocols.realism.prompts import PROMPTS, TERMS, VERBAL_PROMPTS
-from unreel.protocols.wording import Wording, or_missing
+from unreel.protocols.wording import ProtocolTexts, or_missing
 
 _SCORES: Final = len(TERMS)
 
@@ -33,12 +33,12 @@ def _details(verdict: RealismVerdict) -> Iterator[tuple[str, str]]:
         yield "errors", or_missing(verdict.family, str)
 
 
-WORDING: Final[Wording[Rating, RealismVerdict]] = Wording(
+WORDING: Final[ProtocolTexts[Rating, RealismVerdict]] = ProtocolTexts(
     decides="score",
     say=_say,
     right=_right,
     phrase=_phrase,
     details=_details,
     teaches=frozenset(PROMPTS),
-    write=Lazy("unreel.protocols.realism.teaching:write"),
+    write=LazyImport("unreel.protocols.realism.teaching:write"),
 )

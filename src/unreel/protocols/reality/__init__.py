@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from unreel.core.clip import Origin
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 from unreel.core.verdict import RealityVerdict
 from unreel.protocols.protocol import Protocol
 from unreel.protocols.reality.figures import FIGURES, INSTRUMENT
 from unreel.protocols.reality.prompts import PROMPTS
 from unreel.protocols.reality.wording import WORDING
-from unreel.protocols.truths import Known, Truths
+from unreel.protocols.truths import KnownTruth, ProtocolTruths
 
 
-def _origins(shown: Sequence[Known], *, duration_us: int | None) -> tuple[Origin, ...]:  # noqa: ARG001
+def _origins(shown: Sequence[KnownTruth], *, duration_us: int | None) -> tuple[Origin, ...]:  # noqa: ARG001
     (clip,) = shown
     return (clip.origin,)
 
@@ -22,9 +22,9 @@ REALITY: Final[Protocol[Origin, RealityVerdict]] = Protocol(
     instrument=INSTRUMENT,
     title="Real or generated",
     prompts=PROMPTS,
-    parse=Lazy("unreel.protocols.reality.parser:parse"),
-    score=Lazy("unreel.protocols.reality.scorer:score"),
-    truths=Truths(kind=Origin, of=_origins),
+    parse=LazyImport("unreel.protocols.reality.parser:parse"),
+    score=LazyImport("unreel.protocols.reality.scorer:score"),
+    truths=ProtocolTruths(kind=Origin, of=_origins),
     wording=WORDING,
     figures=FIGURES,
     tells_sides=True,

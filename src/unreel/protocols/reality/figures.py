@@ -11,29 +11,29 @@ from unreel.protocols.figures import (
     FAKE_ACCURACY,
     PART_VARIANTS,
     REAL_ACCURACY,
-    Figure,
-    Figures,
+    MetricDefinition,
+    ProtocolMetrics,
     scored_figures,
 )
 
 INSTRUMENT: Final = Instrument("reality", 2)
-FIGURES: Final = Figures(
+FIGURES: Final = ProtocolMetrics(
     declared=(
-        Figure(
+        MetricDefinition(
             metric="balanced",
             title="Balanced accuracy",
             meaning="mean of both sides' accuracy, then of creators",
             group="classification",
             formula="mean over creators X of 50 * (right on real clips / real clips + right on X's / X's clips)",
         ),
-        Figure(
+        MetricDefinition(
             metric="pooled",
             title="Pooled accuracy per creator",
             meaning="right among the real clips and one creator's, then the mean over creators",
             group="classification",
             formula="mean over creators X of 100 * right / (real clips + X's clips)",
         ),
-        Figure(
+        MetricDefinition(
             metric="accuracy",
             title="Accuracy",
             meaning="right among valid answers, every clip alike",
@@ -51,7 +51,7 @@ FIGURES: Final = Figures(
             formula="100 * its clips called generated / its clips",
         ),
         *scored_figures("confidence", "is told more likely generated than"),
-        Figure(
+        MetricDefinition(
             metric="brier",
             title="Brier score",
             meaning="mean squared distance of the probability told from 0 (real) or 1 (generated)",
@@ -62,7 +62,7 @@ FIGURES: Final = Figures(
             range=(0.0, 1.0),
             places=3,
         ),
-        Figure(
+        MetricDefinition(
             metric="ece",
             title="Calibration error",
             meaning="mean distance of the probability told from the share that was generated",

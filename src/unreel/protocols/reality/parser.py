@@ -9,7 +9,7 @@ from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, Unparsed, UnparsedReason
 from unreel.protocols.claims import is_taken_back, read_claim, read_stated
 from unreel.protocols.fields import first_object
-from unreel.protocols.protocol import Mode, Reading
+from unreel.protocols.protocol import Mode, ParserOptions
 from unreel.protocols.reality.prompts import CONFIDENCE_PROMPTS
 from unreel.protocols.text import (
     SHORT,
@@ -50,7 +50,7 @@ _CONFIDENCE: Final = re.compile(
 _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,12}(?:\.[0-9]{1,12})?")
 
 
-def parse(text: str, reading: Reading) -> RealityVerdict:
+def parse(text: str, reading: ParserOptions) -> RealityVerdict:
     """The label of the last `<answer>`: 1 is real, 0 generated; what stands in a thought is not read.
 
     `lenient` also takes words for the label, in other languages too, punctuation and marks around them,

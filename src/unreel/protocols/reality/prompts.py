@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from unreel.protocols.protocol import Prompt
+from unreel.protocols.protocol import ProtocolPrompt
 
 SOURCE: Final = "Video Reality Test, arXiv 2512.13281"
 
@@ -70,16 +70,16 @@ _CONFIDENCE: Final = (
 CONFIDENCE_PROMPTS: Final = frozenset({"confidence"})
 """Variants that ask how sure the reviewer is."""
 
-PROMPTS: Final[Mapping[str, Prompt]] = MappingProxyType(
+PROMPTS: Final[Mapping[str, ProtocolPrompt]] = MappingProxyType(
     {
-        "paper": Prompt(text=_PAPER, source=SOURCE),
-        "direct": Prompt(text=_DIRECT, source=SOURCE),
-        "detailed": Prompt(text=_DETAILED, source=SOURCE),
-        "confidence": Prompt(text=_CONFIDENCE, source=SOURCE, wording="derived"),
+        "paper": ProtocolPrompt(text=_PAPER, source=SOURCE),
+        "direct": ProtocolPrompt(text=_DIRECT, source=SOURCE),
+        "detailed": ProtocolPrompt(text=_DETAILED, source=SOURCE),
+        "confidence": ProtocolPrompt(text=_CONFIDENCE, source=SOURCE, wording="derived"),
     }
 )
 
-STORYBOARD: Final = Prompt(
+STORYBOARD: Final = ProtocolPrompt(
     text=(
         "Given 8 frames evenly sampled from an ASMR video, describe the overall scene in a "
         "single, continuous paragraph. Integrate information about the visual environment "

@@ -8,11 +8,11 @@ from unreel.core.estimate import Coverage, Metric, Scorecard, Unmeasured
 from unreel.core.judgement import Label
 from unreel.protocols.figures import ALL_CLIPS
 from unreel.protocols.groups import told_by_part
-from unreel.protocols.measure import Part, mean_percent, sum_percent
-from unreel.protocols.reality.asked import Asked, RealityRow, count_rows
+from unreel.protocols.measure import WeightedMean, mean_percent, sum_percent
+from unreel.protocols.reality.asked import AskedClips, RealityRow, count_rows
 from unreel.protocols.reality.figures import FIGURES, INSTRUMENT
-from unreel.protocols.telling import CALLS, Scored, count_calls, measure_f1, measure_scores
-from unreel.stats.detection import Calibration, calibrate
+from unreel.protocols.telling import CALLS, ScoredClips, count_calls, measure_f1, measure_scores
+from unreel.stats.detection import ProbabilityCalibration, calibrate
 from unreel.stats.sample import Array
 
 
@@ -58,32 +58,34 @@ def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
     )
 
 
-def _calls(suffix: str, *, asked: Asked, counted: Asked, seed: int) -> Iterator[Metric]:
+def _calls(suffix: str, *, asked: AskedClips, counted: AskedClips, seed: int) -> Iterator[Metric]:
     right = mean_percent(counted.right, clips=counted.ties, seed=seed)
     yield Metric(name="accuracy" + suffix, value=right, coverage=asked.coverage)
     value = measure_f1(counted.calls, seed=seed)
     yield Metric(name="f1" + suffix, value=value, coverage=asked.coverage)
 
 
-def _beliefs(answered: Asked, *, seed: int) -> Iterator[Metric]:
+def _beliefs(answered: AskedClips, *, seed: int) -> Iterator[Metric]:
     told = answered.only(answered.told)
     coverage = Coverage(parsed=len(told.said), asked=int(answered.believed.sum()))
     why = "no confidence could be read" if coverage.asked else "no confidence was asked for"
-    scored = Scored(told.ties, told.generated, told.belief)
+    scored = ScoredClips(told.ties, told.generated, told.belief)
     yield from measure_scores(scored, coverage=coverage, why_none=why, seed=seed)
-    kept: Calibration | None = None
+    kept: ProbabilityCalibration | None = None
     if coverage.parsed:
         kept = calibrate(told.generated, told.belief, seed=seed, clusters=told.ties)
     yield Metric(name="brier", value=kept.brier if kept else Unmeasured(why), coverage=coverage)
     yield Metric(name="ece", value=kept.ece if kept else Unmeasured(why), coverage=coverage)
 
 
-def _accuracies(suffix: str, *, asked: Asked, counted: Asked, seed: int) -> Iterator[Metric]:
+def _accuracies(
+    suffix: str, *, asked: AskedClips, counted: AskedClips, seed: int
+) -> Iterator[Metric]:
     creators, makers, right = asked.creators, asked.makers, counted.right
     for figure, parts_of in (("pooled", _pooled), ("balanced", _balanced)):
         parts = {name: parts_of(counted, name, right) for name in makers}
         average = [
-            Part(part.name, part.factor / len(creators), part.values, part.held, creator)
+            WeightedMean(part.name, part.factor / len(creators), part.values, part.held, creator)
             for creator in creators
             for part in parts[creator]
         ]
@@ -95,21 +97,21 @@ def _accuracies(suffix: str, *, asked: Asked, counted: Asked, seed: int) -> Iter
             yield Metric(name=f"{figure}{suffix}: {name}", value=value, coverage=coverage)
 
 
-def _pooled(counted: Asked, maker: str, right: Array) -> list[Part]:
+def _pooled(counted: AskedClips, maker: str, right: Array) -> list[WeightedMean]:
     sides = _balanced(counted, maker, right)
     if any(side.is_empty for side in sides):
         return sides  # unmeasured, and its name says why
-    return [Part(maker, 1, right, np.logical_or(*(side.held for side in sides)))]
+    return [WeightedMean(maker, 1, right, np.logical_or(*(side.held for side in sides)))]
 
 
-def _balanced(counted: Asked, maker: str, right: Array) -> list[Part]:
+def _balanced(counted: AskedClips, maker: str, right: Array) -> list[WeightedMean]:
     return [
-        Part("real clips", 1 / 2, right, counted.made_by(None)),
-        Part(f"clips of {maker}", 1 / 2, right, counted.made_by(maker)),
+        WeightedMean("real clips", 1 / 2, right, counted.made_by(None)),
+        WeightedMean(f"clips of {maker}", 1 / 2, right, counted.made_by(maker)),
     ]
 
 
-def _shares(answered: Asked, *, seed: int) -> Iterator[Metric]:
+def _shares(answered: AskedClips, *, seed: int) -> Iterator[Metric]:
     yield _share("answered-real", Label.REAL, answered, seed=seed)
     yield _share("real-accuracy", Label.REAL, answered.only(answered.made_by(None)), seed=seed)
     yield _share("fake-accuracy", Label.GENERATED, answered.only(answered.generated), seed=seed)
@@ -118,7 +120,7 @@ def _shares(answered: Asked, *, seed: int) -> Iterator[Metric]:
         yield _share(f"caught: {name}", Label.GENERATED, own, seed=seed)
 
 
-def _share(name: str, label: Label, asked: Asked, *, seed: int) -> Metric:
+def _share(name: str, label: Label, asked: AskedClips, *, seed: int) -> Metric:
     valid = asked.only(asked.valid)
     value = mean_percent(valid.said == CALLS[label], clips=valid.ties, seed=seed)
     return Metric(name=name, value=value, coverage=asked.coverage)

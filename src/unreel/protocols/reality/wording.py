@@ -7,7 +7,7 @@ from unreel.core.clip import Origin, Real
 from unreel.core.verdict import RealityVerdict
 from unreel.protocols.reality.prompts import CONFIDENCE_PROMPTS
 from unreel.protocols.space import BoxSpace
-from unreel.protocols.wording import EVEN, Wording, or_missing, say_label
+from unreel.protocols.wording import EVEN, ProtocolTexts, or_missing, say_label
 
 _TAUGHT: Final = frozenset({"direct"})
 """The others ask for thoughts or for a confidence, and nobody wrote them down."""
@@ -34,7 +34,7 @@ def _write(truth: Origin, _prompt: str, _space: BoxSpace | None) -> str:
     return f"<answer>{_right(truth)}</answer>"
 
 
-WORDING: Final[Wording[Origin, RealityVerdict]] = Wording(
+WORDING: Final[ProtocolTexts[Origin, RealityVerdict]] = ProtocolTexts(
     decides="label",
     say=say_label,
     right=_right,

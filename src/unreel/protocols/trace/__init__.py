@@ -2,27 +2,27 @@
 
 from typing import Final
 
-from unreel.core.registry import Lazy
+from unreel.core.registry import LazyImport
 from unreel.core.verdict import TraceVerdict
 from unreel.protocols.protocol import Protocol
 from unreel.protocols.trace.figures import FIGURES, INSTRUMENT
 from unreel.protocols.trace.prompts import PROMPTS
 from unreel.protocols.trace.truth import TraceTruth, trace_truths
 from unreel.protocols.trace.wording import WORDING
-from unreel.protocols.truths import Truths
+from unreel.protocols.truths import ProtocolTruths
 
 TRACE: Final[Protocol[TraceTruth, TraceVerdict]] = Protocol(
     instrument=INSTRUMENT,
     title="Where, when and why",
     prompts=PROMPTS,
-    parse=Lazy("unreel.protocols.trace.parser:parse"),
-    score=Lazy("unreel.protocols.trace.scorer:score"),
-    truths=Truths(kind=TraceTruth, of=trace_truths),
+    parse=LazyImport("unreel.protocols.trace.parser:parse"),
+    score=LazyImport("unreel.protocols.trace.scorer:score"),
+    truths=ProtocolTruths(kind=TraceTruth, of=trace_truths),
     wording=WORDING,
     figures=FIGURES,
     tells_sides=True,
     needs_box_space=True,
     shows_times=True,
     sampling="fps-2",
-    packed=Lazy("unreel.protocols.trace.packing:packed_columns"),
+    packed=LazyImport("unreel.protocols.trace.packing:packed_columns"),
 )

@@ -11,16 +11,16 @@ from unreel.protocols.figures import (
     HABIT,
     PART_VARIANTS,
     REAL_ACCURACY,
-    Figure,
-    Figures,
+    MetricDefinition,
+    ProtocolMetrics,
 )
 
 INSTRUMENT: Final = Instrument("trace", 1)
 WHOLE_FRAME: Final = 0.95
 """A box of at least this share of the frame names the whole frame."""
-FIGURES: Final = Figures(
+FIGURES: Final = ProtocolMetrics(
     declared=(
-        Figure(
+        MetricDefinition(
             metric="overall",
             title="Overall",
             meaning="mean of accuracy, explanation, box IoU and 100 less time distance",
@@ -28,7 +28,7 @@ FIGURES: Final = Figures(
             formula="(accuracy + explanation + box IoU + 100 - time distance) / 4",
             unreadable="worst",
         ),
-        Figure(
+        MetricDefinition(
             metric="accuracy",
             title="Accuracy",
             meaning="right labels among all answers; one that cannot be read is wrong",
@@ -39,7 +39,7 @@ FIGURES: Final = Figures(
         replace(F1, unreadable="worst"),
         replace(FAKE_ACCURACY, unreadable="worst"),
         replace(REAL_ACCURACY, unreadable="worst"),
-        Figure(
+        MetricDefinition(
             metric="explanation",
             title="Explanation",
             meaning="judge's score of the reason given, 0, 50 or 100",
@@ -47,7 +47,7 @@ FIGURES: Final = Figures(
             formula="mean over generated rows of the judge's 0, 50 or 100; no reason given is 0",
             unreadable="worst",
         ),
-        Figure(
+        MetricDefinition(
             metric="box-iou",
             title="Box IoU",
             meaning="overlap of the box with the marked one",
@@ -55,7 +55,7 @@ FIGURES: Final = Figures(
             formula="mean over generated rows of 100 * shared area / joint area; no box is 0",
             unreadable="worst",
         ),
-        Figure(
+        MetricDefinition(
             metric="box-distance",
             title="Box distance",
             meaning="distance of the boxes' centres, of the diagonal",
@@ -64,7 +64,7 @@ FIGURES: Final = Figures(
             formula="mean over generated rows of 100 * distance of the centres / sqrt(2), in parts of the frame",
             unreadable="worst",
         ),
-        Figure(
+        MetricDefinition(
             metric="time-distance",
             title="Time distance",
             meaning="distance of the starts, of the clip's length",
@@ -74,7 +74,7 @@ FIGURES: Final = Figures(
             unreadable="worst",
         ),
         ANSWERED_REAL,
-        Figure(
+        MetricDefinition(
             metric="whole-frame-boxes",
             title="Whole-frame boxes",
             meaning="boxes that cover 95 % of the frame or more",

@@ -5,11 +5,11 @@ from typing import Final
 
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols.framing import on_one_line
-from unreel.protocols.protocol import Prompt
+from unreel.protocols.protocol import ProtocolPrompt
 from unreel.protocols.text import unparsed
 from unreel.protocols.trace.prompts import SOURCE
 
-JUDGE: Final = Prompt(
+JUDGE: Final = ProtocolPrompt(
     text=(
         "You will receive a ground-truth explanation and a model-predicted explanation.\n"
         "Rate the predicted explanation on a scale of 0, 0.5, or 1 based on:\n"

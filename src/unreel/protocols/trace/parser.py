@@ -9,7 +9,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
 from unreel.core.verdict import TraceVerdict, Unparsed, UnparsedReason
 from unreel.protocols.fields import fields
-from unreel.protocols.protocol import Mode, Reading
+from unreel.protocols.protocol import Mode, ParserOptions
 from unreel.protocols.text import after_thinking, first_read, tagged, unparsed, unwrapped
 from unreel.protocols.trace.label import read_label
 from unreel.protocols.trace.onset import find_onsets, read_onset
@@ -45,7 +45,7 @@ _REASON: Final = {
 }
 
 
-def parse(text: str, reading: Reading) -> TraceVerdict:
+def parse(text: str, reading: ParserOptions) -> TraceVerdict:
     """Parse `text` part by part; thoughts are ignored, closed or not.
 
     `strict` wants the form that `reading.prompt` asks for: tags, or the trained sentences; a part given
@@ -56,7 +56,7 @@ def parse(text: str, reading: Reading) -> TraceVerdict:
     """
     space = reading.space
     if space is None:
-        msg = "the boxes of a trace need their space. Declare it: Reading(space=declare_space(...))"
+        msg = "the boxes of a trace need their space. Declare it: ParserOptions(space=declare_space(...))"
         raise InvalidValueError(msg)
     body = after_thinking(text)
     place = partial(read_box, space=space)
@@ -86,14 +86,14 @@ def _else(
 
 
 def _read(
-    body: str, part: Part, *, reading: Reading, read: Callable[[str, Mode], R | Unparsed]
+    body: str, part: Part, *, reading: ParserOptions, read: Callable[[str, Mode], R | Unparsed]
 ) -> R | Unparsed:
     return first_read(
         _read_one(pieces, mode, read=read) for mode, pieces in _found(body, part, reading)
     )
 
 
-def _found(body: str, part: Part, reading: Reading) -> Iterator[tuple[Mode, list[str]]]:
+def _found(body: str, part: Part, reading: ParserOptions) -> Iterator[tuple[Mode, list[str]]]:
     forms = [_in_tags, _in_sentences]
     if reading.prompt in SENTENCE_PROMPTS:
         forms.reverse()

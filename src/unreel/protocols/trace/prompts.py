@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from unreel.protocols.protocol import Prompt
+from unreel.protocols.protocol import ProtocolPrompt
 
 SOURCE: Final = "DeepTraceReward, arXiv 2509.22646"
 VIDEO_MARK: Final = "<video> "
@@ -33,12 +33,12 @@ _WITHOUT: Final[Mapping[str, str]] = MappingProxyType(
 )
 _STEM: Final = _FINE_TUNING.partition("[x0, y0, x1, y1]")[0]
 
-PROMPTS: Final[Mapping[str, Prompt]] = MappingProxyType(
+PROMPTS: Final[Mapping[str, ProtocolPrompt]] = MappingProxyType(
     {
-        "paper": Prompt(text=_ZERO_SHOT, source=SOURCE),
-        "fine-tuning": Prompt(text=_FINE_TUNING, source=SOURCE, wording="derived"),
+        "paper": ProtocolPrompt(text=_ZERO_SHOT, source=SOURCE),
+        "fine-tuning": ProtocolPrompt(text=_FINE_TUNING, source=SOURCE, wording="derived"),
         **{
-            name: Prompt(text=_STEM + ending, source=SOURCE, wording="derived")
+            name: ProtocolPrompt(text=_STEM + ending, source=SOURCE, wording="derived")
             for name, ending in _WITHOUT.items()
         },
     }

@@ -8,11 +8,11 @@ import numpy as np
 from unreel.core.estimate import Coverage, Estimate, Measured, Metric, Scorecard, Unmeasured
 from unreel.core.judgement import Label
 from unreel.protocols.groups import told_by_part
-from unreel.protocols.measure import Part, mean_percent, sum_percent
+from unreel.protocols.measure import WeightedMean, mean_percent, sum_percent
 from unreel.protocols.telling import CALLS, count_calls, measure_f1
 from unreel.protocols.trace.figures import FIGURES, INSTRUMENT
 from unreel.protocols.trace.units import TraceCount, TraceRow, UnitColumns, count_rows
-from unreel.stats.sample import Array, BoolArray, Ties
+from unreel.stats.sample import Array, BoolArray, ClusterIds
 
 _PLACED: Final = ("explanation", "box-iou", "box-distance", "time-distance")
 _OVERALL: Final = ("accuracy", "explanation", "box-iou", "time-distance")
@@ -69,9 +69,9 @@ class _MeanEstimates:
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
-        self._known: dict[str, list[tuple[Array, Ties, Measured]]] = {}
+        self._known: dict[str, list[tuple[Array, ClusterIds, Measured]]] = {}
 
-    def percent(self, figure: str, values: Array, ties: Ties) -> Measured:
+    def percent(self, figure: str, values: Array, ties: ClusterIds) -> Measured:
         """Return the mean of `values` in percent."""
         known = self._known.setdefault(figure, [])
         for before, tied, found in known:
@@ -129,10 +129,10 @@ def _overall(name: str, units: UnitColumns, means: _MeanEstimates) -> Metric:
     return Metric(name=name, value=value, coverage=coverage)
 
 
-def _part(figure: str, units: UnitColumns) -> Part:
+def _part(figure: str, units: UnitColumns) -> WeightedMean:
     point = units.points[figure]
     gain = 1 - point.values if figure == "time-distance" else point.values
-    return Part(figure, 1 / 4, np.where(point.scored, gain, 0.0), point.scored)
+    return WeightedMean(figure, 1 / 4, np.where(point.scored, gain, 0.0), point.scored)
 
 
 def _habits(count: TraceCount, means: _MeanEstimates) -> Iterator[Metric]:

@@ -6,7 +6,7 @@ from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
 from unreel.core.verdict import Unparsed
-from unreel.protocols.protocol import Reading
+from unreel.protocols.protocol import ParserOptions
 from unreel.protocols.space import BoxSpace
 from unreel.protocols.trace.parser import parse
 from unreel.protocols.trace.prompts import asks_time
@@ -41,7 +41,7 @@ def write(truth: TraceTruth, prompt: str, space: BoxSpace | None) -> str:
     if reason:
         sentences.append(f"The reason is because {reason}")
     text = " ".join(sentences)
-    verdict = parse(text, Reading(prompt=prompt, space=space))
+    verdict = parse(text, ParserOptions(prompt=prompt, space=space))
     said = "" if isinstance(verdict.explanation, Unparsed) else verdict.explanation
     require_read_back(
         said=(verdict.label, isinstance(verdict.box, Box), said),

@@ -7,7 +7,7 @@ from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
 from unreel.core.trace import Trace
-from unreel.protocols.truths import Known
+from unreel.protocols.truths import KnownTruth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class TraceTruth:
         return self.trace.explanation if self.trace else ""
 
 
-def trace_truths(shown: Sequence[Known], *, duration_us: int | None) -> tuple[TraceTruth, ...]:
+def trace_truths(shown: Sequence[KnownTruth], *, duration_us: int | None) -> tuple[TraceTruth, ...]:
     """One truth for each annotation row of the clip; one without a trace where it has none."""
     (clip,) = shown
     if duration_us is None:

@@ -13,14 +13,14 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.core.verdict import TraceVerdict, Unparsed
-from unreel.protocols.protocol import Row
-from unreel.protocols.telling import CALLS, Calls, Said
+from unreel.protocols.protocol import ScoredQuestion
+from unreel.protocols.telling import CALLS, LabelPredictions, Said
 from unreel.protocols.trace.figures import WHOLE_FRAME
 from unreel.protocols.trace.truth import TraceTruth
-from unreel.stats.sample import Array, BoolArray, IntArray, Ties
-from unreel.stats.ties import Labels, Tying
+from unreel.stats.sample import Array, BoolArray, ClusterIds, IntArray
+from unreel.stats.ties import ClusterIdBuilder, LabelNumbers
 
-TraceRow = Row[TraceTruth, TraceVerdict]
+TraceRow = ScoredQuestion[TraceTruth, TraceVerdict]
 FIGURES: Final = ("accuracy", "explanation", "box-iou", "box-distance", "time-distance")
 """Kinds of values of a unit."""
 _ABSENT, _UNSCORED = -2.0, -1.0
@@ -71,7 +71,7 @@ class UnitColumns:
 
     clip: IntArray
     """The number of each unit's clip."""
-    ties: Ties
+    ties: ClusterIds
     generated: BoolArray
     said: Said
     """As `CALLS` has it."""
@@ -92,9 +92,9 @@ class UnitColumns:
         )
 
     @property
-    def calls(self) -> Calls:
+    def calls(self) -> LabelPredictions:
         """True labels and answered labels."""
-        return Calls(self.ties, self.generated, self.said)
+        return LabelPredictions(self.ties, self.generated, self.said)
 
     def by_clip(self) -> "UnitColumns":
         """Return one unit for each clip, in the order of their first units, with the means of its units."""
@@ -159,7 +159,7 @@ def count_rows(rows: Sequence[TraceRow]) -> TraceCount:
     Raises:
         InvalidValueError: Rows of one clip have different answers or labels.
     """
-    clips, tying = Labels(), Tying()
+    clips, tying = LabelNumbers(), ClusterIdBuilder()
     marks, kinds = array("q"), array("i")
     known: dict[str | tuple[str, ...], int] = {}
     columns = _ColumnBuilder()
@@ -263,7 +263,7 @@ class _ColumnBuilder:
         self._values[figure].append(value)
         self._read[figure].append(read)
 
-    def units(self, clip: IntArray, ties: Ties) -> UnitColumns:
+    def units(self, clip: IntArray, ties: ClusterIds) -> UnitColumns:
         """Return the units of the rows so far."""
         return UnitColumns(
             clip=clip,

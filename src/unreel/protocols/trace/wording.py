@@ -6,13 +6,13 @@ from typing import Final
 from unreel.core.box import Box
 from unreel.core.judgement import Label
 from unreel.core.plain import plain_lines
-from unreel.core.registry import Lazy
-from unreel.core.span import tell_seconds
+from unreel.core.registry import LazyImport
+from unreel.core.span import format_seconds
 from unreel.core.verdict import TraceVerdict
 from unreel.protocols.trace.figures import WHOLE_FRAME
 from unreel.protocols.trace.prompts import SENTENCE_PROMPTS
 from unreel.protocols.trace.truth import TraceTruth
-from unreel.protocols.wording import EVEN, Wording, or_missing, say_label
+from unreel.protocols.wording import EVEN, ProtocolTexts, or_missing, say_label
 
 
 def describe_box(box: Box) -> str:
@@ -34,17 +34,17 @@ def _phrase(p_generated: Sequence[float], _prompt: str) -> str:
 
 def _details(verdict: TraceVerdict) -> Iterator[tuple[str, str]]:
     if verdict.label is Label.GENERATED:
-        yield "from", or_missing(verdict.start_us, tell_seconds)
+        yield "from", or_missing(verdict.start_us, format_seconds)
         yield "place", or_missing(verdict.box, describe_box)
         yield "because", or_missing(verdict.explanation, plain_lines)
 
 
-WORDING: Final[Wording[TraceTruth, TraceVerdict]] = Wording(
+WORDING: Final[ProtocolTexts[TraceTruth, TraceVerdict]] = ProtocolTexts(
     decides="label",
     say=say_label,
     right=_right,
     phrase=_phrase,
     details=_details,
     teaches=SENTENCE_PROMPTS,
-    write=Lazy("unreel.protocols.trace.teaching:write"),
+    write=LazyImport("unreel.protocols.trace.teaching:write"),
 )

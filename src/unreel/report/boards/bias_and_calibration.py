@@ -1,10 +1,10 @@
 """Behaviour of a reviewer independent of the input: bias to a label, certainty, boxes of the whole frame."""
 
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.protocols.calibration import Ladder, calibrate_labels, climb
-from unreel.protocols.figures import Figure
-from unreel.report.boards.board import Board, Contender, Panel
-from unreel.report.boards.charts import Chart, Point, grouped, ladder, ranked
+from unreel.protocols.calibration import CalibrationTable, calibrate_labels, climb
+from unreel.protocols.figures import MetricDefinition
+from unreel.report.boards.board import BoardContender, BoardPanel, ReportBoard
+from unreel.report.boards.charts import BoardChart, ChartPoint, grouped, ladder, ranked
 from unreel.report.boards.figures import metric_of
 from unreel.report.boards.own_figures import (
     BRIER,
@@ -15,21 +15,27 @@ from unreel.report.boards.own_figures import (
     LENIENCY,
 )
 from unreel.report.boards.ranking import line_of
-from unreel.report.boards.tables import Column, Notes, Table, figure_column, measured_cell
-from unreel.stats.detection import Calibration
+from unreel.report.boards.tables import (
+    BoardTable,
+    FootnoteMarks,
+    TableColumn,
+    figure_column,
+    measured_cell,
+)
+from unreel.stats.detection import ProbabilityCalibration
 
 _PERCENT = (0.0, 100.0)
 _CALLED = {0: "called real", 1: "called generated"}
 
 
-def bias(board: Board) -> Panel | None:
+def bias(board: ReportBoard) -> BoardPanel | None:
     """Return the panel of biases to real, to generated, or to the first clip."""
     figures = board.asked.figures
     if not figures.sides:
         return None
     *both, habit = (figures[name] for name in figures.sides)
     points = [
-        Point(
+        ChartPoint(
             who=figure.title,
             group=contender.name,
             measured=metric_of(contender.entrant, figure.metric),
@@ -37,7 +43,7 @@ def bias(board: Board) -> Panel | None:
         for contender in board.contenders
         for figure in both
     ]
-    chart = Chart(
+    chart = BoardChart(
         id=f"{board.id}-bias",
         title="Both sides of each reviewer",
         alt=" ".join(_lean(contender, *both) for contender in board.spoken),
@@ -49,7 +55,7 @@ def bias(board: Board) -> Panel | None:
             places=1,
         ),
     )
-    notes = Notes()
+    notes = FootnoteMarks()
     lines = [
         line_of(
             contender,
@@ -60,9 +66,9 @@ def bias(board: Board) -> Panel | None:
         )
         for contender in board.contenders
     ]
-    columns = [Column(title="Reviewer", numbers=False)]
+    columns = [TableColumn(title="Reviewer", numbers=False)]
     columns += map(figure_column, (*both, habit))
-    return Panel(
+    return BoardPanel(
         id=f"{board.id}-bias",
         heading="Bias",
         lead=(
@@ -71,7 +77,7 @@ def bias(board: Board) -> Panel | None:
         ),
         charts=(chart,),
         tables=(
-            Table(
+            BoardTable(
                 caption="Right answers on each side, and the habit, %",
                 columns=tuple(columns),
                 lines=tuple(lines),
@@ -81,7 +87,7 @@ def bias(board: Board) -> Panel | None:
     )
 
 
-def calibration(board: Board) -> Panel | None:
+def calibration(board: ReportBoard) -> BoardPanel | None:
     """Return the panel of calibration."""
     match board.asked.wording.decides:
         case "label":
@@ -92,7 +98,7 @@ def calibration(board: Board) -> Panel | None:
             return None
 
 
-def whole_frames(board: Board) -> Panel | None:
+def whole_frames(board: ReportBoard) -> BoardPanel | None:
     """Return the panel of whole-frame boxes, which carry no position, if boxes are requested."""
     if not board.asked.needs_box_space:
         return None
@@ -102,23 +108,23 @@ def whole_frames(board: Board) -> Panel | None:
         for contender in board.contenders
     }
     points = [
-        Point(who=contender.name, measured=values[contender.name], kind=contender.kind)
+        ChartPoint(who=contender.name, measured=values[contender.name], kind=contender.kind)
         for contender in board.contenders
     ]
     known = {n: v for n, v in values.items() if isinstance(v, Estimate)}
     shares = "; ".join(f"{name} {value.value:.1f} %" for name, value in known.items())
-    chart = Chart(
+    chart = BoardChart(
         id=f"{board.id}-whole-frames",
         title=figure.title,
         alt=f"{shares}." if shares else "No answer holds a box.",
         spec=ranked(points, title="boxes that name the whole frame, %", domain=_PERCENT, places=1),
     )
-    notes = Notes()
+    notes = FootnoteMarks()
     lines = [
         line_of(contender, [measured_cell(values[contender.name], notes)])
         for contender in board.contenders
     ]
-    return Panel(
+    return BoardPanel(
         id=f"{board.id}-whole-frames",
         heading="Whole-frame boxes",
         lead=(
@@ -127,9 +133,9 @@ def whole_frames(board: Board) -> Panel | None:
         ),
         charts=(chart,) if known else (),
         tables=(
-            Table(
+            BoardTable(
                 caption="Whole-frame boxes, %",
-                columns=(Column(title="Reviewer", numbers=False), figure_column(figure)),
+                columns=(TableColumn(title="Reviewer", numbers=False), figure_column(figure)),
                 lines=tuple(lines),
                 notes=notes.listed(),
             ),
@@ -138,13 +144,13 @@ def whole_frames(board: Board) -> Panel | None:
     )
 
 
-def _labels(board: Board) -> Panel:
+def _labels(board: ReportBoard) -> BoardPanel:
     calibrations = {
         contender.name: calibrate_labels(contender.entrant.rows, seed=contender.entrant.seed)
         for contender in board.contenders
     }
     points = [
-        Point(
+        ChartPoint(
             who=contender.name,
             group=_CALLED[called],
             measured=_share(calibrations[contender.name], called),
@@ -152,7 +158,7 @@ def _labels(board: Board) -> Panel:
         for called in _CALLED
         for contender in board.shown
     ]
-    chart = Chart(
+    chart = BoardChart(
         id=f"{board.id}-calibration",
         title="Share that is generated, by what it was called",
         alt=" ".join(_trust(contender, calibrations[contender.name]) for contender in board.spoken),
@@ -160,7 +166,7 @@ def _labels(board: Board) -> Panel:
             points, board.palette, title="of these, generated, %", domain=_PERCENT, places=1
         ),
     )
-    notes = Notes()
+    notes = FootnoteMarks()
     lines = [
         line_of(
             contender,
@@ -176,10 +182,10 @@ def _labels(board: Board) -> Panel:
         for contender in board.contenders
     ]
     columns = (
-        Column(title="Reviewer", numbers=False),
+        TableColumn(title="Reviewer", numbers=False),
         *map(figure_column, (CALLED_REAL, CALLED_GENERATED, ECE, BRIER)),
     )
-    return Panel(
+    return BoardPanel(
         id=f"{board.id}-calibration",
         heading="Calibration",
         lead=(
@@ -189,7 +195,7 @@ def _labels(board: Board) -> Panel:
         ),
         charts=(chart,),
         tables=(
-            Table(
+            BoardTable(
                 caption="What was called real or generated, and what it was",
                 columns=columns,
                 lines=tuple(lines),
@@ -199,21 +205,21 @@ def _labels(board: Board) -> Panel:
     )
 
 
-def _share(calibration: Calibration, called: int) -> Measured:
+def _share(calibration: ProbabilityCalibration, called: int) -> Measured:
     for group in calibration.bins:
         if group.p_mean == called:
             return group.generated.scaled(100)
     return Unmeasured(f"no clip was {_CALLED[called]}")
 
 
-def _trust(contender: Contender, calibration: Calibration) -> str:
+def _trust(contender: BoardContender, calibration: ProbabilityCalibration) -> str:
     share = _share(calibration, 1)
     if not isinstance(share, Estimate):
         return f"{contender.name} called no clip generated."
     return f"Of the clips that {contender.name} called generated, {share.value:.0f} % are."
 
 
-def _lean(contender: Contender, first: Figure, second: Figure) -> str:
+def _lean(contender: BoardContender, first: MetricDefinition, second: MetricDefinition) -> str:
     left, right = (metric_of(contender.entrant, figure.metric) for figure in (first, second))
     if not isinstance(left, Estimate) or not isinstance(right, Estimate):
         return f"{contender.name}: one side is not measured."
@@ -221,23 +227,23 @@ def _lean(contender: Contender, first: Figure, second: Figure) -> str:
     return f"{contender.name}: {titles} {right.value:.0f} %."
 
 
-def _scores(board: Board) -> Panel:
+def _scores(board: ReportBoard) -> BoardPanel:
     ladders = {
         contender.name: climb(contender.entrant.rows, seed=contender.entrant.seed)
         for contender in board.contenders
     }
     points = [
-        Point(who=contender.name, group=str(rung.score), measured=rung.people)
+        ChartPoint(who=contender.name, group=str(rung.score), measured=rung.people)
         for contender in board.shown
         for rung in ladders[contender.name].rungs
     ]
-    chart = Chart(
+    chart = BoardChart(
         id=f"{board.id}-calibration",
         title="People's mean score, by the score given",
         alt=" ".join(_leniency(contender, ladders[contender.name]) for contender in board.spoken),
         spec=ladder(points, board.palette, title="people's mean score"),
     )
-    notes = Notes()
+    notes = FootnoteMarks()
     lines = []
     for contender in board.contenders:
         rungs = {rung.score: rung.people for rung in ladders[contender.name].rungs}
@@ -246,15 +252,15 @@ def _scores(board: Board) -> Panel:
             people = rungs.get(score, Unmeasured("the score was never given"))
             cells.append(measured_cell(people, notes, places=GAVE.places))
         lines.append(line_of(contender, cells))
-    columns = [Column(title="Reviewer", numbers=False), figure_column(LENIENCY)]
-    columns += [Column(title=f"{GAVE.title} {score}", figure=GAVE) for score in range(1, 6)]
-    return Panel(
+    columns = [TableColumn(title="Reviewer", numbers=False), figure_column(LENIENCY)]
+    columns += [TableColumn(title=f"{GAVE.title} {score}", figure=GAVE) for score in range(1, 6)]
+    return BoardPanel(
         id=f"{board.id}-calibration",
         heading="Calibration",
         lead="People's mean score for the clips that a reviewer gave 1, 2, 3, 4 or 5.",
         charts=(chart,),
         tables=(
-            Table(
+            BoardTable(
                 caption="People's mean score by the score given",
                 columns=tuple(columns),
                 lines=tuple(lines),
@@ -264,7 +270,7 @@ def _scores(board: Board) -> Panel:
     )
 
 
-def _leniency(contender: Contender, scores: Ladder) -> str:
+def _leniency(contender: BoardContender, scores: CalibrationTable) -> str:
     value = scores.leniency
     if not isinstance(value, Estimate):
         return f"{contender.name}: not measured."

@@ -9,15 +9,15 @@ from typing import Any, Final
 
 from unreel.core.estimate import Estimate
 from unreel.core.question import Condition, differing
-from unreel.evaluate.comparing import tell_apart
-from unreel.protocols.figures import Figure
+from unreel.evaluation.comparing import disambiguate_reviewers
+from unreel.protocols.figures import MetricDefinition
 from unreel.protocols.protocol import Protocol
-from unreel.report.boards.charts import FLOORS, SERIES, SHOWN, Chart, Palette
+from unreel.report.boards.charts import FLOORS, SERIES, SHOWN, BoardChart, Palette
 from unreel.report.boards.figures import metric_of
-from unreel.report.boards.people import NOBODY, Beside, people_beside
+from unreel.report.boards.people import NOBODY, HumanComparison, people_beside
 from unreel.report.boards.standing import why_unranked
-from unreel.report.boards.tables import Table
-from unreel.report.entrants import Entrant
+from unreel.report.boards.tables import BoardTable
+from unreel.report.entrants import ReportEntrant
 
 SPOKEN: Final = 4
 REVIEWERS: Final = "reviewers"
@@ -25,34 +25,34 @@ REVIEWERS: Final = "reviewers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
+class BoardPanel:
     """One question and its answer: words, a chart where there is one, and the table behind it."""
 
     id: str
     heading: str
     lead: str
-    charts: tuple[Chart, ...] = ()
-    tables: tuple[Table, ...] = ()
+    charts: tuple[BoardChart, ...] = ()
+    tables: tuple[BoardTable, ...] = ()
     is_open: bool = False
     """Whether tables are shown without being asked for."""
-    extras: tuple[tuple[str, tuple[Table, ...]], ...] = ()
+    extras: tuple[tuple[str, tuple[BoardTable, ...]], ...] = ()
     """More tables behind headings."""
 
     @property
-    def all_tables(self) -> tuple[Table, ...]:
+    def all_tables(self) -> tuple[BoardTable, ...]:
         """Its tables, those behind headings last."""
         return (*self.tables, *(table for _, tables in self.extras for table in tables))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contender:
+class BoardContender:
     """An entrant at its place on a board."""
 
     place: int
     """Of its answers in the browser of clips."""
     name: str
     """The reviewer, with what sets it apart from others of the same name."""
-    entrant: Entrant
+    entrant: ReportEntrant
     unranked: str = ""
     """What it lacks for a place among the others, in words; "" when it lacks nothing."""
 
@@ -68,7 +68,7 @@ class Contender:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Board:
+class ReportBoard:
     """Contenders over the same questions, best first; who lacks a place comes after all others."""
 
     id: str
@@ -84,9 +84,9 @@ class Board:
     """The parts of the condition that all have in common."""
     ranks_by: str
     """The metric that orders them."""
-    contenders: tuple[Contender, ...]
-    panels: tuple[Panel, ...] = field(default=())
-    people: Beside = NOBODY
+    contenders: tuple[BoardContender, ...]
+    panels: tuple[BoardPanel, ...] = field(default=())
+    people: HumanComparison = NOBODY
     told: tuple[str, ...] = ()
     """What sets it apart from the other boards of a report; empty where it is alone."""
 
@@ -102,23 +102,23 @@ class Board:
         return self.contenders[0].entrant.instrument
 
     @property
-    def figures(self) -> tuple[Figure, ...]:
+    def figures(self) -> tuple[MetricDefinition, ...]:
         """Every figure that its panels show, once."""
         shown = (f for panel in self.panels for table in panel.all_tables for f in table.figures)
         return tuple({figure.metric: figure for figure in shown}.values())
 
     @property
-    def placed(self) -> tuple[Contender, ...]:
+    def placed(self) -> tuple[BoardContender, ...]:
         """Those that lack nothing for a place, floors too."""
         return tuple(contender for contender in self.contenders if not contender.unranked)
 
     @property
-    def entrants(self) -> list[Entrant]:
+    def entrants(self) -> list[ReportEntrant]:
         """The entrants in order."""
         return [contender.entrant for contender in self.contenders]
 
     @property
-    def shown(self) -> tuple[Contender, ...]:
+    def shown(self) -> tuple[BoardContender, ...]:
         """Those that one chart can tell apart: reviewers before floors, who lacks a place last."""
         by_kind = sorted(self.contenders, key=lambda c: (c.unranked != "", c.kind == "floor"))
         kept = by_kind[:SHOWN]
@@ -131,7 +131,7 @@ class Board:
         return {contender.name: next(colours[contender.kind]) for contender in self.shown}
 
     @property
-    def spoken(self) -> tuple[Contender, ...]:
+    def spoken(self) -> tuple[BoardContender, ...]:
         """Those that are told of in words: the first reviewers, or the floors where there is none."""
         reviewers = tuple(
             contender for contender in self.contenders if contender.kind == "reviewer"
@@ -139,16 +139,20 @@ class Board:
         return (reviewers or self.contenders)[:SPOKEN]
 
 
-def set_up_board(entrants: Sequence[Entrant], places: Sequence[int], *, number: int) -> Board:
+def set_up_board(
+    entrants: Sequence[ReportEntrant], places: Sequence[int], *, number: int
+) -> ReportBoard:
     """A board without panels; `places` are those of the entrants among all of the report."""
     ranks_by = entrants[0].instrument.figures.ranks_by(judged=entrants[0].judged)
     names = name_entrants(entrants)
     contenders = [
-        Contender(place=place, name=name, entrant=entrant, unranked=why_unranked(entrant, ranks_by))
+        BoardContender(
+            place=place, name=name, entrant=entrant, unranked=why_unranked(entrant, ranks_by)
+        )
         for place, name, entrant in zip(places, names, entrants, strict=True)
     ]
     first = entrants[0]
-    return Board(
+    return ReportBoard(
         id=f"board-{number}",
         protocol=first.protocol,
         title=first.instrument.title,
@@ -162,9 +166,9 @@ def set_up_board(entrants: Sequence[Entrant], places: Sequence[int], *, number: 
     )
 
 
-def name_entrants(entrants: Sequence[Entrant]) -> list[str]:
+def name_entrants(entrants: Sequence[ReportEntrant]) -> list[str]:
     """The reviewers' names, with their conditions where these differ, and numbers where that is not enough."""
-    return tell_apart([(entrant.reviewer, entrant.condition) for entrant in entrants])
+    return disambiguate_reviewers([(entrant.reviewer, entrant.condition) for entrant in entrants])
 
 
 def _shared(conditions: Sequence[Condition]) -> str:
@@ -173,7 +177,7 @@ def _shared(conditions: Sequence[Condition]) -> str:
     return " ".join(f"{n}={value}" for n, value in first.written().items() if n not in telling)
 
 
-def _height(ranks_by: str, contender: Contender) -> tuple[bool, float]:
+def _height(ranks_by: str, contender: BoardContender) -> tuple[bool, float]:
     """Sorts the best first and those without a place last."""
     measured = metric_of(contender.entrant, ranks_by)
     if contender.unranked or not isinstance(measured, Estimate):

@@ -37,7 +37,7 @@ Palette = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chart:
+class BoardChart:
     """One picture, and what it shows in words."""
 
     id: str
@@ -47,7 +47,7 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class ChartPoint:
     """One number of a chart: who it is of, in which group, and what it is."""
 
     who: str
@@ -75,7 +75,7 @@ class Point:
 
 
 def ranked(
-    points: Sequence[Point], *, title: str, domain: tuple[float, float], places: int
+    points: Sequence[ChartPoint], *, title: str, domain: tuple[float, float], places: int
 ) -> Spec:
     """A line for each entrant, best first: its value and its interval; kinds differ in shape too."""
     data = _data(points, places=places)
@@ -101,7 +101,7 @@ def ranked(
 
 
 def grouped(
-    points: Sequence[Point],
+    points: Sequence[ChartPoint],
     palette: Palette,
     *,
     title: str,
@@ -123,7 +123,9 @@ def grouped(
     }
 
 
-def stepped(points: Sequence[Point], palette: Palette, *, steps: Sequence[str], title: str) -> Spec:
+def stepped(
+    points: Sequence[ChartPoint], palette: Palette, *, steps: Sequence[str], title: str
+) -> Spec:
     """A line for each name of the palette over ordered steps, which must be words of our own."""
     shown = [point for point in points if not isinstance(point.measured, Unmeasured)]
     data = _beside(_data(shown, places=1), palette, [list(steps).index(p.group) for p in shown])
@@ -184,7 +186,7 @@ def stacked(
     return _chart(rows, [bar]) | {"height": {"step": 28}}
 
 
-def ladder(points: Sequence[Point], palette: Palette, *, title: str) -> Spec:
+def ladder(points: Sequence[ChartPoint], palette: Palette, *, title: str) -> Spec:
     """People's mean score over the score given, with the line on which both agree."""
     shown = [point for point in points if not isinstance(point.measured, Unmeasured)]
     data = _beside(_data(shown, places=2), palette, [int(point.group) for point in shown])
@@ -256,7 +258,7 @@ def _by_name(palette: Palette) -> Spec:
     }
 
 
-def _data(points: Sequence[Point], *, places: int) -> list[Mapping[str, Any]]:
+def _data(points: Sequence[ChartPoint], *, places: int) -> list[Mapping[str, Any]]:
     rows = (point.datum(places=places) for point in points)
     return [row for row in rows if row is not None]
 

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from unreel.core.plain import plain
-from unreel.report.boards.board import Board, Contender, Panel
-from unreel.report.boards.charts import Chart, stacked
-from unreel.report.boards.figures import Cost, Upshot, cost_of, upshot_of
+from unreel.report.boards.board import BoardContender, BoardPanel, ReportBoard
+from unreel.report.boards.charts import BoardChart, stacked
+from unreel.report.boards.figures import AnswerCost, OutcomeCounts, cost_of, upshot_of
 from unreel.report.boards.own_figures import SECONDS, TOKENS_EACH, USD_EACH
 from unreel.report.boards.ranking import line_of
 from unreel.report.boards.tables import (
-    Cell,
-    Column,
-    Notes,
-    Table,
+    BoardTable,
+    FootnoteMarks,
+    TableCell,
+    TableColumn,
     count_cell,
     exact_cell,
     figure_column,
@@ -23,7 +23,7 @@ from unreel.report.boards.tables import (
 _READABLE, _UNREADABLE, _NOT_ASKED = "readable", "unreadable", "not asked yet"
 
 
-def coverage(board: Board) -> Panel:
+def coverage(board: ReportBoard) -> BoardPanel:
     """Parse coverage, and failures by cause."""
     upshots = {contender.name: upshot_of(contender.entrant) for contender in board.contenders}
     causes = sorted({cause for upshot in upshots.values() for cause in upshot.failures})
@@ -34,20 +34,22 @@ def coverage(board: Board) -> Panel:
         for row in _rows(contender, upshots[contender.name], order)
     ]
     present = [part for part in order if any(row["part"] == part for row in rows)]
-    chart = Chart(
+    chart = BoardChart(
         id=f"{board.id}-coverage",
         title="What became of the questions",
         alt=" ".join(_ending(contender, upshots[contender.name]) for contender in board.spoken),
         spec=stacked(rows, order=present, names=[contender.name for contender in board.contenders]),
     )
-    columns = [Column(title="Reviewer", numbers=False), Column(title="Asked")]
-    columns += [Column(title=name.capitalize()) for name in order]
+    columns = [TableColumn(title="Reviewer", numbers=False), TableColumn(title="Asked")]
+    columns += [TableColumn(title=name.capitalize()) for name in order]
     lines = []
     for contender in board.contenders:
         counts = _counts(upshots[contender.name], order)
         cells = [exact_cell(n) for n in (upshots[contender.name].n_asked, *counts.values())]
         lines.append(line_of(contender, cells))
-    tables = [Table(caption="Questions by outcome", columns=tuple(columns), lines=tuple(lines))]
+    tables = [
+        BoardTable(caption="Questions by outcome", columns=tuple(columns), lines=tuple(lines))
+    ]
     if any(upshot.parts for upshot in upshots.values()):
         tables.append(_parts(board, upshots))
     lead = (
@@ -57,7 +59,7 @@ def coverage(board: Board) -> Panel:
     if n_others := sum(sum(each.card.answered_by.values()) for each in board.entrants):
         lead += f" {n_others:,} answers came from another model than the requested one."
         tables.append(_other_models(board))
-    return Panel(
+    return BoardPanel(
         id=f"{board.id}-coverage",
         heading="Coverage and failures",
         lead=lead,
@@ -66,30 +68,30 @@ def coverage(board: Board) -> Panel:
     )
 
 
-def costs(board: Board) -> Panel:
+def costs(board: ReportBoard) -> BoardPanel:
     """Tokens, money and time."""
-    notes = Notes()
+    notes = FootnoteMarks()
     costs_by_name = {contender.name: cost_of(contender.entrant) for contender in board.contenders}
     lines = [
         line_of(contender, _cost_cells(costs_by_name[contender.name], notes))
         for contender in board.contenders
     ]
     columns = (
-        Column(title="Reviewer", numbers=False),
-        Column(title="Answers"),
-        Column(title="Tokens in"),
-        Column(title="Tokens out"),
+        TableColumn(title="Reviewer", numbers=False),
+        TableColumn(title="Answers"),
+        TableColumn(title="Tokens in"),
+        TableColumn(title="Tokens out"),
         figure_column(TOKENS_EACH),
-        Column(title="USD"),
+        TableColumn(title="USD"),
         figure_column(USD_EACH),
         figure_column(SECONDS),
     )
-    return Panel(
+    return BoardPanel(
         id=f"{board.id}-costs",
         heading="Cost",
         lead="Sums hold paid failures too and are exact; means are of answers and carry their interval.",
         tables=(
-            Table(
+            BoardTable(
                 caption="Tokens, money and time",
                 columns=columns,
                 lines=tuple(lines),
@@ -100,11 +102,11 @@ def costs(board: Board) -> Panel:
     )
 
 
-def _cost_cells(cost: Cost, notes: Notes) -> tuple[Cell, ...]:
+def _cost_cells(cost: AnswerCost, notes: FootnoteMarks) -> tuple[TableCell, ...]:
     untold = "no answer tells its tokens"
-    usd = Cell(note=notes.mark("no price is known"))
+    usd = TableCell(note=notes.mark("no price is known"))
     if cost.cost_usd is not None:
-        usd = Cell(text=f"{cost.cost_usd:,.4f}", number=cost.cost_usd)
+        usd = TableCell(text=f"{cost.cost_usd:,.4f}", number=cost.cost_usd)
     return (
         exact_cell(cost.n_answers),
         count_cell(cost.input_tokens, notes, why=untold),
@@ -116,7 +118,7 @@ def _cost_cells(cost: Cost, notes: Notes) -> tuple[Cell, ...]:
     )
 
 
-def _counts(upshot: Upshot, order: list[str]) -> dict[str, int]:
+def _counts(upshot: OutcomeCounts, order: list[str]) -> dict[str, int]:
     known = {
         _READABLE: upshot.readable,
         _UNREADABLE: upshot.unreadable,
@@ -126,7 +128,9 @@ def _counts(upshot: Upshot, order: list[str]) -> dict[str, int]:
     return {name: known.get(name, 0) for name in order}
 
 
-def _rows(contender: Contender, upshot: Upshot, order: list[str]) -> Iterator[Mapping[str, Any]]:
+def _rows(
+    contender: BoardContender, upshot: OutcomeCounts, order: list[str]
+) -> Iterator[Mapping[str, Any]]:
     counts = _counts(upshot, order)
     total = max(1, sum(counts.values()))
     for rank, (part, n) in enumerate(counts.items()):
@@ -140,32 +144,32 @@ def _rows(contender: Contender, upshot: Upshot, order: list[str]) -> Iterator[Ma
             }
 
 
-def _ending(contender: Contender, upshot: Upshot) -> str:
+def _ending(contender: BoardContender, upshot: OutcomeCounts) -> str:
     failed = "".join(f", {n:,} {cause}" for cause, n in upshot.failures.items())
     readable = f"{contender.name}: {upshot.readable:,} of {upshot.n_asked:,} readable"
     return f"{readable}, {upshot.unreadable:,} unreadable{failed}."
 
 
-def _other_models(board: Board) -> Table:
-    return Table(
+def _other_models(board: ReportBoard) -> BoardTable:
+    return BoardTable(
         caption="Answers of other models than the requested one, by the name in the response",
         columns=(
-            Column(title="Reviewer", numbers=False),
-            Column(title="Model that answered", numbers=False),
-            Column(title="Answers"),
+            TableColumn(title="Reviewer", numbers=False),
+            TableColumn(title="Model that answered", numbers=False),
+            TableColumn(title="Answers"),
         ),
         lines=tuple(
-            line_of(contender, (Cell(text=plain(name)), exact_cell(n)))
+            line_of(contender, (TableCell(text=plain(name)), exact_cell(n)))
             for contender in board.contenders
             for name, n in contender.entrant.card.answered_by.items()
         ),
     )
 
 
-def _parts(board: Board, upshots: Mapping[str, Upshot]) -> Table:
+def _parts(board: ReportBoard, upshots: Mapping[str, OutcomeCounts]) -> BoardTable:
     names = sorted({name for upshot in upshots.values() for name in upshot.parts})
-    columns = [Column(title="Reviewer", numbers=False)]
-    columns += [Column(title=name) for name in names]
+    columns = [TableColumn(title="Reviewer", numbers=False)]
+    columns += [TableColumn(title=name) for name in names]
     lines = [
         line_of(
             contender,
@@ -173,7 +177,7 @@ def _parts(board: Board, upshots: Mapping[str, Upshot]) -> Table:
         )
         for contender in board.contenders
     ]
-    return Table(
+    return BoardTable(
         caption="Parts of answers that could not be read, by reason",
         columns=tuple(columns),
         lines=tuple(lines),

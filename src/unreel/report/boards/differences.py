@@ -5,10 +5,10 @@ from typing import Final
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import ENOUGH_CLUSTERS, Estimate, Measured, Unmeasured
-from unreel.evaluate.comparing import Side, compare_sides
-from unreel.protocols.figures import Figure
-from unreel.report.boards.board import Board, Contender
-from unreel.report.entrants import Entrant
+from unreel.evaluation.comparing import ComparedReviewer, compare_sides
+from unreel.protocols.figures import MetricDefinition
+from unreel.report.boards.board import BoardContender, ReportBoard
+from unreel.report.entrants import ReportEntrant
 
 _CLAIMS: Final = {
     ("floor", "ahead"): "{first} beats the floor {second}",
@@ -22,27 +22,27 @@ _CLAIMS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class RankDifference:
     """Difference of the ranking metric between the first and the second."""
 
     measured: Measured
-    figure: Figure
+    figure: MetricDefinition
     n_questions: int = 0
     """Questions that both answered readably."""
     p: float | None = None
     """How often chance alone would give a difference as large, either way."""
 
 
-def compare(first: Entrant, second: Entrant) -> Difference:
+def compare(first: ReportEntrant, second: ReportEntrant) -> RankDifference:
     """The figure of `first` less that of `second`, as `unreel compare` tells it."""
     figures = first.instrument.figures
     figure = figures[figures.ranks_by(judged=first.judged and second.judged)]
     try:
         (found,) = compare_sides([_side(first), _side(second)], metrics=[figure.metric])
     except InvalidSettingError as error:
-        return Difference(measured=Unmeasured(error.problem), figure=figure)
+        return RankDifference(measured=Unmeasured(error.problem), figure=figure)
     (difference,) = found.differences
-    return Difference(
+    return RankDifference(
         measured=difference.difference,
         figure=figure,
         n_questions=found.n_common,
@@ -50,7 +50,7 @@ def compare(first: Entrant, second: Entrant) -> Difference:
     )
 
 
-def tell_difference(board: Board, first: Contender, second: Contender) -> str:
+def format_difference(board: ReportBoard, first: BoardContender, second: BoardContender) -> str:
     """Return a sentence on which of two leads, or that it is unknown, based on the paired difference."""
     difference = compare(first.entrant, second.entrant)
     measured = difference.measured
@@ -69,18 +69,18 @@ def tell_difference(board: Board, first: Contender, second: Contender) -> str:
     )
 
 
-def _claim(first: Contender, second: Contender, measured: Estimate) -> str:
+def _claim(first: BoardContender, second: BoardContender, measured: Estimate) -> str:
     lead = "ahead" if measured.low > 0 else "behind" if measured.high < 0 else "open"
     return _CLAIMS[second.kind, lead].format(first=first.name, second=second.name)
 
 
-def _side(entrant: Entrant) -> Side:
+def _side(entrant: ReportEntrant) -> ComparedReviewer:
     named = [
         ("+".join(subject.entry.name for subject in item.subjects), row)
         for item in entrant.items
         for row in item.rows
     ]
-    return Side(
+    return ComparedReviewer(
         reviewer=entrant.reviewer,
         condition=entrant.condition,
         instrument=entrant.instrument,

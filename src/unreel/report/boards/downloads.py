@@ -7,15 +7,15 @@ from typing import Final
 
 from unreel.core.estimate import Estimate
 from unreel.core.sheet import csv_text, latex_text
-from unreel.report.boards.board import Panel
-from unreel.report.boards.tables import Cell, Table
+from unreel.report.boards.board import BoardPanel
+from unreel.report.boards.tables import BoardTable, TableCell
 
 FOLDER: Final = "tables"
 _DIGITS: Final = 6
 """Of a number that was calculated; the page shows fewer."""
 
 
-def name_tables(panel: Panel) -> Panel:
+def name_tables(panel: BoardPanel) -> BoardPanel:
     """The panel, with the name of its files in each of its tables."""
     names = _distinct([f"{FOLDER}/{panel.id}"] * len(panel.all_tables), "-{}")
     named = (replace(t, file=name) for t, name in zip(panel.all_tables, names, strict=True))
@@ -26,12 +26,12 @@ def name_tables(panel: Panel) -> Panel:
     return replace(panel, tables=tables, extras=tuple(extras))
 
 
-def table_csv(table: Table) -> str:
+def table_csv(table: BoardTable) -> str:
     """Columns of their own for both ends of an interval, for n, and for why a number is missing."""
     return csv_text(*_rows(list(_columns(table)), n_rows=len(table.lines)))
 
 
-def table_latex(table: Table) -> str:
+def table_latex(table: BoardTable) -> str:
     """Intervals in brackets; what is said of them, and why numbers are missing, ends the caption."""
     columns = [
         (column.title, [_shown(line.cells[place]) for line in table.lines])
@@ -43,7 +43,7 @@ def table_latex(table: Table) -> str:
     return latex_text(*_rows(columns, n_rows=len(table.lines)), caption=caption)
 
 
-def table_files(table: Table) -> dict[str, str]:
+def table_files(table: BoardTable) -> dict[str, str]:
     """Both, by name."""
     return {f"{table.file}.csv": table_csv(table), f"{table.file}.tex": table_latex(table)}
 
@@ -54,7 +54,7 @@ def latex_block(files: Mapping[str, str]) -> dict[str, dict[str, str]]:
     return {"report-latex": {name.rpartition("/")[2]: text for name, text in latex.items()}}
 
 
-def _columns(table: Table) -> Iterator[tuple[str, list[str]]]:
+def _columns(table: BoardTable) -> Iterator[tuple[str, list[str]]]:
     reasons = {"": "", **dict(table.notes)}
     for place, column in enumerate(table.columns):
         cells = [line.cells[place] for line in table.lines]
@@ -75,7 +75,7 @@ def _columns(table: Table) -> Iterator[tuple[str, list[str]]]:
         yield "Kind", [line.kind for line in table.lines]
 
 
-def _exact(cell: Cell) -> str:
+def _exact(cell: TableCell) -> str:
     match cell.number:
         case None:
             return cell.text
@@ -89,7 +89,7 @@ def _digits(value: float) -> str:
     return f"{value:.{_DIGITS}g}"
 
 
-def _shown(cell: Cell) -> str:
+def _shown(cell: TableCell) -> str:
     if isinstance(cell.number, Estimate):
         ends = cell.doubt.partition(", n ")[0]
         return f"{cell.text} [{ends.replace(' to ', ', ')}]"

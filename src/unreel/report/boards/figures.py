@@ -9,15 +9,15 @@ from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.core.verdict import RealismVerdict
 from unreel.protocols.correctness import decided
-from unreel.protocols.figures import Figure
+from unreel.protocols.figures import MetricDefinition
 from unreel.protocols.groups import score_groups, trace_categories
-from unreel.protocols.protocol import Row
+from unreel.protocols.protocol import ScoredQuestion
 from unreel.report.boards.own_figures import SCORE_GIVEN
-from unreel.report.entrants import Entrant, Item
+from unreel.report.entrants import ReportEntrant, RunItem
 from unreel.stats.bootstrap import bootstrap_mean
 
 
-def metric_of(entrant: Entrant, name: str) -> Measured:
+def metric_of(entrant: ReportEntrant, name: str) -> Measured:
     """That figure of the entrant's scorecard."""
     try:
         return entrant.card[name]
@@ -34,16 +34,16 @@ def closeness(measured: Measured) -> Measured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Breakdown:
+class MetricBreakdown:
     """One figure of every entrant, for each of several groups."""
 
     title: str
-    figure: Figure
+    figure: MetricDefinition
     cells: Mapping[str, Mapping[int, Measured]]
     """By group, then by the entrant's place on the board."""
 
 
-def by_creator(entrants: Sequence[Entrant]) -> list[Breakdown]:
+def by_creator(entrants: Sequence[ReportEntrant]) -> list[MetricBreakdown]:
     """Return the results per creator, for protocols that have them."""
     instrument = entrants[0].instrument
     figures = instrument.figures
@@ -63,14 +63,14 @@ def by_creator(entrants: Sequence[Entrant]) -> list[Breakdown]:
     return [_breakdown("creator", figures[name], cards) for name in figures.by_creator]
 
 
-def by_part(entrants: Sequence[Entrant], kind: str) -> list[Breakdown]:
+def by_part(entrants: Sequence[ReportEntrant], kind: str) -> list[MetricBreakdown]:
     """Return the results per named part of the benchmark; `kind` is one of `PARTS`."""
     figures = entrants[0].instrument.figures
     found = [_told_of(entrants, figures[name], kind) for name in figures.by_part]
     return [breakdown for breakdown in found if breakdown.cells]
 
 
-def by_category(entrants: Sequence[Entrant]) -> list[Breakdown]:
+def by_category(entrants: Sequence[ReportEntrant]) -> list[MetricBreakdown]:
     """Return the results per kind of trace; empty for other protocols and for unnamed kinds."""
     figures = entrants[0].instrument.figures
     if not figures.by_category:
@@ -86,10 +86,12 @@ def by_category(entrants: Sequence[Entrant]) -> list[Breakdown]:
     return [_breakdown("category", figures[name], cards) for name in figures.by_category]
 
 
-def _breakdown(kind: str, figure: Figure, cards: Sequence[Mapping[str, Any]]) -> Breakdown:
+def _breakdown(
+    kind: str, figure: MetricDefinition, cards: Sequence[Mapping[str, Any]]
+) -> MetricBreakdown:
     groups = sorted({group for card in cards for group in card})
     name = figure.metric
-    return Breakdown(
+    return MetricBreakdown(
         title=kind,
         figure=figure,
         cells={
@@ -99,11 +101,13 @@ def _breakdown(kind: str, figure: Figure, cards: Sequence[Mapping[str, Any]]) ->
     )
 
 
-def _creator_of(creators: Mapping[str, tuple[str, ...]], row: Row[Any, Any]) -> tuple[str, ...]:
+def _creator_of(
+    creators: Mapping[str, tuple[str, ...]], row: ScoredQuestion[Any, Any]
+) -> tuple[str, ...]:
     return creators.get(str(row.subject), ())
 
 
-def _creators(entrant: Entrant) -> dict[str, tuple[str, ...]]:
+def _creators(entrant: ReportEntrant) -> dict[str, tuple[str, ...]]:
     return {
         str(item.rows[0].subject): (item.creator,)
         for item in entrant.items
@@ -111,7 +115,9 @@ def _creators(entrant: Entrant) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _told_of(entrants: Sequence[Entrant], figure: Figure, kind: str = "") -> Breakdown:
+def _told_of(
+    entrants: Sequence[ReportEntrant], figure: MetricDefinition, kind: str = ""
+) -> MetricBreakdown:
     """Return the scorecards' values per creator, or per part of that kind."""
     cells: dict[str, dict[int, Measured]] = {}
     for place, entrant in enumerate(entrants):
@@ -120,10 +126,10 @@ def _told_of(entrants: Sequence[Entrant], figure: Figure, kind: str = "") -> Bre
             if name == figure.metric and group and group.startswith(kind):
                 cells.setdefault(group.removeprefix(kind), {})[place] = metric.value
     title = kind.rstrip("=") or "creator"
-    return Breakdown(title=title, figure=figure, cells=dict(sorted(cells.items())))
+    return MetricBreakdown(title=title, figure=figure, cells=dict(sorted(cells.items())))
 
 
-def _scores_by_creator(entrants: Sequence[Entrant]) -> Breakdown:
+def _scores_by_creator(entrants: Sequence[ReportEntrant]) -> MetricBreakdown:
     cells: dict[str, dict[int, Measured]] = {}
     for place, entrant in enumerate(entrants):
         scores: dict[str, list[tuple[str, int]]] = {}
@@ -138,12 +144,12 @@ def _scores_by_creator(entrants: Sequence[Entrant]) -> Breakdown:
                 clusters=[clip for clip, _ in given],
                 bounds=SCORE_GIVEN.range,
             )
-    return Breakdown(title="creator", figure=SCORE_GIVEN, cells=dict(sorted(cells.items())))
+    return MetricBreakdown(title="creator", figure=SCORE_GIVEN, cells=dict(sorted(cells.items())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
-    """What an entrant cost: sums hold failures too and are exact, means are of answers and carry their interval."""
+class AnswerCost:
+    """Cost of an entrant: sums include failures and are exact, means are over answers and have intervals."""
 
     n_answers: int
     input_tokens: int | None
@@ -155,7 +161,7 @@ class Cost:
     latency_s: Measured
 
 
-def cost_of(entrant: Entrant) -> Cost:
+def cost_of(entrant: ReportEntrant) -> AnswerCost:
     """Tokens, money and time of what is stored, as far as they were told."""
     answers = [item for item in entrant.items if item.stored.get("failure_reason", "") is None]
 
@@ -164,7 +170,7 @@ def cost_of(entrant: Entrant) -> Cost:
         known = [amount for amount in every if amount is not None]
         return sum(known) if known else None
 
-    def mean(values: Iterable[tuple[Item, float | None]], why: str) -> Measured:
+    def mean(values: Iterable[tuple[RunItem, float | None]], why: str) -> Measured:
         known = [(item.key, value) for item, value in values if value is not None]
         if not known:
             return Unmeasured(why)
@@ -174,7 +180,7 @@ def cost_of(entrant: Entrant) -> Cost:
             clusters=[clip for clip, _ in known],
         )
 
-    return Cost(
+    return AnswerCost(
         n_answers=len(answers),
         input_tokens=total("input_tokens"),
         output_tokens=total("output_tokens"),
@@ -185,18 +191,18 @@ def cost_of(entrant: Entrant) -> Cost:
     )
 
 
-def _tokens(item: Item) -> float | None:
+def _tokens(item: RunItem) -> float | None:
     given, made = item.stored["input_tokens"], item.stored["output_tokens"]
     return None if given is None or made is None else float(given + made)
 
 
-def _seconds(item: Item) -> float | None:
+def _seconds(item: RunItem) -> float | None:
     taken_us = item.stored["latency_us"]
     return None if taken_us is None else taken_us / 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Upshot:
+class OutcomeCounts:
     """Outcomes of the questions, each counted once."""
 
     n_asked: int
@@ -209,11 +215,11 @@ class Upshot:
     """Parts of answers that could not be read, by part and reason."""
 
 
-def upshot_of(entrant: Entrant) -> Upshot:
+def upshot_of(entrant: ReportEntrant) -> OutcomeCounts:
     """Return the number of scorable answers, and the reasons for the others."""
     readable = sum(decided(row.outcome) is not None for row in _firsts(entrant.items))
     card = entrant.card
-    return Upshot(
+    return OutcomeCounts(
         n_asked=card.n_questions,
         readable=readable,
         unreadable=card.n_answered - readable,
@@ -223,5 +229,5 @@ def upshot_of(entrant: Entrant) -> Upshot:
     )
 
 
-def _firsts(items: Sequence[Item]) -> list[Row[Any, Any]]:
+def _firsts(items: Sequence[RunItem]) -> list[ScoredQuestion[Any, Any]]:
     return [item.rows[0] for item in items]

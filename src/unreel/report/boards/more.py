@@ -1,26 +1,26 @@
 """The figures that no other panel shows, and what each clip was called."""
 
 from unreel.core.estimate import Estimate
-from unreel.protocols.figures import Figure
-from unreel.report.boards.board import Board, Panel
+from unreel.protocols.figures import MetricDefinition
+from unreel.report.boards.board import BoardPanel, ReportBoard
 from unreel.report.boards.figures import metric_of
 from unreel.report.boards.ranking import line_of
 from unreel.report.boards.tables import (
-    Column,
-    Notes,
-    Table,
+    BoardTable,
+    FootnoteMarks,
+    TableColumn,
     exact_cell,
     figure_column,
     measured_cell,
 )
 
 
-def more(board: Board) -> Panel | None:
+def more(board: ReportBoard) -> BoardPanel | None:
     """Return the panel of further metrics of a protocol, as far as an entrant has them."""
     tables = [table for table in (_figures(board), _confusion(board)) if table is not None]
     if not tables:
         return None
-    return Panel(
+    return BoardPanel(
         id=f"{board.id}-more",
         heading="More figures",
         lead="What else was measured: figures of a score or a confidence where one was given, and counts.",
@@ -28,11 +28,11 @@ def more(board: Board) -> Panel | None:
     )
 
 
-def _figures(board: Board) -> Table | None:
+def _figures(board: ReportBoard) -> BoardTable | None:
     figures = [figure for figure in _unshown(board) if _is_known(board, figure)]
     if not figures:
         return None
-    notes = Notes()
+    notes = FootnoteMarks()
     lines = [
         line_of(
             contender,
@@ -43,15 +43,15 @@ def _figures(board: Board) -> Table | None:
         )
         for contender in board.contenders
     ]
-    return Table(
+    return BoardTable(
         caption="Further figures",
-        columns=(Column(title="Reviewer", numbers=False), *map(figure_column, figures)),
+        columns=(TableColumn(title="Reviewer", numbers=False), *map(figure_column, figures)),
         lines=tuple(lines),
         notes=notes.listed(),
     )
 
 
-def _unshown(board: Board) -> list[Figure]:
+def _unshown(board: ReportBoard) -> list[MetricDefinition]:
     figures = board.asked.figures
     shown = {*figures.leading, *figures.sides, figures.per_creator}
     if board.asked.needs_box_space:
@@ -59,11 +59,11 @@ def _unshown(board: Board) -> list[Figure]:
     return [figure for figure in figures if figure.metric not in shown]
 
 
-def _is_known(board: Board, figure: Figure) -> bool:
+def _is_known(board: ReportBoard, figure: MetricDefinition) -> bool:
     return any(isinstance(metric_of(e, figure.metric), Estimate) for e in board.entrants)
 
 
-def _confusion(board: Board) -> Table | None:
+def _confusion(board: ReportBoard) -> BoardTable | None:
     calls = list(dict.fromkeys(call for e in board.entrants for call in e.card.confusion))
     if not calls:
         return None
@@ -74,8 +74,11 @@ def _confusion(board: Board) -> Table | None:
         )
         for contender in board.contenders
     ]
-    return Table(
+    return BoardTable(
         caption="Clips by what they are and what they were called",
-        columns=(Column(title="Reviewer", numbers=False), *(Column(title=c) for c in calls)),
+        columns=(
+            TableColumn(title="Reviewer", numbers=False),
+            *(TableColumn(title=c) for c in calls),
+        ),
         lines=tuple(lines),
     )

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Final
 
 from unreel.core.question import differing
-from unreel.report.boards.board import Board, Contender, short_path
+from unreel.report.boards.board import BoardContender, ReportBoard, short_path
 
 ALL: Final = "all clips"
 
 
-def name_boards(boards: Sequence[Board]) -> list[Board]:
+def name_boards(boards: Sequence[ReportBoard]) -> list[ReportBoard]:
     """The boards, each with what sets it apart from the others: no two have one name."""
     located = [
         replace(board, benchmark=where)
@@ -39,7 +39,7 @@ def name_boards(boards: Sequence[Board]) -> list[Board]:
     ]
 
 
-def name_contenders(boards: Sequence[Board]) -> dict[int, str]:
+def name_contenders(boards: Sequence[ReportBoard]) -> dict[int, str]:
     """A name for every place of the report; who is on several boards has the board's beside its own."""
     boards_of = Counter(who for board in boards for who in {e.reviewer for e in board.entrants})
     return {
@@ -51,18 +51,18 @@ def name_contenders(boards: Sequence[Board]) -> dict[int, str]:
     }
 
 
-def full_name(board: Board, contender: Contender) -> str:
+def full_name(board: ReportBoard, contender: BoardContender) -> str:
     """Return the name next to contenders of other boards."""
     return " · ".join((contender.name, *board.told))
 
 
-def _condition(board: Board, parts: Sequence[str]) -> list[str]:
+def _condition(board: ReportBoard, parts: Sequence[str]) -> list[str]:
     """Return the shared condition of all contenders of the board, of those parts."""
     own = differing([entrant.condition for entrant in board.entrants])
     return board.entrants[0].condition.words([part for part in parts if part not in own])
 
 
-def _benchmarks(boards: Sequence[Board]) -> list[str]:
+def _benchmarks(boards: Sequence[ReportBoard]) -> list[str]:
     """The last parts of each benchmark's path, as many as tell different ones apart."""
     paths = [board.entrants[0].benchmark for board in boards]
     shorter = ({path: short_path(path, more=more) for path in paths} for more in itertools.count())

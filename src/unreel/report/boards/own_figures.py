@@ -4,10 +4,10 @@ import math
 from dataclasses import replace
 from typing import Final
 
-from unreel.protocols.figures import HABIT, Figure
+from unreel.protocols.figures import HABIT, MetricDefinition
 
 _NO_END: Final = (0.0, math.inf)
-DIFFERENCE: Final = Figure(
+DIFFERENCE: Final = MetricDefinition(
     metric="paired-difference",
     title="Difference",
     meaning="what the first has more than the second",
@@ -16,7 +16,7 @@ DIFFERENCE: Final = Figure(
     range=(-100.0, 100.0),
     formula="figure of the first - figure of the second, both on the questions that both answered",
 )
-READABLE: Final = Figure(
+READABLE: Final = MetricDefinition(
     metric="readable",
     title="Readable",
     meaning="answers whose label or score could be read",
@@ -26,7 +26,7 @@ READABLE: Final = Figure(
     places=0,
     formula="count; beside it stands how many questions were asked",
 )
-SCORE_GIVEN: Final = Figure(
+SCORE_GIVEN: Final = MetricDefinition(
     metric="score",
     title="Score given",
     meaning="mean, 1 to 5",
@@ -37,7 +37,7 @@ SCORE_GIVEN: Final = Figure(
     places=2,
     formula="sum of the scores given / scores",
 )
-CALLED_REAL: Final = Figure(
+CALLED_REAL: Final = MetricDefinition(
     metric="called-real",
     title="Called real",
     meaning="share of these clips that is generated, %",
@@ -52,7 +52,7 @@ CALLED_GENERATED: Final = replace(
     better="more",
     formula="100 * generated clips called generated / clips called generated",
 )
-ECE: Final = Figure(
+ECE: Final = MetricDefinition(
     metric="label-ece",
     title="ECE",
     meaning="expected calibration error, 0 to 1",
@@ -63,7 +63,7 @@ ECE: Final = Figure(
     places=3,
     formula="sum over both labels of share of the clips called so * |1 or 0 for the label - share generated|",
 )
-BRIER: Final = Figure(
+BRIER: Final = MetricDefinition(
     metric="label-brier",
     title="Brier",
     meaning="mean squared error, 0 to 1",
@@ -74,7 +74,7 @@ BRIER: Final = Figure(
     places=3,
     formula="mean of (1 or 0 for the label - 1 or 0 for the truth) squared: the share of wrong labels",
 )
-LENIENCY: Final = Figure(
+LENIENCY: Final = MetricDefinition(
     metric="leniency",
     title="Leniency",
     meaning="mean of its score less people's",
@@ -85,7 +85,7 @@ LENIENCY: Final = Figure(
     places=2,
     formula="mean of (score given - people's score)",
 )
-GAVE: Final = Figure(
+GAVE: Final = MetricDefinition(
     metric="people-by-score",
     title="Gave",
     meaning="people's mean score of the clips that were given this one",
@@ -96,7 +96,7 @@ GAVE: Final = Figure(
     places=2,
     formula="mean of people's scores over the clips given that score",
 )
-TOKENS_EACH: Final = Figure(
+TOKENS_EACH: Final = MetricDefinition(
     metric="tokens-each",
     title="Tokens each",
     meaning="mean of an answer's tokens, in and out",
@@ -107,7 +107,7 @@ TOKENS_EACH: Final = Figure(
     places=0,
     formula="sum of tokens in and out / answers that tell both",
 )
-USD_EACH: Final = Figure(
+USD_EACH: Final = MetricDefinition(
     metric="usd-each",
     title="USD each",
     meaning="mean cost of an answer",
@@ -118,7 +118,7 @@ USD_EACH: Final = Figure(
     places=5,
     formula="sum of costs / answers whose price is known",
 )
-SECONDS: Final = Figure(
+SECONDS: Final = MetricDefinition(
     metric="seconds",
     title="Seconds",
     meaning="mean time from question to answer",

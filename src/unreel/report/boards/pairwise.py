@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from unreel.core.question import Condition
-from unreel.report.boards.board import Board, Contender, Panel
-from unreel.report.boards.differences import Difference, compare
+from unreel.report.boards.board import BoardContender, BoardPanel, ReportBoard
+from unreel.report.boards.differences import RankDifference, compare
 from unreel.report.boards.naming import full_name
 from unreel.report.boards.own_figures import DIFFERENCE
 from unreel.report.boards.ranking import name_cell
 from unreel.report.boards.tables import (
-    Cell,
-    Column,
-    Line,
-    Notes,
-    Table,
+    BoardTable,
+    FootnoteMarks,
+    TableCell,
+    TableColumn,
+    TableLine,
     exact_cell,
     figure_column,
     measured_cell,
@@ -27,16 +27,16 @@ CHANCE: Final = 0.05
 LEADERS: Final = 3
 """Reviewers of a board that are compared with those of another."""
 _COLUMNS: Final = (
-    Column(title="Reviewer", numbers=False),
-    Column(title="Less", numbers=False),
+    TableColumn(title="Reviewer", numbers=False),
+    TableColumn(title="Less", numbers=False),
     figure_column(DIFFERENCE),
-    Column(title="In common"),
-    Column(title="p, corrected"),
-    Column(title="Told apart", numbers=False),
+    TableColumn(title="In common"),
+    TableColumn(title="p, corrected"),
+    TableColumn(title="Told apart", numbers=False),
 )
 
 
-def differences(board: Board, beside: Sequence[Board] = ()) -> Panel | None:
+def differences(board: ReportBoard, beside: Sequence[ReportBoard] = ()) -> BoardPanel | None:
     """Return the panel of pairwise differences, corrected for the number of comparisons.
 
     `beside` are boards over other parts of the same benchmark: the clips in common tell there too.
@@ -50,7 +50,7 @@ def differences(board: Board, beside: Sequence[Board] = ()) -> Panel | None:
     told = [(each, None if each.p is None else next(corrected)) for each in found]
     title = found[0].figure.title.lower()
     rows = iter(told)
-    return Panel(
+    return BoardPanel(
         id=f"{board.id}-differences",
         heading="Paired differences",
         lead=(
@@ -67,24 +67,24 @@ def differences(board: Board, beside: Sequence[Board] = ()) -> Panel | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Group:
+class _ComparisonGroup:
     """Comparisons of one table."""
 
     caption: str
-    pairs: Sequence[tuple[Contender, Contender]]
+    pairs: Sequence[tuple[BoardContender, BoardContender]]
 
 
-def _within(board: Board) -> _Group:
+def _within(board: ReportBoard) -> _ComparisonGroup:
     placed = [contender for contender in board.shown if not contender.unranked]
     pairs = [
         (one, other)
         for one, other in itertools.combinations(placed, 2)
         if "reviewer" in (one.kind, other.kind)
     ]
-    return _Group(caption="The first less the second", pairs=pairs)
+    return _ComparisonGroup(caption="The first less the second", pairs=pairs)
 
 
-def _across(board: Board, other: Board) -> _Group:
+def _across(board: ReportBoard, other: ReportBoard) -> _ComparisonGroup:
     """The leaders of both boards; who was asked the same way on both is not compared with itself."""
     pairs = [
         (replace(one, name=full_name(board, one)), replace(two, name=full_name(other, two)))
@@ -93,24 +93,28 @@ def _across(board: Board, other: Board) -> _Group:
         if _way(one) != _way(two)
     ]
     where = " and ".join(", ".join(each.told) for each in (board, other))
-    return _Group(caption=f"Where {where} overlap, the first less the second", pairs=pairs)
+    return _ComparisonGroup(
+        caption=f"Where {where} overlap, the first less the second", pairs=pairs
+    )
 
 
-def _leaders(board: Board) -> list[Contender]:
+def _leaders(board: ReportBoard) -> list[BoardContender]:
     return [contender for contender in board.placed if contender.kind == "reviewer"][:LEADERS]
 
 
-def _way(contender: Contender) -> tuple[str, Condition]:
+def _way(contender: BoardContender) -> tuple[str, Condition]:
     return contender.entrant.reviewer, contender.entrant.condition
 
 
-def _table(group: _Group, told: Sequence[tuple[Difference, float | None]], *, title: str) -> Table:
-    notes = Notes()
+def _table(
+    group: _ComparisonGroup, told: Sequence[tuple[RankDifference, float | None]], *, title: str
+) -> BoardTable:
+    notes = FootnoteMarks()
     lines = [
-        Line(cells=(name_cell(one), name_cell(other), *_cells(difference, chance, notes)))
+        TableLine(cells=(name_cell(one), name_cell(other), *_cells(difference, chance, notes)))
         for (one, other), (difference, chance) in zip(group.pairs, told, strict=True)
     ]
-    return Table(
+    return BoardTable(
         caption=f"{group.caption}, {title}",
         columns=_COLUMNS,
         lines=tuple(lines),
@@ -118,10 +122,12 @@ def _table(group: _Group, told: Sequence[tuple[Difference, float | None]], *, ti
     )
 
 
-def _cells(difference: Difference, chance: float | None, notes: Notes) -> tuple[Cell, ...]:
+def _cells(
+    difference: RankDifference, chance: float | None, notes: FootnoteMarks
+) -> tuple[TableCell, ...]:
     return (
         measured_cell(difference.measured, notes, places=difference.figure.places),
         exact_cell(difference.n_questions),
-        Cell() if chance is None else Cell(text=f"{chance:.3f}"),
-        Cell(text="yes" if chance is not None and chance < CHANCE else "no"),
+        TableCell() if chance is None else TableCell(text=f"{chance:.3f}"),
+        TableCell(text="yes" if chance is not None and chance < CHANCE else "no"),
     )

@@ -7,17 +7,24 @@ from urllib.parse import urlencode
 
 from unreel.core.estimate import Estimate
 from unreel.protocols.groups import PARTS
-from unreel.report.boards.board import Board, Panel
-from unreel.report.boards.charts import Chart, Point, grouped
-from unreel.report.boards.figures import Breakdown, by_category, by_creator, by_part
-from unreel.report.boards.tables import Cell, Column, Line, Notes, Table, measured_cell
+from unreel.report.boards.board import BoardPanel, ReportBoard
+from unreel.report.boards.charts import BoardChart, ChartPoint, grouped
+from unreel.report.boards.figures import MetricBreakdown, by_category, by_creator, by_part
+from unreel.report.boards.tables import (
+    BoardTable,
+    FootnoteMarks,
+    TableCell,
+    TableColumn,
+    TableLine,
+    measured_cell,
+)
 
 FEW: Final = 10
 """A group with less than this behind its figures is folded away."""
 _FILTERS: Final = ("creator", "category")
 
 
-def creators(board: Board) -> Panel | None:
+def creators(board: ReportBoard) -> BoardPanel | None:
     """Return the panel of detection rates per creator."""
     breakdowns = by_creator(board.entrants)
     if not any(breakdown.cells for breakdown in breakdowns):
@@ -30,7 +37,7 @@ def creators(board: Board) -> Panel | None:
     return _panel(board, breakdowns, id_=f"{board.id}-creators", heading="By creator", lead=lead)
 
 
-def categories(board: Board) -> Panel | None:
+def categories(board: ReportBoard) -> BoardPanel | None:
     """Return the panel of detection and localisation per kind of trace."""
     breakdowns = by_category(board.entrants)
     if not breakdowns:
@@ -42,7 +49,7 @@ def categories(board: Board) -> Panel | None:
     return _panel(board, breakdowns, id_=f"{board.id}-categories", heading="By category", lead=lead)
 
 
-def named_parts(board: Board) -> Iterator[Panel]:
+def named_parts(board: ReportBoard) -> Iterator[BoardPanel]:
     """The parts that the benchmark's makers name: by difficulty, by family of errors."""
     for kind in PARTS:
         breakdowns = by_part(board.entrants, kind)
@@ -55,12 +62,12 @@ def named_parts(board: Board) -> Iterator[Panel]:
 
 
 def _panel(
-    board: Board, breakdowns: Sequence[Breakdown], *, id_: str, heading: str, lead: str
-) -> Panel:
+    board: ReportBoard, breakdowns: Sequence[MetricBreakdown], *, id_: str, heading: str, lead: str
+) -> BoardPanel:
     many, few = _by_size(breakdowns)
     if not many[0].cells:
         lead = f"{lead} No group has an n of {FEW} or more."
-    return Panel(
+    return BoardPanel(
         id=id_,
         heading=heading,
         lead=lead,
@@ -70,7 +77,9 @@ def _panel(
     )
 
 
-def _by_size(breakdowns: Sequence[Breakdown]) -> tuple[list[Breakdown], list[Breakdown]]:
+def _by_size(
+    breakdowns: Sequence[MetricBreakdown],
+) -> tuple[list[MetricBreakdown], list[MetricBreakdown]]:
     """The breakdowns of the groups with enough behind them, and of the others."""
     large = {
         group
@@ -79,7 +88,7 @@ def _by_size(breakdowns: Sequence[Breakdown]) -> tuple[list[Breakdown], list[Bre
         if any(isinstance(found, Estimate) and found.n >= FEW for found in cells.values())
     }
 
-    def keep(*, is_large: bool) -> list[Breakdown]:
+    def keep(*, is_large: bool) -> list[MetricBreakdown]:
         return [
             replace(b, cells={g: c for g, c in b.cells.items() if (g in large) == is_large})
             for b in breakdowns
@@ -88,22 +97,24 @@ def _by_size(breakdowns: Sequence[Breakdown]) -> tuple[list[Breakdown], list[Bre
     return keep(is_large=True), keep(is_large=False)
 
 
-def _folded(board: Board, few: Sequence[Breakdown]) -> tuple[tuple[str, tuple[Table, ...]], ...]:
+def _folded(
+    board: ReportBoard, few: Sequence[MetricBreakdown]
+) -> tuple[tuple[str, tuple[BoardTable, ...]], ...]:
     tables = tuple(_table(board, breakdown) for breakdown in few if breakdown.cells)
     return ((f"Small groups, n below {FEW} ({len(few[0].cells)})", tables),) if tables else ()
 
 
-def _chart(board: Board, first: Breakdown, *, id_: str, heading: str) -> Chart:
+def _chart(board: ReportBoard, first: MetricBreakdown, *, id_: str, heading: str) -> BoardChart:
     shown = {board.contenders.index(contender): contender for contender in board.shown}
     points = [
-        Point(who=contender.name, group=group, measured=cells[place], kind=contender.kind)
+        ChartPoint(who=contender.name, group=group, measured=cells[place], kind=contender.kind)
         for group, cells in first.cells.items()
         for place, contender in shown.items()
         if place in cells
     ]
     figure = first.figure
     title = f"{figure.title}, {figure.unit}" if figure.unit else f"{figure.title}, {figure.meaning}"
-    return Chart(
+    return BoardChart(
         id=id_,
         title=f"{figure.title} {heading.lower()}",
         alt=_extremes(board, first),
@@ -111,15 +122,15 @@ def _chart(board: Board, first: Breakdown, *, id_: str, heading: str) -> Chart:
     )
 
 
-def _table(board: Board, breakdown: Breakdown) -> Table:
-    notes = Notes()
+def _table(board: ReportBoard, breakdown: MetricBreakdown) -> BoardTable:
+    notes = FootnoteMarks()
     figure = breakdown.figure
-    columns = [Column(title=breakdown.title.capitalize(), numbers=False)]
-    columns += [Column(title=contender.name) for contender in board.contenders]
+    columns = [TableColumn(title=breakdown.title.capitalize(), numbers=False)]
+    columns += [TableColumn(title=contender.name) for contender in board.contenders]
     lines = [
-        Line(
+        TableLine(
             cells=(
-                Cell(text=group, link=_filter(breakdown.title, group)),
+                TableCell(text=group, link=_filter(breakdown.title, group)),
                 *(
                     measured_cell(cells.get(place), notes, places=figure.places)
                     for place in range(len(board.contenders))
@@ -129,7 +140,7 @@ def _table(board: Board, breakdown: Breakdown) -> Table:
         for group, cells in breakdown.cells.items()
     ]
     unit = f", {figure.unit}" if figure.unit else ""
-    return Table(
+    return BoardTable(
         caption=f"{figure.title} by {breakdown.title}{unit}: {figure.meaning}",
         columns=tuple(columns),
         lines=tuple(lines),
@@ -143,7 +154,7 @@ def _filter(title: str, group: str) -> str:
     return f"#{urlencode({title: group})}" if title in _FILTERS else ""
 
 
-def _extremes(board: Board, breakdown: Breakdown) -> str:
+def _extremes(board: ReportBoard, breakdown: MetricBreakdown) -> str:
     """The group that the leading contender does best and worst on."""
     places = [
         i for i, contender in enumerate(board.contenders) if contender.kind == "reviewer"

@@ -39,14 +39,14 @@ class PrintedRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Printed:
+class PrintedBoard:
     """A paper's leaderboard."""
 
     source: str
     rows: tuple[PrintedRow, ...]
 
 
-def printed_board(protocol: str) -> Printed | None:
+def printed_board(protocol: str) -> PrintedBoard | None:
     """Return the published board of that protocol; `None` if no table has one figure per reviewer."""
     if protocol not in _TABLES:
         return None
@@ -61,4 +61,4 @@ def printed_board(protocol: str) -> Printed | None:
         )
         for row in table.rows
     )
-    return Printed(source=f"{table.source.paper}, {table.source.table}", rows=rows)
+    return PrintedBoard(source=f"{table.source.paper}, {table.source.table}", rows=rows)

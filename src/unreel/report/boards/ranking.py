@@ -4,31 +4,31 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from unreel.core.estimate import Estimate, Measured
-from unreel.protocols.figures import Figure
-from unreel.report.boards.board import Board, Contender, Panel
-from unreel.report.boards.charts import Chart, Point, ranked, stepped
-from unreel.report.boards.differences import tell_difference
+from unreel.protocols.figures import MetricDefinition
+from unreel.report.boards.board import BoardContender, BoardPanel, ReportBoard
+from unreel.report.boards.charts import BoardChart, ChartPoint, ranked, stepped
+from unreel.report.boards.differences import format_difference
 from unreel.report.boards.figures import closeness, metric_of, upshot_of
 from unreel.report.boards.own_figures import READABLE
 from unreel.report.boards.people import people_lines, people_points
-from unreel.report.boards.printed import Printed, PrintedRow, printed_board
+from unreel.report.boards.printed import PrintedBoard, PrintedRow, printed_board
 from unreel.report.boards.tables import (
-    Cell,
-    Column,
-    Line,
-    Notes,
-    Table,
+    BoardTable,
+    FootnoteMarks,
+    TableCell,
+    TableColumn,
+    TableLine,
     exact_cell,
     figure_column,
     measured_cell,
 )
 
 
-def leaderboard(board: Board) -> Panel:
+def leaderboard(board: ReportBoard) -> BoardPanel:
     """Every contender with its figures, floors marked, and the published rows below."""
     figure = board.asked.figures[board.ranks_by]
     points = [
-        Point(
+        ChartPoint(
             who=contender.name,
             measured=metric_of(contender.entrant, figure.metric),
             kind=contender.kind,
@@ -37,13 +37,13 @@ def leaderboard(board: Board) -> Panel:
     ]
     points += people_points(board.people.rows, figure)
     title = f"{figure.title}, {figure.unit}" if figure.unit else figure.title
-    chart = Chart(
+    chart = BoardChart(
         id=f"{board.id}-leaderboard",
         title=f"{figure.title} of each reviewer",
         alt=_leaders(board, figure),
         spec=ranked(points, title=title, domain=figure.range, places=figure.places),
     )
-    return Panel(
+    return BoardPanel(
         id=f"{board.id}-leaderboard",
         heading="Leaderboard",
         lead=(
@@ -58,13 +58,13 @@ def leaderboard(board: Board) -> Panel:
     )
 
 
-def gradient(board: Board) -> Panel | None:
+def gradient(board: ReportBoard) -> BoardPanel | None:
     """From telling that a clip is generated to telling why, where and when; where all are asked."""
     steps = _steps(board)
     if not steps:
         return None
     points = [
-        Point(
+        ChartPoint(
             who=contender.name,
             group=_step(figure),
             measured=_height(contender, figure),
@@ -73,14 +73,14 @@ def gradient(board: Board) -> Panel | None:
         for contender in board.shown
         for figure in steps
     ]
-    notes = Notes()
-    columns = [Column(title="Reviewer", numbers=False)]
-    columns += [Column(title=_step(figure), figure=figure) for figure in steps]
+    notes = FootnoteMarks()
+    columns = [TableColumn(title="Reviewer", numbers=False)]
+    columns += [TableColumn(title=_step(figure), figure=figure) for figure in steps]
     lines = [
         line_of(contender, (measured_cell(_height(contender, figure), notes) for figure in steps))
         for contender in board.contenders
     ]
-    chart = Chart(
+    chart = BoardChart(
         id=f"{board.id}-gradient",
         title="Score at each step of difficulty",
         alt=_falls(board),
@@ -91,7 +91,7 @@ def gradient(board: Board) -> Panel | None:
             title="score, 0 to 100",
         ),
     )
-    return Panel(
+    return BoardPanel(
         id=f"{board.id}-gradient",
         heading="Difficulty gradient",
         lead=(
@@ -100,7 +100,7 @@ def gradient(board: Board) -> Panel | None:
         ),
         charts=(chart,),
         tables=(
-            Table(
+            BoardTable(
                 caption="Score at each step, 0 to 100",
                 columns=tuple(columns),
                 lines=tuple(lines),
@@ -110,38 +110,38 @@ def gradient(board: Board) -> Panel | None:
     )
 
 
-def name_cell(contender: Contender) -> Cell:
+def name_cell(contender: BoardContender) -> TableCell:
     """A contender's name, marked where it is a floor, with a way to its own page."""
     badge = "floor" if contender.kind == "floor" else ""
-    return Cell(text=contender.name, badge=badge, link=contender.page)
+    return TableCell(text=contender.name, badge=badge, link=contender.page)
 
 
-def line_of(contender: Contender, cells: Iterable[Cell]) -> Line:
+def line_of(contender: BoardContender, cells: Iterable[TableCell]) -> TableLine:
     """A contender's line of a table: its name, then `cells`."""
-    return Line(cells=(name_cell(contender), *cells), kind=contender.kind)
+    return TableLine(cells=(name_cell(contender), *cells), kind=contender.kind)
 
 
-def _steps(board: Board) -> list[Figure]:
+def _steps(board: ReportBoard) -> list[MetricDefinition]:
     return [board.asked.figures[name] for name in board.asked.figures.steps]
 
 
-def _step(figure: Figure) -> str:
+def _step(figure: MetricDefinition) -> str:
     return figure.group.capitalize()
 
 
-def _height(contender: Contender, figure: Figure) -> Measured:
+def _height(contender: BoardContender, figure: MetricDefinition) -> Measured:
     measured = metric_of(contender.entrant, figure.metric)
     return closeness(measured) if figure.better == "less" else measured
 
 
-def _leading(board: Board) -> list[Figure]:
+def _leading(board: ReportBoard) -> list[MetricDefinition]:
     return [board.asked.figures[name] for name in board.asked.figures.leading]
 
 
-def _leader_table(board: Board) -> Table:
+def _leader_table(board: ReportBoard) -> BoardTable:
     figures = _leading(board)
-    notes = Notes()
-    columns = [Column(title="#"), Column(title="Reviewer", numbers=False)]
+    notes = FootnoteMarks()
+    columns = [TableColumn(title="#"), TableColumn(title="Reviewer", numbers=False)]
     columns += map(figure_column, figures)
     columns.append(figure_column(READABLE))
     rank = 0
@@ -149,7 +149,7 @@ def _leader_table(board: Board) -> Table:
     for contender in board.contenders:
         is_ranked = contender.kind == "reviewer" and not contender.unranked
         rank += is_ranked
-        place = exact_cell(rank) if is_ranked else Cell()
+        place = exact_cell(rank) if is_ranked else TableCell()
         why = f"not ranked: {contender.unranked}" if contender.unranked else ""
         cells = [place, replace(name_cell(contender), doubt=why)]
         for figure in figures:
@@ -158,10 +158,10 @@ def _leader_table(board: Board) -> Table:
         upshot = upshot_of(contender.entrant)
         of_asked = f"of {upshot.n_asked:,} asked"
         cells.append(replace(exact_cell(upshot.readable), doubt=of_asked))
-        lines.append(Line(cells=tuple(cells), kind=contender.kind))
+        lines.append(TableLine(cells=tuple(cells), kind=contender.kind))
     ranking = board.asked.figures[board.ranks_by]
     lines += people_lines(board.people.rows, ranking, figures, notes)
-    return Table(
+    return BoardTable(
         caption=board.name,
         columns=tuple(columns),
         lines=tuple(lines),
@@ -169,37 +169,39 @@ def _leader_table(board: Board) -> Table:
     )
 
 
-def _printed_tables(board: Board) -> tuple[tuple[str, tuple[Table, ...]], ...]:
+def _printed_tables(board: ReportBoard) -> tuple[tuple[str, tuple[BoardTable, ...]], ...]:
     """The published rows, marked as such."""
     printed = printed_board(board.protocol)
     if printed is None:
         return ()
     figures = _leading(board)
-    columns = [Column(title="Reviewer", numbers=False)]
+    columns = [TableColumn(title="Reviewer", numbers=False)]
     columns += map(figure_column, figures)
     lines = []
     for row in _by_rank(printed, board.asked.figures[board.ranks_by]):
-        cells = [Cell(text=row.model, badge="published")]
+        cells = [TableCell(text=row.model, badge="published")]
         for figure in figures:
             value = row.figures.get(figure.metric)
-            cells.append(Cell() if value is None else Cell(text=f"{value:.{figure.places}f}"))
-        lines.append(Line(cells=tuple(cells), kind="published"))
+            cells.append(
+                TableCell() if value is None else TableCell(text=f"{value:.{figure.places}f}")
+            )
+        lines.append(TableLine(cells=tuple(cells), kind="published"))
     caption = (
         f"As printed in {printed.source}, without intervals. These are other clips than here, unless "
         "this is that paper's benchmark; an empty cell is not printed there"
     )
-    table = Table(caption=caption, columns=tuple(columns), lines=tuple(lines))
+    table = BoardTable(caption=caption, columns=tuple(columns), lines=tuple(lines))
     return ((f"Published rows ({len(lines)})", (table,)),)
 
 
-def _by_rank(printed: Printed, figure: Figure) -> list[PrintedRow]:
+def _by_rank(printed: PrintedBoard, figure: MetricDefinition) -> list[PrintedRow]:
     def height(row: PrintedRow) -> float:
         return -row.figures.get(figure.metric, max(row.figures.values(), default=0.0))
 
     return sorted(printed.rows, key=height)
 
 
-def _leaders(board: Board, figure: Figure) -> str:
+def _leaders(board: ReportBoard, figure: MetricDefinition) -> str:
     """The best reviewer and the best floor, and what is known of the best against floor and second."""
     reviewers = [contender for contender in board.placed if contender.kind == "reviewer"]
     floors = [contender for contender in board.placed if contender.kind == "floor"]
@@ -211,15 +213,17 @@ def _leaders(board: Board, figure: Figure) -> str:
         for contender in leaders[:1]
     ]
     rivals = [*floors[:1], *reviewers[1:2]] if reviewers else []
-    return " ".join([*told, *(tell_difference(board, reviewers[0], rival) for rival in rivals)])
+    return " ".join([*told, *(format_difference(board, reviewers[0], rival) for rival in rivals)])
 
 
-def _number(contender: Contender, figure: Figure) -> str:
-    cell = measured_cell(metric_of(contender.entrant, figure.metric), Notes(), places=figure.places)
+def _number(contender: BoardContender, figure: MetricDefinition) -> str:
+    cell = measured_cell(
+        metric_of(contender.entrant, figure.metric), FootnoteMarks(), places=figure.places
+    )
     return f"{cell.text} ({cell.doubt})"
 
 
-def _falls(board: Board) -> str:
+def _falls(board: ReportBoard) -> str:
     reviewers = [
         contender for contender in board.contenders if contender.kind == "reviewer"
     ] or board.contenders

@@ -6,13 +6,13 @@ from typing import Final
 from unreel.core.estimate import Unmeasured
 from unreel.protocols.correctness import decided
 from unreel.report.boards.figures import metric_of
-from unreel.report.entrants import Entrant, Item
+from unreel.report.entrants import ReportEntrant, RunItem
 
 _NAMED: Final = 3
 """Cells that are named before the others are counted."""
 
 
-def why_unranked(entrant: Entrant, ranks_by: str) -> str:
+def why_unranked(entrant: ReportEntrant, ranks_by: str) -> str:
     """Return the reason why `entrant` has no rank, as text; "" if it has one.
 
     A figure over some of the creators is no figure over all: real clips, and the clips of each
@@ -30,7 +30,7 @@ def why_unranked(entrant: Entrant, ranks_by: str) -> str:
     return measured.why if isinstance(measured, Unmeasured) else ""
 
 
-def cell_of(item: Item) -> str:
+def cell_of(item: RunItem) -> str:
     """The part of a benchmark that a question belongs to, in words."""
     return "real clips" if item.creator is None else f"clips of {item.creator}"
 

@@ -5,28 +5,28 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from unreel.core.estimate import Estimate, Measured, how_often_held
-from unreel.protocols.figures import Figure
+from unreel.protocols.figures import MetricDefinition
 
 _MARKS: Final = string.ascii_lowercase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class TableColumn:
     """One column: its heading, the figure that it holds, and whether it holds numbers."""
 
     title: str
-    figure: Figure | None = None
+    figure: MetricDefinition | None = None
     """Its meaning stands in the heading, its definition one click away."""
     numbers: bool = True
 
 
-def figure_column(figure: Figure) -> Column:
+def figure_column(figure: MetricDefinition) -> TableColumn:
     """The column of a figure, under its own name."""
-    return Column(title=figure.title, figure=figure)
+    return TableColumn(title=figure.title, figure=figure)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class TableCell:
     """Content of a table cell. Empty text with a `note` is an unmeasured number."""
 
     text: str = ""
@@ -42,29 +42,29 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class TableLine:
     """One row, and the kind of thing that it is about."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[TableCell, ...]
     kind: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class BoardTable:
     """A whole table with its footnotes."""
 
     caption: str
-    columns: tuple[Column, ...]
-    lines: tuple[Line, ...]
+    columns: tuple[TableColumn, ...]
+    lines: tuple[TableLine, ...]
     notes: tuple[tuple[str, str], ...] = ()
     """Marks and reasons."""
-    figure: Figure | None = None
+    figure: MetricDefinition | None = None
     """What all of its numbers are, where columns are contenders."""
     file: str = ""
     """Where its files lie beside the page, without their endings; "" where there are none."""
 
     @property
-    def figures(self) -> tuple[Figure, ...]:
+    def figures(self) -> tuple[MetricDefinition, ...]:
         """All that it shows and defines."""
         found = (self.figure, *(column.figure for column in self.columns))
         return tuple(figure for figure in found if figure is not None)
@@ -78,7 +78,7 @@ class Table:
 
 
 @dataclass(slots=True)
-class Notes:
+class FootnoteMarks:
     """Gives equal reasons the same mark."""
 
     marks: dict[str, str] = field(default_factory=dict)
@@ -96,14 +96,14 @@ class Notes:
         return tuple((mark, why) for why, mark in self.marks.items())
 
 
-def measured_cell(measured: Measured | None, notes: Notes, *, places: int = 1) -> Cell:
+def measured_cell(measured: Measured | None, notes: FootnoteMarks, *, places: int = 1) -> TableCell:
     """A number with its doubt, or an empty place with a note."""
     if measured is None:
-        return Cell(note=notes.mark("there was nothing to measure it on"))
+        return TableCell(note=notes.mark("there was nothing to measure it on"))
     if isinstance(measured, Estimate):
         text = f"{measured.value:z.{places}f}"
-        return Cell(text=text, number=measured, doubt=doubt(measured, places=places))
-    return Cell(note=notes.mark(measured.why))
+        return TableCell(text=text, number=measured, doubt=doubt(measured, places=places))
+    return TableCell(note=notes.mark(measured.why))
 
 
 def doubt(estimate: Estimate, *, places: int = 1) -> str:
@@ -112,11 +112,11 @@ def doubt(estimate: Estimate, *, places: int = 1) -> str:
     return f"{ends}, n {estimate.n:,}"
 
 
-def count_cell(count: int | None, notes: Notes, *, why: str) -> Cell:
+def count_cell(count: int | None, notes: FootnoteMarks, *, why: str) -> TableCell:
     """A whole number, which has no doubt, or an empty place with a note."""
-    return Cell(note=notes.mark(why)) if count is None else exact_cell(count)
+    return TableCell(note=notes.mark(why)) if count is None else exact_cell(count)
 
 
-def exact_cell(count: int) -> Cell:
+def exact_cell(count: int) -> TableCell:
     """A whole number, which has no doubt."""
-    return Cell(text=f"{count:,}", number=count)
+    return TableCell(text=f"{count:,}", number=count)

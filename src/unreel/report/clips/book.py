@@ -28,7 +28,7 @@ def page_file(number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Book:
+class PaginatedClips:
     """All clips in pages."""
 
     names: Sequence[str]

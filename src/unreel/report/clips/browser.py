@@ -17,23 +17,31 @@ from unreel.core.judgement import Label, Rating
 from unreel.core.span import to_us
 from unreel.core.trace import Trace
 from unreel.core.verdict import TraceVerdict, Unparsed
-from unreel.evaluate.asking import CLIP_CLOCK
+from unreel.evaluation.asking import CLIP_CLOCK
 from unreel.protocols.correctness import is_correct
-from unreel.report.clips.book import CHUNK, FAILED, RIGHT, UNREADABLE, WRONG, Book, page_file
+from unreel.report.clips.book import (
+    CHUNK,
+    FAILED,
+    RIGHT,
+    UNREADABLE,
+    WRONG,
+    PaginatedClips,
+    page_file,
+)
 from unreel.report.clips.media_folder import MediaFolder
-from unreel.report.entrants import Entrant, Item, Subject, notes_of
+from unreel.report.entrants import ReportEntrant, ReportSubject, RunItem, notes_of
 
 LONGEST_TEXT: Final = 20_000
 """Letters of an answer that the page keeps."""
 SHORT_ID: Final = 12
 
 
-_Sheet = tuple[tuple[int, Item], ...]
+_Sheet = tuple[tuple[int, RunItem], ...]
 """All that is known of one clip or pair of a benchmark: the items about it, each with its entrant's place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Browser:
+class ClipBrowser:
     """Data of the clips on the first page; the other pages are separate files."""
 
     index: Mapping[str, Any]
@@ -53,12 +61,12 @@ class Browser:
 
 
 def build_browser(
-    entrants: Sequence[Entrant],
+    entrants: Sequence[ReportEntrant],
     names: Sequence[str],
     media: MediaFolder,
     *,
     put: Callable[[str, str], object],
-) -> Browser:
+) -> ClipBrowser:
     """The clips of all `entrants`, which the page knows by `names`, with their media put in place.
 
     `put` is given each page of clips, a file's name and text, once: none is held.
@@ -76,7 +84,7 @@ def build_browser(
     lines = _IndexLines(ids, sheets)
     creators, kinds = lines.creators, lines.kinds
     details = (_detail(sheet, media) for sheet in sheets)
-    book = Book(names=names, creators=creators.listed, kinds=kinds.listed, lines=lines)
+    book = PaginatedClips(names=names, creators=creators.listed, kinds=kinds.listed, lines=lines)
     first, made, holds = "", [], []
     for number, told in enumerate(_chunked(details)):
         packed = _pack(told)
@@ -103,7 +111,7 @@ def build_browser(
         "pages": holds,
         "made": made,
     }
-    return Browser(
+    return ClipBrowser(
         index=index,
         packed=first,
         lines=lines,
@@ -130,12 +138,12 @@ class _ClipLinks(Mapping[tuple[str, str], Mapping[str, str]]):
         return len(self._places)
 
 
-def _subjects(sheet: _Sheet) -> tuple[Subject, ...]:
+def _subjects(sheet: _Sheet) -> tuple[ReportSubject, ...]:
     _, item = sheet[0]
     return item.subjects
 
 
-class _Words:
+class _WordIndex:
     """Gives each word a number, so that the index says it once."""
 
     def __init__(self) -> None:
@@ -164,7 +172,7 @@ class _IndexLines(Sequence[list[Any]]):
     """Lines of the index, made a page at a time: each has id, name, creator (-1: real), kinds of trace, and answers."""
 
     def __init__(self, ids: Sequence[str], sheets: Sequence[_Sheet]) -> None:
-        self.creators, self.kinds = _Words(), _Words()
+        self.creators, self.kinds = _WordIndex(), _WordIndex()
         self._ids, self._sheets = ids, sheets
         self._page: tuple[range, list[list[Any]]] = range(0), []
         for _ in self:
@@ -204,7 +212,7 @@ class _IndexLines(Sequence[list[Any]]):
         ]
 
 
-def status_of(item: Item) -> int:
+def status_of(item: RunItem) -> int:
     """Right, wrong, unreadable or failed; a realism score is wrong when it is far off."""
     if isinstance(item.outcome, Failure):
         return FAILED
@@ -231,7 +239,7 @@ def _detail(sheet: _Sheet, media: MediaFolder) -> dict[str, Any]:
     }
 
 
-def _clip(subject: Subject, media: MediaFolder) -> dict[str, Any]:
+def _clip(subject: ReportSubject, media: MediaFolder) -> dict[str, Any]:
     entry = subject.entry
     description = {
         "name": entry.name,
@@ -300,7 +308,7 @@ def _failure(failure: Failure) -> dict[str, str]:
     }
 
 
-def _answer(place: int, item: Item) -> dict[str, Any]:
+def _answer(place: int, item: RunItem) -> dict[str, Any]:
     stored, outcome = item.stored, item.outcome
     answer: dict[str, Any] = {"entrant": place, "status": status_of(item)}
     if isinstance(outcome, Failure):
@@ -320,7 +328,7 @@ def _answer(place: int, item: Item) -> dict[str, Any]:
     return answer
 
 
-def shown_us(item: Item) -> Iterator[list[int]]:
+def shown_us(item: RunItem) -> Iterator[list[int]]:
     """When the frames that were shown appear, for each clip of the question."""
     notes = notes_of(item)
     counted = notes.get("clock") == CLIP_CLOCK
@@ -349,7 +357,7 @@ def _parts_unread(outcome: Any) -> Iterator[tuple[str, str]]:
             yield part, value.reason.value
 
 
-def _comparisons(item: Item, verdict: TraceVerdict) -> list[dict[str, Any]]:
+def _comparisons(item: RunItem, verdict: TraceVerdict) -> list[dict[str, Any]]:
     """Return the comparison of the answer with each annotated trace."""
     comparisons = []
     for row in item.rows:

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from unreel.benchmarks.names import Names
+from unreel.benchmarks.names import NameDigests
 from unreel.core.clip import Clip
 from unreel.core.errors import MediaError
-from unreel.core.writing import Folder
-from unreel.engine.access import Access, local_copy
+from unreel.core.writing import OutputDirectory
+from unreel.engine.access import StorageAccess, local_copy
 
 Media = Literal["link", "copy", "none"]
 FOLDER: Final = "media"
@@ -19,14 +19,14 @@ _SUFFIXES: Final = {"mp4": "mp4", "matroska": "webm", "avi": "avi", "mpegts": "t
 class MediaFolder:
     """Puts each clip into the report's folder once, under the id of its bytes."""
 
-    out: Folder
+    out: OutputDirectory
     media: Media
-    access: Access
+    access: StorageAccess
     placed: set[str] = field(default_factory=set)
     """Ids of the clips that are there."""
     n_missing: int = 0
     """Number of clips that could not be put there."""
-    _missing: Names = field(default_factory=Names)
+    _missing: NameDigests = field(default_factory=NameDigests)
 
     def add(self, clip: Clip) -> tuple[str | None, str]:
         """Put `clip` there, unless it is; return its address in the page, or `None` and the reason."""

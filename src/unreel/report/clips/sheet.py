@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from unreel.core.sheet import csv_text
 from unreel.report.boards.downloads import distinct_names
 from unreel.report.clips.book import STATUSES
-from unreel.report.clips.browser import Browser
+from unreel.report.clips.browser import ClipBrowser
 
 
-def clips_csv(browser: Browser) -> str:
+def clips_csv(browser: ClipBrowser) -> str:
     """Return a line for each clip of a browser, with a column for each reviewer; no line is held as an object."""
     entrants = [entrant["name"] for entrant in browser.index["entrants"]]
     columns = distinct_names(["Clip", "Made by", *entrants])
     return csv_text(columns, _rows(browser, columns))
 
 
-def _rows(browser: Browser, columns: list[str]) -> Iterator[dict[str, str]]:
+def _rows(browser: ClipBrowser, columns: list[str]) -> Iterator[dict[str, str]]:
     creators, n_entrants = browser.index["creators"], len(browser.index["entrants"])
     for _, clip, creator, _, answers in browser.lines:
         made_by = "real" if creator == -1 else creators[creator]

@@ -9,20 +9,20 @@ from urllib.parse import urlencode
 from unreel.core.estimate import Estimate
 from unreel.core.sheet import csv_text
 from unreel.pages.page import render, whole_page
-from unreel.report.boards.board import Board, Contender
+from unreel.report.boards.board import BoardContender, ReportBoard
 from unreel.report.boards.downloads import FOLDER, latex_block, table_files
 from unreel.report.boards.figures import metric_of
 from unreel.report.boards.tables import (
-    Cell,
-    Column,
-    Line,
-    Notes,
-    Table,
+    BoardTable,
+    FootnoteMarks,
+    TableCell,
+    TableColumn,
+    TableLine,
     exact_cell,
     measured_cell,
 )
 from unreel.report.clips.browser import status_of
-from unreel.report.mistakes.worst import WORDS, Mistake, worst_first
+from unreel.report.mistakes.worst import WORDS, ReviewerMistake, worst_first
 
 MOST: Final = 200
 """Mistakes that a page shows; its CSV has all."""
@@ -33,8 +33,8 @@ SCRIPTS: Final = ("unreel.report:layout.js",)
 
 
 def reviewer_files(
-    board: Board,
-    contender: Contender,
+    board: ReportBoard,
+    contender: BoardContender,
     *,
     name: str,
     addresses: Mapping[tuple[str, str], Mapping[str, str]],
@@ -69,7 +69,7 @@ def reviewer_files(
     return {contender.page: document, **tables}
 
 
-def _tiles(contender: Contender, counts: Mapping[int, int]) -> list[tuple[str, str]]:
+def _tiles(contender: BoardContender, counts: Mapping[int, int]) -> list[tuple[str, str]]:
     right = len(contender.entrant.items) - sum(counts.get(status, 0) for status in WORDS)
     told = [(right, "right"), *((counts.get(status, 0), word) for status, word in WORDS.items())]
     if contender.entrant.n_not_asked:
@@ -77,8 +77,8 @@ def _tiles(contender: Contender, counts: Mapping[int, int]) -> list[tuple[str, s
     return [(f"{n:,}", word) for n, word in told]
 
 
-def _figures(board: Board, contender: Contender) -> Table:
-    notes = Notes()
+def _figures(board: ReportBoard, contender: BoardContender) -> BoardTable:
+    notes = FootnoteMarks()
     lines = []
     defined = {figure.metric for figure in board.figures}
     for figure in board.asked.figures:
@@ -86,14 +86,14 @@ def _figures(board: Board, contender: Contender) -> Table:
         if isinstance(measured, Estimate):
             cell = measured_cell(measured, notes, places=figure.places)
             link = f"{HOME}#{board.id}-figure-{figure.metric}" if figure.metric in defined else ""
-            named = Cell(text=figure.title, link=link)
-            lines.append(Line(cells=(named, Cell(text=figure.meaning), cell)))
-    return Table(
+            named = TableCell(text=figure.title, link=link)
+            lines.append(TableLine(cells=(named, TableCell(text=figure.meaning), cell)))
+    return BoardTable(
         caption="What was measured, with 95 % intervals",
         columns=(
-            Column(title="Figure", numbers=False),
-            Column(title="Meaning", numbers=False),
-            Column(title="Value"),
+            TableColumn(title="Figure", numbers=False),
+            TableColumn(title="Meaning", numbers=False),
+            TableColumn(title="Value"),
         ),
         lines=tuple(lines),
         notes=notes.listed(),
@@ -101,16 +101,16 @@ def _figures(board: Board, contender: Contender) -> Table:
 
 
 def _mistakes(
-    board: Board,
-    contender: Contender,
-    found: Sequence[Mistake],
+    board: ReportBoard,
+    contender: BoardContender,
+    found: Sequence[ReviewerMistake],
     addresses: Mapping[tuple[str, str], Mapping[str, str]],
-) -> Table:
+) -> BoardTable:
     tells_confidence = any(mistake.confidence is not None for mistake in found)
-    columns = [Column(title="#"), Column(title="Clip", numbers=False)]
-    columns += [Column(title=title, numbers=False) for title in ("Truth", "Said")]
-    columns += [Column(title=_CONFIDENCE)] if tells_confidence else []
-    columns.append(Column(title="In its words", numbers=False))
+    columns = [TableColumn(title="#"), TableColumn(title="Clip", numbers=False)]
+    columns += [TableColumn(title=title, numbers=False) for title in ("Truth", "Said")]
+    columns += [TableColumn(title=_CONFIDENCE)] if tells_confidence else []
+    columns.append(TableColumn(title="In its words", numbers=False))
     lines = []
     for rank, mistake in enumerate(found[:MOST], start=1):
         address = urlencode(
@@ -122,21 +122,21 @@ def _mistakes(
         )
         cells = [
             exact_cell(rank),
-            Cell(text=mistake.name, link=f"{HOME}#{address}"),
-            Cell(text=mistake.truth),
-            Cell(text=mistake.said),
+            TableCell(text=mistake.name, link=f"{HOME}#{address}"),
+            TableCell(text=mistake.truth),
+            TableCell(text=mistake.said),
         ]
         if tells_confidence:
             cells.append(_confidence(mistake))
-        lines.append(Line(cells=(*cells, Cell(text=mistake.reason))))
-    return Table(
+        lines.append(TableLine(cells=(*cells, TableCell(text=mistake.reason))))
+    return BoardTable(
         caption=f"{board.name}: answers of {contender.name} that are not right",
         columns=tuple(columns),
         lines=tuple(lines),
     )
 
 
-def _rows(found: Sequence[Mistake], titles: Sequence[str]) -> Iterator[dict[str, object]]:
+def _rows(found: Sequence[ReviewerMistake], titles: Sequence[str]) -> Iterator[dict[str, object]]:
     """Return all mistakes as rows of a table with these columns; none is held as cells."""
     for rank, mistake in enumerate(found, start=1):
         sure = "" if mistake.confidence is None else mistake.confidence
@@ -145,6 +145,6 @@ def _rows(found: Sequence[Mistake], titles: Sequence[str]) -> Iterator[dict[str,
         yield dict(zip(titles, cells, strict=True))
 
 
-def _confidence(mistake: Mistake) -> Cell:
+def _confidence(mistake: ReviewerMistake) -> TableCell:
     sure = mistake.confidence
-    return Cell() if sure is None else Cell(text=f"{sure:.0f}", number=sure)
+    return TableCell() if sure is None else TableCell(text=f"{sure:.0f}", number=sure)

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 
 PDF: Final = "evidence.pdf"
 BROWSERS: Final = (
@@ -72,5 +72,5 @@ def write_pdf(page: Path, *, browser: str, seconds: float = _SECONDS) -> str:
             return f"{browser} printed none: {error}"
         if not printed.is_file():
             return f"{browser} printed none"
-        Folder(page.parent, published=True).write(PDF, printed.read_bytes())
+        OutputDirectory(page.parent, published=True).write(PDF, printed.read_bytes())
         return ""

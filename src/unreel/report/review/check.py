@@ -7,7 +7,7 @@ from typing import Final
 MARKS: Final = "Visible marks"
 
 
-class Found(StrEnum):
+class FileCheckResult(StrEnum):
     """Result of inspecting the file."""
 
     SOMETHING = "something"
@@ -16,17 +16,17 @@ class Found(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class FileCheck:
     """Searched property, and its result."""
 
     name: str
-    found: Found
+    found: FileCheckResult
     says: str
     """Sentences that say no more than what was found means."""
     claim: str = ""
     """The same in one sentence where the file itself says that it was generated; else empty."""
 
 
-def marks_not_looked_for(why: str) -> Check:
+def marks_not_looked_for(why: str) -> FileCheck:
     """That nobody looked for visible marks; `why` ends the sentence."""
-    return Check(name=MARKS, found=Found.NOT_LOOKED, says=f"Not searched: {why}")
+    return FileCheck(name=MARKS, found=FileCheckResult.NOT_LOOKED, says=f"Not searched: {why}")

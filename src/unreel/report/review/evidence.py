@@ -16,16 +16,16 @@ from unreel.core.clip import Clip
 from unreel.core.errors import UnsafeTargetError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.plain import plain, plain_lines
-from unreel.core.span import tell_seconds, to_us, with_seconds
+from unreel.core.span import format_seconds, to_us, with_seconds
 from unreel.core.trace import Trace
-from unreel.core.writing import Folder
-from unreel.evaluate.opinion import Opinion
-from unreel.evaluate.review import Review
+from unreel.core.writing import OutputDirectory
+from unreel.evaluation.opinion import Opinion
+from unreel.evaluation.review import Review
 from unreel.media.annotate_wire import OnFrames
 from unreel.media.picture import decode_jpeg, encode_jpeg, fit_longest
 from unreel.media.reader import MediaReader
 from unreel.pages import player
-from unreel.pages.footage import BESIDE, Footage, data_uri, prepare_footage
+from unreel.pages.footage import BESIDE, PlayerFootage, data_uri, prepare_footage
 from unreel.pages.page import render, whole_page
 from unreel.protocols.protocol import protocol
 from unreel.report.review.browser_pdf import PDF
@@ -33,11 +33,11 @@ from unreel.report.review.film import ANNOTATED, write_copy
 from unreel.report.review.findings import find_tracks, known_traces
 from unreel.report.review.opening import first_onset_us, name_kind, opening
 from unreel.report.review.opinion_text import NO_PROOF, PARSERS, agreements, tone
-from unreel.report.review.origin import Origin
-from unreel.report.review.record import Record, tell_record
+from unreel.report.review.origin import FileOrigin
+from unreel.report.review.record import ReviewerRecord, format_record
 from unreel.report.review.result import FORM, review_document
 from unreel.report.review.stability_text import stability_rows
-from unreel.report.review.stills import Stills, clear_stills, write_stills
+from unreel.report.review.stills import ClipStills, clear_stills, write_stills
 
 PAGE: Final = "evidence.html"
 RESULT: Final = "result.json"
@@ -52,27 +52,27 @@ _STOPPED: Final = Failure(FailureReason.STOPPED, "it was not finished when this 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class EvidenceFiles:
     """Written files of the evidence."""
 
     page: Path
     result: Path
     annotated: Path | Failure
-    footage: Footage | Failure
-    stills: Stills
+    footage: PlayerFootage | Failure
+    stills: ClipStills
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Background:
+class EvidenceBackground:
     """Data of a page besides the opinions."""
 
-    origin: Origin
+    origin: FileOrigin
     made_at: datetime
     truth: tuple[Trace, ...] = ()
     """Where the clip's faults really are, if anybody knows."""
     note: str = ""
     """A sentence at the top, for example that the answers are recorded."""
-    records: tuple[Record, ...] = ()
+    records: tuple[ReviewerRecord, ...] = ()
     """How often reviewers were right before."""
 
 
@@ -81,10 +81,10 @@ def write_evidence(
     out: Path,
     *,
     reader: MediaReader,
-    background: Background,
+    background: EvidenceBackground,
     on_page: Callable[[Path], None] = lambda _page: None,
     on_frames: OnFrames = lambda _n_frames: None,
-) -> Evidence:
+) -> EvidenceFiles:
     """Write the page and the annotated clip of `review` into the folder `out`.
 
     The page and the result are written first, without the annotated clip, which takes longest, and again
@@ -99,19 +99,19 @@ def write_evidence(
         on_frames: callback that receives the number of frames drawn so far.
     """
     _clear(out, review.clip)
-    folder = Folder(out, published=True)
+    folder = OutputDirectory(out, published=True)
     footage = prepare_footage(review.clip, out, reader=reader)
     duration_us = _duration_us(review)
     tracks = find_tracks(review.opinions, background.truth, duration_us=duration_us)
     stills = write_stills(review.clip, tracks, out, reader=reader, duration_us=duration_us)
 
-    def write(annotated: Path | Failure) -> Evidence:
+    def write(annotated: Path | Failure) -> EvidenceFiles:
         html = build_page(review, background, footage=footage, annotated=annotated, stills=stills)
         page = folder.write(PAGE, html.encode())
         document = _document(review, background, annotated=annotated, stills=stills)
         # A name that is no UTF-8 has surrogates, which JSON can write as escapes alone.
         result = folder.write(RESULT, document.encode("utf-8", "backslashreplace"))
-        return Evidence(
+        return EvidenceFiles(
             page=page, result=result, annotated=annotated, footage=footage, stills=stills
         )
 
@@ -128,17 +128,17 @@ def _clear(out: Path, clip: Clip) -> None:
     for name in (PAGE, RESULT, PDF, ANNOTATED, *BESIDE):
         if (out / name).exists() and source.exists() and source.samefile(out / name):
             raise UnsafeTargetError(str(out / name), "is the clip itself")
-        Folder(out).remove(name)
-    clear_stills(Folder(out))
+        OutputDirectory(out).remove(name)
+    clear_stills(OutputDirectory(out))
 
 
 def build_page(
     review: Review,
-    background: Background,
+    background: EvidenceBackground,
     *,
-    footage: Footage | Failure,
+    footage: PlayerFootage | Failure,
     annotated: Path | Failure,
-    stills: Stills,
+    stills: ClipStills,
 ) -> str:
     """The whole page as HTML."""
     name = plain(Path(review.clip.location).name)
@@ -149,11 +149,11 @@ def build_page(
         sentence=_UNIT.sub(_JOINED, opening(review)),
         clip=review.clip,
         video=review.clip.facts.video,
-        duration=tell_seconds(_duration_us(review)),
+        duration=format_seconds(_duration_us(review)),
         no_proof=NO_PROOF,
         reading=PARSERS[review.mode],
         background=background,
-        footage=footage if isinstance(footage, Footage) else None,
+        footage=footage if isinstance(footage, PlayerFootage) else None,
         footage_failure=str(footage) if isinstance(footage, Failure) else "",
         annotated=annotated.name if isinstance(annotated, Path) else "",
         annotated_failure=str(annotated) if isinstance(annotated, Failure) else "",
@@ -162,7 +162,7 @@ def build_page(
         opinions=opinions,
         reviewers=_reviewer_rows(opinions),
         known=[
-            {"label": trace.label, "when": _tell_span(trace), "text": trace.text}
+            {"label": trace.label, "when": _format_span(trace), "text": trace.text}
             for trace in known_traces(background.truth)
         ],
         agreements=[
@@ -173,7 +173,7 @@ def build_page(
         result=RESULT,
     )
     data = {}
-    if isinstance(footage, Footage):
+    if isinstance(footage, PlayerFootage):
         data[player.SPEC_ID] = asdict(_spec(review, footage, title=name, truth=background.truth))
     return whole_page(
         title=f"{name}: evidence",
@@ -185,7 +185,7 @@ def build_page(
 
 
 def _document(
-    review: Review, background: Background, *, annotated: Path | Failure, stills: Stills
+    review: Review, background: EvidenceBackground, *, annotated: Path | Failure, stills: ClipStills
 ) -> str:
     """Return the content of the page as JSON."""
     document = {
@@ -206,9 +206,9 @@ def _document(
     return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
 
 
-def _tell_span(trace: player.TraceSpec) -> str:
+def _format_span(trace: player.TraceSpec) -> str:
     ends = [at_us for at_us in (trace.start_us, trace.end_us) if at_us is not None]
-    return " to ".join(map(tell_seconds, ends))
+    return " to ".join(map(format_seconds, ends))
 
 
 def _reviewer_rows(opinions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -223,7 +223,7 @@ def _reviewer_rows(opinions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _opinion_row(opinion: Opinion, records: Sequence[Record]) -> dict[str, Any]:
+def _opinion_row(opinion: Opinion, records: Sequence[ReviewerRecord]) -> dict[str, Any]:
     """One opinion as the template shows it: texts only."""
     reply = opinion.outcome if isinstance(opinion.outcome, Reply) else None
     usage = reply.usage if reply else None
@@ -232,10 +232,12 @@ def _opinion_row(opinion: Opinion, records: Sequence[Record]) -> dict[str, Any]:
         "reviewer": plain(opinion.reviewer),
         "instrument": opinion.question.instrument,
         "asked": protocol(opinion.question.instrument.protocol).title,
-        "record": tell_record(opinion, records),
+        "record": format_record(opinion, records),
         "tone": tone(opinion),
         "headline": opinion.headline,
-        "onset": "" if (onset_us := first_onset_us([opinion])) is None else tell_seconds(onset_us),
+        "onset": ""
+        if (onset_us := first_onset_us([opinion])) is None
+        else format_seconds(onset_us),
         "failure": _as_sentence(opinion.problem),
         "parts": opinion.details,
         "condition": opinion.question.condition.written(),
@@ -245,14 +247,14 @@ def _opinion_row(opinion: Opinion, records: Sequence[Record]) -> dict[str, Any]:
         "box_space": opinion.box_space,
         "latency": None
         if reply is None or reply.latency_us is None
-        else tell_seconds(reply.latency_us),
+        else format_seconds(reply.latency_us),
         "tokens": usage,
         "cost_usd": None if opinion.cost_usd is None else f"{opinion.cost_usd:.6f}",
         "frames": [
             {
                 "index": frame.index,
                 "at_us": (at_us := to_us(frame.at_s)),
-                "at": tell_seconds(at_us),
+                "at": format_seconds(at_us),
                 "size": f"{frame.width} x {frame.height}",
                 "thumb": _thumb(frame.jpeg),
             }
@@ -274,7 +276,7 @@ def _thumb(jpeg: bytes) -> str:
 
 
 def _spec(
-    review: Review, footage: Footage, *, title: str, truth: tuple[Trace, ...]
+    review: Review, footage: PlayerFootage, *, title: str, truth: tuple[Trace, ...]
 ) -> player.PlayerSpec:
     duration_us = _duration_us(review)
     shown_us = (

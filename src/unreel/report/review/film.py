@@ -9,17 +9,17 @@ from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label
 from unreel.core.plain import plain
-from unreel.core.span import tell_seconds
+from unreel.core.span import format_seconds
 from unreel.core.verdict import TraceVerdict
-from unreel.core.writing import Folder
-from unreel.evaluate.opinion import Opinion
-from unreel.evaluate.review import Review
+from unreel.core.writing import OutputDirectory
+from unreel.evaluation.opinion import Opinion
+from unreel.evaluation.review import Review
 from unreel.media.annotate_wire import OnFrames
-from unreel.media.overlay import Commentary, Lane
+from unreel.media.overlay import OverlayCommentary, TimelineLane
 from unreel.media.reader import MediaReader
 from unreel.pages.player import TrackSpec, moving_marks, track_colours
 from unreel.report.review.opinion_text import NO_PROOF
-from unreel.report.review.stability_text import tell_stability
+from unreel.report.review.stability_text import format_stability
 
 ANNOTATED: Final = "annotated.mp4"
 
@@ -39,7 +39,7 @@ def write_copy(
     """Write the annotated copy of `review` into the folder `out`: whole, or not at all."""
     commentary = comment(review, tracks, duration_us=duration_us)
     try:
-        with Folder(out, published=True).create(ANNOTATED) as file:
+        with OutputDirectory(out, published=True).create(ANNOTATED) as file:
             made = reader.annotate(review.clip.location, commentary, into=file, on_frames=on_frames)
             _require(made)
     except MediaError as error:
@@ -60,43 +60,47 @@ def _require(made: object) -> None:
         raise MediaError(made)
 
 
-def comment(review: Review, tracks: Sequence[TrackSpec], *, duration_us: int) -> Commentary:
+def comment(review: Review, tracks: Sequence[TrackSpec], *, duration_us: int) -> OverlayCommentary:
     """Return the drawings: one lane for known traces, and one per reviewer."""
     lanes = list(_lanes(review, tracks, duration_us=duration_us))
     notes = [NO_PROOF]
     if len(lanes) > _MOST_LANES:
         notes.insert(0, f"{len(lanes) - _MOST_LANES} more reviewers are told on the page alone.")
-    return Commentary(lanes=tuple(lanes[:_MOST_LANES]), duration_us=duration_us, notes=tuple(notes))
+    return OverlayCommentary(
+        lanes=tuple(lanes[:_MOST_LANES]), duration_us=duration_us, notes=tuple(notes)
+    )
 
 
-def _lanes(review: Review, tracks: Sequence[TrackSpec], *, duration_us: int) -> Iterator[Lane]:
+def _lanes(
+    review: Review, tracks: Sequence[TrackSpec], *, duration_us: int
+) -> Iterator[TimelineLane]:
     coloured = list(zip(tracks, track_colours(tracks), strict=True))
     for track, colour in coloured:
         if track.kind == "truth":
             labels = "; ".join(dict.fromkeys(trace.label for trace in track.traces))
             marks = tuple(moving_marks(track, duration_us=duration_us))
-            yield Lane(says=f"{track.name}: {labels}", colour=colour, marks=marks)
+            yield TimelineLane(says=f"{track.name}: {labels}", colour=colour, marks=marks)
     answered = {track.name: (track, colour) for track, colour in coloured if track.kind != "truth"}
     others = count(len(tracks))
-    unsure = {s.opinion.key: tell_stability(s) for s in review.stabilities if s.state == "unsure"}
+    unsure = {s.opinion.key: format_stability(s) for s in review.stabilities if s.state == "unsure"}
     for reviewer in dict.fromkeys(opinion.reviewer for opinion in review.opinions):
         name = plain(reviewer)
         own = [opinion for opinion in review.opinions if opinion.reviewer == reviewer]
         doubts = [unsure[opinion.key] for opinion in own if opinion.key in unsure]
         # Verdicts before reasons: what does not fit is cut.
         told = " ".join(
-            filter(None, ["; ".join(map(_tell, own)) + ".", *doubts, *map(_reason, own)])
+            filter(None, ["; ".join(map(_format_opinion, own)) + ".", *doubts, *map(_reason, own)])
         )
         track, colour = answered.get(name) or (_unmarked(name), next(others))
         marks = tuple(moving_marks(track, duration_us=duration_us))
-        yield Lane(says=f"{name}: {told}"[:_LONGEST], colour=colour, marks=marks)
+        yield TimelineLane(says=f"{name}: {told}"[:_LONGEST], colour=colour, marks=marks)
 
 
 def _unmarked(name: str) -> TrackSpec:
     return TrackSpec(name=name, kind="answer", traces=())
 
 
-def _tell(opinion: Opinion) -> str:
+def _format_opinion(opinion: Opinion) -> str:
     """An opinion in a few words."""
     if opinion.problem is not None:
         return f"{opinion.headline} ({opinion.problem})"
@@ -106,7 +110,7 @@ def _tell(opinion: Opinion) -> str:
     if verdict.label is not Label.GENERATED:
         return opinion.headline
     start = verdict.start_us
-    when = f"from {tell_seconds(start)}" if isinstance(start, int) else "no instant named"
+    when = f"from {format_seconds(start)}" if isinstance(start, int) else "no instant named"
     return f"{opinion.headline}, {when}"
 
 

@@ -8,7 +8,7 @@ from unreel.core.judgement import Label
 from unreel.core.plain import plain, plain_lines
 from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import TraceVerdict
-from unreel.evaluate.opinion import Opinion
+from unreel.evaluation.opinion import Opinion
 from unreel.pages.player import SHORTEST_US, BoxSpec, TraceSpec, TrackSpec
 from unreel.protocols.protocol import protocol
 

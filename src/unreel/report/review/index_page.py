@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from unreel.core.failure import Failure
 from unreel.core.plain import plain
-from unreel.core.writing import Folder
-from unreel.evaluate.review import Review
+from unreel.core.writing import OutputDirectory
+from unreel.evaluation.review import Review
 from unreel.media.picture import decode_jpeg, encode_jpeg, fit_longest
 from unreel.pages.footage import data_uri
 from unreel.pages.page import render, whole_page
@@ -19,7 +19,7 @@ from unreel.report.review.browser_pdf import PDF
 from unreel.report.review.evidence import PAGE
 from unreel.report.review.opening import Attention, classify_review, opening
 from unreel.report.review.opinion_text import NO_PROOF
-from unreel.report.review.origin import Origin
+from unreel.report.review.origin import FileOrigin
 
 INDEX: Final = "index.html"
 _TITLES: Final[dict[Attention, str]] = {
@@ -58,7 +58,7 @@ class IndexNotes:
     note: str = ""
 
 
-def make_entry(review: Review, origin: Origin, *, folder: str, has_pdf: bool) -> IndexEntry:
+def make_entry(review: Review, origin: FileOrigin, *, folder: str, has_pdf: bool) -> IndexEntry:
     """Return the entry of a reviewed clip; its evidence is in `folder`, seen from the index."""
     exhibits = [opinion.exhibit for opinion in review.opinions if opinion.exhibit]
     frames = [frame for exhibit in exhibits for frame in exhibit.frames]
@@ -126,7 +126,7 @@ def write_index(entries: Sequence[IndexEntry], out: Path, notes: IndexNotes) -> 
         scripts=[],
         data={},
     )
-    return Folder(out, published=True).write(INDEX, html.encode())
+    return OutputDirectory(out, published=True).write(INDEX, html.encode())
 
 
 def _name_files(files: Sequence[Path]) -> list[str]:

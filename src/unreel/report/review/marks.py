@@ -9,12 +9,12 @@ from unreel.core.box import Box
 from unreel.core.errors import MissingExtraError
 from unreel.core.failure import Failure
 from unreel.core.plain import plain
-from unreel.curate.watermark.find import find_watermarks
-from unreel.curate.watermark.mark import Mark, Watermarks
-from unreel.curate.watermark.stillness import LEAST_FRAMES
-from unreel.curate.watermark.text import ReadText, text_reader
+from unreel.curation.watermark.find import find_watermarks
+from unreel.curation.watermark.mark import WatermarkRegion, WatermarkSearch
+from unreel.curation.watermark.stillness import LEAST_FRAMES
+from unreel.curation.watermark.text import ReadText, text_reader
 from unreel.media.reader import MediaReader
-from unreel.report.review.check import MARKS, Check, Found, marks_not_looked_for
+from unreel.report.review.check import MARKS, FileCheck, FileCheckResult, marks_not_looked_for
 
 _SAMPLING: Final = "uniform-12"
 _LONGEST_SIDE: Final = 960
@@ -75,7 +75,7 @@ _ALIKE: Final = str.maketrans({"l": "i", "1": "i", "|": "i", "0": "o"})
 """Letters that a reader of pictures takes for each other."""
 
 
-def look_for_marks(file: Path, reader: MediaReader) -> Check:
+def look_for_marks(file: Path, reader: MediaReader) -> FileCheck:
     """Search the clip at `file` for overlays; report what could not be searched."""
     sampled = reader.frames(file, sampling=_SAMPLING, longest_side=_LONGEST_SIDE)
     if isinstance(sampled, Failure):
@@ -86,10 +86,10 @@ def look_for_marks(file: Path, reader: MediaReader) -> Check:
         )
     read_text, unread = _text_reader()
     found = find_watermarks([frame.rgb() for frame in sampled.frames], read_text=read_text)
-    return tell_marks(found, unread=unread)
+    return check_marks(found, unread=unread)
 
 
-def tell_marks(found: Watermarks, *, unread: str = "") -> Check:
+def check_marks(found: WatermarkSearch, *, unread: str = "") -> FileCheck:
     """Return `found` in words.
 
     Args:
@@ -110,10 +110,10 @@ def tell_marks(found: Watermarks, *, unread: str = "") -> Check:
         sentences.append(f"Not everything could be searched: {found.inconclusive}.")
     if unread:
         sentences.insert(0, unread)
-    nothing = Found.NOT_LOOKED if unread else Found.NOTHING
-    return Check(
+    nothing = FileCheckResult.NOT_LOOKED if unread else FileCheckResult.NOTHING
+    return FileCheck(
         name=MARKS,
-        found=nothing if is_empty else Found.SOMETHING,
+        found=nothing if is_empty else FileCheckResult.SOMETHING,
         says=" ".join(sentences),
         claim=next(_claims(found), ""),
     )
@@ -136,7 +136,7 @@ def _text_reader() -> tuple[ReadText | None, str]:
         return None, f"Words over the picture were not searched: {error}."
 
 
-def _claims(found: Watermarks) -> Iterator[str]:
+def _claims(found: WatermarkSearch) -> Iterator[str]:
     fixed = [(mark.text or "", f"in its {_corner(mark.box)}") for mark in found.found]
     hints = [(mark.text or "", f"in its {_corner(mark.box)}") for mark in found.suspected]
     roaming = [(text, "at changing places") for text in found.roaming]
@@ -149,13 +149,13 @@ def _claims(found: Watermarks) -> Iterator[str]:
             yield f"The words \u201c{_cut(text)}\u201d can be read {where}, {means}."
 
 
-def _fixed(marks: Iterable[Mark]) -> Iterator[str]:
+def _fixed(marks: Iterable[WatermarkRegion]) -> Iterator[str]:
     for mark in list(marks)[:_MOST_MARKS]:
         what = f"The words \u201c{_cut(mark.text)}\u201d stay" if mark.text else "A logo stays"
         yield f"{what} in the {_corner(mark.box)} while the picture moves."
 
 
-def _suspected(marks: Iterable[Mark]) -> Iterator[str]:
+def _suspected(marks: Iterable[WatermarkRegion]) -> Iterator[str]:
     texts = [f"\u201c{_cut(mark.text)}\u201d" for mark in marks if mark.text][:_MOST_MARKS]
     if texts:
         yield f"{', '.join(texts)} can be read near the border: a mark, or words of the scene."

@@ -7,11 +7,11 @@ from typing import Final, Literal, get_args
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.core.plain import plain
-from unreel.core.span import tell_seconds
+from unreel.core.span import format_seconds
 from unreel.core.verdict import TraceVerdict
-from unreel.evaluate.opinion import Opinion
-from unreel.evaluate.review import Review
-from unreel.report.review.origin import Origin
+from unreel.evaluation.opinion import Opinion
+from unreel.evaluation.review import Review
+from unreel.report.review.origin import FileOrigin
 from unreel.reviewers.outside.opening import COMMAND, HTTP
 from unreel.reviewers.roster import FLOORS
 
@@ -50,7 +50,7 @@ _PAIR: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Voice:
+class ReviewerVoice:
     """One reviewer in a word: what it says of the clip over all that it was asked."""
 
     reviewer: str
@@ -63,7 +63,7 @@ class Voice:
     """Why it gave no answer, in a word or two."""
 
 
-def hear(review: Review) -> tuple[Voice, ...]:
+def hear(review: Review) -> tuple[ReviewerVoice, ...]:
     """Each reviewer once, in the order in which they were named.
 
     Where anybody was asked for a label, labels count and scores do not.
@@ -77,7 +77,7 @@ def hear(review: Review) -> tuple[Voice, ...]:
     return tuple(_voice(plain(reviewer), own, unsure) for reviewer, own in by_reviewer.items())
 
 
-def classify_review(review: Review, origin: Origin) -> Attention:
+def classify_review(review: Review, origin: FileOrigin) -> Attention:
     """Return why a person should look at the clip before others."""
     says = {voice.says for voice in hear(review)}
     is_generated = "generated" in says or bool(origin.claims)
@@ -113,7 +113,7 @@ def opening(review: Review) -> str:
         who = f"The {_MODEL} {name}" if name_kind(name) == _MODEL else name
         return f"{who} {_phrase(voices[0].says, voices)}."
     noun = f"{_MODEL}s" if all(name_kind(v.reviewer) == _MODEL for v in voices) else "reviewers"
-    by_says: dict[Says, list[Voice]] = {}
+    by_says: dict[Says, list[ReviewerVoice]] = {}
     for says in _ORDER:
         if own := [voice for voice in voices if voice.says == says]:
             by_says[says] = own
@@ -125,7 +125,7 @@ def opening(review: Review) -> str:
     return f"{sentence[0].upper()}{sentence[1:]}."
 
 
-def _voice(reviewer: str, opinions: Sequence[Opinion], unsure: Collection[str]) -> Voice:
+def _voice(reviewer: str, opinions: Sequence[Opinion], unsure: Collection[str]) -> ReviewerVoice:
     decisions = [opinion.decision for opinion in opinions if opinion.is_readable]
     labels = {decision for decision in decisions if isinstance(decision, Label)}
     grades = tuple(
@@ -145,7 +145,7 @@ def _voice(reviewer: str, opinions: Sequence[Opinion], unsure: Collection[str]) 
         says = "refused"
     else:
         says = "silent" if len(failures) == len(opinions) else "unreadable"
-    return Voice(
+    return ReviewerVoice(
         reviewer=reviewer,
         says=says,
         onset_us=first_onset_us(opinions),
@@ -175,13 +175,13 @@ def _who(n: int, of: int, *, noun: str, place: int, n_groups: int) -> str:
     return str(n)
 
 
-def _phrase(says: Says, voices: Sequence[Voice], *, clip: str = "this clip") -> str:
+def _phrase(says: Says, voices: Sequence[ReviewerVoice], *, clip: str = "this clip") -> str:
     words = (_ONE if len(voices) == 1 else _SEVERAL)[says].format(clip=clip)
     onsets = sorted({voice.onset_us for voice in voices if voice.onset_us is not None})
     grades = sorted({grade for voice in voices for grade in voice.grades})
     reasons = dict.fromkeys(voice.reason for voice in voices if voice.reason)
     if onsets and says == "generated":
-        return f"{words}, from {tell_seconds(onsets[0])}{_earliest(len(onsets))}"
+        return f"{words}, from {format_seconds(onsets[0])}{_earliest(len(onsets))}"
     if grades and says == "graded":
         said = [text for _, text in grades]
         rating = said[0] if len(said) == 1 else f"{said[0]} to {said[-1]}"

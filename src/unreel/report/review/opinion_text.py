@@ -10,7 +10,7 @@ from unreel.core.box import Box
 from unreel.core.judgement import Label
 from unreel.core.span import MICROSECONDS
 from unreel.core.verdict import TraceVerdict
-from unreel.evaluate.opinion import Opinion
+from unreel.evaluation.opinion import Opinion
 from unreel.protocols.protocol import Mode
 
 Tone = Literal["real", "generated", "graded", "failed"]
@@ -34,7 +34,7 @@ def tone(opinion: Opinion) -> Tone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
+class ReviewerAgreement:
     """Agreement of several reviewers under one protocol, as counts."""
 
     protocol: str
@@ -62,7 +62,7 @@ class Agreement:
         return f"{counts}{boxes}{onsets}"
 
 
-def agreements(opinions: Sequence[Opinion]) -> list[Agreement]:
+def agreements(opinions: Sequence[Opinion]) -> list[ReviewerAgreement]:
     """Return the agreement under each protocol; empty for one reviewer."""
     if len({opinion.reviewer for opinion in opinions}) == 1:
         return []
@@ -70,7 +70,7 @@ def agreements(opinions: Sequence[Opinion]) -> list[Agreement]:
     return [agreement(opinions, name) for name in asked]
 
 
-def agreement(opinions: Sequence[Opinion], asked: str) -> Agreement:
+def agreement(opinions: Sequence[Opinion], asked: str) -> ReviewerAgreement:
     """Return the agreement of the opinions under the protocol `asked`."""
     answers = [opinion for opinion in opinions if opinion.question.instrument.protocol == asked]
     readable = [opinion for opinion in answers if opinion.is_readable]
@@ -79,7 +79,7 @@ def agreement(opinions: Sequence[Opinion], asked: str) -> Agreement:
     boxes = [trace.box for trace in traces if isinstance(trace.box, Box)]
     starts = [trace.start_us for trace in traces if isinstance(trace.start_us, int)]
     headlines = Counter(opinion.headline for opinion in readable)
-    return Agreement(
+    return ReviewerAgreement(
         protocol=asked,
         said=dict(headlines.most_common()),
         n_silent=len(answers) - len(readable),

@@ -6,17 +6,17 @@ from pathlib import Path
 from unreel.core.clip import Clip
 from unreel.core.facts import ClipFacts
 from unreel.media.reader import MediaReader
-from unreel.report.review.check import Check, marks_not_looked_for
-from unreel.report.review.programs import tell_passes, tell_programs
-from unreel.report.review.provenance import Provenance, read_provenance, tell_credentials
+from unreel.report.review.check import FileCheck, marks_not_looked_for
+from unreel.report.review.programs import check_encoding_passes, check_programs
+from unreel.report.review.provenance import ProvenanceResult, check_credentials, read_provenance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class FileOrigin:
     """All that was looked for in the file, and its manifest."""
 
-    provenance: Provenance
-    checks: tuple[Check, ...]
+    provenance: ProvenanceResult
+    checks: tuple[FileCheck, ...]
 
     @property
     def claims(self) -> tuple[str, ...]:
@@ -24,7 +24,9 @@ class Origin:
         return tuple(check.claim for check in self.checks if check.claim)
 
 
-def read_origin(clip: Clip, *, reader: MediaReader, without_seccomp: bool, drawn: bool) -> Origin:
+def read_origin(
+    clip: Clip, *, reader: MediaReader, without_seccomp: bool, drawn: bool
+) -> FileOrigin:
     """Return the origin stated by the file of `clip`; a `drawn` clip of this package has no marks."""
     file = Path(clip.location)
     provenance = read_provenance(file, without_seccomp=without_seccomp)
@@ -34,10 +36,17 @@ def read_origin(clip: Clip, *, reader: MediaReader, without_seccomp: bool, drawn
         from unreel.report.review.marks import look_for_marks  # numbers: half a second to load
 
         marks = look_for_marks(file, reader)
-    return tell_origin(clip.facts, marks=marks, provenance=provenance)
+    return describe_origin(clip.facts, marks=marks, provenance=provenance)
 
 
-def tell_origin(facts: ClipFacts, *, marks: Check, provenance: Provenance) -> Origin:
+def describe_origin(
+    facts: ClipFacts, *, marks: FileCheck, provenance: ProvenanceResult
+) -> FileOrigin:
     """Return the findings, strongest kind of evidence first."""
-    own = (marks, tell_credentials(provenance), tell_programs(facts), tell_passes(facts))
-    return Origin(provenance=provenance, checks=own)
+    own = (
+        marks,
+        check_credentials(provenance),
+        check_programs(facts),
+        check_encoding_passes(facts),
+    )
+    return FileOrigin(provenance=provenance, checks=own)

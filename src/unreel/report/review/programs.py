@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from unreel.core.facts import ClipFacts, Tag
-from unreel.report.review.check import Check, Found
+from unreel.core.facts import ClipFacts, FileTag
+from unreel.report.review.check import FileCheck, FileCheckResult
 
 _PROGRAMS: Final = (
     ("FFmpeg", re.compile(r"\b(lavf|lavc|ffmpeg)|^(Video|Sound)Handler$", re.IGNORECASE)),
@@ -25,7 +25,7 @@ _NAMING: Final = frozenset(
 _PIXELS: Final = "Traces of compression in the picture itself were not looked for."
 
 
-def tell_programs(facts: ClipFacts) -> Check:
+def check_programs(facts: ClipFacts) -> FileCheck:
     """The programs that left their names in the file."""
     named = [tag for tag in facts.tags if tag.value and _kind(tag) in {*_NAMING, _SIGNATURE}]
     others = [tag.name for tag in facts.tags if not tag.value]
@@ -34,24 +34,26 @@ def tell_programs(facts: ClipFacts) -> Check:
     if others:
         says += f" The file also carries {', '.join(others)}; what these say is not shown here."
     name = "Programs that wrote the file"
-    return Check(name=name, found=Found.SOMETHING if words else Found.NOTHING, says=says)
+    return FileCheck(
+        name=name, found=FileCheckResult.SOMETHING if words else FileCheckResult.NOTHING, says=says
+    )
 
 
-def tell_passes(facts: ClipFacts) -> Check:
+def check_encoding_passes(facts: ClipFacts) -> FileCheck:
     """Signs that the file is not the first encoding of its picture."""
     signs = list(_signs(facts.tags))
     if not signs:
         says = "None in the names that programs left. Many programs leave none, so that proves nothing."
     else:
         says = " ".join(signs)
-    return Check(
+    return FileCheck(
         name="Signs of re-encoding",
-        found=Found.SOMETHING if signs else Found.NOTHING,
+        found=FileCheckResult.SOMETHING if signs else FileCheckResult.NOTHING,
         says=f"{says} {_PIXELS}",
     )
 
 
-def _signs(tags: Iterable[Tag]) -> Iterator[str]:
+def _signs(tags: Iterable[FileTag]) -> Iterator[str]:
     tags = tuple(tags)
     writers = [name for name, pattern in _PROGRAMS if _any(tags, pattern)]
     encoders = [tag.value.partition(" ")[0] for tag in tags if tag.name == _SIGNATURE]
@@ -68,22 +70,22 @@ def _signs(tags: Iterable[Tag]) -> Iterator[str]:
         )
 
 
-def _any(tags: Iterable[Tag], pattern: re.Pattern[str]) -> bool:
+def _any(tags: Iterable[FileTag], pattern: re.Pattern[str]) -> bool:
     return any(_kind(tag) in _NAMING and pattern.search(tag.value) for tag in tags)
 
 
-def _kind(tag: Tag) -> str:
+def _kind(tag: FileTag) -> str:
     return tag.name.rpartition(" ")[2]
 
 
-def _place(tag: Tag) -> str:
+def _place(tag: FileTag) -> str:
     if tag.name == _SIGNATURE:
         return "picture"
     of, _, _ = tag.name.rpartition(" ")
     return {"video": "picture stream", "audio": "sound stream"}.get(of, "container")
 
 
-def _whose(tag: Tag) -> str:
+def _whose(tag: FileTag) -> str:
     """Return the owner of the name, if it is not obvious."""
     owners = [name for name, pattern in _PROGRAMS if pattern.search(tag.value)]
     return f" ({owners[0]})" if owners and owners[0].lower() not in tag.value.lower() else ""

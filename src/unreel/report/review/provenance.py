@@ -12,13 +12,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from unreel.core.errors import SandboxError
 from unreel.core.failure import Failure
-from unreel.media.payload import Payload
-from unreel.media.sandbox import Limits, Sandbox
+from unreel.media.payload import TaskPayload
+from unreel.media.sandbox import FileSandbox, SandboxLimits
 from unreel.media.sandbox.wire import readable
-from unreel.report.review.check import Check, Found
+from unreel.report.review.check import FileCheck, FileCheckResult
 
 _TASKS: Final = "unreel.report.review.provenance_task:TASKS"
-_LIMITS: Final = Limits(seconds=10, reply_bytes=1 << 20)
+_LIMITS: Final = SandboxLimits(seconds=10, reply_bytes=1 << 20)
 _MARKS: Final = (
     (4, b"ftyp", "video/mp4"),
     (8, b"AVI ", "video/x-msvideo"),
@@ -44,7 +44,7 @@ class ManifestState(StrEnum):
     TRUSTED = "trusted"
 
 
-class Manifest(BaseModel):
+class C2paManifest(BaseModel):
     """The active manifest in its own words: none of them is checked but the signature and the hashes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -60,17 +60,17 @@ class Manifest(BaseModel):
     problems: Annotated[tuple[Text, ...], Field(max_length=20)] = ()
 
 
-class Provenance(BaseModel):
+class ProvenanceResult(BaseModel):
     """Result of the manifest check, with a sentence of its exact meaning."""
 
     model_config = ConfigDict(frozen=True)
 
     state: ManifestState
     says: str
-    manifest: Manifest | None = None
+    manifest: C2paManifest | None = None
 
 
-def read_provenance(file: Path, *, without_seccomp: bool = False) -> Provenance:
+def read_provenance(file: Path, *, without_seccomp: bool = False) -> ProvenanceResult:
     """The manifest of `file`; what cannot be read is a state, never an exception."""
     if find_spec("c2pa") is None:
         return _not_looked_for("c2pa-python is not installed (pip install 'unreel[review]')")
@@ -78,29 +78,29 @@ def read_provenance(file: Path, *, without_seccomp: bool = False) -> Provenance:
     if form is None:
         return _not_looked_for("the library does not read this kind of file")
     try:
-        with Sandbox(_LIMITS, tasks=_TASKS, without_seccomp=without_seccomp) as sandbox:
+        with FileSandbox(_LIMITS, tasks=_TASKS, without_seccomp=without_seccomp) as sandbox:
             reply = sandbox("manifest", file, {"format": form})
     except SandboxError as error:
         return _not_looked_for(error.problem)
     return _unreadable(str(reply)) if isinstance(reply, Failure) else _read(reply)
 
 
-def tell_credentials(found: Provenance) -> Check:
+def check_credentials(found: ProvenanceResult) -> FileCheck:
     """`found` as one of the things that were looked for in the file."""
     looked = {
-        ManifestState.NOT_LOOKED_FOR: Found.NOT_LOOKED,
-        ManifestState.UNREADABLE: Found.NOT_LOOKED,
-        ManifestState.ABSENT: Found.NOTHING,
+        ManifestState.NOT_LOOKED_FOR: FileCheckResult.NOT_LOOKED,
+        ManifestState.UNREADABLE: FileCheckResult.NOT_LOOKED,
+        ManifestState.ABSENT: FileCheckResult.NOTHING,
     }
-    return Check(
+    return FileCheck(
         name="Content Credentials",
-        found=looked.get(found.state, Found.SOMETHING),
+        found=looked.get(found.state, FileCheckResult.SOMETHING),
         says=found.says,
         claim=_claim(found),
     )
 
 
-def _claim(found: Provenance) -> str:
+def _claim(found: ProvenanceResult) -> str:
     manifest = found.manifest
     actions = manifest.actions if manifest else ()
     if manifest is None or not any(word in action for action in actions for word in _TRAINED):
@@ -120,9 +120,9 @@ def _sniff(file: Path) -> str | None:
     return next((form for place, mark, form in _MARKS if start[place:].startswith(mark)), None)
 
 
-def _read(reply: Payload) -> Provenance:
+def _read(reply: TaskPayload) -> ProvenanceResult:
     try:
-        manifest = Manifest.model_validate(reply.header)
+        manifest = C2paManifest.model_validate(reply.header)
     except ValidationError:
         manifest = None
     if manifest is None or reply.blobs:
@@ -130,22 +130,22 @@ def _read(reply: Payload) -> Provenance:
     return _judge(manifest)
 
 
-def _judge(manifest: Manifest) -> Provenance:
+def _judge(manifest: C2paManifest) -> ProvenanceResult:
     if manifest.found == "absent":
         says = (
             "The file carries no Content Credentials (C2PA). That proves nothing: most files carry "
             "none, and they are lost by most ways of sending a file."
         )
-        return Provenance(state=ManifestState.ABSENT, says=says)
+        return ProvenanceResult(state=ManifestState.ABSENT, says=says)
     if manifest.found == "broken":
         return _unreadable("; ".join(manifest.problems))
     state = {"Trusted": ManifestState.TRUSTED, "Valid": ManifestState.VALID}.get(
         manifest.state, ManifestState.INVALID
     )
-    return Provenance(state=state, says=_sentence(state, manifest), manifest=manifest)
+    return ProvenanceResult(state=state, says=_sentence(state, manifest), manifest=manifest)
 
 
-def _sentence(state: ManifestState, manifest: Manifest) -> str:
+def _sentence(state: ManifestState, manifest: C2paManifest) -> str:
     signer = manifest.signer or "somebody unnamed"
     if state is ManifestState.INVALID:
         causes = ", ".join(code for code in manifest.problems if code != _UNTRUSTED)
@@ -160,11 +160,11 @@ def _sentence(state: ManifestState, manifest: Manifest) -> str:
     return f"{held} No trust list is in use here, so anybody could have signed under this name."
 
 
-def _not_looked_for(why: str) -> Provenance:
+def _not_looked_for(why: str) -> ProvenanceResult:
     says = f"Content Credentials (C2PA) were not looked for: {why}. That proves nothing."
-    return Provenance(state=ManifestState.NOT_LOOKED_FOR, says=says)
+    return ProvenanceResult(state=ManifestState.NOT_LOOKED_FOR, says=says)
 
 
-def _unreadable(why: str) -> Provenance:
+def _unreadable(why: str) -> ProvenanceResult:
     says = f"Content Credentials (C2PA) could not be read: {why.rstrip('.')}. That proves nothing."
-    return Provenance(state=ManifestState.UNREADABLE, says=says)
+    return ProvenanceResult(state=ManifestState.UNREADABLE, says=says)

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Final
 
 import c2pa
 
-from unreel.media.payload import Payload, Task
+from unreel.media.payload import Task, TaskPayload
 
 LONGEST: Final = 300
 MOST: Final = 20
@@ -19,7 +19,7 @@ MOST: Final = 20
 _SETTINGS: Final = {"verify": {"remote_manifest_fetch": False, "ocsp_fetch": False}}
 
 
-def manifest(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
+def manifest(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
     """Return the manifest's content, or the reason why it cannot be read."""
     try:
         with (
@@ -29,10 +29,10 @@ def manifest(file: BinaryIO, request: Mapping[str, Any]) -> Payload:
         ):
             store = json.loads(reader.json())
     except c2pa.C2paError.ManifestNotFound:
-        return Payload({"found": "absent"})
+        return TaskPayload({"found": "absent"})
     except (c2pa.C2paError, ValueError) as error:
-        return Payload({"found": "broken", "problems": [_cut(error)]})
-    return Payload({"found": "manifest", **_describe(store)})
+        return TaskPayload({"found": "broken", "problems": [_cut(error)]})
+    return TaskPayload({"found": "manifest", **_describe(store)})
 
 
 def _describe(store: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,36 +6,36 @@ from typing import Final
 
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.core.question import Condition, Instrument
-from unreel.evaluate.opinion import Opinion
-from unreel.protocols.figures import Figure
+from unreel.evaluation.opinion import Opinion
+from unreel.protocols.figures import MetricDefinition
 
 UNKNOWN: Final = "not known"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class ReviewerRecord:
     """One reviewer under one condition of one run: the figure that ranks it there, then both sides."""
 
     reviewer: str
     instrument: Instrument
     condition: Condition
     benchmark: str
-    figures: tuple[tuple[Figure, Measured], ...]
+    figures: tuple[tuple[MetricDefinition, Measured], ...]
 
     def __str__(self) -> str:
-        told = [_tell(figure, value) for figure, value in self.figures]
+        told = [_format_metric(figure, value) for figure, value in self.figures]
         meaning = self.figures[0][0].meaning
         return f"{'; '.join(told)}. On {self.benchmark}; {self.figures[0][0].title}: {meaning}"
 
 
-def matching(opinion: Opinion, records: Sequence[Record]) -> tuple[Record, ...]:
+def matching(opinion: Opinion, records: Sequence[ReviewerRecord]) -> tuple[ReviewerRecord, ...]:
     """The records of this reviewer with this question under this condition."""
     asked = opinion.question
     wanted = (opinion.reviewer, asked.instrument, asked.condition)
     return tuple(r for r in records if (r.reviewer, r.instrument, r.condition) == wanted)
 
 
-def _tell(figure: Figure, value: Measured) -> str:
+def _format_metric(figure: MetricDefinition, value: Measured) -> str:
     if isinstance(value, Unmeasured):
         return f"{figure.title} not known ({value.why})"
     unit = f" {figure.unit}" if figure.unit else ""
@@ -44,7 +44,7 @@ def _tell(figure: Figure, value: Measured) -> str:
     return f"{figure.title} {at}{unit} ({doubt})"
 
 
-def tell_record(opinion: Opinion, records: Sequence[Record]) -> str:
+def format_record(opinion: Opinion, records: Sequence[ReviewerRecord]) -> str:
     """Return the accuracy of the reviewer of `opinion` for that question and condition, as text."""
     own = [record for record in records if record.reviewer == opinion.reviewer]
     alike = [record for record in own if record.instrument == opinion.question.instrument]

@@ -3,20 +3,20 @@
 from pathlib import Path
 
 from unreel.core.plain import plain
-from unreel.evaluate.job import Run
-from unreel.evaluate.scoring import score_run
+from unreel.evaluation.job import EvalRun
+from unreel.evaluation.scoring import score_run
 from unreel.protocols.protocol import Mode
-from unreel.report.review.record import Record
+from unreel.report.review.record import ReviewerRecord
 
 
-def read_records(run: Run, mode: Mode) -> tuple[Record, ...]:
+def read_records(run: EvalRun, mode: Mode) -> tuple[ReviewerRecord, ...]:
     """Return the figures of the reviewer of `run` for each condition, its answers read in `mode`."""
     figures = run.recipe.instrument.figures
     ranking = figures.ranks_by(judged=False)
     sides = [metric for metric in figures.sides if figures[metric].better == "more"]
     told = [figures[metric] for metric in dict.fromkeys([ranking, *sides])]
     return tuple(
-        Record(
+        ReviewerRecord(
             reviewer=run.reviewer_name(),
             instrument=run.scope.instrument,
             condition=score.condition,

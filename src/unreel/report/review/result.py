@@ -8,19 +8,19 @@ from unreel.core.estimate import Estimate, Measured
 from unreel.core.failure import Failure
 from unreel.core.span import MICROSECONDS
 from unreel.core.verdict import TraceVerdict
-from unreel.evaluate.opinion import Opinion
-from unreel.evaluate.review import Review
+from unreel.evaluation.opinion import Opinion
+from unreel.evaluation.review import Review
 from unreel.report.review.opening import classify_review, hear, opening
 from unreel.report.review.opinion_text import agreements
-from unreel.report.review.origin import Origin
-from unreel.report.review.record import Record, matching, tell_record
+from unreel.report.review.origin import FileOrigin
+from unreel.report.review.record import ReviewerRecord, format_record, matching
 
 FORM: Final = {"form": "unreel-review", "version": 1}
 """What the document is; a field that changes its meaning makes a new version."""
 
 
 def review_document(
-    review: Review, origin: Origin, *, records: Sequence[Record] = ()
+    review: Review, origin: FileOrigin, *, records: Sequence[ReviewerRecord] = ()
 ) -> dict[str, Any]:
     """All that is told of one clip, in values that JSON knows once they are dumped."""
     stability = {"stability": [found.to_json() for found in review.stabilities]}
@@ -48,7 +48,7 @@ def review_document(
     }
 
 
-def _opinion(opinion: Opinion, records: Sequence[Record]) -> dict[str, Any]:
+def _opinion(opinion: Opinion, records: Sequence[ReviewerRecord]) -> dict[str, Any]:
     exhibit = opinion.exhibit
     verdict = opinion.verdict
     start = verdict.start_us if isinstance(verdict, TraceVerdict) else None
@@ -72,7 +72,7 @@ def _opinion(opinion: Opinion, records: Sequence[Record]) -> dict[str, Any]:
             {"index": frame.index, "at_s": frame.at_s, "seconds": round(float(frame.at_s), 6)}
             for frame in (exhibit.frames if exhibit else ())
         ],
-        "record": tell_record(opinion, records),
+        "record": format_record(opinion, records),
         "figures": [
             {"metric": figure.metric, "title": figure.title, "unit": figure.unit, **_figure(value)}
             for record in matching(opinion, records)

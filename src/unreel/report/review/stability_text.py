@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from unreel.core.plain import plain
-from unreel.evaluate.stability import Stability
+from unreel.evaluation.stability import OpinionStability
 
 _SAYS: Final = {
     "steady": "The verdict is the same on all three variants.",
@@ -13,7 +13,7 @@ _SAYS: Final = {
 }
 
 
-def tell_stability(found: Stability) -> str:
+def format_stability(found: OpinionStability) -> str:
     """One sentence about one opinion."""
     if found.state != "unsure":
         return _SAYS[found.state]
@@ -21,7 +21,7 @@ def tell_stability(found: Stability) -> str:
     return f"{_SAYS['unsure']} {' or '.join(turned)}."
 
 
-def stability_lines(stabilities: Sequence[Stability]) -> list[str]:
+def stability_lines(stabilities: Sequence[OpinionStability]) -> list[str]:
     """Lines for a terminal: each opinion with its variants, and why one has no verdict."""
     lines = []
     for found in stabilities:
@@ -34,7 +34,7 @@ def stability_lines(stabilities: Sequence[Stability]) -> list[str]:
     return lines
 
 
-def stability_rows(stabilities: Sequence[Stability]) -> list[dict[str, Any]]:
+def stability_rows(stabilities: Sequence[OpinionStability]) -> list[dict[str, Any]]:
     """As the template shows them."""
     return [
         {
@@ -42,7 +42,7 @@ def stability_rows(stabilities: Sequence[Stability]) -> list[dict[str, Any]]:
             "protocol": found.opinion.question.instrument.protocol,
             "headline": found.opinion.headline,
             "state": found.state,
-            "says": tell_stability(found),
+            "says": format_stability(found),
             "retrials": [
                 {
                     "name": retrial.variant.name,

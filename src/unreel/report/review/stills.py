@@ -12,13 +12,13 @@ from unreel.core.clip import Clip
 from unreel.core.failure import Failure
 from unreel.core.names import plain_name
 from unreel.core.plain import plain
-from unreel.core.span import MICROSECONDS, tell_seconds, to_us
-from unreel.core.writing import Folder
+from unreel.core.span import MICROSECONDS, format_seconds, to_us
+from unreel.core.writing import OutputDirectory
 from unreel.media.decode import Rgb
 from unreel.media.overlay import MovingMark
 from unreel.media.picture import encode_jpeg, encode_png, fit_longest
 from unreel.media.reader import MediaReader, SampledFrame
-from unreel.media.still import Spot, draw_crop, draw_whole
+from unreel.media.still import FaultSpot, draw_crop, draw_whole
 from unreel.pages.footage import data_uri
 from unreel.pages.player import TrackSpec, moving_marks, track_colours
 
@@ -35,7 +35,7 @@ _OPINION: Final = "This is what a reviewer says, not forensic proof."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
+class StillPicture:
     """One PNG file."""
 
     file: str
@@ -61,7 +61,7 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class MarkedFault:
     """Annotated fault, at its shown timestamp."""
 
     reviewer: str
@@ -72,21 +72,21 @@ class Fault:
     start_us: int | None
     """The onset; `None` where none was named, then the first frame is shown."""
     box: Box | None
-    spot: Spot | None = field(repr=False)
+    spot: FaultSpot | None = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Still:
+class FaultStill:
     """A fault in pictures, or why there are none."""
 
-    fault: Fault
+    fault: MarkedFault
     source_sha256: str
     frame: int | None = None
     """Number of the frame, counted from 0."""
     at_us: int | None = None
     """When that frame appears."""
-    whole: Picture | None = None
-    crop: Picture | None = None
+    whole: StillPicture | None = None
+    crop: StillPicture | None = None
     """`None` where no place was marked."""
     failure: Failure | None = None
 
@@ -113,7 +113,7 @@ class Still:
         """As the template shows it."""
         return {
             "fault": self.fault,
-            "at": None if self.at_us is None else tell_seconds(self.at_us),
+            "at": None if self.at_us is None else format_seconds(self.at_us),
             "frame": self.frame,
             "whole": None if self.whole is None else self.whole.as_row(),
             "crop": None if self.crop is None else self.crop.as_row(),
@@ -122,10 +122,10 @@ class Still:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stills:
+class ClipStills:
     """The stills of one clip."""
 
-    stills: tuple[Still, ...] = ()
+    stills: tuple[FaultStill, ...] = ()
     left_out: int = 0
     """Faults beyond `MOST_STILLS`."""
 
@@ -138,7 +138,7 @@ class Stills:
         return {"stills": [still.as_row() for still in self.stills], "left_out": self.left_out}
 
 
-def clear_stills(out: Folder) -> None:
+def clear_stills(out: OutputDirectory) -> None:
     """Take away what an earlier review left there."""
     for name in out.files(FOLDER):
         if _OURS.fullmatch(name):
@@ -147,11 +147,11 @@ def clear_stills(out: Folder) -> None:
 
 def write_stills(
     clip: Clip, tracks: Sequence[TrackSpec], out: Path, *, reader: MediaReader, duration_us: int
-) -> Stills:
+) -> ClipStills:
     """Write a frame, and where a place was marked a cut-out, of each fault into `out`/stills."""
     faults = list(find_faults(tracks, duration_us=duration_us))
-    shown, folder = faults[:MOST_STILLS], Folder(out, published=True)
-    stills: list[Still] = []
+    shown, folder = faults[:MOST_STILLS], OutputDirectory(out, published=True)
+    stills: list[FaultStill] = []
     width, height = clip.size
     at_once = max(1, _HELD_BYTES // (3 * width * height))
     for first in range(0, len(shown), at_once):
@@ -159,22 +159,22 @@ def write_stills(
         frames = reader.frames_at(clip.location, [fault.start_us or 0 for fault in some])
         for place, fault in enumerate(some, start=first + 1):
             if isinstance(frames, Failure):
-                stills.append(Still(fault=fault, source_sha256=clip.id, failure=frames))
+                stills.append(FaultStill(fault=fault, source_sha256=clip.id, failure=frames))
                 continue
             at_us = fault.start_us or 0
             # Half a microsecond: the instant of a frame is rounded.
             frame = [f for f in frames.frames if f.at_s * MICROSECONDS <= at_us + 0.5][-1]
             stills.append(_write_still(clip, fault, frame, folder, place=place))
-    return Stills(stills=tuple(stills), left_out=len(faults) - len(shown))
+    return ClipStills(stills=tuple(stills), left_out=len(faults) - len(shown))
 
 
-def find_faults(tracks: Sequence[TrackSpec], *, duration_us: int) -> Iterator[Fault]:
+def find_faults(tracks: Sequence[TrackSpec], *, duration_us: int) -> Iterator[MarkedFault]:
     """All that was marked, source by source."""
     for track, colour in zip(tracks, track_colours(tracks), strict=True):
         marks = moving_marks(track, duration_us=duration_us)
         for trace, mark in zip(track.traces, marks, strict=True):
             box = mark.box_at(mark.span.start_us)
-            yield Fault(
+            yield MarkedFault(
                 reviewer=track.name,
                 kind=track.kind,
                 category=trace.label if track.kind == "truth" else "",
@@ -185,13 +185,13 @@ def find_faults(tracks: Sequence[TrackSpec], *, duration_us: int) -> Iterator[Fa
             )
 
 
-def _spot(box: Box | None, mark: MovingMark, colour: int) -> Spot | None:
-    return None if box is None else Spot(box=box, colour=colour, dashed=not mark.ends)
+def _spot(box: Box | None, mark: MovingMark, colour: int) -> FaultSpot | None:
+    return None if box is None else FaultSpot(box=box, colour=colour, dashed=not mark.ends)
 
 
 def _write_still(
-    clip: Clip, fault: Fault, frame: SampledFrame, folder: Folder, *, place: int
-) -> Still:
+    clip: Clip, fault: MarkedFault, frame: SampledFrame, folder: OutputDirectory, *, place: int
+) -> FaultStill:
     at_us = to_us(frame.at_s)
     name = f"{FOLDER}/{place:02d}-{plain_name(fault.reviewer)[:60]}-frame-{frame.index}"
     told = _sentences(clip, fault, at_us=at_us, frame=frame.index)
@@ -200,7 +200,7 @@ def _write_still(
     crop = None
     if fault.spot is not None:
         crop = _write_picture(folder, f"{name}-crop.png", draw_crop(rgb, fault.spot, told))
-    return Still(
+    return FaultStill(
         fault=fault,
         source_sha256=clip.id,
         frame=frame.index,
@@ -210,23 +210,23 @@ def _write_still(
     )
 
 
-def _sentences(clip: Clip, fault: Fault, *, at_us: int, frame: int) -> list[str]:
+def _sentences(clip: Clip, fault: MarkedFault, *, at_us: int, frame: int) -> list[str]:
     category = f" Kind of fault: {fault.category}." if fault.category else ""
     onset = "" if fault.start_us is not None else " No instant was named: this is the first frame."
     place = f"frame {frame} (the first is 0) of {plain(Path(clip.location).name)}"
     return [
         f"{fault.reviewer}: {fault.text}",
-        f"{tell_seconds(at_us)}, {place}.{category}{onset}",
+        f"{format_seconds(at_us)}, {place}.{category}{onset}",
         f"SHA-256 of the file: {clip.id}",
         *([_OPINION] if fault.kind == "answer" else []),
     ]
 
 
-def _write_picture(folder: Folder, name: str, rgb: Rgb) -> Picture:
+def _write_picture(folder: OutputDirectory, name: str, rgb: Rgb) -> StillPicture:
     data = encode_png(rgb)
     folder.write(name, data)
     height, width, _ = rgb.shape
-    return Picture(
+    return StillPicture(
         file=name,
         sha256=hashlib.sha256(data).hexdigest(),
         width=width,

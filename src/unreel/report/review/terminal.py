@@ -14,15 +14,15 @@ from unreel.core.box import Box
 from unreel.core.clip import Clip
 from unreel.core.judgement import Label
 from unreel.core.plain import plain, plain_lines
-from unreel.core.span import tell_seconds, to_us
+from unreel.core.span import format_seconds, to_us
 from unreel.core.verdict import TraceVerdict
-from unreel.evaluate.opinion import Opinion
-from unreel.evaluate.review import Review
+from unreel.evaluation.opinion import Opinion
+from unreel.evaluation.review import Review
 from unreel.protocols.protocol import protocol
 from unreel.report.review.opening import first_onset_us, opening
 from unreel.report.review.opinion_text import agreements, tone
-from unreel.report.review.origin import Origin
-from unreel.report.review.record import Record, tell_record
+from unreel.report.review.origin import FileOrigin
+from unreel.report.review.record import ReviewerRecord, format_record
 from unreel.report.review.stability_text import stability_lines
 
 _STYLES = {
@@ -37,7 +37,7 @@ _RAW_LETTERS = 800
 
 
 def review_blocks(
-    review: Review, origin: Origin, records: Sequence[Record]
+    review: Review, origin: FileOrigin, records: Sequence[ReviewerRecord]
 ) -> Iterator[RenderableType]:
     """The whole review, what matters most first."""
     name = plain(Path(review.clip.location).name)
@@ -57,17 +57,19 @@ def _section(title: str, rows: Iterable[tuple[str, str]]) -> Iterator[Renderable
     yield _indent(_grid(rows), 2)
 
 
-def _told(opinions: Sequence[Opinion], records: Sequence[Record]) -> Iterator[tuple[str, str]]:
+def _told(
+    opinions: Sequence[Opinion], records: Sequence[ReviewerRecord]
+) -> Iterator[tuple[str, str]]:
     for reviewer in dict.fromkeys(opinion.reviewer for opinion in opinions):
         own = [opinion for opinion in opinions if opinion.reviewer == reviewer]
         yield plain(reviewer), "; ".join(map(_in_short, own))
-        told = dict.fromkeys(tell_record(opinion, records) for opinion in own)
+        told = dict.fromkeys(format_record(opinion, records) for opinion in own)
         yield "", f"How often it is right: {'; '.join(told)}."
 
 
 def _in_short(opinion: Opinion) -> str:
     onset_us = first_onset_us([opinion])
-    when = "" if onset_us is None else f" from {tell_seconds(onset_us)}"
+    when = "" if onset_us is None else f" from {format_seconds(onset_us)}"
     return f"{opinion.headline}{when} ({_asked(opinion)})"
 
 
@@ -133,7 +135,7 @@ def _timeline(opinion: Opinion, clip: Clip) -> Iterator[RenderableType]:
         line.append("\u2501" * (_BAR - before - 1), "red")
     else:
         line.append("\u2500" * _BAR, "dim")
-    line.append(f" {tell_seconds(length_us)}", "dim")
+    line.append(f" {format_seconds(length_us)}", "dim")
     yield _indent(line, 2)
     frames = opinion.exhibit.frames if opinion.exhibit else ()
     if frames:
@@ -165,7 +167,7 @@ def _costs(opinion: Opinion) -> str:
     reply = opinion.outcome
     words = []
     if reply.latency_us is not None:
-        words.append(f"answered in {tell_seconds(reply.latency_us)}")
+        words.append(f"answered in {format_seconds(reply.latency_us)}")
     if reply.usage is not None:
         words.append(f"{reply.usage.input_tokens} + {reply.usage.output_tokens} tokens")
     if opinion.cost_usd is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from unreel.arena.standings import Standing
+from unreel.arena.standings import LeaderboardRow
 from unreel.core.estimate import Estimate
 from unreel.core.plain import plain
 from unreel.pages.page import render
@@ -15,7 +15,9 @@ _MARGIN: Final = 8.0
 _LONGEST: Final = 40
 
 
-def badge(season: str, standing: Standing, board: Sequence[Standing], side: Side) -> str:
+def badge(
+    season: str, standing: LeaderboardRow, board: Sequence[LeaderboardRow], side: Side
+) -> str:
     """SVG that draws text alone, whatever the season is called."""
     left = _cut(f"unreel {season}")
     right = _cut(_told(standing, board, side))
@@ -33,7 +35,7 @@ def badge(season: str, standing: Standing, board: Sequence[Standing], side: Side
     )
 
 
-def _told(standing: Standing, board: Sequence[Standing], side: Side) -> str:
+def _told(standing: LeaderboardRow, board: Sequence[LeaderboardRow], side: Side) -> str:
     figure = figure_of(ranks_by(side, board))
     known = standing.figures.get(figure.metric)
     number = "no figure"

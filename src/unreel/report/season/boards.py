@@ -5,17 +5,17 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from unreel.arena.standings import Standing, Standings
+from unreel.arena.standings import LeaderboardRow, SeasonLeaderboard
 from unreel.core.estimate import Estimate
-from unreel.protocols.figures import Figure
-from unreel.report.boards.board import Panel
-from unreel.report.boards.charts import Chart, Point, ranked
+from unreel.protocols.figures import MetricDefinition
+from unreel.report.boards.board import BoardPanel
+from unreel.report.boards.charts import BoardChart, ChartPoint, ranked
 from unreel.report.boards.tables import (
-    Cell,
-    Column,
-    Line,
-    Notes,
-    Table,
+    BoardTable,
+    FootnoteMarks,
+    TableCell,
+    TableColumn,
+    TableLine,
     exact_cell,
     figure_column,
     measured_cell,
@@ -35,17 +35,17 @@ _LEADS: Final[Mapping[Side, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
+class ConditionSheet:
     """One condition: its place among others, and what it is called."""
 
     id: str
-    standings: Standings
+    standings: SeasonLeaderboard
     attempts: Mapping[str, int]
     retired: frozenset[str] = frozenset()
     shows_clips: bool = True
 
 
-def board_panel(sheet: Sheet, side: Side) -> Panel:
+def board_panel(sheet: ConditionSheet, side: Side) -> BoardPanel:
     """One board: its chart, its table, and behind a heading who is above whom how often."""
     standings = side_of(sheet.standings, side)
     figure = figure_of(ranks_by(side, standings))
@@ -55,11 +55,11 @@ def board_panel(sheet: Sheet, side: Side) -> Panel:
     if controls:
         tables.append(_controls(controls))
     points = [
-        Point(who=s.name, measured=s.figures[figure.metric], kind=s.kind)
+        ChartPoint(who=s.name, measured=s.figures[figure.metric], kind=s.kind)
         for s in standings
         if figure.metric in s.figures
     ]
-    chart = Chart(
+    chart = BoardChart(
         id=f"{sheet.id}-{side}s",
         title=f"{figure.title} of each {side}",
         alt=_told(standings, figure),
@@ -67,7 +67,7 @@ def board_panel(sheet: Sheet, side: Side) -> Panel:
             points, title=_axis(figure), domain=_domain(figure, points), places=figure.places
         ),
     )
-    return Panel(
+    return BoardPanel(
         id=f"{sheet.id}-{side}s",
         heading=f"{side.capitalize()}s",
         lead=(
@@ -81,7 +81,7 @@ def board_panel(sheet: Sheet, side: Side) -> Panel:
     )
 
 
-def name_cell(standing: Standing, side: Side, *, retired: Collection[str] = ()) -> Cell:
+def name_cell(standing: LeaderboardRow, side: Side, *, retired: Collection[str] = ()) -> TableCell:
     """An entrant's name, marked by its kind and class, with a way to its own page."""
     badge = "taken out" if standing.name in retired else ""
     badge = badge or {"floor": "floor", "control": "control"}.get(standing.kind, "")
@@ -89,22 +89,22 @@ def name_cell(standing: Standing, side: Side, *, retired: Collection[str] = ()) 
         badge = "leading"
     why = f"not ranked: never met {named(standing.lacks)}" if standing.lacks else ""
     link = f"{PAGES}/{address(side, standing.name)}.html"
-    return Cell(text=standing.name, badge=badge, link=link, doubt=why)
+    return TableCell(text=standing.name, badge=badge, link=link, doubt=why)
 
 
-def _table(sheet: Sheet, side: Side, standings: Sequence[Standing]) -> Table:
+def _table(sheet: ConditionSheet, side: Side, standings: Sequence[LeaderboardRow]) -> BoardTable:
     first = figure_of(ranks_by(side, standings))
     attempts = {s.name: sheet.attempts[s.name] for s in standings if s.name in sheet.attempts}
     figures = [figure_of(metric) for metric in leading(side, standings)]
-    notes = Notes()
-    columns = [Column(title="#"), Column(title=side.capitalize(), numbers=False)]
+    notes = FootnoteMarks()
+    columns = [TableColumn(title="#"), TableColumn(title=side.capitalize(), numbers=False)]
     columns += map(figure_column, figures)
-    columns.append(Column(title="Above the next"))
+    columns.append(TableColumn(title="Above the next"))
     if attempts:
-        columns.append(Column(title="Attempts"))
+        columns.append(TableColumn(title="Attempts"))
     lines = []
     for place, standing in enumerate(standings):
-        rank = Cell() if standing.rank is None else exact_cell(standing.rank)
+        rank = TableCell() if standing.rank is None else exact_cell(standing.rank)
         cells = [rank, name_cell(standing, side, retired=sheet.retired)]
         cells += [
             measured_cell(standing.figures.get(f.metric), notes, places=f.places) for f in figures
@@ -112,8 +112,8 @@ def _table(sheet: Sheet, side: Side, standings: Sequence[Standing]) -> Table:
         cells.append(_above_next(standing, standings[place + 1 :]))
         if attempts:
             cells.append(_attempts(attempts, standing))
-        lines.append(Line(cells=tuple(cells), kind=standing.kind))
-    return Table(
+        lines.append(TableLine(cells=tuple(cells), kind=standing.kind))
+    return BoardTable(
         caption=f"{side.capitalize()}s by {first.title.lower()}, {sheet.standings.condition}",
         columns=tuple(columns),
         lines=tuple(lines),
@@ -121,81 +121,87 @@ def _table(sheet: Sheet, side: Side, standings: Sequence[Standing]) -> Table:
     )
 
 
-def _controls(standings: Sequence[Standing]) -> Table:
+def _controls(standings: Sequence[LeaderboardRow]) -> BoardTable:
     names = dict.fromkeys(name for standing in standings for name in standing.figures)
     figures = [figure_of(name) for name in names]
-    notes = Notes()
+    notes = FootnoteMarks()
     lines = []
     for standing in standings:
         known = (
             measured_cell(standing.figures.get(f.metric), notes, places=f.places) for f in figures
         )
-        lines.append(Line(cells=(name_cell(standing, "creator"), *known), kind=standing.kind))
-    return Table(
+        lines.append(TableLine(cells=(name_cell(standing, "creator"), *known), kind=standing.kind))
+    return BoardTable(
         caption="Controls, without a rank: real clips, as filmed or changed",
-        columns=(Column(title="Control", numbers=False), *map(figure_column, figures)),
+        columns=(TableColumn(title="Control", numbers=False), *map(figure_column, figures)),
         lines=tuple(lines),
         notes=notes.listed(),
     )
 
 
-def _attempts(attempts: Mapping[str, int], standing: Standing) -> Cell:
+def _attempts(attempts: Mapping[str, int], standing: LeaderboardRow) -> TableCell:
     made = attempts.get(standing.name)
-    return Cell() if made is None else exact_cell(made)
+    return TableCell() if made is None else exact_cell(made)
 
 
-def _above_next(standing: Standing, below: Sequence[Standing]) -> Cell:
+def _above_next(standing: LeaderboardRow, below: Sequence[LeaderboardRow]) -> TableCell:
     ranked_below = [each for each in below if each.rank is not None]
     if standing.rank is None or not ranked_below:
-        return Cell()
+        return TableCell()
     return share_cell(standing.above.get(ranked_below[0].name))
 
 
-def share_cell(share: float | None) -> Cell:
+def share_cell(share: float | None) -> TableCell:
     """A share of resamples as percent."""
     if share is None:
-        return Cell()
-    return Cell(text=f"{100 * share:.0f} %", number=round(100 * share, 2))
+        return TableCell()
+    return TableCell(text=f"{100 * share:.0f} %", number=round(100 * share, 2))
 
 
-def _pairs(standings: Sequence[Standing], side: Side) -> Iterator[tuple[str, tuple[Table, ...]]]:
+def _pairs(
+    standings: Sequence[LeaderboardRow], side: Side
+) -> Iterator[tuple[str, tuple[BoardTable, ...]]]:
     placed = [standing for standing in standings if standing.rank is not None]
     shown = placed[:_MOST_PAIRS]
     if not any(standing.above for standing in shown):
         return
-    columns = [Column(title=side.capitalize(), numbers=False)]
-    columns += [Column(title=standing.name) for standing in shown]
+    columns = [TableColumn(title=side.capitalize(), numbers=False)]
+    columns += [TableColumn(title=standing.name) for standing in shown]
     lines = [
-        Line(cells=(name_cell(s, side), *(share_cell(s.above.get(other.name)) for other in shown)))
+        TableLine(
+            cells=(name_cell(s, side), *(share_cell(s.above.get(other.name)) for other in shown))
+        )
         for s in shown
     ]
     first = f"the first {len(shown)}" if len(shown) < len(placed) else "every two"
     caption = (
         f"Share of resamples in which the {side} of a row stands above that of a column: {first}"
     )
-    table = Table(caption=caption, columns=tuple(columns), lines=tuple(lines))
+    table = BoardTable(caption=caption, columns=tuple(columns), lines=tuple(lines))
     yield "Who is above whom, and how surely", (table,)
 
 
-def _more(standings: Sequence[Standing], side: Side) -> Iterator[tuple[str, tuple[Table, ...]]]:
+def _more(
+    standings: Sequence[LeaderboardRow], side: Side
+) -> Iterator[tuple[str, tuple[BoardTable, ...]]]:
     figures = [figure_of(name) for name in further(side, standings)]
     if not figures:
         return
-    notes = Notes()
+    notes = FootnoteMarks()
     lines = []
     for standing in standings:
         known = (standing.figures.get(f.metric) for f in figures)
         cells = (
             measured_cell(m, notes, places=f.places) for m, f in zip(known, figures, strict=True)
         )
-        lines.append(Line(cells=(name_cell(standing, side), *cells), kind=standing.kind))
-    columns = (Column(title=side.capitalize(), numbers=False), *map(figure_column, figures))
+        lines.append(TableLine(cells=(name_cell(standing, side), *cells), kind=standing.kind))
+    columns = (TableColumn(title=side.capitalize(), numbers=False), *map(figure_column, figures))
     caption = f"Further figures of {side}s"
-    table = Table(caption=caption, columns=columns, lines=tuple(lines), notes=notes.listed())
+    table = BoardTable(caption=caption, columns=columns, lines=tuple(lines), notes=notes.listed())
     yield "More figures", (table,)
 
 
-def _told(standings: Sequence[Standing], figure: Figure) -> str:
+def _told(standings: Sequence[LeaderboardRow], figure: MetricDefinition) -> str:
     """The first, how sure it is of the second, and who leads with it."""
     placed = [standing for standing in standings if standing.rank is not None]
     if not placed:
@@ -211,16 +217,16 @@ def _told(standings: Sequence[Standing], figure: Figure) -> str:
     return " ".join(told)
 
 
-def _number(standing: Standing, figure: Figure) -> str:
-    cell = measured_cell(standing.figures.get(figure.metric), Notes(), places=figure.places)
+def _number(standing: LeaderboardRow, figure: MetricDefinition) -> str:
+    cell = measured_cell(standing.figures.get(figure.metric), FootnoteMarks(), places=figure.places)
     return f"{cell.text} ({cell.doubt})" if cell.text else "no figure"
 
 
-def _axis(figure: Figure) -> str:
+def _axis(figure: MetricDefinition) -> str:
     return f"{figure.title}, {figure.unit}" if figure.unit else figure.title
 
 
-def _domain(figure: Figure, points: Sequence[Point]) -> tuple[float, float]:
+def _domain(figure: MetricDefinition, points: Sequence[ChartPoint]) -> tuple[float, float]:
     """The figure's range; where that has no end, as far as intervals go."""
     low, high = figure.range
     known = [point.measured for point in points if isinstance(point.measured, Estimate)]

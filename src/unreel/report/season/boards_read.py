@@ -1,21 +1,21 @@
 """The boards of a season as pages show them, who was taken out below them."""
 
 from unreel.arena.attempts import is_row_of
-from unreel.arena.play import Play
+from unreel.arena.play import AnswerTable
 from unreel.arena.season_ranking import RankedPairs, rank_pairs, rank_season
-from unreel.arena.standings import Standings
-from unreel.arena.working_folder import Entrants, SeasonFolder
-from unreel.report.season.view import Season
+from unreel.arena.standings import SeasonLeaderboard
+from unreel.arena.working_folder import SeasonEntrants, SeasonFolder
+from unreel.report.season.view import SeasonView
 
 
-def read_boards(folder: SeasonFolder, *, resamples: int) -> Season:
+def read_boards(folder: SeasonFolder, *, resamples: int) -> SeasonView:
     """A season with its boards alone, which is all that the history of a later one needs."""
     entrants = folder.require_played()
     if entrants.is_about_pairs:
         boards = tuple(_board(ranked) for ranked in rank_pairs(folder))
-        return Season(name=entrants.season, plays=(), standings=boards)
+        return SeasonView(name=entrants.season, plays=(), standings=boards)
     found = list(rank_season(folder, resamples=resamples))
-    return Season(
+    return SeasonView(
         name=entrants.season,
         plays=tuple(each.play for each in found),
         standings=tuple(each.standings for each in found),
@@ -23,8 +23,8 @@ def read_boards(folder: SeasonFolder, *, resamples: int) -> Season:
     )
 
 
-def _board(ranked: RankedPairs) -> Standings:
-    return Standings(
+def _board(ranked: RankedPairs) -> SeasonLeaderboard:
+    return SeasonLeaderboard(
         condition=ranked.play.condition,
         reviewers=ranked.preferences.reviewers,
         creators=ranked.preferences.creators,
@@ -34,7 +34,7 @@ def _board(ranked: RankedPairs) -> Standings:
     )
 
 
-def _retired(entrants: Entrants, play: Play) -> frozenset[str]:
+def _retired(entrants: SeasonEntrants, play: AnswerTable) -> frozenset[str]:
     """Rows of those that were taken out."""
     shown = entrants.shown(entrants.reviewers)
     reviewers = {shown[reviewer.name] for reviewer in entrants.reviewers if reviewer.retired}

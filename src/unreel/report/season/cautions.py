@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 
-from unreel.arena.attempts import Best, Tries, correct_best, is_row_of
+from unreel.arena.attempts import BestAttempt, TeamAttempts, correct_best, is_row_of
 from unreel.arena.hiding import find_canaries, find_hidden
 from unreel.arena.holdout import compare_hidden, hear_canaries
-from unreel.arena.log import History
-from unreel.arena.play import Play
+from unreel.arena.log import SeasonLog
+from unreel.arena.play import AnswerTable
 from unreel.arena.stored_season import stored_recipe
 from unreel.arena.suspicion import find_alike
-from unreel.arena.working_folder import Entrants, SeasonFolder
+from unreel.arena.working_folder import SeasonEntrants, SeasonFolder
 from unreel.core.estimate import Estimate
 from unreel.core.server import hide_addresses
 
 
-def gaps(entrants: Entrants) -> Iterator[str]:
+def gaps(entrants: SeasonEntrants) -> Iterator[str]:
     """Yield the entrants that took no part or were withdrawn."""
     for each in entrants.reviewers:
         if each.unfitted:
@@ -24,13 +24,13 @@ def gaps(entrants: Entrants) -> Iterator[str]:
         yield f"Taken out of the season; what they played stays: {names}."
 
 
-def edits(log: History) -> Iterator[str]:
+def edits(log: SeasonLog) -> Iterator[str]:
     """Yield the changes made to the log after it was written."""
     for problem in log.broken:
         yield f"The log of entries is not as it was written: {problem}."
 
 
-def copies(play: Play, *, seed: int) -> Iterator[str]:
+def copies(play: AnswerTable, *, seed: int) -> Iterator[str]:
     """Reviewers that err alike beyond what hard clips explain."""
     for pair in find_alike(play, seed=seed).suspected:
         share = pair.shared_errors
@@ -41,7 +41,7 @@ def copies(play: Play, *, seed: int) -> Iterator[str]:
         )
 
 
-def seen_before(folder: SeasonFolder, play: Play) -> Iterator[str]:
+def seen_before(folder: SeasonFolder, play: AnswerTable) -> Iterator[str]:
     """Yield entrants that are better on public scenes than on hidden ones, or repeat labels published as a trap."""
     recipe = stored_recipe(folder)
     hidden = find_hidden(folder.path, recipe, play.lineup.scenes)
@@ -57,12 +57,14 @@ def seen_before(folder: SeasonFolder, play: Play) -> Iterator[str]:
             yield f"{sung.reviewer} repeats labels that were published as a trap, under {play.condition}."
 
 
-def best_of_several(play: Play, tries: Sequence[Tries], *, seed: int) -> Iterator[str]:
+def best_of_several(
+    play: AnswerTable, tries: Sequence[TeamAttempts], *, seed: int
+) -> Iterator[str]:
     """Teams that tried more than once: what the best of their tries is worth without luck."""
     for each in tries:
         rows = rows_of(each, play)
         best = correct_best(play, rows, kind=each.kind, seed=seed) if len(rows) > 1 else None
-        if isinstance(best, Best) and isinstance(best.corrected, Estimate):
+        if isinstance(best, BestAttempt) and isinstance(best.corrected, Estimate):
             worth = best.corrected
             yield (
                 f"{each.team or 'A team without a name'} entered {len(rows)} times as {each.kind}. The best, "
@@ -71,7 +73,7 @@ def best_of_several(play: Play, tries: Sequence[Tries], *, seed: int) -> Iterato
             )
 
 
-def rows_of(tries: Tries, play: Play) -> list[str]:
+def rows_of(tries: TeamAttempts, play: AnswerTable) -> list[str]:
     """The rows of a board that are the entries of a team."""
     board = play.reviewers if tries.kind == "reviewer" else play.lineup.creators
     return [row for row in board if any(is_row_of(row, entry) for entry in tries.entries)]

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.arena.play import SILENT
-from unreel.report.season.heard import Heard
+from unreel.report.season.heard import AnswerMatrix
 from unreel.report.season.matrix import cell_id
-from unreel.report.season.view import Season
+from unreel.report.season.view import SeasonView
 
 MOST: Final = 100
 """Clips of a cell that a page shows; the file beside it has all."""
@@ -32,7 +32,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class ReviewerCells:
     """One reviewer under one condition."""
 
     id: str
@@ -45,7 +45,9 @@ class Section:
     """Those that are not right first, as many as a page shows."""
 
 
-def sections(season: Season, heard: Mapping[str, Heard], maker: str) -> Iterator[Section]:
+def sections(
+    season: SeasonView, heard: Mapping[str, AnswerMatrix], maker: str
+) -> Iterator[ReviewerCells]:
     """Every reviewer that was asked about clips of `maker`, under each condition; `heard` is by sheet."""
     for sheet, table in heard.items():
         clips = table.clips_of(maker)
@@ -62,13 +64,13 @@ def short(text: str) -> str:
 
 
 def _section(
-    season: Season, table: Heard, sheet: str, reviewer: int, asked: npt.NDArray[np.intp]
-) -> Section:
+    season: SeasonView, table: AnswerMatrix, sheet: str, reviewer: int, asked: npt.NDArray[np.intp]
+) -> ReviewerCells:
     play = table.play
     right = table.right[reviewer, asked]
     name = play.reviewers[reviewer]
     shown = asked[np.argsort(right, kind="stable")][:MOST]
-    return Section(
+    return ReviewerCells(
         id=cell_id(sheet, name),
         reviewer=name,
         condition=play.condition,
@@ -79,7 +81,7 @@ def _section(
     )
 
 
-def _answer(season: Season, table: Heard, reviewer: int, clip: int) -> Answer:
+def _answer(season: SeasonView, table: AnswerMatrix, reviewer: int, clip: int) -> Answer:
     play = table.play
     said = table.said[reviewer, clip]
     sign = "right" if said == table.truth[clip] else "unreadable" if said == SILENT else "wrong"

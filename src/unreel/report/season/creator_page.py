@@ -8,14 +8,14 @@ from typing import Final
 import numpy as np
 
 from unreel.arena.play import REAL, SAID_GENERATED
-from unreel.arena.standings import Standing
+from unreel.arena.standings import LeaderboardRow
 from unreel.pages.player import PlayerSpec, TrackSpec
 from unreel.report.boards.downloads import FOLDER
-from unreel.report.boards.tables import Cell, Column, Line, Table, exact_cell
+from unreel.report.boards.tables import BoardTable, TableCell, TableColumn, TableLine, exact_cell
 from unreel.report.season.cells import sections
-from unreel.report.season.entrant import EntrantPage, Part, figures_table, tell_places
-from unreel.report.season.heard import SIDES, Heard
-from unreel.report.season.view import ClipTold, Season, address
+from unreel.report.season.entrant import EntrantPage, PagePart, figures_table, format_ranks
+from unreel.report.season.heard import SIDES, AnswerMatrix
+from unreel.report.season.view import ClipDetails, SeasonView, address
 
 _MICRO: Final = 1_000_000
 _NOBODYS: Final = "What nobody made: whoever calls these generated is wrong."
@@ -23,7 +23,7 @@ _MOST_LINES: Final = 12
 """Reviewers whose answer stands below a clip in the player; the sections below have all."""
 
 
-def creator_page(season: Season, heard: Mapping[str, Heard], name: str) -> EntrantPage:
+def creator_page(season: SeasonView, heard: Mapping[str, AnswerMatrix], name: str) -> EntrantPage:
     """The page of a creator, of a control, or of all real clips."""
     boards = [board.creators for board in season.standings]
     standings = [next((s for s in board if s.name == name), None) for board in boards]
@@ -35,7 +35,7 @@ def creator_page(season: Season, heard: Mapping[str, Heard], name: str) -> Entra
     if any(standings):
         figures = figures_table(season, standings, file=f"{file}-figures")
         lead = "Every figure under every condition."
-        parts.append(Part(id="figures", heading="Figures", lead=lead, table=figures))
+        parts.append(PagePart(id="figures", heading="Figures", lead=lead, table=figures))
     known = _clips(season, heard, name)
     shown = {
         f"clip-{place}": asdict(_with_answers(told.player, table, place))
@@ -47,7 +47,7 @@ def creator_page(season: Season, heard: Mapping[str, Heard], name: str) -> Entra
         side="creator",
         name=name,
         badge="control" if _is_control(standings) else "",
-        told=tell_places(season, standings) if any(standings) else _NOBODYS,
+        told=format_ranks(season, standings) if any(standings) else _NOBODYS,
         tiles=tuple(_tiles(season, known, name)),
         parts=tuple(parts),
         sections=tuple(sections(season, heard, name)) if season.shows_clips else (),
@@ -57,8 +57,8 @@ def creator_page(season: Season, heard: Mapping[str, Heard], name: str) -> Entra
 
 
 def _clips(
-    season: Season, heard: Mapping[str, Heard], name: str
-) -> list[tuple[int, str, ClipTold | None]]:
+    season: SeasonView, heard: Mapping[str, AnswerMatrix], name: str
+) -> list[tuple[int, str, ClipDetails | None]]:
     """Its clips under the first condition that has them: place, name and what is known."""
     for table in heard.values():
         places = table.clips_of(name)
@@ -68,7 +68,7 @@ def _clips(
     return []
 
 
-def _with_answers(spec: PlayerSpec, heard: Heard, clip: int) -> PlayerSpec:
+def _with_answers(spec: PlayerSpec, heard: AnswerMatrix, clip: int) -> PlayerSpec:
     """The clip with a line below it for each reviewer, as many as a player tells apart."""
     said = [(who, heard.answer(place, clip)) for place, who in enumerate(heard.play.reviewers)]
     lines = [
@@ -83,12 +83,12 @@ def _whose(name: str) -> str:
     return f"clips of {name}" if name != REAL else "real clips"
 
 
-def _is_control(standings: list[Standing | None]) -> bool:
+def _is_control(standings: list[LeaderboardRow | None]) -> bool:
     return any(standing is not None and standing.kind == "control" for standing in standings)
 
 
 def _tiles(
-    season: Season, clips: list[tuple[int, str, ClipTold | None]], name: str
+    season: SeasonView, clips: list[tuple[int, str, ClipDetails | None]], name: str
 ) -> Iterator[tuple[str, str]]:
     yield f"{len(clips):,}", "clips"
     unmade = season.unmade.get(name, {})
@@ -99,7 +99,9 @@ def _tiles(
         yield f"{sum(costs, Decimal(0)):,.2f}", f"USD for {len(costs):,} of them"
 
 
-def _given_away(season: Season, heard: Mapping[str, Heard], name: str, *, file: str) -> Part:
+def _given_away(
+    season: SeasonView, heard: Mapping[str, AnswerMatrix], name: str, *, file: str
+) -> PagePart:
     lines = []
     for table in heard.values():
         places = table.clips_of(name)
@@ -109,28 +111,30 @@ def _given_away(season: Season, heard: Mapping[str, Heard], name: str, *, file: 
             clip = int(places[at])
             lines.append(_clip_line(season, table, clip, (int(n_caught[at]), int(n_read[at]))))
     heading = "Clips that gave it away" if name != REAL else "Real clips that were suspected"
-    columns = [Column(title=title, numbers=False) for title in ("Clip", "Scene", "Condition")]
-    columns += [Column(title="Called generated by"), Column(title="Answers")]
-    table_ = Table(
+    columns = [TableColumn(title=title, numbers=False) for title in ("Clip", "Scene", "Condition")]
+    columns += [TableColumn(title="Called generated by"), TableColumn(title="Answers")]
+    table_ = BoardTable(
         caption=f"By how many reviewers called them generated: {_whose(name)}",
         columns=tuple(columns),
         lines=tuple(lines),
         file=file,
     )
     lead = "Those first that most reviewers called generated, floors counted."
-    return Part(id="clips", heading=heading, lead=lead, table=table_)
+    return PagePart(id="clips", heading=heading, lead=lead, table=table_)
 
 
-def _clip_line(season: Season, table: Heard, clip: int, counts: tuple[int, int]) -> Line:
+def _clip_line(
+    season: SeasonView, table: AnswerMatrix, clip: int, counts: tuple[int, int]
+) -> TableLine:
     lineup = table.play.lineup
     name = lineup.clips[clip]
     told = season.clips.get(name)
     link = f"#clip-{clip}" if told and told.player else ""
-    return Line(
+    return TableLine(
         cells=(
-            Cell(text=name, link=link),
-            Cell(text=lineup.scenes[lineup.scene[clip]]),
-            Cell(text=table.play.condition),
+            TableCell(text=name, link=link),
+            TableCell(text=lineup.scenes[lineup.scene[clip]]),
+            TableCell(text=table.play.condition),
             exact_cell(counts[0]),
             exact_cell(counts[1]),
         )
@@ -138,35 +142,39 @@ def _clip_line(season: Season, table: Heard, clip: int, counts: tuple[int, int])
 
 
 def _provenance(
-    season: Season, heard: Mapping[str, Heard], name: str, *, file: str
-) -> Iterator[Part]:
+    season: SeasonView, heard: Mapping[str, AnswerMatrix], name: str, *, file: str
+) -> Iterator[PagePart]:
     known = [(clip, told) for _, clip, told in _clips(season, heard, name) if told]
     terms = list(dict.fromkeys(term for _, told in known for term, _ in told.facts))
     unmade = season.unmade.get(name, {})
     if not terms and not unmade:
         return
-    columns = [Column(title=title, numbers=False) for title in ("Clip", *terms)]
-    columns += [Column(title="USD"), Column(title="Seconds")]
-    columns.append(Column(title="Never made, because", numbers=False))
+    columns = [TableColumn(title=title, numbers=False) for title in ("Clip", *terms)]
+    columns += [TableColumn(title="USD"), TableColumn(title="Seconds")]
+    columns.append(TableColumn(title="Never made, because", numbers=False))
     lines = []
     for clip, told in known:
         facts = dict(told.facts)
-        cells = [Cell(text=clip), *(Cell(text=facts.get(term, "")) for term in terms)]
-        lines.append(Line(cells=(*cells, _usd(told), _seconds(told), Cell())))
+        cells = [TableCell(text=clip), *(TableCell(text=facts.get(term, "")) for term in terms)]
+        lines.append(TableLine(cells=(*cells, _usd(told), _seconds(told), TableCell())))
     for clip, why in unmade.items():
-        empty = [Cell() for _ in (*terms, "usd", "seconds")]
-        lines.append(Line(cells=(Cell(text=clip), *empty, Cell(text=why))))
+        empty = [TableCell() for _ in (*terms, "usd", "seconds")]
+        lines.append(TableLine(cells=(TableCell(text=clip), *empty, TableCell(text=why))))
     caption = f"How {_whose(name)} came about"
-    table = Table(caption=caption, columns=tuple(columns), lines=tuple(lines), file=file)
+    table = BoardTable(caption=caption, columns=tuple(columns), lines=tuple(lines), file=file)
     lead = "What its creator told of each clip; what it did not tell is empty."
-    yield Part(id="made", heading="How they came about", lead=lead, table=table)
+    yield PagePart(id="made", heading="How they came about", lead=lead, table=table)
 
 
-def _usd(told: ClipTold) -> Cell:
+def _usd(told: ClipDetails) -> TableCell:
     cost = told.cost_usd
-    return Cell() if cost is None else Cell(text=f"{cost:.4f}", number=float(cost))
+    return TableCell() if cost is None else TableCell(text=f"{cost:.4f}", number=float(cost))
 
 
-def _seconds(told: ClipTold) -> Cell:
+def _seconds(told: ClipDetails) -> TableCell:
     took = told.took_us
-    return Cell() if took is None else Cell(text=f"{took / _MICRO:.1f}", number=took / _MICRO)
+    return (
+        TableCell()
+        if took is None
+        else TableCell(text=f"{took / _MICRO:.1f}", number=took / _MICRO)
+    )

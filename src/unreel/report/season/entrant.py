@@ -5,14 +5,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from unreel.arena.play import REAL
-from unreel.arena.standings import Standing
+from unreel.arena.standings import LeaderboardRow
 from unreel.pages import player
 from unreel.pages.page import render, whole_page
 from unreel.report.boards.downloads import latex_block, table_csv, table_files
-from unreel.report.boards.tables import Cell, Column, Line, Notes, Table, measured_cell
+from unreel.report.boards.tables import (
+    BoardTable,
+    FootnoteMarks,
+    TableCell,
+    TableColumn,
+    TableLine,
+    measured_cell,
+)
 from unreel.report.season.boards import named
-from unreel.report.season.cells import Section
-from unreel.report.season.view import PAGES, REAL_TITLE, Season, address
+from unreel.report.season.cells import ReviewerCells
+from unreel.report.season.view import PAGES, REAL_TITLE, SeasonView, address
 from unreel.report.season.words import Side, figure_of
 
 HOME: Final = "../index.html"
@@ -23,13 +30,13 @@ _LAYOUT: Final = ("unreel.report:layout.js", "unreel.report.season:season.js")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class PagePart:
     """One heading of a page, its sentence and its table."""
 
     id: str
     heading: str
     lead: str
-    table: Table
+    table: BoardTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +48,8 @@ class EntrantPage:
     badge: str
     told: str
     tiles: tuple[tuple[str, str], ...]
-    parts: tuple[Part, ...]
-    sections: tuple[Section, ...] = ()
+    parts: tuple[PagePart, ...]
+    sections: tuple[ReviewerCells, ...] = ()
     clips: Mapping[str, Any] = field(default_factory=dict)
     """What the player is told of each clip that may be shown, by its place."""
     has_badge: bool = True
@@ -58,7 +65,7 @@ class EntrantPage:
         return address(self.side, self.name)
 
 
-def entrant_files(season: Season, page: EntrantPage) -> dict[str, str]:
+def entrant_files(season: SeasonView, page: EntrantPage) -> dict[str, str]:
     """The page and its tables, whose CSV have every line."""
     tables: dict[str, str] = {}
     shown = []
@@ -80,18 +87,18 @@ def entrant_files(season: Season, page: EntrantPage) -> dict[str, str]:
     return {f"{PAGES}/{page.address}.html": document, **tables}
 
 
-def cut(table: Table) -> Table:
+def cut(table: BoardTable) -> BoardTable:
     """The first lines of it."""
     return replace(table, lines=table.lines[:MOST])
 
 
-def tell_places(season: Season, standings: Sequence[Standing | None]) -> str:
+def format_ranks(season: SeasonView, standings: Sequence[LeaderboardRow | None]) -> str:
     """Return the ranks of an entrant under each condition, as a sentence."""
     pairs = zip(season.standings, standings, strict=True)
     return "; ".join(f"{board.condition}: {_place(standing)}" for board, standing in pairs) + "."
 
 
-def _place(standing: Standing | None) -> str:
+def _place(standing: LeaderboardRow | None) -> str:
     if standing is None:
         return "it did not play"
     if standing.rank is not None:
@@ -99,22 +106,24 @@ def _place(standing: Standing | None) -> str:
     return f"not ranked, never met {named(standing.lacks)}" if standing.lacks else "not ranked"
 
 
-def figures_table(season: Season, standings: Sequence[Standing | None], *, file: str) -> Table:
+def figures_table(
+    season: SeasonView, standings: Sequence[LeaderboardRow | None], *, file: str
+) -> BoardTable:
     """Every figure of an entrant, with a column for each condition."""
     names = dict.fromkeys(name for standing in standings if standing for name in standing.figures)
-    notes = Notes()
+    notes = FootnoteMarks()
     lines = []
     for name in names:
         figure = figure_of(name)
-        cells = [Cell(text=figure.title, link=f"{HOME}#season-figure-{name}")]
-        cells.append(Cell(text=figure.meaning))
+        cells = [TableCell(text=figure.title, link=f"{HOME}#season-figure-{name}")]
+        cells.append(TableCell(text=figure.meaning))
         for standing in standings:
             known = standing.figures.get(name) if standing else None
             cells.append(measured_cell(known, notes, places=figure.places))
-        lines.append(Line(cells=tuple(cells)))
-    columns = [Column(title=title, numbers=False) for title in ("Figure", "Meaning")]
-    columns += [Column(title=board.condition) for board in season.standings]
-    return Table(
+        lines.append(TableLine(cells=tuple(cells)))
+    columns = [TableColumn(title=title, numbers=False) for title in ("Figure", "Meaning")]
+    columns += [TableColumn(title=board.condition) for board in season.standings]
+    return BoardTable(
         caption="What was measured, with 95 % intervals",
         columns=tuple(columns),
         lines=tuple(lines),

@@ -4,19 +4,19 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unreel.arena.standings import Cell, Standing, Standings
+from unreel.arena.standings import LeaderboardRow, MatrixCell, SeasonLeaderboard
 from unreel.core.estimate import Estimate, Measured
 from unreel.report.season.history import track
-from unreel.report.season.view import Season, address, side_of
+from unreel.report.season.view import SeasonView, address, side_of
 from unreel.report.season.words import SIDES, figure_of, ranks_by
 
 
-def standings_json(season: Season) -> dict[str, Any]:
+def standings_json(season: SeasonView) -> dict[str, Any]:
     """Both boards of every condition."""
     return _season(season) | {"conditions": [_board(board) for board in season.standings]}
 
 
-def matrix_json(season: Season) -> dict[str, Any]:
+def matrix_json(season: SeasonView) -> dict[str, Any]:
     """Every cell of every condition."""
     conditions = [
         {"condition": board.condition, "cells": [_cell(cell) for cell in board.cells]}
@@ -25,7 +25,7 @@ def matrix_json(season: Season) -> dict[str, Any]:
     return _season(season) | {"conditions": conditions}
 
 
-def history_json(seasons: Sequence[Season]) -> dict[str, Any]:
+def history_json(seasons: Sequence[SeasonView]) -> dict[str, Any]:
     """The figure that ranks of every entrant in every season; `null` where it did not play."""
     told: dict[str, Any] = {"seasons": [season.name for season in seasons]}
     for side in SIDES:
@@ -38,7 +38,7 @@ def history_json(seasons: Sequence[Season]) -> dict[str, Any]:
     return told
 
 
-def entrant_json(season: Season, side: str, name: str) -> dict[str, Any]:
+def entrant_json(season: SeasonView, side: str, name: str) -> dict[str, Any]:
     """One entrant under each condition, with all the cells that it is in."""
     found = []
     for board in season.standings:
@@ -68,11 +68,11 @@ def measured_json(measured: Measured) -> dict[str, Any]:
     return {"value": None, "why": measured.why}
 
 
-def _season(season: Season) -> dict[str, Any]:
+def _season(season: SeasonView) -> dict[str, Any]:
     return {"season": season.name, "facts": dict(season.facts)}
 
 
-def _board(board: Standings) -> dict[str, Any]:
+def _board(board: SeasonLeaderboard) -> dict[str, Any]:
     names = dict.fromkeys(
         name for standing in (*board.reviewers, *board.creators) for name in standing.figures
     )
@@ -86,7 +86,7 @@ def _board(board: Standings) -> dict[str, Any]:
     }
 
 
-def _standing(standing: Standing) -> dict[str, Any]:
+def _standing(standing: LeaderboardRow) -> dict[str, Any]:
     side = "reviewer" if standing.kind in {"reviewer", "floor"} else "creator"
     return {
         "name": standing.name,
@@ -100,7 +100,7 @@ def _standing(standing: Standing) -> dict[str, Any]:
     }
 
 
-def _placed(standing: Standing | None, metric: str) -> dict[str, Any] | None:
+def _placed(standing: LeaderboardRow | None, metric: str) -> dict[str, Any] | None:
     if standing is None:
         return None
     known = standing.figures.get(metric)
@@ -110,7 +110,7 @@ def _placed(standing: Standing | None, metric: str) -> dict[str, Any] | None:
     return {"rank": standing.rank, "leading": standing.first_class, metric: figure}
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
+def _cell(cell: MatrixCell) -> dict[str, Any]:
     return {
         "reviewer": cell.reviewer,
         "creator": cell.creator,

@@ -7,17 +7,17 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.arena.grid import UNASKED, generated, lay_out
-from unreel.arena.play import SAID_GENERATED, SAID_REAL, SILENT, Play
+from unreel.arena.play import SAID_GENERATED, SAID_REAL, SILENT, AnswerTable
 
 WORDS: Final = {SAID_GENERATED: "generated", SAID_REAL: "real", SILENT: "nothing that can be read"}
 SIDES: Final = frozenset({WORDS[SAID_GENERATED], WORDS[SAID_REAL]})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
+class AnswerMatrix:
     """The answers of one play as a table of reviewers by clips."""
 
-    play: Play
+    play: AnswerTable
     said: npt.NDArray[np.int8]
     """A row for each reviewer, a column for each clip; `UNASKED` where nobody asked."""
     source: npt.NDArray[np.int64]
@@ -58,12 +58,12 @@ class Heard:
         return missed[np.lexsort((missed, -share[missed], silent))]
 
 
-def hear(play: Play) -> Heard:
+def hear(play: AnswerTable) -> AnswerMatrix:
     """The answers of `play`; of two about one clip, the later."""
     said, made = lay_out(play), generated(play.lineup)
     truth = np.where(made, SAID_GENERATED, SAID_REAL).astype(np.int8)
     right, read = said == truth[None, :], (said == SAID_REAL) | (said == SAID_GENERATED)
-    return Heard(
+    return AnswerMatrix(
         play=play,
         said=said,
         source=play.lineup.source,

@@ -5,13 +5,20 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from unreel.arena.standings import Standing
+from unreel.arena.standings import LeaderboardRow
 from unreel.core.estimate import Measured, Unmeasured
-from unreel.report.boards.board import Panel
-from unreel.report.boards.charts import FLOORS, SERIES, SHOWN, Chart, Point, stepped
-from unreel.report.boards.tables import Cell, Column, Line, Notes, Table, measured_cell
+from unreel.report.boards.board import BoardPanel
+from unreel.report.boards.charts import FLOORS, SERIES, SHOWN, BoardChart, ChartPoint, stepped
+from unreel.report.boards.tables import (
+    BoardTable,
+    FootnoteMarks,
+    TableCell,
+    TableColumn,
+    TableLine,
+    measured_cell,
+)
 from unreel.report.season.boards import name_cell
-from unreel.report.season.view import Season, side_of
+from unreel.report.season.view import SeasonView, side_of
 from unreel.report.season.words import Side, figure_of, ranks_by
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,23}")
@@ -19,7 +26,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,23}")
 _LEAST: Final = 2
 
 
-def history_panel(seasons: Sequence[Season], side: Side) -> Panel | None:
+def history_panel(seasons: Sequence[SeasonView], side: Side) -> BoardPanel | None:
     """A line for each entrant over the seasons; `None` for one season."""
     if len(seasons) < _LEAST:
         return None
@@ -28,11 +35,11 @@ def history_panel(seasons: Sequence[Season], side: Side) -> Panel | None:
     told = track(seasons, side)
     shown = list(told)[:SHOWN]
     points = [
-        Point(who=name, group=step, measured=_figure(standing, figure.metric))
+        ChartPoint(who=name, group=step, measured=_figure(standing, figure.metric))
         for name in shown
         for step, standing in zip(steps, told[name], strict=True)
     ]
-    chart = Chart(
+    chart = BoardChart(
         id=f"history-{side}s",
         title=f"{figure.title} of {side}s over the seasons",
         alt=f"Seasons in order: {', '.join(season.name for season in seasons)}.",
@@ -40,7 +47,7 @@ def history_panel(seasons: Sequence[Season], side: Side) -> Panel | None:
             points, _palette(told, shown), steps=steps, title=f"{figure.title}, {figure.unit}"
         ),
     )
-    return Panel(
+    return BoardPanel(
         id=f"history-{side}s",
         heading=f"{side.capitalize()}s over the seasons",
         lead=(
@@ -53,56 +60,58 @@ def history_panel(seasons: Sequence[Season], side: Side) -> Panel | None:
     )
 
 
-def track(seasons: Sequence[Season], side: Side) -> dict[str, list[Standing | None]]:
+def track(seasons: Sequence[SeasonView], side: Side) -> dict[str, list[LeaderboardRow | None]]:
     """Each entrant's standing in every season, those of the last season first and in its order."""
     boards = [{standing.name: standing for standing in _board(season, side)} for season in seasons]
     names = dict.fromkeys(itertools.chain.from_iterable(reversed(boards)))
     return {name: [board.get(name) for board in boards] for name in names}
 
 
-def _board(season: Season, side: Side) -> tuple[Standing, ...]:
+def _board(season: SeasonView, side: Side) -> tuple[LeaderboardRow, ...]:
     return side_of(season.standings[0], side)
 
 
-def _steps(seasons: Sequence[Season]) -> list[str]:
+def _steps(seasons: Sequence[SeasonView]) -> list[str]:
     """Return a unique axis label for each season."""
     names = [season.name for season in seasons]
     plain = all(map(_PLAIN.fullmatch, names)) and len(set(names)) == len(names)
     return names if plain else [f"season {number}" for number, _ in enumerate(names, start=1)]
 
 
-def _figure(standing: Standing | None, metric: str) -> Measured:
+def _figure(standing: LeaderboardRow | None, metric: str) -> Measured:
     unknown = Unmeasured("it has no such figure")
     return (
         Unmeasured("it did not play") if standing is None else standing.figures.get(metric, unknown)
     )
 
 
-def _palette(told: dict[str, list[Standing | None]], shown: Sequence[str]) -> dict[str, str]:
+def _palette(told: dict[str, list[LeaderboardRow | None]], shown: Sequence[str]) -> dict[str, str]:
     colours = {True: itertools.cycle(SERIES), False: itertools.cycle(FLOORS)}
     return {name: next(colours[_competes(told[name])]) for name in shown}
 
 
-def _competes(standings: Sequence[Standing | None]) -> bool:
+def _competes(standings: Sequence[LeaderboardRow | None]) -> bool:
     return any(s is not None and s.kind in {"reviewer", "creator"} for s in standings)
 
 
-def _table(seasons: Sequence[Season], side: Side, told: dict[str, list[Standing | None]]) -> Table:
+def _table(
+    seasons: Sequence[SeasonView], side: Side, told: dict[str, list[LeaderboardRow | None]]
+) -> BoardTable:
     figure = figure_of(ranks_by(side, _board(seasons[-1], side)))
-    notes = Notes()
+    notes = FootnoteMarks()
     lines = []
     for name, standings in told.items():
         latest = standings[-1]
         last = next(standing for standing in reversed(standings) if standing is not None)
-        head = name_cell(last, side) if latest else Cell(text=name, badge="gone")
+        head = name_cell(last, side) if latest else TableCell(text=name, badge="gone")
         cells = (
             measured_cell(_figure(standing, figure.metric), notes, places=figure.places)
             for standing in standings
         )
-        lines.append(Line(cells=(head, *cells), kind=last.kind))
-    columns = [Column(title=side.capitalize(), numbers=False)]
-    columns += [Column(title=season.name) for season in seasons]
-    return Table(
+        lines.append(TableLine(cells=(head, *cells), kind=last.kind))
+    columns = [TableColumn(title=side.capitalize(), numbers=False)]
+    columns += [TableColumn(title=season.name) for season in seasons]
+    return BoardTable(
         caption=f"{figure.title} of each {side} in each season",
         columns=tuple(columns),
         lines=tuple(lines),

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from unreel.arena.standings import Standings
+from unreel.arena.standings import SeasonLeaderboard
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate
 from unreel.core.plain import plain
-from unreel.protocols.figures import Figure
-from unreel.report.season.view import Season, address, side_of
+from unreel.protocols.figures import MetricDefinition
+from unreel.report.season.view import SeasonView, address, side_of
 from unreel.report.season.words import SIDES, Side, figure_of, ranks_by
 
 FOLDER: Final = "hub"
@@ -25,7 +25,7 @@ _ADDRESS: Final = re.compile(r"https?://[!-~]{1,2000}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class HubListing:
     """Location of the listed results."""
 
     dataset: str
@@ -44,7 +44,7 @@ class Listing:
             raise InvalidSettingError(setting, problem, remedy)
 
 
-def hub_files(season: Season, listing: Listing) -> dict[str, str]:
+def hub_files(season: SeasonView, listing: HubListing) -> dict[str, str]:
     """The files by name: one for the data set, one for each entrant with a rank."""
     files = {DATASET_FILE: _registration(season, listing)}
     for side in SIDES:
@@ -56,7 +56,7 @@ def hub_files(season: Season, listing: Listing) -> dict[str, str]:
     return files
 
 
-def task_id(season: Season, side: Side, board: Standings) -> str:
+def task_id(season: SeasonView, side: Side, board: SeasonLeaderboard) -> str:
     """Return the hub's name of one board: from its condition, with a number if the name is taken."""
     words = [_word(each.condition) for each in season.standings]
     number = season.standings.index(board)
@@ -64,7 +64,7 @@ def task_id(season: Season, side: Side, board: Standings) -> str:
     return f"{side}s_{words[number]}{again}"
 
 
-def _registration(season: Season, listing: Listing) -> str:
+def _registration(season: SeasonView, listing: HubListing) -> str:
     first = season.standings[0]
     by, whose = _figure(first, "reviewer"), _figure(first, "creator")
     less = "100 less " if whose.better == "less" else ""
@@ -85,7 +85,7 @@ def _registration(season: Season, listing: Listing) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _results(season: Season, listing: Listing, side: Side, name: str) -> Iterator[str]:
+def _results(season: SeasonView, listing: HubListing, side: Side, name: str) -> Iterator[str]:
     for board in season.standings:
         figure = _figure(board, side)
         for standing in side_of(board, side):
@@ -97,11 +97,11 @@ def _results(season: Season, listing: Listing, side: Side, name: str) -> Iterato
                 yield _entry(listing, task, shown, told)
 
 
-def _figure(board: Standings, side: Side) -> Figure:
+def _figure(board: SeasonLeaderboard, side: Side) -> MetricDefinition:
     return figure_of(ranks_by(side, side_of(board, side)))
 
 
-def _more_is_better(known: Estimate, figure: Figure) -> Estimate:
+def _more_is_better(known: Estimate, figure: MetricDefinition) -> Estimate:
     """As the hub wants it: of a creator's clips the share that was not caught."""
     if figure.better != "less":
         return known
@@ -113,7 +113,7 @@ def _interval(known: Estimate) -> str:
     return f"95 % interval {known.low:.2f} to {known.high:.2f}, n {known.n}"
 
 
-def _entry(listing: Listing, task: str, known: Estimate, notes: str) -> str:
+def _entry(listing: HubListing, task: str, known: Estimate, notes: str) -> str:
     lines = [
         "- dataset:",
         f"    id: {_quoted(listing.dataset)}",

@@ -4,12 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from unreel.arena.standings import Cell as Met
-from unreel.arena.standings import Standing
+from unreel.arena.standings import LeaderboardRow
+from unreel.arena.standings import MatrixCell as Met
 from unreel.core.estimate import Estimate
 from unreel.report.boards.downloads import FOLDER
-from unreel.report.boards.tables import Cell, Column, Line, Notes, Table, measured_cell
-from unreel.report.season.boards import Sheet, name_cell
+from unreel.report.boards.tables import (
+    BoardTable,
+    FootnoteMarks,
+    TableCell,
+    TableColumn,
+    TableLine,
+    measured_cell,
+)
+from unreel.report.season.boards import ConditionSheet, name_cell
 from unreel.report.season.view import PAGES, address
 
 SHADES: Final = 10
@@ -18,7 +25,7 @@ _ROOMY: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Square:
+class MatrixSquare:
     """One reviewer against one creator, as the map shows it."""
 
     shade: int | None
@@ -32,25 +39,25 @@ class Square:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class MatrixRow:
     """One reviewer against all."""
 
-    head: Cell
-    squares: tuple[Square, ...]
+    head: TableCell
+    squares: tuple[MatrixSquare, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heat:
+class DetectionMatrix:
     """The whole map, and the same as a table for files."""
 
     id: str
-    heads: tuple[Cell, ...]
-    rows: tuple[Row, ...]
-    table: Table
+    heads: tuple[TableCell, ...]
+    rows: tuple[MatrixRow, ...]
+    table: BoardTable
     is_roomy: bool
 
 
-def heat_map(sheet: Sheet) -> Heat | None:
+def heat_map(sheet: ConditionSheet) -> DetectionMatrix | None:
     """The share of each creator's clips that each reviewer caught; `None` where nobody met."""
     standings = sheet.standings
     met = {(cell.reviewer, cell.creator): cell for cell in standings.cells}
@@ -62,8 +69,8 @@ def heat_map(sheet: Sheet) -> Heat | None:
     for reviewer in standings.reviewers:
         found = [_square(sheet, reviewer, c, met.get((reviewer.name, c.name))) for c in columns]
         head = replace(name_cell(reviewer, "reviewer"), doubt="")
-        rows.append(Row(head=head, squares=tuple(found)))
-    return Heat(
+        rows.append(MatrixRow(head=head, squares=tuple(found)))
+    return DetectionMatrix(
         id=f"{sheet.id}-matrix",
         heads=tuple(replace(name_cell(c, "creator"), doubt="") for c in columns),
         rows=tuple(rows),
@@ -77,15 +84,17 @@ def cell_id(sheet: str, reviewer: str) -> str:
     return f"{sheet}-{address('reviewer', reviewer)}"
 
 
-def _square(sheet: Sheet, reviewer: Standing, creator: Standing, met: Met | None) -> Square:
+def _square(
+    sheet: ConditionSheet, reviewer: LeaderboardRow, creator: LeaderboardRow, met: Met | None
+) -> MatrixSquare:
     page = f"{PAGES}/{address('creator', creator.name)}.html"
     link = f"{page}#{cell_id(sheet.id, reviewer.name)}" if sheet.shows_clips else page
     caught = met.caught if met else None
     if not isinstance(caught, Estimate):
-        return Square(
+        return MatrixSquare(
             shade=None, text="", ends="", n=0, link=link if met else "", creator=creator.name
         )
-    return Square(
+    return MatrixSquare(
         shade=round(caught.value / 100 * SHADES),
         text=f"{caught.value:.0f}",
         ends=f"{caught.low:.0f} to {caught.high:.0f}",
@@ -95,16 +104,21 @@ def _square(sheet: Sheet, reviewer: Standing, creator: Standing, met: Met | None
     )
 
 
-def _table(sheet: Sheet, columns: list[Standing], met: Mapping[tuple[str, str], Met]) -> Table:
-    notes = Notes()
+def _table(
+    sheet: ConditionSheet, columns: list[LeaderboardRow], met: Mapping[tuple[str, str], Met]
+) -> BoardTable:
+    notes = FootnoteMarks()
     lines = []
     for reviewer in sheet.standings.reviewers:
         found = [met.get((reviewer.name, creator.name)) for creator in columns]
         cells = [measured_cell(cell.caught if cell else None, notes) for cell in found]
-        lines.append(Line(cells=(Cell(text=reviewer.name), *cells), kind=reviewer.kind))
-    heads = [Column(title="Reviewer", numbers=False), *(Column(title=c.name) for c in columns)]
+        lines.append(TableLine(cells=(TableCell(text=reviewer.name), *cells), kind=reviewer.kind))
+    heads = [
+        TableColumn(title="Reviewer", numbers=False),
+        *(TableColumn(title=c.name) for c in columns),
+    ]
     caption = f"Percent of each creator's clips that each reviewer called generated, {sheet.standings.condition}"
-    return Table(
+    return BoardTable(
         caption=caption,
         columns=tuple(heads),
         lines=tuple(lines),

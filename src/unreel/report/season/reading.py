@@ -7,23 +7,23 @@ from decimal import Decimal
 from typing import Any, Final
 
 from unreel.arena.ablations import ablate
-from unreel.arena.attempts import Tries, count_tries
+from unreel.arena.attempts import TeamAttempts, count_tries
 from unreel.arena.budgeting import spent_usd
 from unreel.arena.gathering import look_table, open_set, read_controls
 from unreel.arena.leaning import find_leanings
 from unreel.arena.log import read_log
 from unreel.arena.planning import read_plan
-from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, Play
+from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, AnswerTable
 from unreel.arena.playing import read_answers, said_in
 from unreel.arena.season import SeasonRecipe
 from unreel.arena.stored_season import stored_recipe
-from unreel.arena.working_folder import Entrants, SeasonFolder
+from unreel.arena.working_folder import SeasonEntrants, SeasonFolder
 from unreel.benchmarks.entry import Entry
 from unreel.core.clip import Clip, maker_of
 from unreel.core.server import hide_addresses
 from unreel.core.settings import read_settings
-from unreel.creators.contract import Side
-from unreel.engine.survey import Survey
+from unreel.creators.contract import ClipClass
+from unreel.engine.survey import ClipSurvey
 from unreel.report.season.boards_read import read_boards
 from unreel.report.season.cautions import (
     best_of_several,
@@ -35,7 +35,7 @@ from unreel.report.season.cautions import (
 )
 from unreel.report.season.cells import short
 from unreel.report.season.showing import Show
-from unreel.report.season.view import ClipTold, Season
+from unreel.report.season.view import ClipDetails, SeasonView
 from unreel.stats.resampling import RESAMPLES
 
 _SERVICE: Final = "service"
@@ -44,7 +44,7 @@ _HIDING: Final = "Some scenes are hidden while the season is on, so these pages 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class SeasonReadOptions:
     """Amount of data to read from a season."""
 
     resamples: int = RESAMPLES
@@ -54,7 +54,7 @@ class Reading:
     """How clips are put beside pages; `None` where none is."""
 
 
-def read_season_view(folder: SeasonFolder, reading: Reading) -> Season:
+def read_season_view(folder: SeasonFolder, reading: SeasonReadOptions) -> SeasonView:
     """All that pages show of a season."""
     boards = read_boards(folder, resamples=reading.resamples)
     entrants, recipe = folder.require_played(), stored_recipe(folder)
@@ -63,7 +63,7 @@ def read_season_view(folder: SeasonFolder, reading: Reading) -> Season:
     log = read_log(folder.path)
     tries = count_tries(log)
     made = [] if hides else _made(folder)
-    return Season(
+    return SeasonView(
         name=boards.name,
         facts=tuple(_facts(folder, entrants, recipe, log.head if log.lines else "")),
         plays=boards.plays,
@@ -83,7 +83,7 @@ def read_season_view(folder: SeasonFolder, reading: Reading) -> Season:
 
 
 def _facts(
-    folder: SeasonFolder, entrants: Entrants, recipe: SeasonRecipe, head: str
+    folder: SeasonFolder, entrants: SeasonEntrants, recipe: SeasonRecipe, head: str
 ) -> Iterator[tuple[str, str]]:
     yield "Benchmark", recipe.benchmark.rpartition("/")[2]
     yield "Digest of the benchmark", entrants.digest
@@ -100,20 +100,23 @@ def _made(folder: SeasonFolder) -> list[Mapping[str, Any]]:
 
 
 def _clips(
-    folder: SeasonFolder, entrants: Entrants, made: Sequence[Mapping[str, Any]], show: Show | None
-) -> Iterator[tuple[str, ClipTold]]:
+    folder: SeasonFolder,
+    entrants: SeasonEntrants,
+    made: Sequence[Mapping[str, Any]],
+    show: Show | None,
+) -> Iterator[tuple[str, ClipDetails]]:
     benchmark, controls = open_set(folder), read_controls(folder)
     entries = [row for row in benchmark if isinstance(row, Entry)]
     shown = entrants.shown(entrants.creators)
     rows = {_key(row, shown): row for row in made if row["failure_reason"] is None}
-    for entry, clip in Survey(look_table(folder)).find(benchmark, entries):
+    for entry, clip in ClipSurvey(look_table(folder)).find(benchmark, entries):
         maker = controls.get(entry.name) or maker_of(entry.origin)
         row = rows.get((maker, entry.group))
         facts = tuple(_origin(row)) if row else ()
         spec = show(entry, clip) if show and isinstance(clip, Clip) else None
         yield (
             entry.name,
-            ClipTold(
+            ClipDetails(
                 facts=(*facts, *((("Licence", entry.licence),) if entry.licence else ())),
                 cost_usd=_usd(row),
                 took_us=row["took_us"] if row else None,
@@ -125,7 +128,7 @@ def _clips(
 def _key(row: Mapping[str, Any], shown: Mapping[str, str]) -> tuple[str, str]:
     """Return the creator (by board title) and scene of a row."""
     creator = shown.get(row["name"]) or str(row["creator"])
-    is_control = row["side"] == Side.CONTROL.value
+    is_control = row["side"] == ClipClass.CONTROL.value
     maker = creator if is_control else f"{creator}/{row['setting']}"
     return maker, str(row["scene"])
 
@@ -152,7 +155,9 @@ def _usd(row: Mapping[str, Any] | None) -> Decimal | None:
     return None if known is None else Decimal(str(known))
 
 
-def _unmade(made: Sequence[Mapping[str, Any]], entrants: Entrants) -> dict[str, dict[str, str]]:
+def _unmade(
+    made: Sequence[Mapping[str, Any]], entrants: SeasonEntrants
+) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     shown = entrants.shown(entrants.creators)
     for row in made:
@@ -164,7 +169,7 @@ def _unmade(made: Sequence[Mapping[str, Any]], entrants: Entrants) -> dict[str, 
 
 
 def _words(
-    folder: SeasonFolder, entrants: Entrants, plays: Sequence[Play]
+    folder: SeasonFolder, entrants: SeasonEntrants, plays: Sequence[AnswerTable]
 ) -> dict[tuple[str, str, str], str]:
     """Return the reviewers' texts for wrong answers; rule-based reviewers have none."""
     settings, shown = read_settings(), entrants.shown(entrants.reviewers)
@@ -182,12 +187,14 @@ def _words(
     return words
 
 
-def _attempts(tries: Sequence[Tries], plays: Sequence[Play]) -> dict[str, int]:
+def _attempts(tries: Sequence[TeamAttempts], plays: Sequence[AnswerTable]) -> dict[str, int]:
     """Return the number of submissions of each row's team to that board."""
     return {row: t.submitted for play in plays for t in tries for row in rows_of(t, play)}
 
 
-def _notes(folder: SeasonFolder, plays: Sequence[Play], tries: Sequence[Tries]) -> Iterator[str]:
+def _notes(
+    folder: SeasonFolder, plays: Sequence[AnswerTable], tries: Sequence[TeamAttempts]
+) -> Iterator[str]:
     entrants = folder.require_played()
     yield from edits(read_log(folder.path))
     yield from gaps(entrants)
@@ -199,7 +206,7 @@ def _notes(folder: SeasonFolder, plays: Sequence[Play], tries: Sequence[Tries]) 
 
 
 def _plan(
-    folder: SeasonFolder, entrants: Entrants, recipe: SeasonRecipe
+    folder: SeasonFolder, entrants: SeasonEntrants, recipe: SeasonRecipe
 ) -> Iterator[tuple[str, str]]:
     budget = recipe.budget
     named = (

@@ -5,18 +5,26 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from unreel.arena.play import REAL, SAID_REAL, Play
-from unreel.arena.standings import Standing
+from unreel.arena.play import REAL, SAID_REAL, AnswerTable
+from unreel.arena.standings import LeaderboardRow
 from unreel.report.boards.downloads import FOLDER
-from unreel.report.boards.tables import Cell, Column, Line, Notes, Table, exact_cell, measured_cell
+from unreel.report.boards.tables import (
+    BoardTable,
+    FootnoteMarks,
+    TableCell,
+    TableColumn,
+    TableLine,
+    exact_cell,
+    measured_cell,
+)
 from unreel.report.season.cells import short
-from unreel.report.season.entrant import EntrantPage, Part, figures_table, tell_places
-from unreel.report.season.heard import Heard
+from unreel.report.season.entrant import EntrantPage, PagePart, figures_table, format_ranks
+from unreel.report.season.heard import AnswerMatrix
 from unreel.report.season.matrix import cell_id
-from unreel.report.season.view import Season, address
+from unreel.report.season.view import SeasonView, address
 
 
-def reviewer_page(season: Season, heard: Mapping[str, Heard], name: str) -> EntrantPage:
+def reviewer_page(season: SeasonView, heard: Mapping[str, AnswerMatrix], name: str) -> EntrantPage:
     """The page of the reviewer of that name; `heard` is by sheet, in the order of the season's conditions."""
     standings = [_find(board.reviewers, name) for board in season.standings]
     placed = [standing for standing in standings if standing]
@@ -24,7 +32,7 @@ def reviewer_page(season: Season, heard: Mapping[str, Heard], name: str) -> Entr
     parts = [*_mistakes(season, heard, name, file=file)] if season.shows_clips else []
     met = _against(season, name, file=f"{file}-against")
     parts.append(
-        Part(
+        PagePart(
             id="against",
             heading="Against each creator",
             lead="Percent of its readable answers that say generated.",
@@ -33,22 +41,22 @@ def reviewer_page(season: Season, heard: Mapping[str, Heard], name: str) -> Entr
     )
     figures = figures_table(season, standings, file=f"{file}-figures")
     lead = "Every figure under every condition."
-    parts.append(Part(id="figures", heading="Figures", lead=lead, table=figures))
+    parts.append(PagePart(id="figures", heading="Figures", lead=lead, table=figures))
     return EntrantPage(
         side="reviewer",
         name=name,
         badge="floor" if placed[0].kind == "floor" else "",
-        told=tell_places(season, standings),
+        told=format_ranks(season, standings),
         tiles=tuple(_tiles(heard, name)),
         parts=tuple(parts),
     )
 
 
-def _find(standings: tuple[Standing, ...], name: str) -> Standing | None:
+def _find(standings: tuple[LeaderboardRow, ...], name: str) -> LeaderboardRow | None:
     return next((standing for standing in standings if standing.name == name), None)
 
 
-def _tiles(heard: Mapping[str, Heard], name: str) -> Iterator[tuple[str, str]]:
+def _tiles(heard: Mapping[str, AnswerMatrix], name: str) -> Iterator[tuple[str, str]]:
     counts = np.zeros(3, dtype=np.int64)
     for table in heard.values():
         if name in table.play.reviewers:
@@ -60,8 +68,8 @@ def _tiles(heard: Mapping[str, Heard], name: str) -> Iterator[tuple[str, str]]:
 
 
 def _mistakes(
-    season: Season, heard: Mapping[str, Heard], name: str, *, file: str
-) -> Iterator[Part]:
+    season: SeasonView, heard: Mapping[str, AnswerMatrix], name: str, *, file: str
+) -> Iterator[PagePart]:
     for sheet, table in heard.items():
         if name not in table.play.reviewers:
             continue
@@ -69,7 +77,7 @@ def _mistakes(
             "Wrong answers, those first that most others got right; then what could not be read. A clip's name "
             "opens it."
         )
-        yield Part(
+        yield PagePart(
             id=f"{sheet}-mistakes",
             heading=f"Worst mistakes first, {table.play.condition}",
             lead=lead,
@@ -77,7 +85,9 @@ def _mistakes(
         )
 
 
-def _mistake_table(season: Season, table: Heard, sheet: str, name: str, *, file: str) -> Table:
+def _mistake_table(
+    season: SeasonView, table: AnswerMatrix, sheet: str, name: str, *, file: str
+) -> BoardTable:
     play = table.play
     own = play.reviewers.index(name)
     n_right, n_read = table.n_right - table.right[own], table.n_read - table.read[own]
@@ -89,28 +99,32 @@ def _mistake_table(season: Season, table: Heard, sheet: str, name: str, *, file:
         page = f"{address('creator', maker)}.html"
         cells = (
             exact_cell(rank),
-            Cell(text=shown, link=f"{page}#{_place(season, shown, clip, cell_id(sheet, name))}"),
-            Cell(text=_truth(table, clip)),
-            Cell(text=table.answer(own, clip)),
-            Cell(text=f"{n_right[clip]} of {n_read[clip]}", number=int(n_right[clip])),
+            TableCell(
+                text=shown, link=f"{page}#{_place(season, shown, clip, cell_id(sheet, name))}"
+            ),
+            TableCell(text=_truth(table, clip)),
+            TableCell(text=table.answer(own, clip)),
+            TableCell(text=f"{n_right[clip]} of {n_read[clip]}", number=int(n_right[clip])),
         )
-        lines.append(Line(cells=(*cells, Cell(text=reasons[shown])) if reasons else cells))
-    columns = [Column(title="#"), Column(title="Clip", numbers=False)]
-    columns += [Column(title=title, numbers=False) for title in ("Truth", "Said")]
-    columns.append(Column(title="Others right"))
+        lines.append(
+            TableLine(cells=(*cells, TableCell(text=reasons[shown])) if reasons else cells)
+        )
+    columns = [TableColumn(title="#"), TableColumn(title="Clip", numbers=False)]
+    columns += [TableColumn(title=title, numbers=False) for title in ("Truth", "Said")]
+    columns.append(TableColumn(title="Others right"))
     if reasons:
-        columns.append(Column(title="In its words", numbers=False))
+        columns.append(TableColumn(title="In its words", numbers=False))
     caption = f"Answers of {name} that are not right, {play.condition}"
-    return Table(caption=caption, columns=tuple(columns), lines=tuple(lines), file=file)
+    return BoardTable(caption=caption, columns=tuple(columns), lines=tuple(lines), file=file)
 
 
-def _reasons(season: Season, play: Play, name: str) -> defaultdict[str, str]:
+def _reasons(season: SeasonView, play: AnswerTable, name: str) -> defaultdict[str, str]:
     """Return its reason for each clip; empty if it never gave one."""
     known = ((clip, season.words.get((play.condition, name, clip))) for clip in play.lineup.clips)
     return defaultdict(str, {clip: short(words) for clip, words in known if words})
 
 
-def _truth(table: Heard, clip: int) -> str:
+def _truth(table: AnswerMatrix, clip: int) -> str:
     maker = table.maker(clip)
     if maker == REAL:
         return "real"
@@ -118,33 +132,35 @@ def _truth(table: Heard, clip: int) -> str:
     return f"real, {maker}" if is_control else f"generated by {maker}"
 
 
-def _place(season: Season, shown: str, clip: int, cell: str) -> str:
+def _place(season: SeasonView, shown: str, clip: int, cell: str) -> str:
     """The clip in the player where it may be shown, or the cell that it is in."""
     known = season.clips.get(shown)
     return f"clip-{clip}" if known and known.player else cell
 
 
-def _against(season: Season, name: str, *, file: str) -> Table:
-    notes = Notes()
+def _against(season: SeasonView, name: str, *, file: str) -> BoardTable:
+    notes = FootnoteMarks()
     lines = []
     for number, board in enumerate(season.standings):
         for cell in board.cells:
             if cell.reviewer == name:
                 page = f"{address('creator', cell.creator)}.html#{cell_id(f'c{number}', name)}"
                 lines.append(
-                    Line(
+                    TableLine(
                         cells=(
-                            Cell(text=cell.creator, link=page),
-                            Cell(text=board.condition),
+                            TableCell(text=cell.creator, link=page),
+                            TableCell(text=board.condition),
                             measured_cell(cell.caught, notes),
                             exact_cell(cell.n_asked),
                             exact_cell(cell.n_silent),
                         )
                     )
                 )
-    columns = [Column(title=title, numbers=False) for title in ("Creator", "Condition")]
-    columns += [Column(title=title) for title in ("Called generated, %", "Asked", "Unreadable")]
-    return Table(
+    columns = [TableColumn(title=title, numbers=False) for title in ("Creator", "Condition")]
+    columns += [
+        TableColumn(title=title) for title in ("Called generated, %", "Asked", "Unreadable")
+    ]
+    return BoardTable(
         caption=f"{name} against each creator",
         columns=tuple(columns),
         lines=tuple(lines),

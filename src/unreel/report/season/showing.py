@@ -6,8 +6,8 @@ from typing import Final, Literal
 from unreel.benchmarks.entry import Entry
 from unreel.core.clip import Clip
 from unreel.core.span import to_us
-from unreel.curate.publish.licences import hub_identifier
-from unreel.pages.footage import Footage
+from unreel.curation.publish.licences import hub_identifier
+from unreel.pages.footage import PlayerFootage
 from unreel.pages.player import PlayerSpec, play
 from unreel.report.clips.media_folder import MediaFolder
 from unreel.report.review.findings import find_tracks
@@ -32,7 +32,7 @@ def show_in(folder: MediaFolder, showing: Showing) -> Show:
 
 def _spec(entry: Entry, clip: Clip, source: str) -> PlayerSpec:
     video = clip.facts.video
-    footage = Footage(
+    footage = PlayerFootage(
         src=f"../{source}",
         width=video.width,
         height=video.height,

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Final
 
 from unreel.arena.play import REAL
-from unreel.arena.standings import Standings
+from unreel.arena.standings import SeasonLeaderboard
 from unreel.core.errors import InvalidSettingError
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 from unreel.pages.page import render, whole_page
-from unreel.report.boards.board import Panel
+from unreel.report.boards.board import BoardPanel
 from unreel.report.boards.downloads import FOLDER as TABLES
 from unreel.report.boards.downloads import latex_block, name_tables, table_files
 from unreel.report.season.badge import badge
-from unreel.report.season.boards import Sheet, board_panel
+from unreel.report.season.boards import ConditionSheet, board_panel
 from unreel.report.season.changes import ablation_panels
 from unreel.report.season.creator_page import creator_page
 from unreel.report.season.entrant import STYLES, entrant_files
@@ -27,13 +27,13 @@ from unreel.report.season.exports import (
     standings_json,
     to_text,
 )
-from unreel.report.season.heard import Heard, hear
+from unreel.report.season.heard import AnswerMatrix, hear
 from unreel.report.season.history import history_panel
 from unreel.report.season.hub import FOLDER as HUB
-from unreel.report.season.hub import Listing, hub_files
-from unreel.report.season.matrix import Heat, heat_map
+from unreel.report.season.hub import HubListing, hub_files
+from unreel.report.season.matrix import DetectionMatrix, heat_map
 from unreel.report.season.reviewer_page import reviewer_page
-from unreel.report.season.view import PAGES, Season, address, side_of
+from unreel.report.season.view import PAGES, SeasonView, address, side_of
 from unreel.report.season.words import SIDES, define
 
 PAGE: Final = "index.html"
@@ -53,18 +53,18 @@ _OURS: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ShownCondition:
     """One condition on the page."""
 
     id: str
     title: str
     told: str
-    panels: tuple[Panel, ...]
-    heat: Heat | None
+    panels: tuple[BoardPanel, ...]
+    heat: DetectionMatrix | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class SeasonSiteResult:
     """Counts and location of the written pages."""
 
     page: Path
@@ -77,8 +77,8 @@ class Written:
 
 
 def write_season_site(
-    seasons: Sequence[Season], out: Path, *, listing: Listing | None = None
-) -> Written:
+    seasons: Sequence[SeasonView], out: Path, *, listing: HubListing | None = None
+) -> SeasonSiteResult:
     """Write the pages of the last of `seasons`, with the history over all, to the folder `out`.
 
     Args:
@@ -96,11 +96,11 @@ def write_season_site(
     if listing is not None:
         files |= hub_files(season, listing)
     index, tables = _index(seasons, has_hub=listing is not None)
-    folder = Folder(out, published=True)
+    folder = OutputDirectory(out, published=True)
     _replace(folder, {**files, **tables})
     page = folder.write(PAGE, index.encode())
     sides = [side for side, _ in season.entrants()]
-    return Written(
+    return SeasonSiteResult(
         page=page,
         size_bytes=page.stat().st_size,
         n_seasons=len(seasons),
@@ -110,7 +110,7 @@ def write_season_site(
     )
 
 
-def _entrants(season: Season, heard: Mapping[str, Heard]) -> Iterator[tuple[str, str]]:
+def _entrants(season: SeasonView, heard: Mapping[str, AnswerMatrix]) -> Iterator[tuple[str, str]]:
     for side, name in season.entrants():
         make = reviewer_page if side == "reviewer" else creator_page
         yield from entrant_files(season, make(season, heard, name)).items()
@@ -118,7 +118,7 @@ def _entrants(season: Season, heard: Mapping[str, Heard]) -> Iterator[tuple[str,
         yield from entrant_files(season, creator_page(season, heard, REAL)).items()
 
 
-def _data_files(seasons: Sequence[Season]) -> dict[str, str]:
+def _data_files(seasons: Sequence[SeasonView]) -> dict[str, str]:
     season = seasons[-1]
     files = {
         "standings.json": to_text(standings_json(season)),
@@ -136,7 +136,7 @@ def _data_files(seasons: Sequence[Season]) -> dict[str, str]:
     return files
 
 
-def _replace(folder: Folder, files: Mapping[str, str]) -> None:
+def _replace(folder: OutputDirectory, files: Mapping[str, str]) -> None:
     """Write `files`, and take away those of earlier pages that these do not have."""
     for within in (PAGES, TABLES, BADGES):
         for name in folder.files(within):
@@ -146,7 +146,7 @@ def _replace(folder: Folder, files: Mapping[str, str]) -> None:
         folder.write(name, text.encode())
 
 
-def _index(seasons: Sequence[Season], *, has_hub: bool) -> tuple[str, dict[str, str]]:
+def _index(seasons: Sequence[SeasonView], *, has_hub: bool) -> tuple[str, dict[str, str]]:
     season = seasons[-1]
     sheets = [_sheet(season, number) for number in range(len(season.standings))]
     found = (history_panel(seasons, side) for side in SIDES)
@@ -180,16 +180,16 @@ def _index(seasons: Sequence[Season], *, has_hub: bool) -> tuple[str, dict[str, 
     return document, files
 
 
-def _sheet(season: Season, number: int) -> Shown:
+def _sheet(season: SeasonView, number: int) -> ShownCondition:
     standings = season.standings[number]
-    sheet = Sheet(
+    sheet = ConditionSheet(
         id=f"c{number}",
         standings=standings,
         attempts=season.attempts,
         retired=season.retired,
         shows_clips=season.shows_clips,
     )
-    return Shown(
+    return ShownCondition(
         id=sheet.id,
         title=standings.condition,
         told=_rests_on(standings),
@@ -198,7 +198,7 @@ def _sheet(season: Season, number: int) -> Shown:
     )
 
 
-def _rests_on(standings: Standings) -> str:
+def _rests_on(standings: SeasonLeaderboard) -> str:
     if not standings.n_resamples:
         return (
             f"{standings.n_scenes:,} scenes; pairs of clips, of which one was to be taken for real."
@@ -209,7 +209,9 @@ def _rests_on(standings: Standings) -> str:
     )
 
 
-def _parts(changes: Sequence[Panel], history: Sequence[Panel]) -> Iterator[tuple[str, str]]:
+def _parts(
+    changes: Sequence[BoardPanel], history: Sequence[BoardPanel]
+) -> Iterator[tuple[str, str]]:
     if changes:
         yield "ablations", "Ablations"
     if history:
@@ -218,7 +220,7 @@ def _parts(changes: Sequence[Panel], history: Sequence[Panel]) -> Iterator[tuple
     yield "season-figures", "What the figures mean"
 
 
-def _tiles(season: Season) -> Iterator[tuple[str, str]]:
+def _tiles(season: SeasonView) -> Iterator[tuple[str, str]]:
     kinds = [standings[0].kind for standings in season.entrants().values()]
     for kind in ("reviewer", "floor", "creator", "control"):
         if count := kinds.count(kind):

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
-from unreel.arena.ablations import Ablation
-from unreel.arena.leaning import Leaning
-from unreel.arena.log import Event
-from unreel.arena.play import Play
-from unreel.arena.standings import Standing, Standings
+from unreel.arena.ablations import AblationEffect
+from unreel.arena.leaning import ReviewerBias
+from unreel.arena.log import LogEvent
+from unreel.arena.play import AnswerTable
+from unreel.arena.standings import LeaderboardRow, SeasonLeaderboard
 from unreel.core.errors import InvalidValueError
 from unreel.pages.player import PlayerSpec
 
@@ -23,7 +23,7 @@ _SPOKEN: Final = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClipTold:
+class ClipDetails:
     """Known properties of one clip besides the answers."""
 
     facts: tuple[tuple[str, str], ...] = ()
@@ -35,7 +35,7 @@ class ClipTold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Season:
+class SeasonView:
     """One season. `plays` and `standings` have a place for each condition, in the same order.
 
     A season in which pairs were played has no `plays`: its pages tell of no single clip.
@@ -44,9 +44,9 @@ class Season:
     name: str
     facts: tuple[tuple[str, str], ...] = ()
     """Benchmark, digest, protocol, seed: what a rerun needs, as terms and words."""
-    plays: tuple[Play, ...]
-    standings: tuple[Standings, ...]
-    clips: Mapping[str, ClipTold] = field(default_factory=dict)
+    plays: tuple[AnswerTable, ...]
+    standings: tuple[SeasonLeaderboard, ...]
+    clips: Mapping[str, ClipDetails] = field(default_factory=dict)
     """By name; a clip that is not in here is known by its answers alone."""
     unmade: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """By creator: clips that were never made, and why."""
@@ -54,9 +54,9 @@ class Season:
     """What a reviewer gave as its reason, by condition, reviewer and clip."""
     attempts: Mapping[str, int] = field(default_factory=dict)
     """How often each entrant was submitted, withdrawn ones too; empty where no log is kept."""
-    ablations: tuple[Ablation, ...] = ()
-    leanings: tuple[Leaning, ...] = ()
-    entries: tuple[Event, ...] = ()
+    ablations: tuple[AblationEffect, ...] = ()
+    leanings: tuple[ReviewerBias, ...] = ()
+    entries: tuple[LogEvent, ...] = ()
     """What happened to every entry, the oldest first; empty where no log is kept."""
     notes: tuple[str, ...] = ()
     """What looks suspicious, or is weaker than it seems, in whole sentences."""
@@ -73,9 +73,9 @@ class Season:
             msg = "a season needs standings for each of its plays, in their order. Rank each play once"
             raise InvalidValueError(msg)
 
-    def entrants(self) -> dict[tuple[str, str], list[Standing]]:
+    def entrants(self) -> dict[tuple[str, str], list[LeaderboardRow]]:
         """Every entrant by its side of the board and its name, with its standing under each condition."""
-        found: dict[tuple[str, str], list[Standing]] = {}
+        found: dict[tuple[str, str], list[LeaderboardRow]] = {}
         for board in self.standings:
             for side, standings in (("reviewer", board.reviewers), ("creator", board.creators)):
                 for standing in standings:
@@ -83,7 +83,7 @@ class Season:
         return found
 
 
-def side_of(board: Standings, side: str) -> tuple[Standing, ...]:
+def side_of(board: SeasonLeaderboard, side: str) -> tuple[LeaderboardRow, ...]:
     """Reviewers or creators, in order."""
     return board.reviewers if side == "reviewer" else board.creators
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from unreel.arena import figures
-from unreel.arena.standings import Standing
-from unreel.protocols.figures import Better, Figure
+from unreel.arena.standings import LeaderboardRow
+from unreel.protocols.figures import Better, MetricDefinition
 
 Side = Literal["reviewer", "creator"]
 SIDES: Final[tuple[Side, ...]] = ("reviewer", "creator")
@@ -26,7 +26,7 @@ _WAYS: Final = {"high": "the more", "low": "the less", "neither": "neither more 
 _NO_END: Final = (-math.inf, math.inf)
 
 
-def ranks_by(side: Side, standings: Sequence[Standing]) -> str:
+def ranks_by(side: Side, standings: Sequence[LeaderboardRow]) -> str:
     """The figure that orders that board: the one that decides, or the first where pairs were played."""
     known = figures.REVIEWER_FIGURES if side == "reviewer" else figures.CREATOR_FIGURES
     decides = next(figure.name for figure in known.values() if figure.decides)
@@ -34,12 +34,12 @@ def ranks_by(side: Side, standings: Sequence[Standing]) -> str:
     return decides if decides in told or not told else told[0]
 
 
-def figure_of(name: str) -> Figure:
+def figure_of(name: str) -> MetricDefinition:
     """That figure with its words, as tables and charts take it."""
     told = figures.figure(name)
     is_share = told.unit == "percent"
     words = told.words.rstrip(".")
-    return Figure(
+    return MetricDefinition(
         metric=told.name,
         title=told.title,
         meaning=words[:1].lower() + words[1:],
@@ -52,7 +52,7 @@ def figure_of(name: str) -> Figure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class MetricEntry:
     """One figure among the definitions of a page."""
 
     metric: str
@@ -61,19 +61,19 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Definitions:
+class MetricDefinitions:
     """Definitions of a page's metrics; table headings link to them by `id`."""
 
     id: str
-    figures: tuple[Told, ...]
+    figures: tuple[MetricEntry, ...]
 
 
-def define(names: Iterable[str]) -> Definitions:
+def define(names: Iterable[str]) -> MetricDefinitions:
     """The definitions of those figures, each once."""
-    return Definitions(id="season", figures=tuple(map(_tell, dict.fromkeys(names))))
+    return MetricDefinitions(id="season", figures=tuple(map(_metric_entry, dict.fromkeys(names))))
 
 
-def _tell(name: str) -> Told:
+def _metric_entry(name: str) -> MetricEntry:
     told = figures.figure(name)
     terms = [
         ("Meaning", told.words),
@@ -82,10 +82,10 @@ def _tell(name: str) -> Told:
     ]
     if told.decides:
         terms.append(("Ranks", f"the board of {told.board} is ordered by it"))
-    return Told(metric=name, title=told.title, definition=tuple(terms))
+    return MetricEntry(metric=name, title=told.title, definition=tuple(terms))
 
 
-def leading(side: Side, standings: Sequence[Standing]) -> list[str]:
+def leading(side: Side, standings: Sequence[LeaderboardRow]) -> list[str]:
     """Figures of a board's table: the one that ranks, then the chief ones that somebody has."""
     known = _known(standings)
     first = ranks_by(side, standings)
@@ -93,7 +93,7 @@ def leading(side: Side, standings: Sequence[Standing]) -> list[str]:
     return [first, *(name for name in chief if name != first)]
 
 
-def further(side: Side, standings: Sequence[Standing]) -> list[str]:
+def further(side: Side, standings: Sequence[LeaderboardRow]) -> list[str]:
     """All other figures that somebody has."""
     shown = leading(side, standings)
     return [name for name in _known(standings) if name not in shown]
@@ -105,5 +105,5 @@ def _is_skill(name: str) -> bool:
     return told.unit == "logit" and told.better == "high"
 
 
-def _known(standings: Sequence[Standing]) -> list[str]:
+def _known(standings: Sequence[LeaderboardRow]) -> list[str]:
     return list(dict.fromkeys(name for standing in standings for name in standing.figures))

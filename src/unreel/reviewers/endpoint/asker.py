@@ -11,13 +11,19 @@ from typing import Final
 
 from unreel.core.answer import Reply, Usage
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.retrying import LONGEST_BACKOFF_S, MOST_ATTEMPTS, Patience, RetryBudget, backoff_s
+from unreel.core.retrying import (
+    LONGEST_BACKOFF_S,
+    MOST_ATTEMPTS,
+    RetryBudget,
+    RetryPolicy,
+    backoff_s,
+)
 from unreel.core.span import to_us
-from unreel.reviewers.endpoint.breaker import Breaker, Go
-from unreel.reviewers.endpoint.budget import Budget
-from unreel.reviewers.endpoint.concurrency import Concurrency, Signal
-from unreel.reviewers.endpoint.replies import Setback, read_raw
-from unreel.reviewers.endpoint.transport import RawReply, Transport, UnsentRequest
+from unreel.reviewers.endpoint.breaker import CircuitBreaker, RequestPermit
+from unreel.reviewers.endpoint.budget import RequestBudget
+from unreel.reviewers.endpoint.concurrency import ConcurrencyLimit, LoadSignal
+from unreel.reviewers.endpoint.replies import RequestFailure, read_raw
+from unreel.reviewers.endpoint.transport import RawEndpointReply, RequestTransport, UnsentRequest
 
 logger = logging.getLogger(__name__)
 
@@ -26,10 +32,10 @@ _SERVER_WORKS: Final = frozenset(
 )
 _ONLY_THIS_QUESTION: Final = ("status 400", "status 413", "status 422")
 _SIGNALS: Final = {
-    FailureReason.RATE_LIMITED: Signal.THROTTLED,
-    FailureReason.SERVER_ERROR: Signal.TROUBLED,
-    FailureReason.CONNECTION_LOST: Signal.TROUBLED,
-    FailureReason.OUT_OF_TIME: Signal.TROUBLED,
+    FailureReason.RATE_LIMITED: LoadSignal.THROTTLED,
+    FailureReason.SERVER_ERROR: LoadSignal.TROUBLED,
+    FailureReason.CONNECTION_LOST: LoadSignal.TROUBLED,
+    FailureReason.OUT_OF_TIME: LoadSignal.TROUBLED,
 }
 
 
@@ -39,7 +45,7 @@ _NO_TOKENS: Final = Usage(input_tokens=0, output_tokens=0)
 
 
 @dataclass(slots=True)
-class _Course:
+class _QuestionState:
     """State of one question."""
 
     body: bytes
@@ -54,23 +60,23 @@ class _Course:
     """Of all requests so far."""
 
 
-class Asker:
+class EndpointClient:
     """Puts questions to one server. Share one among all questions that go there.
 
     The deadline of a question starts when its first request may be sent: waiting for a place among
     the others is not held against it.
     """
 
-    read: Callable[..., Reply | Setback] = staticmethod(read_raw)
+    read: Callable[..., Reply | RequestFailure] = staticmethod(read_raw)
     """What a server's bytes mean; those that speak no chat have another."""
 
     def __init__(
         self,
-        transport: Transport,
+        transport: RequestTransport,
         *,
-        pace: Concurrency,
-        patience: Patience,
-        budget: Budget,
+        pace: ConcurrencyLimit,
+        patience: RetryPolicy,
+        budget: RequestBudget,
         redact: Callable[[str], str],
         seed: int,
     ) -> None:
@@ -83,14 +89,14 @@ class Asker:
         self._retries = RetryBudget()
         self._n_throttled = 0
         """Requests in a row that were refused for a rate limit."""
-        self._breaker = Breaker(outage_s=patience.outage_s)
+        self._breaker = CircuitBreaker(outage_s=patience.outage_s)
 
     async def ask(self, body: bytes, *, key: str, most: Usage = _NO_TOKENS) -> Reply | Failure:
         """The reply to `body`, or the cause why there is none, within the deadline.
 
         Both tell the tokens of all requests that were sent. A request should take no more than `most`.
         """
-        course = _Course(body, key, most, ends_at_s=math.inf)
+        course = _QuestionState(body, key, most, ends_at_s=math.inf)
         outcome = await self._ask(course)
         match outcome:
             case Reply():
@@ -98,7 +104,7 @@ class Asker:
             case Failure():
                 return Failure(outcome.reason, self._redact(outcome.detail), course.usage)
 
-    async def _ask(self, course: _Course) -> Reply | Failure:
+    async def _ask(self, course: _QuestionState) -> Reply | Failure:
         self._budget.count_question()
         ticket = await self._admit(course)
         if isinstance(ticket, Failure):
@@ -107,7 +113,7 @@ class Asker:
         course.ends_at_s = _now_s() + self._patience.deadline_s
         while True:
             outcome = await self._attempt(course, ticket)
-            if not isinstance(outcome, Setback):
+            if not isinstance(outcome, RequestFailure):
                 return outcome
             logger.debug("question %s: %s", course.key[:12], outcome.failure.reason.value)
             if outcome.final:
@@ -117,7 +123,9 @@ class Asker:
                 return again
             ticket = again
 
-    async def _wait_turn(self, course: _Course, setback: Setback) -> "_Ticket | Failure":
+    async def _wait_turn(
+        self, course: _QuestionState, setback: RequestFailure
+    ) -> "_RequestTicket | Failure":
         """Leave to ask again, or the end of the question."""
 
         def give_up(why: str) -> Failure:
@@ -144,19 +152,21 @@ class Asker:
             return give_up(f"not asked again: {ticket.detail}")
         return ticket
 
-    async def _admit(self, course: _Course) -> "_Ticket | Failure":
+    async def _admit(self, course: _QuestionState) -> "_RequestTicket | Failure":
         """A place among the requests, the breaker's leave and the money for one request."""
         while True:
             number = await self._pace.enter(before_s=course.ends_at_s)
             gate = self._breaker.check(_now_s())
-            if isinstance(gate, Go):
+            if isinstance(gate, RequestPermit):
                 return await self._reserve(course, number, gate)
             self._pace.leave()
             if isinstance(gate, Failure):
                 return gate
             await asyncio.sleep(gate.wait_s)
 
-    async def _reserve(self, course: _Course, number: int, gate: Go) -> "_Ticket | Failure":
+    async def _reserve(
+        self, course: _QuestionState, number: int, gate: RequestPermit
+    ) -> "_RequestTicket | Failure":
         reserved_usd: Decimal | Failure | None = None
         try:
             reserved_usd = await self._budget.reserve(course.most)
@@ -166,11 +176,13 @@ class Asker:
                 self._pace.leave()
         if isinstance(reserved_usd, Failure):
             return reserved_usd
-        return _Ticket(number, gate, reserved_usd)
+        return _RequestTicket(number, gate, reserved_usd)
 
-    async def _attempt(self, course: _Course, ticket: "_Ticket") -> Reply | Setback:
+    async def _attempt(
+        self, course: _QuestionState, ticket: "_RequestTicket"
+    ) -> Reply | RequestFailure:
         """One request; the place, the probe and the reservation are given back however it ends."""
-        outcome: Reply | Setback | None = None
+        outcome: Reply | RequestFailure | None = None
         course.n_requests += 1
         try:
             outcome = await self._send(course)
@@ -183,18 +195,20 @@ class Asker:
             self._learn(outcome, ticket)
             self._pace.leave()
 
-    def _charge(self, course: _Course, outcome: Reply | Setback | None) -> Usage | None:
+    def _charge(
+        self, course: _QuestionState, outcome: Reply | RequestFailure | None
+    ) -> Usage | None:
         """The tokens of one request; estimated where they cost money and the server did not tell them."""
         told = None if outcome is None else outcome.usage
         counted = told is not None and told.input_tokens > 0
         if isinstance(outcome, Reply):
             counted = counted and told is not None and told.output_tokens > 0
-        refused = isinstance(outcome, Setback) and not outcome.billable
+        refused = isinstance(outcome, RequestFailure) and not outcome.billable
         if counted or refused or not self._has_price:
             return told
         return replace(course.most, is_estimated=True)
 
-    async def _send(self, course: _Course) -> Reply | Setback:
+    async def _send(self, course: _QuestionState) -> Reply | RequestFailure:
         started_s = _now_s()
         ends_at_s = min(course.ends_at_s, started_s + self._patience.attempt_s)
         try:
@@ -202,30 +216,32 @@ class Asker:
                 raw = await self._transport.send(course.body, key=course.key)
         except TimeoutError:
             detail = f"no reply within {ends_at_s - started_s:.1f} s"
-            return Setback(failure=Failure(FailureReason.OUT_OF_TIME, detail), billable=True)
+            return RequestFailure(failure=Failure(FailureReason.OUT_OF_TIME, detail), billable=True)
         if isinstance(raw, Failure):
             refused = raw.reason is FailureReason.NOT_NAMED
             billable = not refused and not isinstance(raw, UnsentRequest)
-            return Setback(failure=raw, final=refused, billable=billable)
+            return RequestFailure(failure=raw, final=refused, billable=billable)
         outcome = self._read(raw)
         if isinstance(outcome, Reply):
             return replace(outcome, latency_us=to_us(_now_s() - started_s))
         return outcome
 
-    def _read(self, raw: RawReply) -> Reply | Setback:
+    def _read(self, raw: RawEndpointReply) -> Reply | RequestFailure:
         try:
             return self.read(raw, now=datetime.now(UTC))
         except Exception as error:  # noqa: BLE001  what no reader foresaw costs one answer, not the run
             detail = f"the reply cannot be read ({type(error).__name__})"
-            return Setback(failure=Failure(FailureReason.MALFORMED_REPLY, detail), billable=True)
+            return RequestFailure(
+                failure=Failure(FailureReason.MALFORMED_REPLY, detail), billable=True
+            )
 
-    def _learn(self, outcome: Reply | Setback | None, ticket: "_Ticket") -> None:
+    def _learn(self, outcome: Reply | RequestFailure | None, ticket: "_RequestTicket") -> None:
         if outcome is None:  # cancelled, or cut off by the deadline
             self._breaker.drop(ticket.gate)
         elif isinstance(outcome, Reply) or not _blames_server(outcome.failure):
             self._n_throttled = 0
             self._breaker.record_answer()
-            self._pace.record(Signal.FINE, number=ticket.number)
+            self._pace.record(LoadSignal.FINE, number=ticket.number)
         else:
             failure = outcome.failure
             limited = failure.reason is FailureReason.RATE_LIMITED and (
@@ -254,7 +270,7 @@ class Asker:
             longer_s = min(LONGEST_BACKOFF_S, self._patience.backoff_s * 2 ** min(n_pauses, 10))
             self._pace.pause(_now_s() + (asked_s or longer_s))
 
-    def _jitter_s(self, course: _Course) -> float:
+    def _jitter_s(self, course: _QuestionState) -> float:
         # Growing waits would pass the deadline where a rate limit refuses most requests.
         n_faults = course.n_requests - course.n_throttled
         attempt = n_faults + min(course.n_throttled, THROTTLED_IN_A_ROW)
@@ -262,9 +278,9 @@ class Asker:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ticket:
+class _RequestTicket:
     number: int
-    gate: Go
+    gate: RequestPermit
     reserved_usd: Decimal
 
 

@@ -12,23 +12,23 @@ LONGEST_PAUSE_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Go:
+class RequestPermit:
     """The request may be sent; a `probe` tells whether the outage is over."""
 
     probe: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class CircuitOpen:
     """An outage: look again after `wait_s`."""
 
     wait_s: float
 
 
-Gate = Go | Hold | Failure
+Gate = RequestPermit | CircuitOpen | Failure
 
 
-class Breaker:
+class CircuitBreaker:
     """Opens after `STREAK` requests in a row without an answer, closes with the first answer.
 
     Refusals for a rate limit are no sign of an outage before they last `outage_s`.
@@ -49,22 +49,22 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is an outage."""
+        """Return whether there is an outage."""
         return self._opened_at_s is not None
 
     def check(self, now_s: float) -> Gate:
         """Return the permission for a question at `now_s`; a probe must be returned with `record` or `drop`."""
         if self._opened_at_s is None or self._last is None:
-            return Go(probe=False)
+            return RequestPermit(probe=False)
         if not self._probing and now_s >= self._probe_at_s:
             self._probing = True
-            return Go(probe=True)
+            return RequestPermit(probe=True)
         patience_s = self._opened_at_s + self._outage_s - now_s
         if patience_s <= 0:
             detail = f"not asked, as {self._streak} requests in a row failed: {self._last.detail}"
             return Failure(self._last.reason, detail)
         probe_s = max(0.01, self._probe_at_s - now_s)
-        return Hold(min(patience_s, LONGEST_PAUSE_S if self._probing else probe_s, 0.25))
+        return CircuitOpen(min(patience_s, LONGEST_PAUSE_S if self._probing else probe_s, 0.25))
 
     def record_answer(self) -> None:
         """The server works."""
@@ -95,7 +95,7 @@ class Breaker:
             self._streak = max(self._streak, STREAK)
             self.record_failure(failure, now_s=now_s, probe=probe, wait_s=wait_s)
 
-    def drop(self, gate: Go) -> None:
+    def drop(self, gate: RequestPermit) -> None:
         """The request was never finished: let another one probe."""
         if gate.probe:
             self._probing = False

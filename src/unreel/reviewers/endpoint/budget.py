@@ -25,7 +25,7 @@ _FORM: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class TokenPrice:
     """Price of a model's tokens. Cached tokens are counted at the full price."""
 
     input_usd_per_million: Decimal
@@ -40,7 +40,7 @@ class Price:
         return paid / MILLION
 
 
-def read_prices(path: Path) -> Mapping[str, Price]:
+def read_prices(path: Path) -> Mapping[str, TokenPrice]:
     """Prices by model name (`provider/name`) from a TOML file; unknown words in it are refused."""
     content = read_toml(path, "price table", remedy=_FORM, parse_float=Decimal)
     models = content.pop("models", None)
@@ -49,13 +49,13 @@ def read_prices(path: Path) -> Mapping[str, Price]:
     return {name: _read_price(path, name, entry) for name, entry in models.items()}
 
 
-def _read_price(path: Path, name: str, entry: Any) -> Price:
+def _read_price(path: Path, name: str, entry: Any) -> TokenPrice:
     if not isinstance(entry, dict) or set(entry) != set(_FIELDS):
         raise UnreadableSourceError(str(path), f"{name!r} has no full price", _FORM)
     amounts = {field: entry[field] for field in _FIELDS}
     if not all(_is_amount(amount) for amount in amounts.values()):
         raise UnreadableSourceError(str(path), f"{name!r} has a price that is no amount", _FORM)
-    return Price(**{field: Decimal(amount) for field, amount in amounts.items()})
+    return TokenPrice(**{field: Decimal(amount) for field, amount in amounts.items()})
 
 
 def _is_amount(value: object) -> bool:
@@ -65,7 +65,7 @@ def _is_amount(value: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spending:
+class SpentBudget:
     """Requests and cost so far."""
 
     n_questions: int
@@ -80,7 +80,7 @@ class Spending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpentBefore:
-    """What a run has spent before it goes on."""
+    """Cost of a run before it resumes."""
 
     spent_usd: Decimal = Decimal(0)
     dearest_usd: Decimal = Decimal(0)
@@ -92,7 +92,7 @@ class SpentBefore:
 _NOTHING_BEFORE: Final = SpentBefore()
 
 
-class Budget:
+class RequestBudget:
     """Caps on requests and money. A cap on money needs a price.
 
     Before a request is sent the most that it should cost is reserved; its reply replaces the reservation
@@ -110,7 +110,7 @@ class Budget:
         *,
         max_requests: int | None = None,
         max_cost_usd: Decimal | None = None,
-        price: Price | None = None,
+        price: TokenPrice | None = None,
         before: SpentBefore = _NOTHING_BEFORE,
     ) -> None:
         if max_cost_usd is not None and price is None:
@@ -136,12 +136,12 @@ class Budget:
 
     @property
     def has_price(self) -> bool:
-        """Whether tokens can be turned into money."""
+        """Return whether the price of tokens is known."""
         return self._price is not None
 
-    def spending(self) -> Spending:
+    def spending(self) -> SpentBudget:
         """The state of the account."""
-        return Spending(
+        return SpentBudget(
             n_questions=self._n_questions,
             n_requests=self._n_requests,
             input_tokens=self._input_tokens,

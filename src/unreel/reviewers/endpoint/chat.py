@@ -7,39 +7,39 @@ from typing import Any
 
 from unreel.core.failure import Failure
 from unreel.protocols.protocol import asks_to_think
-from unreel.reviewers.contract import Sheet
-from unreel.reviewers.endpoint.families import Family, switch_thinking
+from unreel.reviewers.contract import ReviewRequest
+from unreel.reviewers.endpoint.families import ModelFamily, switch_thinking
 from unreel.reviewers.instants import no_video, timing_for
 from unreel.reviewers.parts import (
-    Enclosed,
-    Filmed,
-    Heard,
+    AudioPart,
+    FilePart,
+    ImagePart,
     Part,
-    Pictured,
-    Said,
+    PromptText,
     Showing,
-    cannot,
+    VideoPart,
     compose,
+    request_rejected,
 )
 
 
 def build_body(
-    sheet: Sheet, *, family: Family, show: Showing, fields: Mapping[str, Any]
+    sheet: ReviewRequest, *, family: ModelFamily, show: Showing, fields: Mapping[str, Any]
 ) -> bytes | Failure:
     """The request for `sheet`, with `fields` beside its messages, or why it cannot be asked."""
     condition = sheet.condition
     if condition.audio == "on" and not family.audio:
-        return cannot(f"the {family.name} family takes no sound")
+        return request_rejected(f"the {family.name} family takes no sound")
     if condition.thinking != "default":
         switched = switch_thinking(family, condition.thinking, asked=asks_to_think(sheet.prompt))
         if isinstance(switched, str):
-            return cannot(switched)
+            return request_rejected(switched)
         fields = {**fields, **switched}
     parts = compose(sheet, form=show, times=family.times)
     if isinstance(parts, Failure):
         return parts
     if show == "video":
-        told = _tell_times(sheet, family)
+        told = _format_times(sheet, family)
         if isinstance(told, Failure):
             return told
         fields = {**fields, **told}
@@ -51,13 +51,15 @@ def build_body(
     return b"".join((head, b", ", message, content, b"}]}"))
 
 
-def _tell_times(sheet: Sheet, family: Family) -> Mapping[str, Any] | Failure:
+def _format_times(sheet: ReviewRequest, family: ModelFamily) -> Mapping[str, Any] | Failure:
     """The fields by which vLLM passes the instants of our frames on, or why it cannot."""
     if why := no_video(family.kind, sheet):
-        return cannot(why)
+        return request_rejected(why)
     timings = {timing_for(family.kind, exhibit.frames) for exhibit in sheet.exhibits}
     if len(timings) > 1:
-        return cannot("vLLM takes one set of instants for all videos, and the clips' differ")
+        return request_rejected(
+            "vLLM takes one set of instants for all videos, and the clips' differ"
+        )
     told = [
         {
             "fps": float(timing.fps),
@@ -73,15 +75,15 @@ def _tell_times(sheet: Sheet, family: Family) -> Mapping[str, Any] | Failure:
 
 def _write(part: Part) -> bytes:
     match part:
-        case Said(text):
+        case PromptText(text):
             return json.dumps({"type": "text", "text": text}).encode()
-        case Pictured(frame):
+        case ImagePart(frame):
             return _url("image_url", "image/jpeg", b64encode(frame.jpeg))
-        case Filmed(frames):
+        case VideoPart(frames):
             return _url("video_url", "video/jpeg", b",".join(b64encode(f.jpeg) for f in frames))
-        case Enclosed(whole):
+        case FilePart(whole):
             return _url("video_url", whole.mime, b64encode(whole.data))
-        case Heard(wav):
+        case AudioPart(wav):
             head = b'{"type": "input_audio", "input_audio": {"format": "wav", "data": "'
             return b"".join((head, b64encode(wav), b'"}}'))
 

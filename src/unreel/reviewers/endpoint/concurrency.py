@@ -12,7 +12,7 @@ FIRST_LIMIT: Final = 4
 """Requests in flight before anything is known of the server."""
 
 
-class Signal(Enum):
+class LoadSignal(Enum):
     """Load signal of one finished request."""
 
     FINE = auto()
@@ -22,7 +22,7 @@ class Signal(Enum):
     """Status 5xx, a lost connection or a time-out: more requests would not help."""
 
 
-class Concurrency:
+class ConcurrencyLimit:
     """A limit that doubles with each round of good answers and halves when the server asks for it.
 
     After the first sign of load it grows by one per round, and trouble stops growth for a round.
@@ -80,7 +80,7 @@ class Concurrency:
 
     @property
     def is_paused(self) -> bool:
-        """Whether no request is let in now."""
+        """Return whether requests are paused."""
         return asyncio.get_running_loop().time() < self._paused_until_s
 
     def pause(self, until_s: float) -> None:
@@ -89,18 +89,18 @@ class Concurrency:
             self._paused_until_s = until_s
             asyncio.get_running_loop().call_at(until_s, self._resume, until_s)
 
-    def record(self, signal: Signal, *, number: int) -> None:
+    def record(self, signal: LoadSignal, *, number: int) -> None:
         """Learn from how the request in place `number` ended."""
         match signal:
-            case Signal.FINE:
+            case LoadSignal.FINE:
                 self._grow()
-            case Signal.THROTTLED:
+            case LoadSignal.THROTTLED:
                 self._slow_start = False
                 self._calm = 0
                 if number > self._halved_at:  # one burst of refusals halves once
                     self._halved_at = self._sent
                     self._limit = max(1.0, self._limit / 2)
-            case Signal.TROUBLED:
+            case LoadSignal.TROUBLED:
                 self._slow_start = False
                 self._calm = 0
 

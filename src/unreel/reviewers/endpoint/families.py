@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.protocols.showing import TimeFormat
-from unreel.reviewers.endpoint.providers import Address
+from unreel.reviewers.endpoint.providers import ModelAddress
 
 RESIZED: Final = "resized "
 """Before the bounds of a processor's resize in pixels, where a checkpoint has its own."""
@@ -45,7 +45,7 @@ class ResizeRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class ModelFamily:
     """Accepted inputs of models of one kind, and the units of their answers."""
 
     name: str
@@ -116,13 +116,13 @@ _OPENROUTER: Final[Mapping[Switch, Mapping[str, Any]]] = {
 }
 """It has one field for all families, and translates."""
 
-_open = partial(Family, video=True, seeds=True)
+_open = partial(ModelFamily, video=True, seeds=True)
 _qwen3 = partial(
     _open,
     boxes="permille",
     resize=ResizeRule(multiple=32, min_pixels=4 * 32**2, max_pixels=16384 * 32**2),
 )
-_gemini = partial(Family, boxes="permille", times="clock", audio=True)
+_gemini = partial(ModelFamily, boxes="permille", times="clock", audio=True)
 
 # Patterns are tried in this order. Sources: the families' model cards and processors. Qwen2.5-VL
 # trains on absolute pixels of the resized frame, Qwen3-VL and Gemini on 0..1000. Of thinking, only
@@ -174,9 +174,9 @@ FAMILIES: Final = (
     _gemini(name="gemini-flash", pattern=r"gemini-2\.5-flash", thinking=_EFFORT),
     _gemini(name="gemini-plain", pattern=r"gemini-(1|2\.0)", thinking=_NEVER),
     _gemini(name="gemini", pattern=r"gemini", thinking=_EFFORT_ON),
-    Family(name="gemma", pattern=r"gemma", boxes="permille", seeds=True),
-    Family(name="claude", pattern=r"claude", boxes="pixel", thinking=_OPENROUTER),
-    Family(
+    ModelFamily(name="gemma", pattern=r"gemma", boxes="permille", seeds=True),
+    ModelFamily(name="claude", pattern=r"claude", boxes="pixel", thinking=_OPENROUTER),
+    ModelFamily(
         name="openai-audio",
         pattern=r"gpt-.*audio",
         boxes="pixel",
@@ -184,28 +184,28 @@ FAMILIES: Final = (
         seeds=True,
         thinking=_NEVER,
     ),
-    Family(
+    ModelFamily(
         name="openai-switch",
         pattern=r"(^|/)gpt-5\.\d(?!.*(codex|chat|pro))",
         boxes="pixel",
         temperature=False,
         thinking=_EFFORT,
     ),
-    Family(
+    ModelFamily(
         name="openai-reasoning",
         pattern=r"(^|/)(o\d|gpt-[5-9])",
         boxes="pixel",
         temperature=False,
         thinking=_EFFORT_ON,
     ),
-    Family(
+    ModelFamily(
         name="openai", pattern=r"(^|/)(gpt|chatgpt)-", boxes="pixel", seeds=True, thinking=_NEVER
     ),
-    Family(name="unknown", pattern="", boxes="pixel"),
+    ModelFamily(name="unknown", pattern="", boxes="pixel"),
 )
 
 
-def family_of(address: Address, named: str | None = None) -> Family:
+def family_of(address: ModelAddress, named: str | None = None) -> ModelFamily:
     """The family of a model at its server, in the words that the server takes.
 
     `named` goes before what the model's name tells.
@@ -219,7 +219,9 @@ def family_of(address: Address, named: str | None = None) -> Family:
     return replace(found, thinking=spoken)
 
 
-def switch_thinking(family: Family, thinking: Switch, *, asked: bool) -> Mapping[str, Any] | str:
+def switch_thinking(
+    family: ModelFamily, thinking: Switch, *, asked: bool
+) -> Mapping[str, Any] | str:
     """The fields of a request that carry out `thinking`, or why they cannot.
 
     `asked` says whether the prompt asks for thoughts. Such a prompt makes every model think aloud,
@@ -234,7 +236,7 @@ def switch_thinking(family: Family, thinking: Switch, *, asked: bool) -> Mapping
     return f"the {family.name} family has no way to switch thinking {thinking}"
 
 
-def bounded(family: Family, space: str) -> Family:
+def bounded(family: ModelFamily, space: str) -> ModelFamily:
     """`family` with the bounds of its processor's resize that `space` declares: `resized 3136-50176`.
 
     Any other declaration leaves it as it is.
@@ -255,12 +257,12 @@ def bounded(family: Family, space: str) -> Family:
     return replace(family, resize=rule, film=None)
 
 
-def find_family(model: str) -> Family:
+def find_family(model: str) -> ModelFamily:
     """The first family whose pattern is found in the model's name; `unknown` matches the rest."""
     return next(f for f in FAMILIES if re.search(f.pattern, model, re.IGNORECASE))
 
 
-def family(name: str) -> Family:
+def family(name: str) -> ModelFamily:
     """The family of that name, for a model whose own name does not tell."""
     for known in FAMILIES:
         if known.name == name:

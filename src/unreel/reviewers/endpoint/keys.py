@@ -11,21 +11,21 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.server import (
     HOSTS_VARIABLE,
     OWN_KEY,
-    Server,
+    ServerAddress,
     key_variable,
     read_server,
     require_secret_way,
 )
 from unreel.core.settings import read_secret
-from unreel.reviewers.endpoint.providers import PROVIDERS, Provider, names_server, read_address
+from unreel.reviewers.endpoint.providers import PROVIDERS, ModelProvider, names_server, read_address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contact:
+class ModelEndpoint:
     """URL of a model, and the variable of its key. Never contains the key."""
 
     name: str
-    server: Server
+    server: ServerAddress
     variable: str | None
     remark: str = ""
     """Why a key that is there stays here, or that the one which would go is not there."""
@@ -50,7 +50,9 @@ class Contact:
         return f"asks {self.server}{clear} as {self.name}, {key}{remark}"
 
 
-def contact(model: str, *, key_hosts: str, environment: Mapping[str, str] | None = None) -> Contact:
+def contact(
+    model: str, *, key_hosts: str, environment: Mapping[str, str] | None = None
+) -> ModelEndpoint:
     """Return the server of `model`, and the variable of its key.
 
     `key_hosts` is the setting of that name: the hosts that may be sent `OWN_KEY`.
@@ -72,22 +74,22 @@ def contact(model: str, *, key_hosts: str, environment: Mapping[str, str] | None
     else:
         require_secret_way(server, variable)
         remark = "" if read_secret(variable, environment) else "which is not set here"
-    return Contact(name=address.name, server=server, variable=variable, remark=remark)
+    return ModelEndpoint(name=address.name, server=server, variable=variable, remark=remark)
 
 
-def contacts(models: Iterable[str], *, key_hosts: str) -> tuple[Contact, ...]:
+def contacts(models: Iterable[str], *, key_hosts: str) -> tuple[ModelEndpoint, ...]:
     """Those of `models` that a server answers for, each once."""
     asked = filter(names_server, models)
     return tuple(dict.fromkeys(contact(model, key_hosts=key_hosts) for model in asked))
 
 
-def _home(provider: Provider) -> Server | None:
+def _home(provider: ModelProvider) -> ServerAddress | None:
     return None if provider.base_url is None else read_server(provider.base_url)
 
 
 def _require_key(
-    provider: Provider,
-    server: Server,
+    provider: ModelProvider,
+    server: ServerAddress,
     variable: str | None,
     environment: Mapping[str, str] | None,
 ) -> None:
@@ -101,7 +103,7 @@ def _require_key(
 
 
 def _kept_back(
-    provider: Provider, home: Server | None, environment: Mapping[str, str] | None
+    provider: ModelProvider, home: ServerAddress | None, environment: Mapping[str, str] | None
 ) -> str:
     variable = provider.key_variable
     if home is not None and variable is not None and read_secret(variable, environment):

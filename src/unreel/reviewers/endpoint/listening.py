@@ -8,15 +8,15 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.server import Server
-from unreel.reviewers.endpoint.keys import Contact
+from unreel.core.server import ServerAddress
+from unreel.reviewers.endpoint.keys import ModelEndpoint
 
 _KNOCK_S: Final = 3.0
 _MOST_BYTES: Final = 1 << 20
 _MOST_MODELS: Final = 20
 
 
-def is_listening(server: Server) -> bool:
+def is_listening(server: ServerAddress) -> bool:
     """Return whether a local server accepts connections; remote hosts are not tested."""
     if not server.is_loopback:
         return True
@@ -27,7 +27,7 @@ def is_listening(server: Server) -> bool:
     return True
 
 
-def require_listening(contact: Contact) -> None:
+def require_listening(contact: ModelEndpoint) -> None:
     """Refuse a model of this machine whose server is not there, before its questions wait for it.
 
     Raises:

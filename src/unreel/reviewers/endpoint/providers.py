@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from unreel.core.errors import InvalidSettingError, UnknownNameError
-from unreel.core.server import OWN_KEY, Server, read_server
+from unreel.core.server import OWN_KEY, ServerAddress, read_server
 
 LOCAL: Final = "local/"
 """Before the folder of a model that runs on this machine: it is no provider, and nobody is contacted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
+class ModelProvider:
     """A server that speaks the OpenAI chat protocol."""
 
     base_url: str | None
@@ -25,45 +25,53 @@ class Provider:
     length_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
 
 
-PROVIDERS: Final[Mapping[str, Provider]] = {
-    "openai": Provider(
+PROVIDERS: Final[Mapping[str, ModelProvider]] = {
+    "openai": ModelProvider(
         base_url="https://api.openai.com/v1",
         key_variable="OPENAI_API_KEY",
         length_field="max_completion_tokens",
     ),
-    "anthropic": Provider(
+    "anthropic": ModelProvider(
         base_url="https://api.anthropic.com/v1", key_variable="ANTHROPIC_API_KEY"
     ),
-    "azure": Provider(
+    "azure": ModelProvider(
         base_url=None,
         key_variable="AZURE_OPENAI_API_KEY",
         length_field="max_completion_tokens",
     ),
-    "openrouter": Provider(
+    "openrouter": ModelProvider(
         base_url="https://openrouter.ai/api/v1", key_variable="OPENROUTER_API_KEY"
     ),
-    "google": Provider(
+    "google": ModelProvider(
         base_url="https://generativelanguage.googleapis.com/v1beta/openai",
         key_variable="GEMINI_API_KEY",
     ),
-    "together": Provider(base_url="https://api.together.xyz/v1", key_variable="TOGETHER_API_KEY"),
-    "dashscope": Provider(
+    "together": ModelProvider(
+        base_url="https://api.together.xyz/v1", key_variable="TOGETHER_API_KEY"
+    ),
+    "dashscope": ModelProvider(
         base_url="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
         key_variable="DASHSCOPE_API_KEY",
     ),
-    "vllm": Provider(
+    "vllm": ModelProvider(
         base_url="http://127.0.0.1:8000/v1", key_variable="VLLM_API_KEY", needs_key=False
     ),
-    "sglang": Provider(base_url="http://127.0.0.1:30000/v1", key_variable=None, needs_key=False),
-    "ollama": Provider(base_url="http://127.0.0.1:11434/v1", key_variable=None, needs_key=False),
-    "lmstudio": Provider(base_url="http://127.0.0.1:1234/v1", key_variable=None, needs_key=False),
-    "compatible": Provider(base_url=None, key_variable=OWN_KEY, needs_key=False),
+    "sglang": ModelProvider(
+        base_url="http://127.0.0.1:30000/v1", key_variable=None, needs_key=False
+    ),
+    "ollama": ModelProvider(
+        base_url="http://127.0.0.1:11434/v1", key_variable=None, needs_key=False
+    ),
+    "lmstudio": ModelProvider(
+        base_url="http://127.0.0.1:1234/v1", key_variable=None, needs_key=False
+    ),
+    "compatible": ModelProvider(base_url=None, key_variable=OWN_KEY, needs_key=False),
 }
 _FORM: Final = re.compile(r"(?P<provider>[a-z]+)/(?P<model>[^@\s]+)(@(?P<url>https?://[^\s@]+))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class ModelAddress:
     """A model at its server."""
 
     provider: str
@@ -76,7 +84,7 @@ class Address:
         return f"{self.provider}/{self.model}"
 
     @property
-    def server(self) -> Server:
+    def server(self) -> ServerAddress:
         """Return the server."""
         return read_server(self.base_url)
 
@@ -86,7 +94,7 @@ def names_server(model: str) -> bool:
     return "/" in model and not model.startswith(LOCAL)
 
 
-def read_address(text: str) -> Address:
+def read_address(text: str) -> ModelAddress:
     """The model that `text` names, for example `openai/gpt-5` or `vllm/tiny@http://127.0.0.1:8000/v1`."""
     found = _FORM.fullmatch(text)
     if found is None:
@@ -104,4 +112,4 @@ def read_address(text: str) -> Address:
         setting = "model"
         raise InvalidSettingError(setting, f"{text!r} has no address", remedy)
     read_server(base_url)
-    return Address(provider=found["provider"], model=found["model"], base_url=base_url)
+    return ModelAddress(provider=found["provider"], model=found["model"], base_url=base_url)

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeGuard
 from unreel.core.answer import Reply, Usage
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.retrying import read_retry_after
-from unreel.reviewers.endpoint.transport import RawReply
+from unreel.reviewers.endpoint.transport import RawEndpointReply
 
 READABLE: Final = 200
 """Most characters of the server's words that a failure repeats."""
@@ -23,7 +23,7 @@ _PASSING: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setback:
+class RequestFailure:
     """One request that brought no reply."""
 
     failure: Failure
@@ -35,7 +35,7 @@ class Setback:
     """Whether the model may have worked for it: a server that refuses a request takes no money."""
 
 
-def read_raw(raw: RawReply, *, now: datetime) -> Reply | Setback:
+def read_raw(raw: RawEndpointReply, *, now: datetime) -> Reply | RequestFailure:
     """The reply in `raw`, checked field by field; anything else is a setback that says what it was."""
     if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
         return _read_refusal(raw, now=now)
@@ -45,12 +45,12 @@ def read_raw(raw: RawReply, *, now: datetime) -> Reply | Setback:
     if isinstance(body.get("error"), dict):  # some gateways report errors with status 200
         code = body["error"].get("code")
         if type(code) is int and code in _STATUSES:
-            return _read_refusal(RawReply(code, raw.body, raw.retry_after), now=now)
+            return _read_refusal(RawEndpointReply(code, raw.body, raw.retry_after), now=now)
         return _malformed(f"an error with status {raw.status}: {_error_words(raw.body)!r}")
     return _read_completion(body)
 
 
-def read_object(raw: RawReply, *, now: datetime) -> Reply | Setback:
+def read_object(raw: RawEndpointReply, *, now: datetime) -> Reply | RequestFailure:
     """The JSON object in `raw` as its text, for servers that speak no chat."""
     if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
         return _read_refusal(raw, now=now)
@@ -67,7 +67,7 @@ def _parse(body: bytes) -> Any:
         return None
 
 
-def _read_completion(body: Mapping[str, Any]) -> Reply | Setback:
+def _read_completion(body: Mapping[str, Any]) -> Reply | RequestFailure:
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
@@ -79,12 +79,12 @@ def _read_completion(body: Mapping[str, Any]) -> Reply | Setback:
     if (isinstance(refusal, str) and refusal) or ended == "content_filter":
         words = _one_line(refusal) if isinstance(refusal, str) else ended
         failure = Failure(FailureReason.REFUSED, words)
-        return Setback(failure=failure, final=True, usage=usage, billable=True)
+        return RequestFailure(failure=failure, final=True, usage=usage, billable=True)
     if text is not None and not isinstance(text, str):
         return _malformed(f"choices[0].message.content is a {type(text).__name__}, not a text")
     if not text or text.isspace():
         failure = Failure(FailureReason.EMPTY_REPLY, f"no text came, finish_reason is {ended}")
-        return Setback(failure=failure, final=ended == "length", usage=usage, billable=True)
+        return RequestFailure(failure=failure, final=ended == "length", usage=usage, billable=True)
     named = body.get("model")
     answered_by = _one_line(named) if isinstance(named, str) else None
     return Reply(text=_storable(text), usage=usage, answered_by=answered_by)
@@ -96,18 +96,20 @@ def _read_ending(reason: object) -> str:
     return "not told" if reason is None else f"a {type(reason).__name__}"
 
 
-def _read_refusal(raw: RawReply, *, now: datetime) -> Setback:
+def _read_refusal(raw: RawEndpointReply, *, now: datetime) -> RequestFailure:
     detail = f"status {raw.status}: {_error_words(raw.body).rstrip('. ')}"
     wait_s = read_retry_after(raw.retry_after, now=now)
     if raw.status == HTTPStatus.TOO_MANY_REQUESTS:
         failure = Failure(FailureReason.RATE_LIMITED, detail)
-        return Setback(failure=failure, final=_is_out_of_quota(raw.body), retry_after_s=wait_s)
+        return RequestFailure(
+            failure=failure, final=_is_out_of_quota(raw.body), retry_after_s=wait_s
+        )
     if raw.status >= HTTPStatus.INTERNAL_SERVER_ERROR or raw.status in _PASSING:
         failure = Failure(FailureReason.SERVER_ERROR, detail)
-        return Setback(failure=failure, retry_after_s=wait_s)
+        return RequestFailure(failure=failure, retry_after_s=wait_s)
     is_key = raw.status == HTTPStatus.UNAUTHORIZED
     reason = FailureReason.KEY_REJECTED if is_key else FailureReason.REQUEST_REJECTED
-    return Setback(failure=Failure(reason, detail), final=True)
+    return RequestFailure(failure=Failure(reason, detail), final=True)
 
 
 def _read_usage(usage: object) -> Usage | None:
@@ -123,8 +125,8 @@ def _is_count(value: object) -> TypeGuard[int]:
     return type(value) is int and 0 <= value <= MOST_TOKENS
 
 
-def _malformed(detail: str) -> Setback:
-    return Setback(failure=Failure(FailureReason.MALFORMED_REPLY, detail), billable=True)
+def _malformed(detail: str) -> RequestFailure:
+    return RequestFailure(failure=Failure(FailureReason.MALFORMED_REPLY, detail), billable=True)
 
 
 def _is_out_of_quota(body: bytes) -> bool:

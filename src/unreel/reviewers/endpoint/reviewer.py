@@ -7,16 +7,16 @@ from typing import Any
 from unreel.core.answer import Reply
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.retrying import Patience
-from unreel.reviewers.contract import Exhibit, Material, Sheet
-from unreel.reviewers.endpoint.asker import Asker
-from unreel.reviewers.endpoint.budget import Budget, Price, Spending, SpentBefore
+from unreel.core.retrying import RetryPolicy
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
+from unreel.reviewers.endpoint.asker import EndpointClient
+from unreel.reviewers.endpoint.budget import RequestBudget, SpentBefore, SpentBudget, TokenPrice
 from unreel.reviewers.endpoint.chat import build_body
-from unreel.reviewers.endpoint.concurrency import Concurrency
-from unreel.reviewers.endpoint.families import RESIZED, Family, bounded, family_of
-from unreel.reviewers.endpoint.providers import PROVIDERS, Address, read_address
+from unreel.reviewers.endpoint.concurrency import ConcurrencyLimit
+from unreel.reviewers.endpoint.families import RESIZED, ModelFamily, bounded, family_of
+from unreel.reviewers.endpoint.providers import PROVIDERS, ModelAddress, read_address
 from unreel.reviewers.endpoint.tokens import estimate_usage
-from unreel.reviewers.endpoint.transport import BODY_CAP_BYTES, HttpTransport, Transport
+from unreel.reviewers.endpoint.transport import BODY_CAP_BYTES, HttpTransport, RequestTransport
 from unreel.reviewers.instants import TELLS_TIMES
 from unreel.reviewers.parts import Showing
 
@@ -27,7 +27,7 @@ _SHORTEST_SECRET = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
+class ModelIOFormat:
     """Input and output format of a model; differences from the default are part of its name."""
 
     show: Showing = "frames"
@@ -45,26 +45,26 @@ class Manner:
 
     def label(self) -> str:
         """Return the differences from the default format."""
-        usual = Manner()
+        usual = ModelIOFormat()
         changed = [f.name for f in fields(self) if getattr(self, f.name) != getattr(usual, f.name)]
         return ",".join(f"{name}={getattr(self, name)}" for name in changed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class EndpointLimits:
     """Limits of concurrency, requests and cost for a server."""
 
     max_connections: int = 16
     max_requests: int | None = None
     max_cost_usd: Decimal | None = None
-    price: Price | None = None
+    price: TokenPrice | None = None
     """Needed for a cap on cost, and for the cost in the spending."""
     before: SpentBefore = field(default_factory=SpentBefore)
     """What counts towards the cap on cost already."""
-    patience: Patience = field(default_factory=Patience)
+    patience: RetryPolicy = field(default_factory=RetryPolicy)
 
 
-def endpoint_name(model: str, manner: Manner) -> str:
+def endpoint_name(model: str, manner: ModelIOFormat) -> str:
     """The stable name of `model` asked in that manner; where its server runs is no part of it."""
     name, label = read_address(model).name, manner.label()
     return f"{name}?{label}" if label else name
@@ -88,8 +88,8 @@ class EndpointReviewer:
         *,
         api_key: str | None = None,
         key_words: str = "",
-        manner: Manner = Manner(),  # noqa: B008  frozen
-        limits: Limits = Limits(),  # noqa: B008  frozen
+        manner: ModelIOFormat = ModelIOFormat(),  # noqa: B008  frozen
+        limits: EndpointLimits = EndpointLimits(),  # noqa: B008  frozen
         seed: int = 0,
     ) -> None:
         address = read_address(model)
@@ -104,7 +104,7 @@ class EndpointReviewer:
         self._model = address.model
         self._key_words = key_words
         self._secret = api_key if api_key and len(api_key) >= _SHORTEST_SECRET else None
-        self._budget = Budget(
+        self._budget = RequestBudget(
             max_requests=limits.max_requests,
             max_cost_usd=limits.max_cost_usd,
             price=limits.price,
@@ -112,9 +112,9 @@ class EndpointReviewer:
         )
         self._max_tokens = manner.max_tokens
         self._transport = _open(address, api_key, limits)
-        self._asker = Asker(
+        self._asker = EndpointClient(
             self._transport,
-            pace=Concurrency(max_connections=limits.max_connections),
+            pace=ConcurrencyLimit(max_connections=limits.max_connections),
             patience=limits.patience,
             budget=self._budget,
             redact=self._redact,
@@ -129,20 +129,20 @@ class EndpointReviewer:
         return self._name
 
     @property
-    def wants(self) -> frozenset[Material]:
-        shown = Material.CLIP if self._show == "clip" else Material.FRAMES
-        return frozenset({shown} | ({Material.SOUND} if self._family.audio else set()))
+    def wants(self) -> frozenset[InputKind]:
+        shown = InputKind.CLIP if self._show == "clip" else InputKind.FRAMES
+        return frozenset({shown} | ({InputKind.SOUND} if self._family.audio else set()))
 
     @property
-    def spending(self) -> Spending:
+    def spending(self) -> SpentBudget:
         """Requests, tokens and money so far."""
         return self._budget.spending()
 
-    def box_space(self, exhibit: Exhibit) -> str:
+    def box_space(self, exhibit: ClipInput) -> str:
         film = self._show == "video"
         return self._box_space or self._family.box_space(*exhibit.shown_size, film=film)
 
-    async def answer(self, sheet: Sheet) -> Reply | Failure:
+    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
         body = build_body(sheet, family=self._family, show=self._show, fields=self._fields)
         if isinstance(body, Failure):
             return body
@@ -163,13 +163,13 @@ class EndpointReviewer:
         return text.replace(self._secret, "[key]") if self._secret else text
 
 
-def _check_way(address: Address, api_key: str | None) -> None:
+def _check_way(address: ModelAddress, api_key: str | None) -> None:
     if api_key and not address.server.keeps_secrets:
         setting, problem = "model", f"a key would travel to {address.server} in clear"
         raise InvalidSettingError(setting, problem, "Write https://, or tunnel it to 127.0.0.1")
 
 
-def _check_abilities(family: Family, manner: Manner, address: Address) -> None:
+def _check_abilities(family: ModelFamily, manner: ModelIOFormat, address: ModelAddress) -> None:
     remedy = "Leave it out, or name the model's family"
     if manner.show == "clip" and not family.video:
         setting, problem = "show", f"the {family.name} family cannot be shown the clip"
@@ -185,7 +185,9 @@ def _check_abilities(family: Family, manner: Manner, address: Address) -> None:
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def _request_fields(address: Address, family: Family, manner: Manner) -> dict[str, Any]:
+def _request_fields(
+    address: ModelAddress, family: ModelFamily, manner: ModelIOFormat
+) -> dict[str, Any]:
     length_field = PROVIDERS[address.provider].length_field
     request: dict[str, Any] = {"model": address.model, length_field: manner.max_tokens}
     if manner.temperature is not None and family.temperature:
@@ -195,7 +197,7 @@ def _request_fields(address: Address, family: Family, manner: Manner) -> dict[st
     return request
 
 
-def _open(address: Address, api_key: str | None, limits: Limits) -> Transport:
+def _open(address: ModelAddress, api_key: str | None, limits: EndpointLimits) -> RequestTransport:
     return HttpTransport(
         address,
         api_key=api_key,

@@ -10,14 +10,14 @@ import os
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 
 
 class SpendingLog:
     """Adds up the amounts in one file; open it in the process that spends."""
 
     def __init__(self, path: Path) -> None:
-        folder = Folder(path.parent)
+        folder = OutputDirectory(path.parent)
         self.total_usd = read_spent(path)
         self._file = folder.open(path.name, os.O_WRONLY | os.O_APPEND)
 
@@ -42,7 +42,7 @@ class SpendingLog:
 def read_spent(path: Path) -> Decimal:
     """The sum of the amounts at `path`; 0 where there is no file."""
     try:
-        with Folder(path.parent).read(path.name) as file:
+        with OutputDirectory(path.parent).read(path.name) as file:
             return sum((_amount(line) for line in file), Decimal())
     except FileNotFoundError:
         return Decimal()
@@ -54,7 +54,7 @@ def begin_log(path: Path, *, at_least_usd: Decimal) -> Decimal:
     Call it while no other process spends.
     """
     spent_usd = max(read_spent(path), at_least_usd)
-    Folder(path.parent).write(path.name, f"{spent_usd}\n".encode())
+    OutputDirectory(path.parent).write(path.name, f"{spent_usd}\n".encode())
     return spent_usd
 
 

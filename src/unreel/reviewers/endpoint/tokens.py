@@ -16,7 +16,7 @@ from unreel.core.clip import Clip
 from unreel.core.question import Question
 from unreel.media.picture import fit_size
 from unreel.media.sampling import parse_plan, plan_frames
-from unreel.media.timeline import Timeline
+from unreel.media.timeline import FrameTimeline
 from unreel.protocols.protocol import protocol
 from unreel.protocols.showing import (
     LONGEST_SIDE,
@@ -25,8 +25,8 @@ from unreel.protocols.showing import (
     mark_instant,
     shows_times,
 )
-from unreel.reviewers.contract import Sheet
-from unreel.reviewers.endpoint.families import Family, ResizeRule
+from unreel.reviewers.contract import ReviewRequest
+from unreel.reviewers.endpoint.families import ModelFamily, ResizeRule
 
 CHARACTERS: Final = 4
 """Of English text, for one token: Google's and OpenAI's own rule of thumb."""
@@ -47,7 +47,7 @@ class PictureRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class RequestTokens:
     """Tokens of one question."""
 
     n_frames: int
@@ -100,7 +100,7 @@ _OTHERWISE: Final = PictureRule(
 )
 
 
-def picture_rule(family: Family) -> PictureRule:
+def picture_rule(family: ModelFamily) -> PictureRule:
     """Return the token rule of `family` for a picture."""
     resize = family.resize
     if resize is None:
@@ -109,7 +109,7 @@ def picture_rule(family: Family) -> PictureRule:
     return PictureRule(words, partial(_patched, resize=resize))
 
 
-def load_of(question: Question, clips: Sequence[Clip], family: Family) -> Load:
+def load_of(question: Question, clips: Sequence[Clip], family: ModelFamily) -> RequestTokens:
     """Return the tokens of `question` about `clips` with their frames."""
     condition, instrument = question.condition, question.instrument.protocol
     rule, marked = picture_rule(family), shows_times(instrument, condition.marks)
@@ -126,10 +126,10 @@ def load_of(question: Question, clips: Sequence[Clip], family: Family) -> Load:
         if len(clips) > 1:
             characters += len(mark_clip(number))
     text = math.ceil(characters / CHARACTERS)
-    return Load(n_frames=n_frames, text_tokens=text, picture_tokens=pictures)
+    return RequestTokens(n_frames=n_frames, text_tokens=text, picture_tokens=pictures)
 
 
-def estimate_usage(sheet: Sheet, *, family: Family, max_tokens: int) -> Usage:
+def estimate_usage(sheet: ReviewRequest, *, family: ModelFamily, max_tokens: int) -> Usage:
     """The tokens that a request for `sheet` takes, at most `max_tokens` of them written."""
     rule, tokens = picture_rule(family), 0
     characters = len(sheet.prompt)
@@ -148,4 +148,6 @@ def _instants(clip: Clip, sampling: str) -> tuple[Fraction, ...]:
     """When the frames are shown that a plan takes, as if they followed each other at one distance."""
     video = clip.facts.video
     rate = video.average_rate or Fraction(1)
-    return plan_frames(parse_plan(sampling), Timeline.at_rate(rate, n_frames=video.n_frames)).at_s
+    return plan_frames(
+        parse_plan(sampling), FrameTimeline.at_rate(rate, n_frames=video.n_frames)
+    ).at_s

@@ -11,7 +11,7 @@ from unreel.core.errors import raise_refusal
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.outgoing import RefusedAddressError
 from unreel.network.transport import open_transport
-from unreel.reviewers.endpoint.providers import Address
+from unreel.reviewers.endpoint.providers import ModelAddress
 
 BODY_CAP_BYTES: Final = 2 * 1024 * 1024
 """A chat reply is a few kilobytes; what is longer is no reply."""
@@ -19,7 +19,7 @@ _UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError)
 
 
 @dataclass(frozen=True, slots=True)
-class RawReply:
+class RawEndpointReply:
     """Response of the server with any status."""
 
     status: int
@@ -34,20 +34,20 @@ class UnsentRequest(Failure):
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class PostTarget:
     """Path below the server's URL, and type of the posted bodies."""
 
     path: str
     kind: str = "application/json"
 
 
-CHAT: Final = Post("/chat/completions")
+CHAT: Final = PostTarget("/chat/completions")
 
 
-class Transport(Protocol):
+class RequestTransport(Protocol):
     """Carries one request. It neither retries nor limits time: the caller does."""
 
-    async def send(self, body: bytes, *, key: str) -> RawReply | Failure:
+    async def send(self, body: bytes, *, key: str) -> RawEndpointReply | Failure:
         """The server's reply to `body`, or why none came; `key` is the idempotency key."""
         ...
 
@@ -65,12 +65,12 @@ class HttpTransport:
 
     def __init__(
         self,
-        address: Address,
+        address: ModelAddress,
         *,
         api_key: str | None,
         max_connections: int,
         cap_bytes: int,
-        post: Post = CHAT,
+        post: PostTarget = CHAT,
     ) -> None:
         self._cap_bytes = cap_bytes
         self._path = post.path
@@ -88,7 +88,7 @@ class HttpTransport:
             transport=open_transport(address.server, max_connections=max_connections),
         )
 
-    async def send(self, body: bytes, *, key: str) -> RawReply | Failure:
+    async def send(self, body: bytes, *, key: str) -> RawEndpointReply | Failure:
         headers = {"Idempotency-Key": key}
         if self._api_key:
             headers["Authorization"] = f"Bearer {self._api_key}"
@@ -110,7 +110,7 @@ class HttpTransport:
         await self._http.aclose()
 
 
-async def _read(response: httpx2.Response, *, cap_bytes: int) -> RawReply | Failure:
+async def _read(response: httpx2.Response, *, cap_bytes: int) -> RawEndpointReply | Failure:
     encoding = response.headers.get("content-encoding", "identity")
     if encoding != "identity":
         detail = f"the body is encoded as {encoding[:20]}, unasked"
@@ -124,4 +124,4 @@ async def _read(response: httpx2.Response, *, cap_bytes: int) -> RawReply | Fail
         body += chunk
         if len(body) > cap_bytes:
             return too_large
-    return RawReply(response.status_code, bytes(body), response.headers.get("retry-after"))
+    return RawEndpointReply(response.status_code, bytes(body), response.headers.get("retry-after"))

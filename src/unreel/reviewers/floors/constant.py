@@ -7,7 +7,7 @@ from unreel.core.answer import Reply
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.core.judgement import Label
-from unreel.reviewers.contract import Exhibit, Material, Sheet
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.floors.phrasing import phrase
 
 
@@ -22,13 +22,13 @@ class CoinReviewer:
         return f"coin?seed={self.seed}" if self.seed else "coin"
 
     @property
-    def wants(self) -> frozenset[Material]:
+    def wants(self) -> frozenset[InputKind]:
         return frozenset()
 
-    def box_space(self, exhibit: Exhibit) -> str:  # noqa: ARG002  it draws no boxes
+    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
         return "unit"
 
-    async def answer(self, sheet: Sheet) -> Reply | Failure:
+    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
         dice = random.Random(digest("coin", str(self.seed), sheet.key))  # noqa: S311  no secret
         return phrase(sheet, [dice.random() for _ in sheet.exhibits])
 
@@ -47,13 +47,13 @@ class AlwaysReviewer:
         return f"always-{self.label.value}"
 
     @property
-    def wants(self) -> frozenset[Material]:
+    def wants(self) -> frozenset[InputKind]:
         return frozenset()
 
-    def box_space(self, exhibit: Exhibit) -> str:  # noqa: ARG002  it draws no boxes
+    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
         return "unit"
 
-    async def answer(self, sheet: Sheet) -> Reply | Failure:
+    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
         p_generated = 1.0 if self.label is Label.GENERATED else 0.0
         return phrase(sheet, [p_generated] * len(sheet.exhibits))
 

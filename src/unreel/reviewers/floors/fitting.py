@@ -14,13 +14,13 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Unmeasured
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
-from unreel.reviewers.contract import Exhibit, Material, Sheet
-from unreel.reviewers.floors.folding import Owner, fold
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
+from unreel.reviewers.floors.folding import FoldGroup, fold
 from unreel.reviewers.floors.phrasing import phrase
 
 Features = Mapping[str, float]
 """Numbers by name; a name that is absent is 0, so `codec=h264` can stand for itself."""
-Extract = Callable[[Exhibit], Features | Failure]
+Extract = Callable[[ClipInput], Features | Failure]
 
 RIDGE: Final = 1.0
 _SIDES: Final = 2
@@ -30,10 +30,10 @@ _CLOSE: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Specimen:
+class TrainingClip:
     """A clip with its truth, as a floor learns from it. Clips of one scene share a `group`."""
 
-    exhibit: Exhibit
+    exhibit: ClipInput
     origin: Origin
     group: str = ""
 
@@ -104,16 +104,16 @@ class FittedReviewer:
     """A floor after its fit. A clip it was fitted on is judged by a model without that clip's creator and scene."""
 
     name: str
-    wants: frozenset[Material]
+    wants: frozenset[InputKind]
     extract: Extract = field(repr=False)
     models: Mapping[str, LogisticModel] = field(repr=False)
     """By the cell that was held out; `""` saw everything and judges strangers."""
     held_out: Mapping[ClipId, str] = field(repr=False)
 
-    def box_space(self, exhibit: Exhibit) -> str:  # noqa: ARG002  it draws no boxes
+    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
         return "unit"
 
-    async def answer(self, sheet: Sheet) -> Reply | Failure:
+    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
         beliefs = []
         for exhibit in sheet.exhibits:
             features = self.extract(exhibit)
@@ -135,17 +135,17 @@ _NOTHING_LEFT: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Learned:
+class _FittedModel:
     clip: ClipId
     features: Features
-    owner: Owner
+    owner: FoldGroup
 
 
 def cross_fit(
-    specimens: Iterable[Specimen],
+    specimens: Iterable[TrainingClip],
     *,
     kind: str,
-    wants: frozenset[Material],
+    wants: frozenset[InputKind],
     extract: Extract,
     seed: int,
 ) -> FittedReviewer:
@@ -190,10 +190,10 @@ def _cell(part: int, one: int) -> str:
     return f"part {part} fold {one}"
 
 
-def _learn(specimens: Iterable[Specimen], extract: Extract) -> Iterator[_Learned]:
+def _learn(specimens: Iterable[TrainingClip], extract: Extract) -> Iterator[_FittedModel]:
     for specimen in specimens:
         features = extract(specimen.exhibit)
         if not isinstance(features, Failure):
             clip = specimen.exhibit.clip.id
-            owner = Owner.of(clip, creator=specimen.creator, group=specimen.group)
-            yield _Learned(clip, features, owner)
+            owner = FoldGroup.of(clip, creator=specimen.creator, group=specimen.group)
+            yield _FittedModel(clip, features, owner)

@@ -28,7 +28,7 @@ Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class FoldGroup:
     """Group of a clip. A clip without a group is its own scene."""
 
     creator: str | None
@@ -36,13 +36,13 @@ class Owner:
     scene: str
 
     @classmethod
-    def of(cls, clip: str, *, creator: str | None, group: str) -> "Owner":
+    def of(cls, clip: str, *, creator: str | None, group: str) -> "FoldGroup":
         """The owner of a clip whose group is "" where it shares its scene with no other."""
         return cls(creator, f"group {group}" if group else f"clip {clip}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Folding:
+class FoldAssignment:
     """The cell of every clip, in the order of the owners."""
 
     folds: Numbers
@@ -55,7 +55,7 @@ class Folding:
     n_parts: int
     """With a single one no creator is held out, only scenes."""
 
-    def without_parts(self) -> "Folding":
+    def without_parts(self) -> "FoldAssignment":
         """Return the same folds with every creator in one part: scenes are held out, creators are not."""
         return replace(self, parts=np.zeros_like(self.parts), n_parts=1)
 
@@ -72,7 +72,7 @@ class Folding:
         return taught
 
 
-def fold(owners: Sequence[Owner], *, seed: int) -> Folding | Unmeasured:
+def fold(owners: Sequence[FoldGroup], *, seed: int) -> FoldAssignment | Unmeasured:
     """Deal scenes to folds and creators to parts, or say which scenes are missing."""
     sides = [
         {own.scene for own in owners if (own.creator is None) is real} for real in (False, True)
@@ -87,10 +87,10 @@ def fold(owners: Sequence[Owner], *, seed: int) -> Folding | Unmeasured:
     folds = np.array([fold_of[own.scene] for own in owners])
     made = np.array([own.creator is not None for own in owners])
     parts = _parts(owners, folds, seed=seed)
-    return Folding(folds, parts, made, n_folds, int(parts.max()) + 1)
+    return FoldAssignment(folds, parts, made, n_folds, int(parts.max()) + 1)
 
 
-def _deal_scenes(owners: Sequence[Owner], n_folds: int, *, seed: int) -> dict[str, int]:
+def _deal_scenes(owners: Sequence[FoldGroup], n_folds: int, *, seed: int) -> dict[str, int]:
     """Scenes of both sides first, then those of one: each to the fold that has least of its clips."""
     creators: defaultdict[str, list[str | None]] = defaultdict(list)
     for own in owners:
@@ -111,7 +111,7 @@ def _deal_scenes(owners: Sequence[Owner], n_folds: int, *, seed: int) -> dict[st
     return fold_of
 
 
-def _parts(owners: Sequence[Owner], folds: Numbers, *, seed: int) -> Numbers:
+def _parts(owners: Sequence[FoldGroup], folds: Numbers, *, seed: int) -> Numbers:
     clips = Counter(own.creator for own in owners if own.creator is not None)
     order = sorted(clips, key=lambda name: (-clips[name], digest("part", str(seed), name)))
     filled = [0] * min(MOST_PARTS, len(order))

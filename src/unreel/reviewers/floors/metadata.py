@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterable, Iterator
 
 from unreel.core.facts import ClipFacts
-from unreel.reviewers.contract import Exhibit
-from unreel.reviewers.floors.fitting import Features, FittedReviewer, Specimen, cross_fit
+from unreel.reviewers.contract import ClipInput
+from unreel.reviewers.floors.fitting import Features, FittedReviewer, TrainingClip, cross_fit
 
 
-def fit_metadata(specimens: Iterable[Specimen], *, seed: int = 0) -> FittedReviewer:
+def fit_metadata(specimens: Iterable[TrainingClip], *, seed: int = 0) -> FittedReviewer:
     """The floor fitted to `specimens`: where it does well, the set gives itself away."""
     return cross_fit(specimens, kind="metadata", wants=frozenset(), extract=_extract, seed=seed)
 
@@ -18,7 +18,7 @@ def stream_features(facts: ClipFacts) -> Features:
     return dict(_picture(facts)) | dict(_sound(facts))
 
 
-def _extract(exhibit: Exhibit) -> Features:
+def _extract(exhibit: ClipInput) -> Features:
     return stream_features(exhibit.clip.facts)
 
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.reviewers.contract import Exhibit, Material
-from unreel.reviewers.floors.fitting import Features, FittedReviewer, Specimen, cross_fit
+from unreel.reviewers.contract import ClipInput, InputKind
+from unreel.reviewers.floors.fitting import Features, FittedReviewer, TrainingClip, cross_fit
 
 SIDE: Final = 64
 """Frames are compared as grey squares of this side: motion, not texture."""
@@ -19,13 +19,13 @@ LEAST_FRAMES: Final = 3
 _FLOOR: Final = 1e-3
 
 
-def fit_motion(specimens: Iterable[Specimen], *, seed: int = 0) -> FittedReviewer:
+def fit_motion(specimens: Iterable[TrainingClip], *, seed: int = 0) -> FittedReviewer:
     """The floor fitted to the frames that `specimens` show; ask it under the same sampling."""
-    wants = frozenset({Material.FRAMES})
+    wants = frozenset({InputKind.FRAMES})
     return cross_fit(specimens, kind="motion", wants=wants, extract=motion_features, seed=seed)
 
 
-def motion_features(exhibit: Exhibit) -> Features | Failure:
+def motion_features(exhibit: ClipInput) -> Features | Failure:
     """First and second temporal differences of the frames, in size, spread and unevenness."""
     if len(exhibit.frames) < LEAST_FRAMES:
         detail = f"not asked: motion needs {LEAST_FRAMES} frames, got {len(exhibit.frames)}"

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.protocols.protocol import PROTOCOLS, protocol
-from unreel.reviewers.contract import Sheet
+from unreel.reviewers.contract import ReviewRequest
 
 
-def phrase(sheet: Sheet, p_generated: Sequence[float]) -> Reply | Failure:
+def phrase(sheet: ReviewRequest, p_generated: Sequence[float]) -> Reply | Failure:
     """The answer of someone who holds each clip of `sheet` to be generated with that probability."""
     name = sheet.instrument.protocol
     if name in PROTOCOLS and protocol(name).n_clips == len(p_generated):

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from unreel.core.document import parse_object, read_bytes
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
-from unreel.reviewers.local.taught import Taught, read_taught
+from unreel.reviewers.local.taught import InputSpec, read_taught
 
 SETTING: Final = "--adapter"
 _CONFIG_BYTES: Final = 4 << 20
@@ -19,7 +19,7 @@ _RANKS: Final = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Adapter:
+class ServedAdapter:
     """A trained adapter that is served beside its base, unmerged."""
 
     name: str
@@ -27,10 +27,10 @@ class Adapter:
     rank: int
     sees: bool
     """Whether it changes the part that looks at frames."""
-    taught: Taught | None
+    taught: InputSpec | None
 
 
-def read_adapter(name: str, folder: Path) -> Adapter:
+def read_adapter(name: str, folder: Path) -> ServedAdapter:
     """The adapter in `folder`, to be served under `name`.
 
     Raises:
@@ -51,7 +51,7 @@ def read_adapter(name: str, folder: Path) -> Adapter:
                 SETTING, problem, "Merge it into its base, or ask it with local/"
             )
     tensors = _tensor_names(folder / "adapter_model.safetensors", remedy)
-    return Adapter(
+    return ServedAdapter(
         name=name,
         folder=folder,
         rank=max(ranks),
@@ -60,7 +60,7 @@ def read_adapter(name: str, folder: Path) -> Adapter:
     )
 
 
-def adapter_arguments(adapters: Sequence[Adapter]) -> Sequence[str]:
+def adapter_arguments(adapters: Sequence[ServedAdapter]) -> Sequence[str]:
     """Return vLLM's arguments for serving `adapters` with their base."""
     if not adapters:
         return ()

@@ -13,7 +13,7 @@ from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.identity import digest
 from unreel.core.weight_files import INDEX_FILES, is_weight_file, require_safe_index
 from unreel.reviewers.endpoint.families import family
-from unreel.reviewers.local.taught import FamilyName, Form, Taught, read_taught
+from unreel.reviewers.local.taught import FamilyName, Form, InputSpec, read_taught
 
 CONFIG: Final = "config.json"
 ADAPTER: Final = "adapter_config.json"
@@ -48,11 +48,11 @@ MAX_TOKENS: Final = 2048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checkpoint:
+class LocalCheckpoint:
     """A model that can be asked."""
 
     folder: Path
-    taught: Taught
+    taught: InputSpec
     is_ours: bool
     """Whether it declares how it was taught. Another model is asked like one behind a server."""
 
@@ -82,7 +82,7 @@ class Checkpoint:
         return beside if beside.is_dir() else locate_model(self.taught.base)
 
 
-def read_checkpoint(folder: str | Path, *, form: Form | None = None) -> Checkpoint:
+def read_checkpoint(folder: str | Path, *, form: Form | None = None) -> LocalCheckpoint:
     """The checkpoint in `folder`, asked in that `form`; as it was taught where none is named.
 
     Raises:
@@ -94,12 +94,12 @@ def read_checkpoint(folder: str | Path, *, form: Form | None = None) -> Checkpoi
     taught = read_taught(place)
     if taught is None:
         taught = _untaught(place, form or "frames")
-        return Checkpoint(folder=place, taught=taught, is_ours=False)
+        return LocalCheckpoint(folder=place, taught=taught, is_ours=False)
     if form is not None and form != taught.input:
         problem = f"{place.name} was taught on {taught.input} and would be asked on {form}"
         setting = "show"
         raise InvalidSettingError(setting, problem, f"Leave it out, or write {taught.input}")
-    found = Checkpoint(folder=place, taught=taught, is_ours=True)
+    found = LocalCheckpoint(folder=place, taught=taught, is_ours=True)
     base = found.base
     if base is not None:
         require_weights(base)
@@ -147,7 +147,7 @@ def _digest_file(file: Path) -> str:
     return _file_digest(file.resolve(), stat.st_size, stat.st_mtime_ns)
 
 
-def _digest(folder: Path, taught: Taught, base: str) -> str:
+def _digest(folder: Path, taught: InputSpec, base: str) -> str:
     shown_by = [
         part
         for name in _SHOWN_BY
@@ -192,7 +192,7 @@ def require_weights(folder: Path) -> None:
     raise UnreadableSourceError(str(folder), problem, remedy)
 
 
-def _require_base(found: Checkpoint, base: Path) -> None:
+def _require_base(found: LocalCheckpoint, base: Path) -> None:
     told = found.taught.base_digest
     if told is not None and told != digest_weights(base):
         problem = f"{found.folder.name} is an adapter of other weights than those in {base}"
@@ -200,14 +200,14 @@ def _require_base(found: Checkpoint, base: Path) -> None:
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def _untaught(folder: Path, form: Form) -> Taught:
+def _untaught(folder: Path, form: Form) -> InputSpec:
     kind = read_config(folder).get("model_type") if (folder / CONFIG).is_file() else None
     name = _TYPES.get(str(kind))
     if name is None:
         problem = f"a model of type {kind!r}" if kind else f"no {CONFIG}"
         remedy = f"Name a model of one of these types: {', '.join(_TYPES)}"
         raise UnreadableSourceError(str(folder), problem, remedy)
-    return Taught(family=name, input=form, box_space=family(name).boxes)
+    return InputSpec(family=name, input=form, box_space=family(name).boxes)
 
 
 def title(folder: Path) -> str:

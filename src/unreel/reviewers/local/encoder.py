@@ -18,11 +18,11 @@ from transformers.video_utils import VideoMetadata
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
-from unreel.reviewers.contract import Exhibit, Sheet, ShownFrame
+from unreel.reviewers.contract import ClipInput, ReviewRequest, ShownFrame
 from unreel.reviewers.endpoint.families import family, name_space
-from unreel.reviewers.instants import Timing, no_video, timing_for
-from unreel.reviewers.local.taught import FamilyName, Taught
-from unreel.reviewers.parts import Filmed, Part, Pictured, Said, cannot, compose
+from unreel.reviewers.instants import FrameTiming, no_video, timing_for
+from unreel.reviewers.local.taught import FamilyName, InputSpec
+from unreel.reviewers.parts import ImagePart, Part, PromptText, VideoPart, compose, request_rejected
 
 IGNORED: Final = -100
 """The label of what is not learned: the prompt, and padding."""
@@ -40,7 +40,7 @@ _TURN: Final = "\u2063answer\u2063"
 
 
 @dataclass(frozen=True)
-class Encoded:
+class EncodedRequest:
     """A sheet as its model takes it, with or without the answer to learn."""
 
     input_ids: torch.Tensor
@@ -51,7 +51,7 @@ class Encoded:
     """Pixels, grids and what else the model takes, by its own names."""
 
 
-class Encoder:
+class RequestEncoder:
     """Turns sheets into numbers for one checkpoint. It holds no weights, and pickles by reopening.
 
     Args:
@@ -59,7 +59,7 @@ class Encoder:
         taught: how the checkpoint is asked.
     """
 
-    def __init__(self, folder: str | Path, taught: Taught) -> None:
+    def __init__(self, folder: str | Path, taught: InputSpec) -> None:
         self._folder, self._taught = Path(folder), taught
         self._processor = _open_processor(self._folder, taught.family)
         tokenizer = self._processor.tokenizer
@@ -69,7 +69,7 @@ class Encoder:
         self._require_end_of_turn()
 
     @classmethod
-    def open(cls, folder: str | Path, taught: Taught) -> "Encoder":
+    def open(cls, folder: str | Path, taught: InputSpec) -> "RequestEncoder":
         """The encoder of the checkpoint in `folder`: its processor only, no weights.
 
         Raises:
@@ -77,11 +77,11 @@ class Encoder:
         """
         return cls(folder, taught)
 
-    def __reduce__(self) -> tuple[Callable[..., "Encoder"], tuple[Path, Taught]]:
-        return Encoder, (self._folder, self._taught)
+    def __reduce__(self) -> tuple[Callable[..., "RequestEncoder"], tuple[Path, InputSpec]]:
+        return RequestEncoder, (self._folder, self._taught)
 
     @property
-    def taught(self) -> Taught:
+    def taught(self) -> InputSpec:
         """Return the input format of its checkpoint."""
         return self._taught
 
@@ -104,7 +104,7 @@ class Encoder:
         """Write the processor beside a checkpoint's weights, with the very bounds used here."""
         self._processor.save_pretrained(folder)
 
-    def seen_size(self, exhibit: Exhibit) -> tuple[int, int]:
+    def seen_size(self, exhibit: ClipInput) -> tuple[int, int]:
         """Width and height of its frames after the processor's resize; as shown where it refuses them."""
         width, height = exhibit.shown_size
         size = _SIZES[self._taught.family, self._taught.input]
@@ -114,15 +114,15 @@ class Encoder:
             return width, height
         return wide, tall
 
-    def box_space(self, exhibit: Exhibit) -> str:
+    def box_space(self, exhibit: ClipInput) -> str:
         """The space of the boxes in its answers, in the words of `declare_space`."""
         boxes, shown = self._taught.box_space, exhibit.shown_size
         return name_space(boxes, shown=shown, seen=self.seen_size(exhibit))
 
-    def encode(self, sheet: Sheet, target: str | None = None) -> Encoded | Failure:
+    def encode(self, sheet: ReviewRequest, target: str | None = None) -> EncodedRequest | Failure:
         """The numbers of `sheet`, and of the answer to learn behind it; or why there are none."""
         if why := self._impossible(sheet, target):
-            return cannot(why)
+            return request_rejected(why)
         parts = compose(sheet, form=self._taught.input, times=family(self._taught.family).times)
         if isinstance(parts, Failure):
             return parts
@@ -132,30 +132,32 @@ class Encoder:
             if target is not None:
                 ids = torch.cat([ids, self._target_ids(target)])
         except _CANNOT_TAKE as error:
-            return cannot(f"{type(error).__name__}: {error}")
+            return request_rejected(f"{type(error).__name__}: {error}")
         inputs.pop("mm_token_type_ids", None)
-        return Encoded(ids, n_prompt, dict(inputs))
+        return EncodedRequest(ids, n_prompt, dict(inputs))
 
-    def converse(self, sheet: Sheet) -> list[dict[str, Any]] | Failure:
+    def converse(self, sheet: ReviewRequest) -> list[dict[str, Any]] | Failure:
         """The conversation that puts `sheet` in pictures, for trainers that write the prompt themselves."""
         if self._taught.input != "frames":
-            return cannot("a conversation holds pictures, and this model is asked in videos")
+            return request_rejected(
+                "a conversation holds pictures, and this model is asked in videos"
+            )
         if why := self._impossible(sheet, None):
-            return cannot(why)
+            return request_rejected(why)
         parts = compose(sheet, form="frames", times=family(self._taught.family).times)
         if isinstance(parts, Failure):
             return parts
         content = [
             {"type": "image", "image": _picture(part.frame)}
-            if isinstance(part, Pictured)
+            if isinstance(part, ImagePart)
             else {"type": "text", "text": part.text}
             for part in parts
-            if isinstance(part, Pictured | Said)
+            if isinstance(part, ImagePart | PromptText)
         ]
         return [{"role": "user", "content": content}]
 
     def collate(
-        self, encoded: Sequence[Encoded], *, pad: Literal["left", "right"]
+        self, encoded: Sequence[EncodedRequest], *, pad: Literal["left", "right"]
     ) -> dict[str, torch.Tensor]:
         """One batch; with `labels` where there are targets."""
         longest = max(len(one.input_ids) for one in encoded)
@@ -182,12 +184,12 @@ class Encoder:
         text: str = self._processor.tokenizer.decode(ids, skip_special_tokens=True)
         return text
 
-    def decode_prompt(self, encoded: Encoded) -> str:
+    def decode_prompt(self, encoded: EncodedRequest) -> str:
         """All that stands before the answer, with every mark."""
         text: str = self._processor.tokenizer.decode(encoded.input_ids[: encoded.n_prompt])
         return text
 
-    def _impossible(self, sheet: Sheet, target: str | None) -> str:
+    def _impossible(self, sheet: ReviewRequest, target: str | None) -> str:
         """Return the reason why `sheet` cannot be encoded for the model; "" if it can."""
         said = sheet.prompt + (target or "")
         if hidden := next((word for word in self._special if word in said), None):
@@ -203,12 +205,12 @@ class Encoder:
         timings: list[VideoMetadata] = []
         for part in parts:
             match part:
-                case Said(text):
+                case PromptText(text):
                     content.append({"type": "text", "text": text})
-                case Pictured(frame):
+                case ImagePart(frame):
                     content.append({"type": "image"})
                     pictures.append(_picture(frame))
-                case Filmed(frames):
+                case VideoPart(frames):
                     content.append({"type": "video"})
                     videos.append(torch.stack([_pixels(frame) for frame in frames]))
                     timings.append(_metadata(timing_for(self._taught.family, frames)))
@@ -270,7 +272,7 @@ def _pixels(frame: ShownFrame) -> torch.Tensor:
     return flat.view(picture.height, picture.width, 3).permute(2, 0, 1)
 
 
-def _metadata(timing: Timing) -> VideoMetadata:
+def _metadata(timing: FrameTiming) -> VideoMetadata:
     total, fps = timing.indices[-1] + 1, float(timing.fps)
     return VideoMetadata(
         total_num_frames=total,

@@ -14,20 +14,20 @@ from unreel.core.answer import Reply, Usage
 from unreel.core.errors import UnreelError
 from unreel.core.failure import Failure, FailureReason
 from unreel.protocols.protocol import asks_to_think
-from unreel.reviewers.contract import Exhibit, Material, Sheet
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.endpoint.families import family, switch_thinking
-from unreel.reviewers.local.checkpoint import MAX_TOKENS, Checkpoint
-from unreel.reviewers.local.encoder import Encoded, Encoder
+from unreel.reviewers.local.checkpoint import MAX_TOKENS, LocalCheckpoint
+from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
 from unreel.reviewers.local.loading import load_model
-from unreel.reviewers.parts import cannot
+from unreel.reviewers.parts import request_rejected
 
 Outcome = Reply | Failure
 LESS = "Show fewer frames, lower max_pixels, or use a device with more memory"
 
 
 @dataclass(frozen=True)
-class _Waiting:
-    sheet: Sheet
+class _WaitingRequest:
+    sheet: ReviewRequest
     answered: "asyncio.Future[Outcome]"
     loop: asyncio.AbstractEventLoop
     since_s: float = field(default_factory=time.monotonic)
@@ -53,7 +53,7 @@ class LocalReviewer:
 
     def __init__(
         self,
-        checkpoint: Checkpoint,
+        checkpoint: LocalCheckpoint,
         *,
         max_tokens: int = MAX_TOKENS,
         most: int = 16,
@@ -62,8 +62,8 @@ class LocalReviewer:
         self._checkpoint, self._max_tokens, self._most = checkpoint, max_tokens, most
         self._box_space = box_space
         self._name = checkpoint.asked_name(max_tokens=max_tokens, box_space=box_space)
-        self._encoder = Encoder.open(checkpoint.folder, checkpoint.taught)
-        self._waiting: SimpleQueue[_Waiting | None] = SimpleQueue()
+        self._encoder = RequestEncoder.open(checkpoint.folder, checkpoint.taught)
+        self._waiting: SimpleQueue[_WaitingRequest | None] = SimpleQueue()
         self._worker: threading.Thread | None = None
 
     def __repr__(self) -> str:
@@ -74,20 +74,20 @@ class LocalReviewer:
         return self._name
 
     @property
-    def wants(self) -> frozenset[Material]:
-        return frozenset({Material.FRAMES})
+    def wants(self) -> frozenset[InputKind]:
+        return frozenset({InputKind.FRAMES})
 
-    def box_space(self, exhibit: Exhibit) -> str:
+    def box_space(self, exhibit: ClipInput) -> str:
         return self._box_space or self._encoder.box_space(exhibit)
 
-    async def answer(self, sheet: Sheet) -> Outcome:
+    async def answer(self, sheet: ReviewRequest) -> Outcome:
         if why := self._cannot_switch(sheet):
-            return cannot(why)
+            return request_rejected(why)
         if self._worker is None:
             self._worker = threading.Thread(target=self._work, name="local model", daemon=True)
             self._worker.start()
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(sheet, loop.create_future(), loop)
+        waiting = _WaitingRequest(sheet, loop.create_future(), loop)
         self._waiting.put(waiting)
         return await waiting.answered
 
@@ -97,7 +97,7 @@ class LocalReviewer:
             self._waiting.put(None)
             await asyncio.to_thread(worker.join)
 
-    def _cannot_switch(self, sheet: Sheet) -> str:
+    def _cannot_switch(self, sheet: ReviewRequest) -> str:
         """Return the reason why thinking cannot be switched as the condition requires; "" if it can."""
         thinking, own = sheet.condition.thinking, family(self._checkpoint.taught.family)
         if thinking == "default":
@@ -107,21 +107,21 @@ class LocalReviewer:
 
     def _work(self) -> None:
         """Answer what waits until told to stop; what comes after that is not answered."""
-        model: _Model | Failure | None = None
+        model: _LoadedModel | Failure | None = None
         while (first := self._waiting.get()) is not None:
-            batch: list[tuple[_Waiting, Encoded]] = []
-            following: _Waiting | None = first
+            batch: list[tuple[_WaitingRequest, EncodedRequest]] = []
+            following: _WaitingRequest | None = first
             while following is not None:
                 model = model or _open(self._checkpoint, self._encoder.end_id)
                 encoded = self._encode(following, model)
                 if encoded is not None:
                     batch.append((following, encoded))
                 following = self._next() if len(batch) < self._most else None
-            if batch and isinstance(model, _Model):
+            if batch and isinstance(model, _LoadedModel):
                 self._answer(batch, model)
         self._refuse_rest()
 
-    def _next(self) -> _Waiting | None:
+    def _next(self) -> _WaitingRequest | None:
         try:
             following = self._waiting.get_nowait()
         except Empty:
@@ -134,7 +134,9 @@ class LocalReviewer:
         while (waiting := self._next()) is not None:
             waiting.settle(Failure(FailureReason.STOPPED, "the reviewer was closed"))
 
-    def _encode(self, waiting: _Waiting, model: "_Model | Failure") -> Encoded | None:
+    def _encode(
+        self, waiting: _WaitingRequest, model: "_LoadedModel | Failure"
+    ) -> EncodedRequest | None:
         """The numbers of a sheet; `None` where it is settled without an answer."""
         if waiting.answered.cancelled():
             return None
@@ -145,7 +147,10 @@ class LocalReviewer:
             encoded = self._encoder.encode(waiting.sheet)
         except Exception as error:  # noqa: BLE001  one question fails, the reviewer goes on
             encoded = Failure(FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}")
-        if isinstance(encoded, Encoded) and encoded.n_prompt + self._max_tokens > model.longest:
+        if (
+            isinstance(encoded, EncodedRequest)
+            and encoded.n_prompt + self._max_tokens > model.longest
+        ):
             detail = (
                 f"the prompt takes {encoded.n_prompt} tokens and an answer up to "
                 f"{self._max_tokens}, and the model holds {model.longest}. Show fewer frames, or "
@@ -157,7 +162,9 @@ class LocalReviewer:
             return None
         return encoded
 
-    def _answer(self, batch: Sequence[tuple[_Waiting, Encoded]], model: "_Model") -> None:
+    def _answer(
+        self, batch: Sequence[tuple[_WaitingRequest, EncodedRequest]], model: "_LoadedModel"
+    ) -> None:
         try:
             made = self._generate([encoded for _, encoded in batch], model)
         except torch.OutOfMemoryError as error:
@@ -177,7 +184,9 @@ class LocalReviewer:
         for (waiting, encoded), ids in zip(batch, made, strict=True):
             waiting.settle(self._reply(ids, encoded, waiting.since_s))
 
-    def _generate(self, encoded: Sequence[Encoded], model: "_Model") -> list[list[int]]:
+    def _generate(
+        self, encoded: Sequence[EncodedRequest], model: "_LoadedModel"
+    ) -> list[list[int]]:
         batch = self._encoder.collate(encoded, pad="left")
         on_device = {name: values.to(model.device) for name, values in batch.items()}
         with torch.inference_mode():
@@ -190,7 +199,7 @@ class LocalReviewer:
             )
         return [_to_end(row, model.ends) for row in made[:, batch["input_ids"].shape[1] :].tolist()]
 
-    def _reply(self, ids: list[int], encoded: Encoded, since_s: float) -> Outcome:
+    def _reply(self, ids: list[int], encoded: EncodedRequest, since_s: float) -> Outcome:
         text = self._encoder.decode(ids)
         if not text.strip():
             return Failure(FailureReason.EMPTY_REPLY, f"{len(ids)} tokens without words")
@@ -200,7 +209,7 @@ class LocalReviewer:
 
 
 @dataclass(frozen=True)
-class _Model:
+class _LoadedModel:
     """A loaded model and what asking it needs to know."""
 
     model: Any
@@ -209,7 +218,7 @@ class _Model:
     longest: int
 
 
-def _open(checkpoint: Checkpoint, end_id: int) -> _Model | Failure:
+def _open(checkpoint: LocalCheckpoint, end_id: int) -> _LoadedModel | Failure:
     """The model on the device of this machine that is best at it."""
     device, dtype = "cpu", torch.float32
     if torch.cuda.is_available():
@@ -224,7 +233,7 @@ def _open(checkpoint: Checkpoint, end_id: int) -> _Model | Failure:
     said = model.generation_config.eos_token_id
     ends = {end_id, *(said if isinstance(said, list) else [said])} - {None}
     longest = model.config.get_text_config().max_position_embeddings
-    return _Model(model=model, device=device, ends=sorted(ends), longest=longest)
+    return _LoadedModel(model=model, device=device, ends=sorted(ends), longest=longest)
 
 
 def _to_end(ids: list[int], ends: Sequence[int]) -> list[int]:

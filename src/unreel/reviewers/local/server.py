@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 from unreel.core.errors import InvalidSettingError
 from unreel.core.held_server import HeldServer, require_free
 from unreel.core.settings import read_secret, server_environment
-from unreel.core.writing import Folder
-from unreel.reviewers.local.serving import Place, ServingPlan
+from unreel.core.writing import OutputDirectory
+from unreel.reviewers.local.serving import ServingAddress, ServingPlan
 
 KEY: Final = "VLLM_API_KEY"
 """vLLM takes it from the environment, and so does whoever asks."""
@@ -44,7 +44,7 @@ _INSTALL: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class VllmInstallation:
     """An interpreter that has vLLM."""
 
     python: Path
@@ -52,7 +52,7 @@ class Engine:
     transformers: str | None
 
 
-def find_engine(python: Path, plan: ServingPlan) -> Engine:
+def find_engine(python: Path, plan: ServingPlan) -> VllmInstallation:
     """Return the vLLM installation of the interpreter, before it is started.
 
     Raises:
@@ -82,10 +82,10 @@ def find_engine(python: Path, plan: ServingPlan) -> Engine:
     if numbers < _ALL_MARKS and any("video" in model.forms for model in plan.models):
         problem = f"{python} has vLLM {version}, which loses the instants of a video's frames"
         raise InvalidSettingError(setting, problem, "Install vLLM 0.32 or later")
-    return Engine(python, version, transformers)
+    return VllmInstallation(python, version, transformers)
 
 
-def require_place(place: Place) -> None:
+def require_place(place: ServingAddress) -> None:
     """Refuse a place where somebody listens already, or where anybody could ask.
 
     Raises:
@@ -100,7 +100,7 @@ def require_place(place: Place) -> None:
 
 @contextmanager
 def running(
-    plan: ServingPlan, engine: Engine, *, tell: Callable[[str], None]
+    plan: ServingPlan, engine: VllmInstallation, *, tell: Callable[[str], None]
 ) -> Iterator["VllmServer"]:
     """The server of `plan`, up and answering; when the context ends, so does all of it.
 
@@ -119,7 +119,7 @@ def running(
 class VllmServer(HeldServer):
     """A started server. `end` it."""
 
-    def __init__(self, plan: ServingPlan, engine: Engine, room: Path) -> None:
+    def __init__(self, plan: ServingPlan, engine: VllmInstallation, room: Path) -> None:
         self._plan = plan
         model = dress(plan, room)
         command = [str(engine.python), "-m", _MODULE, "--model", str(model), *plan.arguments]
@@ -159,7 +159,7 @@ def dress(plan: ServingPlan, room: Path) -> Path:
     """The model's folder as the server should find it: as it lies, or links beside changed files."""
     if not plan.changed:
         return plan.base
-    folder = Folder(room)
+    folder = OutputDirectory(room)
     for file in sorted(plan.base.iterdir()):
         if file.is_file() and file.name not in plan.changed:
             folder.link(file, f"model/{file.name}")

@@ -13,7 +13,7 @@ from unreel.reviewers.contract import MOST_EXHIBITS
 from unreel.reviewers.endpoint.families import RESIZED, find_family
 from unreel.reviewers.local.adapters import (
     SETTING,
-    Adapter,
+    ServedAdapter,
     adapter_arguments,
     read_adapter,
     read_object,
@@ -21,12 +21,12 @@ from unreel.reviewers.local.adapters import (
 from unreel.reviewers.local.checkpoint import (
     ADAPTER,
     CONFIG,
-    Checkpoint,
+    LocalCheckpoint,
     digest_weights,
     read_checkpoint,
     title,
 )
-from unreel.reviewers.local.taught import FamilyName, Form, Taught, read_taught
+from unreel.reviewers.local.taught import FamilyName, Form, InputSpec, read_taught
 
 LOOPBACK: Final = "127.0.0.1"
 MOST_LENGTH: Final = 32_768
@@ -56,7 +56,7 @@ _ON_PROCESSORS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ServingAddress:
     """Address of a server, and its devices."""
 
     host: str = LOOPBACK
@@ -82,7 +82,7 @@ class ServedModel:
     """Those that it may be asked in: the one that it was taught, or all that the server takes."""
     box_spaces: Mapping[Form, str] = field(default_factory=dict)
     """What its boxes count in, in forms in which its family does not tell."""
-    taught: Taught | None = None
+    taught: InputSpec | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class ServingPlan:
 
     family: FamilyName
     base: Path
-    place: Place
+    place: ServingAddress
     models: tuple[ServedModel, ...]
     """The one that was asked for first."""
     arguments: tuple[str, ...]
@@ -105,7 +105,7 @@ class ServingPlan:
 
 
 def plan_serving(
-    checkpoint: Path, *, place: Place, adapters: Mapping[str, Path] | None = None
+    checkpoint: Path, *, place: ServingAddress, adapters: Mapping[str, Path] | None = None
 ) -> ServingPlan:
     """The server for the model or adapter in `checkpoint`, with further `adapters` of the same base.
 
@@ -150,7 +150,7 @@ def plan_serving(
     )
 
 
-def _read_own(checkpoint: Path) -> Checkpoint:
+def _read_own(checkpoint: Path) -> LocalCheckpoint:
     if (checkpoint / ADAPTER).is_file():
         taught = read_taught(checkpoint)
         if taught is None or taught.base is None:
@@ -160,11 +160,13 @@ def _read_own(checkpoint: Path) -> Checkpoint:
     return read_checkpoint(checkpoint)
 
 
-def _declared(whole: Checkpoint) -> Taught | None:
+def _declared(whole: LocalCheckpoint) -> InputSpec | None:
     return whole.taught if whole.is_ours else None
 
 
-def _forms(whole: Checkpoint, config: Mapping[str, Any], remarks: list[str]) -> tuple[Form, ...]:
+def _forms(
+    whole: LocalCheckpoint, config: Mapping[str, Any], remarks: list[str]
+) -> tuple[Form, ...]:
     """The forms in which the whole model may be asked."""
     if whole.is_ours:
         return (whole.taught.input,)
@@ -181,7 +183,7 @@ def _forms(whole: Checkpoint, config: Mapping[str, Any], remarks: list[str]) -> 
 
 
 def _served(
-    name: str, base: Path, family: FamilyName, forms: tuple[Form, ...], taught: Taught | None
+    name: str, base: Path, family: FamilyName, forms: tuple[Form, ...], taught: InputSpec | None
 ) -> ServedModel:
     kept = forms if taught is None else (taught.input,)
     spaces = {form: _box_space(base, family, form, taught) for form in kept}
@@ -189,7 +191,7 @@ def _served(
     return ServedModel(name=name, forms=kept, box_spaces=told, taught=taught)
 
 
-def _box_space(base: Path, family: FamilyName, form: Form, taught: Taught | None) -> str | None:
+def _box_space(base: Path, family: FamilyName, form: Form, taught: InputSpec | None) -> str | None:
     """Return the coordinate space of boxes, if it does not follow from the family's name."""
     known = find_family(family)
     convention = known.boxes if taught is None else taught.box_space
@@ -245,7 +247,7 @@ def _mend_marks(base: Path) -> Mapping[str, str]:
     raise UnreadableSourceError(str(base), problem, remedy)
 
 
-def _reach(place: Place) -> Sequence[str]:
+def _reach(place: ServingAddress) -> Sequence[str]:
     return (
         *("--host", place.host, "--port", str(place.port)),
         *("--allowed-media-domains", "nowhere.invalid"),  # an empty list would allow all
@@ -254,7 +256,7 @@ def _reach(place: Place) -> Sequence[str]:
     )
 
 
-def _shape(place: Place, config: Mapping[str, Any], family: FamilyName) -> Sequence[str]:
+def _shape(place: ServingAddress, config: Mapping[str, Any], family: FamilyName) -> Sequence[str]:
     text = config.get("text_config")
     text = text if isinstance(text, Mapping) else config
     longest = text.get("max_position_embeddings") or config.get("max_position_embeddings")
@@ -286,7 +288,7 @@ def _media(forms: set[Form], family: FamilyName) -> Sequence[str]:
     return (*written, *(capped if family != "videollama3" else ()), "--trust-request-mm-kwargs")
 
 
-def _suiting(adapter: Adapter, family: FamilyName, base: Path) -> Adapter:
+def _suiting(adapter: ServedAdapter, family: FamilyName, base: Path) -> ServedAdapter:
     """`adapter`, if the server shows questions to it as its training did: by the base's processor."""
     if adapter.taught is not None and adapter.taught.family != family:
         problem = f"{adapter.folder} belongs on {adapter.taught.family}, and the base is {family}"

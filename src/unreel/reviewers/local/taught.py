@@ -7,9 +7,9 @@ from pydantic import Field
 
 from unreel.core.document import RECIPE_BYTES, parse_json, read_bytes
 from unreel.core.question import Condition
-from unreel.core.writing import Folder
+from unreel.core.writing import OutputDirectory
 from unreel.recipes.check import check_sections
-from unreel.recipes.section import MOST_PARTS, Count, Section, Text
+from unreel.recipes.section import MOST_PARTS, Count, RecipeSection, Text
 from unreel.reviewers.condition import ConditionSection
 
 FILE: Final = "unreel.json"
@@ -20,7 +20,7 @@ FamilyName = Literal["qwen2.5-vl", "qwen3-vl", "videollama3"]
 """The architectures that can be trained and run here; the words of `reviewers.endpoint.families`."""
 
 
-class TaughtInstrument(Section):
+class TaughtInstrument(RecipeSection):
     """A question that it was taught to answer."""
 
     protocol: Text
@@ -28,7 +28,7 @@ class TaughtInstrument(Section):
     condition: ConditionSection
 
 
-class Taught(Section):
+class InputSpec(RecipeSection):
     """All that decides what a checkpoint sees of a question. Another form is another model."""
 
     family: FamilyName
@@ -49,15 +49,15 @@ class Taught(Section):
         return None
 
 
-def read_taught(folder: Path) -> Taught | None:
+def read_taught(folder: Path) -> InputSpec | None:
     """Return the declaration of the checkpoint in `folder`; `None` for a model that unreel did not train."""
     file = folder / FILE
     if not file.exists():
         return None
-    return check_sections(Taught, parse_json(read_bytes(file, most=RECIPE_BYTES)))
+    return check_sections(InputSpec, parse_json(read_bytes(file, most=RECIPE_BYTES)))
 
 
-def write_taught(taught: Taught, folder: Path) -> None:
+def write_taught(taught: InputSpec, folder: Path) -> None:
     """Declare it beside the weights."""
     text = taught.model_dump_json(indent=2) + "\n"
-    Folder(folder.absolute(), published=True).write(FILE, text.encode())
+    OutputDirectory(folder.absolute(), published=True).write(FILE, text.encode())

@@ -13,8 +13,8 @@ from unreel.core.errors import MachineError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.plain import plain
 from unreel.core.settings import server_environment
-from unreel.core.writing import Folder
-from unreel.reviewers.contract import Exhibit, Material, Sheet
+from unreel.core.writing import OutputDirectory
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.floors.phrasing import phrase
 from unreel.reviewers.outside.bubblewrap import (
     CLIP_FOLDER,
@@ -24,9 +24,9 @@ from unreel.reviewers.outside.bubblewrap import (
     require_cage,
 )
 from unreel.reviewers.outside.cage import NOT_CONFINED, NOT_STARTED
-from unreel.reviewers.outside.program import Program, Terms
-from unreel.reviewers.outside.running import Ended, Job, run_caged
-from unreel.reviewers.outside.scores import Reading, read_last_line
+from unreel.reviewers.outside.program import ExternalProgram, ProgramSettings
+from unreel.reviewers.outside.running import ProgramExit, ProgramJob, run_caged
+from unreel.reviewers.outside.scores import ScoreInterpretation, read_last_line
 from unreel.reviewers.outside.syscall_filter import build_filter
 from unreel.reviewers.outside.watchdog import OVER_LIMIT
 
@@ -47,7 +47,13 @@ class CommandReviewer:
         InvalidSettingError: The program's folder holds what is not its own.
     """
 
-    def __init__(self, name: str, program: Program, reading: Reading, terms: Terms) -> None:
+    def __init__(
+        self,
+        name: str,
+        program: ExternalProgram,
+        reading: ScoreInterpretation,
+        terms: ProgramSettings,
+    ) -> None:
         self._name = name
         self._program = program
         self._reading = reading
@@ -70,13 +76,13 @@ class CommandReviewer:
         return self._name
 
     @property
-    def wants(self) -> frozenset[Material]:
-        return frozenset({Material.CLIP})
+    def wants(self) -> frozenset[InputKind]:
+        return frozenset({InputKind.CLIP})
 
-    def box_space(self, exhibit: Exhibit) -> str:  # noqa: ARG002  it draws no boxes
+    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
         return "unit"
 
-    async def answer(self, sheet: Sheet) -> Reply | Failure:
+    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
         beliefs: list[float] = []
         for exhibit in sheet.exhibits:
             belief = await self._ask(exhibit)
@@ -88,7 +94,7 @@ class CommandReviewer:
     async def close(self) -> None:
         """Nothing to close: no program outlives its clip."""
 
-    async def _ask(self, exhibit: Exhibit) -> float | Failure:
+    async def _ask(self, exhibit: ClipInput) -> float | Failure:
         if exhibit.whole is None:
             return Failure(
                 FailureReason.REQUEST_REJECTED, "not asked: the clip's file is not shown"
@@ -106,22 +112,22 @@ class CommandReviewer:
         told = read_last_line(ended.output)
         return told if isinstance(told, Failure) else self._reading.believe(told)
 
-    def _run(self, exhibit: Exhibit, stop: threading.Event) -> Ended | Failure:
+    def _run(self, exhibit: ClipInput, stop: threading.Event) -> ProgramExit | Failure:
         assert exhibit.whole is not None  # noqa: S101  looked at by the caller
         ending = _ENDINGS.get(exhibit.whole.mime, "mp4")
         with TemporaryDirectory(prefix="unreel-", ignore_cleanup_errors=True) as room:
-            folder = Folder(Path(room))
+            folder = OutputDirectory(Path(room))
             # Beside the folder that it may write to, so that it cannot change the clip.
             clip = folder.write(f"shown/clip.{ending}", exhibit.whole.data)
             return run_caged(self._job(clip, folder.make("scratch")), stop)
 
-    def _job(self, clip: Path, scratch: Path) -> Job:
+    def _job(self, clip: Path, scratch: Path) -> ProgramJob:
         terms, own, wrapped = self._terms, str(scratch), list[str]()
         if not terms.weak:
             wrapped = bubblewrap_command(self._readable, clip=clip, graphics=terms.graphics)
             clip, own = CLIP_FOLDER / clip.name, SCRATCH
         fixed = {"HOME": own, "TMPDIR": own, "USER": "unreel", "LOGNAME": "unreel"}
-        return Job(
+        return ProgramJob(
             command=self._program.with_clip(clip),
             folder=scratch,
             environment=server_environment(fixed, {}),
@@ -132,7 +138,7 @@ class CommandReviewer:
             graphics=terms.graphics,
         )
 
-    def _mishap(self, ended: Ended) -> Failure:
+    def _mishap(self, ended: ProgramExit) -> Failure:
         last = ended.errors.decode(errors="replace").strip().rpartition("\n")[2]
         logger.warning("%s: status %d: %s", self._name, ended.status, plain(last)[:400])
         if ended.status == OVER_LIMIT:

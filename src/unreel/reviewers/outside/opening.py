@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Final
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.retrying import Patience
+from unreel.core.retrying import RetryPolicy
 from unreel.core.server import key_variable, read_server, require_secret_way
 from unreel.core.settings import read_secret
 from unreel.reviewers.contract import Reviewer
-from unreel.reviewers.opening import Opener
-from unreel.reviewers.outside.program import Program, Terms, read_program
-from unreel.reviewers.outside.scores import Reading, Shown, outside_name
+from unreel.reviewers.opening import ReviewerFactory
+from unreel.reviewers.outside.program import ExternalProgram, ProgramSettings, read_program
+from unreel.reviewers.outside.scores import ScoreInterpretation, Shown, outside_name
 
 COMMAND: Final = "command:"
 """Before the name of a program that judges clips."""
@@ -24,14 +24,14 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
+class ExternalServiceConfig:
     """Service URL, its input, and its limits."""
 
     url: str
     show: Shown
     connections: int
     most: int | None
-    patience: Patience
+    patience: RetryPolicy
 
 
 def read_outside_name(model: str) -> str:
@@ -48,8 +48,13 @@ def read_outside_name(model: str) -> str:
 
 
 def open_program(
-    model: str, command: Sequence[str], reading: Reading, terms: Terms, *, gpus: float = 0.0
-) -> Opener:
+    model: str,
+    command: Sequence[str],
+    reading: ScoreInterpretation,
+    terms: ProgramSettings,
+    *,
+    gpus: float = 0.0,
+) -> ReviewerFactory:
     """Return the factory of `command:NAME`; its files are resolved from the current folder.
 
     Raises:
@@ -57,12 +62,19 @@ def open_program(
     """
     program = read_program(command, Path())
     name = outside_name(model, reading, *program.identity)
-    return Opener(name=name, build=partial(_program, name, program, reading, terms), gpus=gpus)
+    return ReviewerFactory(
+        name=name, build=partial(_program, name, program, reading, terms), gpus=gpus
+    )
 
 
 def open_service(
-    model: str, visit: Visit, reading: Reading, *, key_hosts: str, seed: int
-) -> Opener:
+    model: str,
+    visit: ExternalServiceConfig,
+    reading: ScoreInterpretation,
+    *,
+    key_hosts: str,
+    seed: int,
+) -> ReviewerFactory:
     """Return the factory of `http:NAME`; its URL is no part of its name.
 
     Raises:
@@ -73,21 +85,27 @@ def open_service(
     if variable is not None:
         require_secret_way(server, variable)
     name = outside_name(model, reading, visit.show)
-    return Opener(name=name, build=partial(_service, name, visit, reading, variable, seed))
+    return ReviewerFactory(name=name, build=partial(_service, name, visit, reading, variable, seed))
 
 
-def _program(name: str, program: Program, reading: Reading, terms: Terms) -> Reviewer:
+def _program(
+    name: str, program: ExternalProgram, reading: ScoreInterpretation, terms: ProgramSettings
+) -> Reviewer:
     from unreel.reviewers.outside.command import CommandReviewer
 
     return CommandReviewer(name, program, reading, terms)
 
 
 def _service(
-    name: str, visit: Visit, reading: Reading, variable: str | None, seed: int
+    name: str,
+    visit: ExternalServiceConfig,
+    reading: ScoreInterpretation,
+    variable: str | None,
+    seed: int,
 ) -> Reviewer:
-    from unreel.reviewers.outside.service import HttpReviewer, Service
+    from unreel.reviewers.outside.service import ExternalService, HttpReviewer
 
-    service = Service(
+    service = ExternalService(
         url=visit.url,
         show=visit.show,
         api_key=None if variable is None else read_secret(variable),

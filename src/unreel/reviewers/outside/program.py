@@ -13,7 +13,7 @@ CLIP_PLACE: Final = "{clip}"
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ExternalProgram:
     """A command whose files are named by their whole paths."""
 
     command: tuple[str, ...]
@@ -28,8 +28,8 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """How a program runs: seconds for one clip, runs at once, and how it is confined."""
+class ProgramSettings:
+    """Settings of a program: timeout per clip, concurrency and confinement."""
 
     seconds: float = 120.0
     at_once: int = 2
@@ -44,7 +44,7 @@ def beside(command: Sequence[str], base: Path) -> list[str]:
     return [_whole(word, base, first=number == 0) or word for number, word in enumerate(command)]
 
 
-def read_program(command: Sequence[str], base: Path) -> Program:
+def read_program(command: Sequence[str], base: Path) -> ExternalProgram:
     """The program that `command` names; paths are relative to `base`. The first word may be found by PATH.
 
     Raises:
@@ -62,7 +62,7 @@ def read_program(command: Sequence[str], base: Path) -> Program:
         digest("file", clip_id(Path(file))) if file else word
         for word, file in zip(words, files, strict=True)
     ]
-    return Program(tuple(words), tuple(identity))
+    return ExternalProgram(tuple(words), tuple(identity))
 
 
 def _whole(word: str, base: Path, *, first: bool) -> str | None:

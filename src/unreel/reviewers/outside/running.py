@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.leash import Leash
+from unreel.core.leash import ManagedProcess
 from unreel.reviewers.outside import cage
 
 OUTPUT_BYTES: Final = 1 << 20
@@ -25,7 +25,7 @@ _LOOK_S: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class ProgramJob:
     """Command to run, its writable folder, and its limits."""
 
     command: Sequence[str]
@@ -43,7 +43,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class ProgramExit:
     """A program that came to its end."""
 
     status: int
@@ -52,7 +52,7 @@ class Ended:
     """The end of what it said besides; for a log, never for a table: it may hold what the program read."""
 
 
-def run_caged(job: Job, stop: threading.Event) -> Ended | Failure:
+def run_caged(job: ProgramJob, stop: threading.Event) -> ProgramExit | Failure:
     """Run it and come back when it ended, or when `stop` is set."""
     with contextlib.ExitStack() as ours:
         output, output_end = _pipe(ours)
@@ -68,7 +68,7 @@ def run_caged(job: Job, stop: threading.Event) -> Ended | Failure:
         )
         # The weak cage loads a package for Landlock; the other one needs none.
         options = ["-I", "-S"] if job.bubblewrap else ["-I"]
-        leash = Leash(
+        leash = ManagedProcess(
             [sys.executable, *options, str(Path(cage.__file__)), plan, *job.command],
             log=output_end,
             errors=errors_end,
@@ -78,14 +78,16 @@ def run_caged(job: Job, stop: threading.Event) -> Ended | Failure:
         ours.callback(leash.end)
         output_end.close()
         errors_end.close()
-        heard = _Hearing(output, errors)
+        heard = _OutputCapture(output, errors)
         failure = heard.listen(until_s=time.monotonic() + job.seconds, stop=stop)
         if failure is not None:
             return _told(failure, job)
-        return Ended(status=leash.wait(), output=bytes(heard.output), errors=bytes(heard.errors))
+        return ProgramExit(
+            status=leash.wait(), output=bytes(heard.output), errors=bytes(heard.errors)
+        )
 
 
-class _Hearing:
+class _OutputCapture:
     """Captured output of both streams, up to a length."""
 
     def __init__(self, output: IO[bytes], errors: IO[bytes]) -> None:
@@ -124,7 +126,7 @@ def _pipe(ours: contextlib.ExitStack) -> tuple[IO[bytes], IO[bytes]]:
     return first, ours.enter_context(os.fdopen(writing, "wb", 0))
 
 
-def _told(reason: FailureReason, job: Job) -> Failure:
+def _told(reason: FailureReason, job: ProgramJob) -> Failure:
     words = {
         FailureReason.OUT_OF_TIME: f"the program gave no answer within {job.seconds:g} s",
         FailureReason.REPLY_TOO_LARGE: f"the program wrote more than {OUTPUT_BYTES} bytes",

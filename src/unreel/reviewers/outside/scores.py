@@ -20,7 +20,7 @@ _READABLE: Final = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ScoreInterpretation:
     """Interpretation of scores: the meaning of a high one, and the threshold."""
 
     score_means: ScoreMeans = "generated"
@@ -50,7 +50,7 @@ class Reading:
         return meant if self.score_means == "generated" else 1 - meant
 
 
-def outside_name(model: str, reading: Reading, *parts: str) -> str:
+def outside_name(model: str, reading: ScoreInterpretation, *parts: str) -> str:
     """The stable name of `model`: another file of a program, another argument or threshold is another."""
     return f"{model}-{digest(*parts, reading.score_means, repr(reading.threshold))[:8]}"
 

@@ -8,30 +8,30 @@ from urllib.parse import urlsplit
 
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.retrying import Patience
+from unreel.core.retrying import RetryPolicy
 from unreel.core.span import to_us
-from unreel.reviewers.contract import Exhibit, Material, Sheet
-from unreel.reviewers.endpoint.asker import Asker
-from unreel.reviewers.endpoint.budget import Budget
-from unreel.reviewers.endpoint.concurrency import Concurrency
-from unreel.reviewers.endpoint.providers import Address
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
+from unreel.reviewers.endpoint.asker import EndpointClient
+from unreel.reviewers.endpoint.budget import RequestBudget
+from unreel.reviewers.endpoint.concurrency import ConcurrencyLimit
+from unreel.reviewers.endpoint.providers import ModelAddress
 from unreel.reviewers.endpoint.replies import read_object
-from unreel.reviewers.endpoint.transport import HttpTransport, Post
+from unreel.reviewers.endpoint.transport import HttpTransport, PostTarget
 from unreel.reviewers.floors.phrasing import phrase
-from unreel.reviewers.outside.scores import Reading, Shown, read_reply
+from unreel.reviewers.outside.scores import ScoreInterpretation, Shown, read_reply
 
 _CAP_BYTES: Final = 64 * 1024
 """A score takes a line; what is longer is no reply."""
 
 
-class _ScoreAsker(Asker):
+class _ScoreAsker(EndpointClient):
     """Asks as patiently as of a model, and reads any object of JSON."""
 
     read = staticmethod(read_object)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
+class ExternalService:
     """Service URL, its input, and its limits."""
 
     url: str
@@ -39,13 +39,15 @@ class Service:
     api_key: str | None = field(default=None, repr=False)
     max_connections: int = 16
     max_requests: int | None = None
-    patience: Patience = field(default_factory=Patience)
+    patience: RetryPolicy = field(default_factory=RetryPolicy)
 
 
 class HttpReviewer:
     """Posts each clip apart and phrases the reply as the instrument wants it."""
 
-    def __init__(self, name: str, service: Service, reading: Reading, *, seed: int = 0) -> None:
+    def __init__(
+        self, name: str, service: ExternalService, reading: ScoreInterpretation, *, seed: int = 0
+    ) -> None:
         self._name = name
         self._show = service.show
         self._reading = reading
@@ -53,17 +55,17 @@ class HttpReviewer:
         site = urlsplit(service.url)
         kind = "application/octet-stream" if self._show == "clip" else "application/json"
         self._transport = HttpTransport(
-            Address(provider="http", model=name, base_url=f"{site.scheme}://{site.netloc}"),
+            ModelAddress(provider="http", model=name, base_url=f"{site.scheme}://{site.netloc}"),
             api_key=service.api_key,
             max_connections=service.max_connections,
             cap_bytes=_CAP_BYTES,
-            post=Post(site.path or "/", kind),
+            post=PostTarget(site.path or "/", kind),
         )
         self._asker = _ScoreAsker(
             self._transport,
-            pace=Concurrency(max_connections=service.max_connections),
+            pace=ConcurrencyLimit(max_connections=service.max_connections),
             patience=service.patience,
-            budget=Budget(max_requests=service.max_requests, max_cost_usd=None, price=None),
+            budget=RequestBudget(max_requests=service.max_requests, max_cost_usd=None, price=None),
             redact=self._redact,
             seed=seed,
         )
@@ -76,13 +78,13 @@ class HttpReviewer:
         return self._name
 
     @property
-    def wants(self) -> frozenset[Material]:
-        return frozenset({Material.CLIP if self._show == "clip" else Material.FRAMES})
+    def wants(self) -> frozenset[InputKind]:
+        return frozenset({InputKind.CLIP if self._show == "clip" else InputKind.FRAMES})
 
-    def box_space(self, exhibit: Exhibit) -> str:  # noqa: ARG002  it draws no boxes
+    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
         return "unit"
 
-    async def answer(self, sheet: Sheet) -> Reply | Failure:
+    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
         beliefs: list[float] = []
         for number, exhibit in enumerate(sheet.exhibits):
             belief = await self._ask(exhibit, f"{sheet.key}-{number}")
@@ -94,7 +96,7 @@ class HttpReviewer:
     async def close(self) -> None:
         await self._transport.close()
 
-    async def _ask(self, exhibit: Exhibit, key: str) -> float | Failure:
+    async def _ask(self, exhibit: ClipInput, key: str) -> float | Failure:
         body = self._body(exhibit)
         if isinstance(body, Failure):
             return body
@@ -104,7 +106,7 @@ class HttpReviewer:
         told = read_reply(outcome.text.encode())
         return told if isinstance(told, Failure) else self._reading.believe(told)
 
-    def _body(self, exhibit: Exhibit) -> bytes | Failure:
+    def _body(self, exhibit: ClipInput) -> bytes | Failure:
         if self._show == "clip" and exhibit.whole is not None:
             return exhibit.whole.data
         if self._show == "frames" and exhibit.frames:

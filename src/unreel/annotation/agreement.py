@@ -1,0 +1,213 @@
+"""Agreement of annotators, with intervals over clips.
+
+Beyond chance: Krippendorff's alpha and Fleiss' kappa over all people. Plainly: what each two people who
+saw the same task make of it, which can be told for one person, one pair or one category too.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import combinations
+
+import numpy as np
+
+from unreel.annotation.campaign import AnnotationInterface, ClipCopy
+from unreel.annotation.consensus.matching import AnnotatorTrace, cluster_marks
+from unreel.annotation.consensus.rule import SAME_FAULT
+from unreel.annotation.judgements import TraceAnswer
+from unreel.annotation.opinion import DISCARD, AnnotatorOpinion, answer_of, by_task
+from unreel.annotation.tubes import shared_box_iou, sweep, temporal_iou, tube_iou
+from unreel.core.estimate import Measured, Unmeasured
+from unreel.core.trace import Category
+from unreel.stats.agreement import fleiss_kappa, krippendorff_alpha
+from unreel.stats.bootstrap import bootstrap_mean
+
+
+class AgreementMetric(StrEnum):
+    """Agreement metric of two people who judged the same task, from 0 to 1."""
+
+    SAME_ANSWER = "same-answer"
+    SAME_FAULTS = "same-faults"
+    """Of the faults that either marked in a clip, the share that both marked (Dice); 1 minus it were missed."""
+    TUBE_IOU = "tube-iou"
+    BOX_IOU = "box-iou"
+    TEMPORAL_IOU = "temporal-iou"
+    SAME_KINDS = "same-kinds"
+    """Categories that both named of a fault, over those that either named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairComparison:
+    """One figure of one pair of people on one task; on one fault of it where the figure is about faults."""
+
+    figure: AgreementMetric
+    scene: str
+    """What is drawn together: the task's group, or the task."""
+    pair: tuple[str, str]
+    value: float
+    kinds: frozenset[Category] = frozenset()
+    """What either said that the fault is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignAgreement:
+    """Agreement of the annotators of one campaign."""
+
+    overall: Mapping[str, Measured]
+    by_annotator: Mapping[str, Mapping[AgreementMetric, Measured]] = field(default_factory=dict)
+    by_category: Mapping[Category, Mapping[AgreementMetric, Measured]] = field(default_factory=dict)
+
+
+def measure_agreement(
+    opinions: Sequence[AnnotatorOpinion], *, interface: AnnotationInterface, seed: int
+) -> CampaignAgreement:
+    """Agreement over all people, and of each person and each category with the others."""
+    compared = list(compare(opinions))
+    people = sorted({opinion.annotator for opinion in opinions})
+    named = sorted({kind for each in compared for kind in each.kinds})
+    return CampaignAgreement(
+        overall={
+            **beyond_chance(opinions, interface, seed=seed),
+            **{figure.value: found for figure, found in summarise(compared, seed=seed).items()},
+        },
+        by_annotator={
+            who: summarise([each for each in compared if who in each.pair], seed=seed)
+            for who in people
+        },
+        by_category={
+            kind: summarise([each for each in compared if kind in each.kinds], seed=seed)
+            for kind in named
+        },
+    )
+
+
+def agreement_of_pairs(
+    opinions: Sequence[AnnotatorOpinion], *, seed: int
+) -> Mapping[tuple[str, str], Mapping[AgreementMetric, Measured]]:
+    """Return the agreement of each pair of people who share a task."""
+    pairs: dict[tuple[str, str], list[PairComparison]] = {}
+    for each in compare(opinions):
+        pairs.setdefault(each.pair, []).append(each)
+    return {pair: summarise(pairs[pair], seed=seed) for pair in sorted(pairs)}
+
+
+def summarise(compared: Sequence[PairComparison], *, seed: int) -> dict[AgreementMetric, Measured]:
+    """The mean of each figure that was compared."""
+    found = {}
+    for figure in AgreementMetric:
+        rows = [each for each in compared if each.figure is figure]
+        if rows:
+            values = np.array([each.value for each in rows])
+            scenes = [each.scene for each in rows]
+            found[figure] = bootstrap_mean(values, seed=seed, clusters=scenes, bounds=(0.0, 1.0))
+    return found
+
+
+def same_answers(opinions: Sequence[AnnotatorOpinion], *, seed: int) -> dict[str, Measured]:
+    """By annotator who shares a task with others, the share of their answers that this person gave too."""
+    shared: dict[str, list[PairComparison]] = {}
+    for one, other in _couples(opinions):
+        compared = _compare_answers(one, other)
+        for who in compared.pair:
+            shared.setdefault(who, []).append(compared)
+    return {
+        who: summarise(shared[who], seed=seed)[AgreementMetric.SAME_ANSWER]
+        for who in sorted(shared)
+    }
+
+
+def compare(
+    opinions: Sequence[AnnotatorOpinion], *, same_fault: float = SAME_FAULT
+) -> Iterator[PairComparison]:
+    """Each figure of each two people on each task that both judged."""
+    for one, other in _couples(opinions):
+        compared = _compare_answers(one, other)
+        yield compared
+        if isinstance(one.value, TraceAnswer) and isinstance(other.value, TraceAnswer):
+            marked = {one.annotator: one.value.traces, other.annotator: other.value.traces}
+            clusters = cluster_marks(marked, one.task.copies[0], same_fault=same_fault)
+            yield from _compare_faults(clusters, one.task.copies[0], compared.scene, compared.pair)
+
+
+def unanimity(opinions: Sequence[AnnotatorOpinion], *, seed: int) -> Measured:
+    """Share of the tasks that two or more judged in which all gave the same answer."""
+    judged = [those for those in by_task(opinions).values() if len(those) > 1]
+    if not judged:
+        return Unmeasured("no task was judged by two people")
+    alike = [float(len({answer_of(each.value) for each in those}) == 1) for those in judged]
+    scenes = [those[0].task.group or those[0].task.id for those in judged]
+    return bootstrap_mean(alike, seed=seed, clusters=scenes, bounds=(0.0, 1.0))
+
+
+def _couples(
+    opinions: Sequence[AnnotatorOpinion],
+) -> Iterator[tuple[AnnotatorOpinion, AnnotatorOpinion]]:
+    """Each two people's opinions on one task."""
+    for judged in by_task(opinions).values():
+        yield from combinations(judged, 2)
+
+
+def _compare_answers(one: AnnotatorOpinion, other: AnnotatorOpinion) -> PairComparison:
+    return PairComparison(
+        figure=AgreementMetric.SAME_ANSWER,
+        scene=one.task.group or one.task.id,
+        pair=(one.annotator, other.annotator),
+        value=float(answer_of(one.value) == answer_of(other.value)),
+    )
+
+
+def _compare_faults(
+    clusters: Sequence[tuple[AnnotatorTrace, ...]],
+    copy: ClipCopy,
+    scene: str,
+    pair: tuple[str, str],
+) -> Iterator[PairComparison]:
+    if not clusters:
+        return
+    n_marks = sum(map(len, clusters))
+    shared = [(found[0].trace, found[1].trace) for found in clusters if len(found) > 1]
+    value = 2 * len(shared) / n_marks
+    yield PairComparison(figure=AgreementMetric.SAME_FAULTS, scene=scene, pair=pair, value=value)
+    for one, other in shared:
+        kinds = one.categories | other.categories
+        tubes = sweep(one, copy), sweep(other, copy)
+        values = {
+            AgreementMetric.TUBE_IOU: tube_iou(*tubes),
+            AgreementMetric.BOX_IOU: shared_box_iou(*tubes),
+            AgreementMetric.TEMPORAL_IOU: temporal_iou(one.span, other.span),
+            AgreementMetric.SAME_KINDS: len(one.categories & other.categories) / len(kinds)
+            if kinds
+            else None,
+        }
+        for figure, found in values.items():
+            if found is not None:
+                yield PairComparison(
+                    figure=figure, scene=scene, pair=pair, value=found, kinds=kinds
+                )
+
+
+def beyond_chance(
+    opinions: Sequence[AnnotatorOpinion], interface: AnnotationInterface, *, seed: int
+) -> dict[str, Measured]:
+    """Unanimity, and alpha and kappa over all people."""
+    answers = _table(opinions)
+    found = {
+        "unanimity": unanimity(opinions, seed=seed),
+        "alpha-nominal": krippendorff_alpha(answers, scale="nominal", seed=seed),
+        "fleiss-kappa": fleiss_kappa(answers, seed=seed),
+    }
+    if interface is AnnotationInterface.REALISM:
+        scored = _table([each for each in opinions if answer_of(each.value) != DISCARD])
+        found["alpha-ordinal"] = krippendorff_alpha(scored, scale="ordinal", seed=seed)
+    return found
+
+
+def _table(opinions: Sequence[AnnotatorOpinion]) -> np.ndarray:
+    """`[place, task]`: the answers in numbers. Who gave them does not matter, so lines are places."""
+    words = sorted({answer_of(each.value) for each in opinions})
+    number = {word: float(place) for place, word in enumerate(words)}
+    judged = by_task(opinions).values()
+    table = np.full((max(map(len, judged), default=0), len(judged)), np.nan)
+    for column, those in enumerate(judged):
+        table[: len(those), column] = [number[answer_of(each.value)] for each in those]
+    return table

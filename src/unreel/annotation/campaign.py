@@ -1,0 +1,177 @@
+"""A campaign: who is asked what about which clips, in which order."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final
+
+from unreel.annotation.judgements import Value
+from unreel.core.clip import ClipId
+from unreel.core.errors import InvalidSettingError, InvalidValueError
+from unreel.core.identity import digest
+from unreel.core.span import to_us
+
+MOST_ANNOTATORS: Final = 1000
+_WORD: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+
+
+class AnnotationInterface(StrEnum):
+    """Question for annotators, with its screen."""
+
+    SCREENING = "screening"
+    TRACE = "trace"
+    REALISM = "realism"
+    PREFERENCE = "preference"
+    REALITY = "reality"
+    PASS_FAIL = "pass-fail"  # noqa: S105  no password
+
+    @property
+    def n_clips(self) -> int:
+        """Clips that one task shows."""
+        return 2 if self is AnnotationInterface.PREFERENCE else 1
+
+
+class StudyArm(StrEnum):
+    """Study arm: with or without earlier annotations of a machine or a person."""
+
+    PLAIN = "plain"
+    """Nobody's marks are shown in this campaign."""
+    PREFILLED = "prefilled"
+    BLIND = "blind"
+    """Others see marks here; without this arm nobody could tell how much the marks pull."""
+
+
+@dataclass(frozen=True, slots=True)
+class Annotator:
+    """A person who is asked; `name` stands in tables, `email` is the login."""
+
+    name: str
+    email: str
+
+    def __post_init__(self) -> None:
+        require_word("annotator", self.name)
+        if "@" not in self.email or any(letter.isspace() for letter in self.email):
+            setting, problem = "annotator", f"{self.email!r} is no address"
+            raise InvalidSettingError(setting, problem, "Write NAME=ADDRESS, or an address")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Campaign:
+    """Settings that all tasks of a campaign share."""
+
+    name: str
+    interface: AnnotationInterface
+    benchmark: str
+    """Where its clips are listed: a path or URL that `open_benchmark` reads."""
+    overlap: int = 3
+    """How many people judge each task."""
+    seed: int = 0
+    guidelines: str
+    """The text that annotators read."""
+    interface_version: str
+    """Follows from the label configuration: another screen is another version."""
+
+    def __post_init__(self) -> None:
+        require_word("campaign", self.name)
+        if not 1 <= self.overlap <= MOST_ANNOTATORS:
+            setting, problem = "overlap", f"{self.overlap} people cannot judge a task"
+            raise InvalidSettingError(setting, problem, f"Give 1 to {MOST_ANNOTATORS}")
+
+    @property
+    def guidelines_version(self) -> str:
+        """Follows from the text: another word is another version."""
+        return digest("guidelines", self.guidelines)[:12]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipCopy:
+    """A clip in the form that annotators see: constant rate, first frame at 0."""
+
+    clip: ClipId
+    """The clip itself, whose clock the copy keeps."""
+    location: str
+    """Name of the copy below the campaign's media."""
+    rate: Fraction
+    n_frames: int
+    width: int
+    height: int
+
+    def __post_init__(self) -> None:
+        if self.rate <= 0 or self.n_frames < 1:
+            msg = f"a copy has frames, got {self.n_frames} at {self.rate} a second. Make it again"
+            raise InvalidValueError(msg)
+
+    @property
+    def duration_us(self) -> int:
+        """From the first frame's start to the last frame's end."""
+        return to_us(self.n_frames / self.rate)
+
+    def at_us(self, frame: int) -> int:
+        """When the frame of that number, the first is 0, comes on; `n_frames` gives the end."""
+        return to_us(frame / self.rate)
+
+    def frame_at(self, at_us: int) -> int:
+        """Number of the frame on the screen at that instant, the first is 0."""
+        frame = int(Fraction(at_us, 1_000_000) * self.rate)
+        # Instants are rounded to microseconds, so the next frame may be on already.
+        return min(frame + (self.at_us(frame + 1) <= at_us), self.n_frames - 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotationTask:
+    """One thing to judge: a clip, or a pair of clips."""
+
+    names: tuple[str, ...]
+    """Names of its entries in the benchmark: two, in alphabetical order, for a pair."""
+    copies: tuple[ClipCopy, ...]
+    """One for each name, in their order."""
+    group: str = ""
+    """Tasks of one group show the same scene; "" where nobody says."""
+    known: Value | None = None
+    """The answer where it is known beforehand: injected traces, gold clips. Annotators never see it."""
+    prefill: Value | None = None
+    """What a machine or somebody marked before; shown in the arm `prefilled` alone."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.names) == len(self.copies) <= 2:  # noqa: PLR2004  a pair
+            msg = f"a task has one clip or two, got {self.names}. Make a task for each pair"
+            raise InvalidValueError(msg)
+        if list(self.names) != sorted(set(self.names)):
+            msg = f"the clips of a pair are two, in alphabetical order, got {self.names}. Sort them"
+            raise InvalidValueError(msg)
+
+    @property
+    def id(self) -> str:
+        """Follows from its clips, so that the same task pushed again is the same task."""
+        return _task_id(self.names, tuple(copy.clip for copy in self.copies))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskAssignment:
+    """One task before one annotator."""
+
+    annotator: str
+    task: str
+    """The task's id."""
+    batch: int
+    """Counts from 1: tasks that were pushed together."""
+    position: int
+    """Place in this annotator's own order of the batch, from 0."""
+    arm: StudyArm = StudyArm.PLAIN
+    swapped: bool = False
+    """A pair is shown with its second clip on the left."""
+
+
+@lru_cache(maxsize=1 << 17)
+def _task_id(names: tuple[str, ...], clips: tuple[ClipId, ...]) -> str:
+    return digest("task", *names, *clips)[:24]
+
+
+def require_word(what: str, name: str) -> None:
+    """Refuse a name that could not stand in an address, a file's name or a table."""
+    if not _WORD.fullmatch(name):
+        problem = f"cannot use the name {name!a}"
+        remedy = "Use lower-case letters, digits, '.', '_' and '-', 63 at most"
+        raise InvalidSettingError(what, problem, remedy)

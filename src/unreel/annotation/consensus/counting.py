@@ -1,0 +1,72 @@
+"""Majority answer of one task."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from unreel.annotation.consensus.outcome import OpenReason, SettlementMethod
+from unreel.annotation.consensus.rule import ConsensusRule
+from unreel.annotation.opinion import DISCARD, AnnotatorOpinion, answer_of
+
+
+@dataclass(frozen=True, slots=True)
+class MajorityAnswer:
+    """The answer that stands."""
+
+    answer: str
+    method: SettlementMethod
+    p_right: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NoMajority:
+    """No answer stands."""
+
+    why: OpenReason
+    detail: str
+
+
+Tally = Callable[[Sequence[AnnotatorOpinion], ConsensusRule], MajorityAnswer | NoMajority]
+
+
+def majority(
+    opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule
+) -> MajorityAnswer | NoMajority:
+    """The answer of more than half of the people, if they are a quorum."""
+    return _majority([answer_of(opinion.value) for opinion in opinions], rule)
+
+
+def majority_or_mean(
+    opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule
+) -> MajorityAnswer | NoMajority:
+    """VideoRealBench's score: that of the majority, else the rounded mean.
+
+    Whether to discard the clip comes first: so say more than half, and it is; so says half, and nobody
+    can tell; so say fewer, and they dissent while the others' scores count. A mean of exactly one half
+    goes to the even score: that is the one rule under which 1..5 read backwards gives the same clips.
+    """
+    answers = [answer_of(opinion.value) for opinion in opinions]
+    scores = [int(answer) for answer in answers if answer != DISCARD]
+    if 2 * len(scores) <= len(answers):
+        return _majority(answers, rule)
+    if len(scores) < rule.min_overlap:
+        detail = f"{len(scores)} of {len(answers)} gave a score, {rule.min_overlap} must"
+        return NoMajority(OpenReason.TOO_FEW, detail)
+    found = _majority([str(score) for score in scores], rule)
+    if isinstance(found, MajorityAnswer):
+        return found
+    return MajorityAnswer(
+        str(round(Fraction(sum(scores), len(scores)))), SettlementMethod.ROUNDED_MEAN
+    )
+
+
+def _majority(answers: Sequence[str], rule: ConsensusRule) -> MajorityAnswer | NoMajority:
+    counts = Counter(answers)
+    told = ", ".join(f"{counts[answer]} say {answer}" for answer in sorted(counts))
+    for answer, count in counts.items():
+        if 2 * count > len(answers):
+            if count >= rule.quorum:
+                return MajorityAnswer(answer, SettlementMethod.MAJORITY)
+            return NoMajority(OpenReason.NO_QUORUM, f"{told}; the quorum is {rule.quorum}")
+    return NoMajority(OpenReason.TIE, told)

@@ -1,0 +1,96 @@
+"""Outcome of a consensus: settled with its dissent, or open with a reason."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from unreel.annotation.campaign import AnnotationInterface
+from unreel.annotation.consensus.rule import ConsensusRule
+from unreel.annotation.judgements import AnyValue
+
+Dissent = tuple[str, AnyValue]
+"""Who said otherwise, and what."""
+
+
+class SettlementMethod(StrEnum):
+    """Method by which a task was settled."""
+
+    MAJORITY = "majority"
+    ROUNDED_MEAN = "rounded-mean"
+    DAWID_SKENE = "dawid-skene"
+    REVIEW = "review"
+    """A reviewer took one annotator's word."""
+
+
+class OpenReason(StrEnum):
+    """Reason why a task is open. The values are stored: add, never rename."""
+
+    TOO_FEW = "too-few-judged"
+    TIE = "no-majority"
+    NO_QUORUM = "no-quorum"
+    NO_COMMON_FAULT = "no-common-fault"
+    """People agree that the clip is generated, and not on any fault of it."""
+    UNSURE = "not-sure-enough"
+    SENT_BACK = "sent-back"
+    """A reviewer asked for it to be judged again."""
+    NOT_REVIEWED = "not-reviewed"
+    """Something would stand, and fewer reviewers than the rule wants have looked at it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettledTask:
+    """Settled answer of a task, with the people who agree and those who dissent."""
+
+    value: AnyValue
+    support: tuple[str, ...]
+    """People who said this, by name; for traces, who marked one of the faults that stand."""
+    dissent: tuple[Dissent, ...] = ()
+    """Kept and shown: other answers, and faults that too few people marked."""
+    method: SettlementMethod
+    words_of: str = ""
+    """Whose rationale or explanation stands in `value`; "" where nobody wrote one, or for several faults."""
+    backing: tuple[tuple[str, ...], ...] = ()
+    """For traces: who marked each of the value's faults, in their order."""
+    p_right: float | None = None
+    """How likely the answer is by Dawid-Skene, where that was asked."""
+    accepted_by: tuple[str, ...] = ()
+    """Reviewers who looked at this very value and let it stand."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTask:
+    """A task without a consensus. Nothing is made up for it."""
+
+    why: OpenReason
+    detail: str
+    judgements: tuple[Dissent, ...]
+    """What everybody said, by name."""
+    proposed: SettledTask | None = None
+    """What would stand once enough reviewers accept it."""
+
+
+Outcome = SettledTask | OpenTask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignConsensus:
+    """All tasks of a campaign that somebody judged."""
+
+    interface: AnnotationInterface
+    rule: ConsensusRule
+    tasks: Mapping[str, Outcome]
+    """By the task's id, in the order of ids."""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """By annotator, the share of right answers that Dawid-Skene reckons with; empty for majorities."""
+    notes: tuple[str, ...] = ()
+    """Whether people were weighed and which pairs count as one voice, as sentences; for Dawid-Skene."""
+
+    @property
+    def settled(self) -> Mapping[str, SettledTask]:
+        """The tasks with a value."""
+        return {id_: found for id_, found in self.tasks.items() if isinstance(found, SettledTask)}
+
+    @property
+    def unsettled(self) -> Mapping[str, OpenTask]:
+        """The tasks without one."""
+        return {id_: found for id_, found in self.tasks.items() if isinstance(found, OpenTask)}

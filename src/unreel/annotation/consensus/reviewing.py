@@ -1,0 +1,197 @@
+"""Review: somebody who did not annotate a task looks at what would stand for it.
+
+A review is a notice in the ledger. It names the very value that was looked at, so that it says nothing
+of another one: whoever judges again, or is left out, opens the review anew.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Protocol
+
+from unreel.annotation.consensus.outcome import (
+    CampaignConsensus,
+    OpenReason,
+    OpenTask,
+    Outcome,
+    SettledTask,
+    SettlementMethod,
+)
+from unreel.annotation.judgements import VALUES, AnyValue
+from unreel.annotation.opinion import AnnotatorOpinion
+from unreel.core.errors import InvalidValueError
+from unreel.core.identity import digest
+
+
+class ReviewDecision(StrEnum):
+    """Decision of a reviewer."""
+
+    ACCEPT = "accept"
+    TAKE = "take"
+    """One annotator's word stands."""
+    SEND_BACK = "send-back"
+
+
+class ReviewNotice(Protocol):
+    """A notice, as far as a review has to know it."""
+
+    @property
+    def subject(self) -> str:
+        """The task's id."""
+        ...
+
+    @property
+    def by(self) -> str:
+        """The reviewer."""
+        ...
+
+    @property
+    def said(self) -> str:
+        """The review in JSON."""
+        ...
+
+    @property
+    def at_us(self) -> int:
+        """When, in microseconds since 1970."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskReview:
+    """One look of one person at what would stand for a task."""
+
+    task: str
+    by: str
+    verdict: ReviewDecision
+    why: str
+    of: str = ""
+    """Which value was accepted or taken: `value_key` of it."""
+    annotator: str = ""
+    """Whose word is taken."""
+    at_us: int
+
+    @property
+    def said(self) -> str:
+        """The review as a notice keeps it."""
+        kept = {
+            "verdict": self.verdict.value,
+            "why": self.why,
+            "of": self.of,
+            "annotator": self.annotator,
+        }
+        return json.dumps(kept, sort_keys=True)
+
+
+def read_review(notice: ReviewNotice) -> TaskReview:
+    """A notice of the kind `review`.
+
+    Raises:
+        InvalidValueError: It says nothing that a review says.
+    """
+    try:
+        said = json.loads(notice.said)
+        verdict, words = (
+            ReviewDecision(said["verdict"]),
+            [said[k] for k in ("why", "of", "annotator")],
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        msg = f"the notice about {notice.subject!a} is no review. Review the task again"
+        raise InvalidValueError(msg) from error
+    why, of, annotator = map(str, words)
+    return TaskReview(
+        task=notice.subject,
+        by=notice.by,
+        verdict=verdict,
+        why=why,
+        of=of,
+        annotator=annotator,
+        at_us=notice.at_us,
+    )
+
+
+def value_key(value: AnyValue) -> str:
+    """Equal values have the same key, in every process."""
+    document = VALUES.dump_python(value, mode="json")
+    for trace in document.get("traces", ()):
+        trace["categories"] = sorted(trace["categories"])
+    return digest("value", json.dumps(document, sort_keys=True))[:24]
+
+
+def apply_reviews(
+    consensus: CampaignConsensus,
+    tasks: Mapping[str, Sequence[AnnotatorOpinion]],
+    reviews: Sequence[TaskReview],
+) -> CampaignConsensus:
+    """The consensus after all reviews, which come in the order in which they were made."""
+    by_task: dict[str, list[TaskReview]] = {}
+    for review in reviews:
+        by_task.setdefault(review.task, []).append(review)
+    need = consensus.rule.reviews
+    found = {
+        id_: _await(_review(outcome, tasks[id_], by_task.get(id_, ())), tasks[id_], need)
+        for id_, outcome in consensus.tasks.items()
+    }
+    return replace(consensus, tasks=found)
+
+
+def _review(
+    outcome: Outcome, opinions: Sequence[AnnotatorOpinion], reviews: Sequence[TaskReview]
+) -> Outcome:
+    """Return the outcome after all reviews in order; annotators of a task do not review it."""
+    judges = {opinion.annotator for opinion in opinions}
+    newest_us = max(opinion.submitted_us for opinion in opinions)
+    before = outcome
+    for review in reviews:
+        if review.by in judges:
+            continue
+        match review.verdict:
+            case ReviewDecision.SEND_BACK:
+                back = _sent_back(review, opinions)
+                outcome = back if newest_us <= review.at_us else before
+            case ReviewDecision.TAKE:
+                outcome = _taken(review, opinions) or outcome
+            case ReviewDecision.ACCEPT:
+                outcome = _accepted(outcome if isinstance(outcome, SettledTask) else before, review)
+    return outcome
+
+
+def _sent_back(review: TaskReview, opinions: Sequence[AnnotatorOpinion]) -> OpenTask:
+    said = tuple((opinion.annotator, opinion.value) for opinion in opinions)
+    return OpenTask(
+        why=OpenReason.SENT_BACK, detail=f"by {review.by}: {review.why}", judgements=said
+    )
+
+
+def _taken(review: TaskReview, opinions: Sequence[AnnotatorOpinion]) -> SettledTask | None:
+    """One annotator's word, unless they have said another since."""
+    for opinion in opinions:
+        if opinion.annotator == review.annotator and value_key(opinion.value) == review.of:
+            return SettledTask(
+                value=opinion.value,
+                support=tuple(o.annotator for o in opinions if o.value == opinion.value),
+                dissent=tuple(
+                    (other.annotator, other.value)
+                    for other in opinions
+                    if other.value != opinion.value
+                ),
+                method=SettlementMethod.REVIEW,
+                words_of=opinion.annotator,
+                accepted_by=(review.by,),
+            )
+    return None
+
+
+def _accepted(outcome: Outcome, review: TaskReview) -> Outcome:
+    """The value with one more reviewer behind it, if it is the one that was looked at."""
+    if isinstance(outcome, OpenTask) or value_key(outcome.value) != review.of:
+        return outcome
+    return replace(outcome, accepted_by=tuple(sorted({*outcome.accepted_by, review.by})))
+
+
+def _await(outcome: Outcome, opinions: Sequence[AnnotatorOpinion], need: int) -> Outcome:
+    if isinstance(outcome, OpenTask) or len(outcome.accepted_by) >= need:
+        return outcome
+    said = tuple((opinion.annotator, opinion.value) for opinion in opinions)
+    detail = f"{len(outcome.accepted_by)} reviewed it, {need} must"
+    return OpenTask(why=OpenReason.NOT_REVIEWED, detail=detail, judgements=said, proposed=outcome)

@@ -1,0 +1,285 @@
+"""CVAT for video 1.1, read: tracks of boxes in pixels, frames that count from 0.
+
+A key frame with `outside="1"` is the first frame on which the thing is no longer seen; frames with
+`keyframe="0"` lie on the line between their neighbours and say nothing. Masks and polygons keep their
+bounding box and refer to their outline by its place in the file.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from unreel.annotation.formats.document import (
+    MOST_FRAMES,
+    MOST_LETTERS,
+    MOST_MARKS,
+    ForeignAnswer,
+    ForeignTrack,
+    ForeignVideo,
+    FormatDefaults,
+    Found,
+    FrameSpan,
+    KeyFrameBox,
+    open_stretch,
+    require_few,
+    track_of,
+)
+from unreel.annotation.formats.markup import read_markup
+from unreel.annotation.formats.shapes import MOST_PIXELS, corners, number, show, text, whole
+from unreel.benchmarks.entry import Rejected
+from unreel.core.box import Box
+from unreel.core.errors import InvalidValueError
+from unreel.core.writing import open_regular
+
+MASK: Final = "mask"
+"""The attribute by which our own writer keeps the place of a mask."""
+_MOST_BYTES: Final = 1 << 30
+_SHAPES: Final = frozenset({"box", "mask", "polygon"})
+_OTHERS: Final = frozenset({"polyline", "points", "ellipse", "cuboid", "skeleton"})
+_JOBS: Final = frozenset({"task", "job"})
+
+
+def read_cvat(path: Path, given: FormatDefaults) -> Iterator[Found]:
+    """The videos of a CVAT file, one for each of its tasks, and what could not be read of it."""
+    heard = _CvatTaskCollector(path.name, given)
+    broken: Rejected | None = None
+    with open_regular(path) as file:
+        try:
+            read_markup(file, heard, most=_MOST_BYTES, letters=MOST_LETTERS)
+        except InvalidValueError as error:
+            broken = Rejected(path.name, str(error))
+    yield from heard.videos()
+    yield from heard.rejected
+    if broken is not None:
+        yield broken
+
+
+@dataclass(slots=True)
+class _CvatTask:
+    """Content of `meta` about one task, by element name."""
+
+    told: dict[str, str] = field(default_factory=dict)
+    tracks: list[ForeignTrack] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _CvatShape:
+    frame: int
+    outside: bool
+    is_key: bool
+    box: Box | None
+    mask: str = ""
+    said: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _CvatTrack:
+    attributes: Mapping[str, str]
+    shapes: list[_CvatShape] = field(default_factory=list)
+    problem: str = ""
+
+
+class _CvatTaskCollector:
+    """Gathers tasks and tracks while the file is read."""
+
+    def __init__(self, source: str, given: FormatDefaults) -> None:
+        self.rejected: list[Rejected] = []
+        self._source = source
+        self._given = given
+        self._tasks: dict[str, _CvatTask] = {}
+        self._described: _CvatTask | None = None
+        self._track: _CvatTrack | None = None
+        self._named: str = ""
+        self._n_tracks = 0
+
+    def begin(self, path: tuple[str, ...], attributes: Mapping[str, str]) -> None:
+        match path[1:]:
+            case ("meta", *_, name) if name in _JOBS:
+                self._described = _CvatTask()
+            case ("track",):
+                self._n_tracks += 1
+                self._track = _CvatTrack(attributes)
+            case ("track", name) if self._track is not None:
+                self._shape(self._track, name, attributes)
+            case ("track", _, "attribute"):
+                self._named = text(attributes.get("name"))
+            case ("image",):
+                name = text(attributes.get("name")) or show(attributes.get("id"))
+                why = "an image, and no track. Export the task as `CVAT for video 1.1`"
+                self._reject(name, why)
+            case () if path != ("annotations",):
+                msg = f"its root is {show(path[0])}, and not `annotations`. Name a CVAT file"
+                raise InvalidValueError(msg)
+            case _:
+                pass
+
+    def end(self, path: tuple[str, ...], text: str) -> None:
+        match path[1:]:
+            case ("meta", *_, name) if name in _JOBS and self._described is not None:
+                self._tasks[self._described.told.get("id", "")] = self._described
+                self._described = None
+            case ("meta", *above, name) if self._described is not None:
+                key = f"{above[-1]}/{name}" if above and above[-1] not in _JOBS else name
+                self._described.told.setdefault(key, text)
+            case ("track", shape, "attribute") if shape in _SHAPES and self._track:
+                shapes, told = self._track.shapes, (self._named, text)
+                if shapes and told not in shapes[-1].said:
+                    shapes[-1].said.append(told)
+            case ("track",) if self._track is not None:
+                self._close(self._track)
+                self._track = None
+            case _:
+                pass
+
+    def videos(self) -> Iterator[ForeignVideo]:
+        """One for each task, also where nothing is marked in it."""
+        for id_, task in self._tasks.items():
+            width, height = self._size(task)
+            told = task.told
+            yield ForeignVideo(
+                name=told.get("source") or told.get("name") or self._source,
+                by=told.get("assignee/username") or told.get("owner/username") or "",
+                origin=f"cvat:{id_}" if id_ else "cvat",
+                rate=self._given.rate,
+                n_frames=self._n_frames(task),
+                width=width,
+                height=height,
+                tracks=tuple(task.tracks),
+            )
+
+    def _shape(self, track: _CvatTrack, name: str, attributes: Mapping[str, str]) -> None:
+        # Frames between key frames say nothing, and are most of a large file.
+        is_between = attributes.get("keyframe") == "0" and name in _SHAPES
+        if track.problem or (is_between and track.shapes and track.shapes[0].is_key):
+            return
+        try:
+            if name in _OTHERS or len(track.shapes) >= MOST_MARKS:
+                _refuse_shape(name, len(track.shapes))
+            if name in _SHAPES:
+                track.shapes.append(self._read_shape(track, name, attributes))
+        except InvalidValueError as error:
+            track.problem = str(error)
+
+    def _read_shape(
+        self, track: _CvatTrack, name: str, attributes: Mapping[str, str]
+    ) -> _CvatShape:
+        frame = whole(attributes.get("frame"), "its frame")
+        outside = attributes.get("outside", "0") == "1"
+        size = self._size(self._task_of(track))
+        # Where a thing is not seen any more, its box means nothing.
+        box = None if outside else _box(name, attributes, size)
+        reference = f"{self._source}#track={track.attributes.get('id', '')}&frame={frame}"
+        return _CvatShape(
+            frame=frame,
+            outside=outside,
+            is_key=attributes.get("keyframe", "1") == "1",
+            box=box,
+            mask="" if name == "box" else reference,
+        )
+
+    def _close(self, track: _CvatTrack) -> None:
+        id_ = text(track.attributes.get("id")) or str(self._n_tracks)
+        task = self._task_of(track)
+        try:
+            if not track.problem:
+                require_few(task.tracks)
+                task.tracks.append(_track(id_, track, self._n_frames(task)))
+        except InvalidValueError as error:
+            track.problem = str(error)
+        if track.problem:
+            self._reject(f"track {id_}", track.problem)
+
+    def _task_of(self, track: _CvatTrack) -> _CvatTask:
+        id_ = track.attributes.get("task_id")
+        if id_ is None and len(self._tasks) == 1:
+            return next(iter(self._tasks.values()))
+        return self._tasks.setdefault(id_ or "", _CvatTask())
+
+    def _n_frames(self, task: _CvatTask) -> int | None:
+        for key, more in (("stop_frame", 1), ("size", 0)):
+            if task.told.get(key, "").isdecimal():
+                return min(int(task.told[key][:9]) + more, MOST_FRAMES)
+        return self._given.n_frames
+
+    def _size(self, task: _CvatTask) -> tuple[int | None, int | None]:
+        sides = [task.told.get(f"original_size/{side}", "") for side in ("width", "height")]
+        if all(side.isdecimal() and 0 < int(side[:9]) <= MOST_PIXELS for side in sides):
+            return int(sides[0]), int(sides[1])
+        return self._given.width, self._given.height
+
+    def _reject(self, name: str, why: str) -> None:
+        self.rejected.append(Rejected(f"{self._source}: {name}", why))
+
+
+def _refuse_shape(name: str, n_shapes: int) -> None:
+    if n_shapes >= MOST_MARKS:
+        msg = f"more than {MOST_MARKS} frames in one track. Split it"
+        raise InvalidValueError(msg)
+    msg = f"a {name} has no box. Draw boxes, polygons or masks"
+    raise InvalidValueError(msg)
+
+
+def _box(name: str, attributes: Mapping[str, str], size: tuple[int | None, int | None]) -> Box:
+    width, height = size
+    if width is None or height is None:
+        msg = "the file does not say how large frames are. Give --size WIDTHxHEIGHT"
+        raise InvalidValueError(msg)
+    match name:
+        case "box":
+            if number(attributes.get("rotation", "0"), "its rotation") != 0:
+                msg = "a turned box is no box along the frame's edges. Draw it upright"
+                raise InvalidValueError(msg)
+            edges = [number(attributes.get(key), key) for key in ("xtl", "ytl", "xbr", "ybr")]
+        case "mask":
+            left, top, across, down = (
+                number(attributes.get(key), key) for key in ("left", "top", "width", "height")
+            )
+            edges = [left, top, left + across, top + down]
+        case _:
+            points = [point.partition(",") for point in attributes.get("points", "").split(";")]
+            xs = [number(x, "a point") for x, _, _ in points]
+            ys = [number(y, "a point") for _, _, y in points]
+            edges = [min(xs), min(ys), max(xs), max(ys)]
+    return corners(edges[0] / width, edges[1] / height, edges[2] / width, edges[3] / height)
+
+
+def _track(id_: str, track: _CvatTrack, n_frames: int | None) -> ForeignTrack:
+    keys = [shape for shape in track.shapes if shape.is_key] or track.shapes
+    keys.sort(key=lambda shape: shape.frame)
+    marks = [KeyFrameBox(key.frame, key.box, _mask(key)) for key in keys if not key.outside]
+    return track_of(
+        id_,
+        text(track.attributes.get("label")),
+        marks,
+        _stretches(keys, n_frames),
+        said=_said(track.shapes),
+        n_frames=n_frames,
+    )
+
+
+def _mask(shape: _CvatShape) -> str:
+    kept = [value for name, value in shape.said if name == MASK]
+    return kept[0] if kept else shape.mask
+
+
+def _stretches(keys: list[_CvatShape], n_frames: int | None) -> Iterator[FrameSpan]:
+    first: int | None = None
+    for key in keys:
+        if key.outside and first is not None:
+            yield FrameSpan(first, key.frame - 1)
+            first = None
+        elif not key.outside and first is None:
+            first = key.frame
+    if first is not None:
+        yield open_stretch(first, n_frames)
+
+
+def _said(shapes: list[_CvatShape]) -> list[ForeignAnswer]:
+    """Answers by question, each once, in the order of the file: CVAT repeats them at every frame."""
+    found: dict[str, dict[str, None]] = {}
+    for shape in shapes:
+        for name, value in shape.said:
+            if name != MASK and value:
+                found.setdefault(name, {})[value] = None
+    return [ForeignAnswer(name, tuple(values)) for name, values in found.items()]

@@ -1,0 +1,283 @@
+"""A marked video as all formats can say it: tracks by frame number, and what was answered.
+
+Frames count from 0 here, whatever a format's own first number is. A box stands at its key frame, moves
+in a straight line to the next one of its stretch, and stays from the last one to the stretch's end.
+"""
+
+import itertools
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence, Sized
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final
+
+from unreel.benchmarks.entry import Rejected
+from unreel.core.box import Box
+from unreel.core.errors import InvalidValueError
+
+MOST_FRAMES: Final = 10_000_000
+"""Four days at 29.97 frames a second."""
+MOST_TRACKS: Final = 10_000
+MOST_MARKS: Final = 1_000_000
+"""Of one track; more is no person's work."""
+MOST_LETTERS: Final = 20_000
+"""Of one answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFrameBox:
+    """A key frame: where the thing is at `frame`."""
+
+    frame: int
+    box: Box | None
+    """`None` where a mask is referred to whose place the file does not tell."""
+    mask: str = ""
+    """Where its mask lies: an address, or a place in the file that was read."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FrameSpan:
+    """Frames on which a thing is seen: the first and the last one both belong to it."""
+
+    first: int
+    last: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.first <= self.last < MOST_FRAMES:
+            msg = (
+                f"frames {self.first} to {self.last} are no stretch. Give the first, then the last"
+            )
+            raise InvalidValueError(msg)
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignAnswer:
+    """Answer to one question, or text of one field."""
+
+    question: str
+    answers: tuple[str, ...]
+    written: bool = False
+    """In somebody's own words, and not chosen from a list; CVAT does not tell the two apart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignTrack:
+    """One thing over time. Make it by `track_of`, which brings every spelling into one form."""
+
+    id: str
+    label: str
+    stretches: tuple[FrameSpan, ...]
+    """In order, with frames between them on which the thing is not seen."""
+    marks: tuple[KeyFrameBox, ...] = ()
+    """In order; empty where a time was marked and no place. Each stretch begins with one, else."""
+    said: tuple[ForeignAnswer, ...] = ()
+
+    def box_at(self, frame: int) -> Box | None:
+        """Return the box at `frame`; `None` if the object is hidden or has no box."""
+        if not self.seen_at(frame) or not self.marks:
+            return None
+        place = bisect_right(self.marks, frame, key=_frame_of)
+        before = self.marks[place - 1]
+        after = self.marks[place] if place < len(self.marks) else None
+        if before.box is None or after is None or after.box is None:
+            return before.box
+        if self._stretch_at(before.frame) != self._stretch_at(after.frame):
+            return before.box
+        part = Fraction(frame - before.frame, after.frame - before.frame)
+        return _between(before.box, after.box, part)
+
+    def seen_at(self, frame: int) -> bool:
+        """Return whether `frame` is in a visible span."""
+        return self._stretch_at(frame) is not None
+
+    def marks_in(self, stretch: FrameSpan) -> Sequence[KeyFrameBox]:
+        """The key frames of one stretch."""
+        return _within(self.marks, stretch)
+
+    def _stretch_at(self, frame: int) -> FrameSpan | None:
+        return _holding(self.stretches, frame)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignVideo:
+    """One person's marks on one video. `None` and empty text mean: the file does not say."""
+
+    name: str
+    by: str = ""
+    """Who marked it, in the words of the file."""
+    origin: str = ""
+    """Which annotation of which tool it is."""
+    rate: Fraction | None = None
+    n_frames: int | None = None
+    width: int | None = None
+    height: int | None = None
+    tracks: tuple[ForeignTrack, ...] = ()
+    said: tuple[ForeignAnswer, ...] = ()
+    """Answers about the whole video."""
+
+    def require_size(self) -> tuple[int, int]:
+        """Width and height in pixels, which formats that count pixels cannot do without."""
+        if self.width is None or self.height is None:
+            msg = "nobody says how large its frames are. Give --size WIDTHxHEIGHT"
+            raise InvalidValueError(msg)
+        return self.width, self.height
+
+    def require_rate(self) -> Fraction:
+        """Frames a second, without which a frame has no time."""
+        if self.rate is None:
+            msg = "nobody says how many frames a second has. Give --rate, 30000/1001 for example"
+            raise InvalidValueError(msg)
+        return self.rate
+
+    def require_frames(self) -> int:
+        """Return the number of frames, which an open end requires."""
+        if self.n_frames is None:
+            msg = "nobody says how many frames it has. Give --frames"
+            raise InvalidValueError(msg)
+        return self.n_frames
+
+
+Found = ForeignVideo | Rejected
+"""What a reader gives for each part of a file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormatDefaults:
+    """Defaults for values that a file does not contain, given by the user."""
+
+    rate: Fraction | None = None
+    n_frames: int | None = None
+    width: int | None = None
+    height: int | None = None
+
+
+def require_few(tracks: Sized) -> None:
+    """Refuse one more track where a video has more already than people make."""
+    if len(tracks) >= MOST_TRACKS:
+        msg = f"more than {MOST_TRACKS} tracks in one video. Split it"
+        raise InvalidValueError(msg)
+
+
+def open_stretch(first: int, n_frames: int | None) -> FrameSpan:
+    """From `first` to the video's end.
+
+    Raises:
+        InvalidValueError: Nobody says where that is, or `first` lies past it.
+    """
+    if n_frames is None:
+        msg = "it has no end, and nobody says how many frames there are. Give --frames"
+        raise InvalidValueError(msg)
+    if first >= n_frames:
+        msg = f"it is seen on frame {first} of a video of {n_frames}. Look at its length"
+        raise InvalidValueError(msg)
+    return FrameSpan(first, n_frames - 1)
+
+
+def track_of(
+    id_: str,
+    label: str,
+    marks: Iterable[KeyFrameBox],
+    stretches: Iterable[FrameSpan],
+    *,
+    said: Sequence[ForeignAnswer] = (),
+    n_frames: int | None = None,
+) -> ForeignTrack:
+    """The track in its one form: stretches apart, key frames in order, none that says nothing.
+
+    Raises:
+        InvalidValueError: It is seen on no frame, a key frame lies outside its stretches or its video,
+            or there are two for one frame, or more than a person makes.
+    """
+    in_order = sorted(marks, key=_frame_of)
+    apart = sorted(stretches)
+    if apart and n_frames is not None and apart[-1].last >= n_frames:
+        msg = f"it is seen on frame {apart[-1].last} of a video of {n_frames}. Look at its length"
+        raise InvalidValueError(msg)
+    if not apart or len(in_order) > MOST_MARKS:
+        msg = (
+            f"{len(in_order)} key frames on {len(apart)} stretches are no track. Look at its frames"
+        )
+        raise InvalidValueError(msg)
+    _require_distinct(in_order, apart)
+    joined, kept = _join(in_order, apart)
+    return ForeignTrack(
+        id=id_,
+        label=label,
+        stretches=tuple(joined),
+        marks=tuple(_telling(kept, joined)),
+        said=tuple(said),
+    )
+
+
+def _join(
+    in_order: Sequence[KeyFrameBox], apart: Sequence[FrameSpan]
+) -> tuple[list[FrameSpan], list[KeyFrameBox]]:
+    """Stretches that touch made one, with a key frame where each begins."""
+    kept: list[KeyFrameBox] = []
+    joined: list[FrameSpan] = []
+    for stretch in apart:
+        own = list(_within(in_order, stretch))
+        if in_order and not own:
+            msg = f"no key frame on frames {stretch.first} to {stretch.last}. Look at its frames"
+            raise InvalidValueError(msg)
+        if own and own[0].frame > stretch.first:
+            own.insert(0, replace(own[0], frame=stretch.first))
+        if joined and joined[-1].last + 1 == stretch.first:
+            # Two stretches that touch are one; the box must not begin to move before it jumps.
+            if kept and kept[-1].frame < joined[-1].last:
+                kept.append(replace(kept[-1], frame=joined[-1].last))
+            joined[-1] = FrameSpan(joined[-1].first, stretch.last)
+        else:
+            joined.append(stretch)
+        kept.extend(own)
+    return joined, kept
+
+
+def _require_distinct(marks: Sequence[KeyFrameBox], stretches: Sequence[FrameSpan]) -> None:
+    for one, other in itertools.pairwise(marks):
+        if one.frame == other.frame:
+            msg = f"two key frames for frame {one.frame}. Keep one of them"
+            raise InvalidValueError(msg)
+    for before, after in itertools.pairwise(stretches):
+        if after.first <= before.last:
+            msg = f"two stretches hold frame {after.first}. Join them"
+            raise InvalidValueError(msg)
+    for mark in marks:
+        if _holding(stretches, mark.frame) is None:
+            msg = f"a key frame at frame {mark.frame}, where it is not seen. Widen the stretch"
+            raise InvalidValueError(msg)
+
+
+def _within(marks: Sequence[KeyFrameBox], stretch: FrameSpan) -> Sequence[KeyFrameBox]:
+    start = bisect_left(marks, stretch.first, key=_frame_of)
+    return marks[start : bisect_right(marks, stretch.last, key=_frame_of)]
+
+
+def _holding(stretches: Sequence[FrameSpan], frame: int) -> FrameSpan | None:
+    place = bisect_right(stretches, frame, key=lambda stretch: stretch.first) - 1
+    return stretches[place] if place >= 0 and frame <= stretches[place].last else None
+
+
+def _frame_of(mark: KeyFrameBox) -> int:
+    return mark.frame
+
+
+def _telling(marks: Sequence[KeyFrameBox], stretches: Sequence[FrameSpan]) -> Iterable[KeyFrameBox]:
+    """The key frames but those at a stretch's end that repeat the one before."""
+    firsts = {stretch.first for stretch in stretches}
+    lasts = {stretch.last for stretch in stretches}
+    for number, mark in enumerate(marks):
+        repeats = number > 0 and replace(mark, frame=marks[number - 1].frame) == marks[number - 1]
+        if not (repeats and mark.frame in lasts and mark.frame not in firsts):
+            yield mark
+
+
+def _between(before: Box, after: Box, part: Fraction) -> Box:
+    share = float(part)
+    pairs = zip(
+        (before.x0, before.y0, before.x1, before.y1),
+        (after.x0, after.y0, after.x1, after.y1),
+        strict=True,
+    )
+    # Rounding must not carry a box out of the frame.
+    return Box(*(min(1.0, max(0.0, a + (b - a) * share)) for a, b in pairs))

@@ -1,0 +1,242 @@
+"""Label Studio's JSON export, read: tasks with annotations, each a video that one person marked.
+
+Frames count from 1, boxes are percentages, `time` is one frame late and not read. A key frame with
+`enabled: false` is the last frame on which the thing is seen; a last one left enabled runs to the end.
+Answers about a region are results of their own with the region's id.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.annotation.formats.document import (
+    MOST_FRAMES,
+    MOST_MARKS,
+    ForeignAnswer,
+    ForeignTrack,
+    ForeignVideo,
+    FormatDefaults,
+    Found,
+    FrameSpan,
+    KeyFrameBox,
+    open_stretch,
+    require_few,
+    track_of,
+)
+from unreel.annotation.formats.items import read_items
+from unreel.annotation.formats.shapes import (
+    MOST_PIXELS,
+    corners,
+    mapping,
+    number,
+    rate_of,
+    show,
+    text,
+    whole,
+)
+from unreel.benchmarks.entry import Rejected
+from unreel.core.box import Box
+from unreel.core.errors import InvalidValueError
+
+BOXES: Final = "videorectangle"
+TIMES: Final = "timelinelabels"
+_REGIONS: Final = (BOXES, TIMES)
+_VIDEOS: Final = ("video", "video_url", "url")
+_ANSWERS: Final = ("choices", "text", "rating", "number", "labels", "datetime")
+
+
+def read_label_studio(path: Path, given: FormatDefaults) -> Iterator[Found]:
+    """The annotations of an export, one video for each annotation of each task."""
+    return read_items(path, lambda where, task: _task(where, mapping(task, "the task"), given))
+
+
+def _task(where: str, task: Mapping[str, Any], given: FormatDefaults) -> Iterator[Found]:
+    data = mapping(task.get("data"), "data")
+    name = next((_file(data[key]) for key in _VIDEOS if text(data.get(key))), "") or where
+    annotations = task.get("annotations")
+    if not isinstance(annotations, list):
+        msg = "no annotations. Export as JSON, and not as JSON_MIN, which drops what is needed"
+        raise InvalidValueError(msg)
+    if not annotations:
+        yield Rejected(f"{where}: {name}", "nobody has annotated it. Leave the task out")
+    for each in annotations:
+        try:
+            told = mapping(each, "an annotation")
+            if told.get("was_cancelled"):
+                yield Rejected(f"{where}: {name}", "somebody skipped it. Leave it out")
+                continue
+            yield from _annotation(name, f"label-studio:{_id(task)}", told, data, given)
+        except InvalidValueError as error:
+            yield Rejected(f"{where}: {name}", str(error))
+
+
+def _id(held: Mapping[str, Any]) -> str:
+    return text(str(held.get("id", "")))
+
+
+def _file(address: str) -> str:
+    """The file that an address of Label Studio's leads to, with the folders above it."""
+    return text(address).rpartition("?d=")[2]
+
+
+def _annotation(
+    name: str, origin: str, told: Mapping[str, Any], data: Mapping[str, Any], given: FormatDefaults
+) -> Iterator[Found]:
+    results = told.get("result")
+    if not isinstance(results, list):
+        msg = f"result is {show(results)}. Write a list"
+        raise InvalidValueError(msg)
+    regions: dict[str, Mapping[str, Any]] = {}
+    said: dict[str, list[ForeignAnswer]] = {}
+    for result in results:
+        try:
+            _sort_in(mapping(result, "a result"), regions, said)
+        except InvalidValueError as error:
+            yield Rejected(name, str(error))
+    n_frames = _n_frames((data, *regions.values()), given)
+    tracks: list[ForeignTrack] = []
+    for id_, region in regions.items():
+        try:
+            tracks.append(_track(id_, region, said.pop(id_, []), n_frames))
+        except InvalidValueError as error:
+            yield Rejected(f"{name}: region {id_[:60]}", str(error))
+    width, height = (_side(data.get(side)) for side in ("width", "height"))
+    is_sized = width is not None and height is not None
+    yield ForeignVideo(
+        name=name,
+        by=_who(told),
+        origin=f"{origin}:{_id(told)}",
+        rate=_rate(data, regions.values(), given),
+        n_frames=n_frames,
+        width=width if is_sized else given.width,
+        height=height if is_sized else given.height,
+        tracks=tuple(tracks),
+        said=tuple(each for rest in said.values() for each in rest),
+    )
+
+
+def _sort_in(
+    result: Mapping[str, Any],
+    regions: dict[str, Mapping[str, Any]],
+    said: dict[str, list[ForeignAnswer]],
+) -> None:
+    """Put a result among the regions, or among what was said of its region."""
+    id_ = text(result.get("id"))
+    value = mapping(result.get("value"), "value")
+    kind = result.get("type")
+    if kind in _REGIONS:
+        if id_ in regions:
+            msg = f"region {show(id_)} is there twice. Export it again"
+            raise InvalidValueError(msg)
+        require_few(regions)
+        regions[id_] = value
+        return
+    question = text(result.get("from_name"))
+    for key in _ANSWERS:
+        if key in value:
+            answers = ForeignAnswer(question, _words(value[key]), written=key == "text")
+            said.setdefault(id_, []).append(answers)
+            return
+    msg = f"a result of type {show(kind)} is not read. Take it out"
+    raise InvalidValueError(msg)
+
+
+def _words(value: object) -> tuple[str, ...]:
+    found = value if isinstance(value, list) else [value]
+    return tuple(text(str(word)) for word in found if isinstance(word, str | int | float))
+
+
+def _who(told: Mapping[str, Any]) -> str:
+    who = told.get("completed_by")
+    named = text(who.get("email")) if isinstance(who, dict) else ""
+    return (
+        named
+        or text(told.get("created_username")).strip()
+        or (str(who) if isinstance(who, int) else "")
+    )
+
+
+def _n_frames(tellers: Iterable[Mapping[str, Any]], given: FormatDefaults) -> int | None:
+    told = [value.get("framesCount") for value in tellers]
+    counts = [int(n) for n in told if isinstance(n, int | float) and 0 < n <= MOST_FRAMES]
+    return max(counts, default=given.n_frames)
+
+
+def _rate(
+    data: Mapping[str, Any], regions: Iterable[Mapping[str, Any]], given: FormatDefaults
+) -> Fraction | None:
+    if (told := rate_of(data.get("fps"))) is not None:
+        return told
+    if given.rate is not None:
+        return given.rate
+    for value in regions:
+        frames, seconds = value.get("framesCount"), value.get("duration")
+        if isinstance(frames, int | float) and isinstance(seconds, int | float) and seconds > 0:
+            return rate_of(frames / seconds)
+    return None
+
+
+def _side(value: object) -> int | None:
+    try:
+        return whole(value, "a side", most=MOST_PIXELS) or None
+    except InvalidValueError:
+        return None
+
+
+def _track(
+    id_: str, value: Mapping[str, Any], said: list[ForeignAnswer], n_frames: int | None
+) -> ForeignTrack:
+    labels = value.get("labels") or value.get(TIMES) or []
+    label, *more = _words(labels) or ("",)
+    if more:
+        said = [*said, ForeignAnswer("labels", tuple(more))]
+    if "ranges" in value:
+        return track_of(id_, label, (), _ranges(value["ranges"]), said=said, n_frames=n_frames)
+    keys = _keys(value.get("sequence"))
+    marks = [KeyFrameBox(frame, _box(key), text(key.get("mask"))) for frame, key in keys]
+    stretches = _stretches(keys, n_frames)
+    return track_of(id_, label, marks, stretches, said=said, n_frames=n_frames)
+
+
+def _ranges(held: object) -> Iterator[FrameSpan]:
+    for each in held if isinstance(held, list) else ():
+        told = mapping(each, "a range")
+        first, last = (whole(told.get(key), key) - 1 for key in ("start", "end"))
+        yield FrameSpan(first, last)
+
+
+def _keys(sequence: object) -> list[tuple[int, Mapping[str, Any]]]:
+    if not isinstance(sequence, list) or not sequence or len(sequence) > MOST_MARKS:
+        msg = f"its sequence is {show(sequence)}. Write key frames"
+        raise InvalidValueError(msg)
+    keys = [mapping(key, "a key frame") for key in sequence]
+    numbered = [(whole(key.get("frame"), "its frame") - 1, key) for key in keys]
+    numbered.sort(key=lambda pair: pair[0])
+    if numbered[0][0] < 0:
+        msg = "a key frame 0, where frames count from 1. Export it again"
+        raise InvalidValueError(msg)
+    return numbered
+
+
+def _stretches(
+    keys: list[tuple[int, Mapping[str, Any]]], n_frames: int | None
+) -> Iterator[FrameSpan]:
+    first: int | None = None
+    for frame, key in keys:
+        first = frame if first is None else first
+        if not key.get("enabled", True):
+            yield FrameSpan(first, frame)
+            first = None
+    if first is not None:
+        yield open_stretch(first, n_frames)
+
+
+def _box(key: Mapping[str, Any]) -> Box:
+    if number(key.get("rotation", 0), "rotation") != 0:
+        msg = "a turned box is no box along the frame's edges. Draw it upright"
+        raise InvalidValueError(msg)
+    left, top, across, down = (
+        number(key.get(name), name) / 100 for name in ("x", "y", "width", "height")
+    )
+    return corners(left, top, left + across, top + down)

@@ -1,0 +1,265 @@
+"""Labelbox's video exports (the file of export v2, lines or one array), read.
+
+Frames count from 1, boxes are `top`, `left`, `height` and `width` in pixels, `segments` hold the first
+and the last frame on which a thing is seen. `key_frame_feature_map` names key frames, as a list or as a
+table; exports with interpolated frames hold the others too, which say nothing. A mask is an address: its
+place stays unknown unless the export tells a box beside it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.annotation.formats.document import (
+    MOST_MARKS,
+    ForeignAnswer,
+    ForeignTrack,
+    ForeignVideo,
+    FormatDefaults,
+    Found,
+    FrameSpan,
+    KeyFrameBox,
+    require_few,
+    track_of,
+)
+from unreel.annotation.formats.items import read_items
+from unreel.annotation.formats.shapes import (
+    MOST_PIXELS,
+    corners,
+    mapping,
+    number,
+    rate_of,
+    show,
+    text,
+    whole,
+)
+from unreel.benchmarks.entry import Rejected
+from unreel.core.box import Box
+from unreel.core.errors import InvalidValueError
+
+_MASKS: Final = ("mask", "composite_mask")
+_DEEPEST: Final = 8
+Size = tuple[int | None, int | None]
+
+
+def read_labelbox(path: Path, given: FormatDefaults) -> Iterator[Found]:
+    """The labels of an export, one video for each label of each data row."""
+    return read_items(path, lambda where, row: _row(where, mapping(row, "the row"), given))
+
+
+def _row(where: str, row: Mapping[str, Any], given: FormatDefaults) -> Iterator[Found]:
+    about = mapping(row.get("data_row"), "data_row")
+    name = _name(about) or where
+    media = row.get("media_attributes")
+    facts = media if isinstance(media, dict) else {}
+    projects = mapping(row.get("projects"), "projects")
+    labels = [
+        (project, label)
+        for project, held in projects.items()
+        if isinstance(held, dict) and isinstance(held.get("labels"), list)
+        for label in held["labels"]
+    ]
+    for project, label in labels:
+        try:
+            told = mapping(label, "a label")
+            yield from _label(name, f"labelbox:{text(project)}", told, facts, given)
+        except InvalidValueError as error:
+            yield Rejected(f"{where}: {name}", str(error))
+    if not labels:
+        yield Rejected(f"{where}: {name}", "nobody has labelled it. Leave the row out")
+
+
+def _name(about: Mapping[str, Any]) -> str:
+    named = text(about.get("external_id")) or text(about.get("global_key"))
+    return named or text(about.get("row_data")).partition("?")[0].rpartition("/")[2]
+
+
+def _label(
+    name: str,
+    origin: str,
+    label: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    given: FormatDefaults,
+) -> Iterator[Found]:
+    annotations = mapping(label.get("annotations"), "annotations")
+    if "frames" not in annotations:
+        msg = f"a label of kind {show(label.get('label_kind'))}, and not of a video. Leave it out"
+        raise InvalidValueError(msg)
+    details = label.get("label_details")
+    sides = _size(facts, given)
+    n_frames = _count(facts.get("frame_count"), 10**9) or given.n_frames
+    tracks: list[ForeignTrack] = []
+    for id_, found in _features(annotations).items():
+        try:
+            require_few(tracks)
+            tracks.append(_track(id_, found, annotations, sides, n_frames))
+        except InvalidValueError as error:
+            yield Rejected(f"{name}: feature {id_[:60]}", str(error))
+    yield ForeignVideo(
+        name=name,
+        by=text(details.get("created_by")) if isinstance(details, dict) else "",
+        origin=f"{origin}:{text(label.get('id'))}",
+        rate=rate_of(facts.get("frame_rate")) or given.rate,
+        n_frames=n_frames,
+        width=sides[0],
+        height=sides[1],
+        tracks=tuple(tracks),
+        said=tuple(_answers(annotations.get("classifications"))),
+    )
+
+
+def _size(facts: Mapping[str, Any], given: FormatDefaults) -> Size:
+    width, height = (_count(facts.get(side), MOST_PIXELS) for side in ("width", "height"))
+    return (width, height) if width and height else (given.width, given.height)
+
+
+def _count(value: object, most: int) -> int | None:
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= most
+    return value if is_count and isinstance(value, int) else None
+
+
+def _features(annotations: Mapping[str, Any]) -> dict[str, dict[int, Mapping[str, Any]]]:
+    """Return each feature's value on each of its frames, by feature id; frames count from 0."""
+    found: dict[str, dict[int, Mapping[str, Any]]] = {}
+    for key, content in mapping(annotations.get("frames"), "frames").items():
+        frame = whole(key, "a frame") - 1
+        if frame < 0:
+            msg = "a frame 0, where frames count from 1. Export it again"
+            raise InvalidValueError(msg)
+        held = mapping(content, "a frame's content")
+        objects = held.get("objects") or {}
+        for id_, each in mapping(objects, "objects").items():
+            found.setdefault(id_, {})[frame] = mapping(each, "an object")
+        for each in _listed(held.get("classifications")):
+            said = mapping(each, "a classification")
+            id_ = text(said.get("feature_id")) or text(said.get("name"))
+            found.setdefault(id_, {})[frame] = said
+    return found
+
+
+def _track(
+    id_: str,
+    on: Mapping[int, Mapping[str, Any]],
+    annotations: Mapping[str, Any],
+    sides: Size,
+    n_frames: int | None,
+) -> ForeignTrack:
+    stretches = _stretches(id_, on, annotations)
+    keys = _key_frames(id_, on, annotations, stretches)
+    if len(keys) > MOST_MARKS:
+        msg = f"more than {MOST_MARKS} key frames. Split the label"
+        raise InvalidValueError(msg)
+    first = on[min(on)]
+    marks = [_mark(frame, on[frame], sides) for frame in keys]
+    said = [] if marks else [said for each in on.values() for said in _answers([each])]
+    for frame in keys or on:
+        said += _answers(on[frame].get("classifications"))
+    return track_of(
+        id_, text(first.get("name")), marks, stretches, said=_once(said), n_frames=n_frames
+    )
+
+
+def _stretches(
+    id_: str, on: Mapping[int, Mapping[str, Any]], annotations: Mapping[str, Any]
+) -> list[FrameSpan]:
+    segments = annotations.get("segments")
+    told = segments.get(id_) if isinstance(segments, dict) else None
+    if not isinstance(told, list) or not told:
+        return [FrameSpan(min(on), max(on))]
+    found = []
+    for segment in told:
+        if not isinstance(segment, list) or len(segment) != 2:  # noqa: PLR2004  first and last
+            msg = f"a segment is {show(segment)}. Write the first frame and the last"
+            raise InvalidValueError(msg)
+        first, last = (whole(frame, "a segment's frame") - 1 for frame in segment)
+        found.append(FrameSpan(first, last))
+    return found
+
+
+def _key_frames(
+    id_: str,
+    on: Mapping[int, Mapping[str, Any]],
+    annotations: Mapping[str, Any],
+    stretches: Sequence[FrameSpan],
+) -> list[int]:
+    """Frames whose boxes count: key frames, where each stretch begins, and every mask."""
+    drawn = {frame for frame, each in on.items() if _is_drawn(each)}
+    told = annotations.get("key_frame_feature_map")
+    keys = told.get(id_) if isinstance(told, dict) else None
+    if isinstance(keys, dict):
+        keys = [frame for frame, is_key in keys.items() if is_key]
+    if not isinstance(keys, list) or not keys:
+        return sorted(drawn)
+    named = {whole(key, "a key frame") - 1 for key in keys}
+    named |= {stretch.first for stretch in stretches}
+    named |= {frame for frame in drawn if any(kind in on[frame] for kind in _MASKS)}
+    return sorted(named & drawn)
+
+
+def _is_drawn(each: Mapping[str, Any]) -> bool:
+    kind = each.get("annotation_kind")
+    if "bounding_box" in each or any(mask in each for mask in _MASKS):
+        return True
+    if isinstance(kind, str):
+        msg = f"a {show(kind)} has no box. Draw boxes or masks"
+        raise InvalidValueError(msg)
+    return False
+
+
+def _mark(frame: int, each: Mapping[str, Any], sides: Size) -> KeyFrameBox:
+    mask = ""
+    for kind in _MASKS:
+        held = each.get(kind)
+        mask = mask or (text(held.get("url")) if isinstance(held, dict) else text(held))
+    drawn = each.get("bounding_box")
+    box = None if drawn is None else _box(mapping(drawn, "bounding_box"), sides)
+    if box is None and not mask:
+        msg = f"frame {frame + 1} has neither a box nor a mask. Draw one"
+        raise InvalidValueError(msg)
+    return KeyFrameBox(frame, box, mask)
+
+
+def _box(drawn: Mapping[str, Any], sides: Size) -> Box:
+    width, height = sides
+    if width is None or height is None:
+        msg = "the export does not say how large frames are. Give --size WIDTHxHEIGHT"
+        raise InvalidValueError(msg)
+    left, top, across, down = (
+        number(drawn.get(key), key) for key in ("left", "top", "width", "height")
+    )
+    return corners(left / width, top / height, (left + across) / width, (top + down) / height)
+
+
+def _answers(held: object, depth: int = 0) -> Iterator[ForeignAnswer]:
+    """Yield the answers of classifications, with nested classifications after them."""
+    if depth > _DEEPEST:
+        msg = f"answers nested deeper than {_DEEPEST}. Export it again"
+        raise InvalidValueError(msg)
+    for each in _listed(held):
+        said = mapping(each, "a classification")
+        question = text(said.get("name"))
+        answers = [
+            mapping(answer, "an answer")
+            for answer in (said.get("radio_answer"), *_listed(said.get("checklist_answers")))
+            if answer is not None
+        ]
+        if words := tuple(filter(None, (text(answer.get("name")) for answer in answers))):
+            yield ForeignAnswer(question, words)
+        written = said.get("text_answer")
+        if isinstance(written, dict) and text(written.get("content")):
+            yield ForeignAnswer(question, (text(written["content"]),), written=True)
+        for answer in answers:
+            yield from _answers(answer.get("classifications"), depth + 1)
+
+
+def _once(said: Sequence[ForeignAnswer]) -> list[ForeignAnswer]:
+    """Answers by question, each once: exports repeat them at every frame."""
+    found: dict[tuple[str, bool], dict[str, None]] = {}
+    for each in said:
+        key = each.question, each.written
+        found.setdefault(key, {}).update(dict.fromkeys(each.answers))
+    return [ForeignAnswer(name, tuple(words), written) for (name, written), words in found.items()]
+
+
+def _listed(held: object) -> list[Any]:
+    return held if isinstance(held, list) else []

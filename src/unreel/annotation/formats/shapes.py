@@ -1,0 +1,80 @@
+"""Boxes of other tools, and strangers' numbers and words, each checked before it is used."""
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Final
+
+from unreel.annotation.formats.document import MOST_FRAMES, MOST_LETTERS
+from unreel.core.box import Box
+from unreel.core.errors import InvalidValueError
+
+MOST_PIXELS: Final = 65_536
+"""Across or down."""
+_LEAST: Final = 1e-9
+"""Parts of a frame: what is thinner is no box."""
+
+
+def corners(x0: float, y0: float, x1: float, y1: float) -> Box:
+    """The part of a box that lies in the frame, in parts of it: tools let people draw past the edge."""
+    inside = [min(1.0, max(0.0, edge)) for edge in (x0, y0, x1, y1)]
+    if not (inside[2] - inside[0] > _LEAST and inside[3] - inside[1] > _LEAST):
+        msg = f"a box from {x0:g}, {y0:g} to {x1:g}, {y1:g} has no area in the frame. Draw it again"
+        raise InvalidValueError(msg)
+    return Box(*inside)
+
+
+def number(value: object, what: str) -> float:
+    """A finite number, in JSON or as text."""
+    try:
+        found = float(value) if isinstance(value, int | float | str) else math.nan
+    except (ValueError, OverflowError):
+        found = math.nan
+    if isinstance(value, bool) or not math.isfinite(found):
+        msg = f"{what} is {show(value)}. Write a number"
+        raise InvalidValueError(msg)
+    return found
+
+
+def whole(value: object, what: str, *, most: int = MOST_FRAMES) -> int:
+    """A whole number from 0 to `most`, in JSON or as text."""
+    found = number(value, what)
+    if not (found == int(found) and 0 <= found <= most):
+        msg = f"{what} is {show(value)}. Write a whole number from 0 to {most}"
+        raise InvalidValueError(msg)
+    return int(found)
+
+
+def rate_of(value: object) -> Fraction | None:
+    """Frames a second from `30`, `29.97` or `30000/1001`; what cannot be one is `None`.
+
+    29.97, 23.976 and 59.94 stand for the broadcast rates that tools round.
+    """
+    try:
+        text = str(value) if isinstance(value, int | float | str) else ""
+        found = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        return None
+    if not 0 < found <= 1000:  # noqa: PLR2004  cameras for science are faster, annotators are not
+        return None
+    broadcast = Fraction(round(found) * 1000, 1001)
+    near = abs(found - broadcast) < Fraction(1, 200)
+    return broadcast if near and found.denominator != 1 else found.limit_denominator(1001)
+
+
+def text(value: object) -> str:
+    """Somebody's words, no longer than words are; anything else is empty."""
+    return value[:MOST_LETTERS] if isinstance(value, str) else ""
+
+
+def mapping(value: object, what: str) -> Mapping[str, Any]:
+    """An object of JSON."""
+    if not isinstance(value, dict):
+        msg = f"{what} is {show(value)}. Write an object"
+        raise InvalidValueError(msg)
+    return value
+
+
+def show(value: object) -> str:
+    """A stranger's value in a message."""
+    return f"{str(value)[:60]!a}"

@@ -1,0 +1,111 @@
+"""A box that moves: a screen's key frames and a trace's track, exact both ways.
+
+A screen counts frames from 1. A box is seen from its first key frame on; it rests or moves evenly up
+to the next one. A key frame that is switched off is the last on which the box is seen; where none is,
+the box is seen to the clip's end.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from unreel.annotation.campaign import ClipCopy
+from unreel.core.box import Box
+from unreel.core.errors import InvalidValueError
+from unreel.core.span import TimeSpan
+from unreel.core.trace import BoxAt, Category, Trace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyFrame:
+    """Box that a person set on one frame."""
+
+    frame: int
+    """Counts from 1."""
+    box: Box
+    enabled: bool
+    """Whether the box is seen on the frame after this one."""
+
+
+def read_track(
+    keys: Sequence[KeyFrame],
+    copy: ClipCopy,
+    *,
+    categories: frozenset[Category] = frozenset(),
+    explanation: str = "",
+) -> tuple[Trace, ...]:
+    """The traces of a box: one for each stretch of frames on which it is seen without a gap."""
+    return tuple(
+        Trace(
+            span=TimeSpan(copy.at_us(run[0].frame - 1), copy.at_us(_last(run, copy))),
+            track=tuple(BoxAt(copy.at_us(key.frame - 1), key.box) for key in run),
+            categories=categories,
+            explanation=explanation,
+        )
+        for run in _stretches(keys)
+    )
+
+
+def write_track(trace: Trace, copy: ClipCopy) -> tuple[KeyFrame, ...]:
+    """The key frames that show a trace on every frame of its span and on no other.
+
+    Raises:
+        InvalidValueError: Nobody marked where it is.
+    """
+    if not trace.track:
+        msg = "a trace without a box cannot stand on a screen. Leave it out, or mark its place"
+        raise InvalidValueError(msg)
+    boxes: dict[int, Box] = {}
+    for mark in trace.track:
+        boxes.setdefault(copy.frame_at(mark.at_us) + 1, mark.box)
+    first = copy.frame_at(trace.span.start_us) + 1
+    last = max(copy.frame_at(trace.span.end_us - 1) + 1, *boxes)
+    boxes.setdefault(first, trace.track[0].box)
+    if last < copy.n_frames:
+        boxes.setdefault(last, boxes[max(boxes)])
+    return tuple(
+        KeyFrame(frame=frame, box=boxes[frame], enabled=frame != last or last == copy.n_frames)
+        for frame in sorted(boxes)
+    )
+
+
+def box_on(keys: Sequence[KeyFrame], frame: int) -> Box | None:
+    """The box that a screen draws on a frame, counted from 1; nothing where it is not seen."""
+    before = [key for key in keys if key.frame <= frame]
+    if not before or not (before[-1].enabled or before[-1].frame == frame):
+        return None
+    for left, right in pairwise(keys):
+        if left.frame <= frame < right.frame:
+            return _between(left, right, frame)
+    return before[-1].box
+
+
+def _between(left: KeyFrame, right: KeyFrame, frame: int) -> Box:
+    share = (frame - left.frame) / (right.frame - left.frame)
+    old, new = left.box, right.box
+    return Box(
+        _mix(old.x0, new.x0, share),
+        _mix(old.y0, new.y0, share),
+        _mix(old.x1, new.x1, share),
+        _mix(old.y1, new.y1, share),
+    )
+
+
+def _mix(old: float, new: float, share: float) -> float:
+    return min(1.0, old + (new - old) * share)
+
+
+def _stretches(keys: Sequence[KeyFrame]) -> Iterator[list[KeyFrame]]:
+    run: list[KeyFrame] = []
+    for key in keys:
+        run.append(key)
+        if not key.enabled:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _last(run: Sequence[KeyFrame], copy: ClipCopy) -> int:
+    """The last frame of a stretch, counted from 1."""
+    return copy.n_frames if run[-1].enabled else run[-1].frame

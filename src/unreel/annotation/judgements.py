@@ -1,0 +1,138 @@
+"""Judgement of a person about a task, and reasons for quarantine."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Final, Literal
+
+from pydantic import Discriminator, TypeAdapter
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.identity import digest
+from unreel.core.judgement import Label, Rating
+from unreel.core.trace import Trace
+from unreel.core.verdict import Position
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreeningAnswer:
+    """`screening`: whether a clip belongs into the set."""
+
+    keep: bool
+    kind: Literal["screened"] = "screened"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceAnswer:
+    """`trace`: the traces of a clip; a clip without any is said to look real, or not to tell."""
+
+    traces: tuple[Trace, ...]
+    label: Label | None
+    """`None` where the annotator could not tell."""
+    kind: Literal["traced"] = "traced"
+
+    def __post_init__(self) -> None:
+        if self.traces and self.label is not Label.GENERATED:
+            msg = "a clip with traces looks generated. Take the traces away, or say so"
+            raise InvalidValueError(msg)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatingAnswer:
+    """`realism`: a score with its reasons, or a clip that is too poor to be scored."""
+
+    rating: Rating | None
+    """`None` for a clip that should be discarded."""
+    kind: Literal["rated"] = "rated"
+
+    @property
+    def discard(self) -> bool:
+        """Return whether the clip's quality is too low."""
+        return self.rating is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreferenceAnswer:
+    """`preference`: which clip of the task is more realistic."""
+
+    better: Position
+    """In the order of the task's names, whichever side it was shown on."""
+    kind: Literal["preferred"] = "preferred"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteAnswer:
+    """`reality`: real or generated."""
+
+    label: Label
+    kind: Literal["voted"] = "voted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassFailAnswer:
+    """`pass-fail`: the answer to one question."""
+
+    passed: bool
+    kind: Literal["passed"] = "passed"
+
+
+AnyValue = (
+    ScreeningAnswer | TraceAnswer | RatingAnswer | PreferenceAnswer | VoteAnswer | PassFailAnswer
+)
+Value = Annotated[AnyValue, Discriminator("kind")]
+VALUES: Final[TypeAdapter[Value]] = TypeAdapter(Value)
+"""Reads and writes a value as JSON."""
+
+
+class QuarantineReason(StrEnum):
+    """Reason why a submission is no judgement. The values are stored: add, never rename."""
+
+    MALFORMED = "malformed"
+    MISSING = "missing"
+    """A question that must be answered has no answer."""
+    CONTRADICTORY = "contradictory"
+    OUT_OF_RANGE = "out-of-range"
+    UNKNOWN_WORD = "unknown-word"
+    TOO_LARGE = "too-large"
+    NOT_ASSIGNED = "not-assigned"
+    """This annotator was never given this task."""
+    NOT_THEIRS = "not-theirs"
+    """It lies in one annotator's room and says to be another's."""
+    TAMPERED = "tampered"
+    """Somebody had changed the screen or the task since it was last seen as pushed."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantinedSubmission:
+    """Submission that cannot be used. It is stored, shown and counted, but never used as a judgement."""
+
+    reason: QuarantineReason
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.reason.value}: {self.detail}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotationRecord:
+    """One annotation as it was pulled: who, when, about what, under which words, and what it says."""
+
+    campaign: str
+    annotator: str
+    task: str
+    """The task's id."""
+    origin: str
+    """Which annotation of which server it is: the same one, edited, has the same origin."""
+    guidelines_version: str
+    interface_version: str
+    submitted_us: int
+    """When it was last saved by the server's clock, in microseconds since 1970."""
+    lead_us: int | None
+    """Time on task, where the server tells it."""
+    raw: str
+    """As the server gave it, in JSON with sorted keys."""
+    outcome: AnyValue | QuarantinedSubmission
+
+    @property
+    def key(self) -> str:
+        """The same words of the same annotation have the same key, however often they are pulled."""
+        return digest("record", self.campaign, self.origin, self.raw)

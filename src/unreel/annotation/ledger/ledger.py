@@ -1,0 +1,361 @@
+"""The ledger of campaigns: who was asked what, and everything that was said."""
+
+import contextlib
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from sqlalchemy import Column, Connection, Engine, Insert, Select, Table, func, select, text, tuple_
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import IntegrityError
+
+from unreel.annotation.campaign import AnnotationTask, Annotator, Campaign, TaskAssignment
+from unreel.annotation.judgements import AnnotationRecord
+from unreel.annotation.ledger import rows, tables
+from unreel.annotation.ledger.notices import LedgerNotice
+from unreel.annotation.ledger.tables import READING
+from unreel.annotation.ledger.trouble import told_troubles
+from unreel.core.errors import (
+    InvalidSettingError,
+    InvalidValueError,
+    UnknownNameError,
+    UnreadableSourceError,
+    words_of,
+)
+
+T = TypeVar("T")
+_AT_ONCE: Final = 1000
+"""Rows that are in memory at a time, of reading and of writing."""
+_ORDER: Final = 0x756E7265656C02
+"""PostgreSQL's advisory lock of writers: numbers come up in the order in which rows can be seen."""
+_CAMPAIGN: Final = "campaign"
+_FIXED: Final = ("interface", "benchmark", "overlap", "seed")
+
+
+class Ledger:
+    """Campaigns, their tasks and assignments, and what people said: added to, never written over.
+
+    Every method is one transaction: it is done when the call returns, or nothing is. Each may be called
+    again with the same, which changes nothing; so a killed command is run again. Iterators read some rows
+    at a time while they are used, and hold nothing in between.
+    """
+
+    def __init__(self, engine: Engine, shown: str) -> None:
+        self._engine = engine
+        self._shown = shown
+
+    def __repr__(self) -> str:
+        return f"Ledger({self._shown!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the connections back; a ledger that is used again opens new ones."""
+        self._engine.dispose()
+
+    def enlist(self, annotators: Iterable[Annotator]) -> None:
+        """Make people known by name and login.
+
+        Raises:
+            InvalidSettingError: A name has another address already, or an address another name.
+        """
+        with self._writing() as connection:
+            for annotator in annotators:
+                row = rows.annotator_row(annotator)
+                connection.execute(self._insert(tables.annotators), row)
+                known = tables.annotators.c
+                same = (known.name == row["name"]) & (known.login == row["login"])
+                if connection.execute(select(known.name).where(same)).first() is None:
+                    setting, problem = (
+                        "annotator",
+                        f"{annotator.name}={annotator.email} is half known",
+                    )
+                    remedy = "One name has one address: keep a known person's, or give both anew"
+                    raise InvalidSettingError(setting, problem, remedy)
+
+    def annotators(self) -> list[Annotator]:
+        """Everybody, by name."""
+        known = tables.annotators.c
+        found = self._read(select(known.name, known.email).order_by(known.name))
+        return [Annotator(row["name"], row["email"]) for row in found]
+
+    def open_campaign(self, campaign: Campaign) -> None:
+        """Begin a campaign, or a new revision of it where its guidelines or its screen changed.
+
+        Raises:
+            InvalidSettingError: A campaign of this name was begun with other settings.
+        """
+        fixed = {"name": campaign.name, **{name: getattr(campaign, name) for name in _FIXED}}
+        revision = {
+            "guidelines": campaign.guidelines,
+            "interface_version": campaign.interface_version,
+        }
+        with self._writing() as connection:
+            connection.execute(
+                self._insert(tables.campaigns), {**fixed, "interface": campaign.interface.value}
+            )
+            newest, number = _newest(connection, campaign.name)
+            if newest is not None:
+                _require_same(newest, campaign)
+            if newest is None or any(getattr(newest, key) != is_ for key, is_ in revision.items()):
+                place = {"campaign": campaign.name, "number": number + 1}
+                connection.execute(self._insert(tables.revisions), {**place, **revision})
+
+    def campaign(self, name: str) -> Campaign:
+        """The newest revision of a campaign.
+
+        Raises:
+            UnknownNameError: None has that name.
+        """
+        return self.revisions(name)[-1]
+
+    def revisions(self, name: str) -> list[Campaign]:
+        """A campaign under all the guidelines and screens that it had, the oldest first.
+
+        Raises:
+            UnknownNameError: None has that name.
+        """
+        query = _campaigns().where(tables.campaigns.c.name == name)
+        found = [rows.campaign_of(row) for row in self._read(query)]
+        if not found:
+            known = [each.name for each in self.campaigns()]
+            raise UnknownNameError(_CAMPAIGN, name, known)
+        return found
+
+    def campaigns(self) -> list[Campaign]:
+        """All campaigns by name, each in its newest revision."""
+        return list(
+            {row["name"]: rows.campaign_of(row) for row in self._read(_campaigns())}.values()
+        )
+
+    def add_tasks(self, campaign: str, tasks: Iterable[AnnotationTask]) -> int:
+        """Add tasks in this order, and tell how many are new; of a known one the first stands."""
+        with self._writing(campaign) as connection:
+            given = (rows.task_row(campaign, task) for task in tasks)
+            return self._add(connection, tables.tasks, given)
+
+    def tasks(self, campaign: str) -> Iterator[AnnotationTask]:
+        """The tasks in the order in which they were added."""
+        return self._made(rows.task_of, self._numbered(tables.tasks, campaign))
+
+    def assign(self, campaign: str, assignments: Iterable[TaskAssignment]) -> int:
+        """Give tasks to annotators, and tell how many are new; of a known one the first stands.
+
+        Raises:
+            InvalidValueError: A task or an annotator is unknown, or a place is taken.
+        """
+        given = (rows.assignment_row(campaign, assignment) for assignment in assignments)
+        key = ["campaign", "annotator", "task"]
+        with self._writing(campaign) as connection:
+            try:
+                return self._add(connection, tables.assignments, given, key=key)
+            except IntegrityError as error:
+                msg = (
+                    f"an assignment of {campaign} names a task or an annotator that the ledger does not "
+                    "hold, or a place in a batch that another task has. Enlist annotators and add tasks "
+                    "first, and give each place once"
+                )
+                raise InvalidValueError(msg) from error
+
+    def assignments(
+        self, campaign: str, *, annotator: str | None = None
+    ) -> Iterator[TaskAssignment]:
+        """Yield the assignments by annotator, batch and position."""
+        known = tables.assignments.c
+        query = select(tables.assignments).where(known.campaign == campaign)
+        if annotator is not None:
+            query = query.where(known.annotator == annotator)
+        with self._reading() as connection:
+            _require_campaign(connection, campaign)
+        place = [known.annotator, known.batch, known.position]
+        return self._made(rows.assignment_of, self._pages(query, place))
+
+    def remember(self, campaign: str, kind: str, key: str, value: str) -> None:
+        """Keep a small thing that a server said, such as the number of a project; the last stands."""
+        row = {"campaign": campaign, "kind": kind, "key": key, "value": value}
+        known = tables.memories.c
+        with self._writing(campaign) as connection:
+            insert = _dialect(connection.engine).insert(tables.memories).values(row)
+            place = [known.campaign, known.kind, known.key]
+            connection.execute(
+                insert.on_conflict_do_update(index_elements=place, set_={"value": value})
+            )
+
+    def memories(self, campaign: str, kind: str) -> dict[str, str]:
+        """Return the stored values of that kind by key."""
+        known = tables.memories.c
+        query = select(known.key, known.value).where(known.campaign == campaign, known.kind == kind)
+        return {row["key"]: row["value"] for row in self._read(query.order_by(known.key))}
+
+    def append(self, records: Iterable[AnnotationRecord]) -> int:
+        """Keep what was pulled, and tell how much of it is new; what has a known key is there already.
+
+        Other writers wait meanwhile: give what is at hand, not what a server has yet to send.
+
+        Raises:
+            UnknownNameError: A record is of no campaign.
+        """
+        with self._writing() as connection:
+            known: set[str] = set()
+            return self._add(connection, tables.annotations, _checked(connection, records, known))
+
+    def known_keys(self, keys: Collection[str]) -> set[str]:
+        """Those of at most some hundred `keys` under which a record is kept."""
+        known = tables.annotations.c.key
+        return {row["key"] for row in self._read(select(known).where(known.in_(keys)))}
+
+    def origins(self, campaign: str) -> set[str]:
+        """Return the origin of all records of a campaign."""
+        known = tables.annotations.c
+        query = select(known.origin).where(known.campaign == campaign).distinct()
+        return {row["origin"] for row in self._read(query)}
+
+    def records(self, campaign: str, *, after: int = 0) -> Iterator[tuple[int, AnnotationRecord]]:
+        """Yield the stored records in order of arrival with their numbers; only those after number `after`.
+
+        Who has seen a number has seen all that came before it, whoever writes at the same time.
+        """
+        found = self._numbered(tables.annotations, campaign, after=after)
+        return self._made(lambda row: (row["seq"], rows.record_of(row)), found)
+
+    def notice(
+        self, campaign: str, kind: str, subject: str, by: str, said: str, at_us: int
+    ) -> None:
+        """Keep what a person decided, beside all decisions before it."""
+        told = {"campaign": campaign, "kind": kind, "subject": subject, "by": by, "said": said}
+        row = rows.notice_row(**told, at_us=at_us)
+        with self._writing(campaign) as connection:
+            connection.execute(self._insert(tables.notices), row)
+
+    def notices(self, campaign: str, kind: str | None = None) -> list[LedgerNotice]:
+        """Return the decisions of people in order of arrival."""
+        found = self._made(rows.notice_of, self._numbered(tables.notices, campaign))
+        return [notice for notice in found if kind in {None, notice.kind}]
+
+    @contextlib.contextmanager
+    def _writing(self, campaign: str | None = None) -> Iterator[Connection]:
+        """A transaction of the one writer; `campaign` must be known."""
+        with told_troubles(self._shown), self._engine.begin() as connection:
+            if self._engine.dialect.name == "postgresql":
+                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _ORDER})
+            if campaign is not None:
+                _require_campaign(connection, campaign)
+            yield connection
+
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with told_troubles(self._shown), self._engine.connect() as plain:
+            yield plain.execution_options(**{READING: True})
+
+    def _read(self, query: Select[Any]) -> list[rows.Row]:
+        with self._reading() as connection:
+            return list(connection.execute(query).mappings())
+
+    def _numbered(self, table: Table, campaign: str, *, after: int = 0) -> Iterator[rows.Row]:
+        """A campaign's rows behind number `after` that are there now, in the order of their numbers."""
+        known = table.c
+        with self._reading() as connection:
+            _require_campaign(connection, campaign)
+            newest = select(func.max(known.seq)).where(known.campaign == campaign)
+            last = connection.execute(newest).scalar() or 0
+        query = select(table).where(known.campaign == campaign, known.seq > after)
+        return self._pages(query.where(known.seq <= last), [known.seq])
+
+    def _pages(self, query: Select[Any], place: Sequence[Column[Any]]) -> Iterator[rows.Row]:
+        """Rows in order of `place`, which tells them apart, some at a time.
+
+        Each page is a transaction of its own, so that who reads slowly, or not to the end, holds nothing.
+        """
+        page = self._read(query.order_by(*place).limit(_AT_ONCE))
+        while page:
+            yield from page
+            last = tuple(page[-1][column.name] for column in place)
+            behind = query.where(tuple_(*place) > last)
+            is_last = len(page) < _AT_ONCE
+            page = [] if is_last else self._read(behind.order_by(*place).limit(_AT_ONCE))
+
+    def _made(self, make: Callable[[rows.Row], T], found: Iterator[rows.Row]) -> Iterator[T]:
+        """Yield the objects of the rows."""
+        for row in found:
+            try:
+                made = make(row)
+            except (KeyError, TypeError, ValueError) as error:
+                problem = f"holds a row that this release cannot read ({words_of(error)})"
+                remedy = "Install the newest unreel; if it cannot either, restore a backup"
+                raise UnreadableSourceError(self._shown, problem, remedy) from error
+            yield made
+
+    def _insert(self, table: Table, key: list[str] | None = None) -> Insert:
+        """An insert that leaves out what is there: by any key, or by `key` alone."""
+        insert = _dialect(self._engine).insert(table)
+        without: Insert = insert.on_conflict_do_nothing(index_elements=key)
+        return without
+
+    def _add(
+        self,
+        connection: Connection,
+        table: Table,
+        given: Iterator[dict[str, Any]],
+        *,
+        key: list[str] | None = None,
+    ) -> int:
+        insert, n_new = self._insert(table, key), 0
+        while some := list(itertools.islice(given, _AT_ONCE)):
+            counted = {"preserve_rowcount": True}
+            n_new += connection.execute(insert, some, execution_options=counted).rowcount
+        return n_new
+
+
+def _dialect(engine: Engine) -> Any:
+    return postgresql if engine.dialect.name == "postgresql" else sqlite
+
+
+def _campaigns() -> Select[Any]:
+    """Campaigns with their revisions, by name and then by number."""
+    begun, revised = tables.campaigns, tables.revisions
+    query = select(begun, revised.c.guidelines, revised.c.interface_version, revised.c.number)
+    return query.join(revised).order_by(begun.c.name, revised.c.number)
+
+
+def _newest(connection: Connection, name: str) -> tuple[Campaign | None, int]:
+    found = connection.execute(_campaigns().where(tables.campaigns.c.name == name)).mappings().all()
+    return (rows.campaign_of(found[-1]), found[-1]["number"]) if found else (None, 0)
+
+
+def _require_same(was: Campaign, is_: Campaign) -> None:
+    told = [
+        f"{name} is {getattr(was, name)!s}, not {getattr(is_, name)!s}"
+        for name in _FIXED
+        if getattr(was, name) != getattr(is_, name)
+    ]
+    if told:
+        problem = f"{is_.name} was begun with other settings: {'; '.join(told)}"
+        raise InvalidSettingError(_CAMPAIGN, problem, "Give those, or begin one of another name")
+
+
+def _require_campaign(connection: Connection, name: str) -> None:
+    known = tables.campaigns.c.name
+    if connection.execute(select(func.count()).where(known == name)).scalar():
+        return
+    names = connection.execute(select(known).order_by(known)).scalars().all()
+    raise UnknownNameError(_CAMPAIGN, name, names)
+
+
+def _checked(
+    connection: Connection, records: Iterable[AnnotationRecord], known: set[str]
+) -> Iterator[dict[str, Any]]:
+    for record in records:
+        if record.campaign not in known:
+            _require_campaign(connection, record.campaign)
+            known.add(record.campaign)
+        yield rows.record_row(record)

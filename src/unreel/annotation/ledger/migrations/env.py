@@ -1,0 +1,13 @@
+"""Alembic runs this file: it changes the tables over the connection that `migrating` holds locked."""
+
+from alembic import context
+
+from unreel.annotation.ledger.tables import VERSION
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    version_table=VERSION,
+    transactional_ddl=True,  # of SQLite too, whose transactions `opening` begins itself
+)
+with context.begin_transaction():
+    context.run_migrations()

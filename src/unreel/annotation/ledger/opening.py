@@ -1,0 +1,126 @@
+"""Opens a ledger by its address: PostgreSQL for a team, a file of SQLite for a trial."""
+
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError
+
+from unreel.annotation.ledger.ledger import Ledger
+from unreel.annotation.ledger.migrating import migrate
+from unreel.annotation.ledger.tables import READING
+from unreel.annotation.ledger.trouble import told_troubles
+from unreel.core.errors import InvalidSettingError
+from unreel.core.settings import EnvironmentSettings
+from unreel.core.writing import OutputDirectory
+
+_WAIT_S: Final = 30
+"""How long a writer waits for another."""
+_OPTION: Final = "--ledger"
+_ALMOST: Final = ("postgres:", "postgresql:", "sqlite:")
+"""Begin an address that lacks a slash, and no name of a file that anybody means."""
+_EXAMPLES: Final = "Give postgresql://USER:PASSWORD@HOST/DATABASE, or the path of a file"
+
+
+def ledger_address(given: str | None, settings: EnvironmentSettings) -> str:
+    """The address that a command was given, or that of the setting.
+
+    Raises:
+        InvalidSettingError: Nobody names one.
+    """
+    if address := given or settings.ledger:
+        return address
+    problem = "nobody says where the ledger is"
+    raise InvalidSettingError(_OPTION, problem, f"{_EXAMPLES}; or set UNREEL_LEDGER")
+
+
+def open_ledger(address: str) -> Ledger:
+    """The ledger at `address`, made where there is none, with its tables as this release needs them.
+
+    Close it, or use it in a `with`.
+
+    Raises:
+        InvalidSettingError: The address cannot be one.
+        MachineError: The database cannot be reached, or refuses this user.
+        UnreadableSourceError: The file is no ledger, or a newer release made it.
+    """
+    url = _url_of(address)
+    is_file = url.get_backend_name() == "sqlite"
+    bare = url.set(drivername="postgresql", query={})
+    shown = url.database or "" if is_file else bare.render_as_string(hide_password=True)
+    engine = _open_file(url) if is_file else _open_server(url)
+    try:
+        with told_troubles(shown):
+            migrate(engine, shown)
+    except BaseException:
+        engine.dispose()
+        raise
+    return Ledger(engine, shown)
+
+
+def _url_of(address: str) -> URL:
+    if "://" not in address and not address.startswith(_ALMOST):
+        return URL.create("sqlite", database=address)
+    if address.partition("?")[0].count("@") > 1:
+        problem = "there are several @ in this address"
+        remedy = "Write one that belongs to the password as %40, or put the password into ~/.pgpass"
+        raise InvalidSettingError(_OPTION, problem, remedy)
+    try:
+        url = make_url(address)
+    except (ArgumentError, ValueError):
+        problem = "this is no address of a database"
+        raise InvalidSettingError(_OPTION, problem, _EXAMPLES) from None
+    if url.drivername in {"postgresql", "postgres"}:
+        return url.set(drivername="postgresql+psycopg")
+    if url.drivername == "sqlite":
+        return URL.create("sqlite", database=url.database)
+    problem = f"cannot keep a ledger in {url.drivername!a}"
+    raise InvalidSettingError(_OPTION, problem, _EXAMPLES)
+
+
+def _open_file(url: URL) -> Engine:
+    if not url.database or url.database == ":memory:":
+        problem = "a ledger in memory would be lost with the command"
+        raise InvalidSettingError(_OPTION, problem, _EXAMPLES)
+    path = Path(url.database).resolve()
+    if not path.exists():  # SQLite would make a file that everybody may read
+        os.close(OutputDirectory(path.parent).open(path.name, os.O_RDWR))
+    engine = create_engine(
+        URL.create("sqlite", database=str(path)),
+        hide_parameters=True,
+        connect_args={"timeout": _WAIT_S},
+    )
+    event.listen(engine, "connect", _set_up)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _open_server(url: URL) -> Engine:
+    # Without these a machine that is gone is waited for for hours.
+    patience = {"connect_timeout": _WAIT_S, "keepalives_idle": _WAIT_S, "keepalives_count": 3}
+    engine = create_engine(
+        url,
+        hide_parameters=True,
+        pool_pre_ping=True,
+        connect_args={name: value for name, value in patience.items() if name not in url.query},
+    )
+    event.listen(engine, "connect", _limit_waiting)
+    return engine
+
+
+def _limit_waiting(connection: Any, record: object) -> None:  # noqa: ARG001  SQLAlchemy's signature
+    connection.execute(f"SET lock_timeout = '{_WAIT_S}s'")
+    connection.commit()
+
+
+def _set_up(connection: Any, record: object) -> None:  # noqa: ARG001  SQLAlchemy's signature
+    connection.isolation_level = None  # the driver would leave tables outside of transactions
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: Connection) -> None:
+    """Take the one writer's place at once: who read first and wrote then could not wait for it."""
+    is_reading = connection.get_execution_options().get(READING, False)
+    connection.exec_driver_sql("BEGIN" if is_reading else "BEGIN IMMEDIATE")

@@ -1,0 +1,152 @@
+"""Values of a campaign as rows of the ledger, and back.
+
+Texts inside JSON are written in ASCII: what an annotator typed may hold characters, such as NUL or half
+of a pair, that a database takes nowhere else.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    Annotator,
+    Campaign,
+    StudyArm,
+    TaskAssignment,
+)
+from unreel.annotation.judgements import (
+    VALUES,
+    AnnotationRecord,
+    QuarantinedSubmission,
+    QuarantineReason,
+)
+from unreel.annotation.ledger.notices import LedgerNotice
+from unreel.core.errors import InvalidValueError
+from unreel.core.identity import digest
+
+Row = Mapping[Any, Any]
+_TASKS: Final = TypeAdapter(AnnotationTask)
+_JSON: Final = json.JSONEncoder(sort_keys=True)
+_NOTICE: Final = [each.name for each in fields(LedgerNotice)]
+_QUARANTINED: Final = "quarantined"
+
+
+def annotator_row(annotator: Annotator) -> dict[str, Any]:
+    """An annotator, with the login by which two of them would be one person."""
+    return {**asdict(annotator), "login": annotator.email.casefold()}
+
+
+def campaign_of(row: Row) -> Campaign:
+    """A campaign from its row and that of a revision, joined."""
+    return Campaign(
+        name=row["name"],
+        interface=AnnotationInterface(row["interface"]),
+        benchmark=row["benchmark"],
+        overlap=row["overlap"],
+        seed=row["seed"],
+        guidelines=row["guidelines"],
+        interface_version=row["interface_version"],
+    )
+
+
+def task_row(campaign: str, task: AnnotationTask) -> dict[str, Any]:
+    """A task of a campaign."""
+    return {
+        "campaign": campaign,
+        "id": task.id,
+        "body": _text(_TASKS.dump_python(task, mode="json")),
+    }
+
+
+def task_of(row: Row) -> AnnotationTask:
+    """The task in `row`."""
+    return _TASKS.validate_python(json.loads(row["body"]))
+
+
+def assignment_row(campaign: str, assignment: TaskAssignment) -> dict[str, Any]:
+    """An assignment of a campaign."""
+    return {"campaign": campaign, **asdict(assignment), "arm": assignment.arm.value}
+
+
+def assignment_of(row: Row) -> TaskAssignment:
+    """The assignment in `row`."""
+    return TaskAssignment(
+        annotator=row["annotator"],
+        task=row["task"],
+        batch=row["batch"],
+        position=row["position"],
+        arm=StudyArm(row["arm"]),
+        swapped=row["swapped"],
+    )
+
+
+def record_row(record: AnnotationRecord) -> dict[str, Any]:
+    """A record with its key. Names that strangers chose must not keep it, or those beside it, out."""
+    return {
+        "key": record.key,
+        "campaign": record.campaign,
+        "annotator": _storable(record.annotator),
+        "task": _storable(record.task),
+        "origin": _storable(record.origin),
+        "guidelines_version": record.guidelines_version,
+        "interface_version": record.interface_version,
+        "submitted_us": record.submitted_us,
+        "lead_us": record.lead_us,
+        "raw": record.raw,
+        "outcome": _outcome_text(record),
+    }
+
+
+def record_of(row: Row) -> AnnotationRecord:
+    """The record in `row`."""
+    outcome = json.loads(row["outcome"])
+    return AnnotationRecord(
+        campaign=row["campaign"],
+        annotator=row["annotator"],
+        task=row["task"],
+        origin=row["origin"],
+        guidelines_version=row["guidelines_version"],
+        interface_version=row["interface_version"],
+        submitted_us=row["submitted_us"],
+        lead_us=row["lead_us"],
+        raw=row["raw"],
+        outcome=QuarantinedSubmission(QuarantineReason(outcome["reason"]), outcome["detail"])
+        if outcome["kind"] == _QUARANTINED
+        else VALUES.validate_python(outcome),
+    )
+
+
+def notice_row(**told: Any) -> dict[str, Any]:
+    """A notice with its key: the same words at the same instant are the same notice."""
+    if any("\0" in value for value in told.values() if isinstance(value, str)):
+        msg = "a notice is text, and this one holds the character NUL. Take it out"
+        raise InvalidValueError(msg)
+    return {"key": digest("notice", *(str(told[name]) for name in sorted(told))), **told}
+
+
+def notice_of(row: Row) -> LedgerNotice:
+    """The notice in `row`."""
+    return LedgerNotice(**{name: row[name] for name in _NOTICE})
+
+
+def _outcome_text(record: AnnotationRecord) -> str:
+    if isinstance(outcome := record.outcome, QuarantinedSubmission):
+        reason, detail = outcome.reason.value, outcome.detail
+        return _text({"kind": _QUARANTINED, "reason": reason, "detail": detail})
+    return _text(VALUES.dump_python(outcome, mode="json"))
+
+
+def _storable(name: str) -> str:
+    """The name without what no database takes."""
+    if name.isascii() and "\0" not in name:
+        return name
+    return name.encode(errors="replace").decode().replace("\0", "?")
+
+
+def _text(value: object) -> str:
+    return _JSON.encode(value)

@@ -1,0 +1,97 @@
+"""One person's word on one task, as far as agreement, consensus and quality have to know it."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeVar, assert_never
+
+from unreel.annotation.campaign import AnnotationTask
+from unreel.annotation.judgements import (
+    AnyValue,
+    PassFailAnswer,
+    PreferenceAnswer,
+    RatingAnswer,
+    ScreeningAnswer,
+    TraceAnswer,
+    VoteAnswer,
+)
+from unreel.core.errors import InvalidValueError
+
+CANNOT_TELL: Final = "cannot-tell"
+DISCARD: Final = "discard"
+
+
+class AnnotatorOpinion(Protocol):
+    """Answer of a person to a task; judgements of a ledger are opinions."""
+
+    @property
+    def annotator(self) -> str:
+        """Name of the person."""
+        ...
+
+    @property
+    def task(self) -> AnnotationTask:
+        """Return the task."""
+        ...
+
+    @property
+    def value(self) -> AnyValue:
+        """Return the person's answer."""
+        ...
+
+    @property
+    def submitted_us(self) -> int:
+        """When, in microseconds since 1970."""
+        ...
+
+
+AnyOpinion = TypeVar("AnyOpinion", bound=AnnotatorOpinion)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnstoredOpinion:
+    """An opinion that no ledger holds: simulated, read from a file, or made up in a test."""
+
+    annotator: str
+    task: AnnotationTask
+    value: AnyValue
+    submitted_us: int = 0
+
+
+def answer_of(value: AnyValue) -> str:
+    """The one word of a value that can be counted: a label, a score, a side."""
+    match value:
+        case ScreeningAnswer():
+            return "keep" if value.keep else "remove"
+        case TraceAnswer() | VoteAnswer():
+            return value.label.value if value.label else CANNOT_TELL
+        case RatingAnswer():
+            return str(value.rating.score) if value.rating else DISCARD
+        case PreferenceAnswer():
+            return value.better.value
+        case PassFailAnswer():
+            return "pass" if value.passed else "fail"
+        case _:
+            assert_never(value)
+
+
+def by_task(opinions: Iterable[AnyOpinion]) -> Mapping[str, Sequence[AnyOpinion]]:
+    """The opinions on each task, tasks by id and people by name, in whichever order they came.
+
+    Raises:
+        InvalidValueError: Somebody has two opinions on one task.
+    """
+    found: dict[str, dict[str, AnyOpinion]] = defaultdict(dict)
+    for opinion in opinions:
+        id_ = opinion.task.id
+        if opinion.annotator in found[id_]:
+            msg = (
+                f"{opinion.annotator} judged the task {id_} twice. Give the newest judgement of each "
+                "annotator, as read_campaign does"
+            )
+            raise InvalidValueError(msg)
+        found[id_][opinion.annotator] = opinion
+    return {
+        id_: tuple(opinion for _, opinion in sorted(found[id_].items(), key=lambda item: item[0]))
+        for id_ in sorted(found)
+    }

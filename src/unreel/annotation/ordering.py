@@ -1,0 +1,182 @@
+"""An annotator's own order of tasks, in which no scene and no clip comes twice in a row.
+
+Who sees two clips of one source after each other compares them, and is asked to judge each by itself.
+"""
+
+import heapq
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from unreel.annotation.campaign import AnnotationTask, TaskAssignment
+
+_DRAWS: Final = 30
+"""With half of what is left in the way, one in 2**30 orders looks at all that is left once."""
+_PLACES: Final = 500
+"""Places that are tried for a task that fits nowhere behind the others."""
+
+_ORDERS: Final = 20
+"""More orders that are tried for pairs whose first one has neighbours."""
+_FEW: Final = 2000
+"""Tasks up to which that is worth the time: more of them have room enough."""
+
+
+def scenes_of(task: AnnotationTask) -> frozenset[str]:
+    """Return the scenes and clips of a task that must not be shown twice in a row."""
+    clips = (copy.clip for copy in task.copies)
+    return frozenset((*clips, f"group {task.group}") if task.group else clips)
+
+
+def order_tasks(scenes: Mapping[str, frozenset[str]], chance: Random) -> list[str]:
+    """The tasks, given by id with their scenes, in an order of chance without neighbours of one scene.
+
+    Where each task has one scene that others have too, an order without neighbours is found if there is
+    one, else one with the fewest. `count_neighbours` tells what is left.
+    """
+    n_of = Counter(itertools.chain.from_iterable(scenes.values()))
+    alone = {scene for scene, n in n_of.items() if n == 1}
+    shared = {task: found - alone for task, found in scenes.items()}
+    best = _one_order(shared, chance)
+    # Of one scene a task the first order is the best. Pairs of few clips may run into a dead end.
+    n_more = _ORDERS if any(len(found) > 1 for found in shared.values()) else 0
+    for _ in range(n_more if len(shared) <= _FEW else 0):
+        if not (fewest := _n_neighbours(best, shared)):
+            break
+        other = _one_order(shared, chance)
+        best = other if _n_neighbours(other, shared) < fewest else best
+    return best
+
+
+def count_neighbours(tasks: Iterable[AnnotationTask], assignments: Iterable[TaskAssignment]) -> int:
+    """Return the number of times that a scene or clip is shown to a person twice in a row within a batch."""
+    scenes = {task.id: scenes_of(task) for task in tasks}
+    orders: dict[tuple[str, int], list[tuple[int, str]]] = defaultdict(list)
+    for each in assignments:
+        orders[each.annotator, each.batch].append((each.position, each.task))
+    return sum(
+        _n_neighbours([task for _, task in sorted(order)], scenes) for order in orders.values()
+    )
+
+
+def _n_neighbours(order: Sequence[str], scenes: Mapping[str, frozenset[str]]) -> int:
+    return sum(not scenes[a].isdisjoint(scenes[b]) for a, b in itertools.pairwise(order))
+
+
+def _one_order(scenes: Mapping[str, frozenset[str]], chance: Random) -> list[str]:
+    left = _UnplacedTasks.of(scenes, chance)
+    order: list[str] = []
+    last: frozenset[str] = frozenset()
+    while (task := left.draw(last)) is not None:
+        order.append(task)
+        last = scenes[task]
+    return _insert(order, left.rest(), scenes, chance)
+
+
+@dataclass(slots=True, kw_only=True)
+class _UnplacedTasks:
+    """Tasks that have no place yet."""
+
+    scenes: Mapping[str, frozenset[str]]
+    chance: Random
+    tasks: list[str]
+    """Some of which may have a place already: they are thrown out when they are drawn."""
+    waiting: set[str]
+    n_of: Counter[str]
+    of_scene: Mapping[str, list[str]]
+    largest: list[tuple[int, str]] = field(default_factory=list)
+    """A heap of scenes by how many tasks have them, with old counts among them."""
+
+    @classmethod
+    def of(cls, scenes: Mapping[str, frozenset[str]], chance: Random) -> "_UnplacedTasks":
+        tasks = sorted(scenes)
+        chance.shuffle(tasks)
+        of_scene: dict[str, list[str]] = defaultdict(list)
+        for task in tasks:
+            for scene in sorted(scenes[task]):
+                of_scene[scene].append(task)
+        n_of = Counter({scene: len(found) for scene, found in of_scene.items()})
+        largest = [(-n, scene) for scene, n in n_of.items()]
+        heapq.heapify(largest)
+        return cls(
+            scenes=scenes,
+            chance=chance,
+            tasks=tasks,
+            waiting=set(tasks),
+            n_of=n_of,
+            of_scene=of_scene,
+            largest=largest,
+        )
+
+    def draw(self, last: frozenset[str]) -> str | None:
+        """A task to come behind `last`; None where each of those left shares a scene with it."""
+        scene = self._pressing()
+        task = None if scene is None or scene in last else self._first_of(scene, last)
+        task = task or self._by_chance(last)
+        if task is not None:
+            self.waiting.remove(task)
+            for scene in self.scenes[task]:
+                self.n_of[scene] -= 1
+                heapq.heappush(self.largest, (-self.n_of[scene], scene))
+        return task
+
+    def rest(self) -> list[str]:
+        """All that are left, in an order of chance."""
+        rest = sorted(self.waiting)
+        self.chance.shuffle(rest)
+        return rest
+
+    def _pressing(self) -> str | None:
+        """The scene that more than half of the tasks left have: put off, it would meet itself."""
+        while self.largest and -self.largest[0][0] != self.n_of[self.largest[0][1]]:
+            heapq.heappop(self.largest)
+        if self.largest and -self.largest[0][0] > len(self.waiting) // 2:
+            return self.largest[0][1]
+        return None
+
+    def _first_of(self, scene: str, last: frozenset[str]) -> str | None:
+        tasks = self.of_scene[scene]
+        while tasks and tasks[-1] not in self.waiting:
+            tasks.pop()
+        for task in reversed(tasks[-_DRAWS:]):
+            if task in self.waiting and self.scenes[task].isdisjoint(last):
+                return task
+        return None
+
+    def _by_chance(self, last: frozenset[str]) -> str | None:
+        draws = 0
+        while self.tasks and draws < _DRAWS:
+            place = self.chance.randrange(len(self.tasks))
+            task = self.tasks[place]
+            if task not in self.waiting:
+                self.tasks[place] = self.tasks[-1]
+                self.tasks.pop()
+                continue
+            if self.scenes[task].isdisjoint(last):
+                return task
+            draws += 1
+        fitting = (task for task in self.rest() if self.scenes[task].isdisjoint(last))
+        return next(fitting, None)
+
+
+def _insert(
+    order: list[str], rest: Sequence[str], scenes: Mapping[str, frozenset[str]], chance: Random
+) -> list[str]:
+    """The order with the rest put between others where it fits, or else to the end."""
+    hopeless: set[frozenset[str]] = set()
+    nothing: frozenset[str] = frozenset()
+    for task in rest:
+        given = scenes[task]
+        n_tried = 0 if given in hopeless else min(len(order) + 1, _PLACES)
+        for place in chance.sample(range(len(order) + 1), n_tried):
+            before = scenes[order[place - 1]] if place else nothing
+            behind = scenes[order[place]] if place < len(order) else nothing
+            if given.isdisjoint(before) and given.isdisjoint(behind):
+                order.insert(place, task)
+                break
+        else:
+            hopeless.add(given)
+            order.append(task)
+    return order

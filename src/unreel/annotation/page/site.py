@@ -1,0 +1,201 @@
+"""Writes the page of a campaign, with the clips that people disagree about beside it."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.annotation.campaign import ClipCopy
+from unreel.annotation.page.disputes import TaskDispute, rank_disputes
+from unreel.annotation.page.progress import AnnotatorPageRow, follow_progress
+from unreel.annotation.page.timeline import players
+from unreel.annotation.page.words import format_answer, format_measured, format_outcome, words_of
+from unreel.annotation.publishing.edition import CampaignEdition
+from unreel.annotation.reading import By, CampaignRecords
+from unreel.benchmarks.people import AGAINST, HumanScoreRow
+from unreel.core.errors import UnsafeTargetError
+from unreel.core.estimate import how_often_held
+from unreel.core.sheet import csv_text
+from unreel.core.writing import OutputDirectory
+from unreel.pages import player
+from unreel.pages.page import render, whole_page
+from unreel.protocols.protocol import protocol
+
+PAGE: Final = "index.html"
+TASKS: Final = "tasks.csv"
+MEDIA: Final = "media"
+SHOWN: Final = 200
+"""Disagreements on the page; the table beside it has all tasks."""
+_UNREADABLE: Final = 100
+_COLUMNS: Final = ("clips", "task", "settled", "distance", "outcome", "said")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageSettings:
+    """Settings of a campaign page."""
+
+    media: Path | None
+    """Folder with the copies that annotators saw; `None` for a page without clips."""
+    links: dict[By, str] = field(default_factory=dict)
+    """Addresses of tasks on the server, by annotator and task."""
+    people: Sequence[HumanScoreRow] = ()
+    """What each annotator is worth."""
+    most: int = SHOWN
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignPageResult:
+    """Counts of the content of a page."""
+
+    page: Path
+    n_tasks: int
+    n_judged: int
+    n_settled: int
+    n_disputed: int
+    """Not settled, or settled against somebody."""
+    n_shown: int
+    n_media: int
+
+
+def write_page(
+    edition: CampaignEdition, records: CampaignRecords, out: Path, wish: PageSettings
+) -> CampaignPageResult:
+    """Write the page into the folder `out`; one that is there is replaced."""
+    ranked = rank_disputes(edition)
+    disputed = [one for one in ranked if one.distance > 0 or not one.is_settled]
+    shown = disputed[: wish.most]
+    folder = OutputDirectory(out, published=True)
+    sources = _put_media(folder, shown, wish.media)
+    folder.write(TASKS, csv_text(_COLUMNS, map(_line, ranked)).encode())
+    text = _document(edition, records, wish, shown=shown, n_disputed=len(disputed), sources=sources)
+    page = folder.write(PAGE, text.encode())
+    return CampaignPageResult(
+        page=page,
+        n_tasks=len(edition.tasks),
+        n_judged=len(ranked),
+        n_settled=len(edition.consensus.settled),
+        n_disputed=len(disputed),
+        n_shown=len(shown),
+        n_media=len(sources),
+    )
+
+
+def _document(
+    edition: CampaignEdition,
+    records: CampaignRecords,
+    wish: PageSettings,
+    *,
+    shown: Sequence[TaskDispute],
+    n_disputed: int,
+    sources: Mapping[str, str],
+) -> str:
+    progress = list(follow_progress(records, seed=wish.seed))
+    reasons = Counter(str(getattr(r.outcome, "reason", "")) for r in records.quarantined)
+    body = render(
+        "unreel.annotation.page:campaign.html",
+        campaign=edition.campaign,
+        tiles=_tiles(edition, records, n_disputed=n_disputed),
+        disputes=[_section(place, one, wish.links) for place, one in enumerate(shown)],
+        n_disputed=n_disputed,
+        tasks_file=TASKS,
+        progress=[_progress_line(each) for each in progress],
+        promise=how_often_held([each.seconds for each in progress], kind="seconds"),
+        agreement=list(_agreement_lines(edition)),
+        people=[_person_line(row) for row in wish.people],
+        unreadable=records.quarantined[:_UNREADABLE],
+        n_unreadable=len(records.quarantined),
+        reasons=reasons.most_common(),
+        names={id_: " | ".join(task.names) for id_, task in edition.tasks.items()},
+    )
+    data: dict[str, Any] = {"disputes": [players(one, sources) for one in shown]}
+    return whole_page(
+        title=f"{edition.campaign.name}: campaign",
+        body=body,
+        styles=(player.STYLE, "unreel.annotation.page:campaign.css"),
+        scripts=(player.SCRIPT, "unreel.annotation.page:campaign.js"),
+        data=data,
+    )
+
+
+def _agreement_lines(edition: CampaignEdition) -> Iterator[tuple[str, ...]]:
+    """Everybody together first, then each person with the others, then each category."""
+    agreement = edition.agreement
+    for name, value in agreement.overall.items():
+        yield "everybody", name, *format_measured(value, places=3)
+    for who, figures in (*agreement.by_annotator.items(), *agreement.by_category.items()):
+        for figure, value in figures.items():
+            yield str(who), figure.value, *format_measured(value, places=3)
+
+
+def _tiles(
+    edition: CampaignEdition, records: CampaignRecords, *, n_disputed: int
+) -> Iterator[tuple[str, str]]:
+    yield f"{len(edition.tasks):,}", "tasks"
+    yield f"{len(records.standing):,} of {len(records.assignments):,}", "asked for and answered"
+    yield f"{len(edition.consensus.settled):,}", "settled"
+    yield f"{n_disputed:,}", "with disagreement"
+    yield f"{len(records.quarantined):,}", "unreadable"
+
+
+def _section(place: int, dispute: TaskDispute, links: dict[By, str]) -> dict[str, Any]:
+    return {
+        "id": f"task-{place}",
+        "name": dispute.name,
+        "is_settled": dispute.is_settled,
+        "percent": f"{100 * dispute.distance:.0f}",
+        "outcome": format_outcome(dispute),
+        "words": list(words_of(dispute, links)),
+        "known": "" if dispute.task.known is None else format_answer(dispute.task.known),
+    }
+
+
+def _progress_line(each: AnnotatorPageRow) -> dict[str, Any]:
+    seconds, doubt = format_measured(each.seconds, places=1)
+    return {"of": each, "percent": f"{100 * each.share:.0f}", "seconds": seconds, "doubt": doubt}
+
+
+def _person_line(row: HumanScoreRow) -> tuple[str, ...]:
+    figures = protocol(row.protocol).figures
+    figure = figures[figures.ranks_by(judged=False)]
+    value = format_measured(row[figure.metric], places=figure.places)
+    return row.name, row.protocol, figure.title, *value, AGAINST[row.against]
+
+
+def _line(dispute: TaskDispute) -> dict[str, object]:
+    said = "; ".join(f"{o.annotator}: {format_answer(o.value)}" for o in dispute.said)
+    return {
+        "clips": dispute.name,
+        "task": dispute.task.id,
+        "settled": "yes" if dispute.is_settled else "no",
+        "distance": f"{dispute.distance:.4f}",
+        "outcome": format_outcome(dispute),
+        "said": said,
+    }
+
+
+def _put_media(
+    folder: OutputDirectory, shown: Sequence[TaskDispute], media: Path | None
+) -> dict[str, str]:
+    """Addresses of the clips in the page, by clip; one that cannot be had is not among them."""
+    if media is None:
+        return {}
+    found: dict[str, str] = {}
+    for copy in (copy for one in shown for copy in one.task.copies):
+        name = f"{MEDIA}/{copy.clip}.mp4"
+        if copy.clip not in found and _put(folder, media, copy, name):
+            found[copy.clip] = name
+    return found
+
+
+def _put(folder: OutputDirectory, media: Path, copy: ClipCopy, name: str) -> bool:
+    if folder.size(name) is not None:
+        return True
+    try:
+        with OutputDirectory(media).read(copy.location) as source, folder.create(name) as file:
+            while block := source.read(1 << 20):
+                file.write(block)
+    except (OSError, UnsafeTargetError):
+        return False
+    return True

@@ -1,0 +1,102 @@
+"""Polished texts and what people say of them, as notices beside what people wrote: nothing is lost."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from unreel.annotation.ledger.notices import LedgerNotice
+from unreel.annotation.polish.polishing import PolishResult
+
+if TYPE_CHECKING:  # the tables' package is heavy
+    from unreel.annotation.ledger.ledger import Ledger
+
+POLISH: Final = "polish"
+CONFIRMATION: Final = "confirmation"
+
+
+class PolishState(StrEnum):
+    """State of a polished text: usable or not."""
+
+    WAITING = "waiting"
+    CONFIRMED = "confirmed"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolishedText:
+    """The newest polished text of a task, and what stands about it."""
+
+    task: str
+    seq: int
+    model: str
+    original: str
+    """The key of what was polished."""
+    text: str
+    flags: tuple[str, ...]
+    similarity: float | None
+    standing: PolishState
+    by: str = ""
+    """Who confirmed or rejected it."""
+
+
+def keep(ledger: "Ledger", campaign: str, polished: Iterable[PolishResult], *, at_us: int) -> None:
+    """Add polished texts to the ledger."""
+    for each in polished:
+        said = {
+            "original": each.original.key,
+            "text": each.text,
+            "flags": each.checked.flags,
+            "similarity": each.checked.similarity,
+            "checked_by": each.checked.by,
+        }
+        told = json.dumps(said, sort_keys=True)
+        ledger.notice(campaign, POLISH, each.original.task, each.model, told, at_us)
+
+
+def polished_texts(notices: Sequence[LedgerNotice]) -> dict[str, PolishedText]:
+    """The newest text of each task; a confirmation counts for the text that it was given of alone."""
+    found: dict[str, PolishedText] = {}
+    for notice in notices:
+        if notice.kind == POLISH:
+            found[notice.subject] = _text(notice)
+    for notice in notices:
+        told = _read(notice) if notice.kind == CONFIRMATION else {}
+        text = found.get(notice.subject)
+        if text is not None and told.get("polish") == text.seq:
+            standing = (
+                PolishState.CONFIRMED if told.get("accepted") is True else PolishState.REJECTED
+            )
+            found[notice.subject] = replace(text, standing=standing, by=notice.by)
+    return found
+
+
+def keep_confirmation(
+    ledger: "Ledger", campaign: str, text: PolishedText, *, by: str, accepted: bool, at_us: int
+) -> None:
+    """Add what a person says of `text`, beside what was said before."""
+    said = json.dumps({"polish": text.seq, "accepted": accepted}, sort_keys=True)
+    ledger.notice(campaign, CONFIRMATION, text.task, by, said, at_us)
+
+
+def _text(notice: LedgerNotice) -> PolishedText:
+    told = _read(notice)
+    return PolishedText(
+        task=notice.subject,
+        seq=notice.seq,
+        model=notice.by,
+        original=str(told.get("original", "")),
+        text=str(told.get("text", "")),
+        flags=tuple(map(str, told.get("flags", ()))),
+        similarity=told.get("similarity"),
+        standing=PolishState.WAITING,
+    )
+
+
+def _read(notice: LedgerNotice) -> dict[str, Any]:
+    try:
+        told = json.loads(notice.said)
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}

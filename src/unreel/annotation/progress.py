@@ -1,0 +1,144 @@
+"""Progress of a campaign: tasks done, tasks left and time per task for each annotator."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from scipy.special import bdtr
+
+from unreel.annotation.agreement import same_answers
+from unreel.annotation.judgements import QuarantinedSubmission
+from unreel.annotation.reading import CampaignRecords, judgements, read_campaign
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.core.span import MICROSECONDS
+
+if TYPE_CHECKING:  # heavy
+    from unreel.annotation.ledger.ledger import Ledger
+
+NOBODY: Final = Unmeasured("nobody else judged the same tasks")
+_LEVEL: Final = 0.95
+_HOUR_S: Final = 3600
+_LEAST: Final = 6
+"""Of fewer values no interval between two of them holds the median with that certainty."""
+
+
+@dataclass(slots=True)
+class AnnotatorCounts:
+    """Counts of one person's assigned tasks by state."""
+
+    given: int = 0
+    done: int = 0
+    quarantined: int = 0
+    """Tasks whose newest answer cannot be used."""
+    spent_s: list[float] = field(default_factory=list)
+    """Seconds on each task that is done, where the server tells them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotatorProgress:
+    """Progress of one person."""
+
+    annotator: str
+    given: int
+    done: int
+    quarantined: int
+    """Tasks whose newest answer cannot be used."""
+    median_s: Measured
+    """Seconds on a task."""
+    per_hour: float | None
+    """Tasks in an hour of work, by the time on task; `None` where the server tells none."""
+    agreement: Measured
+    """Share of the answers that others gave to the same tasks and that this person gave too."""
+    is_excluded: bool
+
+    @property
+    def left(self) -> int:
+        """Tasks without a usable answer."""
+        return self.given - self.done
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignProgress:
+    """Progress of a campaign."""
+
+    campaign: str
+    interface: str
+    tasks: int
+    settled: int
+    """Tasks that as many people judged as were asked."""
+    records: int
+    people: tuple[AnnotatorProgress, ...]
+
+
+def tally_people(records: CampaignRecords) -> dict[str, AnnotatorCounts]:
+    """Everybody who was given a task, by name."""
+    found = {name: AnnotatorCounts() for name in sorted({name for name, _ in records.assignments})}
+    for name, _ in records.assignments:
+        found[name].given += 1
+    for (name, _), record in records.standing.items():
+        if (own := found.get(name)) is None:
+            continue
+        if isinstance(record.outcome, QuarantinedSubmission):
+            own.quarantined += 1
+            continue
+        own.done += 1
+        if record.lead_us is not None:
+            own.spent_s.append(record.lead_us / MICROSECONDS)
+    return found
+
+
+def measure_progress(ledger: "Ledger", campaign: str) -> CampaignProgress:
+    """Return the progress from the ledger; run `pull` first."""
+    records = read_campaign(ledger, campaign)
+    asked = Counter(task for _, task in records.assignments)
+    alike = same_answers(list(judgements(records)), seed=records.campaign.seed)
+    judged = Counter(
+        task
+        for (_, task), record in records.standing.items()
+        if not isinstance(record.outcome, QuarantinedSubmission)
+    )
+    return CampaignProgress(
+        campaign=campaign,
+        interface=records.campaign.interface.value,
+        tasks=len(records.tasks),
+        settled=sum(judged[task] >= n for task, n in asked.items()),
+        records=records.n_records,
+        people=tuple(
+            _of_person(name, own, alike.get(name, NOBODY), is_excluded=name in records.excluded)
+            for name, own in tally_people(records).items()
+        ),
+    )
+
+
+def median_of(values: Sequence[float]) -> Measured:
+    """The median, between the two values that enclose it with a certainty of at least 95 %."""
+    if len(values) < _LEAST:
+        return Unmeasured(f"{len(values)} values are too few for a median with an interval")
+    ordered = np.sort(np.asarray(values, np.float64))
+    n = len(ordered)
+    # Quantile of Binomial(n, 1/2); scipy.stats has it too, and takes a second to load.
+    below = int(np.searchsorted(bdtr(np.arange(n), n, 0.5), (1 - _LEVEL) / 2))
+    return Estimate(
+        value=float(np.median(ordered)),
+        low=float(ordered[max(0, below - 1)]),
+        high=float(ordered[min(n - 1, n - below)]),
+        n=n,
+    )
+
+
+def _of_person(
+    name: str, own: AnnotatorCounts, agreement: Measured, *, is_excluded: bool
+) -> AnnotatorProgress:
+    spent_s = [] if is_excluded else own.spent_s
+    return AnnotatorProgress(
+        annotator=name,
+        given=own.given,
+        done=own.done,
+        quarantined=own.quarantined,
+        median_s=median_of(spent_s),
+        per_hour=_HOUR_S * len(spent_s) / sum(spent_s) if sum(spent_s) > 0 else None,
+        agreement=agreement,
+        is_excluded=is_excluded,
+    )

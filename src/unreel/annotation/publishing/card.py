@@ -1,0 +1,173 @@
+"""The card of a published campaign: who was asked what, how far people agree, and what is missing."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from unreel.annotation.publishing.edition import CampaignEdition
+from unreel.annotation.publishing.originals import ANNOTATIONS, CONSENSUS
+from unreel.annotation.publishing.truth import is_fooled
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.people import AGAINST, PEOPLE, HumanScoreRow
+from unreel.core.estimate import Estimate, Measured, how_often_held
+from unreel.core.sheet import markdown_table
+from unreel.protocols.protocol import protocol
+
+CARD: Final = "README.md"
+_LISTED: Final = 200
+"""Clips that are named one by one; the files have all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignCard:
+    """All that the card tells beside the campaign itself."""
+
+    edition: CampaignEdition
+    entries: Sequence[Entry]
+    """Clips as their makers describe them, before people's word was put in."""
+    n_clips: int
+    """Of those, how many are in the benchmark."""
+    n_undecided: int = 0
+    """Of these, on how many people did not settle."""
+    left_out: Sequence[Rejected]
+    people: Sequence[HumanScoreRow]
+
+
+def write_card(card: CampaignCard) -> str:
+    """The card as Markdown with the header that dataset hubs read. No path, no machine, no address."""
+    campaign = card.edition.campaign
+    parts = [
+        _header(campaign.name),
+        f"# {campaign.name}",
+        f"{card.n_clips:,} clips with what people settled on under `{campaign.interface.value}`.",
+        "## How it was made",
+        markdown_table(("what", "how many, or which"), _facts(card)),
+        "## How far people agree",
+        _agreement(card),
+        "## What people are worth",
+        _people(card.people),
+        "## Left out",
+        _left_out(card.left_out),
+        "## Files",
+        _files(),
+        "## Guidelines",
+        _quoted(campaign.guidelines),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _header(name: str) -> str:
+    lines = [
+        f"pretty_name: {json.dumps(name)}",
+        "license: other",
+        "task_categories: [video-classification]",
+        "tags: [video, ai-generated, human-annotated, unreel]",
+    ]
+    return "\n".join(["---", *lines, "---"])
+
+
+def _facts(card: CampaignCard) -> Iterator[tuple[str, object]]:
+    edition = card.edition
+    campaign, consensus = edition.campaign, edition.consensus
+    rule = consensus.rule
+    yield "tasks", f"{len(edition.tasks):,}"
+    yield "judged", f"{len(consensus.tasks):,}"
+    yield "settled", f"{len(consensus.settled):,}"
+    yield "not settled", f"{len(consensus.unsettled):,}"
+    if edition.keep_undecided:
+        yield "kept without a decision, `undecided` in `metadata.jsonl`", f"{card.n_undecided:,}"
+    yield "judgements", f"{len(edition.opinions):,} by {len(edition.annotators)} people"
+    yield "asked of each task", f"{campaign.overlap} people"
+    yield (
+        "consensus",
+        (f"{rule.method.value}, quorum {rule.quorum}, min-overlap {rule.min_overlap}"),
+    )
+    yield "with dissent", f"{sum(bool(s.dissent) for s in consensus.settled.values()):,}"
+    if edition.polished:
+        merged = f"{len(edition.polished):,} merged by a language model and confirmed by people"
+        yield "rationales", merged
+    yield "annotations that could not be read", f"{edition.n_quarantined:,}"
+    yield "people who were excluded", f"{edition.n_excluded:,}"
+    yield "real clips in which people settled on faults", f"{_n_fooled(card):,}"
+    yield "guidelines, interface", f"{campaign.guidelines_version}, {campaign.interface_version}"
+
+
+def _n_fooled(card: CampaignCard) -> int:
+    entries = {entry.name: entry for entry in card.entries}
+    settled = card.edition.consensus.settled
+    return sum(
+        is_fooled(entries[task.names[0]], settled[id_].value)
+        for id_, task in card.edition.tasks.items()
+        if id_ in settled and task.names[0] in entries
+    )
+
+
+def _agreement(card: CampaignCard) -> str:
+    agreement = card.edition.agreement
+    if not agreement.overall:
+        return "Not measured."
+    columns = ("figure", "value", "95 % interval", "n")
+    rows = [(name, *_spelt(value)) for name, value in agreement.overall.items()]
+    parts = [markdown_table(columns, rows), how_often_held(agreement.overall.values())]
+    kinds = [
+        (kind.value, figure.value, *_spelt(value))
+        for kind, figures in agreement.by_category.items()
+        for figure, value in figures.items()
+    ]
+    if kinds:
+        parts.append(markdown_table(("category", *columns), kinds))
+    return "\n\n".join(parts)
+
+
+def _people(people: Sequence[HumanScoreRow]) -> str:
+    if not people:
+        return "Nothing that a model is measured by can be measured of people here."
+    rows = []
+    for row in people:
+        instrument = protocol(row.protocol)
+        name = instrument.figures.ranks_by(judged=False)
+        figure = instrument.figures[name]
+        value = _spelt(row[name], places=figure.places)
+        rows.append((row.protocol, row.name, figure.title, *value, AGAINST[row.against]))
+    columns = ("instrument", "who", "figure", "value", "95 % interval", "n", "against")
+    return f"{markdown_table(columns, rows)}\n\nAll figures are in `{PEOPLE}`."
+
+
+def _left_out(left_out: Sequence[Rejected]) -> str:
+    if not left_out:
+        return "Nothing."
+    tally = Counter(left.why for left in left_out)
+    parts = [markdown_table(("reason", "clips"), tally.most_common())]
+    shown = left_out[:_LISTED]
+    parts.append(markdown_table(("clip", "reason"), ((left.name, left.why) for left in shown)))
+    if len(left_out) > len(shown):
+        parts.append(f"{len(left_out) - len(shown):,} more are not named here.")
+    return "\n\n".join(parts)
+
+
+def _files() -> str:
+    rows = (
+        ("metadata.jsonl", "one row for each clip, with its truth and what it was settled from"),
+        ("media/", "the clips themselves, as they were"),
+        (
+            CONSENSUS,
+            "each task: what stands, who said so and who said otherwise, or why nothing stands",
+        ),
+        (ANNOTATIONS, "each judgement as it was given"),
+        (PEOPLE, "each annotator and the majority, in the figures of the instruments"),
+    )
+    return markdown_table(("file", "holds"), rows)
+
+
+def _quoted(text: str) -> str:
+    """The guidelines as a quotation: what they hold cannot become part of the card."""
+    return "\n".join(f"> {line}".rstrip() for line in text.splitlines()) or "None."
+
+
+def _spelt(value: Measured, *, places: int = 3) -> tuple[str, str, str]:
+    if isinstance(value, Estimate):
+        ends = f"{value.low:.{places}f} to {value.high:.{places}f}"
+        return f"{value.value:.{places}f}", ends, f"{value.n:,}"
+    return "not measured", value.why, ""

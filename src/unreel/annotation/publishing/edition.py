@@ -1,0 +1,72 @@
+"""Select the published data of a campaign, and the published names of its annotators."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from unreel.annotation.agreement import CampaignAgreement
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, Campaign
+from unreel.annotation.consensus.outcome import CampaignConsensus
+from unreel.annotation.judgements import AnyValue
+from unreel.annotation.opinion import AnnotatorOpinion
+from unreel.annotation.polish.using import PolishedRationale
+from unreel.core.errors import InvalidSettingError
+
+_MAKERS_TRUTH: Final = {AnnotationInterface.REALITY, AnnotationInterface.PASS_FAIL}
+"""Questions whose answers stand beside the truth and are no part of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignEdition:
+    """A campaign at the time when it is published."""
+
+    campaign: Campaign
+    tasks: Mapping[str, AnnotationTask]
+    """All that were pushed, by id."""
+    opinions: Sequence[AnnotatorOpinion]
+    """The newest of each person on each task, without those of people who are excluded."""
+    consensus: CampaignConsensus
+    agreement: CampaignAgreement = field(default_factory=lambda: CampaignAgreement(overall={}))
+    polished: Mapping[str, PolishedRationale] = field(default_factory=dict)
+    """By the task's id: rationales that a model merged and people confirmed."""
+    n_quarantined: int = 0
+    """Annotations that could not be read."""
+    n_excluded: int = 0
+    """People whose judgements do not count."""
+    swapped: frozenset[tuple[str, str]] = frozenset()
+    """Annotators and tasks for whom a pair was shown with its second clip on the left."""
+    keep_undecided: bool = False
+    """Clips that people did not settle are published with what their makers say."""
+
+    def __post_init__(self) -> None:
+        interface = self.campaign.interface
+        if self.keep_undecided and interface not in _MAKERS_TRUTH:
+            setting, problem = (
+                "--keep-undecided",
+                f"under {interface.value} people's word is the truth",
+            )
+            remedy = "Leave it out, or lower --quorum"
+            raise InvalidSettingError(setting, problem, remedy)
+
+    @property
+    def annotators(self) -> list[str]:
+        """Everybody who said something that counts, by name."""
+        return sorted({opinion.annotator for opinion in self.opinions})
+
+    def said_by_task(self, aliases: Mapping[str, str]) -> dict[str, dict[str, AnyValue]]:
+        """Return all answers by task and published name."""
+        found: dict[str, dict[str, AnyValue]] = {}
+        for opinion in sorted(self.opinions, key=lambda o: aliases[o.annotator]):
+            found.setdefault(opinion.task.id, {})[aliases[opinion.annotator]] = opinion.value
+        return found
+
+
+def give_aliases(annotators: Sequence[str], *, seed: int, named: bool) -> dict[str, str]:
+    """The name of each person in what is published: their own where `named`, else a number by lot."""
+    if named:
+        return {name: name for name in annotators}
+    drawn = sorted(annotators)
+    random.Random(seed).shuffle(drawn)  # noqa: S311  a lot, no secret: the ledger knows
+    width = len(str(len(drawn)))
+    return {name: f"annotator-{place:0{width}d}" for place, name in enumerate(drawn, start=1)}

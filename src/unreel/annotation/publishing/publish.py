@@ -1,0 +1,205 @@
+"""Publishing: a campaign's clips with what people settled on, as a folder that every job reads."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Literal
+
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
+from unreel.annotation.consensus.outcome import SettledTask
+from unreel.annotation.judgements import AnyValue
+from unreel.annotation.publishing.card import CARD, CampaignCard, write_card
+from unreel.annotation.publishing.edition import CampaignEdition, give_aliases
+from unreel.annotation.publishing.gathering import poll_of
+from unreel.annotation.publishing.humans import human_rows
+from unreel.annotation.publishing.originals import write_originals
+from unreel.annotation.publishing.truth import settled_entry, undecided_entry
+from unreel.benchmarks.cells import is_url
+from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.benchmarks.opening import Benchmark, open_benchmark
+from unreel.benchmarks.people import HumanScoreRow, HumanScores, write_people
+from unreel.benchmarks.reading import identify
+from unreel.benchmarks.video_folder import write_video_folder
+from unreel.core.errors import MediaError, UnreadableSourceError
+from unreel.core.identity import clip_id
+from unreel.core.writing import PART, OutputDirectory
+from unreel.protocols.realism import REALISM
+from unreel.protocols.reality import REALITY
+from unreel.protocols.trace import TRACE
+
+Media = Literal["copy", "link"]
+UNDECIDED: Final = "undecided"
+"""Column of `metadata.jsonl`: people did not settle, and the row says what the clip's makers say."""
+_DRAFT: Final = f"{PART}publishing"
+_PROTOCOLS: Final = {
+    AnnotationInterface.TRACE: TRACE.instrument,
+    AnnotationInterface.REALISM: REALISM.instrument,
+}
+"""Other campaigns settle no truth but the label."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicationResult:
+    """Result of a publication."""
+
+    folder: Path
+    n_clips: int
+    protocol: str
+    """The instrument that asks models what people were asked, or the nearest one."""
+    n_undecided: int = 0
+    """Clips that people did not settle, kept with what their makers say."""
+    left_out: tuple[Rejected, ...]
+    people: tuple[HumanScoreRow, ...]
+
+
+def publish(
+    edition: CampaignEdition,
+    out: Path,
+    *,
+    media: Media = "copy",
+    named: bool = False,
+    seed: int = 0,
+) -> PublicationResult:
+    """Write the benchmark to the new folder `out`, which appears when all of it is there.
+
+    Args:
+        edition: what is published.
+        out: a folder that is not there yet, or is empty.
+        media: `copy`, or `link` for hard links where the file system allows them.
+        named: people stand under their own names, not under numbers.
+        seed: of the lot for the numbers, and of every interval.
+
+    Raises:
+        UnreadableSourceError: `out` holds something, or nothing can be published.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UnreadableSourceError(str(out), "not an empty folder", "Name a new one")
+    above = OutputDirectory(out.parent, published=True)
+    draft = f"{_DRAFT}-{out.name}"
+    above.remove_folder(draft)
+    published = _write(edition, out.parent / draft, media=media, named=named, seed=seed)
+    if out.exists():
+        above.remove_folder(out.name)
+    above.rename(draft, out.name)
+    return replace(published, folder=out)
+
+
+def _write(
+    edition: CampaignEdition, into: Path, *, media: Media, named: bool, seed: int
+) -> PublicationResult:
+    benchmark = open_benchmark(Path(edition.campaign.benchmark))
+    aliases = give_aliases(edition.annotators, seed=seed, named=named)
+    entries = {entry.name: entry for entry in _asked(benchmark, edition.tasks)}
+    undecided = set[str]()
+    rows = _rows(edition, benchmark, entries, aliases, undecided)
+
+    def more(entry: Entry) -> dict[str, object]:
+        return {UNDECIDED: entry.name in undecided} if edition.keep_undecided else {}
+
+    written = write_video_folder(rows, into, root=benchmark.root, media=media, more=more)
+    gone = (Rejected(name, "not in the benchmark any more") for name in _missing(edition, entries))
+    left_out = (*written.refused, *gone)
+    if not written.n_entries:
+        first = f": {left_out[0]}" if left_out else ""
+        remedy = "Pull more judgements, or lower --quorum"
+        raise UnreadableSourceError(edition.campaign.name, f"no clip is settled{first}", remedy)
+    people = _people(edition, entries, aliases, seed=seed)
+    folder = OutputDirectory(into, published=True)
+    write_originals(folder, edition, aliases)
+    known = identify(open_benchmark(into))
+    fingerprint = known.fingerprint if known else ""
+    write_people(
+        folder, HumanScores(campaign=edition.campaign.name, fingerprint=fingerprint, rows=people)
+    )
+    n_undecided = len(undecided - {left.name for left in left_out})
+    card = CampaignCard(
+        edition=edition,
+        entries=tuple(entries.values()),
+        n_clips=written.n_entries,
+        n_undecided=n_undecided,
+        left_out=left_out,
+        people=people,
+    )
+    folder.write(CARD, write_card(card).encode())
+    return PublicationResult(
+        folder=into,
+        n_clips=written.n_entries,
+        protocol=_PROTOCOLS.get(edition.campaign.interface, REALITY.instrument).protocol,
+        n_undecided=n_undecided,
+        left_out=left_out,
+        people=people,
+    )
+
+
+def _asked(benchmark: Benchmark, tasks: Mapping[str, AnnotationTask]) -> Iterator[Entry]:
+    names = {name for task in tasks.values() for name in task.names}
+    return (row for row in benchmark if isinstance(row, Entry) and row.name in names)
+
+
+def _missing(edition: CampaignEdition, entries: Mapping[str, Entry]) -> list[str]:
+    names = {name for task in edition.tasks.values() for name in task.names}
+    return sorted(names - set(entries))
+
+
+def _rows(
+    edition: CampaignEdition,
+    benchmark: Benchmark,
+    entries: Mapping[str, Entry],
+    aliases: Mapping[str, str],
+    undecided: set[str],
+) -> Iterator[Row]:
+    """One row for each clip; names of those that people did not settle are added to `undecided`."""
+    by_name: dict[str, list[AnnotationTask]] = {}
+    for task in edition.tasks.values():
+        for name in task.names:
+            by_name.setdefault(name, []).append(task)
+    said = edition.said_by_task(aliases)
+    for name, entry in entries.items():
+        judged = _task_of(entry, by_name[name], benchmark)
+        if isinstance(judged, Rejected):
+            yield judged
+        elif edition.campaign.interface.n_clips > 1:
+            yield entry
+        elif edition.keep_undecided and judged.id not in edition.consensus.settled:
+            undecided.add(name)
+            yield undecided_entry(entry, said.get(judged.id, {}))
+        else:
+            yield _settled(entry, judged, edition, said.get(judged.id, {}))
+
+
+def _task_of(
+    entry: Entry, tasks: Sequence[AnnotationTask], benchmark: Benchmark
+) -> AnnotationTask | Rejected:
+    """The task that showed this very file: one that was changed since is another clip."""
+    if is_url(entry.location):
+        return tasks[-1]
+    try:
+        found = clip_id(Path(benchmark.find(entry)))
+    except (OSError, MediaError):
+        return Rejected(entry.name, "its file cannot be read. Put it back")
+    for task in tasks:
+        if any(copy.clip == found for copy in task.copies):
+            return task
+    return Rejected(entry.name, "its file is not the one that people judged. Put that one back")
+
+
+def _settled(
+    entry: Entry, task: AnnotationTask, edition: CampaignEdition, said: Mapping[str, AnyValue]
+) -> Row:
+    found = edition.consensus.tasks.get(task.id)
+    if found is None:
+        return Rejected(entry.name, "not judged yet")
+    if not isinstance(found, SettledTask):
+        return Rejected(entry.name, f"not settled: {found.why.value}")
+    words = edition.polished.get(task.id)
+    value = words.reworded(found.value) if words else found.value
+    return settled_entry(entry, value, said, duration_us=task.copies[0].duration_us)
+
+
+def _people(
+    edition: CampaignEdition, entries: Mapping[str, Entry], aliases: Mapping[str, str], *, seed: int
+) -> tuple[HumanScoreRow, ...]:
+    return tuple(
+        replace(row, name=aliases[row.name]) if row.kind == "annotator" else row
+        for row in human_rows(poll_of(edition, entries, seed=seed))
+    )

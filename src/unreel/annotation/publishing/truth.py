@@ -1,0 +1,102 @@
+"""Convert a settled judgement into an entry of the published benchmark, or into the reason why there is none."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from unreel.annotation.judgements import (
+    PassFailAnswer,
+    PreferenceAnswer,
+    RatingAnswer,
+    ScreeningAnswer,
+    TraceAnswer,
+    Value,
+    VoteAnswer,
+)
+from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.core.judgement import Label, Rating, Vote
+from unreel.core.trace import Trace
+from unreel.protocols.rubric import extent
+
+
+def settled_entry(
+    entry: Entry, value: Value, said: Mapping[str, Value], *, duration_us: int
+) -> Row:
+    """`entry` with what people settled on as its truth, and what each of them `said` beside it.
+
+    Whether a clip is real is not theirs to settle: that stays what its makers say.
+    """
+    if why := _refusal(value):
+        return Rejected(entry.name, why)
+    match value:
+        case TraceAnswer():
+            return _traced(entry, value, said, duration_us=duration_us)
+        case RatingAnswer():
+            given = [v.rating for v in said.values() if isinstance(v, RatingAnswer)]
+            ratings = tuple(rating for rating in given if rating is not None)
+            return replace(entry, rating=value.rating, ratings=ratings)
+        case VoteAnswer():
+            return replace(entry, votes=_votes(said))
+        case ScreeningAnswer() | PreferenceAnswer() | PassFailAnswer():
+            return entry
+
+
+def undecided_entry(entry: Entry, said: Mapping[str, Value]) -> Entry:
+    """`entry` as its makers describe it, with the votes that people gave."""
+    return replace(entry, votes=_votes(said)) if _votes(said) else entry
+
+
+def is_fooled(entry: Entry, value: Value) -> bool:
+    """Return whether the consensus is impossible: faults in a camera clip."""
+    return isinstance(value, TraceAnswer) and bool(value.traces) and entry.label is Label.REAL
+
+
+def rubric_rating(traces: Sequence[Trace], *, duration_us: int) -> Rating:
+    """The score that the area/time rubric gives to marked traces: truth of `realism` from the same boxes."""
+    taken = extent(traces, duration_us=duration_us)
+    reasons = dict.fromkeys(trace.explanation for trace in traces if trace.explanation)
+    return Rating(
+        score=taken.level,
+        problem=" ".join(reasons),
+        adherence=(
+            f"{len(traces)} marked, over {_percent(taken.picture)} of the picture "
+            f"and {_percent(taken.time)} of the time"
+        ),
+    )
+
+
+def _refusal(value: Value) -> str:
+    match value:
+        case ScreeningAnswer(keep=False):
+            return "people would not keep it"
+        case RatingAnswer(rating=None):
+            return "people call it too poor to be scored"
+        case _:
+            return ""
+
+
+def _traced(
+    entry: Entry, value: TraceAnswer, said: Mapping[str, Value], *, duration_us: int
+) -> Entry:
+    traced = {name: v for name, v in said.items() if isinstance(v, TraceAnswer)}
+    is_real = entry.label is Label.REAL
+    traces = () if is_real else value.traces
+    return replace(
+        entry,
+        traces=traces,
+        rating=rubric_rating(traces, duration_us=duration_us),
+        ratings=tuple(rubric_rating(v.traces, duration_us=duration_us) for v in traced.values()),
+        votes=_votes(said),
+    )
+
+
+def _votes(said: Mapping[str, Value]) -> tuple[Vote, ...]:
+    return tuple(
+        Vote(name, value.label)
+        for name, value in said.items()
+        if isinstance(value, VoteAnswer | TraceAnswer) and value.label is not None
+    )
+
+
+def _percent(share: Fraction) -> str:
+    return f"{100 * float(share):.1f} %"

@@ -1,0 +1,94 @@
+"""Accounts of annotators: made through the organisation's own link, with passwords made here.
+
+Label Studio's call for new users gives an account that belongs to no organisation and sees nothing, so
+its sign-up form is filled in, as the person would. A password is kept before the account is made: a kill
+between the two loses nobody's login.
+"""
+
+import json
+import secrets
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+
+from unreel.annotation.campaign import Annotator
+from unreel.annotation.studio.client import DEADLINE_S, StudioClient
+from unreel.core.errors import MachineError
+from unreel.core.writing import OutputDirectory
+
+_KEPT: Final = "accounts.json"
+_SIGN_UP: Final = "/user/signup/"
+_FORM_PAGE: Final = range(200, 300)
+_DONE: Final = range(300, 400)
+
+
+def invite(
+    client: StudioClient, annotators: Iterable[Annotator], *, folder: Path
+) -> dict[str, int]:
+    """See that everybody has an account; the account's number by the annotator's name.
+
+    Raises:
+        MachineError: The server refuses one.
+    """
+    found, numbers = _accounts(client), {}
+    for annotator in annotators:
+        login = annotator.email.lower()
+        if login not in found:
+            _sign_up(client, login, password=_keep_password(folder, login))
+            found = _accounts(client)
+        if login not in found:
+            problem = f"Label Studio made no account for {annotator.email}"
+            raise MachineError(problem, "Give an address that it takes, such as name@example.org")
+        numbers[annotator.name] = found[login]
+    return numbers
+
+
+def kept_passwords(folder: Path) -> Mapping[str, str]:
+    """Passwords that were made here, by login; whoever had an account before has none among them."""
+    try:
+        with OutputDirectory(folder).read(_KEPT) as file:
+            document = json.loads(file.read(1 << 22))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def _keep_password(folder: Path, login: str) -> str:
+    kept = dict(kept_passwords(folder))
+    if login not in kept:
+        kept[login] = secrets.token_urlsafe(12)
+        OutputDirectory(folder).write(_KEPT, json.dumps(kept, indent=2).encode())
+    return kept[login]
+
+
+def _accounts(client: StudioClient) -> dict[str, int]:
+    """Numbers of all accounts of the organisation, by login."""
+    listed: Any = client.get("/api/users/")
+    return {
+        str(user["email"]).lower(): int(user["id"])
+        for user in listed
+        if isinstance(user, dict) and "email" in user and "id" in user
+    }
+
+
+def _sign_up(client: StudioClient, login: str, *, password: str) -> None:
+    link = str(client.get("/api/invite").get("invite_url", ""))
+    token = parse_qs(urlsplit(link).query).get("token", [""])[0]
+    trusts = not client.address.startswith("http://")  # no proxy sees what goes to this machine
+    with httpx2.Client(base_url=client.address, timeout=DEADLINE_S, trust_env=trusts) as browser:
+        try:
+            page = browser.get(_SIGN_UP, params={"token": token})
+            form = {"email": login, "password": password, "allow_newsletters": "false"}
+            form["csrfmiddlewaretoken"] = browser.cookies.get("csrftoken") or ""
+            origin = {"Referer": f"{client.address}{_SIGN_UP}"}
+            reply = browser.post(_SIGN_UP, params={"token": token}, data=form, headers=origin)
+        except httpx2.HTTPError as error:
+            problem = f"the account of {login} was not made ({type(error).__name__})"
+            raise MachineError(problem, "Run the same command again") from None
+    if page.status_code in _FORM_PAGE and reply.status_code in {*_DONE, *_FORM_PAGE}:
+        return  # a form that comes back is told by the account that is not there
+    problem = f"Label Studio answers {reply.status_code} to the sign-up of {login}"
+    raise MachineError(problem, "Make the account there by its invite link, then run this again")

@@ -1,0 +1,330 @@
+"""Reads what annotators saved into the ledger: each version of each annotation once.
+
+Label Studio lets everybody write everywhere and stores whatever it is sent. So a room has one owner, an
+annotation of anybody else in it is no judgement, answers to a screen or a task that somebody changed are
+quarantined, and every result is read through the same door as a stranger's file.
+
+Every task is listed at every pull, and those are fetched whose stamp differs from the one seen last or of
+which an annotation is not in the ledger: a server's clock that is set back hides nothing.
+"""
+
+import json
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    Campaign,
+    StudyArm,
+    TaskAssignment,
+)
+from unreel.annotation.interfaces.answers import Result
+from unreel.annotation.interfaces.data import TASK_KEY
+from unreel.annotation.interfaces.prefilling import prefill
+from unreel.annotation.interfaces.results import read_result
+from unreel.annotation.judgements import (
+    AnnotationRecord,
+    QuarantinedSubmission,
+    QuarantineReason,
+    Value,
+)
+from unreel.annotation.ledger.ledger import Ledger
+from unreel.annotation.studio.client import NOT_FOUND, StudioClient, refusal
+from unreel.annotation.studio.reading import PAGE, read_tasks
+from unreel.annotation.studio.room_look import LISTED, ProjectAlteration, RoomLook, restore_room
+from unreel.annotation.studio.room_state import RoomState, adopt_room, room_states
+from unreel.annotation.studio.rooms import StudioProject, remembered_rooms, room_mark
+
+SEEN: Final = "seen"
+"""Kind of the ledger's memory of each task's version in each room."""
+STRANGER: Final = "somebody-else"
+"""Stands for whoever wrote into a room that is not theirs, so that it counts against nobody."""
+_AUTHORS: Final = ("completed_by", "updated_by")
+"""Who an annotation says to be by, which anybody may write, and by whom the server was sent it last."""
+_KEPT: Final = ("id", "task", *_AUTHORS, "result", "was_cancelled", "created_at", "updated_at")
+_FIELDS: Final = ("annotations", "lead_time", *_KEPT[1:])
+_LONGEST_S: Final = 10**9
+_LONGEST_ID: Final = 100
+_MEANWHILE_US: Final = 60_000_000
+"""A restoration takes less."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullResult:
+    """Result of a pull."""
+
+    rooms: int = 0
+    seen: int = 0
+    """Annotations that the server showed."""
+    new: int = 0
+    quarantined: int = 0
+    """Of those seen."""
+    gone: tuple[str, ...] = ()
+    """Rooms that were deleted on the server; what was pulled of them before is kept."""
+    altered: tuple[ProjectAlteration, ...] = ()
+    """Rooms in which somebody changed the screen or tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoomDesk:
+    """State of a project before its annotations are read."""
+
+    campaign: Campaign
+    room: StudioProject
+    tasks: Mapping[str, AnnotationTask]
+    assigned: Mapping[str, TaskAssignment]
+    kept: Collection[str] = frozenset()
+    """Origins of the campaign's records."""
+
+    def marks_of(self, task: str) -> Sequence[Result]:
+        """Marks that the annotator is shown beforehand."""
+        given = self.assigned.get(task)
+        if given is None or given.arm is not StudyArm.PREFILLED:
+            return ()
+        return prefill(self.tasks[task], swapped=given.swapped)
+
+    def origin(self, annotation: object) -> str:
+        """Return the origin of an annotation, up to its number."""
+        mark = room_mark(self.campaign.name, self.room.annotator, self.room.batch)
+        return f"{mark}/{annotation}"
+
+
+def pull_campaign(
+    client: StudioClient,
+    ledger: Ledger,
+    campaign: str,
+    *,
+    heard: Callable[[PullResult], None],
+    everything: bool = False,
+) -> PullResult:
+    """Keep every annotation of the campaign's rooms that the ledger lacks, and restore changed rooms.
+
+    It may be killed at any moment and run again: what is kept is kept, and nothing is kept twice. With
+    `everything`, annotations are fetched too that were seen before.
+
+    Raises:
+        MachineError: The server is away or refuses.
+    """
+    known = ledger.campaign(campaign)
+    tasks = {task.id: task for task in ledger.tasks(campaign)}
+    states, seen = room_states(ledger, campaign), ledger.memories(campaign, SEEN)
+    kept = {origin.partition("@")[0] for origin in ledger.origins(campaign)}
+    total = PullResult()
+    for key, room in sorted(remembered_rooms(ledger, campaign).items()):
+        given = ledger.assignments(campaign, annotator=room.annotator)
+        assigned = {each.task: each for each in given if each.batch == room.batch}
+        desk = RoomDesk(known, room, tasks, assigned, kept)
+        if client.look(f"/api/projects/{room.project}/").status == NOT_FOUND:
+            total = replace(total, gone=(*total.gone, key))
+            continue
+        versions = {} if everything else json.loads(seen.get(key, "{}"))
+        total = pull_room(
+            client, ledger, desk, state=states.get(key), versions=versions, total=total
+        )
+        heard(total)
+    return total
+
+
+def pull_room(
+    client: StudioClient,
+    ledger: Ledger,
+    desk: RoomDesk,
+    *,
+    state: RoomState | None,
+    versions: Mapping[str, str],
+    total: PullResult,
+) -> PullResult:
+    """Keep what is new in one room, then put back what somebody changed there."""
+    room, campaign = desk.room, desk.campaign.name
+    n_bound = None if state is None else len(state.numbers)
+    listed, look = look_at_room(client, room, state)
+    wanted = [
+        int(task["id"])
+        for task in listed
+        if versions.get(str(task["id"])) != _version(task) or _has_unknown(task, desk)
+    ]
+    quarantined, suspects = 0, list[int]()
+    for first in range(0, len(wanted), PAGE):
+        fields = (*LISTED, *_FIELDS)
+        some = list(
+            read_tasks(client, room.project, fields=fields, numbers=wanted[first : first + PAGE])
+        )
+        # Behind the answers: those that were given before a look at which all is as pushed count.
+        look.see_project(_project(client, room))
+        for task in some:
+            look.see_task(task)
+        records = [record for task in some for record in _records(task, desk, look)]
+        fresh = _fresh_tampered(ledger, records)
+        quarantined += len(fresh)
+        suspects += [json.loads(record.raw)["id"] for record in fresh]
+        total = _keep(ledger, records, total)
+    for annotation in suspects:  # kept above; without it the annotator is asked again
+        client.delete(f"/api/annotations/{annotation}/")
+    if look.is_altered:
+        altered = look.alteration(room, quarantined=quarantined)
+        problem = restore_room(client, room, look, desk.marks_of)
+        total = replace(total, altered=(*total.altered, replace(altered, problem=problem)))
+    if look.is_altered or n_bound != len(look.state.numbers):
+        look.state.remember(ledger, campaign, room.key)
+    # Behind the records: a kill between the two reads them again.
+    now_seen = {str(task["id"]): _version(task) for task in listed}
+    if now_seen != versions:
+        ledger.remember(campaign, SEEN, room.key, json.dumps(now_seen))
+    return replace(total, rooms=total.rooms + 1)
+
+
+def look_at_room(
+    client: StudioClient, room: StudioProject, state: RoomState | None
+) -> tuple[list[Mapping[str, Any]], RoomLook]:
+    """All tasks of a room without their answers, and what differs from what was pushed."""
+    project = _project(client, room)
+    listed = list(read_tasks(client, room.project, fields=LISTED))
+    look = RoomLook(state or adopt_room(project, listed))
+    look.see_project(project)
+    for task in listed:
+        look.see_task(task)
+    return listed, look
+
+
+def _project(client: StudioClient, room: StudioProject) -> Mapping[str, Any]:
+    reply = client.look(f"/api/projects/{room.project}/")
+    found = reply.document()
+    if not reply.is_ok or not isinstance(found, dict):
+        raise refusal(reply, f"GET /api/projects/{room.project}/")
+    return found
+
+
+def _version(task: Mapping[str, Any]) -> str:
+    """Changes whenever an annotation of the task is saved, edited or deleted."""
+    return f"{task.get('updated_at')} {','.join(sorted(_annotation_ids(task)))}"
+
+
+def _annotation_ids(task: Mapping[str, Any]) -> list[str]:
+    return [each for each in str(task.get("annotations_ids") or "").split(",") if each]
+
+
+def _has_unknown(task: Mapping[str, Any], desk: RoomDesk) -> bool:
+    return any(desk.origin(each) not in desk.kept for each in _annotation_ids(task))
+
+
+def _fresh_tampered(ledger: Ledger, records: Sequence[AnnotationRecord]) -> list[AnnotationRecord]:
+    """Answers to what somebody changed that no earlier look has kept."""
+    found = [
+        record
+        for record in records
+        if isinstance(record.outcome, QuarantinedSubmission)
+        and record.outcome.reason is QuarantineReason.TAMPERED
+    ]
+    known = ledger.known_keys([record.key for record in found]) if found else set()
+    return [record for record in found if record.key not in known]
+
+
+def _keep(ledger: Ledger, records: Sequence[AnnotationRecord], total: PullResult) -> PullResult:
+    held = sum(isinstance(record.outcome, QuarantinedSubmission) for record in records)
+    return replace(
+        total,
+        seen=total.seen + len(records),
+        new=total.new + (ledger.append(records) if records else 0),
+        quarantined=total.quarantined + held,
+    )
+
+
+def _records(
+    found: Mapping[str, Any], desk: RoomDesk, look: RoomLook
+) -> Iterator[AnnotationRecord]:
+    data = found.get("data")
+    claimed = str(data.get(TASK_KEY, ""))[:_LONGEST_ID] if isinstance(data, dict) else ""
+    ours = look.state.numbers.get(str(found["id"]), claimed)
+    if "annotations" not in found:
+        # The server has more to say of this task than a reply may hold.
+        note = {"id": f"task-{found['id']}", "created_at": "", "updated_at": ""}
+        outcome = QuarantinedSubmission(
+            QuarantineReason.TOO_LARGE, "the task's annotations are too much"
+        )
+        yield _record(note, ours, desk, outcome=outcome)
+        return
+    for annotation in found["annotations"]:
+        if isinstance(annotation, dict) and "id" in annotation:
+            change = look.reason(str(found["id"])) or _stale(annotation, found["id"], look.state)
+            outcome_ = _outcome(annotation, ours, desk, change=change)
+            yield _record(annotation, ours, desk, outcome=outcome_)
+
+
+def _record(
+    annotation: Mapping[str, Any],
+    ours: str,
+    desk: RoomDesk,
+    *,
+    outcome: Value | QuarantinedSubmission,
+) -> AnnotationRecord:
+    room = desk.room
+    kept = {name: annotation.get(name) for name in (*_KEPT, "lead_time")}
+    return AnnotationRecord(
+        campaign=desk.campaign.name,
+        annotator=STRANGER if _is_strangers(outcome) else room.annotator,
+        task=ours or "unknown",
+        origin=f"{desk.origin(annotation['id'])}@{annotation.get('created_at')}",
+        guidelines_version=room.guidelines_version,
+        interface_version=room.interface_version,
+        submitted_us=_us(annotation.get("updated_at")),
+        lead_us=_lead_us(annotation.get("lead_time")),
+        raw=json.dumps(kept, sort_keys=True),
+        outcome=outcome,
+    )
+
+
+def _outcome(
+    annotation: Mapping[str, Any], ours: str, desk: RoomDesk, *, change: str
+) -> Value | QuarantinedSubmission:
+    assignment = desk.assigned.get(ours)
+    for author in _AUTHORS:
+        if annotation.get(author) != desk.room.owner:
+            detail = f"{author} is {annotation.get(author)!a}, not account {desk.room.owner}"[:200]
+            return QuarantinedSubmission(QuarantineReason.NOT_THEIRS, detail)
+    if assignment is None:
+        detail = f"task {ours!a} was never given to {desk.room.annotator}"
+        return QuarantinedSubmission(QuarantineReason.NOT_ASSIGNED, detail)
+    if change:
+        return QuarantinedSubmission(QuarantineReason.TAMPERED, change)
+    if annotation.get("was_cancelled"):
+        return QuarantinedSubmission(QuarantineReason.MISSING, "the task was skipped")
+    interface: AnnotationInterface = desk.campaign.interface
+    return read_result(
+        interface, annotation.get("result"), desk.tasks[ours], swapped=assignment.swapped
+    )
+
+
+def _stale(annotation: Mapping[str, Any], number: object, state: RoomState) -> str:
+    """Words for an answer that was begun before the room or the task was restored."""
+    saved_us = _us(annotation.get("updated_at"))
+    begun_us = saved_us - (_lead_us(annotation.get("lead_time")) or 0)
+    for place in ("", str(number)):
+        restored_us = _us(state.restored.get(place, ""))
+        if restored_us and begun_us <= restored_us < saved_us + _MEANWHILE_US:
+            return f"it was begun before {state.restored[place]}, when a change was undone"
+    return ""
+
+
+def _is_strangers(outcome: Value | QuarantinedSubmission) -> bool:
+    return (
+        isinstance(outcome, QuarantinedSubmission) and outcome.reason is QuarantineReason.NOT_THEIRS
+    )
+
+
+def _us(stamp: object) -> int:
+    """Microseconds since 1970; 0 where the server gives none."""
+    try:
+        passed = datetime.fromisoformat(str(stamp)) - datetime(1970, 1, 1, tzinfo=UTC)
+    except (ValueError, TypeError):
+        return 0
+    return passed // timedelta(microseconds=1)
+
+
+def _lead_us(seconds: object) -> int | None:
+    if not isinstance(seconds, int | float) or not math.isfinite(seconds):
+        return None
+    return round(seconds * 1_000_000) if 0 <= seconds <= _LONGEST_S else None

@@ -1,0 +1,197 @@
+"""Puts assigned tasks into the rooms of their annotators, each once, however often it is run or killed.
+
+The ledger says what belongs into a room and Label Studio what is there; the difference is sent, in the
+annotator's own order. One import is one transaction of the server, so that a kill loses a whole chunk or
+nothing of it.
+"""
+
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, Final
+
+from unreel.annotation.campaign import AnnotationTask, Campaign, StudyArm, TaskAssignment
+from unreel.annotation.interfaces.data import TASK_KEY, task_data
+from unreel.annotation.interfaces.prefilling import prefill
+from unreel.annotation.interfaces.screens import AnnotationScreen
+from unreel.annotation.ledger.ledger import Ledger
+from unreel.annotation.studio.client import StudioClient
+from unreel.annotation.studio.pull import PullResult, RoomDesk, look_at_room, pull_room
+from unreel.annotation.studio.reading import read_tasks
+from unreel.annotation.studio.room_look import ProjectAlteration
+from unreel.annotation.studio.room_state import RoomState, adopt_room, marks_digest, room_states
+from unreel.annotation.studio.rooms import PREFILLED, StudioProject, find_marked, open_room
+
+CHUNK: Final = 5000
+"""Tasks of one import: each costs Label Studio as much as counting the whole project anew."""
+CHUNK_BYTES: Final = 16 * 1024 * 1024
+"""With marks from before a chunk is full sooner."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushRequest:
+    """Tasks and target of a push."""
+
+    client: StudioClient
+    ledger: Ledger
+    campaign: Campaign
+    screen: AnnotationScreen
+    accounts: Mapping[str, int]
+    """Number of each annotator's account, by name."""
+    find_urls: Callable[[AnnotationTask], Sequence[str]]
+    """Where a browser finds the copies of a task."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PushResult:
+    """Result of a push."""
+
+    rooms: int
+    sent: int
+    there: int
+    """Tasks that were in their rooms already."""
+    altered: tuple[ProjectAlteration, ...] = ()
+    """Rooms in which somebody had changed the screen or tasks."""
+
+
+def push_assignments(delivery: PushRequest, *, heard: Callable[[int], None]) -> PushResult:
+    """Bring every assigned task before its annotator; `heard` is told how many are there by now.
+
+    Raises:
+        MachineError: The server is away or refuses; run it again, what was sent is kept.
+    """
+    name = delivery.campaign.name
+    tasks = {task.id: task for task in delivery.ledger.tasks(name)}
+    # Read to its end first: a push lasts, and PostgreSQL may be gone before the last of them.
+    given = list(delivery.ledger.assignments(name))
+    marked = cache(partial(find_marked, delivery.client))
+    states = room_states(delivery.ledger, name)
+    rooms = sent = there = 0
+    altered: tuple[ProjectAlteration, ...] = ()
+    for place, group in itertools.groupby(given, key=_place):
+        annotator, batch = place
+        room = open_room(
+            delivery.client,
+            delivery.ledger,
+            delivery.campaign,
+            screen=delivery.screen,
+            place=(annotator, batch, delivery.accounts[annotator]),
+            marked=marked,
+        )
+        wanted = list(group)
+        if room.is_new:
+            # As the server keeps it: Label Studio may write a text of guidelines in another form.
+            project = delivery.client.get(f"/api/projects/{room.project}/")
+            found, state = set[str](), adopt_room(project, ())
+        else:
+            assigned = {each.task: each for each in wanted}
+            desk = RoomDesk(delivery.campaign, room, tasks, assigned)
+            state, changes = _look(delivery, desk, states.get(room.key))
+            found, altered = _tidy(delivery.client, room, state), (*altered, *changes)
+        missing = [assignment for assignment in wanted if assignment.task not in found]
+        rooms, there = rooms + 1, there + len(wanted) - len(missing)
+        heard(sent + there)
+        entries = (_entry(delivery, each, tasks[each.task]) for each in missing)
+        for chunk in _chunks(entries):
+            _send(delivery, room, chunk, state)
+            sent += len(chunk)
+            heard(sent + there)
+        if missing and not room.is_new:
+            _tidy(delivery.client, room, state)
+        state.remember(delivery.ledger, name, room.key)
+    return PushResult(rooms=rooms, sent=sent, there=there, altered=altered)
+
+
+def _place(assignment: TaskAssignment) -> tuple[str, int]:
+    return assignment.annotator, assignment.batch
+
+
+def _chunks(entries: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Tasks of one import each, neither too many nor too large."""
+    chunk: list[dict[str, Any]] = []
+    n_bytes = 0
+    for entry in entries:
+        chunk.append(entry)
+        n_bytes += len(json.dumps(entry))
+        if len(chunk) >= CHUNK or n_bytes >= CHUNK_BYTES:
+            yield chunk
+            chunk, n_bytes = [], 0
+    if chunk:
+        yield chunk
+
+
+def _look(
+    delivery: PushRequest, desk: RoomDesk, state: RoomState | None
+) -> tuple[RoomState, tuple[ProjectAlteration, ...]]:
+    """The room as pushed; where it is not any more, what was answered meanwhile is kept first."""
+    client, ledger, room = delivery.client, delivery.ledger, desk.room
+    _, look = look_at_room(client, room, state)
+    if not look.is_altered:
+        return look.state, ()
+    pulled = pull_room(client, ledger, desk, state=state, versions={}, total=PullResult())
+    return room_states(ledger, desk.campaign.name)[room.key], pulled.altered
+
+
+def _send(
+    delivery: PushRequest, room: StudioProject, chunk: list[dict[str, Any]], state: RoomState
+) -> None:
+    """Send a chunk; what it holds is kept in the ledger first, and then under which numbers."""
+    client, campaign = delivery.client, delivery.campaign.name
+    is_marked = any("predictions" in entry for entry in chunk)
+    for entry in chunk:
+        ours = entry["data"][TASK_KEY]
+        state.tasks[ours] = entry["data"]
+        if "predictions" in entry:
+            state.marks[ours] = marks_digest(entry["predictions"])
+    if is_marked:
+        state.settings["model_version"] = PREFILLED
+    state.remember(delivery.ledger, campaign, room.key)
+    path = f"/api/projects/{room.project}"
+    sent = client.post(f"{path}/import", chunk, return_task_ids="true")
+    numbers = sorted(int(number) for number in sent.get("task_ids", ()))
+    if len(numbers) == len(chunk):
+        ids = (entry["data"][TASK_KEY] for entry in chunk)
+        state.numbers |= zip(map(str, numbers), ids, strict=True)
+        state.remember(delivery.ledger, campaign, room.key)
+    if is_marked:
+        # Label Studio shows marks of the version that a project names, and of no other.
+        client.patch(f"{path}/", {"model_version": PREFILLED})
+
+
+def _entry(
+    delivery: PushRequest, assignment: TaskAssignment, task: AnnotationTask
+) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "data": task_data(delivery.screen, task, assignment, delivery.find_urls(task))
+    }
+    if assignment.arm is StudyArm.PREFILLED:
+        marks = prefill(task, swapped=assignment.swapped)
+        if marks:
+            entry["predictions"] = [{"model_version": PREFILLED, "result": marks}]
+    return entry
+
+
+def _tidy(client: StudioClient, room: StudioProject, state: RoomState) -> set[str]:
+    """Tasks of the room; what a killed push and its successor both sent is taken away once.
+
+    The first of the two stays, unless only the second one was answered.
+    """
+    found: dict[str, tuple[int, bool]] = {}
+    for task in read_tasks(client, room.project, fields=("data", "total_annotations")):
+        ours, number = str(task["data"].get(TASK_KEY)), int(task["id"])
+        answered = bool(task.get("total_annotations"))
+        if ours not in found:
+            found[ours] = (number, answered)
+        elif not answered:
+            _delete(client, number, state)
+        elif not found[ours][1]:
+            _delete(client, found[ours][0], state)
+            found[ours] = (number, answered)
+    return set(found)
+
+
+def _delete(client: StudioClient, number: int, state: RoomState) -> None:
+    client.delete(f"/api/tasks/{number}/")
+    state.numbers.pop(str(number), None)

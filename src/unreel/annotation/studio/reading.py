@@ -1,0 +1,72 @@
+"""Tasks of a project, page by page, in an order in which none is missed while others work there."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from unreel.annotation.studio.client import StudioClient, StudioReply, refusal
+
+PAGE: Final = 500
+_PATH: Final = "/api/tasks/"
+
+
+def read_tasks(
+    client: StudioClient,
+    project: int,
+    *,
+    fields: Sequence[str],
+    numbers: Sequence[int] | None = None,
+) -> Iterator[Mapping[str, Any]]:
+    """Tasks in the order of their numbers, with `id` and `fields`; only `numbers` where given.
+
+    A page begins behind the last number of the one before it: what is added or taken away meanwhile
+    moves nothing. A page that is more than a reply may be is asked for in parts; a single task that is
+    too much comes with `id` alone.
+    """
+    last, size = 0, PAGE
+    while True:
+        reply = _look(client, project, fields=fields, numbers=numbers, last=last, size=size)
+        if reply.body is None and size > 1:
+            size = max(1, size // 8)
+            continue
+        if reply.body is None:
+            reply = _look(client, project, fields=(), numbers=numbers, last=last, size=1)
+        found = _tasks(reply)
+        yield from found
+        if len(found) < size:
+            return
+        last = int(found[-1]["id"])
+
+
+def _look(
+    client: StudioClient,
+    project: int,
+    *,
+    fields: Sequence[str],
+    numbers: Sequence[int] | None,
+    last: int,
+    size: int,
+) -> StudioReply:
+    above = {"operator": "greater", "type": "Number", "value": last}
+    items = [{"filter": "filter:tasks:id", **above}]
+    if numbers is not None:
+        chosen = {"operator": "in_list", "type": "Number", "value": list(numbers)}
+        items.append({"filter": "filter:tasks:id", **chosen})
+    query = {"filters": {"conjunction": "and", "items": items}, "ordering": ["tasks:id"]}
+    return client.look(
+        _PATH,
+        project=project,
+        page_size=size,
+        page=1,
+        fields="all",
+        include=",".join(("id", *fields)),
+        query=json.dumps(query),
+    )
+
+
+def _tasks(reply: StudioReply) -> list[Mapping[str, Any]]:
+    document = reply.document() if reply.is_ok else None
+    tasks = document.get("tasks") if isinstance(document, dict) else None
+    if not isinstance(tasks, list):
+        raise refusal(reply, f"GET {_PATH}")
+    return tasks

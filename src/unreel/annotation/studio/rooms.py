@@ -1,0 +1,178 @@
+"""A room: the one project of Label Studio in which one annotator works off one batch.
+
+Label Studio shows everybody's work to everybody who opens a project and gives all the same order; so
+nobody shares one. A room carries a mark in its description, by which it is found again when the command
+that made it was killed before it could remember it.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from unreel.annotation.campaign import Campaign
+from unreel.annotation.interfaces.screens import AnnotationScreen
+from unreel.annotation.ledger.ledger import Ledger
+from unreel.annotation.studio.client import StudioClient
+from unreel.core.identity import digest
+
+ROOM: Final = "room"
+"""Kind of the ledger's memory of them."""
+PREFILLED: Final = "before"
+"""Name by which Label Studio knows marks that were there before."""
+_PAGE: Final = 100
+_TITLE: Final = 50
+"""Label Studio takes no longer one."""
+_SEQUENTIAL: Final = "Sequential sampling"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudioProject:
+    """A project, whose it is, and under which words it was made."""
+
+    project: int
+    annotator: str
+    batch: int
+    owner: int
+    """Number of the annotator's account."""
+    guidelines_version: str
+    interface_version: str
+    created_at: str = ""
+    """When the server made it, which nobody can change: another project of its number is another's."""
+    is_new: bool = False
+    """Nothing can be in it yet."""
+
+    @property
+    def key(self) -> str:
+        """Its name in the ledger's memory."""
+        return f"{self.annotator}/{self.batch}"
+
+
+def remembered_rooms(ledger: Ledger, campaign: str) -> dict[str, StudioProject]:
+    """Rooms of a campaign by their keys, as they were last remembered."""
+    return {
+        key: _read_room(key, json.loads(value))
+        for key, value in ledger.memories(campaign, ROOM).items()
+    }
+
+
+def open_room(
+    client: StudioClient,
+    ledger: Ledger,
+    campaign: Campaign,
+    *,
+    screen: AnnotationScreen,
+    place: tuple[str, int, int],
+    marked: Callable[[], Mapping[str, int]] | None = None,
+) -> StudioProject:
+    """The room of `place`: annotator, batch and the number of the annotator's account.
+
+    It is taken from memory, found by its mark, or made. Only then it is remembered. `marked` spares
+    whoever opens many rooms to look for marks each time.
+    """
+    annotator, batch, owner = place
+    mark = room_mark(campaign.name, annotator, batch)
+    known = remembered_rooms(ledger, campaign.name).get(f"{annotator}/{batch}")
+    if known is not None and known.owner == owner and _is_same(client, known, mark):
+        return known
+    found = find_marked(client) if marked is None else marked()
+    project, is_new = found.get(mark), False
+    if project is None:
+        settings = _project_settings(campaign, screen, annotator, batch)
+        project, is_new = int(client.post("/api/projects/", settings)["id"]), True
+    made = client.get(f"/api/projects/{project}/")
+    room = StudioProject(
+        project=project,
+        annotator=annotator,
+        batch=batch,
+        owner=owner,
+        guidelines_version=campaign.guidelines_version,
+        interface_version=campaign.interface_version,
+        created_at=str(made.get("created_at", "")),
+        is_new=is_new,
+    )
+    _serve_media(client, room)
+    ledger.remember(campaign.name, ROOM, room.key, json.dumps(_room_document(room)))
+    return room
+
+
+def _project_settings(
+    campaign: Campaign, screen: AnnotationScreen, annotator: str, batch: int
+) -> dict[str, Any]:
+    """Settings of a room's project: all that decides what its annotator sees."""
+    mark = room_mark(campaign.name, annotator, batch)
+    return {
+        "title": f"{campaign.name[:24]} {annotator[:16]} {batch}"[:_TITLE],
+        "description": f"Made by unreel for the campaign {campaign.name}. Leave it as it is.\n{mark}",
+        "label_config": screen.config,
+        "expert_instruction": campaign.guidelines,
+        "show_instruction": True,
+        "show_skip_button": False,
+        "enable_empty_annotation": False,
+        "show_annotation_history": False,
+        "maximum_annotations": 1,
+        "sampling": _SEQUENTIAL,
+        "show_collab_predictions": True,
+        "evaluate_predictions_automatically": False,
+    }
+
+
+def room_mark(campaign: str, annotator: str, batch: int) -> str:
+    """Return the unique mark in the description of a project."""
+    return f"unreel:{digest('room', campaign, annotator, str(batch))[:32]}"
+
+
+def find_marked(client: StudioClient) -> dict[str, int]:
+    """Projects by their marks; of two with the same one, which two pushes at once can make, the older."""
+    found: dict[str, int] = {}
+    for project in _projects(client):
+        mark = str(project.get("description") or "").rpartition("\n")[2]
+        if mark.startswith("unreel:"):
+            number = int(project["id"])
+            found[mark] = min(number, found.get(mark, number))
+    return found
+
+
+def _projects(client: StudioClient) -> Iterator[Mapping[str, Any]]:
+    page, path = 1, "/api/projects/"
+    while True:
+        listed = client.get(path, page=page, page_size=_PAGE, include="id,description")
+        yield from listed["results"]
+        if not listed.get("next"):
+            return
+        page += 1
+
+
+def _is_same(client: StudioClient, room: StudioProject, mark: str) -> bool:
+    """Return whether the project is the remembered one, also if its mark was edited."""
+    reply = client.look(f"/api/projects/{room.project}/")
+    found = reply.document() if reply.is_ok else None
+    if not isinstance(found, dict):
+        return False
+    is_marked = str(found.get("description") or "").endswith(mark)
+    return is_marked or bool(room.created_at and found.get("created_at") == room.created_at)
+
+
+def _serve_media(client: StudioClient, room: StudioProject) -> None:
+    """Let whoever opens the room see the copies that lie on the server's machine."""
+    if client.media is None:
+        return
+    path = "/api/storages/localfiles"
+    if not client.get(path, project=room.project):
+        storage = {"project": room.project, "path": str(client.media), "title": "copies"}
+        client.post(path, {**storage, "use_blob_urls": False})
+
+
+def _room_document(room: StudioProject) -> dict[str, object]:
+    return {
+        "project": room.project,
+        "owner": room.owner,
+        "guidelines_version": room.guidelines_version,
+        "interface_version": room.interface_version,
+        "created_at": room.created_at,
+    }
+
+
+def _read_room(key: str, document: Mapping[str, Any]) -> StudioProject:
+    annotator, _, batch = key.rpartition("/")
+    return StudioProject(annotator=annotator, batch=int(batch), **document)

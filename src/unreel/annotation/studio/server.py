@@ -1,0 +1,144 @@
+"""Label Studio as a child: found, started, waited for, and ended with all that it started."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from unreel.annotation.studio.settings import (
+    CLIPS,
+    StudioPlan,
+    forget_connection,
+    own_database,
+    remember_connection,
+    studio_environment,
+    studio_secrets,
+)
+from unreel.core.errors import InvalidSettingError, MachineError
+from unreel.core.held_server import HeldServer, require_free
+from unreel.core.settings import server_environment
+from unreel.core.writing import OutputDirectory
+
+UP_S: Final = 900.0
+"""The first start makes 300 tables, which takes minutes on a busy machine."""
+_LOG: Final = "studio.log"
+_INSTALL: Final = (
+    "Install it in an environment of its own, `python -m venv env && env/bin/pip install "
+    "label-studio==1.23.2`, and name it: --program env/bin/label-studio"
+)
+_OURS: Final = frozenset({"LABEL_STUDIO_USER_TOKEN", "LABEL_STUDIO_PASSWORD", "POSTGRE_PASSWORD"})
+
+
+def find_program(named: Path | None) -> Path:
+    """The `label-studio` that was named, or that lies on the path.
+
+    Raises:
+        InvalidSettingError: There is none.
+    """
+    found = shutil.which(str(named or "label-studio"))
+    if found is None:
+        problem = f"{named} is no program" if named else "there is no `label-studio` on the path"
+        setting = "--program"
+        raise InvalidSettingError(setting, problem, _INSTALL)
+    return Path(found).absolute()
+
+
+def make_database(ledger: str) -> str:
+    """Address of Label Studio's own database beside the ledger's, made where it is not there.
+
+    Raises:
+        MachineError: The server cannot be reached, or does not let this user make one.
+    """
+    if not (address := own_database(ledger)):
+        return ""
+    import psycopg
+    from psycopg import sql
+
+    name = urlsplit(address).path.lstrip("/")
+    try:
+        with psycopg.connect(ledger.replace("+psycopg", "", 1), autocommit=True) as connection:
+            there = "SELECT 1 FROM pg_database WHERE datname = %s"
+            if connection.execute(there, [name]).fetchone() is None:
+                make = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
+                connection.execute(make)
+    except psycopg.Error as error:
+        problem = f"the database {name!a} cannot be made ({type(error).__name__})"
+        remedy = f"Make it yourself, `createdb {name}`, with the ledger's user as its owner"
+        raise MachineError(problem, remedy) from None
+    return address
+
+
+@contextmanager
+def running(plan: StudioPlan, *, tell: Callable[[str], None]) -> Iterator["StudioServer"]:
+    """The server of `plan`, up and answering; when the context ends, so does all of it.
+
+    Raises:
+        MachineError: It ended, or did not come up in time.
+    """
+    server = StudioServer(plan)
+    try:
+        server.wait_until_up(tell)
+        server.require_own_token()
+        remember_connection(plan.folder, plan.address)
+        yield server
+    finally:
+        server.end()
+        forget_connection(plan.folder)
+
+
+class StudioServer(HeldServer):
+    """A started server. `end` it."""
+
+    def __init__(self, plan: StudioPlan) -> None:
+        require_free(plan.host, plan.port)
+        self._plan = plan
+        state = OutputDirectory(plan.folder)
+        state.make("data")
+        state.make(CLIPS)
+        own = studio_secrets(plan.folder)
+        command = [str(plan.program), "start", "--no-browser", "--enable-legacy-api-token"]
+        command += ["--internal-host", plan.host, "-p", str(plan.port)]
+        environment = server_environment(studio_environment(plan, own), {}, keep=_OURS)
+        super().__init__(
+            "Label Studio", command, folder=plan.folder, log=_LOG, environment=environment
+        )
+
+    def wait_until_up(self, tell: Callable[[str], None], *, seconds: float = UP_S) -> None:
+        """Come back when it answers; `tell` hears what it says till then.
+
+        Raises:
+            MachineError: It ended, or did not come up in time.
+        """
+        self.wait_until(lambda: self._ask("/health") == HTTPStatus.OK, tell, seconds=seconds)
+
+    def require_own_token(self) -> None:
+        """Refuse a database that another state was begun with: no command could speak to it.
+
+        Raises:
+            MachineError: It does not know our token.
+        """
+        token = studio_secrets(self._plan.folder).token
+        if self._ask("/api/current-user/whoami", token) == HTTPStatus.UNAUTHORIZED:
+            problem = f"Label Studio's database does not know the token of {self._plan.folder}"
+            remedy = "Give --state the folder that it was first started with, or another database"
+            raise MachineError(problem, remedy)
+
+    def _ask(self, path: str, token: str = "") -> int:
+        """The status of its reply; 0 where none comes."""
+        address = urlsplit(self._plan.address)
+        connection = HTTPConnection(address.hostname or "", address.port, timeout=30)
+        headers = {"Authorization": f"Token {token}"} if token else {}
+        try:
+            connection.request("GET", path, headers=headers)
+            reply = connection.getresponse()
+            reply.read(1 << 16)
+        except (OSError, HTTPException):
+            return 0
+        else:
+            return reply.status
+        finally:
+            connection.close()

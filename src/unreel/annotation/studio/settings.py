@@ -1,0 +1,206 @@
+"""Start settings of a local Label Studio, and the file by which other commands find it.
+
+Sign-up needs the link of the organisation, nothing is told to its makers, requests to this machine's own
+network stay blocked, and files are served from one folder that holds copies of clips and nothing else.
+"""
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.settings import EnvironmentSettings, read_secret
+from unreel.core.writing import OutputDirectory
+
+TOKEN: Final = "LABEL_STUDIO_API_KEY"  # noqa: S105  the variable's name
+"""Where the token of a server that somebody else started is read; Label Studio's own SDK reads it too."""
+LEAD: Final = "unreel@localhost"
+"""The account by which commands speak."""
+CLIPS: Final = "media/clips"
+"""Below the state's folder: Label Studio serves what lies in a folder of its root, not the root itself."""
+_CONNECTION: Final = "studio.json"
+_SECRETS: Final = "secrets.json"
+_NAMES: Final = "names.json"
+_UP: Final = "Start one with `unreel annotate up`, or name one with --url"
+_SAFE: Final[Mapping[str, str]] = {
+    "LABEL_STUDIO_DISABLE_SIGNUP_WITHOUT_LINK": "true",
+    "LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED": "true",
+    "SSRF_PROTECTION_ENABLED": "true",
+    "COLLECT_ANALYTICS": "false",
+    "LATEST_VERSION_CHECK": "false",
+    "SENTRY_DSN": "",
+    "FRONTEND_SENTRY_DSN": "",
+    "FEATURE_FLAGS_OFFLINE": "true",
+    "DEBUG": "false",
+    "LOG_LEVEL": "WARNING",
+    "CORS_ALLOW_ALL_ORIGINS": "false",
+    "PYTHONSAFEPATH": "1",
+    "PYTHONUNBUFFERED": "1",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudioPlan:
+    """One server: where it listens, keeps its rows and its files."""
+
+    program: Path
+    folder: Path
+    """Its state: secrets, data, log, and the copies that it serves."""
+    host: str = "127.0.0.1"
+    port: int = 8080
+    database: str = field(default="", repr=False)
+    """A PostgreSQL of its own, with the password; "" for a file of SQLite."""
+
+    @property
+    def address(self) -> str:
+        """Return the URL for clients on this machine."""
+        host = "127.0.0.1" if self.host == "0.0.0.0" else self.host  # noqa: S104  compared, not bound
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudioConnection:
+    """Connection to a running server."""
+
+    address: str
+    token: str = field(repr=False)
+    media: Path | None = None
+    """Folder of copies that the server serves; `None` where that is not on this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudioSecrets:
+    """The password and token of the commands' own account."""
+
+    password: str = field(repr=False)
+    token: str = field(repr=False)
+
+
+def studio_folder(settings: EnvironmentSettings, named: Path | None = None) -> Path:
+    """Return the folder of the server's state."""
+    return (named or settings.state_folder / "studio").absolute()
+
+
+def studio_secrets(folder: Path) -> StudioSecrets:
+    """The secrets of the server in `folder`, made at the first start and 0600."""
+    kept = _read(folder, _SECRETS)
+    if kept is None:
+        # 40 hexadecimal digits are the only form of token that can be set before the first start.
+        kept = {"password": secrets.token_urlsafe(24), "token": secrets.token_hex(20)}
+        OutputDirectory(folder).write(_SECRETS, json.dumps(kept).encode())
+    try:
+        return StudioSecrets(str(kept["password"]), str(kept["token"]))
+    except KeyError as error:
+        problem = f"it has no {error}"
+        raise UnreadableSourceError(str(folder / _SECRETS), problem, _UP) from None
+
+
+def names_key(folder: Path) -> bytes:
+    """The key that names of copies follow from, made at the first push and 0600.
+
+    Where it is lost, copies are made again under other names; tasks keep theirs in the ledger.
+    """
+    kept = _read(folder, _NAMES)
+    if kept is None:
+        kept = {"key": secrets.token_hex(32)}
+        OutputDirectory(folder).write(_NAMES, json.dumps(kept).encode())
+    return str(kept.get("key", "")).encode()
+
+
+def studio_environment(plan: StudioPlan, own: StudioSecrets) -> dict[str, str]:
+    """All that the server is told: no secret is in its arguments, which everybody can list."""
+    return {
+        **_SAFE,
+        "LABEL_STUDIO_BASE_DATA_DIR": str(plan.folder / "data"),
+        "LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT": str((plan.folder / CLIPS).parent),
+        "LABEL_STUDIO_HOST": "",
+        "LABEL_STUDIO_USERNAME": LEAD,
+        "LABEL_STUDIO_PASSWORD": own.password,
+        "LABEL_STUDIO_USER_TOKEN": own.token,
+        **database_variables(plan.database),
+    }
+
+
+def database_variables(address: str) -> dict[str, str]:
+    """Return the environment variables of Label Studio's database."""
+    if not address:
+        return {"DJANGO_DB": "sqlite"}
+    parts = urlsplit(address)
+    name = parts.path.lstrip("/")
+    if parts.scheme.partition("+")[0] not in {"postgresql", "postgres"} or not name:
+        setting, problem = "--database", "Label Studio keeps its rows in PostgreSQL, or in a file"
+        remedy = "Give postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or leave it out"
+        raise InvalidSettingError(setting, problem, remedy)
+    return {
+        "DJANGO_DB": "default",
+        "POSTGRE_NAME": unquote(name),
+        "POSTGRE_USER": unquote(parts.username or ""),
+        "POSTGRE_PASSWORD": unquote(parts.password or ""),
+        "POSTGRE_HOST": parts.hostname or "127.0.0.1",
+        "POSTGRE_PORT": str(parts.port or 5432),
+    }
+
+
+def own_database(ledger: str) -> str:
+    """The database beside the ledger's that Label Studio keeps its tables in; "" for a file."""
+    parts = urlsplit(ledger)
+    if parts.scheme.partition("+")[0] not in {"postgresql", "postgres"}:
+        return ""
+    return parts._replace(path=f"{parts.path}_studio", scheme="postgresql").geturl()
+
+
+def remember_connection(folder: Path, address: str) -> None:
+    """Let other commands find the server that runs here."""
+    told = {"address": address, "token_file": _SECRETS, "media": CLIPS}
+    OutputDirectory(folder).write(_CONNECTION, json.dumps(told, indent=2).encode())
+
+
+def forget_connection(folder: Path) -> None:
+    """The server that ran here is gone."""
+    OutputDirectory(folder).remove(_CONNECTION)
+
+
+def find_connection(folder: Path, *, url: str | None = None) -> StudioConnection:
+    """The server at `url`, with the token of the environment; or the one that runs from `folder`.
+
+    Raises:
+        InvalidSettingError: There is none, or no token for it.
+    """
+    if url:
+        if (token := read_secret(TOKEN)) is None:
+            remedy = f"Run `export {TOKEN}=...` with a token of its Account & Settings page"
+            raise InvalidSettingError(TOKEN, f"not set, and {url} answers nobody without", remedy)
+        return StudioConnection(address=url.rstrip("/"), token=token)
+    told = _read(folder, _CONNECTION)
+    if told is None:
+        problem = f"no Label Studio was started from {folder}"
+        setting = "--url"
+        raise InvalidSettingError(setting, problem, _UP)
+    own = studio_secrets(folder)
+    media = folder / str(told.get("media", CLIPS))
+    return StudioConnection(address=str(told.get("address", "")), token=own.token, media=media)
+
+
+def connection_document(connection: StudioConnection) -> dict[str, object]:
+    """Return the connection without its token, as a document."""
+    told = asdict(connection)
+    del told["token"]
+    return told
+
+
+def _read(folder: Path, name: str) -> dict[str, object] | None:
+    try:
+        with OutputDirectory(folder).read(name) as file:
+            document = json.loads(file.read(1 << 20))
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        remedy = "Take it away and start Label Studio again with `unreel annotate up`"
+        raise UnreadableSourceError(str(folder / name), "it is no JSON object", remedy)
+    return document

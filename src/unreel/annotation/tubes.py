@@ -1,0 +1,101 @@
+"""Overlap of two traces in space and time.
+
+A trace sweeps a tube through the clip: a box on every frame of its span. Between two marked boxes the
+corners move evenly; before the first and after the last they stand still.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.annotation.campaign import ClipCopy
+from unreel.core.box import Box
+from unreel.core.span import MICROSECONDS, TimeSpan
+from unreel.core.trace import Trace
+
+Corners = npt.NDArray[np.float64]
+"""x0, y0, x1, y1 at each of several instants."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TraceTube:
+    """A trace as it is on every frame of its span."""
+
+    span: TimeSpan
+    first: int
+    """Number of its first frame."""
+    end: int
+    """Number of the frame after its last one."""
+    corners: Corners | None
+    """Of each of its frames; `None` where the trace does not say where it is."""
+
+
+def sweep(trace: Trace, copy: ClipCopy) -> TraceTube:
+    """The tube of a trace through a copy."""
+    first, end = copy.frame_at(trace.span.start_us), copy.frame_at(trace.span.end_us - 1) + 1
+    if not trace.track:
+        return TraceTube(trace.span, first, end, None)
+    instants_us = np.rint(np.arange(first, end) * (MICROSECONDS / float(copy.rate)))
+    return TraceTube(trace.span, first, end, corners_at(trace, instants_us.astype(np.int64)))
+
+
+def corners_at(trace: Trace, instants_us: Sequence[int] | npt.NDArray[np.int64]) -> Corners:
+    """Return the boxes of a tracked trace at `instants_us`, inside its span or not."""
+    at = np.array([mark.at_us for mark in trace.track], dtype=np.float64)
+    marks = np.array([_corners(mark.box) for mark in trace.track])
+    asked = np.asarray(instants_us, dtype=np.float64)
+    return np.stack([np.interp(asked, at, marks[:, side]) for side in range(4)], axis=1)
+
+
+def temporal_iou(one: TimeSpan, other: TimeSpan) -> float:
+    """Time that both spans share, over the time that either takes."""
+    shared = one.overlap_us(other)
+    return shared / (one.length_us + other.length_us - shared)
+
+
+def shared_box_iou(one: TraceTube, other: TraceTube) -> float | None:
+    """Mean over the frames of both spans of the boxes' IoU; `None` without such a frame or a track."""
+    overlaps = _overlaps(one, other)
+    return None if overlaps is None or not len(overlaps) else float(overlaps.mean())
+
+
+def tube_iou(one: TraceTube, other: TraceTube) -> float | None:
+    """Mean over the frames of either span of the boxes' IoU, 0 where only one trace is; `None` without a track."""
+    overlaps = _overlaps(one, other)
+    if overlaps is None:
+        return None
+    either = (one.end - one.first) + (other.end - other.first) - len(overlaps)
+    return float(overlaps.sum()) / either
+
+
+def likeness(one: Trace, other: Trace, copy: ClipCopy) -> float:
+    """Return the similarity of two traces, from 0 to 1."""
+    return alike(sweep(one, copy), sweep(other, copy))
+
+
+def alike(one: TraceTube, other: TraceTube) -> float:
+    """Tube IoU, or temporal IoU where one of them does not say where it is."""
+    found = tube_iou(one, other)
+    return temporal_iou(one.span, other.span) if found is None else found
+
+
+def _corners(box: Box) -> tuple[float, float, float, float]:
+    return box.x0, box.y0, box.x1, box.y1
+
+
+def _overlaps(one: TraceTube, other: TraceTube) -> Corners | None:
+    """IoU of the boxes on each frame that both have; `None` where one has no boxes."""
+    if one.corners is None or other.corners is None:
+        return None
+    first, end = max(one.first, other.first), min(one.end, other.end)
+    if first >= end:
+        return np.zeros(0)
+    ours = one.corners[first - one.first : end - one.first]
+    theirs = other.corners[first - other.first : end - other.first]
+    sides = np.minimum(ours[:, 2:], theirs[:, 2:]) - np.maximum(ours[:, :2], theirs[:, :2])
+    shared = np.clip(sides, 0, None).prod(axis=1)
+    areas = (ours[:, 2:] - ours[:, :2]).prod(axis=1) + (theirs[:, 2:] - theirs[:, :2]).prod(axis=1)
+    found: Corners = np.minimum(1.0, shared / (areas - shared))
+    return found

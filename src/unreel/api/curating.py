@@ -1,0 +1,72 @@
+"""`curate`: raw video to a frozen benchmark, from Python."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from unreel.core.registry import LazyImport
+from unreel.engine.progress import Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curated:
+    """Progress and result of a curation."""
+
+    place: str
+    """Its working folder or prefix."""
+    steps: tuple[str, ...]
+    """The steps that were taken."""
+    n_clips: int
+    """Clips that are still in."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """How many are out, by step and reason."""
+    n_failed: int = 0
+    """Those of them that are out because something went wrong, not because a step chose so."""
+    leaks: bool = False
+    """Whether the audit found that labels can be told without looking."""
+    benchmark: str | None = None
+    """The frozen benchmark; `None` before it is frozen, and where a leak was not accepted."""
+
+
+def curate(  # noqa: PLR0913  what `unreel curate run` takes
+    recipe: str | Path | Mapping[str, Any],
+    *,
+    out: str | Path | None = None,
+    until: str | None = None,
+    engine: str = "local",
+    retry_failed: bool = False,
+    accept_leak: bool = False,
+    trusted: bool = False,
+    on_progress: Callable[[str, Progress], None] | None = None,
+) -> Curated:
+    """Take the steps of `recipe`, from raw files to the frozen benchmark; what is done stays done.
+
+    Args:
+        recipe: a TOML file, or its sections as a mapping; relative paths start from the file, or
+            from the working folder.
+        out: working folder or `s3://bucket/prefix`; below `curations/` by default.
+        until: the last step to take.
+        engine: `local` or `ray`.
+        retry_failed: look again at what failed.
+        accept_leak: freeze although the labels can be told without looking.
+        trusted: open clips in this process; by default a confined child does.
+        on_progress: told a step and how far it is, from another thread.
+
+    Raises:
+        InvalidSettingError: The recipe asks for something that nobody can do.
+        MissingExtraError: What a step needs is not installed.
+        UnreadableSourceError: A source cannot be read.
+    """
+    take_steps = LazyImport("unreel.api.curate_job:take_steps", "curate").load()
+    curated: Curated = take_steps(
+        recipe,
+        out=out,
+        until=until,
+        engine=engine,
+        retry_failed=retry_failed,
+        accept_leak=accept_leak,
+        trusted=trusted,
+        on_progress=on_progress,
+    )
+    return curated

@@ -1,0 +1,323 @@
+"""Test whether a set of clips leaks its labels, to which model and by which properties."""
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from unreel.core.estimate import Measured, Unmeasured
+from unreel.core.failure import Failure
+from unreel.core.identity import digest
+from unreel.core.judgement import Label
+from unreel.curation.audit.cross_fit import CrossFit, cross_fit, relabelled
+from unreel.curation.audit.observation import ClipObservation
+from unreel.curation.audit.relabelling import relabel
+from unreel.curation.audit.sides import describe_sides
+from unreel.curation.audit.table import FeatureTable, tabulate
+from unreel.curation.audit.views import FeatureView, family, view_features
+from unreel.reviewers.floors.folding import FoldAssignment, FoldGroup, Numbers, fold
+from unreel.stats.bootstrap import ROUNDING
+from unreel.stats.sample import Array
+
+LEAK_FROM: Final = 0.60
+"""A model above this tells too much; see docs/decisions/0019-alarms-by-relabelling.md."""
+ALARM_RATE: Final = 0.05
+"""Share of sets whose labels mean nothing in which any view may be called leaking."""
+CLEAN_BELOW: Final = 0.70
+"""A set is called clean only where its interval stays below this."""
+CHANCE: Final = 0.50
+LEAST_PER_SIDE: Final = 20
+"""With fewer clips of either side nothing is decided, whatever the number."""
+TOLD_FROM: Final = 0.95
+"""A clip gives itself away where the model tells it from this share of the other side."""
+MOST_LEAKS: Final = 8
+MOST_GIVEAWAYS: Final = 10
+MOST_REASONS: Final = 3
+MOST_PER_SIDE: Final = 1_000
+"""Clips of either side that are judged: the interval is then 0.03 wide, and the cost stays flat."""
+
+
+class AuditFinding(StrEnum):
+    """Result of an audit. The values are stored: add, never rename."""
+
+    LEAKS = "leaks"
+    CLEAN = "clean"
+    INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PropertyLeak:
+    """Predictive power of one property alone, with its values for both labels."""
+
+    feature: str
+    auc: Measured
+    generated: str
+    real: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevealingClip:
+    """A clip that the model tells from nearly all clips of the other side."""
+
+    clip: str
+    label: Label
+    told_from: float
+    """Share of the other side's clips."""
+    because: tuple[str, ...]
+    """The properties that pushed most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewAudit:
+    """Result of one model."""
+
+    view: FeatureView
+    finding: AuditFinding
+    auc: Measured
+    """On scenes that the model did not learn from, by creators that it did: this decides."""
+    transfer: Measured | None = None
+    """On scenes and creators that it did not learn from. `None` in audits stored before both were measured: there
+    `auc` has this meaning."""
+    n_real: int
+    n_generated: int
+    n_creators: int
+    n_unread: int = 0
+    """Clips that could not be shown to the model."""
+    n_unjudged: int = 0
+    """Clips without whose scene nothing was left to learn from."""
+    p_value: float | None = None
+    """Share of relabelled sets in which some view told as much as this one does here."""
+    leaks: tuple[PropertyLeak, ...] = ()
+    """What tells most on its own, the strongest first."""
+    giveaways: tuple[RevealingClip, ...] = ()
+    n_giveaways: int = 0
+    """All clips that give themselves away; `giveaways` lists the first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditResult:
+    """Result of testing whether labels can be predicted without watching."""
+
+    finding: AuditFinding
+    """Of metadata and watermark together; the frame's is a warning, because a frame is looked at."""
+    views: tuple[ViewAudit, ...]
+    seed: int
+    n_relabelled: int = 0
+    """Sets of the same clips under labels that mean nothing, which the alarm was set by."""
+    grouped: bool = True
+    """False if no two clips share a scene; scenes may then be undeclared."""
+
+    def __getitem__(self, view: FeatureView) -> ViewAudit:
+        return next(own for own in self.views if own.view is view)
+
+
+def audit(observations: Iterable[ClipObservation], *, seed: int) -> AuditResult:
+    """Fit and judge models for each view; the same observations and seed give the same audit."""
+    chosen = _choose(observations, seed=seed)
+    owners = [FoldGroup.of(seen.clip, creator=seen.creator, group=seen.group) for seen in chosen]
+    folding = fold(owners, seed=seed)
+    sights = [_look(chosen, view) for view in FeatureView]
+    if isinstance(folding, Unmeasured):
+        views = tuple(replace(_count(sight, folding), transfer=folding) for sight in sights)
+        return AuditResult(finding=AuditFinding.INCONCLUSIVE, views=views, seed=seed)
+    labels = relabel(owners, folding, seed=seed)
+    deciding = folding.without_parts()
+    fits = [_ViewModels.of(sight, owners, deciding) for sight in sights]
+    nulls = [relabelled(own.scaled, deciding, own.sight.rows, labels) for own in fits]
+    chances = _joint_chances(fits, nulls)
+    views = tuple(
+        replace(_audit_view(own, null, chance), transfer=own.transfer(folding))
+        for own, null, chance in zip(fits, nulls, chances, strict=True)
+    )
+    findings = {own.finding for own in views if own.view is not FeatureView.FRAME}
+    ranked = (AuditFinding.LEAKS, AuditFinding.INCONCLUSIVE, AuditFinding.CLEAN)
+    return AuditResult(
+        finding=next(f for f in ranked if f in findings),
+        views=views,
+        seed=seed,
+        n_relabelled=len(labels),
+        grouped=len({own.scene for own in owners}) < len(owners),
+    )
+
+
+def judge(auc: Measured, *, n_least: int, p_value: float, n_unjudged: int = 0) -> AuditFinding:
+    """`leaks` above 0.60 where chance is excluded; `clean` up to 0.60 where 0.70 is excluded.
+
+    Chance is excluded by the interval and by `p_value`, which counts all views together. An AUC below
+    0.5 is no leak: where sizes, say, are balanced over the set, the scenes that teach are unbalanced
+    the other way than the scenes that are judged. A set with clips that no model could judge is not
+    clean. `n_least` counts the clips of the smaller side.
+    """
+    if isinstance(auc, Unmeasured) or n_least < LEAST_PER_SIDE:
+        return AuditFinding.INCONCLUSIVE
+    if auc.value > LEAK_FROM and auc.low > CHANCE and p_value <= ALARM_RATE:
+        return AuditFinding.LEAKS
+    if auc.value <= LEAK_FROM and auc.high < CLEAN_BELOW and not n_unjudged:
+        return AuditFinding.CLEAN
+    return AuditFinding.INCONCLUSIVE
+
+
+def _choose(observations: Iterable[ClipObservation], *, seed: int) -> list[ClipObservation]:
+    """At most `MOST_PER_SIDE` of either side, drawn by name, in the order of their names."""
+    sides: dict[bool, list[tuple[int, int, ClipObservation]]] = {True: [], False: []}
+    for number, seen in enumerate(observations):
+        side = sides[seen.creator is None]
+        # The largest of the kept digests is at hand, so no more than are chosen are ever held.
+        item = (-int(digest("audit", str(seed), seen.clip), 16), -number, seen)
+        keep = heapq.heappush if len(side) < MOST_PER_SIDE else heapq.heappushpop
+        keep(side, item)
+    chosen = [seen for side in sides.values() for _, _, seen in side]
+    return sorted(chosen, key=lambda seen: seen.clip)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ModelFeatures:
+    """Features of one model."""
+
+    view: FeatureView
+    shown: tuple[ClipObservation, ...]
+    rows: Numbers
+    """Where they stand among all clips."""
+    table: FeatureTable
+    n_unread: int
+
+
+def _look(observations: Sequence[ClipObservation], view: FeatureView) -> _ModelFeatures:
+    seen = [view_features(one, view) for one in observations]
+    read = [(i, own) for i, own in enumerate(seen) if not isinstance(own, Failure)]
+    rows = np.array([i for i, _ in read], dtype=np.int64)
+    table = tabulate([features for _, features in read])
+    return _ModelFeatures(
+        view, tuple(observations[i] for i in rows), rows, table, len(seen) - len(read)
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ViewModels:
+    """One view's models, under the true labels."""
+
+    sight: _ModelFeatures
+    owners: tuple[FoldGroup, ...]
+    folding: FoldAssignment
+    """Of all clips."""
+    scaled: Array
+    judged: CrossFit
+
+    @classmethod
+    def of(
+        cls, sight: _ModelFeatures, owners: Sequence[FoldGroup], folding: FoldAssignment
+    ) -> "_ViewModels":
+        scaled = sight.table.scaled
+        own = tuple(owners[i] for i in sight.rows)
+        return cls(sight, own, folding, scaled, cross_fit(scaled, folding, sight.rows))
+
+    def transfer(self, folding: FoldAssignment) -> Measured:
+        """Judge the clips by models that know neither their scene nor their creator."""
+        if folding.n_parts == 1:
+            return Unmeasured("there is one creator")
+        return cross_fit(self.scaled, folding, self.sight.rows).auc(self.owners)
+
+    def pushes(self, row: int) -> Array:
+        """Return each feature's contribution towards the clip's own label, over the models that judged it."""
+        own = self.sight.rows[row]
+        weights = self.judged.weights[self.folding.folds[own]]
+        made = self.folding.made[own]
+        pushed = weights[self.folding.parts[own]] if made else -weights.mean(axis=0)
+        towards: Array = pushed * self.scaled[row]
+        return towards
+
+
+def _joint_chances(fits: Sequence[_ViewModels], nulls: Sequence[Array]) -> list[float]:
+    """For each view: in which share of all sets, this one included, some view tells as much.
+
+    Views are compared in spreads of their own, taken over the true labels too: were these one
+    labelling among the others, each share would come as often as it says.
+    """
+    told = np.array([[own.judged.value, *null] for own, null in zip(fits, nulls, strict=True)])
+    spread = told.std(axis=1, keepdims=True)
+    surprise = (told - told.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
+    most = surprise.max(axis=0)
+    return [float((most >= own[0] - ROUNDING).mean()) for own in surprise]
+
+
+def _audit_view(fit: _ViewModels, null: Array, p_value: float) -> ViewAudit:
+    auc = fit.judged.auc(fit.owners, null=null)
+    counted = _count(fit.sight, auc)
+    if isinstance(auc, Unmeasured):
+        return counted
+    n_unjudged = fit.judged.n_unjudged
+    n_least = min(counted.n_real, counted.n_generated)
+    outcome = replace(
+        counted,
+        finding=judge(auc, n_least=n_least, p_value=p_value, n_unjudged=n_unjudged),
+        n_unjudged=n_unjudged,
+        p_value=p_value,
+        leaks=_leaks(fit),
+    )
+    return _with_giveaways(outcome, fit) if outcome.finding is AuditFinding.LEAKS else outcome
+
+
+def _count(sight: _ModelFeatures, auc: Measured) -> ViewAudit:
+    """Return the counts of a view before its result."""
+    creators = Counter(seen.creator for seen in sight.shown)
+    n_real = creators.pop(None, 0)
+    return ViewAudit(
+        view=sight.view,
+        finding=AuditFinding.INCONCLUSIVE,
+        auc=auc if sight.shown else Unmeasured("no clip could be read"),
+        n_real=n_real,
+        n_generated=creators.total(),
+        n_creators=len(creators),
+        n_unread=sight.n_unread,
+    )
+
+
+def _leaks(fit: _ViewModels) -> tuple[PropertyLeak, ...]:
+    """Each property judged alone, in the same way as all of them together."""
+    columns: defaultdict[str, list[int]] = defaultdict(list)
+    for index, name in enumerate(fit.sight.table.names):
+        columns[family(name)].append(index)
+    rows = fit.sight.rows
+    alone = {
+        own: cross_fit(fit.scaled[:, chosen], fit.folding, rows) for own, chosen in columns.items()
+    }
+    telling = sorted(
+        (own for own in alone if alone[own].value > CHANCE),
+        key=lambda own: (-alone[own].value, own),
+    )
+    leaks = []
+    for own in telling[:MOST_LEAKS]:
+        sides = describe_sides(fit.sight.table.only(columns[own]), fit.judged.made)
+        auc = alone[own].auc(fit.owners)
+        leaks.append(PropertyLeak(feature=own, auc=auc, generated=sides.generated, real=sides.real))
+    return tuple(leaks)
+
+
+def _with_giveaways(outcome: ViewAudit, fit: _ViewModels) -> ViewAudit:
+    shares = fit.judged.told_from()
+    shown = fit.sight.shown
+    every = [i for i in range(len(shown)) if shares[i] >= TOLD_FROM]
+    every.sort(key=lambda i: (-shares[i], shown[i].clip))
+    listed = tuple(
+        RevealingClip(
+            clip=shown[i].clip,
+            label=Label.REAL if shown[i].creator is None else Label.GENERATED,
+            told_from=float(shares[i]),
+            because=_because(i, fit),
+        )
+        for i in every[:MOST_GIVEAWAYS]
+    )
+    return replace(outcome, giveaways=listed, n_giveaways=len(every))
+
+
+def _because(row: int, fit: _ViewModels) -> tuple[str, ...]:
+    """The properties that pushed the clip towards its own side, the strongest first."""
+    total: Counter[str] = Counter()
+    for name, push in zip(fit.sight.table.names, fit.pushes(row).tolist(), strict=True):
+        total[family(name)] += push
+    largest = max(total.values(), default=0.0)
+    return tuple(n for n, p in total.most_common(MOST_REASONS) if p > 0 and p >= largest / 4)

@@ -1,0 +1,150 @@
+"""An audit as people read it and as tables keep it."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pydantic import TypeAdapter
+
+from unreel.core.estimate import Estimate, Measured
+from unreel.core.plain import plain
+from unreel.curation.audit.audit import (
+    ALARM_RATE,
+    CHANCE,
+    LEAK_FROM,
+    AuditFinding,
+    AuditResult,
+    ViewAudit,
+)
+from unreel.curation.audit.views import FeatureView
+
+AUDIT_JSON: Final = TypeAdapter(AuditResult)
+"""`dump_json` and `validate_json` keep an audit and bring it back."""
+
+_SIGHTS: Final = {
+    FeatureView.METADATA: "the file alone: container, codec, bit rate, size, rate, length, sound, tags",
+    FeatureView.FRAME: "low-level numbers of one frame",
+    FeatureView.WATERMARK: "overlays that were found",
+}
+_SENTENCES: Final = {
+    AuditFinding.LEAKS: "The labels leak: a model that does not look at the scene tells real from generated.",
+    AuditFinding.CLEAN: "No leak was found in metadata or overlays.",
+    AuditFinding.INCONCLUSIVE: "No leak was proven, and the intervals do not exclude one. Add scenes, or judge more clips of both labels.",
+}
+
+ALARMS: Final = (
+    "p is the share of sets of the same clips under labels that mean nothing ({n} of them, dealt anew by source, and this "
+    "set) in which any model tells as much. A model is called leaking at {rate} or less, so at most {rate:.0%} of sets whose "
+    "files have nothing to do with their labels give an alarm."
+)
+"""What p is, in the words of the card."""
+QUESTIONS: Final = (
+    "AUC answers two questions: can a reviewer that has seen these creators tell the label of a new scene from this alone (seen "
+    "creators; this decides), and does that carry over to creators that it has not seen (unseen creators; this does not decide). "
+    "0.5 is chance. Below 0.5 means that what tells the label of some creators misleads about others: no leak."
+)
+UNGROUPED: Final = (
+    "No two clips share a `group`. If some show one scene or come from one source, give `group`: of simulated sets without a leak "
+    "whose scenes of two or five clips were not declared, {alarms} gave a false alarm."
+)
+UNGROUPED_ALARMS: Final = "6 and 27 of 100"
+"""Measured by `benchmarks/audit_alarms.py --sizes`."""
+
+
+def to_markdown(audit: AuditResult) -> str:
+    """The audit as a section of a data card."""
+    return "\n".join(_lines(audit)) + "\n"
+
+
+def _lines(audit: AuditResult) -> Iterator[str]:
+    both = measures_transfer(audit)
+    aucs = "AUC, seen creators | AUC, unseen creators" if both else "AUC"
+    yield f"**{audit.finding.value}.** {_SENTENCES[audit.finding]}"
+    yield ""
+    yield f"| model sees | {aucs} | p | real | generated | creators | unread | finding |"
+    yield "|---" * (9 if both else 8) + "|"
+    for view in audit.views:
+        counts = f"{view.n_real} | {view.n_generated} | {view.n_creators} | {view.n_unread}"
+        finding = view.finding.value
+        if view.view is FeatureView.FRAME and view.finding is AuditFinding.LEAKS:
+            finding = "warning"
+        auc = format_auc(view.auc) + (f" | {format_auc(view.transfer)}" if view.transfer else "")
+        yield f"| {_SIGHTS[view.view]} | {auc} | {chance(view.p_value)} | {counts} | {finding} |"
+    for note in notes(audit):
+        yield ""
+        yield note
+    for view in audit.views:
+        yield from _details(view)
+
+
+def measures_transfer(audit: AuditResult) -> bool:
+    """Return whether the AUC of seen and of unseen creators are told apart; older audits have the latter alone."""
+    return all(view.transfer is not None for view in audit.views)
+
+
+def notes(audit: AuditResult) -> Iterator[str]:
+    """Return the remarks below the table, each a paragraph."""
+    if measures_transfer(audit):
+        yield QUESTIONS
+    if audit.n_relabelled:
+        yield ALARMS.format(n=audit.n_relabelled, rate=ALARM_RATE)
+    for view in audit.views:
+        if view.n_unjudged:
+            yield _unjudged(view)
+        if (
+            view.finding is AuditFinding.CLEAN
+            and isinstance(view.auc, Estimate)
+            and view.auc.low > CHANCE
+        ):
+            yield _above_chance(view, view.auc)
+    if not audit.grouped:
+        yield UNGROUPED.format(alarms=UNGROUPED_ALARMS)
+
+
+def _above_chance(view: ViewAudit, auc: Estimate) -> str:
+    return (
+        f"**{view.view.value}** is called clean and tells a little: {format_auc(auc)} lies above 0.5. A reviewer that sees nothing else puts a "
+        f"generated clip above a real one in {auc.value:.0%} of pairs; up to {LEAK_FROM:.0%} is not called a leak."
+    )
+
+
+def chance(p_value: float | None) -> str:
+    """A share of relabelled sets as a cell of a table."""
+    return "—" if p_value is None else f"{p_value:.3f}"
+
+
+def _unjudged(view: ViewAudit) -> str:
+    return (
+        f"{view.n_unjudged} clips could not be judged by **{view.view.value}**: without their scenes nothing is left "
+        "to learn from. More scenes would help."
+    )
+
+
+def _details(view: ViewAudit) -> Iterator[str]:
+    if view.leaks:
+        yield ""
+        yield f"What tells most in **{view.view.value}**, each alone:"
+        yield ""
+        yield "| property | AUC | generated | real |"
+        yield "|---|---|---|---|"
+        for leak in view.leaks:
+            sides = f"{_cell(leak.generated)} | {_cell(leak.real)}"
+            yield f"| {_cell(leak.feature)} | {format_auc(leak.auc)} | {sides} |"
+    if view.giveaways:
+        yield ""
+        yield f"{view.n_giveaways} clips give themselves away by **{view.view.value}**, among them:"
+        yield ""
+        for giveaway in view.giveaways:
+            because = ", ".join(giveaway.because) or "nothing single"
+            yield plain(f"- `{giveaway.clip}` ({giveaway.label.value}): {because}")
+
+
+def format_auc(auc: Measured) -> str:
+    """Return the AUC with its interval, or why there is none, as a cell of a table."""
+    if not isinstance(auc, Estimate):
+        return _cell(str(auc))
+    return f"{auc.value:.2f} [{auc.low:.2f}, {auc.high:.2f}]"
+
+
+def _cell(text: str) -> str:
+    """Text of strangers' files inside a table: no cell ends, no markup starts."""
+    return "".join("\\" + c if c in "\\|`*_[]<>#" else c for c in plain(text))

@@ -1,0 +1,190 @@
+"""AUC of a model on clips of scenes, and where the folding has parts of creators, that it did not learn from.
+
+The model adds up features, each with the cube of the gap between the means of the two sides: on forty clips fifty features of pure
+noise then do not drown one that tells everything, and thousands of models cost a few sums. Clips are held out by cells
+(`reviewers/floors/folding.py`), and each pair of a generated and a real clip of one fold is judged by one model that knows neither.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.reviewers.floors.folding import FoldAssignment, FoldGroup, Numbers
+from unreel.stats.proportion import mid_p_interval, normal_quantile
+from unreel.stats.sample import Array
+
+LEAST_CREATORS: Final = 6
+"""With fewer creators nothing is known of how much creators differ: the interval goes by scenes alone."""
+Mask = NDArray[np.bool_]
+_LEVEL: Final = 0.95
+_CHANCE: Final = 0.5
+_DIGITS: Final = 9
+"""Clips that are alike get the same lean, whatever order their features were added up in."""
+_BLOCK: Final = 2**18
+"""Values that are judged at once under several labellings."""
+_TINY: Final = 1e-300
+_ROUNDING: Final = 1e-9
+"""Sums are taken by leaving out, so a gap of nothing is not quite nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossFit:
+    """Every generated clip of a fold against every real clip of it; the arrays hold a value for each clip."""
+
+    made: Mask
+    won: Array
+    """Pairs of the clip in which the generated clip seemed more generated, ties counted half."""
+    met: Array
+    """Pairs of the clip; 0 where no model could be fitted without it, or nobody was there to meet."""
+    weights: Array
+    """By fold, part and feature."""
+    creators_held_out: bool
+
+    @property
+    def value(self) -> float:
+        """Chance that a generated clip seems more generated than a real one; 0.5 where none was judged."""
+        met = float(self.met.sum())
+        return float(self.won.sum()) / met if met else _CHANCE
+
+    @property
+    def n_unjudged(self) -> int:
+        """Clips that no model could judge."""
+        return int((self.met == 0).sum())
+
+    def told_from(self) -> Array:
+        """Share of the clips of the other side, in its fold, that each clip was told from."""
+        share: Array = self.won / np.maximum(self.met, 1)
+        return np.where(self.met == 0, 0.0, np.where(self.made, share, 1 - share))
+
+    def auc(self, owners: Sequence[FoldGroup], *, null: Array | None = None) -> Measured:
+        """The chance, with its interval; `null` holds the values of relabelled sets. n counts clips.
+
+        The interval is that of a share of as many trials as would be as sure: as the scenes, and the
+        creators where they are held out, differ among each other, or as relabelled sets do, whichever is less sure.
+        """
+        judged = self.met > 0
+        if not judged.any():
+            return Unmeasured("without the scene of a clip nothing is left to learn from")
+        n_trials = min(self._trials(owners), self._trials_by_null(null, owners))
+        low, high = mid_p_interval(self.value, n_trials, level=_LEVEL)
+        return Estimate(value=self.value, low=low, high=high, n=int(judged.sum()))
+
+    def _trials(self, owners: Sequence[FoldGroup]) -> float:
+        share = self.value
+        influence = 2 * (self.won - share * self.met) / self.met.sum()
+        scenes = [own.scene for own in owners]
+        variance = _variance(influence, scenes)
+        n_creators = len({own.creator for own in owners} - {None})
+        if self.creators_held_out and n_creators >= LEAST_CREATORS:
+            makers = [own.creator or f"\0{own.scene}" for own in owners]
+            both = [f"{own.creator}\0{own.scene}" for own in owners]
+            variance = max(
+                variance,
+                variance + _variance(influence, makers) - _variance(influence, both),
+            )
+        return share * (1 - share) / variance if variance > 0 else np.inf
+
+    def _trials_by_null(self, null: Array | None, owners: Sequence[FoldGroup]) -> float:
+        spread = 0.0 if null is None else float(np.mean((null - _CHANCE) ** 2))
+        if spread > 0:
+            return _CHANCE**2 / spread
+        made, real = (
+            len({own.scene for own in owners if (own.creator is None) is real})
+            for real in (False, True)
+        )
+        return 3 * made * real / (made + real + 1)  # the rank test's, under chance
+
+
+def _variance(influence: Array, clusters: Sequence[str]) -> float:
+    from scipy.special import stdtrit
+
+    _, own = np.unique(clusters, return_inverse=True)
+    sums = np.bincount(own, weights=influence)
+    n = len(sums)
+    few = -float(stdtrit(max(n - 1, 1), (1 - _LEVEL) / 2)) / normal_quantile(_LEVEL)
+    return float((sums**2).sum()) * n / max(n - 1, 1) * few**2
+
+
+def cross_fit(values: Array, folding: FoldAssignment, rows: Numbers) -> CrossFit:
+    """Judge the clips at `rows` of the folding by models without their scenes and the creators of their part.
+
+    `values` has one line of scaled features for each of them.
+    """
+    (won,), (met,), (weights,) = _judge(values, folding, rows, rows[None])
+    return CrossFit(folding.made[rows], won, met, weights, folding.n_parts > 1)
+
+
+def relabelled(values: Array, folding: FoldAssignment, rows: Numbers, labels: Numbers) -> Array:
+    """`CrossFit.value` under the labels of other clips: each line of `labels` names one for each clip."""
+    if not values.size:  # nothing to tell by, under any labels
+        return np.full(len(labels), _CHANCE)
+    told = []
+    step = max(1, _BLOCK // max(values.size, len(rows) ** 2 // (4 * folding.n_folds)))
+    for start in range(0, len(labels), step):
+        won, met, _ = _judge(values, folding, rows, labels[start : start + step, rows])
+        some = met.sum(axis=1)
+        told.append(np.where(some > 0, won.sum(axis=1) / np.maximum(some, 1), _CHANCE))
+    return np.concatenate(told)
+
+
+def _judge(
+    values: Array, folding: FoldAssignment, rows: Numbers, labels: Numbers
+) -> tuple[Array, Array, Array]:
+    """Pairs won and met by each clip, and the weights, under each line of labels."""
+    made, parts = folding.made[labels], folding.parts[labels]
+    cells = folding.folds[rows] * (folding.n_parts + 1) + np.where(made, parts, folding.n_parts)
+    weights, fitted = _fit(values, cells, folding)
+    won, met = np.zeros(labels.shape), np.zeros(labels.shape)
+    line = np.arange(len(labels))[:, None]
+    for one in range(folding.n_folds):
+        here = np.flatnonzero(folding.folds[rows] == one)
+        leans = np.round(np.einsum("lpf,cf->lpc", weights[:, one], values[here]), _DIGITS)
+        order = np.argsort(~made[:, here], axis=1, kind="stable")
+        n_made = made[:, here].sum(axis=1)
+        some, others = order[:, : n_made.max(initial=0)], order[:, n_made.min(initial=0) :]
+        judges = parts[line, here[some]]
+        judged = made[line, here[some]] & fitted[line, one, judges]
+        pairs = judged[:, :, None] & ~made[line, here[others]][:, None]
+        own = leans[line, judges, some]
+        met_by_it = leans[line[:, None], judges[:, :, None], others[:, None]]
+        wins = np.where(pairs, (1 + np.sign(own[:, :, None] - met_by_it)) / 2, 0.0)
+        for sums, each in ((won, wins), (met, pairs)):
+            sums[line, here[some]] += each.sum(axis=2)
+            sums[line, here[others]] += each.sum(axis=1)
+    return won, met, weights
+
+
+def _fit(values: Array, cells: Numbers, folding: FoldAssignment) -> tuple[Array, Mask]:
+    """Weights by labelling, fold, part and feature, and which cells had both sides to learn from."""
+    n_sides = folding.n_parts + 1
+    sums = _sums(values, cells, folding.n_folds * n_sides)
+    sums = sums.reshape(len(cells), folding.n_folds, n_sides, -1)
+    elsewhere = sums.sum(axis=1, keepdims=True) - sums
+    some, others = elsewhere[:, :, :-1], elsewhere[:, :, -1:]
+    some = some.sum(axis=2, keepdims=True) - (some if folding.n_parts > 1 else 0)
+    n_some, n_others = some[..., -1:], others[..., -1:]
+    gap = some[..., :-1] / np.maximum(n_some, 1) - others[..., :-1] / np.maximum(n_others, 1)
+    gap[np.abs(gap) < _ROUNDING] = 0.0
+    weights = gap * gap * gap
+    weights /= np.maximum(np.sqrt((weights * weights).sum(axis=3, keepdims=True)), _TINY)
+    return weights, (np.minimum(n_some, n_others) > 0)[..., 0]
+
+
+def _sums(values: Array, cells: Numbers, n_cells: int) -> Array:
+    """Sums of the columns by labelling and cell, with the number of clips as a further column.
+
+    No matrix product: the threads of a BLAS spin against other processes, five times the work here.
+    """
+    n_labellings, n_clips = cells.shape
+    sums = np.zeros((n_labellings * n_cells, values.shape[1] + 1))
+    every = (cells + n_cells * np.arange(n_labellings)[:, None]).ravel()
+    order = np.argsort(every, kind="stable")
+    held, starts, sizes = np.unique(every[order], return_index=True, return_counts=True)
+    if len(held):
+        sums[held, :-1] = np.add.reduceat(values[order % n_clips], starts, axis=0)
+    sums[held, -1] = sizes
+    return sums

@@ -1,0 +1,117 @@
+"""Differences between two versions of a benchmark, clip by clip."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from unreel.benchmarks.entry import Entry
+from unreel.benchmarks.opening import Benchmark, open_benchmark
+from unreel.benchmarks.records import to_record
+from unreel.benchmarks.tables import read_table
+from unreel.benchmarks.video_folder import find_metadata
+from unreel.core.identity import clip_id
+from unreel.core.names import read_clip_id
+from unreel.curation.step import to_json
+
+COMPARED: Final = (
+    "split",
+    "label",
+    "creator",
+    "setting",
+    "group",
+    "licence",
+    "source",
+    "prompt",
+    "difficulty",
+    "score",
+    "error_family",
+    "traces",
+)
+BYTES: Final = "bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """One field of one clip, before and after."""
+
+    name: str
+    field: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkDifference:
+    """Names of clips that came and went, and the changes of those that stayed."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    renamed: tuple[tuple[str, str], ...]
+    """The same bytes under another name; in neither of the lists above."""
+    changed: tuple[FieldChange, ...]
+    n_same: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether both contain the same clips with the same ground truth."""
+        return not (self.added or self.removed or self.renamed or self.changed)
+
+
+def compare(before: Path, after: Path) -> BenchmarkDifference:
+    """Return the differences between the benchmarks at `before` and `after`."""
+    old, new = _fields(before), _fields(after)
+    gone, come = sorted(old.keys() - new.keys()), sorted(new.keys() - old.keys())
+    new_names = {new[name][BYTES]: name for name in reversed(come)}
+    renamed = tuple(
+        (name, new_names[old[name][BYTES]]) for name in gone if old[name][BYTES] in new_names
+    )
+    moved = {name for pair in renamed for name in pair}
+    pairs = [(name, name) for name in sorted(old.keys() & new.keys())] + list(renamed)
+    changed = tuple(
+        FieldChange(then, field, old[then][field], new[now][field])
+        for then, now in pairs
+        for field in (*COMPARED, BYTES)
+        if old[then][field] != new[now][field]
+    )
+    return BenchmarkDifference(
+        added=tuple(name for name in come if name not in moved),
+        removed=tuple(name for name in gone if name not in moved),
+        renamed=renamed,
+        changed=changed,
+        n_same=len(pairs) - len({change.name for change in changed} | {old for old, _ in renamed}),
+    )
+
+
+def _fields(path: Path) -> dict[str, Mapping[str, str]]:
+    benchmark = open_benchmark(path)
+    sums = _stated_sums(path)
+    return {
+        entry.name: _compared(entry) | {BYTES: sums.get(entry.name) or _hashed(benchmark, entry)}
+        for entry in benchmark
+        if isinstance(entry, Entry)
+    }
+
+
+def _compared(entry: Entry) -> dict[str, str]:
+    record = to_record(entry, file_name="")
+    return {
+        field: value if isinstance(value := record[field], str) else to_json(value)
+        for field in COMPARED
+    }
+
+
+def _stated_sums(path: Path) -> dict[str, str]:
+    """SHA-256 by name where the manifest states it, as a frozen benchmark does."""
+    tables = find_metadata(path) if path.is_dir() else ()
+    rows = (row for table in tables for row in read_table(table) if isinstance(row, Mapping))
+    return {
+        str(row["name"]): read_clip_id(row["sha256"], str(path))
+        for row in rows
+        if {"name", "sha256"} <= set(row)
+    }
+
+
+def _hashed(benchmark: Benchmark, entry: Entry) -> str:
+    file = Path(benchmark.find(entry))
+    return clip_id(file) if file.is_file() else ""

@@ -1,0 +1,100 @@
+"""Near-duplicates: those of one label are kept once, and all of one family stay in one split."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+
+from unreel.curation.duplicates.prints import StoredPrints
+from unreel.curation.duplicates.section import DuplicatesSection
+from unreel.curation.piece import ExcludedSegment
+from unreel.curation.pieces import SegmentTable, StepResult, WorkDirectory
+from unreel.curation.state import CurationJob, CurationState
+from unreel.curation.step import Given, StepName, as_plain
+from unreel.curation.working_table import BATCH, spell_digest
+from unreel.engine.stage import Row
+from unreel.media.fingerprint import ClipFingerprint
+from unreel.media.matching import find_matches
+from unreel.stats.joining import join
+
+DUPLICATES: Final = "duplicates"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateFamily:
+    """The family of a clip: the first of those that show the same, or "" where none does."""
+
+    family: str
+
+
+def take(section: DuplicatesSection, work: CurationJob, state: CurationState) -> CurationState:
+    """Pieces with their families; with `drop`, one of each label and family: the largest picture."""
+    named = name_families(work, state.pieces)
+    if section.near == "keep":
+        return state.after(StepResult(pieces=named))
+    kept, worse = _best(named)
+    return state.after(
+        StepResult(pieces=kept, left_out=work.shelf.leave("duplicates-worse", worse))
+    )
+
+
+def name_families(work: CurationJob, pieces: SegmentTable) -> SegmentTable:
+    """Every piece with its family, and without the fingerprint that told it."""
+    step = StepName(name=DUPLICATES, version=1, finds=TypeAdapter(DuplicateFamily))
+    subjects = pieces.subjects(_given, ("sketch", "hashes", "pixels"))
+    kin = work.bench.settle(step, subjects, lambda: _families(pieces, work.shelf))
+    named = (
+        replace(piece, family=own.family, fingerprint=None)
+        for piece, own in zip(pieces, kin, strict=True)
+    )
+    return work.shelf.sift(DUPLICATES, named).pieces
+
+
+def _given(row: Row) -> Given:
+    own = ClipFingerprint(sketch=row["sketch"], hashes=row["hashes"])
+    return {"fingerprint": as_plain(own), "pixels": row["pixels"]}
+
+
+def _families(pieces: SegmentTable, shelf: WorkDirectory) -> Callable[[int], DuplicateFamily]:
+    """The family of the piece at a place; who has none is not kept in memory."""
+    matches = find_matches(StoredPrints(pieces), inside=shelf.folder.root)
+    pairs = [(match.first, match.second) for match in matches]
+    groups = join(sorted({name for pair in pairs for name in pair}), pairs)
+    family = {member: group[0] for group in groups for member in group}
+    clips = pieces.rows.digests("clip")
+    return lambda place: DuplicateFamily(family=family.get(spell_digest(clips[place]), ""))
+
+
+def _best(named: SegmentTable) -> tuple[SegmentTable, Iterator[ExcludedSegment]]:
+    """The pieces without those that a better one of their label and family stands for."""
+    families, labels = named.strings("family"), named.strings("label")
+    kin = np.flatnonzero(families != "")
+    own = SegmentTable(rows=named.rows.reordered(kin))
+    worths = zip(
+        own.rows.column("pixels").to_pylist(),
+        own.rows.column("size_bytes").to_pylist(),
+        own.rows.digests("clip").tolist(),
+        strict=True,
+    )
+    best: dict[tuple[str, str], tuple[tuple[int, int, bytes], int]] = {}
+    for place, worth in zip(kin.tolist(), worths, strict=True):
+        ours = families[place], labels[place]
+        best[ours] = max(best.get(ours, (worth, place)), (worth, place))
+    kept = families == ""
+    kept[[place for _, place in best.values()]] = True
+    worse = np.flatnonzero(~kept)
+    better = [best[families[place], labels[place]][1] for place in worse]
+    return named.where(kept), _worse(named, worse, np.array(better, np.intp))
+
+
+def _worse(
+    named: SegmentTable, worse: NDArray[np.intp], better: NDArray[np.intp]
+) -> Iterator[ExcludedSegment]:
+    for start in range(0, len(worse), BATCH):
+        names = named.rows.take(better[start : start + BATCH], ["name"]).column("name")
+        gone = SegmentTable(rows=named.rows.reordered(worse[start : start + BATCH]))
+        for piece, name in zip(gone, names.to_pylist(), strict=True):
+            yield piece.left_out(DUPLICATES, "near-duplicate", f"shows the same as {name}")

@@ -1,0 +1,238 @@
+"""The data card of a frozen benchmark: what is in it, from whom, under which licence, and what leaks."""
+
+import json
+import re
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from unreel.core.sheet import markdown_table
+from unreel.core.span import MICROSECONDS
+from unreel.curation.freeze.citation import missing_parts, write_bibtex
+from unreel.curation.freeze.section import SPLITS, CitationSection
+from unreel.curation.leaving import LeftOuts
+
+_NONE: Final = "—"
+_LENGTHS_S: Final = (2, 4, 6, 8, 10, 20)
+_SHOWN_SIZES: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkCard:
+    """Everything that the card tells."""
+
+    name: str
+    version: str
+    about: str
+    citation: CitationSection | None
+    tally: "ManifestStats"
+    left_out: LeftOuts
+    audit: str
+    """The audit's result, as text to be read; what to do where there was none."""
+    recipe: str
+
+
+@dataclass(slots=True)
+class _OriginCounts:
+    """Counts of real clips, or of one creator's clips."""
+
+    sizes: Counter[str] = field(default_factory=Counter)
+    lengths_us: "array[int]" = field(default_factory=lambda: array("q"))
+    n_traces: int = 0
+    n_explained: int = 0
+
+
+class ManifestStats:
+    """Counts over the rows of a manifest for the card, collected in one pass."""
+
+    def __init__(self) -> None:
+        self.clips: Counter[tuple[str, str]] = Counter()
+        """By split and label."""
+        self.licences: Counter[str] = Counter()
+        self.lengths: Counter[tuple[int, str]] = Counter()
+        self.categories: Counter[str] = Counter()
+        self.origins: defaultdict[str, _OriginCounts] = defaultdict(_OriginCounts)
+        self._sources: defaultdict[str, bytearray] = defaultdict(bytearray)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """One more clip."""
+        label, traces = row["label"], json.loads(row["traces"])
+        self.clips[row["split"], label] += 1
+        self.licences[row["licence"] or "not stated"] += 1
+        self.lengths[_length_class(row["duration_us"]), label] += 1
+        self.categories.update(category for trace in traces for category in trace["categories"])
+        origin = self.origins[row["creator"] if label == "generated" else "real"]
+        origin.sizes[f"{row['width']} x {row['height']}"] += 1
+        origin.lengths_us.append(row["duration_us"])
+        origin.n_traces += len(traces)
+        origin.n_explained += sum(bool(trace["explanation"]) for trace in traces)
+        self._sources[row["split"]] += bytes.fromhex(row["source_video"])
+
+    @property
+    def sizes(self) -> Counter[str]:
+        """Clips by resolution."""
+        whole: Counter[str] = Counter()
+        for origin in self.origins.values():
+            whole.update(origin.sizes)
+        return whole
+
+    def n_sources(self, *splits: str) -> int:
+        """Different source videos of these splits."""
+        packed = b"".join(self._sources[split] for split in splits)
+        return len(np.unique(np.frombuffer(packed, "S32")))
+
+
+def write_card(card: BenchmarkCard) -> str:
+    """The card as Markdown with the header that dataset hubs read. No date, no path, no machine."""
+    tally = card.tally
+    n_sources = tally.n_sources(*SPLITS)
+    parts = [
+        _header(card),
+        f"# {card.name} {card.version}",
+        card.about or "A benchmark of real and generated video.",
+        f"{tally.clips.total()} clips from {n_sources} source videos.",
+        "## Splits",
+        _splits(tally),
+        "Pieces and near-duplicates of one source video, and clips of one scene, share a split.",
+        "## Sources",
+        _sources(tally.origins),
+        "## Resolutions",
+        markdown_table(("resolution", "clips"), _by_count(tally.sizes)),
+        "## Lengths",
+        _lengths(tally),
+        "## Categories of traces",
+        _categories(tally),
+        "## Licences",
+        markdown_table(("licence", "clips"), _by_count(tally.licences)),
+        "Each clip names its licence and its source in the manifest.",
+        "## Citation",
+        _citation(card),
+        "## Can the label be told without looking?",
+        card.audit,
+        "## Left out",
+        _left_out(card.left_out),
+        "## Recipe",
+        f"```json\n{card.recipe}\n```",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _header(card: BenchmarkCard) -> str:
+    tags = ["video", "ai-generated", "unreel"]
+    lines = [
+        f"pretty_name: {json.dumps(card.name, ensure_ascii=False)}",
+        "license: other",
+        "task_categories: [video-classification]",
+        f"tags: [{', '.join(tags)}]",
+    ]
+    return "\n".join(["---", *lines, "---"])
+
+
+def _citation(card: BenchmarkCard) -> str:
+    entry = write_bibtex(card.name, card.version, card.citation)
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", entry)), default=0))
+    shown = f"{fence}bibtex\n{entry}\n{fence}"
+    missing = missing_parts(card.citation)
+    if not missing:
+        return shown
+    keys = ", ".join(f"`{key}`" for key in missing)
+    return f"{shown}\n\nNot stated yet: {keys}. The recipe gives them under `[freeze.citation]`."
+
+
+def _splits(tally: ManifestStats) -> str:
+    there = {split for split, _ in tally.clips}
+    return markdown_table(
+        ("split", "real", "generated", "source videos"),
+        (
+            (
+                split,
+                tally.clips[split, "real"],
+                tally.clips[split, "generated"],
+                tally.n_sources(split),
+            )
+            for split in SPLITS
+            if split in there
+        ),
+    )
+
+
+def _sources(origins: Mapping[str, _OriginCounts]) -> str:
+    n_clips = {name: len(origin.lengths_us) for name, origin in origins.items()}
+    names = sorted(origins, key=lambda name: (name != "real", -n_clips[name], name))
+    return markdown_table(
+        ("source", "clips", "explained", "resolution", "length in s: least, median, most"),
+        (
+            (
+                name,
+                n_clips[name],
+                _explained(origins[name]),
+                _sizes(origins[name].sizes),
+                _length_range(origins[name].lengths_us),
+            )
+            for name in names
+        ),
+    )
+
+
+def _explained(origin: _OriginCounts) -> str:
+    if not origin.n_traces:
+        return _NONE
+    return f"{100 * origin.n_explained / origin.n_traces:.1f} % of {origin.n_traces} traces"
+
+
+def _sizes(tally: Counter[str]) -> str:
+    found = _by_count(tally)
+    shown = ", ".join(size for size, _ in found[:_SHOWN_SIZES])
+    more = len(found) - _SHOWN_SIZES
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _length_range(lengths_us: "array[int]") -> str:
+    lengths = np.sort(np.frombuffer(lengths_us, np.int64))
+    shown = (lengths[0], lengths[(len(lengths) - 1) // 2], lengths[-1])
+    return ", ".join(_seconds(int(us)) for us in shown)
+
+
+def _lengths(tally: ManifestStats) -> str:
+    names = [*(f"under {s} s" for s in _LENGTHS_S), f"{_LENGTHS_S[-1]} s and more"]
+    return markdown_table(
+        ("length", "real", "generated"),
+        (
+            (name, tally.lengths[place, "real"], tally.lengths[place, "generated"])
+            for place, name in enumerate(names)
+        ),
+    )
+
+
+def _length_class(duration_us: int) -> int:
+    return sum(duration_us >= s * MICROSECONDS for s in _LENGTHS_S)
+
+
+def _categories(tally: ManifestStats) -> str:
+    n_traces = sum(origin.n_traces for origin in tally.origins.values())
+    if not n_traces:
+        return "No clip carries traces."
+    lines = markdown_table(("category", "traces"), _by_count(tally.categories))
+    return f"{n_traces} traces; one may have several categories.\n\n{lines}"
+
+
+def _left_out(left_out: LeftOuts) -> str:
+    if not left_out.counts:
+        return "Nothing."
+    return markdown_table(
+        ("step", "reason", "files or clips"),
+        ((step, reason, n) for (step, reason), n in sorted(left_out.counts.items())),
+    )
+
+
+def _seconds(duration_us: int) -> str:
+    hundredths = (duration_us + 5_000) // 10_000
+    return f"{hundredths // 100}.{hundredths % 100:02d}"
+
+
+def _by_count(tally: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(tally.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -1,0 +1,77 @@
+"""Citation of a benchmark: BibTeX for the card, CFF for code hosts, and missing fields."""
+
+import json
+import re
+from typing import Final
+
+from unreel.core.names import plain_name
+from unreel.curation.freeze.section import CitationSection
+
+_UNSAID: Final = CitationSection()
+_NOTHING: Final = "not stated"
+
+
+def missing_parts(citation: CitationSection | None) -> list[str]:
+    """The keys of `[freeze.citation]` that a reader would need and the recipe does not give."""
+    given = citation or _UNSAID
+    if given.bibtex:
+        return []
+    wanted = {"authors": given.authors, "year": given.year, "url": given.url or given.doi}
+    return [key for key, value in wanted.items() if not value]
+
+
+def write_bibtex(name: str, version: str, citation: CitationSection | None) -> str:
+    """The entry that the recipe gives, or one made of what it says; gaps say so."""
+    given = citation or _UNSAID
+    if given.bibtex:
+        return given.bibtex.strip()
+    fields = {
+        "title": f"{{{_tex(name)}}}",
+        "author": " and ".join(map(_author, given.authors)) or _NOTHING,
+        "year": str(given.year or _NOTHING),
+        "version": _tex(version),
+        "doi": given.doi,
+        "url": given.url or ("" if given.doi else _NOTHING),
+    }
+    lines = [f"  {key} = {{{value}}}," for key, value in fields.items() if value]
+    return "\n".join([f"@misc{{{plain_name(name).lower()},", *lines, "}"])
+
+
+def write_cff(name: str, version: str, citation: CitationSection | None) -> str | None:
+    """A `CITATION.cff`; None where nobody is named as its author, which the format demands."""
+    given = citation or _UNSAID
+    if not given.authors:
+        return None
+    lines = [
+        "cff-version: 1.2.0",
+        "message: If you use this benchmark, please cite it as below.",
+        "type: dataset",
+        f"title: {_yaml(name)}",
+        f"version: {_yaml(version)}",
+        "authors:",
+        *(line for author in given.authors for line in _cff_author(author)),
+    ]
+    lines += [f"{key}: {_yaml(value)}" for key in ("doi", "url") if (value := getattr(given, key))]
+    return "\n".join(lines) + "\n"
+
+
+def _cff_author(author: str) -> list[str]:
+    family, comma, first = (part.strip() for part in author.partition(","))
+    if not comma:
+        return [f"  - name: {_yaml(family)}"]
+    return [f"  - family-names: {_yaml(family)}", f"    given-names: {_yaml(first)}"]
+
+
+def _author(author: str) -> str:
+    told = _tex(author)
+    return told if "," in told else f"{{{told}}}"  # BibTeX would turn a group's words round
+
+
+def _tex(text: str) -> str:
+    plain = re.sub(r"[{}\\]", "", " ".join(text.split()))
+    return re.sub(r"([%&#_$])", r"\\\1", plain)
+
+
+def _yaml(text: str) -> str:
+    """A string that every YAML reader takes for that string."""
+    return json.dumps(text, ensure_ascii=False)

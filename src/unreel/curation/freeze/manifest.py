@@ -1,0 +1,106 @@
+"""The table of a frozen benchmark: one row for each clip, the same bytes for the same clips."""
+
+from dataclasses import replace
+from typing import IO, Any, Final
+
+from unreel.benchmarks.entry import DeclaredFacts
+from unreel.benchmarks.records import to_record
+from unreel.core.clip import Clip
+from unreel.core.names import plain_suffix
+from unreel.core.span import to_us
+from unreel.curation.piece import ClipSegment, stored_name
+from unreel.curation.step import as_plain, to_json
+
+METADATA: Final = "metadata.parquet"
+_AS_JSON: Final = ("traces", "ratings", "votes")
+_TYPED: Final[dict[str, type]] = {
+    "score": int,
+    "width": int,
+    "height": int,
+    "n_frames": int,
+    "duration_us": int,
+    "size_bytes": int,
+    "has_sound": bool,
+}
+_GROUP: Final = 10_000
+"""Rows that are kept together: a reader opens one such group at a time."""
+
+
+def media_name(clip: Clip) -> str:
+    """Return the path of the clip in the folder of its split, named by its content."""
+    return f"media/{stored_name(clip.id, plain_suffix(clip.location))}"
+
+
+def published_name(clip: Clip, *, in_place: bool) -> str:
+    """Return the clip's file name in the manifest: its location, or its name in the folder of its split."""
+    return clip.location if in_place else media_name(clip)
+
+
+def picture_name(piece: ClipSegment) -> str:
+    """Return the path of the clip's first frame in the folder of its split; "" if it is not stored."""
+    picture = piece.first_frame
+    return "" if picture is None else f"first_frames/{stored_name(piece.clip.id, '.jpg')}"
+
+
+def manifest_row(piece: ClipSegment, split: str, *, in_place: bool = False) -> dict[str, Any]:
+    """The piece as one row: what its makers say, what was measured, what steps found out."""
+    facts = piece.clip.facts
+    video = facts.video
+    measured = DeclaredFacts(
+        width=video.width,
+        height=video.height,
+        rate=video.average_rate,
+        n_frames=video.n_frames,
+        duration_us=to_us(video.duration_s),
+    )
+    copy, picture = piece.cleaned, piece.first_frame
+    cleaned = None if copy is None else published_name(copy, in_place=in_place)
+    entry = replace(piece.entry, split=split, facts=measured, cleaned=cleaned)
+    record = to_record(entry, file_name=published_name(piece.clip, in_place=in_place))
+    for name in _AS_JSON:
+        record[name] = to_json(record[name])
+    return record | {
+        "sha256": piece.clip.id,
+        "size_bytes": facts.size_bytes,
+        "codec": video.codec,
+        "has_sound": bool(facts.audio),
+        "first_frame": picture.location if picture and in_place else picture_name(piece),
+        "source_video": piece.source,
+        "family": piece.family,
+        "notes": to_json({step: as_plain(note) for step, note in piece.notes.items()}),
+    }
+
+
+class ManifestWriter:
+    """Writes rows, which come in the order of their names, as a Parquet file into `sink`."""
+
+    def __init__(self, sink: IO[bytes]) -> None:
+        self._sink, self._rows = sink, list[dict[str, Any]]()
+        self._writer: Any = None
+
+    def add(self, row: dict[str, Any]) -> None:
+        """One more clip."""
+        self._rows.append(row)
+        if len(self._rows) == _GROUP:
+            self._put_down()
+
+    def end(self) -> None:
+        """No clip comes any more; there was one at least."""
+        if self._rows:
+            self._put_down()
+        self._writer.close()
+
+    def _put_down(self) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if self._writer is None:
+            kinds = {int: pa.int64(), bool: pa.bool_()}
+            fields = [
+                (name, kinds.get(_TYPED.get(name, str), pa.string())) for name in self._rows[0]
+            ]
+            self._writer = pq.ParquetWriter(self._sink, pa.schema(fields), compression="zstd")
+        self._writer.write_table(
+            pa.Table.from_pylist(self._rows, schema=self._writer.schema), row_group_size=_GROUP
+        )
+        self._rows = []

@@ -1,0 +1,194 @@
+"""Train, val and test: whatever shows the same scene goes the same way."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import lcm
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from unreel.core.errors import UnreadableSourceError
+from unreel.core.identity import digest
+from unreel.curation.freeze.section import SPLITS
+from unreel.curation.pieces import SegmentTable
+from unreel.curation.step import CurationContext, Given, StepName
+from unreel.curation.working_table import spell_digest
+from unreel.engine.stage import Row
+
+Numbers = NDArray[np.intp]
+_AT_ONCE: Final = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitMember:
+    """A clip to be put into a split."""
+
+    clip: str
+    label: str
+    ties: tuple[str, ...]
+    """Clips that share one of these stay together: source video, family, group."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LinkedClips:
+    """Clips that ties bind are one bundle; as columns, whoever they are."""
+
+    of_clip: NDArray[np.intp]
+    """The bundle of each clip."""
+    first: NDArray[np.intp]
+    """For each bundle, its first clip by id."""
+    labels: NDArray[np.int64]
+    """Bundles x labels: clips."""
+
+
+def assign_splits(
+    members: Sequence[SplitMember], *, shares: Mapping[str, int], seed: int
+) -> dict[str, str]:
+    """The split of each clip, by its id, close to `shares` for each label.
+
+    Bound clips are placed as one, the largest bundles first and equal ones in an order that `seed`
+    shuffles, each where its labels are missing most. The order of `members` does not matter.
+    """
+    clips = [member.clip for member in members]
+    labels = np.unique([member.label for member in members], return_inverse=True)[1]
+    ties = [(place, tie) for place, member in enumerate(members) for tie in member.ties]
+    codes = np.unique([tie for _, tie in ties], return_inverse=True)[1]
+    pairs = _pairs(np.array([place for place, _ in ties], np.intp), codes)
+    bundles = bundle(np.array(clips), labels, [pairs])
+    chosen = place_bundles(bundles, lambda clip: clips[clip], shares=shares, seed=seed)
+    splits = [split for split, share in shares.items() if share]
+    return {clip: splits[code] for clip, code in zip(clips, chosen.tolist(), strict=True)}
+
+
+def bundle(
+    clips: NDArray[Any], labels: NDArray[np.integer], pairs: Iterable[tuple[Numbers, Numbers]]
+) -> LinkedClips:
+    """The bundles that `pairs` of places make of clips."""
+    n = len(clips)
+    ends = [np.concatenate(side) for side in zip(*pairs, strict=True)]
+    graph = coo_array((np.ones(len(ends[0]), np.int8), ends), shape=(n, n))
+    n_bundles, joined = connected_components(graph, directed=False)
+    of_clip = joined.astype(np.intp)
+    order = np.argsort(clips, kind="stable")
+    first = order[np.unique(of_clip[order], return_index=True)[1]]
+    n_labels = int(labels.max(initial=0)) + 1
+    tally = np.bincount(of_clip * n_labels + labels, minlength=n_bundles * n_labels)
+    return LinkedClips(of_clip=of_clip, first=first, labels=tally.reshape(n_bundles, n_labels))
+
+
+def place_bundles(
+    bundles: LinkedClips, spell: Callable[[int], str], *, shares: Mapping[str, int], seed: int
+) -> NDArray[np.int8]:
+    """For each clip, which of the splits with a share it goes to."""
+    given = [share for share in shares.values() if share]
+    draws = (bytes.fromhex(digest("split", str(seed), spell(int(clip)))) for clip in bundles.first)
+    drawn = np.fromiter(draws, "S32", len(bundles.first))
+    order = np.lexsort((drawn, -bundles.labels.sum(axis=1)))
+    greedy = _SplitAllocator(bundles.labels.sum(axis=0).tolist(), given)
+    chosen = np.empty(len(order), np.int8)
+    for start in range(0, len(order), _AT_ONCE):
+        part = order[start : start + _AT_ONCE]
+        chosen[part] = [greedy.place(labels) for labels in bundles.labels[part].tolist()]
+    return chosen[bundles.of_clip]
+
+
+class _SplitAllocator:
+    """Puts bundle after bundle where the squared distance from the targets grows least.
+
+    In whole numbers: of all that is compared, parts of a common denominator.
+    """
+
+    def __init__(self, totals: Sequence[int], shares: Sequence[int]) -> None:
+        whole = lcm(*(share * total for share in shares for total in totals if total))
+        self._weights = [
+            [whole // (share * total) if total else 0 for total in totals] for share in shares
+        ]
+        self._rates = [lcm(*shares) // share for share in shares]
+        self._placed = [[0] * len(totals) for _ in shares]
+        self._n_placed = [0] * len(shares)
+
+    def place(self, labels: Sequence[int]) -> int:
+        """The split of a bundle with so many clips of each label."""
+        strains = [
+            (
+                sum(
+                    n * (2 * before + n) * weight
+                    for n, before, weight in zip(labels, placed, weights, strict=True)
+                ),
+                n_placed * rate,
+            )
+            for placed, weights, n_placed, rate in zip(
+                self._placed, self._weights, self._n_placed, self._rates, strict=True
+            )
+        ]
+        split = strains.index(min(strains))
+        for label, n in enumerate(labels):
+            self._placed[split][label] += n
+            self._n_placed[split] += n
+        return split
+
+
+def _pairs(places: Numbers, codes: NDArray[Any]) -> tuple[Numbers, Numbers]:
+    """Places that have one code, each with the next of them."""
+    order = np.argsort(codes, kind="stable")
+    ordered = codes[order]
+    bound = ordered[1:] == ordered[:-1]
+    return places[order][:-1][bound], places[order][1:][bound]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitAssignment:
+    """Assigned split of a clip."""
+
+    split: str
+
+
+def draw_splits(
+    bench: CurationContext, pieces: SegmentTable, *, shares: Sequence[int], seed: int
+) -> NDArray[np.int8]:
+    """Return the index in `SPLITS` for each segment."""
+    settings = {"shares": shares, "seed": seed}
+    step = StepName(name="splits", version=1, settings=settings, finds=TypeAdapter(SplitAssignment))
+    by_split = dict(zip(SPLITS, shares, strict=True))
+
+    def decide() -> Callable[[int], SplitAssignment]:
+        clips = pieces.rows.digests("clip")
+        labels = pieces.codes("label")[0]
+        bundles = bundle(clips, labels, _tied(pieces))
+        chosen = place_bundles(
+            bundles, lambda place: spell_digest(clips[place]), shares=by_split, seed=seed
+        )
+        given = [split for split, share in by_split.items() if share]
+        return lambda place: SplitAssignment(split=given[chosen[place]])
+
+    subjects = pieces.subjects(_given, ("label", "source", "family", "group"))
+    drawn = bench.settle(step, subjects, decide)
+    return np.fromiter((SPLITS.index(_split(own.split)) for own in drawn), np.int8)
+
+
+def _tied(pieces: SegmentTable) -> Iterator[tuple[Numbers, Numbers]]:
+    """Pairs of pieces with the same bytes, of one source video, one family or one group."""
+    for name in ("clip", "source"):
+        yield _pairs(np.arange(len(pieces)), pieces.rows.digests(name))
+    for name in ("family", "group"):
+        codes, words = pieces.codes(name)
+        named = np.flatnonzero(codes != words.index("").as_py())
+        yield _pairs(named, codes[named])
+
+
+def _given(row: Row) -> Given:
+    ties = [f"source {row['source'].hex()}"]
+    ties += [f"{tie} {row[tie]}" for tie in ("family", "group") if row[tie]]
+    return {"label": row["label"], "ties": ties}
+
+
+def _split(name: str) -> str:
+    """A split is a folder of the benchmark: a table that something else wrote names no other."""
+    if name in SPLITS:
+        return name
+    source, problem = "steps/splits.lance", f"{name!a} is no split of a benchmark"
+    raise UnreadableSourceError(source, problem, "Something else wrote this: make it again")

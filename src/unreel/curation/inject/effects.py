@@ -1,0 +1,377 @@
+"""The nine kinds of trace, each as ideas: ways to put it into a shot, the best first."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
+from typing import Final
+
+import numpy as np
+from scipy import ndimage
+
+from unreel.core.trace import Category
+from unreel.curation.inject.paint import Field, blend, envelope, erased, laid, pasted, warp
+from unreel.curation.inject.region import (
+    TrackedRegion,
+    cut_out,
+    ellipse,
+    moving_objects,
+    textured_places,
+)
+from unreel.curation.inject.shot import Floats, ObservedShot
+from unreel.curation.inject.window import PixelWindow, hull, padded
+from unreel.media.decode import Rgb
+
+Offset = tuple[int, int]
+
+_MOST_OBJECTS: Final = 4
+_DIRECTIONS: Final = 16
+_LEAST_INSIDE: Final = 0.7
+"""Part of a moved region that stays in the picture."""
+_NEAREST: Final = 0.6
+_FARTHEST: Final = 1.5
+_FARTHEST_OBJECTS: Final = 2.6
+"""How far apart two things may be that merge, in their mean size."""
+_LARGEST_PAIR: Final = 0.25
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TraceEffect:
+    """One way to put a trace into a shot."""
+
+    paint: Callable[[int], Rgb]
+    """From a frame's place in the shot to the frame with the trace."""
+    about: TrackedRegion
+    towards: Offset = (0, 0)
+    """Where something is moved to, in columns and rows."""
+    run: range | None = None
+    """The frames of the shot that it is for; none for all of them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EffectCanvas:
+    """Frames and region that an effect works on."""
+
+    shot: ObservedShot
+    rng: np.random.Generator
+    strength: float
+
+    def objects(self) -> list[TrackedRegion]:
+        """Some moving objects, in an order of the seed's."""
+        found = list(islice(moving_objects(self.shot), _MOST_OBJECTS))
+        return [found[index] for index in self.rng.permutation(len(found))]
+
+    def places(self, *, share: float, apart: bool = False) -> Iterator[TrackedRegion]:
+        """Places rich in detail, in an order of the seed's."""
+        return textured_places(self.shot, self.rng, share=share, apart=apart)
+
+
+def ideas(category: Category, canvas: EffectCanvas) -> Iterator[TraceEffect]:
+    """Ways to put a trace of `category` into the shot; none where nothing there lends itself."""
+    return EFFECTS[category](canvas)
+
+
+def _blur(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+    shot = canvas.shot
+    for region in chain(canvas.objects(), canvas.places(share=0.4)):
+        windows = _roomy(region, 0.1, shot)
+        spread = (0.05 + 0.1 * canvas.strength) * min(windows[0].width, windows[0].height)
+
+        def paint(
+            place: int, windows: Sequence[PixelWindow] = windows, spread: float = spread
+        ) -> Rgb:
+            frame, window = shot.picture(place), windows[place]
+            patch = frame[window.slices].astype(np.float32)
+            much = envelope(place, shot.n, rise=1)
+            soft = ndimage.gaussian_filter(patch, (spread, spread, 0), mode="nearest")
+            return laid(frame, window, blend(patch, soft, ellipse(window) * much))
+
+        yield TraceEffect(paint, region)
+
+
+def _distort(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+    shot, rng = canvas.shot, canvas.rng
+    for region in chain(canvas.objects(), canvas.places(share=0.4)):
+        windows = _roomy(region, 0.15, shot)
+        turn = rng.choice((-1, 1)) * (0.6 + 1.0 * canvas.strength)
+        phase, pace = rng.uniform(0, 6.28), rng.uniform(0.15, 0.3)
+        bulge = 0.12 + 0.16 * canvas.strength
+
+        def paint(
+            place: int,
+            windows: Sequence[PixelWindow] = windows,
+            turn: float = turn,
+            wave: tuple[float, float, float] = (phase, pace, bulge),
+        ) -> Rgb:
+            much = envelope(place, shot.n, rise=3)
+            field = _swirl(turn * much, wave[2] * much, wave[0] + wave[1] * place)
+            return warp(shot.picture(place), windows[place], field)
+
+        yield TraceEffect(paint, region)
+
+
+def _distort_background(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+    shot, rng = canvas.shot, canvas.rng
+    reach = 0.1 + 0.14 * canvas.strength
+    places = (canvas.places(share=share, apart=True) for share in (0.6, 0.45, 0.3))
+    for region in chain.from_iterable(places):
+        waves, pushes = rng.normal(size=(2, 4, 2)).astype(np.float32)
+        phases = rng.uniform(0, 6.28, 4).astype(np.float32)
+        pace = rng.uniform(0.1, 0.2)
+
+        def paint(
+            place: int,
+            windows: Sequence[PixelWindow] = region.windows,
+            field: tuple[Floats, ...] = (waves, pushes, phases),
+            pace: float = pace,
+        ) -> Rgb:
+            much = reach * envelope(place, shot.n, rise=3)
+            waves, pushes, phases = field
+            bent = _ripple(2.2 * waves, much * pushes, phases + pace * place)
+            return warp(shot.picture(place), windows[place], bent)
+
+        yield TraceEffect(paint, region)
+
+
+def _vanish(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+    shot = canvas.shot
+    for region in canvas.objects():
+
+        def paint(place: int, region: TrackedRegion = region) -> Rgb:
+            much = envelope(place, shot.n, rise=3)
+            return erased(shot.picture(place), cut_out(shot, region, place), much)
+
+        yield TraceEffect(paint, region)
+
+
+def _duplicate(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+    shot = canvas.shot
+    for region in canvas.objects():
+        for offset in _offsets(canvas, region, parts=(1.15, 1.5, 2.2), signs=(1,)):
+            if any(_on_itself(window, offset) for window in region.windows):
+                continue
+
+            def paint(place: int, region: TrackedRegion = region, offset: Offset = offset) -> Rgb:
+                much = envelope(place, shot.n, rise=3)
+                return pasted(shot.picture(place), cut_out(shot, region, place), offset, much)
+
+            yield TraceEffect(paint, region, offset)
+            break
+
+
+def _merge(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+    shot = canvas.shot
+    objects = canvas.objects()
+    others = [*objects, *canvas.places(share=0.25)]
+    for region in objects:
+        for other in others:
+            pairs = tuple(zip(region.windows, other.windows, strict=True))
+            both_seen = bool(other.silhouettes and region.silhouettes)
+            reach = _FARTHEST_OBJECTS if both_seen else _FARTHEST
+            close = [other is not region and _beside(*pair, shot, farthest=reach) for pair in pairs]
+            run = _longest_run(close)
+            paint = _melt if both_seen else _squeeze
+            if run:
+                yield TraceEffect(partial(paint, canvas, (region, other), run), region, run=run)
+
+
+def _melt(
+    canvas: EffectCanvas, pair: tuple[TrackedRegion, TrackedRegion], run: range, place: int
+) -> Rgb:
+    """Two objects slide into each other, the second one half seen through."""
+    shot = canvas.shot
+    much = envelope(place - run.start, len(run), rise=max(3, len(run) // 3))
+    first, second = (cut_out(shot, region, place) for region in pair)
+    gap = np.subtract(second.window.centre, first.window.centre)
+    step = np.rint(gap * much * (0.3 + 0.15 * canvas.strength)).astype(int)
+    bare = erased(erased(shot.picture(place), first), second)
+    drawn = pasted(bare, first, (int(step[0]), int(step[1])))
+    return pasted(drawn, second, (-int(step[0]), -int(step[1])), 1 - 0.45 * much)
+
+
+def _squeeze(
+    canvas: EffectCanvas, pair: tuple[TrackedRegion, TrackedRegion], run: range, place: int
+) -> Rgb:
+    """Draw two places of the picture together, like on rubber."""
+    shot = canvas.shot
+    first, second = (region.windows[place] for region in pair)
+    both = hull((first, second))
+    both = padded(both, round(0.12 * max(both.width, both.height)), frame=shot.size)
+    much = envelope(place - run.start, len(run), rise=max(3, len(run) // 3))
+    pull = much * (0.7 + 0.5 * canvas.strength)
+    return warp(shot.picture(place), both, _pinch(both, first, second, pull))
+
+
+def _split(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+    shot = canvas.shot
+    for region in canvas.objects():
+        for offset in _offsets(canvas, region, parts=(0.4 + 0.3 * canvas.strength,), signs=(1, -1)):
+
+            def paint(place: int, region: TrackedRegion = region, offset: Offset = offset) -> Rgb:
+                cut = cut_out(shot, region, place)
+                part = (place + 1) / shot.n
+                step = (round(offset[0] * part), round(offset[1] * part))
+                drawn = erased(shot.picture(place), cut)
+                drawn = pasted(drawn, cut, (-step[0], -step[1]))
+                return pasted(drawn, cut, step)
+
+            yield TraceEffect(paint, region, offset)
+            break
+
+
+def _stray(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+    shot, rng = canvas.shot, canvas.rng
+    part = 0.5 + 0.4 * canvas.strength
+    for region in canvas.objects():
+        both_ways = (
+            (offset, -1.0) for offset in _offsets(canvas, region, parts=(part,), signs=(1, -1))
+        )
+        one_way = ((offset, 0.4) for offset in _offsets(canvas, region, parts=(part,), signs=(1,)))
+        for offset, other_end in islice(chain(both_ways, one_way), 1):
+            path = _jumps(shot.n, rng, other_end=other_end)
+
+            def paint(
+                place: int,
+                region: TrackedRegion = region,
+                offset: Offset = offset,
+                path: Floats = path,
+            ) -> Rgb:
+                cut = cut_out(shot, region, place)
+                step = (round(offset[0] * path[place]), round(offset[1] * path[place]))
+                return pasted(erased(shot.picture(place), cut), cut, step)
+
+            yield TraceEffect(paint, region, offset)
+
+
+def _hop(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+    shot = canvas.shot
+    for region in canvas.places(share=0.3, apart=True):
+        for offset in _offsets(canvas, region, parts=(0.35 + 0.3 * canvas.strength,), signs=(1,)):
+
+            def paint(place: int, region: TrackedRegion = region, offset: Offset = offset) -> Rgb:
+                much = envelope(place, shot.n, rise=3)
+                cut = cut_out(shot, region, place)
+                step = (round(offset[0] * much), round(offset[1] * much))
+                return pasted(erased(shot.picture(place), cut), cut, step)
+
+            yield TraceEffect(paint, region, offset)
+            break
+
+
+EFFECTS: Final[Mapping[Category, Callable[[EffectCanvas], Iterator[TraceEffect]]]] = {
+    Category.SUDDEN_BLURRING: _blur,
+    Category.OBJECT_DISTORTION: _distort,
+    Category.OBJECT_DISAPPEARANCE: _vanish,
+    Category.REDUNDANT_OBJECT: _duplicate,
+    Category.OBJECT_MERGING: _merge,
+    Category.OBJECT_SPLITTING: _split,
+    Category.OBJECT_TRAJECTORY: _stray,
+    Category.BACKGROUND_DISTORTION: _distort_background,
+    Category.UNEXPECTED_MOVE: _hop,
+}
+
+
+def _roomy(region: TrackedRegion, part: float, shot: ObservedShot) -> tuple[PixelWindow, ...]:
+    """The region's windows with some room around them."""
+    return tuple(
+        padded(window, round(part * max(window.width, window.height)), frame=shot.size)
+        for window in region.windows
+    )
+
+
+def _offsets(
+    canvas: EffectCanvas, region: TrackedRegion, *, parts: Sequence[float], signs: Sequence[int]
+) -> Iterator[Offset]:
+    """Moves by `parts` of the region's size that keep it in the picture, both ways if so asked."""
+    width = max(window.width for window in region.windows)
+    height = max(window.height for window in region.windows)
+    start = canvas.rng.uniform(0, 2 * np.pi)
+    for part in parts:
+        for turn in np.linspace(start, start + 2 * np.pi, _DIRECTIONS, endpoint=False):
+            offset = (round(part * width * np.cos(turn)), round(part * height * np.sin(turn)))
+            if all(
+                _inside(window, (sign * offset[0], sign * offset[1]), canvas.shot.size)
+                for window in region.windows
+                for sign in signs
+            ):
+                yield offset
+
+
+def _inside(window: PixelWindow, offset: Offset, size: tuple[int, int]) -> bool:
+    """True where most of the moved window lies in the picture."""
+    left, top = window.left + offset[0], window.top + offset[1]
+    width = min(size[0], left + window.width) - max(0, left)
+    height = min(size[1], top + window.height) - max(0, top)
+    return min(width, height) > 0 and width * height >= _LEAST_INSIDE * window.area
+
+
+def _on_itself(window: PixelWindow, offset: Offset) -> bool:
+    return abs(offset[0]) < window.width and abs(offset[1]) < window.height
+
+
+def _beside(
+    first: PixelWindow, second: PixelWindow, shot: ObservedShot, *, farthest: float
+) -> bool:
+    """True where two windows are close without lying on each other."""
+    apart = float(np.hypot(*np.subtract(first.centre, second.centre)))
+    sizes = (max(first.width, first.height) + max(second.width, second.height)) / 2
+    share = hull((first, second)).area / (shot.size[0] * shot.size[1])
+    return _NEAREST * sizes < apart < farthest * sizes and share < _LARGEST_PAIR
+
+
+def _longest_run(holds: Sequence[bool]) -> range:
+    """The longest stretch of places at which it holds."""
+    best = range(0)
+    start = 0
+    for place, so in enumerate(holds):
+        if not so:
+            start = place + 1
+        elif place + 1 - start > len(best):
+            best = range(start, place + 1)
+    return best
+
+
+def _jumps(n: int, rng: np.random.Generator, *, other_end: float) -> Floats:
+    """A path that stays near 1 for a few frames, then is suddenly at `other_end`, and so on."""
+    path = np.empty(n, np.float32)
+    place, at_far_end = 0, bool(rng.integers(2))
+    while place < n:
+        stay = int(rng.integers(3, 7))
+        path[place : place + stay] = (1.0 if at_far_end else other_end) * rng.uniform(0.8, 1.0)
+        place, at_far_end = place + stay, not at_far_end
+    return path
+
+
+def _swirl(turn: float, bulge: float, phase: float) -> Field:
+    def field(columns: Floats, rows: Floats) -> tuple[Floats, Floats]:
+        cos, sin = np.cos(turn), np.sin(turn)
+        bent = columns + bulge * np.sin(4 * rows + phase)
+        return cos * bent - sin * rows, sin * bent + cos * rows
+
+    return field
+
+
+def _ripple(waves: Floats, pushes: Floats, phases: Floats) -> Field:
+    def field(columns: Floats, rows: Floats) -> tuple[Floats, Floats]:
+        ridges = [
+            np.sin(wave[0] * columns + wave[1] * rows + phase)
+            for wave, phase in zip(waves, phases, strict=True)
+        ]
+        return (
+            columns + sum(push[0] * ridge for push, ridge in zip(pushes, ridges, strict=True)),
+            rows + sum(push[1] * ridge for push, ridge in zip(pushes, ridges, strict=True)),
+        )
+
+    return field
+
+
+def _pinch(both: PixelWindow, first: PixelWindow, second: PixelWindow, pull: float) -> Field:
+    """Draws what lies at both ends of the line between two windows to its middle."""
+    axis = np.subtract(second.centre, first.centre) / (both.width / 2, both.height / 2)
+    axis = axis / np.linalg.norm(axis)
+
+    def field(columns: Floats, rows: Floats) -> tuple[Floats, Floats]:
+        along = columns * axis[0] + rows * axis[1]
+        return columns + pull * along * axis[0], rows + pull * along * axis[1]
+
+    return field

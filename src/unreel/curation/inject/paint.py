@@ -1,0 +1,76 @@
+"""Strokes that effects are made of: warp, blend, lay down."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import ndimage
+
+from unreel.curation.inject.region import RegionCutout, radius_squared
+from unreel.curation.inject.shot import Floats
+from unreel.curation.inject.window import PixelWindow
+from unreel.media.decode import Rgb
+
+Field = Callable[[Floats, Floats], tuple[Floats, Floats]]
+"""From columns and rows (-1 to 1 across a window) to the columns and rows that are shown there."""
+
+
+def envelope(place: int, n: int, *, rise: int) -> float:
+    """0 before and after the span, 1 inside, with `rise` frames of smooth change at both ends."""
+    part = min(1.0, (place + 1) / (rise + 1), (n - place) / (rise + 1))
+    return part * part * (3 - 2 * part)
+
+
+def warp(frame: Rgb, window: PixelWindow, field: Field) -> Rgb:
+    """`frame` with the ellipse in `window` bent by `field`; the ellipse's edge stays where it is."""
+    across = (np.arange(window.width, dtype=np.float32) + 0.5) / window.width * 2 - 1
+    down = (np.arange(window.height, dtype=np.float32) + 0.5) / window.height * 2 - 1
+    columns, rows = (grid.astype(np.float32) for grid in np.meshgrid(across, down))
+    to_column, to_row = field(columns, rows)
+    inner = np.clip(1 - radius_squared(window), 0, 1) ** 2
+    shown = (
+        (rows + inner * (to_row - rows) + 1) / 2 * window.height - 0.5,
+        (columns + inner * (to_column - columns) + 1) / 2 * window.width - 0.5,
+    )
+    patch = frame[window.slices].astype(np.float32)
+    bent = np.stack(
+        [
+            ndimage.map_coordinates(patch[..., channel], shown, order=1, mode="nearest")
+            for channel in range(3)
+        ],
+        axis=-1,
+    )
+    return laid(frame, window, np.where(inner[..., None] > 0, bent, patch))
+
+
+def blend(below: Floats, above: Floats, alpha: Floats | float) -> Floats:
+    """`above` over `below`, as far as `alpha` goes."""
+    blended: Floats = (below + (above - below) * alpha).astype(np.float32)
+    return blended
+
+
+def laid(frame: Rgb, window: PixelWindow, patch: Floats) -> Rgb:
+    """A copy of `frame` that shows `patch` in `window`."""
+    drawn = frame.copy()
+    drawn[window.slices] = np.clip(np.rint(patch), 0, 255).astype(np.uint8)
+    return drawn
+
+
+def erased(frame: Rgb, cut: RegionCutout, much: float = 1.0) -> Rgb:
+    """`frame` with what lies behind the cut in its place."""
+    return laid(frame, cut.window, blend(cut.patch, cut.behind, cut.cover * much))
+
+
+def pasted(frame: Rgb, cut: RegionCutout, offset: tuple[int, int], much: float = 1.0) -> Rgb:
+    """`frame` with a copy of the cut's object `offset` columns and rows away, cut at the edges."""
+    height, width, _ = frame.shape
+    left, top = cut.window.left + offset[0], cut.window.top + offset[1]
+    rows = slice(max(0, -top), min(cut.window.height, height - top))
+    columns = slice(max(0, -left), min(cut.window.width, width - left))
+    if rows.start >= rows.stop or columns.start >= columns.stop:
+        return frame
+    window = PixelWindow(
+        left + columns.start, top + rows.start, left + columns.stop, top + rows.stop
+    )
+    below = frame[window.slices].astype(np.float32)
+    alpha = cut.alpha[rows, columns] * much
+    return laid(frame, window, blend(below, cut.patch[rows, columns], alpha))

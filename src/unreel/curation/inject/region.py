@@ -1,0 +1,345 @@
+"""Parts of the picture that are worth changing, followed through a shot."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from scipy import ndimage
+
+from unreel.curation.inject.shot import Floats, Mask, ObservedShot, shrink
+from unreel.curation.inject.window import PixelWindow, padded, window_about
+
+_SMALLEST_SHARE: Final = 0.004
+_LARGEST_SHARE: Final = 0.2
+_LONGEST_SHAPE: Final = 4.0
+"""Sides of a region differ at most by this factor."""
+_MIN_SIDE: Final = 20
+"""Pixels of a frame: smaller regions are lost in the coding."""
+_LIKENESS: Final = 0.7
+"""Least correlation of a followed patch with what it was."""
+_SEARCH: Final = 5
+_MIN_PATH: Final = 0.3
+"""A moving object travels at least this part of its own size."""
+_FEATHER: Final = 0.3
+"""Outer part of an ellipse over which it fades."""
+_CLEAR_OF_ITSELF: Final = 1.5
+"""Sizes that an object travels before a moving camera: less, and the median of the frames still shows
+parts of it, so that its outline is not whole and it would only half vanish."""
+_ROOM: Final = 0.25
+"""Part of an object's size left free around it, where an ellipse is laid around its box."""
+_TEXTURE_LEVELS: Final = 6
+_DEEPEST_SHADOW: Final = 0.4
+_NO_LIGHTER: Final = 1.03
+_SAME_LIGHT: Final = 0.12
+_ABOVE_NOISE: Final = 10
+"""Levels by which an object differs from what lies behind it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrackedRegion:
+    """One place of the picture at each frame of a shot."""
+
+    windows: tuple[PixelWindow, ...]
+    silhouettes: tuple[Mask, ...] | None = None
+    """What differs from the plate, small, where a still camera shows a moving object."""
+    is_object: bool = False
+    """True for what moves by itself; else it is a place of the picture."""
+
+    @property
+    def moves(self) -> bool:
+        """True for an object that goes somewhere."""
+        centres = [window.centre for window in self.windows]
+        path = sum(float(np.hypot(b[0] - a[0], b[1] - a[1])) for a, b in pairwise(centres))
+        return path >= _MIN_PATH * max(self.windows[0].width, self.windows[0].height)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RegionCutout:
+    """A region taken out of one frame: what it shows, its soft shape, what lies behind it."""
+
+    window: PixelWindow
+    patch: Floats
+    alpha: Floats
+    """The shape, rows x columns x 1, from 0 to 1."""
+    cover: Floats
+    """The shape a little grown: what must be painted over for the object to be gone."""
+    behind: Floats
+
+
+def moving_objects(shot: ObservedShot) -> Iterator[TrackedRegion]:
+    """Objects that move through the whole shot, the largest first."""
+    middle = shot.n // 2
+    labels, n_found = ndimage.label(shot.moving[middle])
+    sizes = ndimage.sum_labels(shot.moving[middle], labels, np.arange(1, n_found + 1))
+    for label in 1 + np.argsort(-sizes, kind="stable"):
+        seed: Mask = labels == label
+        if not _suitable(seed) or _is_shadow(shot, seed):
+            continue
+        follow = _follow_loosely if shot.plate is None else _follow_shape
+        region = follow(shot, seed)
+        if region is not None and (shot.plate is None or region.moves):
+            yield region
+
+
+def textured_places(
+    shot: ObservedShot, rng: np.random.Generator, *, share: float, apart: bool
+) -> Iterator[TrackedRegion]:
+    """Places rich in detail, about `share` of the shorter side wide; `apart` from all that moves."""
+    rows, columns = shot.grey.shape[1:]
+    half = max(3, round(share * min(rows, columns) / 2))
+    detail = _detail(shot.grey[shot.n // 2], half)
+    if apart:
+        busy = ndimage.maximum_filter(shot.moving.any(axis=0), size=2 * half + 3)
+        detail = np.where(busy, 0, detail)
+    margin = half + 2
+    inner = np.zeros_like(detail)
+    inside = (slice(margin, rows - margin), slice(margin, columns - margin))
+    inner[inside] = detail[inside]
+    weights = inner * rng.uniform(0.6, 1.0, inner.shape)
+    for _ in range(6):
+        row, column = np.unravel_index(int(weights.argmax()), weights.shape)
+        if inner[row, column] < _TEXTURE_LEVELS:
+            return
+        weights[max(0, row - half) : row + half, max(0, column - half) : column + half] = 0
+        window = PixelWindow(
+            int(column) - half, int(row) - half, int(column) + half, int(row) + half
+        )
+        region = _follow_patch(shot, window)
+        if region is not None:
+            yield region
+
+
+def cut_out(shot: ObservedShot, region: TrackedRegion, place: int) -> RegionCutout:
+    """The region at frame `place` of the shot."""
+    window = region.windows[place]
+    patch = shot.picture(place)[window.slices].astype(np.float32)
+    if region.silhouettes is None or shot.plate is None:
+        alpha = ellipse(window)
+        return RegionCutout(window, patch, alpha, alpha, fill(patch, alpha))
+    behind = shot.plate[window.slices].astype(np.float32)
+    near = _enlarge(region.silhouettes[place], shot, window)
+    solid = _matte(patch, behind, near)
+    inner = ndimage.binary_erosion(solid) if solid.sum() > _MIN_SIDE**2 else solid
+    return RegionCutout(
+        window, patch, _soften(inner), _soften(ndimage.binary_dilation(solid)), behind
+    )
+
+
+def ellipse(window: PixelWindow) -> Floats:
+    """1 inside, falling smoothly to 0 at the ellipse that touches the window's sides."""
+    far = np.sqrt(radius_squared(window))
+    alpha = np.clip((1 - far) / _FEATHER, 0, 1)
+    soft: Floats = (alpha * alpha * (3 - 2 * alpha)).astype(np.float32)
+    return soft[..., None]
+
+
+def radius_squared(window: PixelWindow) -> Floats:
+    """Of each pixel: 0 in the middle, 1 on the ellipse that touches the window's sides."""
+    across = (np.arange(window.width) + 0.5) / window.width * 2 - 1
+    down = (np.arange(window.height) + 0.5) / window.height * 2 - 1
+    squared: Floats = (across[None] ** 2 + down[:, None] ** 2).astype(np.float32)
+    return squared
+
+
+def fill(patch: Floats, alpha: Floats) -> Floats:
+    """`patch` with the pixels under `alpha` made up from those around them."""
+    known = (alpha < 0.02).astype(np.float32)  # noqa: PLR2004  all but invisible
+    if not known.any():
+        return np.broadcast_to(patch.mean(axis=(0, 1)), patch.shape).astype(np.float32)
+    guess = np.broadcast_to((patch * known).sum(axis=(0, 1)) / known.sum(), patch.shape)
+    spread = max(patch.shape[:2]) / 3
+    while spread > 0.8:  # noqa: PLR2004  a pixel
+        weight = ndimage.gaussian_filter(known, (spread, spread, 0))
+        nearby = ndimage.gaussian_filter(patch * known, (spread, spread, 0))
+        trust = np.clip(weight / 0.15, 0, 1)
+        guess = trust * nearby / np.maximum(weight, 1e-6) + (1 - trust) * guess
+        spread /= 1.6
+    filled: Floats = np.where(known > 0, patch, guess).astype(np.float32)
+    return filled
+
+
+def _suitable(shape: Mask) -> bool:
+    rows, columns = np.nonzero(shape.any(axis=1))[0], np.nonzero(shape.any(axis=0))[0]
+    height, width = rows[-1] - rows[0] + 1, columns[-1] - columns[0] + 1
+    on_edge = shape[0].any() or shape[-1].any() or shape[:, 0].any() or shape[:, -1].any()
+    share = shape.mean()
+    return bool(
+        not on_edge
+        and _SMALLEST_SHARE <= share <= _LARGEST_SHARE
+        and max(height, width) <= _LONGEST_SHAPE * min(height, width)
+    )
+
+
+def _is_shadow(shot: ObservedShot, shape: Mask) -> bool:
+    """True where the plate shows through, darker by about the same in every colour."""
+    if shot.plate is None:
+        return False
+    behind = shrink(shot.plate)[shape] + 1
+    light = (shot.small[shot.n // 2][shape] + 1) / behind
+    by_colour = light.mean(axis=0)
+    return bool(
+        _DEEPEST_SHADOW < by_colour.mean() < 1
+        and np.quantile(light, 0.95) < _NO_LIGHTER
+        and np.ptp(by_colour) < _SAME_LIGHT
+    )
+
+
+def _follow_shape(shot: ObservedShot, seed: Mask) -> TrackedRegion | None:
+    """The silhouette that overlaps the one before, from the middle of the shot to both ends."""
+    middle = shot.n // 2
+    shapes: dict[int, Mask] = {middle: seed}
+    for steps in (range(middle + 1, shot.n), range(middle - 1, -1, -1)):
+        before = seed
+        for place in steps:
+            after = _overlapping(shot.moving[place], before)
+            if after is None or not _suitable(after):
+                return None
+            if not 0.5 < after.sum() / before.sum() < 2:  # noqa: PLR2004  another object joined or left
+                return None
+            shapes[place] = before = after
+    ordered = tuple(shapes[place] for place in range(shot.n))
+    windows = tuple(_window_of(shape, shot) for shape in ordered)
+    if min(min(window.width, window.height) for window in windows) < _MIN_SIDE:
+        return None
+    return TrackedRegion(windows, ordered, is_object=True)
+
+
+def _overlapping(moving: Mask, before: Mask) -> Mask | None:
+    labels, _ = ndimage.label(moving)
+    shared = np.bincount(labels[ndimage.binary_dilation(before, iterations=2)])
+    if len(shared) < 2 or not shared[1:].any():  # noqa: PLR2004  label 0 is what stands still
+        return None
+    found: Mask = labels == 1 + int(shared[1:].argmax())
+    return found
+
+
+def _follow_loosely(shot: ObservedShot, seed: Mask) -> TrackedRegion | None:
+    """The object in windows with room for an ellipse around it: its outline is known in small only."""
+    followed = _follow_shape(shot, seed)
+    if followed is None:
+        return None
+    side = max(max(window.width, window.height) for window in followed.windows)
+    if _travel(shot, followed) < _CLEAR_OF_ITSELF * side:
+        return None
+    width, height = (
+        (1 + 2 * _ROOM) * max(getattr(window, name) for window in followed.windows)
+        for name in ("width", "height")
+    )
+    centres = ndimage.gaussian_filter1d(
+        np.array([window.centre for window in followed.windows]), 1.0, axis=0, mode="nearest"
+    )
+    placed = [
+        window_about((float(x), float(y)), (width, height), frame=shot.size) for x, y in centres
+    ]
+    windows = tuple(window for window in placed if window is not None)
+    return TrackedRegion(windows, is_object=True) if len(windows) == shot.n else None
+
+
+def _travel(shot: ObservedShot, region: TrackedRegion) -> float:
+    """Return the distance in pixels that the region moves against its background from first to last frame."""
+    first, last = (np.array(region.windows[end].centre) for end in (0, -1))
+    camera = np.subtract(shot.drift[-1], shot.drift[0]) * shot.scale
+    return float(np.linalg.norm(last - first - camera))
+
+
+def _follow_patch(shot: ObservedShot, window: PixelWindow) -> TrackedRegion | None:
+    """Return the positions of the patch in the small `window` of the middle frame in the other frames."""
+    grey, middle = shot.grey, shot.n // 2
+    first = grey[middle][window.slices]
+    spots: dict[int, tuple[float, float]] = {middle: (float(window.left), float(window.top))}
+    for steps in (range(middle + 1, shot.n), range(middle - 1, -1, -1)):
+        spot, before = spots[middle], first
+        for place in steps:
+            found = _find(grey[place], (first + before) / 2, near=spot)
+            if found is None:
+                return None
+            spots[place] = spot = found
+            left, top = round(spot[0]), round(spot[1])
+            before = grey[place][top : top + window.height, left : left + window.width]
+    path = np.array([spots[place] for place in range(shot.n)])
+    path = ndimage.gaussian_filter1d(path, 1.0, axis=0, mode="nearest")
+    scale = shot.scale
+    size = (window.width * scale, window.height * scale)
+    windows = []
+    for left, top in path:
+        centre = (left * scale + size[0] / 2, top * scale + size[1] / 2)
+        placed = window_about(centre, size, frame=shot.size)
+        if placed is None or min(placed.width, placed.height) < _MIN_SIDE:
+            return None
+        windows.append(placed)
+    return TrackedRegion(tuple(windows))
+
+
+def _find(
+    picture: Floats, patch: Floats, *, near: tuple[float, float]
+) -> tuple[float, float] | None:
+    """Return the position near `near` where `patch` correlates best; none if it is lost."""
+    height, width = patch.shape
+    left = min(max(0, round(near[0]) - _SEARCH), picture.shape[1] - width)
+    top = min(max(0, round(near[1]) - _SEARCH), picture.shape[0] - height)
+    area = picture[top : top + height + 2 * _SEARCH, left : left + width + 2 * _SEARCH]
+    views = sliding_window_view(area, (height, width))
+    centred = patch - patch.mean()
+    dot = np.einsum("abij,ij->ab", views, centred)
+    spread = views.std(axis=(2, 3)) * patch.std() * patch.size
+    likeness = dot / np.maximum(spread, 1e-3)
+    row, column = np.unravel_index(int(likeness.argmax()), likeness.shape)
+    if likeness[row, column] < _LIKENESS:
+        return None
+    return (
+        left + int(column) + _between(likeness[row], int(column)),
+        top + int(row) + _between(likeness[:, column], int(row)),
+    )
+
+
+def _between(values: Floats, peak: int) -> float:
+    """Return the offset of the vertex of the parabola through the peak and its neighbours."""
+    if not 0 < peak < len(values) - 1:
+        return 0.0
+    below, top, above = (float(values[peak + step]) for step in (-1, 0, 1))
+    bend = below - 2 * top + above
+    return 0.0 if bend >= 0 else float(np.clip((below - above) / (2 * bend), -0.5, 0.5))
+
+
+def _detail(grey: Floats, half: int) -> Floats:
+    """Spread of the levels around each pixel."""
+    mean = ndimage.uniform_filter(grey, 2 * half)
+    squares = ndimage.uniform_filter(grey * grey, 2 * half)
+    spread: Floats = np.sqrt(np.maximum(squares - mean * mean, 0))
+    return spread
+
+
+def _window_of(shape: Mask, shot: ObservedShot) -> PixelWindow:
+    rows, columns = np.nonzero(shape.any(axis=1))[0], np.nonzero(shape.any(axis=0))[0]
+    scale = shot.scale
+    window = PixelWindow(
+        int(columns[0] * scale),
+        int(rows[0] * scale),
+        int(np.ceil((columns[-1] + 1) * scale)),
+        int(np.ceil((rows[-1] + 1) * scale)),
+    )
+    return padded(window, max(2, round(2 * scale)), frame=shot.size)
+
+
+def _enlarge(shape: Mask, shot: ObservedShot, window: PixelWindow) -> Mask:
+    """The piece of the small `shape` that lies in `window`, a little grown."""
+    grown = ndimage.binary_dilation(shape, iterations=2)
+    rows = np.minimum(np.arange(window.top, window.bottom) / shot.scale, shape.shape[0] - 1)
+    columns = np.minimum(np.arange(window.left, window.right) / shot.scale, shape.shape[1] - 1)
+    piece: Mask = grown[np.ix_(rows.astype(int), columns.astype(int))]
+    return piece
+
+
+def _matte(patch: Floats, behind: Floats, near: Mask) -> Mask:
+    """Return a mask of the object's pixels: those that differ from the background."""
+    away = ndimage.gaussian_filter(np.abs(patch - behind).max(axis=2), 1)
+    solid: Mask = ndimage.binary_fill_holes((away > _ABOVE_NOISE) & near)
+    return solid
+
+
+def _soften(solid: Mask) -> Floats:
+    soft: Floats = ndimage.gaussian_filter(solid.astype(np.float32), 0.7)
+    return soft[..., None]

@@ -1,0 +1,82 @@
+"""Rectangles of whole pixels inside a frame."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from unreel.core.box import Box
+from unreel.core.errors import InvalidValueError
+
+
+@dataclass(frozen=True, slots=True)
+class PixelWindow:
+    """Columns `left` to `right` and rows `top` to `bottom` of a frame; the last ones are outside."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.left < self.right and 0 <= self.top < self.bottom):
+            msg = f"a window needs a column and a row, got {self}. Clip it to the frame first"
+            raise InvalidValueError(msg)
+
+    @property
+    def width(self) -> int:
+        """Columns."""
+        return self.right - self.left
+
+    @property
+    def height(self) -> int:
+        """Rows."""
+        return self.bottom - self.top
+
+    @property
+    def area(self) -> int:
+        """Pixels."""
+        return self.width * self.height
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        """Column and row of the middle."""
+        return (self.left + self.right) / 2, (self.top + self.bottom) / 2
+
+    @property
+    def slices(self) -> tuple[slice, slice]:
+        """Rows and columns, as an array takes them."""
+        return slice(self.top, self.bottom), slice(self.left, self.right)
+
+    def as_box(self, width: int, height: int) -> Box:
+        """The window in parts of a frame of that size."""
+        return Box(self.left / width, self.top / height, self.right / width, self.bottom / height)
+
+
+def window_about(
+    centre: tuple[float, float], size: tuple[float, float], *, frame: tuple[int, int]
+) -> PixelWindow | None:
+    """The window of `size` about `centre`, cut at the edges of `frame`; none where nothing is left."""
+    left, right = (round(centre[0] + sign * size[0] / 2) for sign in (-1, 1))
+    top, bottom = (round(centre[1] + sign * size[1] / 2) for sign in (-1, 1))
+    left, top = max(0, left), max(0, top)
+    right, bottom = min(frame[0], right), min(frame[1], bottom)
+    return PixelWindow(left, top, right, bottom) if left < right and top < bottom else None
+
+
+def hull(windows: Sequence[PixelWindow]) -> PixelWindow:
+    """The smallest window that holds all of `windows`."""
+    return PixelWindow(
+        min(window.left for window in windows),
+        min(window.top for window in windows),
+        max(window.right for window in windows),
+        max(window.bottom for window in windows),
+    )
+
+
+def padded(window: PixelWindow, by: int, *, frame: tuple[int, int]) -> PixelWindow:
+    """`window` with `by` more pixels on each side, as far as `frame` goes."""
+    return PixelWindow(
+        max(0, window.left - by),
+        max(0, window.top - by),
+        min(frame[0], window.right + by),
+        min(frame[1], window.bottom + by),
+    )

@@ -1,0 +1,158 @@
+"""Pieces become files: cut, cropped, trimmed and brought into one form, named by their content."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from unreel.core.box import Box
+from unreel.core.clip import Clip
+from unreel.core.failure import Failure
+from unreel.core.span import TimeSpan, to_us
+from unreel.curation.normalise.stored import StoredClip, store_clip
+from unreel.curation.normalise.traces import FRAME, FrameMapping, carry_traces, fitted
+from unreel.curation.piece import ClipSegment, ExcludedSegment
+from unreel.curation.pieces import ReiterableStream, SegmentTable, StepResult, keep_once
+from unreel.curation.state import CurationJob, CurationState
+from unreel.curation.step import Given, StepName, StepSubject, as_plain
+from unreel.engine.place import StorageLocation
+from unreel.media.normalise import NormalForm
+from unreel.media.reader import MediaReader
+from unreel.media.render import WHOLE, FrameRange
+
+RENDER: Final = "render"
+_CUT: Final = TypeAdapter(FrameRange)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderSettings:
+    """The form that pieces get; without one they are cut and nothing else."""
+
+    form: NormalForm | None
+    step: str = RENDER
+    """Which step of a recipe does it."""
+
+
+def take(rendering: RenderSettings, work: CurationJob, state: CurationState) -> CurationState:
+    """Every piece as a file of its own."""
+    return state.after(render_pieces(work, state.pieces, rendering))
+
+
+def render_pieces(work: CurationJob, pieces: SegmentTable, rendering: RenderSettings) -> StepResult:
+    """Every piece as a file of its own; a whole clip in no given form stays the file that it is."""
+    form, media = rendering.form, work.bench.media
+    step = StepName(
+        name=RENDER,
+        version=1,
+        settings={"form": _form_settings(form)},
+        finds=TypeAdapter(StoredClip),
+    )
+    look = partial(_render, form=form, media=media)
+    # One run for clips and their cleaned copies: starting an engine costs seconds.
+    found = work.bench.ask(step, ReiterableStream(lambda: _subjects(pieces, form)), look)
+    sifted = work.shelf.sift(rendering.step, _rendered(pieces, found, form=form, media=media))
+    once, doubled = keep_once(sifted.pieces, step=RENDER)
+    left_out = sifted.left_out + work.shelf.leave(f"{rendering.step}-same", doubled)
+    return StepResult(pieces=once, left_out=left_out)
+
+
+def _is_due(piece: ClipSegment, form: NormalForm | None) -> bool:
+    return form is not None or piece.cut != WHOLE
+
+
+def _subjects(pieces: Iterable[ClipSegment], form: NormalForm | None) -> Iterator[StepSubject]:
+    """Each piece that is to be rendered, and its cleaned copy after it."""
+    for piece in pieces:
+        if not _is_due(piece, form):
+            continue
+        yield piece.subject(cut=as_plain(piece.cut))
+        if piece.cleaned is not None:
+            whole = piece.subject(cut=as_plain(WHOLE))
+            yield replace(whole, clip=piece.cleaned.id, location=piece.cleaned.location)
+
+
+def _rendered(
+    pieces: Iterable[ClipSegment],
+    found: Iterator[StoredClip | Failure],
+    *,
+    form: NormalForm | None,
+    media: StorageLocation,
+) -> Iterator[ClipSegment | ExcludedSegment]:
+    for piece in pieces:
+        if not _is_due(piece, form):
+            yield piece
+            continue
+        own = next(found)
+        copy = None if piece.cleaned is None else next(found)
+        result = _first_failure(own, copy)
+        if isinstance(result, Failure):
+            yield piece.left_out(RENDER, result.reason.value, result.detail)
+            continue
+        done = _as_made(piece, result.below(media), form)
+        yield replace(done, cleaned=copy.below(media)) if isinstance(copy, StoredClip) else done
+
+
+def _first_failure(
+    own: StoredClip | Failure, copy: StoredClip | Failure | None
+) -> StoredClip | Failure:
+    """Return the result of a segment: a failed copy counts as a failure."""
+    return copy if isinstance(copy, Failure) and not isinstance(own, Failure) else own
+
+
+def _render(
+    reader: MediaReader,
+    file: Path,
+    given: Given,
+    *,
+    form: NormalForm | None,
+    media: StorageLocation,
+) -> StoredClip | Failure:
+    data = reader.render(file, _CUT.validate_python(given["cut"]), form=form)
+    return data if isinstance(data, Failure) else store_clip(data, media, reader=reader)
+
+
+def _form_settings(form: NormalForm | None) -> dict[str, Any] | None:
+    if form is None:
+        return None
+    return {
+        "width": form.width,
+        "height": form.height,
+        "rate": str(form.rate),
+        "crf": form.crf,
+        "sound": form.sound,
+    }
+
+
+def _as_made(piece: ClipSegment, made: Clip, form: NormalForm | None) -> ClipSegment:
+    start_s = piece.start_s
+    traces = carry_traces(
+        piece.entry.traces,
+        span=TimeSpan(to_us(start_s), to_us(start_s + piece.length_s)),
+        view=_view(piece, form),
+    )
+    return replace(piece.remade(made), entry=replace(piece.entry, traces=traces))
+
+
+def _view(piece: ClipSegment, form: NormalForm | None) -> FrameMapping:
+    crop, video = piece.cut.crop, piece.clip.facts.video
+    width, height = video.width, video.height
+    window = FRAME
+    if crop is not None:
+        right, bottom = crop.left + crop.width, crop.top + crop.height
+        window = Box(crop.left / width, crop.top / height, right / width, bottom / height)
+        width, height = crop.width, crop.height
+    if form is None:
+        return FrameMapping(window=window)
+    place = fitted(width, height, form)
+    return FrameMapping(
+        window=window,
+        shown_in=Box(
+            place.left / form.width,
+            place.top / form.height,
+            (place.left + place.width) / form.width,
+            (place.top + place.height) / form.height,
+        ),
+    )

@@ -1,0 +1,249 @@
+"""All pieces of a curation, however many: rows of a working table, with columns for what is decided by.
+
+A step walks over them one by one; what speaks of the whole set reads the few columns that it needs.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, Final, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+
+from unreel.core.names import read_clip_id
+from unreel.core.writing import OutputDirectory
+from unreel.curation.leaving import NONE_LEFT_OUT, LeavingOut, LeftOuts
+from unreel.curation.measures import MeasuredShot
+from unreel.curation.piece import CONTRADICTION, ClipSegment, ExcludedSegment
+from unreel.curation.step import CurationContext, Given, StepSubject
+from unreel.curation.working_table import BATCH, NO_ROWS, WorkingTable, write_rows
+from unreel.engine.lock import WriterLock, writer_lock
+from unreel.engine.place import StorageLocation
+from unreel.engine.stage import Row
+from unreel.media.fingerprint import ClipFingerprint
+
+Item = TypeVar("Item")
+PIECES: Final = ".pieces"
+"""The folder of what lies between two steps, in the working folder. What a run finds in it goes, so its name is one that
+nobody gives to a folder of videos."""
+_PIECE: Final = TypeAdapter(ClipSegment)
+_SHOTS: Final = TypeAdapter(tuple[MeasuredShot, ...])
+_APART: Final = {"shots", "fingerprint"}
+"""Large, and read by few steps: they have columns of their own."""
+_WHOLE: Final = ("piece", "shots", "sketch", "hashes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SegmentTable:
+    """Pieces in their order."""
+
+    rows: WorkingTable = NO_ROWS
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[ClipSegment]:
+        for batch in self.rows.batches(_WHOLE):
+            yield from map(_piece, *(batch.column(name).to_pylist() for name in _WHOLE))
+
+    def subjects(
+        self, given: Callable[[Row], Given] = lambda _: {}, columns: Sequence[str] = ()
+    ) -> "ReiterableStream[StepSubject]":
+        """Return the requests of a step for each segment's file, with the values `given` by some of its columns."""
+        return ReiterableStream(lambda: self._subjects(given, columns))
+
+    def _subjects(
+        self, given: Callable[[Row], Given], columns: Sequence[str]
+    ) -> Iterator[StepSubject]:
+        for batch in self.rows.batches(("clip", "name", "location", *columns)):
+            for row in batch.to_pylist():
+                yield StepSubject(
+                    clip=read_clip_id(row["clip"].hex(), PIECES),
+                    name=row["name"],
+                    location=row["location"],
+                    given=given(row),
+                )
+
+    def strings(self, name: str) -> NDArray[np.object_]:
+        """A column of few different texts; equal ones are one object."""
+        codes, words = self.codes(name)
+        found: NDArray[np.object_] = np.array(words.to_pylist(), object)[codes]
+        return found
+
+    def codes(self, name: str) -> tuple[NDArray[np.int32], Any]:
+        """A column as places in an Arrow array of its different texts."""
+        coded = self.rows.column(name).combine_chunks().dictionary_encode()
+        return coded.indices.to_numpy(), coded.dictionary
+
+    def where(self, kept: NDArray[np.bool_]) -> "SegmentTable":
+        """The pieces that are `kept`."""
+        return self if kept.all() else SegmentTable(rows=self.rows.where(kept))
+
+    def by_name(self) -> "SegmentTable":
+        """The pieces in the order of their names."""
+        return SegmentTable(rows=self.rows.by_name())
+
+
+NO_PIECES: Final = SegmentTable()
+
+
+class ReiterableStream(Generic[Item]):
+    """Iterable that can be iterated repeatedly; every iteration starts again."""
+
+    def __init__(self, begin: Callable[[], Iterator[Item]]) -> None:
+        self._begin = begin
+
+    def __iter__(self) -> Iterator[Item]:
+        return self._begin()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepResult:
+    """Result of a step for its segments."""
+
+    pieces: SegmentTable
+    left_out: LeftOuts = NONE_LEFT_OUT
+
+
+@dataclass(frozen=True, slots=True)
+class WorkDirectory:
+    """Local work directory for segments between two steps."""
+
+    folder: OutputDirectory
+
+    @classmethod
+    def of(cls, bench: CurationContext) -> "WorkDirectory":
+        """The shelf of a bench, in its working folder or, where that is a store, beside its ledgers."""
+        return cls(OutputDirectory(OutputDirectory(bench.ledgers.parent).make(PIECES)))
+
+    def sift(self, step: str, stream: Iterable[ClipSegment | ExcludedSegment]) -> StepResult:
+        """Keep the pieces of a stream, and tell apart what it leaves out."""
+        leaving = LeavingOut(self.folder, step)
+        kept = write_rows(self.folder, f"{step}.rows", _batches(stream, leaving), _schema())
+        return StepResult(pieces=SegmentTable(rows=kept), left_out=leaving.end())
+
+    def leave(self, step: str, left: Iterable[ExcludedSegment]) -> LeftOuts:
+        """Keep what is left out where the pieces themselves stay as they lie."""
+        leaving = LeavingOut(self.folder, step)
+        for one in left:
+            leaving.add(one)
+        return leaving.end()
+
+    def lock(self) -> WriterLock:
+        """One curation at a time lays its pieces here."""
+        return writer_lock(StorageLocation(str(self.folder.root)))
+
+    def clear(self, *, keep: SegmentTable = NO_PIECES, left_out: LeftOuts = NONE_LEFT_OUT) -> None:
+        """Take away what no later step reads; a step makes no folders here, so they are somebody's own."""
+        kept = {*left_out.files, *([keep.rows.file.name] if keep.rows.file else [])}
+        for name in self.folder.files():
+            if "/" not in name and name not in kept:
+                self.folder.remove(name)
+
+
+def keep_once(pieces: SegmentTable, *, step: str) -> tuple[SegmentTable, Iterable[ExcludedSegment]]:
+    """The first of all pieces with the same bytes and cut; none of them where their labels contradict."""
+    ids = pieces.rows.digests("id")
+    order = np.argsort(ids, kind="stable")
+    ids = ids[order]
+    alike = np.concatenate([[False], ids[1:] == ids[:-1], [False]])
+    starts, ends = np.flatnonzero(~alike[:-1] & alike[1:]), np.flatnonzero(alike[:-1] & ~alike[1:])
+    if not len(starts):
+        return pieces, ()
+    groups = [order[start : end + 1] for start, end in zip(starts, ends, strict=True)]
+    labels = pieces.strings("label")
+    kept = np.ones(len(pieces), np.bool_)
+    for group in groups:
+        kept[group if len(set(labels[group])) > 1 else group[1:]] = False
+    same = SegmentTable(rows=pieces.rows.reordered(np.concatenate(groups)))
+    return pieces.where(kept), _once(same, [len(group) for group in groups], step)
+
+
+def _once(same: SegmentTable, sizes: Sequence[int], step: str) -> Iterator[ExcludedSegment]:
+    """Yield the duplicates with equal content, group by group."""
+    walk = iter(same)
+    for size in sizes:
+        group = list(islice(walk, size))
+        names = [piece.entry.name for piece in group]
+        if len({piece.entry.label for piece in group}) > 1:
+            detail = (
+                f"real under one of these names and generated under another: {', '.join(names)}"
+            )
+            yield from (piece.left_out(step, CONTRADICTION, detail) for piece in group)
+        else:
+            detail = f"the bytes of {names[0]}"
+            yield from (piece.left_out(step, "duplicate", detail) for piece in group[1:])
+
+
+def _schema() -> Any:
+    import pyarrow as pa
+
+    texts = ("name", "location", "label", "family", "group", "length_s")
+    return pa.schema(
+        [
+            ("id", pa.binary(32)),
+            ("clip", pa.binary(32)),
+            ("source", pa.binary(32)),
+            *((name, pa.string()) for name in texts),
+            ("pixels", pa.int64()),
+            ("size_bytes", pa.int64()),
+            ("piece", pa.binary()),
+            ("shots", pa.binary()),
+            ("sketch", pa.binary()),
+            ("hashes", pa.binary()),
+        ]
+    )
+
+
+def _batches(stream: Iterable[ClipSegment | ExcludedSegment], leaving: LeavingOut) -> Iterator[Any]:
+    import pyarrow as pa
+
+    schema, rows = _schema(), []
+    for one in stream:
+        if isinstance(one, ExcludedSegment):
+            leaving.add(one)
+            continue
+        rows.append(_row(one))
+        if len(rows) == BATCH:
+            yield pa.RecordBatch.from_pylist(rows, schema=schema)
+            rows = []
+    if rows:
+        yield pa.RecordBatch.from_pylist(rows, schema=schema)
+
+
+def _row(piece: ClipSegment) -> dict[str, Any]:
+    entry, clip, own = piece.entry, piece.clip, piece.fingerprint
+    video = clip.facts.video
+    return {
+        "id": bytes.fromhex(piece.id),
+        "clip": bytes.fromhex(clip.id),
+        "source": bytes.fromhex(piece.source),
+        "name": entry.name,
+        "location": clip.location,
+        "label": entry.label.value,
+        "family": piece.family,
+        "group": entry.group,
+        "length_s": str(piece.length_s),
+        "pixels": video.width * video.height,
+        "size_bytes": clip.facts.size_bytes,
+        "piece": _PIECE.dump_json(piece, exclude=_APART),
+        "shots": _SHOTS.dump_json(piece.shots) if piece.shots else None,
+        "sketch": None if own is None else own.sketch,
+        "hashes": None if own is None else own.hashes,
+    }
+
+
+def _piece(
+    stored: bytes, shots: bytes | None, sketch: bytes | None, hashes: bytes | None
+) -> ClipSegment:
+    piece = _PIECE.validate_json(stored)
+    if shots is None and sketch is None:
+        return piece
+    own = (
+        None if sketch is None or hashes is None else ClipFingerprint(sketch=sketch, hashes=hashes)
+    )
+    return replace(
+        piece, shots=() if shots is None else _SHOTS.validate_json(shots), fingerprint=own
+    )

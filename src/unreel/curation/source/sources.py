@@ -1,0 +1,274 @@
+"""Clips of a source, with label, creator, licence and origin."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from unreel.benchmarks.cells import is_url, show_name, walked
+from unreel.benchmarks.columns import bind
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.folders import VIDEO_SUFFIXES, stay_inside, walk_videos
+from unreel.benchmarks.opening import BenchmarkLayout, find_layouts, open_benchmark
+from unreel.benchmarks.records import LABELS, UNKNOWN_CREATOR, entry_of, name_of
+from unreel.benchmarks.tables import TABLE_SUFFIXES, columns_of, read_table
+from unreel.benchmarks.video_folder import METADATA, find_metadata
+from unreel.core.clip import Generated, Origin, Real
+from unreel.core.errors import (
+    InvalidSettingError,
+    InvalidValueError,
+    MediaError,
+    UnreadableSourceError,
+)
+from unreel.core.identity import digest
+from unreel.core.judgement import Label
+from unreel.core.writing import OutputDirectory
+from unreel.curation.source.listing import StoredObject, list_once
+from unreel.curation.source.section import SourceSection
+from unreel.engine.access import StorageAccess, file_mark
+from unreel.engine.fetching import fetch
+from unreel.engine.place import StorageLocation
+
+FILES: Final = "files"
+"""The layout of a folder that is nothing but videos."""
+STORE: Final = "s3://"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceClip:
+    """A clip that a source names, and where its bytes are."""
+
+    entry: Entry
+    location: str
+    mark: str
+    """Another mark is another file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceContext:
+    """Context for reading sources besides the recipe."""
+
+    root: Path
+    """Relative paths start here: the folder of the recipe."""
+    access: StorageAccess
+    place: StorageLocation
+    """Listings of stores are kept here."""
+
+
+def list_sources(
+    sections: Iterable[SourceSection], around: SourceContext
+) -> Iterator[SourceClip | Rejected]:
+    """All clips of all sources, in their order; a name may come twice."""
+    return (row for section in sections for row in _list_source(section, around))
+
+
+def _list_source(section: SourceSection, around: SourceContext) -> Iterator[SourceClip | Rejected]:
+    found = _in_store(section, around) if is_url(section.path) else _on_disk(section, around)
+    for row in islice(found, section.limit):
+        if isinstance(row, Rejected):
+            yield Rejected(_named(row.name, section), row.why)
+        else:
+            yield replace(row, entry=_with_defaults(row.entry, section))
+
+
+def _named(name: str, section: SourceSection) -> str:
+    return f"{section.name}/{name}" if section.name else name
+
+
+def _with_defaults(entry: Entry, section: SourceSection) -> Entry:
+    origin = entry.origin
+    if isinstance(origin, Generated) and origin.creator == UNKNOWN_CREATOR and section.creator:
+        origin = replace(origin, creator=section.creator)
+    return replace(
+        entry,
+        name=_named(entry.name, section),
+        origin=origin,
+        licence=entry.licence or section.licence,
+        source=entry.source or section.source,
+        group=entry.group or section.group,
+        split="",
+    )
+
+
+def _on_disk(section: SourceSection, around: SourceContext) -> Iterator[SourceClip | Rejected]:
+    path, outside = around.root / section.path, around.access.outside
+    if not path.exists():
+        raise UnreadableSourceError(str(path), "no such file or folder", "Check source.path")
+    folder = path if path.is_dir() else path.parent
+    rows = _rows_on_disk(path, section, outside=outside)
+    for row in rows if outside else stay_inside(rows, folder):
+        if isinstance(row, Rejected):
+            yield row
+        else:
+            place = row.location if is_url(row.location) else str(folder / row.location)
+            yield SourceClip(row, place, file_mark(place))
+
+
+def _rows_on_disk(
+    path: Path, section: SourceSection, *, outside: bool
+) -> Iterator[Entry | Rejected]:
+    layout = section.layout or _layout_of(path, section)
+    if layout == FILES:
+        return _files(walk_videos(path), section)
+    if layout == BenchmarkLayout.LIST and path.is_file():
+        return _table(path, section, outside=outside)
+    if layout == BenchmarkLayout.VIDEO_FOLDER:
+        tables = [path] if path.is_file() else find_metadata(path)
+        return (
+            row
+            for table in tables
+            for row in _table(table, section, below=_folder_of(table, path), outside=outside)
+        )
+    mapping = section.columns or None
+    return open_benchmark(path, layout, mapping=mapping, outside=outside).read()
+
+
+def _layout_of(path: Path, section: SourceSection) -> str | None:
+    found = find_layouts(path, section.columns or None)
+    if found:
+        return found[0] if len(found) == 1 else None
+    return FILES if path.is_dir() else BenchmarkLayout.LIST
+
+
+def _folder_of(table: Path, root: Path) -> str:
+    return "" if root.is_file() or table.parent == root else f"{table.parent.name}/"
+
+
+def _table(
+    table: Path, section: SourceSection, *, below: str = "", outside: bool = False
+) -> Iterator[Entry | Rejected]:
+    """The rows of a table; paths are relative to its folder, which is `below` of the source."""
+    binding = bind(table.name, columns_of(table), section.columns or None, outside=outside)
+    if "location" not in binding:
+        remedy = 'Name it: columns = { location = "COLUMN" }'
+        raise UnreadableSourceError(str(table), "no column holds the location", remedy)
+    if "label" not in binding and section.label is None:
+        remedy = 'Give source.label = "real" or "generated", or its column'
+        raise UnreadableSourceError(str(table), "no column holds the label", remedy)
+    for number, row in enumerate(read_table(table), start=1):
+        if isinstance(row, Rejected):
+            yield row
+            continue
+        try:
+            entry = entry_of(row, binding, label=section.label)
+        except InvalidValueError as error:
+            yield Rejected(name_of(row, binding, number=number), str(error))
+            continue
+        stays = is_url(entry.location) or entry.location.startswith("/")
+        place = entry.location if stays else below + entry.location
+        name = place if entry.name == entry.location else entry.name
+        yield replace(entry, name=name, location=place)
+
+
+def _files(names: Iterable[str | Rejected], section: SourceSection) -> Iterator[Entry | Rejected]:
+    for name in names:
+        if isinstance(name, Rejected):
+            yield name
+            continue
+        try:
+            place = walked(name)
+            yield Entry(name=place, location=place, origin=_origin(place, section))
+        except InvalidValueError as error:
+            yield Rejected(show_name(name), str(error))
+
+
+def _origin(place: str, section: SourceSection) -> Origin:
+    """The side that the recipe names, or the one that the first folder of the path is called."""
+    first, *rest = PurePosixPath(place).parts[:-1] or [""]
+    label = section.label or LABELS.get(first)
+    match label:
+        case Label.REAL:
+            return Real()
+        case Label.GENERATED:
+            inside = rest if section.label is None else ()
+            creator, *setting = inside or [UNKNOWN_CREATOR]
+            return Generated(creator=creator, setting="/".join(setting))
+        case _:
+            setting_name, problem = "source.label", f"nothing says whether {place} is real"
+            remedy = 'Give label = "real" or "generated", or keep clips below real/ and generated/'
+            raise InvalidSettingError(setting_name, problem, remedy)
+
+
+def _in_store(section: SourceSection, around: SourceContext) -> Iterator[SourceClip | Rejected]:
+    uri, options = section.path.rstrip("/"), around.access.storage
+    if not uri.startswith(STORE):
+        setting, problem = "source.path", f"cannot use {uri!r}"
+        raise InvalidSettingError(setting, problem, "Name a folder, a table or s3://bucket/prefix")
+    folder, _, name = uri.rpartition("/")
+    if _is_table(uri):
+        with _copy(uri, around.access) as copy:
+            table = _StoredTable(copy, name)
+            yield from _stored_table(
+                StorageLocation(folder, options), table, section=section, objects={}
+            )
+        return
+    prefix = StorageLocation(uri, options)
+    objects = {item.path: item for item in list_once(prefix, keep_in=around.place)}
+    tables = [path for path in objects if PurePosixPath(path).name in METADATA]
+    if tables:
+        for name in tables:
+            with _copy((prefix / name).uri, around.access) as copy:
+                table = _StoredTable(copy, name)
+                yield from _stored_table(prefix, table, section=section, objects=objects)
+        return
+    videos = (path for path in objects if PurePosixPath(path).suffix.lower() in VIDEO_SUFFIXES)
+    for row in _files(videos, section):
+        yield row if isinstance(row, Rejected) else _stored(prefix, row, objects)
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredTable:
+    """A copy of a table, and its path below the source's prefix."""
+
+    copy: Path
+    name: str
+
+
+def _stored_table(
+    prefix: StorageLocation,
+    table: _StoredTable,
+    *,
+    section: SourceSection,
+    objects: dict[str, StoredObject],
+) -> Iterator[SourceClip | Rejected]:
+    below = table.name.rpartition("/")[0]
+    for row in _table(table.copy, section, below=f"{below}/" if below else ""):
+        yield row if isinstance(row, Rejected) else _stored(prefix, row, objects)
+
+
+def store_of(section: SourceSection) -> str | None:
+    """The prefix of a store that the clips of a source lie below; None for one of this machine."""
+    uri = section.path.rstrip("/")
+    if not uri.startswith(STORE):
+        return None
+    return uri.rpartition("/")[0] if _is_table(uri) else uri
+
+
+def _is_table(uri: str) -> bool:
+    return PurePosixPath(uri).suffix.lower() in TABLE_SUFFIXES
+
+
+def _stored(prefix: StorageLocation, entry: Entry, objects: dict[str, StoredObject]) -> SourceClip:
+    if is_url(entry.location):
+        return SourceClip(entry, entry.location, file_mark(entry.location))
+    place, known = (prefix / entry.location).uri, objects.get(entry.location)
+    tag = "" if known is None else f"{known.size_bytes} {known.tag}"
+    return SourceClip(entry, place, digest("object", place, tag))
+
+
+@contextmanager
+def _copy(table: str, access: StorageAccess) -> Iterator[Path]:
+    """The table of a source that the recipe names, as a file for as long as it is read."""
+    named = replace(access, named=(*access.named, table))
+    with TemporaryDirectory(prefix="unreel-") as folder:
+        name = f"table{PurePosixPath(table).suffix.lower()}"
+        try:
+            with OutputDirectory(Path(folder)).create(name) as file:
+                fetch(table, file, reach=named.reach, storage=named.storage)
+        except MediaError as error:
+            remedy = "Check its address and keys"
+            raise UnreadableSourceError(table, error.failure.detail, remedy) from error
+        yield Path(folder) / name

@@ -1,0 +1,118 @@
+"""Context of every step of a curation besides its settings, and the state of the curation."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import FailureReason
+from unreel.curation.leaving import NONE_LEFT_OUT, LeftOuts
+from unreel.curation.piece import (
+    CONTRADICTION,
+    GIVE_LICENCE,
+    NO_LICENCE,
+    QUARANTINE,
+    REJECTED,
+)
+from unreel.curation.pieces import NO_PIECES, SegmentTable, StepResult, WorkDirectory
+from unreel.curation.step import CurationContext
+from unreel.recipes.section import RecipeSection, Seed, Text
+
+
+class RecipeHead(RecipeSection):
+    """Settings at the top of a recipe, above its sections."""
+
+    name: Text
+    """Of the benchmark."""
+    seed: Seed = 0
+    """Of everything that is drawn: splits, traces, groups, the audit's relabelling."""
+    require_licence: bool = True
+    """Leave out clips for which neither their source nor the recipe names a licence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurationJob:
+    """Target and context of a curation."""
+
+    recipe: RecipeHead
+    """The whole recipe; a step has settings of its own and goes by no other section's."""
+    root: Path
+    """Relative paths of the recipe start here."""
+    bench: CurationContext
+    accept_leak: bool = False
+
+    @property
+    def shelf(self) -> WorkDirectory:
+        """Return the work directory for segments between two steps."""
+        return WorkDirectory.of(self.bench)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditSummary:
+    """Result of the audit, for the card and for the folder."""
+
+    text: str
+    document: Mapping[str, Any]
+    leaks: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrozenBenchmark:
+    """A benchmark that was written."""
+
+    place: str
+    clips: Mapping[str, int]
+    """Clips by split."""
+    digest: str
+    """SHA-256 of its checksums: equal for equal benchmarks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurationState:
+    """State of a curation: the remaining clips, and the excluded ones."""
+
+    pieces: SegmentTable = NO_PIECES
+    left_out: LeftOuts = NONE_LEFT_OUT
+    audit: AuditSummary | None = None
+    frozen: FrozenBenchmark | None = None
+    steps: tuple[str, ...] = ()
+    """The steps that were taken."""
+
+    def after(self, sifted: StepResult) -> "CurationState":
+        """The state with what a step made of the pieces."""
+        return replace(self, pieces=sifted.pieces, left_out=self.left_out + sifted.left_out)
+
+    def require_pieces(self, step: str) -> None:
+        """Refuse to take a step that speaks of a whole set where nothing is left of it.
+
+        Raises:
+            InvalidSettingError: No clip is left.
+        """
+        if not self.pieces:
+            told = ", ".join(f"{n} {reason}" for reason, n in self.reasons.items())
+            problem = f"no clip is left to {step} ({told or 'there was none'})"
+            look = f"Look at {QUARANTINE} in the working folder for what to do"
+            raise InvalidSettingError(step, problem, GIVE_LICENCE if self.lacks_licences else look)
+
+    @property
+    def reasons(self) -> Mapping[str, int]:
+        """Return the number of exclusions by step and reason."""
+        tally = {f"{step}: {reason}": n for (step, reason), n in self.left_out.counts.items()}
+        return dict(sorted(tally.items()))
+
+    @property
+    def lacks_licences(self) -> bool:
+        """Return whether clips were excluded because they have no licence."""
+        return NO_LICENCE in self.left_out.by_reason
+
+    @property
+    def leaks(self) -> bool:
+        """Return whether the audit found a leak; such a set is frozen only if that is accepted."""
+        return self.audit is not None and self.audit.leaks
+
+    @property
+    def n_failed(self) -> int:
+        """Files and clips that are out because something went wrong, not because a step chose so."""
+        failures = {*FailureReason, REJECTED, CONTRADICTION}
+        return sum(n for reason, n in self.left_out.by_reason.items() if reason in failures)

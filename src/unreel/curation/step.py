@@ -1,0 +1,359 @@
+"""A step of a curation: what it is asked, under which key, and what it found, in a table of its own.
+
+A key follows from the step, its version, its settings and what it is asked about, so a changed setting
+redoes that step and those that depend on its findings, and nothing else.
+"""
+
+import json
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import compress, islice
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
+
+from unreel.core.clip import ClipId
+from unreel.core.document import parse_object
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.failure import Failure, FailureReason, damaged_row, stored_failure
+from unreel.core.identity import digest
+from unreel.core.writing import OutputDirectory
+from unreel.curation.findings import FINDINGS
+from unreel.curation.keys import SubjectKeys
+from unreel.engine.access import StorageAccess, find_change, local_copy
+from unreel.engine.committer import CommitPace
+from unreel.engine.due import PendingKeys
+from unreel.engine.keys import as_texts
+from unreel.engine.media_stage import MediaStage
+from unreel.engine.place import StorageLocation
+from unreel.engine.progress import Progress
+from unreel.engine.run import run as run_stages
+from unreel.engine.run import shared_runner
+from unreel.engine.runner import StageRunner
+from unreel.engine.stage import InFlightLimit, Row, Stage, WorkerResources, failed
+from unreel.engine.table import LanceTable
+from unreel.media.reader import MediaReader
+
+Found = TypeVar("Found")
+"""What a step finds out about one subject: a frozen value of its own."""
+Given = Mapping[str, Any]
+"""What decides an answer besides the clip, as JSON."""
+Look = Callable[[MediaReader, Path, Given], Found | Failure]
+"""Finds out about the clip in a file, given what else the question says; it must pickle."""
+Decide = Callable[[], Callable[[int], Found]]
+"""Decides about a whole set: what is decided of the subject at a place of it."""
+
+TRANSIENT: Final = frozenset(
+    reason.value
+    for reason in (
+        FailureReason.OUT_OF_TIME,
+        FailureReason.CONNECTION_LOST,
+        FailureReason.RATE_LIMITED,
+        FailureReason.SERVER_ERROR,
+    )
+)
+"""Failures of the hour, not of the clip: they are tried again."""
+_TRIES: Final = 3
+_NO_ROW: Final = Failure(FailureReason.UNSTATED, "the step has no row for it")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSubject:
+    """Request of a step: a file, and all other inputs that determine the result."""
+
+    clip: ClipId
+    """The id of the file's bytes; "" where they are not known yet."""
+    name: str
+    location: str
+    given: Given = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepName(Generic[Found]):
+    """A step at one version with its settings: the part of a key that all its subjects share."""
+
+    name: str
+    version: int
+    finds: TypeAdapter[Found]
+    """What it finds, as it is read back from its table."""
+    settings: Given = field(default_factory=dict)
+
+    def key(self, subject: StepSubject) -> str:
+        """Identity of the question that this step asks about `subject`."""
+        return digest(
+            "curate",
+            self.name,
+            str(self.version),
+            to_json(self.settings),
+            subject.clip,
+            to_json(subject.given),
+        )
+
+    def read(self, row: Row) -> Found | Failure:
+        """Return the stored result of a row; invalid JSON counts as a failure.
+
+        Raises:
+            UnreadableSourceError: It says something that this step never finds.
+        """
+        if row["failure_reason"] is not None:
+            return stored_failure(row["failure_reason"], row["failure_detail"])
+        try:
+            return self.finds.validate_python(parse_object((row["found"] or "").encode()))
+        except InvalidValueError as error:
+            return damaged_row(str(error))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            problem = f"a finding that it never makes ({first['msg'].lower()})"
+            remedy = "Something else wrote its table: name another folder, or make it again"
+            source = f"steps/{self.name}"
+            raise UnreadableSourceError(source, problem, remedy) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurationContext:
+    """Tables of a curation, and the execution of its steps."""
+
+    place: StorageLocation
+    access: StorageAccess
+    ledgers: Path
+    engine: str | StageRunner = "local"
+    retry_failed: Collection[str] = TRANSIENT
+    pace: CommitPace | None = None
+    on_due: Callable[[str, int], None] = lambda _step, _rows: None
+    """Told how many rows a step has to do, before it does them."""
+    on_progress: Callable[[str, Progress], None] = lambda _step, _progress: None
+    on_taken: Callable[[str, int], None] = lambda _step, _pieces: None
+    """Told of a step that was taken, and how many pieces are still in."""
+    observe: Callable[[str, int], None] = lambda _event, _rows: None
+
+    def table(self, step: str) -> LanceTable:
+        """The table of a step."""
+        return LanceTable(self.place / "steps" / f"{step}.lance", FINDINGS)
+
+    @property
+    def media(self) -> StorageLocation:
+        """Return the location of clips made by this curation, named by content."""
+        return self.place / "media"
+
+    def ask(
+        self, step: StepName[Found], subjects: Iterable[StepSubject], look: Look[Found]
+    ) -> Iterator[Found | Failure]:
+        """Yield the result of `look` for each subject in order; stored results are reused.
+
+        All is asked before this returns, and read as it is walked over. `subjects` are walked over more
+        than once.
+        """
+        return self.ask_stage(step, subjects, ClipStage(look, self.access))
+
+    def ask_stage(
+        self, step: StepName[Found], subjects: Iterable[StepSubject], stage: Stage
+    ) -> Iterator[Found | Failure]:
+        """The same by a stage that reads `_given` and writes `found`.
+
+        What fails because of the hour is tried again at once, so that a busy machine does not decide
+        which clips a benchmark has.
+        """
+        table, keys = self.table(step.name), SubjectKeys(map(step.key, subjects))
+        for _ in range(_TRIES):
+            due = self._due(table, keys)
+            if not due.any():
+                break  # starting an engine to learn this costs seconds
+            self.on_due(step.name, keys.count(due))
+            rows = (_row(step, subject) for subject in compress(subjects, due))
+            failures = self._run(table, step.name, rows, stage, engine=self.engine)
+            if not TRANSIENT & failures.keys():
+                break
+        return _read(step, table, keys)
+
+    def recall(
+        self, step: StepName[Found], subjects: Iterable[StepSubject]
+    ) -> Iterator[Found | Failure]:
+        """Yield the stored result for each subject in order."""
+        return _read(step, self.table(step.name), SubjectKeys(map(step.key, subjects)))
+
+    def settle(
+        self, step: StepName[Found], subjects: Iterable[StepSubject], decide: Decide[Found]
+    ) -> Iterator[Found]:
+        """Yield the results of `decide` for the whole set, one per subject, and store them as rows.
+
+        Its findings hold for this very set, in whatever order it comes: with another subject in it, it
+        decides anew.
+        """
+        table, alone = self.table(step.name), SubjectKeys(map(step.key, subjects))
+        order = alone.order()
+        whole = _of_set(step, alone, order)
+        first = np.zeros(len(alone), np.bool_)
+        first[order] = True
+        keys = SubjectKeys(map(whole.key, subjects))
+        if self._due(table, keys).any():
+            decided = decide()
+            rows = (
+                _row(whole, subject) | {"found": to_json(as_plain(decided(place)))}
+                for place, subject in enumerate(subjects)
+                if first[place]
+            )
+            self.on_due(step.name, len(order))
+            self._run(table, step.name, rows, _DecisionWriter(), engine="local")
+        return _read_settled(whole, table, keys, decide)
+
+    def conclude(
+        self, step: StepName[Found], subjects: Iterable[StepSubject], decide: Callable[[], Found]
+    ) -> Found:
+        """Return the result of `decide` for the whole set, stored as the row of the subject with the first key."""
+        table, alone = self.table(step.name), SubjectKeys(map(step.key, subjects))
+        order = alone.order()
+        (first,) = islice(subjects, order[0], order[0] + 1)
+        row = _row(_of_set(step, alone, order), first)
+        (kept,) = _read(step, table, SubjectKeys([row["key"]]))
+        if not isinstance(kept, Failure):
+            return kept
+        decided = decide()
+        rows = [row | {"found": to_json(as_plain(decided))}]
+        self.on_due(step.name, 1)
+        self._run(table, step.name, rows, _DecisionWriter(), engine="local")
+        return decided
+
+    def put_through(
+        self, name: str, rows: Iterable[Row], stage: Stage, take: Callable[[Row], None]
+    ) -> None:
+        """Put `rows` through `stage` where what it leaves behind is all that is kept of it.
+
+        `take` is told each row as it comes back, from any thread.
+        """
+        OutputDirectory(self.ledgers.parent).make(self.ledgers.name)
+        with shared_runner(self.engine) as runner:
+            runner.run(
+                rows, [stage], sink=_RowReporter(take), ledger=self.ledgers / f"{name}.ledger"
+            )
+
+    def _due(self, table: LanceTable, keys: SubjectKeys) -> NDArray[np.bool_]:
+        """Return a mask of keys without a row, or with one to be made again; a duplicate key counts once."""
+        due = PendingKeys(table, self.retry_failed)
+        tries = [due.next_tries(texts) for chunk in keys.chunks() for texts in as_texts(chunk)]
+        return np.concatenate([np.empty(0, np.int32), *tries]) > 0
+
+    def _run(
+        self,
+        table: LanceTable,
+        name: str,
+        rows: Iterable[Row],
+        stage: Stage,
+        *,
+        engine: str | StageRunner,
+    ) -> Mapping[str, int]:
+        """Put `rows` through `stage` into the table; new failures by their reason."""
+        OutputDirectory(self.ledgers.parent).make(self.ledgers.name)
+        return run_stages(
+            rows,
+            [stage],
+            table=table,
+            engine=engine,
+            pace=self.pace,
+            retry_failed=self.retry_failed,
+            ledger=self.ledgers / f"{name}.ledger",
+            on_progress=lambda progress: self.on_progress(name, progress),
+            observe=self.observe,
+        ).failures
+
+
+def _of_set(step: StepName[Found], alone: SubjectKeys, order: NDArray[np.intp]) -> StepName[Found]:
+    """The step as it is asked about one set: its members are among the settings."""
+    return replace(step, settings={"settings": step.settings, "set": alone.digest(order)})
+
+
+def _read(step: StepName[Found], table: LanceTable, keys: SubjectKeys) -> Iterator[Found | Failure]:
+    for chunk in keys.chunks():
+        found = {row["key"]: row for row in table.get(chunk)}
+        for key in chunk:
+            yield step.read(found[key]) if key in found else _NO_ROW
+
+
+def _read_settled(
+    step: StepName[Found], table: LanceTable, keys: SubjectKeys, decide: Decide[Found]
+) -> Iterator[Found]:
+    """Yield the decision for each item; for a damaged row, the decision made again."""
+    decided: Callable[[int], Found] | None = None
+    rows = _read(step, table, keys)
+    for place, found in enumerate(rows):
+        if isinstance(found, Failure):
+            decided = decided or decide()
+            yield decided(place)
+        else:
+            yield found
+
+
+class ClipStage(MediaStage):
+    """Opens each clip through a media reader and writes down what was found."""
+
+    def __init__(self, look: Look[Any], access: StorageAccess) -> None:
+        n_processors = os.cpu_count() or 1
+        super().__init__(
+            access, WorkerResources(in_flight=n_processors, limit=InFlightLimit.PROCESSORS)
+        )
+        self._look = look
+
+    def __call__(self, row: Row) -> Row:
+        with local_copy(row["location"], self._access) as file:
+            found = self._look(self._reader, file, json.loads(row["_given"]))
+            changed = find_change(row["clip"], file) if row["clip"] else None
+        if changed is not None:
+            return failed(row, changed)
+        if isinstance(found, Failure):
+            return failed(row, found)
+        kept = as_plain(found)
+        return row | {"clip": kept.get("clip", row["clip"]), "found": to_json(kept)}
+
+
+class _RowReporter:
+    """Tells each finished row, and keeps none."""
+
+    def __init__(self, take: Callable[[Row], None]) -> None:
+        self._take = take
+
+    def offer(self, row: Row) -> bool:
+        self.add(row)
+        return True
+
+    def add(self, row: Row) -> None:
+        self._take(row)
+
+    def require_ready(self) -> None:
+        """It keeps nothing."""
+
+
+class _DecisionWriter(Stage):
+    """Writes down what was decided already."""
+
+    def __call__(self, row: Row) -> Row:
+        return row
+
+
+def as_plain(found: object) -> Any:
+    """A finding of a step in the values that JSON has."""
+    kind: Any = type(found)
+    return _codec(kind).dump_python(found, mode="json")
+
+
+@cache
+def _codec(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def to_json(value: object) -> str:
+    """`value` as JSON with one spelling."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def _row(step: StepName[Any], subject: StepSubject) -> Row:
+    return {
+        "key": step.key(subject),
+        "name": subject.name,
+        "location": subject.location,
+        "clip": subject.clip,
+        "_given": to_json(subject.given),
+    }

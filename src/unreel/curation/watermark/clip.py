@@ -1,0 +1,113 @@
+"""Marks of whole files."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import resample_poly
+
+from unreel.core.facts import ClipFacts
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.writing import OutputDirectory
+from unreel.curation.watermark.find import find_watermarks
+from unreel.curation.watermark.mark import WatermarkRegion, WatermarkSearch
+from unreel.curation.watermark.remove import remove_watermarks
+from unreel.curation.watermark.stillness import LEAST_FRAMES
+from unreel.curation.watermark.text import ReadText
+from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrack, VideoTrack
+from unreel.media.reader import MediaReader, SampledFrames
+from unreel.media.sound import ClipSound, NoSound
+
+SAMPLING: Final = "uniform-12"
+LONGEST_SIDE: Final = 1280
+_TICK_S: Final = Fraction(1, 90_000)
+_LATEST_S: Final = 3600
+"""Silence before the sound is held in memory."""
+_EVERY_FRAME: Final = "fps-1000"
+"""No clip in use is faster: a beat falls on every frame."""
+
+
+def watermarks_of(
+    path: Path, *, reader: MediaReader, read_text: ReadText | None = None
+) -> WatermarkSearch | Failure:
+    """Return the result of `find_watermarks` for the clip at `path`."""
+    sampled = reader.frames(path, sampling=SAMPLING, encoding="rgb24", longest_side=LONGEST_SIDE)
+    if isinstance(sampled, Failure):
+        return sampled
+    if len(sampled.frames) < LEAST_FRAMES:
+        few = f"the clip has {len(sampled.frames)} frames: too few to tell what stays"
+        return WatermarkSearch(inconclusive=few)
+    return find_watermarks([frame.rgb() for frame in sampled.frames], read_text=read_text)
+
+
+def clean_clip(
+    path: Path, *, reader: MediaReader, into: Path, read_text: ReadText | None = None
+) -> WatermarkSearch | Failure:
+    """Write a copy of the clip without its fixed marks to `into`, and return the marks found.
+
+    The copy is H.264 in mp4 at the clip's own size and rate, the same bytes each time; it is written
+    for clips without marks too, so that being encoded anew tells nothing.
+    """
+    marks = watermarks_of(path, reader=reader, read_text=read_text)
+    if isinstance(marks, Failure):
+        return marks
+    facts = reader.probe(path)
+    if isinstance(facts, Failure):
+        return facts
+    sampled = reader.frames(path, sampling=_EVERY_FRAME, encoding="jpeg", quality=95)
+    if isinstance(sampled, Failure):
+        return sampled
+    sound = _read_sound(reader, path)
+    if isinstance(sound, Failure):
+        return sound
+    data = _encode(sampled, facts, marks=marks.found, sound=sound)
+    OutputDirectory(into.parent).write(into.name, data)
+    return marks
+
+
+def _read_sound(reader: MediaReader, path: Path) -> ClipSound | NoSound | Failure:
+    sound = reader.sound(path)
+    if isinstance(sound, ClipSound) and sound.start_s > _LATEST_S:
+        detail = f"its sound begins more than {_LATEST_S} s after its pictures"
+        return Failure(FailureReason.UNDECODABLE, detail)
+    return sound
+
+
+def _encode(
+    sampled: SampledFrames,
+    facts: ClipFacts,
+    *,
+    marks: Sequence[WatermarkRegion],
+    sound: ClipSound | NoSound,
+) -> bytes:
+    width, height = (side // 2 * 2 for side in (facts.video.width, facts.video.height))
+    video = VideoTrack(
+        codec="libx264",
+        width=width,
+        height=height,
+        rate=facts.video.average_rate,
+        time_base=_TICK_S,
+        options={"crf": "18", "preset": "veryfast", "bf": "0", "g": "48"},
+    )
+    track = None if isinstance(sound, NoSound) else SoundTrack(codec="aac", channels=1)
+    with ClipWriter("mp4", video, sound=track) as writer:
+        for frame in sampled.frames:
+            (clean,) = remove_watermarks([frame.rgb()], marks)
+            tick = round(frame.at_s / _TICK_S)
+            writer.add_picture(np.ascontiguousarray(clean[:height, :width]), tick=tick)
+        if not isinstance(sound, NoSound):
+            writer.add_sound(_at_first_frame(sound))
+        return writer.finish()
+
+
+def _at_first_frame(sound: ClipSound) -> NDArray[np.int16]:
+    """The samples at the encoder's rate, starting with the first frame."""
+    finer = SOUND_RATE_HZ // sound.rate_hz
+    samples = np.clip(resample_poly(sound.as_float(), finer, 1), -1, 1) * ((1 << 15) - 1)
+    late = round(sound.start_s * SOUND_RATE_HZ)
+    whole = np.concatenate([np.zeros(max(0, late)), samples[max(0, -late) :]])
+    column: NDArray[np.int16] = np.rint(whole).astype(np.int16).reshape(-1, 1)
+    return column

@@ -1,0 +1,209 @@
+"""Finds overlays: edges that stay in place although the picture around them moves.
+
+A fixed mark is proven by the motion around it. On a part of the picture that stands still, a mark cannot be told from
+the scene: there nothing is found, and `WatermarkSearch.inconclusive` says so.
+"""
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from unreel.core.box import Box
+from unreel.curation.watermark.mark import MarkKind, WatermarkRegion, WatermarkSearch
+from unreel.curation.watermark.roaming import roaming_texts
+from unreel.curation.watermark.stillness import StaticPicture, lay_over
+from unreel.curation.watermark.text import ReadText, TextLine
+from unreel.media.decode import Rgb
+
+LEAST_MOVING: Final = 0.5
+"""Where less of the picture moves than this, its marks may hide."""
+
+_LEAST_EDGE_PIXELS: Final = 60
+_LEAST_SIDE_PIXELS: Final = 8
+_LEAST_FILL: Final = 0.35
+"""Part of its box that the edges of a mark cover. Marks have 0.36 to 0.71; things of a scene that stand still
+before something that moves mostly less."""
+_LEAST_STABILITY: Final = 0.9
+_LARGEST: Final = 0.1
+_WIDEST: Final = 0.9
+_TALLEST: Final = 0.35
+_LETTER_GAP: Final = 0.012
+"""Edges closer than this part of the picture's diagonal belong to one mark."""
+_LEAST_INNER_STABILITY: Final = 0.93
+"""Of words away from the border: a sign that shakes with the camera has less."""
+_SPANS_LINE: Final = 0.7
+_SIDE_MOVES_FROM: Final = 0.5
+_NEAR_BORDER: Final = 0.25
+"""Parts of the picture between its border and the middle of a mark: only words are looked for inside."""
+
+
+@dataclass(frozen=True, slots=True)
+class _PixelRectangle:
+    """A rectangle of pixels; the right and bottom ends do not belong to it."""
+
+    x0: int
+    y0: int
+    x1: int
+    y1: int
+
+    def joined(self, other: "_PixelRectangle") -> "_PixelRectangle":
+        return _PixelRectangle(
+            min(self.x0, other.x0),
+            min(self.y0, other.y0),
+            max(self.x1, other.x1),
+            max(self.y1, other.y1),
+        )
+
+    def meets(self, other: "_PixelRectangle") -> bool:
+        across = min(self.x1, other.x1) - max(self.x0, other.x0)
+        return across > 0 and min(self.y1, other.y1) - max(self.y0, other.y0) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class _MarkCandidate:
+    place: _PixelRectangle
+    text: str | None = None
+
+
+def find_watermarks(frames: Sequence[Rgb], *, read_text: ReadText | None = None) -> WatermarkSearch:
+    """The overlays on a clip, from 6 frames or more that are spread over it; 12 are enough.
+
+    Without `read_text` every mark is a logo and none roams.
+    """
+    still = lay_over(frames)
+    lines = read_text(still.picture) if read_text else ()
+    candidates = _merge(_edge_places(still), lines, shape=still.edges.shape)
+    proven = [candidate for candidate in candidates if _proven(candidate, still)]
+    found = sorted(
+        (_mark(candidate, still) for candidate in proven),
+        key=lambda mark: mark.box.area,
+        reverse=True,
+    )
+    suspected = [
+        _mark(own, still)
+        for own in candidates
+        if own not in proven and own.text and _near_border(own.place, still.edges.shape)
+    ]
+    return WatermarkSearch(
+        found=tuple(found),
+        suspected=tuple(suspected),
+        roaming=roaming_texts(frames, read_text, fixed=lines) if read_text else (),
+        inconclusive=_why_inconclusive(still),
+    )
+
+
+def _why_inconclusive(still: StaticPicture) -> str | None:
+    if still.share_moving >= LEAST_MOVING:
+        return None
+    stands = 1 - still.share_moving
+    return f"{stands:.0%} of the picture stands still: a mark there cannot be told from the scene"
+
+
+def _edge_places(still: StaticPicture) -> list[_PixelRectangle]:
+    """Clumps of fixed edges that are of the size and density of a mark."""
+    gap = max(2, round(_LETTER_GAP * float(np.hypot(*still.edges.shape))))
+    # A box of edges grown by half the gap on each side touches its neighbour.
+    joined = ndimage.maximum_filter(still.edges, size=(gap // 2 * 2 + 1, gap * 2 + 1))
+    labels, _ = ndimage.label(joined)
+    labels[~still.edges] = 0
+    places = []
+    for index, box in enumerate(ndimage.find_objects(labels), start=1):
+        own = labels[box] == index
+        place = _PixelRectangle(box[1].start, box[0].start, box[1].stop, box[0].stop)
+        if (
+            _like_a_mark(own, still.edges.shape)
+            and still.seen[box][own].mean() >= _LEAST_STABILITY
+            and _near_border(place, still.edges.shape)
+        ):
+            places.append(place)
+    return places
+
+
+def _like_a_mark(edges: NDArray[np.bool_], shape: tuple[int, ...]) -> bool:
+    height, width = edges.shape
+    n_edges = int(edges.sum())
+    return (
+        n_edges >= _LEAST_EDGE_PIXELS
+        and min(height, width) >= _LEAST_SIDE_PIXELS
+        and n_edges >= _LEAST_FILL * height * width
+        and height * width <= _LARGEST * shape[0] * shape[1]
+        and width <= _WIDEST * shape[1]
+        and height <= _TALLEST * shape[0]
+    )
+
+
+def _merge(
+    places: Sequence[_PixelRectangle], lines: Iterable[TextLine], *, shape: tuple[int, ...]
+) -> list[_MarkCandidate]:
+    """Each line of text with the edges that it meets; edges without text are logos."""
+    left = list(places)
+    candidates = []
+    for line in lines:
+        place = _pixels(line.box, shape)
+        own = [other for other in left if other.meets(place)]
+        left = [other for other in left if other not in own]
+        candidates.append(_MarkCandidate(_outline(place, own), line.text))
+    return candidates + [_MarkCandidate(place) for place in left]
+
+
+def _outline(line: _PixelRectangle, edges: Sequence[_PixelRectangle]) -> _PixelRectangle:
+    """The edges of a line of text where they span it, since readers draw wide boxes; else both."""
+    if not edges:
+        return line
+    around = functools.reduce(_PixelRectangle.joined, edges)
+    spans = around.x1 - around.x0 >= _SPANS_LINE * (line.x1 - line.x0)
+    return around if spans else around.joined(line)
+
+
+def _proven(candidate: _MarkCandidate, still: StaticPicture) -> bool:
+    """True where the picture moves around the candidate; words inside it must also stay exactly."""
+    place = candidate.place
+    exact = _stability(place, still) >= _LEAST_INNER_STABILITY
+    return _moves_around(still.moves, place) and (exact or _near_border(place, still.moves.shape))
+
+
+def _stability(place: _PixelRectangle, still: StaticPicture) -> float:
+    inside = (slice(place.y0, place.y1), slice(place.x0, place.x1))
+    edges = still.edges[inside]
+    return float(still.seen[inside][edges].mean()) if edges.any() else 0.0
+
+
+def _moves_around(moves: NDArray[np.bool_], place: _PixelRectangle) -> bool:
+    """True where the picture moves on all sides of `place` but one at most, two at least."""
+    height, width = moves.shape
+    reach = max(4, round(0.02 * min(height, width)))
+    above, below = slice(max(0, place.y0 - reach), place.y0), slice(place.y1, place.y1 + reach)
+    left, right = slice(max(0, place.x0 - reach), place.x0), slice(place.x1, place.x1 + reach)
+    rows, columns = slice(place.y0, place.y1), slice(place.x0, place.x1)
+    sides = [moves[above, columns], moves[below, columns], moves[rows, left], moves[rows, right]]
+    present = [bool(side.mean() >= _SIDE_MOVES_FROM) for side in sides if side.size]
+    return sum(present) >= max(2, len(present) - 1)
+
+
+def _mark(candidate: _MarkCandidate, still: StaticPicture) -> WatermarkRegion:
+    place = candidate.place
+    height, width = still.edges.shape
+    return WatermarkRegion(
+        box=Box(place.x0 / width, place.y0 / height, place.x1 / width, place.y1 / height),
+        kind=MarkKind.TEXT if candidate.text else MarkKind.LOGO,
+        text=candidate.text,
+        stability=_stability(place, still),
+    )
+
+
+def _pixels(box: Box, shape: tuple[int, ...]) -> _PixelRectangle:
+    height, width = shape[:2]
+    x0, y0 = int(box.x0 * width), int(box.y0 * height)
+    x1, y1 = int(np.ceil(box.x1 * width)), int(np.ceil(box.y1 * height))
+    return _PixelRectangle(x0, y0, max(x0 + 1, x1), max(y0 + 1, y1))
+
+
+def _near_border(place: _PixelRectangle, shape: tuple[int, ...]) -> bool:
+    height, width = shape
+    across, down = (place.x0 + place.x1) / 2 / width, (place.y0 + place.y1) / 2 / height
+    return min(across, down, 1 - across, 1 - down) <= _NEAR_BORDER

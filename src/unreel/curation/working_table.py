@@ -1,0 +1,126 @@
+"""Rows that a curation puts down between two steps: one file, read in batches, by columns or by place.
+
+Such a file follows from the tables of the steps and is written anew by every run, so it has no versions
+and needs no commit: whoever is killed starts it again.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unreel.core.writing import OutputDirectory
+
+Places = NDArray[np.int64]
+BATCH: Final = 1_024
+"""Rows that are read or written at once: with their fingerprints they take up a few megabytes."""
+_OF_ONE_COLUMN: Final = 1 << 16
+_CACHE_BYTES: Final = 1 << 20
+"""What Lance gathers of a column before it writes; by default eight times as much."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class WorkingTable:
+    """Rows of a file, in an order; without a file there are none."""
+
+    file: Path | None = None
+    n_rows: int = 0
+    places: Places | None = None
+    """Which rows of the file these are, in their order; None for all of them."""
+
+    def __len__(self) -> int:
+        return self.n_rows if self.places is None else len(self.places)
+
+    def batches(self, columns: Sequence[str] | None = None, *, rows: int = BATCH) -> Iterator[Any]:
+        """The rows as Arrow batches of at most `rows`."""
+        if self.file is None:
+            return
+        from lance.file import LanceFileReader
+
+        reader = LanceFileReader(str(self.file), columns=None if columns is None else [*columns])
+        for start in range(0, len(self), rows):
+            n = min(rows, len(self) - start)
+            if self.places is None:
+                found = reader.read_range(start, n, batch_size=n).to_table()
+            else:
+                found = _take(reader, self.places[start : start + n])
+            yield from found.combine_chunks().to_batches()
+
+    def take(self, places: NDArray[np.intp], columns: Sequence[str]) -> Any:
+        """The rows at `places` of these, in that order, as an Arrow table; one may come twice."""
+        from lance.file import LanceFileReader
+
+        own = places if self.places is None else self.places[places]
+        return _take(LanceFileReader(str(self.file), columns=[*columns]), own)
+
+    def column(self, name: str) -> Any:
+        """One column as a chunked Arrow array."""
+        import pyarrow as pa
+
+        found = [batch.column(0) for batch in self.batches([name], rows=_OF_ONE_COLUMN)]
+        return pa.chunked_array(found) if found else pa.chunked_array([], pa.string())
+
+    def digests(self, name: str) -> NDArray[np.bytes_]:
+        """A column of 32 bytes a row, to be compared and sorted."""
+        packed = b"".join(
+            b"".join(batch.column(0).to_pylist())
+            for batch in self.batches([name], rows=_OF_ONE_COLUMN)
+        )
+        return np.frombuffer(packed, "S32")
+
+    def where(self, kept: NDArray[np.bool_]) -> "WorkingTable":
+        """The rows that are `kept`."""
+        return self.reordered(np.flatnonzero(kept))
+
+    def reordered(self, order: NDArray[np.intp]) -> "WorkingTable":
+        """The rows at `order`, in that order."""
+        own = order if self.places is None else self.places[order]
+        return replace(self, places=own.astype(np.int64))
+
+    def by_name(self) -> "WorkingTable":
+        """The rows in the order of their names; those of one name stay as they are."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        names = self.column("name")
+        at = pa.array(np.arange(len(self), dtype=np.int32))
+        sheet = pa.table({"name": names, "at": at}) if len(self) else None
+        if sheet is None:
+            return self
+        keys = [("name", "ascending"), ("at", "ascending")]
+        order = pc.sort_indices(sheet, sort_keys=keys).to_numpy()
+        is_sorted = bool((order[1:] > order[:-1]).all())
+        return self if is_sorted else self.reordered(order.astype(np.intp))
+
+
+NO_ROWS: Final = WorkingTable()
+
+
+def spell_digest(packed: bytes) -> str:
+    """32 bytes of a column as they are written; NumPy takes zeros off their end."""
+    return packed.ljust(32, b"\0").hex()
+
+
+def write_rows(
+    folder: OutputDirectory, name: str, batches: Iterable[Any], schema: Any
+) -> WorkingTable:
+    """The Arrow `batches` as a file of the folder, made anew."""
+    from lance.file import LanceFileWriter
+
+    folder.require_plain()
+    folder.remove(name)
+    file, n_rows = folder.root / name, 0
+    with LanceFileWriter(str(file), schema, data_cache_bytes=_CACHE_BYTES) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            n_rows += batch.num_rows
+    return WorkingTable(file=file if n_rows else None, n_rows=n_rows)
+
+
+def _take(reader: Any, places: NDArray[np.int64]) -> Any:
+    wanted, back = np.unique(places, return_inverse=True)
+    found = reader.take_rows(wanted, batch_size=max(1, len(wanted))).to_table()
+    return found if np.array_equal(wanted, places) else found.take(back)

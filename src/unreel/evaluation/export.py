@@ -1,0 +1,202 @@
+"""A run as one row for each question: CSV, JSONL or Parquet that any tool reads, written as it goes by."""
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any, Final, Literal
+
+from pydantic import TypeAdapter
+
+from unreel.benchmarks.planning import PlannedQuestion, UnreadableClip
+from unreel.benchmarks.truth import write_truths
+from unreel.core.clip import Clip, Generated, Real
+from unreel.core.errors import UnreadableSourceError
+from unreel.core.failure import Failure
+from unreel.core.judgement import Label
+from unreel.core.question import Condition, Instrument
+from unreel.core.sheet import iter_csv
+from unreel.core.verdict import Verdict
+from unreel.core.writing import OutputDirectory
+from unreel.evaluation.job import EvalRun
+from unreel.evaluation.stored_answers import planned_with_answers, read_answer
+from unreel.protocols.correctness import is_correct
+from unreel.protocols.protocol import Mode
+
+RunFormat = Literal["csv", "jsonl", "parquet"]
+Row = dict[str, Any]
+
+_TEXT: Final = "string"
+COLUMNS: Final[Mapping[str, str]] = {
+    "key": _TEXT,
+    "name": _TEXT,
+    "status": _TEXT,
+    "reviewer": _TEXT,
+    "protocol": _TEXT,
+    "protocol_version": "int32",
+    "clip": _TEXT,
+    "second": _TEXT,
+    "location": _TEXT,
+    "second_location": _TEXT,
+    "sampling": _TEXT,
+    "audio": _TEXT,
+    "watermark": _TEXT,
+    "thinking": _TEXT,
+    "prompt": _TEXT,
+    "max_pixels": "int64",
+    "marks": _TEXT,
+    "label": _TEXT,
+    "creator": _TEXT,
+    "truth": _TEXT,
+    "verdict": _TEXT,
+    "correct": "bool",
+    "text": _TEXT,
+    "failure": _TEXT,
+    "failure_detail": _TEXT,
+    "attempt": "int32",
+    "latency_us": "int64",
+    "input_tokens": "int64",
+    "output_tokens": "int64",
+    "cost_usd": "float64",
+    "answered_by": _TEXT,
+}
+"""Columns in order, with their Arrow types. `status` is answered, failed or not-asked; `label` is real
+or generated, empty for a pair; `truth` and `verdict` are JSON, nested in JSONL and text elsewhere; `correct` is
+empty if there is no answer that can be read."""
+_NESTED: Final = ("truth", "verdict")
+_VERDICT: Final[TypeAdapter[Verdict]] = TypeAdapter(Verdict)
+_LOOK: Final = 512
+
+
+def export_rows(run: EvalRun, *, mode: Mode = "strict") -> Iterator[Row]:
+    """Every question of `run`, in the benchmark's order, with what came back and what it says.
+
+    A question that was not put yet is a row too. The answers are looked up a few at a time.
+    """
+    reviewer = run.reviewer_name()
+    for planned, answer in planned_with_answers(run):
+        if isinstance(planned, UnreadableClip):
+            yield from _unaskable(planned, run.scope.instrument, reviewer)
+        else:
+            yield _asked(planned, answer, reviewer=reviewer, mode=mode)
+
+
+def write_run(run: EvalRun, file: Path, *, form: RunFormat, mode: Mode = "strict") -> int:
+    """Write the questions of `run` to the new file; how many there are. A broken export leaves none.
+
+    Raises:
+        UnreadableSourceError: The file exists already.
+    """
+    if file.exists():
+        raise UnreadableSourceError(str(file), "exists already", "Name a new file, or remove it")
+    write = {"csv": _write_csv, "jsonl": _write_jsonl, "parquet": _write_parquet}[form]
+    with OutputDirectory(file.parent).create(file.name) as into:
+        return write(export_rows(run, mode=mode), into)
+
+
+def _asked(
+    planned: PlannedQuestion[Clip], answer: Mapping[str, Any] | None, *, reviewer: str, mode: Mode
+) -> Row:
+    question = planned.question
+    row = _row(question.instrument, question.condition, reviewer) | _truth(
+        planned, question.instrument
+    )
+    row |= {
+        "key": question.key(reviewer),
+        "clip": planned.clips[0].id,
+        "location": planned.clips[0].location,
+    }
+    if len(planned.clips) > 1:
+        second = planned.clips[1]
+        row |= {"second": second.id, "second_location": second.location}
+    if answer is None:
+        return row | {"status": "not-asked"}
+    said = read_answer(planned, answer, mode=mode)
+    if isinstance(said, Failure):
+        row |= _failed(said)
+    else:
+        label = Label.REAL if isinstance(planned.origins[0], Real) else Label.GENERATED
+        row |= {
+            "status": "answered",
+            "verdict": _VERDICT.dump_python(said, mode="json"),
+            "correct": is_correct(said, planned.truths[0], label),
+        }
+    kept = ("text", "attempt", "latency_us", "input_tokens", "output_tokens", "cost_usd")
+    row["answered_by"] = answer.get("answered_by")
+    return row | {name: answer[name] for name in kept}
+
+
+def _unaskable(planned: UnreadableClip, instrument: Instrument, reviewer: str) -> Iterator[Row]:
+    if not planned.truths:
+        return  # half of a pair: no question was lost that anybody could count
+    for condition in planned.conditions:
+        row = _row(instrument, condition, reviewer)
+        yield row | _truth(planned, instrument) | _failed(planned.failure)
+
+
+def _row(instrument: Instrument, condition: Condition, reviewer: str) -> Row:
+    empty: Row = dict.fromkeys(COLUMNS)
+    asked = {"protocol": instrument.protocol, "protocol_version": instrument.version}
+    return empty | asdict(condition) | asked | {"reviewer": reviewer}
+
+
+def _truth(planned: PlannedQuestion[Clip] | UnreadableClip, instrument: Instrument) -> Row:
+    origins = planned.origins
+    made = [origin.creator for origin in origins if isinstance(origin, Generated)]
+    return {
+        "name": planned.name,
+        "label": ("generated" if made else "real") if len(origins) == 1 else None,
+        "creator": made[0] if made else None,
+        "truth": json.loads(write_truths(instrument.protocol, planned.truths)),
+    }
+
+
+def _failed(failure: Failure) -> Row:
+    return {
+        "status": "failed",
+        "failure": failure.reason.value,
+        "failure_detail": failure.detail,
+    }
+
+
+def _write_jsonl(rows: Iterable[Row], into: IO[bytes]) -> int:
+    n_rows = 0
+    for row in rows:
+        into.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
+        n_rows += 1
+    return n_rows
+
+
+def _write_csv(rows: Iterable[Row], into: IO[bytes]) -> int:
+    n_rows = 0
+    cells = ({name: _cell(value) for name, value in _flat(row).items()} for row in rows)
+    for line in iter_csv(list(COLUMNS), cells):
+        into.write(line.encode())
+        n_rows += 1
+    return n_rows - 1
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else value
+
+
+def _write_parquet(rows: Iterable[Row], into: IO[bytes]) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    fields = [pa.field(name, pa.type_for_alias(kind)) for name, kind in COLUMNS.items()]
+    schema = pa.schema(fields)
+    source, n_rows = iter(rows), 0
+    with pq.ParquetWriter(into, schema) as writer:
+        while chunk := [_flat(row) for row in itertools.islice(source, _LOOK)]:
+            writer.write_batch(pa.RecordBatch.from_pylist(chunk, schema=schema))
+            n_rows += len(chunk)
+    return n_rows
+
+
+def _flat(row: Row) -> Row:
+    nested = {name: row[name] for name in _NESTED if row[name] is not None}
+    return row | {name: json.dumps(value, ensure_ascii=False) for name, value in nested.items()}

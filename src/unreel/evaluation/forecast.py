@@ -1,0 +1,256 @@
+"""Forecast of an eval: its questions and cost, without sending anything."""
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from unreel.benchmarks.choosing import SampleCounts
+from unreel.benchmarks.planning import PlannedQuestion
+from unreel.core.answer import Usage
+from unreel.core.clip import Clip
+from unreel.engine.place import StorageLocation
+from unreel.engine.run import run as run_stages
+from unreel.engine.survey import CLIPS, ClipSurvey, SurveyStage, survey_rows
+from unreel.engine.table import LanceTable, StoredKeyState
+from unreel.engine.trouble import translate_store_errors
+from unreel.evaluation.counting import PrefetchedIterator, SkippedCounts, find_due
+from unreel.evaluation.job import NEVER_PUT, EvalRun, Step, identify_now, keeper_of
+from unreel.evaluation.stored_recipe import StoredRecipe, find_recipe
+from unreel.reviewers.endpoint.families import family_of
+from unreel.reviewers.endpoint.providers import read_address
+from unreel.reviewers.endpoint.tokens import CHARACTERS, load_of, picture_rule
+
+_LOOK: Final = 2048
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostForecast:
+    """Tokens and money for the questions that are due. Where it says `None`, nobody knows."""
+
+    n_frames: int
+    input_tokens: int | None
+    output_tokens: int
+    input_usd: Decimal | None
+    output_usd: Decimal | None
+    input_by: str
+    """The formula, or the answers, that the input was reckoned by."""
+    output_by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvalForecast:
+    """Forecast of a call of `evaluate`."""
+
+    reviewer: str
+    n_clips: int
+    n_questions: int
+    n_answered: int
+    n_due: int
+    """Questions that would be put."""
+    failed: Mapping[str, int]
+    """Questions that failed before and would not be put again, by reason."""
+    unreadable: Mapping[str, int]
+    n_rejected: int
+    drawn: SampleCounts | None
+    bill: CostForecast | None
+    """`None` for a reviewer that counts no tokens."""
+
+
+@translate_store_errors()
+def forecast(
+    run: EvalRun,
+    *,
+    aside: LanceTable,
+    retry_failed: Collection[str] = (),
+    on_due: Callable[[str, int], None] = lambda _part, _due: None,
+    on_step: Step = lambda _part, _progress: None,
+    on_phase: Callable[[str], None] = lambda _words: None,
+) -> EvalForecast:
+    """Return the forecast of `evaluate`. Clips are inspected as there; nothing is written to the run.
+
+    What is found at new clips is kept `aside`: see `kept_aside`.
+    """
+    on_phase(f"reading {run.recipe.benchmark}")
+    left_out, tally = SkippedCounts(), _QuestionCounts(run)
+    again = NEVER_PUT.union(retry_failed)
+    survey = _survey(run, left_out, aside, on_due=on_due, on_step=on_step)
+    on_phase("counting the questions")
+    questions = _questions(run, survey, left_out)
+    while chunk := list(itertools.islice(questions, _LOOK)):
+        held = run.answers.held([planned.question.key(tally.reviewer) for planned in chunk])
+        for planned in chunk:
+            tally.count(planned, held.get(planned.question.key(tally.reviewer)), again)
+    return EvalForecast(
+        reviewer=tally.reviewer,
+        n_clips=len(tally.clips),
+        n_questions=tally.n_questions,
+        n_answered=tally.n_answered,
+        n_due=tally.n_due,
+        failed=dict(tally.failed),
+        unreadable=dict(left_out.unreadable),
+        n_rejected=left_out.reading.n_rejected,
+        drawn=left_out.reading.drawn,
+        bill=tally.bill(),
+    )
+
+
+@contextmanager
+def kept_aside() -> Iterator[LanceTable]:
+    """A table for what is found at clips, for as long as several runs are foreseen; then it goes away."""
+    with TemporaryDirectory(prefix="unreel-") as folder:
+        yield LanceTable(StorageLocation(folder) / "clips.lance", CLIPS)
+
+
+def _survey(
+    run: EvalRun,
+    left_out: SkippedCounts,
+    aside: LanceTable,
+    *,
+    on_due: Callable[[str, int], None],
+    on_step: Step,
+) -> ClipSurvey:
+    """Return the properties of the clips, from the run's table and, for new ones, from a separate one."""
+    benchmark = run.benchmark()
+    entries = PrefetchedIterator(run.entries(benchmark, left_out.reading))
+    keeper_of(run).take_up(None, partial(identify_now, run, benchmark, left_out.reading))
+    files = survey_rows(benchmark, entries, run.access, cleaned=run.scope.shows_cleaned)
+    new = PrefetchedIterator(find_due(find_due(files, run.clips, retry=()), aside, retry=()))
+    if new.is_whole:
+        on_due("clips", len(new.first))
+    run_stages(
+        new,
+        [SurveyStage(run.access)],
+        table=aside,
+        on_progress=lambda progress: on_step("clips", progress),
+    )
+    return run.survey(benchmark, aside)
+
+
+def _questions(
+    run: EvalRun, survey: ClipSurvey, left_out: SkippedCounts
+) -> Iterator[PlannedQuestion[Clip]]:
+    for planned in run.plan(survey):
+        if isinstance(planned, PlannedQuestion):
+            yield planned
+        else:
+            left_out.leave(planned)
+
+
+@dataclass(slots=True)
+class _RunningMean:
+    n: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class _QuestionCounts:
+    """The questions, counted one by one."""
+
+    def __init__(self, run: EvalRun) -> None:
+        section = run.recipe.reviewer
+        self.reviewer = _name(run)
+        self._section = section
+        self._family = None
+        if section.is_served:
+            self._family = family_of(read_address(section.model), section.family)
+        self._means = _means(run) if section.is_served else {}
+        self.clips: set[str] = set()
+        self.n_questions = self.n_answered = self.n_due = 0
+        self.failed: Counter[str] = Counter()
+        self._n_frames = self._input = self._output = self._n_measured = 0
+        self._is_known = True
+
+    def count(
+        self, planned: PlannedQuestion[Clip], held: StoredKeyState | None, again: Collection[str]
+    ) -> None:
+        self.n_questions += 1
+        self.clips.update(clip.id for clip in planned.clips)
+        if held is None or held.reason in again:
+            self.n_due += 1
+            self._add(planned)
+        elif held.reason is None:
+            self.n_answered += 1
+        else:
+            self.failed[held.reason] += 1
+
+    def _add(self, planned: PlannedQuestion[Clip]) -> None:
+        if self._family is None:
+            return
+        question = planned.question
+        load = load_of(question, planned.clips, self._family)
+        self._n_frames += load.n_frames
+        mean = self._means.get(str(question.condition))
+        if mean is not None:
+            self._n_measured += 1
+            self._input += mean.input_tokens // mean.n
+            self._output += mean.output_tokens // mean.n
+            return
+        shows_frames = self._section.show == "frames" and question.condition.audio == "off"
+        self._is_known &= shows_frames
+        self._input += load.text_tokens + load.picture_tokens
+        self._output += self._section.max_tokens
+
+    def bill(self) -> CostForecast | None:
+        if self._family is None:
+            return None
+        price, most = self._section.price, f"at most {self._section.max_tokens:,} an answer"
+        formula = (
+            f"text: 1 for {CHARACTERS} characters; a picture: {picture_rule(self._family).words}"
+        )
+        n = sum(mean.n for mean in self._means.values())
+        measured = f"as the {n:,} answers that are there"
+        if self._n_measured == self.n_due and self._n_measured:
+            formula = most = measured
+        elif self._n_measured:
+            formula, most = f"{measured}, else {formula}", f"{measured}, else {most}"
+        if not self._is_known:
+            formula = "no formula for whole clips or sound"
+        taken = self._input if self._is_known else None
+        return CostForecast(
+            n_frames=self._n_frames,
+            input_tokens=taken,
+            output_tokens=self._output,
+            input_usd=None if price is None or taken is None else price.cost_usd(_input(taken)),
+            output_usd=None if price is None else price.cost_usd(_output(self._output)),
+            input_by=formula,
+            output_by=most,
+        )
+
+
+def _input(tokens: int) -> Usage:
+    return Usage(input_tokens=tokens, output_tokens=0)
+
+
+def _output(tokens: int) -> Usage:
+    return Usage(input_tokens=0, output_tokens=tokens)
+
+
+def _name(run: EvalRun) -> str:
+    """The name that answers carry; a floor that learns tells it only when it has learned."""
+    section = run.recipe.reviewer
+    if section.is_served:
+        return section.served_name
+    if section.learns:
+        stored = find_recipe(run.place)
+        return stored.reviewer if isinstance(stored, StoredRecipe) else section.model
+    return section.opener(key_hosts=run.access.settings.key_hosts, seed=run.recipe.seed).name
+
+
+def _means(run: EvalRun) -> Mapping[str, _RunningMean]:
+    """Return the mean token counts of the answers per condition."""
+    means: defaultdict[str, _RunningMean] = defaultdict(_RunningMean)
+    if run.answers.exists():
+        columns = ("condition", "input_tokens", "output_tokens")
+        where = "input_tokens IS NOT NULL AND failure_reason IS NULL"
+        for row in run.answers.rows(columns, where=where):
+            mean = means[row["condition"]]
+            mean.n += 1
+            mean.input_tokens += row["input_tokens"]
+            mean.output_tokens += row["output_tokens"] or 0
+    return means

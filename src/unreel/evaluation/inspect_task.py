@@ -1,0 +1,269 @@
+"""Our protocols as a task of inspect_ai, asked with its models and scored with our own instruments.
+
+    inspect eval unreel/review -T benchmark=PATH -T protocol=reality --model openai/...
+
+Needs the extra `inspect`. A reply that cannot be read and a question without a reply are values with a
+reason; the figures come from `unreel`'s scorer over all of them, so that neither turns into a 0.
+"""
+
+import logging
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Final
+
+import anyio.to_thread
+from pydantic import TypeAdapter
+
+from unreel.benchmarks.entry import Rejected
+from unreel.benchmarks.export.item import ExportItem, ExportRecipe, item_of
+from unreel.benchmarks.export.questions import ask_about
+from unreel.benchmarks.export.scoring import list_figures, read_reply, score_replies
+from unreel.benchmarks.export.showing import Part, show
+from unreel.benchmarks.opening import Benchmark, open_benchmark
+from unreel.core.errors import InvalidValueError, MissingExtraError, UnreadableSourceError
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.question import Marks
+from unreel.core.settings import read_settings
+from unreel.core.verdict import Unparsed, Verdict
+from unreel.media.access import open_sandbox
+from unreel.media.reader import MediaReader, SampledFrame
+from unreel.protocols.protocol import PROTOCOLS, TASKED, Mode
+from unreel.protocols.showing import around_clips
+
+try:
+    from inspect_ai import Task, task
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.model import (
+        ChatMessageUser,
+        Content,
+        ContentImage,
+        ContentReasoning,
+        ContentText,
+        ContentVideo,
+        ModelOutput,
+    )
+    from inspect_ai.scorer import (
+        Metric,
+        SampleScore,
+        Score,
+        Scorer,
+        Target,
+        Value,
+        metric,
+        scorer,
+    )
+    from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
+except ModuleNotFoundError as error:
+    package, extra = "inspect_ai", "inspect"
+    raise MissingExtraError(package, extra) from error
+
+LOG: Final = logging.getLogger(__name__)
+UNSHOWN: Final = "unreel:unshown"
+"""Where a sample's store keeps why its clip could not be shown."""
+_FAILURE: Final = TypeAdapter(Failure)
+_VERDICT: Final[TypeAdapter[Verdict]] = TypeAdapter(Verdict)
+_RECIPE: Final = TypeAdapter(ExportRecipe)
+
+
+@task
+def review(  # noqa: PLR0913  each is a flag of `inspect eval -T`
+    benchmark: str,
+    *,
+    protocol: str = TASKED,
+    prompt: str = "paper",
+    mode: Mode = "strict",
+    box_space: str | None = None,
+    sampling: str | None = "default",
+    marks: Marks = "default",
+    max_pixels: int | None = None,
+    split: str | None = None,
+    layout: str | None = None,
+    seed: int = 0,
+) -> Task:
+    """Ask the questions of `protocol` about the clips of the benchmark at the path `benchmark`."""
+    recipe = ExportRecipe(
+        name="review",
+        protocol=protocol,
+        prompt=prompt,
+        mode=mode,
+        box_space=box_space,
+        sampling=PROTOCOLS.load(protocol).sampling if sampling == "default" else sampling,
+        marks=marks,
+        max_pixels=max_pixels,
+        split=split,
+        seed=seed,
+    )
+    opened = open_benchmark(Path(benchmark), layout)
+    return Task(
+        dataset=MemoryDataset(_samples(opened, recipe), name=opened.root.name),
+        solver=[show_clips(str(opened.root.resolve())), generate()],
+        scorer=verdict(),
+        # One lost question must not stop the others; it is scored as a failure.
+        fail_on_error=False,
+        score_on_error=True,
+        version=recipe.instrument.instrument.version,
+        metadata={"recipe": asdict(recipe), "instrument": str(recipe.instrument.instrument)},
+    )
+
+
+@solver
+def show_clips(media: str) -> Solver:
+    """Put the frames, or the file, of each clip where the prompt has them, read when it is its turn."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001  inspect's shape
+        recipe, item = _asked(state.metadata)
+        look = partial(show, recipe, item, media=Path(media), reader=_reader())
+        shown = await anyio.to_thread.run_sync(look)
+        if isinstance(shown, Failure):
+            state.store.set(UNSHOWN, _FAILURE.dump_python(shown, mode="json"))
+            state.completed = True
+            return state
+        before, after = around_clips(state.input_text)
+        content = [_content(part) for part in (before, *shown, after) if part]
+        state.messages = [ChatMessageUser(content=content)]
+        return state
+
+    return solve
+
+
+@metric(scores="unreduced")
+def scorecard() -> Metric:
+    """Every figure of our scorecard with its interval, n and coverage, and what failed or was not read."""
+
+    def figures(scores: list[SampleScore]) -> Value:
+        epochs: list[list[SampleScore]] = []
+        seen: dict[str, int] = {}
+        for score in scores:
+            n = seen[str(score.sample_id)] = seen.get(str(score.sample_id), 0) + 1
+            if n > len(epochs):
+                epochs.append([])
+            epochs[n - 1].append(score)
+        listed = [_figures(epoch) for epoch in epochs]
+        if len(listed) == 1:
+            return listed[0]
+        # Answers of several epochs are no independent answers: each epoch is measured by itself.
+        return {f"epoch {i}: {k}": v for i, each in enumerate(listed, 1) for k, v in each.items()}
+
+    return figures
+
+
+@scorer(metrics=[scorecard()])
+def verdict() -> Scorer:
+    """Reads each reply with our parser: whether there was one, whether it could be read, what it says."""
+
+    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001  the truth is in the metadata
+        recipe, item = _asked(state.metadata)
+        text = _reply(state.output)
+        outcome: Verdict | Failure
+        if unshown := state.store.get(UNSHOWN):
+            outcome = _FAILURE.validate_python(unshown)
+        elif isinstance(text, Failure):
+            outcome = text
+        else:
+            outcome = read_reply(recipe, item, text)
+        if isinstance(outcome, Failure):
+            return Score(
+                value={"answered": False, "read": False},
+                explanation=str(outcome),
+                reason=outcome.reason.value,
+                metadata={"failure": _FAILURE.dump_python(outcome, mode="json")},
+            )
+        said = getattr(outcome, fields(outcome)[0].name)
+        read = not isinstance(said, Unparsed)
+        return Score(
+            value={"answered": True, "read": read},
+            answer=str(said) if read else None,
+            explanation=None if read else f"{said.reason.value}: {said.found}",
+            reason=None if read else "invalid_response_format",
+            metadata={"reply": text, "verdict": _VERDICT.dump_python(outcome, mode="json")},
+        )
+
+    return score
+
+
+@cache
+def _reader() -> MediaReader:
+    return MediaReader(open_sandbox(read_settings()))
+
+
+def _samples(benchmark: Benchmark, recipe: ExportRecipe) -> list[Sample]:
+    samples: list[Sample] = []
+    rejected: list[Rejected] = []
+    instrument = recipe.instrument
+    for question in ask_about(benchmark, recipe, reader=_reader()):
+        if isinstance(question, Rejected):
+            rejected.append(question)
+            continue
+        shared = {"recipe": asdict(recipe), "instrument": str(instrument.instrument)}
+        samples.append(
+            Sample(
+                id=question.id,
+                input=instrument.prompt(recipe.prompt).text,
+                target=question.answer,
+                metadata=shared | {"item": asdict(question)},
+            )
+        )
+    if rejected:
+        LOG.warning("%d rows cannot be asked about, first: %s", len(rejected), rejected[0])
+    if not samples:
+        problem = f"no question for {recipe.protocol} ({len(rejected)} rows rejected)"
+        remedy = "Check the protocol and the split"
+        raise UnreadableSourceError(str(benchmark.root), problem, remedy)
+    return samples
+
+
+def _asked(metadata: Mapping[str, Any]) -> tuple[ExportRecipe, ExportItem]:
+    recipe = _RECIPE.validate_python(metadata["recipe"])
+    current = str(recipe.instrument.instrument)
+    if metadata["instrument"] != current:
+        msg = f"asked with {metadata['instrument']}, and this release reads {current}. Ask again"
+        raise InvalidValueError(msg)
+    return recipe, item_of(metadata["item"])
+
+
+def _content(part: Part) -> Content:
+    match part:
+        case str():
+            return ContentText(text=part)
+        case Path():
+            return ContentVideo(video=str(part), format="mov" if part.suffix == ".mov" else "mp4")
+        case SampledFrame():
+            return ContentImage(image=f"data:image/jpeg;base64,{b64encode(part.data).decode()}")
+
+
+def _reply(output: ModelOutput) -> str | Failure:
+    if output.error:
+        return Failure(FailureReason.SERVER_ERROR, output.error)
+    if output.empty:
+        return Failure(FailureReason.SERVER_ERROR, "no output; the sample's error says why")
+    if output.stop_reason == "content_filter":
+        return Failure(FailureReason.REFUSED, "the provider's filter kept the reply back")
+    content = output.message.content
+    if isinstance(content, str):
+        return content
+    # inspect_ai takes thoughts out of the text, and `realism` asks for reasons within them.
+    return "".join(
+        f"<think>{part.reasoning}</think>" if isinstance(part, ContentReasoning) else part.text
+        for part in content
+        if isinstance(part, ContentReasoning | ContentText)
+    )
+
+
+def _figures(scores: Sequence[SampleScore]) -> dict[str, float]:
+    asked = [_asked(score.sample_metadata or {}) for score in scores]
+    if not asked:
+        return {}
+    replies = [
+        (item, _outcome(score.score.metadata or {}))
+        for (_, item), score in zip(asked, scores, strict=True)
+    ]
+    return list_figures(score_replies(asked[0][0], replies))
+
+
+def _outcome(metadata: Mapping[str, Any]) -> str | Failure:
+    if "failure" in metadata:
+        return _FAILURE.validate_python(metadata["failure"])
+    return str(metadata["reply"])

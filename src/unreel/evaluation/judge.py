@@ -1,0 +1,277 @@
+"""The judge of explanations: 0, 0.5 or 1 from a pinned model, each pair of texts asked once."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Final, Protocol, runtime_checkable
+
+from unreel.core.answer import Usage
+from unreel.core.errors import InvalidValueError
+from unreel.core.estimate import Measured
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import digest
+from unreel.core.question import Condition, Instrument
+from unreel.core.verdict import Unparsed
+from unreel.engine.committer import CommitPace
+from unreel.engine.run import ALL_FAILURES, run
+from unreel.engine.stage import InFlightLimit, Row, Stage, WorkerResources, failed
+from unreel.evaluation.rulings import JudgeRuling, KeptRulings, add_usages, columns_of
+from unreel.evaluation.tables import usage_columns
+from unreel.protocols.text import after_thinking
+from unreel.protocols.trace.judge import as_shown, judge_prompt, parse_judge
+from unreel.reviewers.contract import ReviewRequest
+from unreel.reviewers.endpoint.budget import RequestBudget, SpentBudget
+from unreel.reviewers.opening import ReviewerFactory
+from unreel.stats.agreement import cohen_kappa
+
+TRIES: Final = 3
+"""Answers that are taken from a judge before a pair stays unscored."""
+PROMPT_VERSION: Final = digest(judge_prompt("", ""))[:16]
+"""Changes with every word of the judge's prompt and its examples."""
+NO_TRUTH, NO_PREDICTION, UNREADABLE = "no-truth", "no-prediction", "unreadable"
+IN_FLIGHT: Final = 16
+"""Pairs that are with a judge at once, unless told otherwise."""
+_INSTRUMENT: Final = Instrument("judge", 1)
+_NOT_KEPT: Final = JudgeRuling(
+    score=None, why=FailureReason.NOT_RECORDED.value, detail="no ruling is kept"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplanationPair:
+    """A person's explanation of one clip, and a reviewer's."""
+
+    clip: str
+    truth: str
+    predicted: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplanationRuling:
+    """The ruling on one clip's explanation."""
+
+    clip: str
+    ruling: JudgeRuling
+    cached: bool = False
+    """True when it was asked for in an earlier call."""
+
+    @property
+    def score(self) -> float | None:
+        """The ruling's score: what a row carries as `text_score`."""
+        return self.ruling.score
+
+    @property
+    def why(self) -> str:
+        """Return the reason for a missing score; empty if there is one."""
+        return self.ruling.why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeRulings:
+    """One judge's rulings, in the order of the explanations, and what they cost."""
+
+    judge: str
+    judged: tuple[ExplanationRuling, ...]
+    spent: SpentBudget | None
+    """What this call alone asked and spent; `None`: nobody has the whole account."""
+    tokens: Usage | None
+    """Behind all rulings, those of earlier calls too, each pair of texts once; `None`: none told."""
+
+    @property
+    def n_scored(self) -> int:
+        """Explanations with a score."""
+        return sum(judged.score is not None for judged in self.judged)
+
+    @property
+    def unscored(self) -> Mapping[str, int]:
+        """Explanations without a score, by reason."""
+        return dict(sorted(Counter(judged.why for judged in self.judged if judged.why).items()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeAgreement:
+    """Agreement of two judges beyond chance, over the explanations that both scored."""
+
+    kappa: Measured
+    n_both: int
+    n: int
+    """All explanations, scored or not."""
+
+
+@runtime_checkable
+class MeteredReviewer(Protocol):
+    """A reviewer that keeps account of what it asks."""
+
+    @property
+    def spending(self) -> SpentBudget:
+        """Requests, tokens and money so far."""
+        ...
+
+
+class JudgeStage(Stage):
+    """Takes a score from the judge for a row's pair of texts, in `TRIES` tries at most."""
+
+    def __init__(self, opener: ReviewerFactory, *, in_flight: int) -> None:
+        self.resources = WorkerResources(in_flight=in_flight, limit=InFlightLimit.ALONE)
+        self.spent: SpentBudget | None = RequestBudget(price=opener.price).spending()
+        """What this process asked, once the stage is closed; `None`: the judge keeps no account."""
+        self.n_rows = 0
+        self._opener = opener
+
+    def setup(self) -> None:
+        self._judge = self._opener.open().reviewer
+
+    async def __call__(self, row: Row) -> Row:
+        self.n_rows += 1
+        usages: list[Usage | None] = []
+        said = ""
+        for attempt in range(TRIES):
+            outcome = await self._judge.answer(_sheet(row, attempt))
+            if isinstance(outcome, Failure):
+                usages.append(outcome.usage)
+                return failed(row | usage_columns(add_usages(usages)), outcome)
+            usages.append(outcome.usage)
+            score = parse_judge(after_thinking(outcome.text))
+            if not isinstance(score, Unparsed):
+                return row | columns_of(JudgeRuling(score=score, usage=add_usages(usages)))
+            said = score.found
+        detail = f"{TRIES} answers were not 0, 0.5 or 1; the last was {said!r}"
+        unread = JudgeRuling(score=None, why=UNREADABLE, detail=detail, usage=add_usages(usages))
+        return row | columns_of(unread)
+
+    async def close(self) -> None:
+        judge: object = self._judge
+        self.spent = judge.spending if isinstance(judge, MeteredReviewer) else None
+        await self._judge.close()
+
+
+def judge_all(
+    explained: Sequence[ExplanationPair],
+    opener: ReviewerFactory,
+    *,
+    kept: KeptRulings,
+    in_flight: int = IN_FLIGHT,
+    pace: CommitPace | None = None,
+) -> JudgeRulings:
+    """Rulings on all of `explained`, in order; what is `kept` is not asked again.
+
+    An answer other than 0, 0.5 and 1 is asked for again, `TRIES` times in all, then the pair stays
+    unscored for good. A failed request leaves its pair unscored with its cause, and the next call
+    asks again. A missing text is not asked about.
+
+    Raises:
+        UnreadableSourceError: Somebody else has explanations of this run judged now, or what is kept
+            is damaged.
+    """
+    pairs = _askable(explained, opener.name)
+    settled = {key for key, ruling in kept.stored(pairs).items() if ruling.is_settled}
+    due = {key: pair for key, pair in pairs.items() if key not in settled}
+    stage = JudgeStage(opener, in_flight=in_flight)
+    spent = stage.spent
+    if due:
+        summary = run(
+            (_question(key, pair, opener.name) for key, pair in due.items()),
+            [stage],
+            table=kept.table,
+            ledger=kept.ledger(),
+            retry_failed=ALL_FAILURES,
+            pace=pace,
+        )
+        # What was asked by a process of its own, after deaths, is in nobody's account.
+        spent = stage.spent if stage.n_rows == summary.done + summary.failed else None
+    rulings = kept.stored(pairs)
+    return _judging(opener.name, explained, rulings, cached=settled, spent=spent)
+
+
+def read_rulings(
+    explained: Sequence[ExplanationPair], judge: str, *, kept: KeptRulings
+) -> JudgeRulings:
+    """The rulings on `explained` that are `kept` of `judge`, in order; nobody is asked."""
+    rulings = kept.stored(_askable(explained, judge))
+    spent = RequestBudget().spending()
+    return _judging(judge, explained, rulings, cached=rulings.keys(), spent=spent)
+
+
+def agreement(first: JudgeRulings, second: JudgeRulings, *, seed: int) -> JudgeAgreement:
+    """Cohen's kappa of two judges over the explanations that both scored; clips are drawn whole.
+
+    Raises:
+        InvalidValueError: They did not judge the same explanations, or are the same judge.
+    """
+    if first.judge == second.judge:
+        msg = f"both judges are {first.judge!r}. Name another model as the second judge"
+        raise InvalidValueError(msg)
+    if [judged.clip for judged in first.judged] != [judged.clip for judged in second.judged]:
+        msg = "the judges did not judge the same explanations. Give both the same list"
+        raise InvalidValueError(msg)
+    pairs = zip(first.judged, second.judged, strict=True)
+    both = [(a, b) for a, b in pairs if a.score is not None and b.score is not None]
+    kappa = cohen_kappa(
+        [a.score for a, _ in both],
+        [b.score for _, b in both],
+        seed=seed,
+        clusters=[a.clip for a, _ in both],
+    )
+    return JudgeAgreement(kappa=kappa, n_both=len(both), n=len(first.judged))
+
+
+def _askable(explained: Sequence[ExplanationPair], judge: str) -> dict[str, ExplanationPair]:
+    return {_key(judge, pair): pair for pair in explained if not _unasked(pair)}
+
+
+def _question(key: str, pair: ExplanationPair, judge: str) -> Row:
+    return {
+        "key": key,
+        "judge": judge,
+        "_prompt": judge_prompt(pair.truth, pair.predicted),
+    }
+
+
+def _sheet(row: Row, attempt: int) -> ReviewRequest:
+    return ReviewRequest(
+        # A key of its own, or the server may repeat the answer that could not be read.
+        key=digest(row["key"], str(attempt)),
+        instrument=_INSTRUMENT,
+        prompt=row["_prompt"],
+        exhibits=(),
+        condition=Condition(),
+    )
+
+
+def _judging(
+    judge: str,
+    explained: Sequence[ExplanationPair],
+    rulings: Mapping[str, JudgeRuling],
+    *,
+    cached: Set[str],
+    spent: SpentBudget | None,
+) -> JudgeRulings:
+    return JudgeRulings(
+        judge=judge,
+        judged=tuple(_judged(pair, _key(judge, pair), rulings, cached) for pair in explained),
+        spent=spent,
+        tokens=add_usages(ruling.usage for ruling in rulings.values()),
+    )
+
+
+def _judged(
+    pair: ExplanationPair, key: str, rulings: Mapping[str, JudgeRuling], cached: Set[str]
+) -> ExplanationRuling:
+    why = _unasked(pair)
+    if why:
+        return ExplanationRuling(clip=pair.clip, ruling=JudgeRuling(score=None, why=why))
+    return ExplanationRuling(
+        clip=pair.clip, ruling=rulings.get(key, _NOT_KEPT), cached=key in cached
+    )
+
+
+def _unasked(pair: ExplanationPair) -> str:
+    """Return the reason why no judge is needed; empty if one is."""
+    if not as_shown(pair.truth).strip():
+        return NO_TRUTH
+    return "" if as_shown(pair.predicted).strip() else NO_PREDICTION
+
+
+def _key(judge: str, pair: ExplanationPair) -> str:
+    texts = as_shown(pair.truth), as_shown(pair.predicted)
+    return digest("judge", judge, PROMPT_VERSION, *texts)

@@ -1,0 +1,97 @@
+"""Opinion of one reviewer about one clip: the question, and the parsed reply."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.plain import plain
+from unreel.core.verdict import Unparsed, Verdict
+from unreel.protocols.protocol import Mode, protocol
+from unreel.protocols.text import is_refusal
+from unreel.protocols.wording import ProtocolTexts
+from unreel.reviewers.asking import ReviewResult
+from unreel.reviewers.contract import ClipInput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opinion(ReviewResult):
+    """One question put to one reviewer: what it was shown, what came back, and what that says."""
+
+    verdict: Verdict | None
+    """What the text says; `None` without a text."""
+
+    @property
+    def exhibit(self) -> ClipInput | None:
+        """The clip as it was shown; `None` where it could not be shown as the condition asks."""
+        return self.exhibits[0] if self.exhibits else None
+
+    @property
+    def is_readable(self) -> bool:
+        """True when the answer gives a label or a score; without one there is no verdict."""
+        return self.verdict is not None and not isinstance(self.decision, Unparsed)
+
+    @property
+    def wording(self) -> ProtocolTexts[Any, Any]:
+        """The words of the instrument that was asked with."""
+        return protocol(self.question.instrument.protocol).wording
+
+    @property
+    def decision(self) -> Any:
+        """Return the protocol's main answer as far as it was parsed; `None` without a text."""
+        return None if self.verdict is None else self.wording.decision(self.verdict)
+
+    @property
+    def is_refusal(self) -> bool:
+        """True if the reviewer declined to answer: by its server's word or in its text."""
+        if isinstance(self.outcome, Failure):
+            return self.outcome.reason is FailureReason.REFUSED
+        return not self.is_readable and is_refusal(self.outcome.text)
+
+    @property
+    def headline(self) -> str:
+        """The verdict in a word or two, or that there is none."""
+        if self.is_refusal:
+            return "refused to answer"
+        return "no answer" if self.verdict is None else self.wording.headline(self.verdict)
+
+    @property
+    def problem(self) -> str | None:
+        """Return the reason for a missing verdict; `None` if there is one."""
+        if isinstance(self.outcome, Failure):
+            return plain(str(self.outcome))
+        if self.verdict is None or self.is_readable:
+            return None
+        if self.is_refusal:
+            return "it refused to answer; its text is shown as it came"
+        part = self.decision
+        why = part.reason.value if isinstance(part, Unparsed) else ""
+        return (
+            f"the answer could not be read: its {self.wording.decides} is {why}; "
+            "its text is shown as it came"
+        )
+
+    @property
+    def details(self) -> tuple[tuple[str, str], ...]:
+        """Return the other contents of a readable answer besides label or score; missing parts are named."""
+        if self.verdict is None or not self.is_readable:
+            return ()
+        return tuple(self.wording.details(self.verdict))
+
+    def __str__(self) -> str:
+        told = [f"{name}: {text}" for name, text in self.details]
+        head = f"{plain(self.reviewer)}, {self.question.instrument}: {self.headline}"
+        return "\n".join([head, *(f"  {line}" for line in filter(None, [*told, self.problem]))])
+
+
+def opinion_of(asked: ReviewResult, mode: Mode) -> Opinion:
+    """`asked` with what its reply says."""
+    return Opinion(
+        reviewer=asked.reviewer,
+        question=asked.question,
+        prompt=asked.prompt,
+        exhibits=asked.exhibits,
+        box_space=asked.box_space,
+        outcome=asked.outcome,
+        cost_usd=asked.cost_usd,
+        verdict=asked.read(mode),
+    )

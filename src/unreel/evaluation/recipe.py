@@ -1,0 +1,121 @@
+"""Settings of a run: defaults, then a TOML file, then options; unknown keys are rejected."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from unreel.core.document import read_toml
+from unreel.core.errors import InvalidSettingError
+from unreel.core.question import Condition
+from unreel.protocols.protocol import Protocol, protocol
+from unreel.recipes.check import check_sections, given
+from unreel.recipes.section import MOST_PARTS, Count, RecipeSection, Seed, Text
+from unreel.reviewers.condition import ConditionSection
+from unreel.reviewers.section import ReviewerSection
+
+_REVIEWER: Final = "reviewer"
+_FRESH: Final = frozenset(
+    {"box_space", "gpus", "parser", "command", "url", "score_means", "threshold"}
+)
+"""Keys that earlier releases did not know: they are stored where somebody gave them."""
+
+
+class EvalRecipe(RecipeSection):
+    """Everything that decides a run's rows. It is stored with the run."""
+
+    benchmark: Text
+    layout: Text | None = None
+    mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
+    split: Text | None = None
+    limit: Count | None = None
+    """Ask about so many clips only."""
+    choice: Literal["balanced", "first"] = "balanced"
+    """Which ones `limit` takes: of both sides and all creators alike, by `seed`, or the first."""
+    protocol: Text
+    reviewer: ReviewerSection
+    """Its keys may also stand beside the others, without a section of their own."""
+    condition: Annotated[
+        tuple[ConditionSection, ...],
+        Field(min_length=1, max_length=MOST_PARTS, validate_default=True),
+    ] = (ConditionSection(),)
+    seed: Seed = 0
+
+    @classmethod
+    def known_keys(cls) -> list[str]:
+        return [*(name for name in cls.model_fields), *ReviewerSection.model_fields]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_reviewer(cls, values: dict[str, Any]) -> dict[str, Any]:
+        loose = {name: values[name] for name in ReviewerSection.model_fields if name in values}
+        section = values.get(_REVIEWER, {})
+        if not isinstance(section, Mapping):
+            return values  # it is wrong itself, and said to be so
+        others = {name: value for name, value in values.items() if name not in loose}
+        return others | {_REVIEWER: {**section, **loose}}
+
+    @field_validator("benchmark", mode="before")
+    @classmethod
+    def _benchmark_can_be_written_down(cls, benchmark: object) -> object:
+        try:
+            str(benchmark).encode()
+        except UnicodeEncodeError as error:
+            setting, problem = "benchmark", f"the path {benchmark!a} is not UTF-8"
+            raise InvalidSettingError(setting, problem, "Rename the folder") from error
+        return benchmark
+
+    @field_validator("protocol")
+    @classmethod
+    def _protocol_is_known(cls, name: str) -> str:
+        return protocol(name).instrument.protocol
+
+    @field_validator("condition")
+    @classmethod
+    def _resolve_conditions(
+        cls, sections: tuple[ConditionSection, ...], info: ValidationInfo
+    ) -> tuple[ConditionSection, ...]:
+        if not {"protocol", _REVIEWER} <= info.data.keys():
+            return sections  # one is wrong itself, and said to be so
+        instrument, reviewer = protocol(info.data["protocol"]), info.data[_REVIEWER]
+        return tuple(reviewer.resolve(section, instrument) for section in sections)
+
+    @model_validator(mode="after")
+    def _thinking_can_be_carried_out(self) -> "EvalRecipe":
+        for section in self.condition:
+            self.reviewer.require_thinking(section, self.instrument)
+        return self
+
+    @property
+    def instrument(self) -> Protocol[Any, Any]:
+        """The protocol at its current version."""
+        return protocol(self.protocol)
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions, each once."""
+        return tuple(dict.fromkeys(section.as_condition() for section in self.condition))
+
+    def stored(self) -> dict[str, Any]:
+        """As it is kept beside a run: the reviewer's keys among the others; unset new ones absent."""
+        unused = {"choice"} if self.limit is None else set()
+        kept = self.model_dump(mode="json", exclude={_REVIEWER, *unused})
+        described = self.reviewer.model_dump(mode="json")
+        fresh = _FRESH - self.reviewer.model_fields_set
+        return kept | {name: value for name, value in described.items() if name not in fresh}
+
+
+def resolve_recipe(file: Path | None, flags: Mapping[str, Any]) -> EvalRecipe:
+    """Defaults below `file` below `flags`; a flag that is None was not given."""
+    written = {} if file is None else read_toml(file, "recipe")
+    return check_recipe(written | given(flags))
+
+
+def check_recipe(values: object) -> EvalRecipe:
+    """The recipe that `values` make, or the first thing that is wrong with them."""
+    return check_sections(EvalRecipe, values, typed=_typed)
+
+
+def _typed(key: str) -> str:
+    return key.upper() if key == "benchmark" else f"--{key.rpartition('.')[2]}"

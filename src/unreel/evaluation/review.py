@@ -1,0 +1,203 @@
+"""Asking reviewers about one clip, now: no engine and no table; what comes back is shown, not kept.
+
+The questions are those of `unreel eval`: the same prompt, the same frames, the same key.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from unreel.core.clip import Clip
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import Failure
+from unreel.core.identity import clip_id
+from unreel.core.notebook import html_table
+from unreel.core.plain import plain
+from unreel.core.question import Condition, Question
+from unreel.core.settings import EnvironmentSettings
+from unreel.evaluation.opinion import Opinion, opinion_of
+from unreel.evaluation.opinion_html import opinion_html
+from unreel.evaluation.stability import OpinionStability, VariantTrial, compare_trials
+from unreel.media.reader import MediaReader
+from unreel.protocols.protocol import PROTOCOLS, REVIEWED, Mode, protocol, protocol_names
+from unreel.recipes.check import check_sections, given
+from unreel.reviewers.asking import ReviewDispatcher
+from unreel.reviewers.condition import ConditionSection
+from unreel.reviewers.contract import ClipInput, InputKind
+from unreel.reviewers.opening import OpenReviewer, ReviewerFactory
+from unreel.reviewers.section import ReviewerSection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewQuestions:
+    """Questions that every reviewer answers about every clip."""
+
+    protocols: tuple[str, ...] = REVIEWED
+    condition: Condition = field(default_factory=Condition)
+    mode: Mode = "strict"
+    """How answers are read."""
+
+    def __post_init__(self) -> None:
+        for name in self.protocols:
+            if name not in PROTOCOLS or protocol(name).subject != "clip":
+                setting, problem = "protocol", f"{name!r} does not ask about one clip"
+                remedy = f"Use {', '.join(protocol_names('clip'))}"
+                raise InvalidSettingError(setting, problem, remedy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """All opinions about one clip, by instrument and then by reviewer as they were named."""
+
+    clip: Clip
+    opinions: tuple[Opinion, ...]
+    mode: Mode = "strict"
+    """How the answers were read."""
+    trials: tuple[VariantTrial, ...] = ()
+    """What was said of variants of the clip; empty where nobody asked."""
+
+    def __str__(self) -> str:
+        told = (f"stability, {found}" for found in self.stabilities)
+        return "\n".join([plain(self.clip.location), *map(str, self.opinions), *told])
+
+    def _repr_html_(self) -> str:
+        told = self.clip._repr_html_() + "".join(map(opinion_html, self.opinions))
+        rows = [(plain(s.opinion.reviewer), str(s)) for s in self.stabilities]
+        return told + (html_table("Does the verdict hold?", (), rows) if rows else "")
+
+    @property
+    def stabilities(self) -> tuple[OpinionStability, ...]:
+        """Return the stability of each opinion on variants of the clip, in order; empty if not requested."""
+        return compare_trials(self.opinions, self.trials)
+
+    @property
+    def is_complete(self) -> bool:
+        """True when every question was answered in a form that can be read."""
+        answered = all(opinion.is_readable for opinion in self.opinions)
+        return answered and all(trial.is_complete for trial in self.trials)
+
+
+def inquire(
+    protocols: Sequence[str],
+    condition: Mapping[str, str],
+    *,
+    mode: Mode = "strict",
+    models: Sequence[str] = (),
+) -> ReviewQuestions:
+    """An inquiry under a condition as people write it; what an instrument does not know is refused.
+
+    All its questions show the same: what a checkpoint among `models` was taught, else 8 frames where
+    nobody names a plan, whatever the clip's length.
+    """
+    taught = _taught_condition(models, protocols)
+    section = check_sections(
+        ConditionSection, {"sampling": Condition().sampling, **taught, **condition}
+    )
+    resolved = [section.resolved(protocol(name)) for name in protocols]
+    names = tuple(dict.fromkeys(protocols))
+    shared = replace(resolved[0].as_condition(), marks=section.marks)
+    return ReviewQuestions(protocols=names, condition=shared, mode=mode)
+
+
+def taught_protocols(models: Sequence[str]) -> tuple[str, ...]:
+    """The instruments that the first checkpoint among `models` was taught; none where there is none."""
+    for model in models:
+        taught = check_sections(ReviewerSection, {"model": model}).taught
+        if taught is not None:
+            return tuple(known.protocol for known in taught.instruments)
+    return ()
+
+
+def _taught_condition(models: Sequence[str], protocols: Sequence[str]) -> dict[str, Any]:
+    """Return the training condition of the checkpoints among `models`; empty if there is none."""
+    ways = {
+        str(way): way
+        for model in models
+        if (taught := check_sections(ReviewerSection, {"model": model}).taught) is not None
+        for name in protocols
+        if (way := taught.condition(name)) is not None
+    }
+    if len(ways) > 1:
+        problem = f"what is asked was taught in {len(ways)} ways: {'; '.join(ways)}"
+        setting, remedy = "condition", "Ask with one protocol and one checkpoint at a time"
+        raise InvalidSettingError(setting, problem, remedy)
+    return asdict(*ways.values()) if ways else {}
+
+
+def describe_reviewers(
+    models: Sequence[str],
+    inquiry: ReviewQuestions,
+    *,
+    settings: EnvironmentSettings,
+    **keys: object,
+) -> tuple[ReviewerFactory, ...]:
+    """The reviewers that `models` name, each once; the names and settings are those of `unreel eval`.
+
+    `keys` are further ones of `[reviewer]`; what is None was not given.
+    """
+    condition = ConditionSection(**asdict(inquiry.condition))
+    openers: dict[str, ReviewerFactory] = {}
+    for model in models:
+        section = check_sections(ReviewerSection, {"model": model} | given(keys))
+        section.require_thinking(condition, protocol(inquiry.protocols[0]))
+        section.require_taught(inquiry.protocols)
+        opener = section.opener(key_hosts=settings.key_hosts)
+        openers[opener.name] = opener
+    return tuple(openers.values())
+
+
+def tell_assumed_space(
+    models: Sequence[str], inquiry: ReviewQuestions, *, box_space: str | None = None
+) -> str:
+    """Return a sentence that names models whose boxes are read as pixels by assumption; or ""."""
+    if not any(protocol(name).needs_box_space for name in inquiry.protocols):
+        return ""
+    keys = given({"box_space": box_space})
+    sections = [check_sections(ReviewerSection, {"model": model} | keys) for model in models]
+    names = [section.served_name for section in sections if section.assumes_box_space]
+    if not names:
+        return ""
+    return (
+        f"The model family of {', '.join(names)} is unknown: boxes are read as pixels of the frames "
+        "that were sent. If they are misplaced, state the unit, for example --box-space permille."
+    )
+
+
+def survey_clip(file: Path, reader: MediaReader) -> Clip | Failure:
+    """The clip at `file`: its bytes hashed, its streams read."""
+    facts = reader.probe(file)
+    if isinstance(facts, Failure):
+        return facts
+    return Clip(id=clip_id(file), location=str(file), facts=facts)
+
+
+async def review_clip(
+    clip: Clip,
+    reviewers: Sequence[OpenReviewer],
+    *,
+    inquiry: ReviewQuestions,
+    desk: ReviewDispatcher,
+    on_opinion: Callable[[Opinion], None] = lambda _opinion: None,
+) -> Review:
+    """Put every question to every reviewer at once; `on_opinion` hears each as it comes in."""
+    looks: dict[frozenset[InputKind], asyncio.Task[tuple[ClipInput, ...] | Failure]] = {}
+
+    def look(wants: frozenset[InputKind]) -> asyncio.Task[tuple[ClipInput, ...] | Failure]:
+        """The clip decoded once for all that want to see the same of it."""
+        if wants not in looks:
+            looks[wants] = asyncio.create_task(desk.show([clip], inquiry.condition, wants))
+        return looks[wants]
+
+    async def hear(asked: OpenReviewer, name: str) -> Opinion:
+        instrument = protocol(name).instrument
+        question = Question(subject=clip.id, instrument=instrument, condition=inquiry.condition)
+        answered = await desk.put(question, await look(asked.reviewer.wants), asked)
+        opinion = opinion_of(answered, inquiry.mode)
+        on_opinion(opinion)
+        return opinion
+
+    questions = [hear(asked, name) for name in inquiry.protocols for asked in reviewers]
+    opinions = tuple(await asyncio.gather(*questions))
+    return Review(clip=clip, opinions=opinions, mode=inquiry.mode)

@@ -1,0 +1,85 @@
+"""A review without a model: a clip that the package draws, a fault put into it, and recorded answers.
+
+The answers were written by hand for this clip; no model was asked. They show what a review looks like,
+not how good anybody is.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from unreel.core.answer import Reply
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.writing import OutputDirectory
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
+from unreel.reviewers.opening import ReviewerFactory
+
+NOTE: Final = (
+    "A sample: the clip was drawn by unreel with one fault put in, and the answers are recorded. They were "
+    "written by hand; no model was asked."
+)
+FILE: Final = "sample.mp4"
+
+_ANSWERS: Final[Mapping[str, Mapping[str, str]]] = {
+    "recorded:attentive": {
+        "trace": (
+            "FAKE\n<coordinates>[308, 272, 384, 346]</coordinates>\n<start_time>3.0</start_time>\n"
+            "<explanation>The front wheel of the red car comes off and floats up beside it, while the "
+            "car drives on as if nothing had happened.</explanation>"
+        ),
+        "realism": (
+            "<think>Problem Description: A wheel leaves the red car and rises into the air; the car "
+            "neither sinks nor slows down.\nStandard Adherence: A significant error that occupies the "
+            "second half of the video.</think>\n<answer>2</answer>"
+        ),
+        "reality": "<think>The wheel floats.</think>\n<answer>0</answer>",
+    },
+    "recorded:hasty": {
+        "trace": "REAL",
+        "realism": (
+            "<think>Problem Description: The light on the cars is a little flat.\nStandard Adherence: "
+            "Only one minor error; the street is natural.</think>\n<answer>4</answer>"
+        ),
+        "reality": "<answer>1</answer>",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SampleReviewer:
+    """Replays the texts that were written for the sample, by instrument."""
+
+    name: str
+    texts: Mapping[str, str] = field(repr=False)
+
+    @property
+    def wants(self) -> frozenset[InputKind]:
+        return frozenset({InputKind.FRAMES})
+
+    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  written for this clip alone
+        return "pixel"
+
+    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
+        text = self.texts.get(sheet.instrument.protocol)
+        if text is None:
+            detail = f"the sample holds no answer to {sheet.instrument}"
+            return Failure(FailureReason.NOT_RECORDED, detail)
+        return Reply(text=text)
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+def sample_reviewers() -> tuple[ReviewerFactory, ...]:
+    """The sample's two reviewers: one that sees the fault, and one that does not."""
+    return tuple(
+        ReviewerFactory(name=name, build=partial(SampleReviewer, name, texts))
+        for name, texts in _ANSWERS.items()
+    )
+
+
+def write_sample(folder: Path) -> Path:
+    """Write the sample's clip, which ships with the package, into `folder`."""
+    return OutputDirectory(folder).write(FILE, Path(__file__).with_name(FILE).read_bytes())

@@ -1,0 +1,97 @@
+"""Similarity of a reviewer's reasons to a person's: the cosine of their sentence embeddings."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.core.verdict import Unparsed
+from unreel.reviewers.sentences import MiniLmEncoder, SentenceEncoder, directions
+
+__all__ = [
+    "MiniLmEncoder",
+    "ReasonCosine",
+    "ReasonCosines",
+    "ReasonPair",
+    "SentenceEncoder",
+    "compare_reasons",
+    "join_reasons",
+]
+
+NO_TRUTH, NO_PREDICTION, NO_DIRECTION = "no-truth", "no-prediction", "no-direction"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonPair:
+    """A person's reasons for the score of one clip, and a reviewer's: see `join_reasons`."""
+
+    clip: str
+    truth: str
+    predicted: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonCosine:
+    """A cosine from -1 to 1, or the reason why there is none."""
+
+    clip: str
+    score: float | None
+    """`None` where there was nothing to compare, which is never 0."""
+    why: str = ""
+    """Empty beside a score; else a word that can be counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonCosines:
+    """All cosines, in the order of the reasons, and the checkpoint that they belong to."""
+
+    checkpoint: str
+    similarities: tuple[ReasonCosine, ...]
+
+    @property
+    def n_compared(self) -> int:
+        """Reasons with a cosine."""
+        return sum(found.score is not None for found in self.similarities)
+
+    @property
+    def uncompared(self) -> Mapping[str, int]:
+        """Reasons without a cosine, by cause."""
+        return dict(sorted(Counter(found.why for found in self.similarities if found.why).items()))
+
+
+def join_reasons(problem: str | Unparsed, adherence: str | Unparsed) -> str:
+    """Problem description, then standard adherence, as far as they are there; else empty."""
+    parts = (part.strip() for part in (problem, adherence) if isinstance(part, str))
+    return " ".join(part for part in parts if part)
+
+
+def compare_reasons(reasoned: Sequence[ReasonPair], encoder: SentenceEncoder) -> ReasonCosines:
+    """The cosine of each pair of reasons, in order; each text is encoded once."""
+    pairs = [pair for pair in reasoned if not _uncompared(pair)]
+    texts = list(dict.fromkeys(text for pair in pairs for text in (pair.truth, pair.predicted)))
+    vectors = dict(zip(texts, directions(texts, encoder), strict=True))
+    return ReasonCosines(
+        checkpoint=encoder.name,
+        similarities=tuple(_compare(pair, vectors) for pair in reasoned),
+    )
+
+
+def _compare(
+    pair: ReasonPair, vectors: Mapping[str, npt.NDArray[np.float64] | None]
+) -> ReasonCosine:
+    why = _uncompared(pair)
+    if why:
+        return ReasonCosine(clip=pair.clip, score=None, why=why)
+    truth, predicted = vectors[pair.truth], vectors[pair.predicted]
+    if truth is None or predicted is None:
+        return ReasonCosine(clip=pair.clip, score=None, why=NO_DIRECTION)
+    # Rounding may carry a cosine past 1 by a hair.
+    return ReasonCosine(clip=pair.clip, score=float(np.clip(truth @ predicted, -1.0, 1.0)))
+
+
+def _uncompared(pair: ReasonPair) -> str:
+    if not pair.truth.strip():
+        return NO_TRUTH
+    return "" if pair.predicted.strip() else NO_PREDICTION

@@ -1,0 +1,160 @@
+"""Stability of verdicts under small changes of the clip."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+from unreel.core.box import Box
+from unreel.core.failure import Failure
+from unreel.core.plain import plain
+from unreel.core.verdict import TraceVerdict
+from unreel.evaluation.opinion import Opinion
+from unreel.media.perturb import ClipVariant, VariantName
+
+State = Literal["steady", "unsure", "not known"]
+
+ASKED_TIMES: Final = 1 + len(get_args(VariantName))
+"""How often each question is put where a clip is perturbed: about the clip itself and each variant."""
+_GRADES_APART: Final = 2
+"""A score that moves by one grade is the same verdict; by so many it is another."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantTrial:
+    """A clip changed a little and asked about again: opinions in the order of those about the clip."""
+
+    variant: ClipVariant
+    opinions: tuple[Opinion, ...]
+    failure: Failure | None = None
+    """Why the variant could not be made or read; then nobody was asked."""
+
+    @property
+    def is_complete(self) -> bool:
+        """True when every question was answered in a form that can be read."""
+        return self.failure is None and all(opinion.is_readable for opinion in self.opinions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantAnswer:
+    """Answer of a reviewer about one variant, with its answer about the clip."""
+
+    variant: ClipVariant
+    headline: str
+    problem: str | None
+    """Why there is no verdict."""
+    flips: bool | None
+    """Whether the verdict is another one; `None` where one of the two is missing."""
+    box_overlap: float | None
+    """Intersection over union of both boxes in the clip; `None` where one of them is missing."""
+    cost_usd: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """As the result of a review tells it."""
+        return {
+            "variant": self.variant.name,
+            "parameters": self.variant.parameters,
+            "headline": self.headline,
+            "problem": self.problem,
+            "flips": self.flips,
+            "box_overlap": self.box_overlap,
+            "cost_usd": self.cost_usd,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpinionStability:
+    """Stability of one opinion under small changes of the clip."""
+
+    opinion: Opinion
+    retrials: tuple[VariantAnswer, ...]
+
+    @property
+    def state(self) -> State:
+        """`unsure` where one variant turns the verdict, `steady` where all were answered and none does."""
+        flips = [retrial.flips for retrial in self.retrials]
+        if any(flips):
+            return "unsure"
+        return "not known" if None in flips else "steady"
+
+    def __str__(self) -> str:
+        told = [f"{self.opinion.headline} as it is"]
+        told += [f"{retrial.headline} when {retrial.variant.name}" for retrial in self.retrials]
+        asked = self.opinion.question.instrument.protocol
+        return f"{plain(self.opinion.reviewer)}, {asked}: {self.state}: {', '.join(told)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """As the result of a review tells it."""
+        return {
+            "reviewer": self.opinion.reviewer,
+            "instrument": str(self.opinion.question.instrument),
+            "state": self.state,
+            "headline": self.opinion.headline,
+            "retrials": [retrial.to_json() for retrial in self.retrials],
+        }
+
+
+def format_question_count(n_questions: int) -> str:
+    """Return the number of questions with perturbed clips, as text."""
+    return (
+        f"asks {n_questions * ASKED_TIMES} questions: {n_questions} about what was named, and each again "
+        "after recompression, scaling and cropping"
+    )
+
+
+def compare_trials(
+    opinions: Sequence[Opinion], trials: Sequence[VariantTrial]
+) -> tuple[OpinionStability, ...]:
+    """Return the stability of each opinion in order; empty if no variant was asked about."""
+    if not trials:
+        return ()
+    return tuple(
+        OpinionStability(
+            opinion=opinion,
+            retrials=tuple(_retry(opinion, trial, place) for trial in trials),
+        )
+        for place, opinion in enumerate(opinions)
+    )
+
+
+def _retry(first: Opinion, trial: VariantTrial, place: int) -> VariantAnswer:
+    if trial.failure is not None:
+        return VariantAnswer(
+            variant=trial.variant,
+            headline="no answer",
+            problem=f"the clip could not be changed so: {trial.failure}",
+            flips=None,
+            box_overlap=None,
+            cost_usd=None,
+        )
+    again = trial.opinions[place]
+    return VariantAnswer(
+        variant=trial.variant,
+        headline=again.headline,
+        problem=again.problem,
+        flips=_flips(first, again),
+        box_overlap=_overlap(first, again, trial.variant),
+        cost_usd=None if again.cost_usd is None else float(again.cost_usd),
+    )
+
+
+def _flips(first: Opinion, again: Opinion) -> bool | None:
+    if not (first.is_readable and again.is_readable):
+        return None
+    before, after = first.decision, again.decision
+    if isinstance(before, int) and isinstance(after, int):
+        return abs(before - after) >= _GRADES_APART
+    return bool(before != after)
+
+
+def _overlap(first: Opinion, again: Opinion, variant: ClipVariant) -> float | None:
+    before, after = _box(first), _box(again)
+    if before is None or after is None:
+        return None
+    return before.iou(variant.map_back(after))
+
+
+def _box(opinion: Opinion) -> Box | None:
+    verdict = opinion.verdict
+    if isinstance(verdict, TraceVerdict) and isinstance(verdict.box, Box):
+        return verdict.box
+    return None

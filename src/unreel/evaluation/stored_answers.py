@@ -1,0 +1,78 @@
+"""Parse stored answers again. Sends nothing."""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from unreel.benchmarks.entry import Rejected
+from unreel.benchmarks.planning import PlannedQuestion, UnreadableClip
+from unreel.core.answer import digest_text
+from unreel.core.clip import Clip
+from unreel.core.document import parse_object
+from unreel.core.errors import UnreelError
+from unreel.core.failure import Failure, damaged_row, stored_failure
+from unreel.core.verdict import Verdict
+from unreel.evaluation.job import EvalRun
+from unreel.protocols.protocol import Mode, protocol
+from unreel.protocols.reading import read_text
+
+_LOOK: Final = 2048
+_USUAL_NOTES: Final = 512
+
+
+def planned_with_answers(
+    run: EvalRun,
+) -> Iterator[tuple[PlannedQuestion[Clip] | UnreadableClip, Mapping[str, Any] | None]]:
+    """Yield the planned questions with their stored answers; texts are released chunk by chunk.
+
+    Raises:
+        UnreadableSourceError: The table holds a key twice.
+    """
+    answers = run.answers
+    answers.check()
+    reviewer = run.reviewer_name()
+    # What has no truth is left out here; `evaluate` tells of it.
+    plan = (planned for planned in run.plan() if not isinstance(planned, Rejected))
+    while chunk := list(itertools.islice(plan, _LOOK)):
+        keys = [
+            planned.question.key(reviewer) if isinstance(planned, PlannedQuestion) else ""
+            for planned in chunk
+        ]
+        stored = {row["key"]: row for row in answers.get([key for key in keys if key])}
+        for planned, key in zip(chunk, keys, strict=True):
+            yield planned, stored.get(key)
+
+
+def read_answer(
+    planned: PlannedQuestion[Clip], answer: Mapping[str, Any], *, mode: Mode
+) -> Verdict | Failure:
+    """The verdict in the row that answers `planned`, or the failure that it is."""
+    if answer["failure_reason"] is not None:
+        return stored_failure(answer["failure_reason"], answer["failure_detail"])
+    question = planned.question
+    if answer["text"] is None:
+        return damaged_row("no text of an answer")
+    if answer.get("reply_digest") not in (None, digest_text(answer["text"])):
+        return damaged_row("its text is not the reply that was received")
+    instrument = protocol(question.instrument.protocol)
+    try:
+        return read_text(
+            answer["text"],
+            instrument,
+            prompt=question.condition.prompt,
+            mode=mode,
+            box_space=_space(answer["notes"] or "") if instrument.needs_box_space else None,
+            size=planned.clips[0].size,
+        )
+    except (UnreelError, LookupError) as error:
+        return damaged_row(f"its notes name no space of boxes ({error})")
+
+
+def _space(notes: str) -> str:
+    return _read_space(notes) if len(notes) <= _USUAL_NOTES else _read_space.__wrapped__(notes)
+
+
+@lru_cache(maxsize=1024)  # the notes of one reviewer seldom differ
+def _read_space(notes: str) -> str:
+    return str(parse_object(notes.encode())["box_space"])

@@ -1,0 +1,159 @@
+"""Checkpoints that are there whole or not at all: drafted aside, put on the disk, sealed, then named.
+
+A seal lists every file with its hash. It is the last file that is written before a draft takes its
+name, so a training that was killed while it wrote leaves a draft that nobody reads, and a checkpoint
+that lost bytes later is passed over for the one before it.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.core.document import parse_object, read_bytes
+from unreel.core.errors import InvalidValueError, UnreadableSourceError, UnsafeTargetError
+from unreel.core.names import relative_name
+from unreel.core.writing import PART, OutputDirectory, open_regular
+
+SEAL: Final = "seal.json"
+INNER: Final = "training"
+"""The part of a checkpoint that only a training reads: optimiser, schedule, random states."""
+_SEAL_BYTES: Final = 4 << 20
+_STEPS: Final = "checkpoints"
+_NAME: Final = re.compile(r"step-(\d{6,12})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingCheckpoint:
+    """A sealed folder with weights."""
+
+    path: Path
+    step: int
+
+
+class CheckpointFolder:
+    """The checkpoints of one training, below its folder.
+
+    Args:
+        folder: of the training; made where it is not there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        # Weights are handed on, so whoever may read the folder may read them.
+        self._folder = OutputDirectory(folder, published=True)
+
+    def draft(self, name: str) -> Path:
+        """The folder in which `name` (`step-000100`, `model`) is written before it is sealed."""
+        return self._folder.root / _draft(name)
+
+    def begin(self, name: str, *, inner: str = "") -> Path:
+        """An empty draft of `name`, with the folder `inner` in it; what another training left of one is taken away."""
+        self._folder.remove_folder(_draft(name))
+        self._folder.make(f"{_draft(name)}/{inner}".rstrip("/"))
+        return self.draft(name)
+
+    def finish(self, name: str, *, step: int) -> TrainingCheckpoint:
+        """Seal the draft of `name` and give it its place; what had it before goes."""
+        draft, place = _draft(name), _place(name)
+        self._folder.settle(draft)
+        files = self._folder.files(draft)
+        seal = {"step": step, "files": {each: self._hash(f"{draft}/{each}") for each in files}}
+        self._folder.write(f"{draft}/{SEAL}", json.dumps(seal, indent=1).encode())
+        self._folder.settle(draft)
+        self._folder.remove_folder(place)
+        self._folder.rename(draft, name)
+        self._folder.settle(place)
+        return TrainingCheckpoint(path=self._folder.root / place, step=step)
+
+    def whole(self) -> Iterator[TrainingCheckpoint]:
+        """Those whose seals hold, the newest first; each is looked at when it is reached."""
+        for name in reversed(self._named()):
+            found = read_sealed(self._folder.root / _place(name))
+            if found is not None:
+                yield found
+
+    def newest(self) -> TrainingCheckpoint | None:
+        """The newest whole one."""
+        return next(self.whole(), None)
+
+    def at(self, step: int) -> TrainingCheckpoint | None:
+        """The whole one of that step."""
+        return read_sealed(self._folder.root / _place(step_name(step)))
+
+    def model(self) -> TrainingCheckpoint | None:
+        """Return the final model, if the training ended."""
+        return read_sealed(self._folder.root / "model")
+
+    def prune(self, *, keep: int, best: int | None) -> None:
+        """Take away all but the newest `keep` and the best."""
+        names = self._named()
+        kept = {*names[-keep:], *([] if best is None else [step_name(best)])}
+        for name in names:
+            if name not in kept:
+                self._folder.remove_folder(_place(name))
+
+    def clear(self) -> None:
+        """Take all away, with what the training ended with."""
+        for name in (_STEPS, "model"):
+            self._folder.remove_folder(name)
+
+    def clear_drafts(self) -> None:
+        """Take away what was being written when a training was killed."""
+        for above in ("", f"{_STEPS}/"):
+            root = self._folder.root / above
+            for each in sorted(root.glob(f"{PART}*")) if root.is_dir() else ():
+                if each.is_dir() and not each.is_symlink():
+                    self._folder.remove_folder(f"{above}{each.name}")
+
+    def _named(self) -> list[str]:
+        root = self._folder.root / _STEPS
+        names = [each.name for each in root.iterdir()] if root.is_dir() else []
+        return sorted((n for n in names if _NAME.fullmatch(n)), key=lambda n: int(n[5:]))
+
+    def _hash(self, name: str) -> str:
+        with self._folder.read(name) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def step_name(step: int) -> str:
+    """Return the name of a step's checkpoint."""
+    return f"step-{step:06d}"
+
+
+def read_sealed(folder: Path) -> TrainingCheckpoint | None:
+    """The checkpoint in `folder` if its seal holds for every file; `None` where it does not."""
+    try:
+        seal = read_seal(folder)
+        for name, said in seal["files"].items():
+            with open_regular(folder / relative_name(name)) as file:
+                if hashlib.file_digest(file, "sha256").hexdigest() != said:
+                    return None
+        return TrainingCheckpoint(path=folder, step=int(seal["step"]))
+    except (OSError, LookupError, TypeError, ValueError, UnsafeTargetError):
+        return None
+
+
+def read_seal(folder: Path) -> dict[str, Any]:
+    """Return the seal of a checkpoint, unchecked.
+
+    Raises:
+        UnreadableSourceError: There is none, or it is damaged.
+    """
+    remedy = "Name a folder below checkpoints/, or model/, of a training"
+    data = read_bytes(folder / SEAL, most=_SEAL_BYTES, remedy=remedy)
+    try:
+        return dict(parse_object(data))
+    except InvalidValueError as error:
+        raise UnreadableSourceError(str(folder / SEAL), str(error), remedy) from error
+
+
+def _place(name: str) -> str:
+    return f"{_STEPS}/{name}" if _NAME.fullmatch(name) else name
+
+
+def _draft(name: str) -> str:
+    above, _, last = _place(name).rpartition("/")
+    return f"{above}/{PART}{last}" if above else f"{PART}{last}"

@@ -1,0 +1,136 @@
+"""Training curve: a table and a picture of it."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from math import inf, isfinite
+from typing import Any, Final
+
+from unreel.core.writing import OutputDirectory
+
+TABLE: Final = "curve.csv"
+PICTURE: Final = "curve.svg"
+LOSS: Final = "loss"
+HELD_OUT: Final = "held-out loss"
+_FIRST: Final = ("step", "epoch", LOSS, HELD_OUT, "learning rate")
+_WIDTH, _HEIGHT = 720, 360
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 40, 44
+_TICKS: Final = 5
+_COLOURS: Final = {LOSS: "#2563eb", HELD_OUT: "#b45309"}
+_MOST_POINTS: Final = 600
+
+Moment = Mapping[str, float]
+"""What was measured at one step, by name; `step` is always there."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlotAxis:
+    """Scale of values on an axis in pixels."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        """The place of `value`."""
+        share = (value - self.low) / (self.high - self.low)
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self) -> list[float]:
+        """Values to write beside the line."""
+        return [self.low + (self.high - self.low) * i / (_TICKS - 1) for i in range(_TICKS)]
+
+
+def write_curve(moments: Sequence[Moment], folder: OutputDirectory) -> None:
+    """Put the table and the picture into `folder`, in the place of those of before."""
+    folder.write(TABLE, as_csv(moments).encode())
+    folder.write(PICTURE, as_svg(moments).encode())
+
+
+def as_csv(moments: Sequence[Moment]) -> str:
+    """One line for each step at which something was measured; an empty cell was not."""
+    names = {name: None for moment in moments for name in moment}
+    columns = [*_FIRST, *(name for name in names if name not in _FIRST)]
+    out = io.StringIO()
+    table: Any = csv.DictWriter(out, columns, restval="", lineterminator="\n")
+    table.writeheader()
+    for moment in moments:
+        table.writerow({name: f"{value:.8g}" for name, value in moment.items()})
+    return out.getvalue()
+
+
+def as_svg(moments: Sequence[Moment]) -> str:
+    """Loss and held-out loss over the steps."""
+    lines = {
+        name: [(m["step"], m[name]) for m in moments if isfinite(m.get(name, inf))]
+        for name in _COLOURS
+    }
+    points = [point for line in lines.values() for point in line]
+    if not points:
+        return _page(['<text x="24" y="48">no step was taken yet</text>'])
+    last, top = max(x for x, _ in points), max(y for _, y in points)
+    across = PlotAxis(0, max(last, 1), _LEFT, _WIDTH - _RIGHT)
+    up = PlotAxis(0, top if top > 0 else 1, _HEIGHT - _BOTTOM, _TOP)
+    parts = [*_frame(across, up)]
+    for name, line in lines.items():
+        if line:
+            parts += _line(name, _thinned(line), across, up)
+    return _page(parts)
+
+
+def _frame(across: PlotAxis, up: PlotAxis) -> list[str]:
+    parts: list[str] = []
+    for value in up.ticks():
+        y = up(value)
+        parts.append(
+            f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}" stroke="#d4d4d8"/>'
+        )
+        parts.append(f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value:.3g}</text>')
+    for value in sorted({round(tick) for tick in across.ticks()}):
+        x = across(value)
+        parts.append(
+            f'<text x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle">{value:,}</text>'
+        )
+    parts.append(
+        f'<text x="{(_LEFT + _WIDTH) / 2}" y="{_HEIGHT - 8}" text-anchor="middle">step</text>'
+    )
+    return parts
+
+
+def _line(
+    name: str, line: Sequence[tuple[float, float]], across: PlotAxis, up: PlotAxis
+) -> list[str]:
+    colour = _COLOURS[name]
+    path = " ".join(f"{across(x):.1f},{up(y):.1f}" for x, y in line)
+    place = _LEFT + list(_COLOURS).index(name) * 150
+    parts = [
+        f'<rect x="{place}" y="14" width="14" height="4" fill="{colour}"/>',
+        f'<text x="{place + 20}" y="20">{escape(name)}</text>',
+        f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.5"/>',
+    ]
+    if name == HELD_OUT:
+        parts += [
+            f'<circle cx="{across(x):.1f}" cy="{up(y):.1f}" r="3" fill="{colour}"/>'
+            for x, y in line
+        ]
+    return parts
+
+
+def _thinned(line: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Means over neighbours, so that a long training is a line and no wall."""
+    size = -(-len(line) // _MOST_POINTS)
+    groups = [line[i : i + size] for i in range(0, len(line), size)]
+    return [(g[-1][0], sum(y for _, y in g) / len(g)) for g in groups]
+
+
+def _page(parts: Sequence[str]) -> str:
+    body = "\n".join(parts)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        'font-family="system-ui, sans-serif" font-size="12" fill="#18181b">\n'
+        "<title>Loss over the steps of a training</title>\n"
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>\n{body}\n</svg>\n'
+    )

@@ -1,0 +1,32 @@
+"""The order of lessons: a pass over all data with its weights, the same for the same seed and epoch."""
+
+import math
+from collections.abc import Sequence
+
+from unreel.core.identity import digest
+from unreel.training.examples.example import TrainingExample
+
+
+def pass_over(
+    examples: Sequence[TrainingExample], *, weights: Sequence[float], seed: int, epoch: int
+) -> list[int]:
+    """Places in `examples` in the order of that epoch, counted from 0.
+
+    An example of weight 2 comes twice in each epoch, one of weight 0.5 in every other. Each draws its
+    place from its own key, so that one more example moves no other against another.
+    """
+    drawn = []
+    for place, example in enumerate(examples):
+        weight = weights[example.data]
+        begin = _part("phase", seed, example.key)
+        times = math.floor(weight * (epoch + 1) + begin) - math.floor(weight * epoch + begin)
+        drawn += [
+            (digest("order", str(seed), str(epoch), example.key, str(time)), place)
+            for time in range(times)
+        ]
+    return [place for _, place in sorted(drawn)]
+
+
+def _part(what: str, seed: int, key: str) -> float:
+    """A number from 0 up to 1 that the key draws."""
+    return int(digest(what, str(seed), key)[:13], 16) / 16**13

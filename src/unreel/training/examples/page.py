@@ -1,0 +1,200 @@
+"""Examples as a model will see them, on one page: frames after its resize, boxes, instants, prompt and answer."""
+
+import io
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from PIL import Image
+
+from unreel.core.box import Box
+from unreel.core.failure import Failure
+from unreel.core.identity import digest
+from unreel.core.plain import plain
+from unreel.core.span import MICROSECONDS
+from unreel.core.writing import OutputDirectory
+from unreel.media.overlay import outline, paint
+from unreel.media.picture import encode_jpeg
+from unreel.pages.footage import data_uri
+from unreel.pages.page import render, whole_page
+from unreel.protocols.protocol import ParserOptions, protocol
+from unreel.protocols.showing import mark_instant
+from unreel.protocols.space import declare_space
+from unreel.reviewers.asking import PresentationSettings
+from unreel.reviewers.contract import ClipInput, ShownFrame
+from unreel.training.examples.example import ShownExample, TrainingExample
+from unreel.training.examples.reading import ExampleSet
+from unreel.training.examples.showing import lay_out
+from unreel.training.examples.viewing import ExampleView
+from unreel.training.recipe import TrainRecipe
+
+PAGE: Final = "examples.html"
+_QUALITY: Final = 85
+_MOST_FRAMES: Final = 16
+"""Of a clip, on the page; how many the model gets is told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExamplePicture:
+    """One frame as the model sees it."""
+
+    src: str
+    at: str
+    boxed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageExample:
+    """One example as the page shows it and as JSON tells it."""
+
+    name: str
+    side: str
+    """`train` or `held out`."""
+    source: str
+    instrument: str
+    condition: str
+    prompt: str = ""
+    target: str = ""
+    box_space: str | None = None
+    """The space of the target's box, as the model sees it."""
+    width: int = 0
+    height: int = 0
+    """Of the frames, after the model's resize."""
+    instants_s: tuple[tuple[float, ...], ...] = ()
+    """Of the frames of each clip, as marked."""
+    prompt_tokens: int | None = None
+    answer_tokens: int | None = None
+    problem: str = ""
+    """Why it cannot be shown or taken."""
+
+
+def choose(examples: ExampleSet, *, most: int, seed: int) -> list[tuple[TrainingExample, str]]:
+    """Examples of all data, both sides and both labels in turn, drawn by hash, each with its side."""
+    kinds: defaultdict[tuple[int, str, bool], list[tuple[str, TrainingExample]]] = defaultdict(list)
+    for side, part in (("train", examples.train), ("held out", examples.held_out)):
+        for example in part:
+            drawn = digest("page", str(seed), example.key)
+            kinds[example.data, side, bool(example.creator)].append((drawn, example))
+    queues = [
+        [(example, side) for _, example in sorted(found, key=lambda pair: pair[0])]
+        for (_, side, _), found in sorted(kinds.items(), key=lambda kind: _turn(kind[0]))
+    ]
+    turns = chain.from_iterable(zip_longest(*queues))
+    return [each for each in turns if each is not None][:most]
+
+
+def _turn(kind: tuple[int, str, bool]) -> tuple[int, bool, bool]:
+    data, side, generated = kind
+    return data, side != "train", not generated
+
+
+def write_page(
+    recipe: TrainRecipe,
+    examples: ExampleSet,
+    *,
+    showing: PresentationSettings,
+    view: ExampleView,
+    most: int,
+    out: Path,
+) -> list[PageExample]:
+    """Write the page to the folder `out`, and give what it shows."""
+    shown = [
+        _see(example, side, showing=showing, view=view)
+        for example, side in choose(examples, most=most, seed=recipe.seed)
+    ]
+    body = render(
+        "unreel.training.examples:examples.html",
+        recipe=recipe,
+        examples=examples,
+        view=view.told,
+        shown=shown,
+        most_frames=_MOST_FRAMES,
+    )
+    page = whole_page(
+        title=f"{plain(recipe.name)}: examples",
+        body=body,
+        styles=("unreel.training.examples:examples.css",),
+        scripts=(),
+        data={},
+    )
+    OutputDirectory(out, published=True).write(PAGE, page.encode())
+    return [seen for seen, _ in shown]
+
+
+def _see(
+    example: TrainingExample, side: str, *, showing: PresentationSettings, view: ExampleView
+) -> tuple[PageExample, list[list[ExamplePicture]]]:
+    question = example.question
+    blank = PageExample(
+        name=plain(example.name),
+        side=side,
+        source=plain(example.source),
+        instrument=str(question.instrument),
+        condition=str(question.condition),
+    )
+    lesson = lay_out(example, showing, view)
+    if isinstance(lesson, Failure):
+        return replace(blank, problem=plain(str(lesson))), []
+    tokens = view.count(lesson)
+    width, height = view.seen_size(lesson.sheet.exhibits[0])
+    seen = replace(
+        blank,
+        prompt=lesson.sheet.prompt,
+        target=lesson.target,
+        box_space=lesson.box_space,
+        width=width,
+        height=height,
+        instants_s=tuple(
+            tuple(float(frame.at_s) for frame in exhibit.frames)
+            for exhibit in lesson.sheet.exhibits
+        ),
+        prompt_tokens=None if isinstance(tokens, Failure) else tokens.prompt,
+        answer_tokens=None if isinstance(tokens, Failure) else tokens.answer,
+        problem=plain(str(tokens)) if isinstance(tokens, Failure) else "",
+    )
+    return seen, [list(_pictures(exhibit, lesson, view)) for exhibit in lesson.sheet.exhibits]
+
+
+def _pictures(
+    exhibit: ClipInput, lesson: ShownExample, view: ExampleView
+) -> Iterator[ExamplePicture]:
+    box, from_s, to_s = _marked(lesson)
+    for frame in _some(exhibit.frames):
+        boxed = box is not None and from_s <= frame.at_s < to_s
+        rgb = _resized(frame.jpeg, view.seen_size(exhibit))
+        if box is not None and boxed:
+            outline(rgb, box, paint(0))
+        src = data_uri(encode_jpeg(rgb, quality=_QUALITY), "image/jpeg")
+        yield ExamplePicture(src=src, at=mark_instant(frame.at_s), boxed=boxed)
+
+
+def _marked(lesson: ShownExample) -> tuple[Box | None, Fraction, Fraction]:
+    """The box that the target itself tells, read back in its space, and when the trace is there."""
+    trace = None if lesson.box_space is None else lesson.example.truth.trace
+    if lesson.box_space is None or trace is None:
+        return None, Fraction(0), Fraction(0)
+    question, (width, height) = lesson.example.question, lesson.example.clips[0].size
+    space = declare_space(lesson.box_space, width=width, height=height)
+    reading = ParserOptions(prompt=question.condition.prompt, space=space)
+    said = protocol(question.instrument.protocol).parse(lesson.target, reading)
+    box = said.box if isinstance(said.box, Box) else None
+    start_us, end_us = trace.span.start_us, trace.span.end_us
+    return box, Fraction(start_us, MICROSECONDS), Fraction(end_us, MICROSECONDS)
+
+
+def _some(frames: Sequence[ShownFrame]) -> Sequence[ShownFrame]:
+    """At most so many as the page shows, evenly over all."""
+    if len(frames) <= _MOST_FRAMES:
+        return frames
+    return [frames[place * len(frames) // _MOST_FRAMES] for place in range(_MOST_FRAMES)]
+
+
+def _resized(jpeg: bytes, size: tuple[int, int]) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    # Frames that this process made itself: no stranger shaped the JPEG.
+    picture = Image.open(io.BytesIO(jpeg)).convert("RGB").resize(size, Image.Resampling.BICUBIC)
+    return np.array(picture)

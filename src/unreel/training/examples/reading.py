@@ -1,0 +1,303 @@
+"""From the `[[data]]` of a recipe to examples: what is learned from, what is held out, and what is left out."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pydantic import TypeAdapter
+
+from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected
+from unreel.benchmarks.opening import Benchmark, open_benchmark
+from unreel.benchmarks.planning import (
+    PlannedQuestion,
+    QuestionScope,
+    UnreadableClip,
+    plan_questions,
+)
+from unreel.benchmarks.reading import BenchmarkIdentity, BenchmarkStats
+from unreel.core.clip import Clip, creator_of
+from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
+from unreel.core.identity import digest
+from unreel.engine.access import StorageAccess
+from unreel.protocols.protocol import protocol
+from unreel.protocols.space import PERMILLE, BoxSpace
+from unreel.training.examples.example import TrainingExample
+from unreel.training.examples.holding import bind, draw
+from unreel.training.examples.leaks import TrainingLeak, UnseenClip, find_leaks, refuse
+from unreel.training.examples.shelf import DuplicateGroups, ExampleTables, OnStep
+from unreel.training.recipe import DataSection, TrainRecipe, UnseenSection
+
+if TYPE_CHECKING:
+    from unreel.core.question import Question
+
+_ANY_SPACE: Final = BoxSpace("permille", PERMILLE, PERMILLE)
+"""Whether an answer can be taught does not depend on the units of its boxes."""
+_REASONS: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkippedExamples:
+    """Rows and clips that give no example."""
+
+    reasons: Mapping[str, int]
+    first: tuple[Rejected, ...]
+
+    @property
+    def n(self) -> int:
+        """All of them."""
+        return sum(self.reasons.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadData:
+    """One `[[data]]` as it was found."""
+
+    benchmark: str
+    split: str | None
+    identity: BenchmarkIdentity | None
+    """What tells the benchmark from another one, and from itself after a change."""
+    licences: tuple[str, ...]
+    """Those that its clips name, sorted; "" among them where one names none."""
+    n_examples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExampleSet:
+    """All that a recipe learns from and is watched by: light rows, nothing of them decoded."""
+
+    train: tuple[TrainingExample, ...]
+    held_out: tuple[TrainingExample, ...]
+    weights: tuple[float, ...]
+    """Of the data, in the order of the recipe."""
+    data: tuple[ReadData, ...]
+    left_out: SkippedExamples
+    leaks: tuple[TrainingLeak, ...] = ()
+    """Accepted by whoever trains."""
+    not_compared: Mapping[str, int]
+    """Clips that could not be compared by what they show, by reason."""
+
+    @property
+    def digest(self) -> str:
+        """Of every clip, question, truth and side: another one is another training."""
+        told = (
+            f"{side} {example.data} {example.key} {_truth(example)} {example.answer or ''}".rstrip()
+            for side, examples in (("train", self.train), ("held out", self.held_out))
+            for example in examples
+        )
+        return digest("examples", *map(str, self.weights), *sorted(told))
+
+
+def read_examples(
+    recipe: TrainRecipe,
+    *,
+    access: StorageAccess,
+    folder: Path,
+    accept_leak: bool = False,
+    on_step: OnStep = lambda _part, _progress: None,
+) -> ExampleSet:
+    """Every example that the recipe's benchmarks give.
+
+    Clips are hashed and probed, and decoded once where near-duplicates are looked for; what is found is
+    kept in `folder`, so that a second call is quick.
+
+    Raises:
+        InvalidSettingError: Data is not named, nothing can be held out, or a clip that is trained on shows
+            what the checkpoint will be scored on.
+        UnreadableSourceError: A benchmark gives no example.
+    """
+    shelf = ExampleTables(folder=folder, access=access, on_step=on_step)
+    gathering = _ExampleCollector(recipe, shelf)
+    for place, section in enumerate(recipe.data):
+        gathering.take(place, section)
+    unseen = [
+        each for section in recipe.holdout.benchmarks for each in _unseen(recipe, section, shelf)
+    ]
+    compared = DuplicateGroups(matches=(), unlooked={})
+    if recipe.holdout.near_duplicates:
+        clips = [clip for example in gathering.all for clip in example.clips]
+        compared = shelf.compare([*clips, *(each.clip for each in unseen)])
+    train, held_out = gathering.part(compared)
+    leaks = find_leaks(train, unseen, compared.matches)
+    if not accept_leak:
+        refuse(leaks)
+    return ExampleSet(
+        train=tuple(train),
+        held_out=tuple(held_out),
+        weights=tuple(section.weight for section in recipe.data),
+        data=tuple(gathering.data),
+        left_out=gathering.left_out(),
+        leaks=leaks,
+        not_compared=compared.unlooked,
+    )
+
+
+class _ExampleCollector:
+    """Takes the examples of one benchmark after the other, and counts what gives none."""
+
+    def __init__(self, recipe: TrainRecipe, shelf: ExampleTables) -> None:
+        self._recipe, self._shelf = recipe, shelf
+        self._asked: dict[Question, PlannedQuestion[Clip]] = {}
+        self._reasons: Counter[str] = Counter()
+        self._first: list[Rejected] = []
+        self._taken: list[TrainingExample] = []
+        self._apart: list[TrainingExample] = []
+        """Of the split that is held out."""
+        self.data: list[ReadData] = []
+
+    @property
+    def all(self) -> list[TrainingExample]:
+        return [*self._taken, *self._apart]
+
+    def take(self, place: int, section: DataSection) -> None:
+        """Read the benchmark of `section`, which is the recipe's at that place."""
+        benchmark, reading = _open(section, self._shelf.access, section.path), BenchmarkStats()
+        entries = list(reading.watch(benchmark))
+        held = self._recipe.holdout.split
+        split = section.split if reading.splits - {""} else None
+        own = [e for e in entries if split in {None, e.split} and e.split != held]
+        if not own:
+            raise reading.nothing(str(section.path), section.split)
+        for rejected in reading.rejected:
+            self._leave(rejected)
+        self._reasons["row that cannot be used"] += reading.n_rejected - len(reading.rejected)
+        n_before = len(self.all)
+        self._taken += self._ask(place, section, benchmark, own)
+        if len(self.all) == n_before:
+            source, problem = str(section.path), f"none of its {len(own):,} clips gives an example"
+            remedy = f"The first is {self._first[0]}" if self._first else "Check its truth"
+            raise UnreadableSourceError(source, problem, remedy)
+        if held is not None:
+            apart = [entry for entry in entries if entry.split == held]
+            if not apart:
+                raise reading.nothing(str(section.path), held)
+            self._apart += self._ask(place, section, benchmark, apart)
+        self.data.append(
+            ReadData(
+                benchmark=str(section.path),
+                split=section.split,
+                identity=reading.identity,
+                licences=tuple(sorted({entry.licence for entry in own})),
+                n_examples=len(self.all) - n_before,
+            )
+        )
+
+    def part(
+        self, compared: DuplicateGroups
+    ) -> tuple[list[TrainingExample], list[TrainingExample]]:
+        """Return the training part and the held-out part: no scene is in both."""
+        bundles = bind(self.all, [(match.first, match.second) for match in compared.matches])
+        bound = list(zip(self.all, bundles, strict=True))
+        if self._recipe.holdout.split is None:
+            held = draw(bundles, share=self._recipe.holdout.share, seed=self._recipe.seed)
+            return [e for e, b in bound if b not in held], [e for e, b in bound if b in held]
+        taken, apart = bound[: len(self._taken)], bound[len(self._taken) :]
+        learned = {bundle for _, bundle in taken}
+        for example, bundle in apart:
+            if bundle in learned:
+                why = "it is of the split that is held out, and shows a scene that is trained on"
+                self._leave(Rejected(example.name, why))
+        kept = [example for example, bundle in apart if bundle not in learned]
+        if not kept:
+            setting, problem = "holdout.split", "every clip of it shows a scene that is trained on"
+            remedy = "Name another split, or leave it out: holdout.share draws whole scenes"
+            raise InvalidSettingError(setting, problem, remedy)
+        return [example for example, _ in taken], kept
+
+    def left_out(self) -> SkippedExamples:
+        """Return the counts of clips without an example."""
+        return SkippedExamples(reasons=dict(+self._reasons), first=tuple(self._first))
+
+    def _ask(
+        self, place: int, section: DataSection, benchmark: Benchmark, entries: Sequence[Entry]
+    ) -> list[TrainingExample]:
+        scope = QuestionScope(
+            instrument=section.instrument.instrument,
+            conditions=(section.asked,),
+            seed=self._recipe.seed,
+        )
+        found = self._shelf.find(benchmark, entries, cleaned=scope.shows_cleaned)
+        examples: list[TrainingExample] = []
+        for planned in plan_questions(found, scope):
+            match planned:
+                case Rejected():
+                    self._leave(planned)
+                case UnreadableClip():
+                    gone = Rejected(planned.name, str(planned.failure))
+                    self._leave(gone, planned.failure.reason.value)
+                case PlannedQuestion():
+                    examples += self._teach(place, planned)
+        return examples
+
+    def _teach(self, place: int, planned: PlannedQuestion[Clip]) -> Iterator[TrainingExample]:
+        """One example for each annotation row that can be taught."""
+        question = planned.question
+        if question in self._asked:
+            before = self._asked[question]
+            other = "" if planned.truths == before.truths else " with another truth"
+            why = f"the same question about the same bytes came before{other}. See {before.name}"
+            self._leave(Rejected(planned.name, why))
+            return
+        self._asked[question] = planned
+        wording = protocol(question.instrument.protocol).wording
+        asked = (str(question.instrument), str(question.condition))
+        for row, truth in enumerate(planned.truths):
+            try:
+                wording.teach(truth, question.condition.prompt, _ANY_SPACE)
+            except InvalidValueError as error:
+                self._leave(Rejected(planned.name, str(error)))
+                continue
+            yield TrainingExample(
+                key=digest("example", *question.shown, *asked, str(row)),
+                name=planned.name,
+                question=question,
+                clips=planned.clips,
+                truth=truth,
+                source=planned.source,
+                creator=creator_of(*planned.origins),
+                data=place,
+            )
+
+    def _leave(self, rejected: Rejected, reason: str = "") -> None:
+        """Count it under `reason`, or else under the first sentence of its own."""
+        reason = reason or rejected.why.partition(". ")[0]
+        known = reason in self._reasons or len(self._reasons) < _REASONS
+        self._reasons[reason if known else "other reasons"] += 1
+        if len(self._first) < REASONS_SHOWN:
+            self._first.append(rejected)
+
+
+def _open(section: DataSection | UnseenSection, access: StorageAccess, path: Path) -> Benchmark:
+    mapping = section.mapping or None
+    return open_benchmark(path, section.layout, mapping=mapping, outside=access.outside)
+
+
+def _unseen(
+    recipe: TrainRecipe, section: UnseenSection, shelf: ExampleTables
+) -> Iterator[UnseenClip]:
+    """Every clip of the benchmark, or of that split of the data's own."""
+    if section.benchmark is None:
+        for data in {data.path: data for data in recipe.data}.values():
+            yield from _clips(_open(data, shelf.access, data.path), section.split, shelf)
+        return
+    yield from _clips(_open(section, shelf.access, Path(section.benchmark)), section.split, shelf)
+
+
+def _clips(benchmark: Benchmark, split: str | None, shelf: ExampleTables) -> Iterator[UnseenClip]:
+    reading = BenchmarkStats()
+    entries = [entry for entry in reading.watch(benchmark) if split in {None, entry.split}]
+    if not entries:
+        raise reading.nothing(str(benchmark.root), split)
+    for found in shelf.find(benchmark, entries, cleaned=any(e.cleaned for e in entries)):
+        for clip in (found.clip, found.cleaned):
+            if isinstance(clip, Clip):
+                entry = found.entry
+                yield UnseenClip(
+                    name=entry.name, benchmark=str(benchmark.root), source=entry.group, clip=clip
+                )
+
+
+def _truth(example: TrainingExample) -> str:
+    kind = protocol(example.question.instrument.protocol).truths.kind
+    return TypeAdapter(kind).dump_json(example.truth).decode()

@@ -1,0 +1,84 @@
+"""In-memory cache of encoded frames for the next epoch: JPEGs are small, decoding is slow."""
+
+import contextlib
+import os
+import pickle
+import signal
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from multiprocessing import get_context, parent_process
+from multiprocessing.managers import BaseManager
+from typing import Any
+
+
+class LruCache:
+    """Values by key, as many as fit into `most_bytes`; what nobody asked for longest goes first."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes, self._n_bytes = most_bytes, 0
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+
+    def get(self, key: str) -> bytes | None:
+        """The bytes kept under `key`."""
+        if key in self._kept:
+            self._kept.move_to_end(key)
+        return self._kept.get(key)
+
+    def put(self, key: str, data: bytes) -> None:
+        """Keep `data`, if it fits at all."""
+        if len(data) > self._most_bytes:
+            return
+        self._n_bytes += len(data) - len(self._kept.pop(key, b""))
+        self._kept[key] = data
+        while self._n_bytes > self._most_bytes:
+            _, gone = self._kept.popitem(last=False)
+            self._n_bytes -= len(gone)
+
+
+def recall(gallery: Any, key: str) -> Any:
+    """The value kept under `key`; `None` where none is.
+
+    What is unpickled here was pickled by this training, in memory: no file is behind it.
+    """
+    data = gallery.get(key)
+    return None if data is None else pickle.loads(data)  # noqa: S301
+
+
+def keep(gallery: Any, key: str, value: object) -> None:
+    """Keep `value` for the next time."""
+    gallery.put(key, pickle.dumps(value))
+
+
+class _CacheServer(BaseManager):
+    """A process that keeps one gallery for all who decode."""
+
+
+_CacheServer.register("Gallery", LruCache)
+
+
+def serve_parent() -> None:
+    """Let this process end with the one that trains, however that ends, and leave Ctrl-C to it.
+
+    A training that is killed asks nobody to end, and torch's own watch sees only the fork server, which
+    lives for as long as its children.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent_process(),), daemon=True).start()
+
+
+def _end_with(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
+
+
+@contextlib.contextmanager
+def open_gallery(most_bytes: int, *, shared: bool) -> Iterator[Any]:
+    """A gallery for this process, or one in a process of its own that decoding processes share."""
+    if not shared:
+        yield LruCache(most_bytes)
+        return
+    keeper = _CacheServer(ctx=get_context("forkserver"))
+    keeper.start(serve_parent)
+    with keeper:
+        yield keeper.Gallery(most_bytes)  # type: ignore[attr-defined]  # registered by name

@@ -1,0 +1,61 @@
+"""Order of examples in a training, determined by the recipe alone."""
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from unreel.training.examples.example import TrainingExample
+from unreel.training.examples.mixing import pass_over
+from unreel.training.recipe import OptimiseSection
+
+
+class ExampleOrder:
+    """The examples of a training one after another, pass after pass, without end.
+
+    The place of an example depends on its key and the seed alone, never on how many processes or
+    devices read the list.
+
+    Args:
+        examples: that are learned from.
+        weights: of the data.
+        seed: of the recipe.
+    """
+
+    def __init__(
+        self, examples: Sequence[TrainingExample], *, weights: Sequence[float], seed: int
+    ) -> None:
+        self._examples, self._weights, self._seed = examples, weights, seed
+        self._ends: list[int] = []
+        self._drawn: tuple[int, list[int]] = (-1, [])
+
+    def __getitem__(self, place: int) -> TrainingExample:
+        """The example at that place."""
+        epoch = self._find(place)
+        start = self._ends[epoch - 1] if epoch else 0
+        return self._examples[self._draw(epoch)[place - start]]
+
+    def _find(self, place: int) -> int:
+        """The pass that reaches `place`; a pass may be empty where weights are small."""
+        while not self._ends or self._ends[-1] <= place:
+            before = self._ends[-1] if self._ends else 0
+            self._ends.append(before + len(self._draw(len(self._ends))))
+        return bisect_right(self._ends, place)
+
+    def _draw(self, epoch: int) -> list[int]:
+        if self._drawn[0] != epoch:
+            drawn = pass_over(self._examples, weights=self._weights, seed=self._seed, epoch=epoch)
+            self._drawn = (epoch, drawn)
+        return self._drawn[1]
+
+
+def pass_length(examples: Sequence[TrainingExample], weights: Sequence[float]) -> float:
+    """Return the mean number of examples in a pass."""
+    return math.fsum(weights[example.data] for example in examples)
+
+
+def count_steps(optimise: OptimiseSection, *, in_a_pass: float, n_devices: int) -> int:
+    """Return the number of steps: as in the recipe, or as many as its epochs fill."""
+    if optimise.max_steps is not None:
+        return optimise.max_steps
+    at_once = optimise.batch_size * optimise.accumulate * n_devices
+    return max(1, math.ceil(optimise.epochs * in_a_pass / at_once - 1e-9))

@@ -1,0 +1,244 @@
+"""Size of a model, from its name or from the `config.json` of its folder: no weight is read."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.core.document import RECIPE_BYTES, parse_object, read_bytes
+from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
+from unreel.reviewers.local.taught import FamilyName
+
+_CONFIG: Final = "config.json"
+_LARGEST: Final = 10**7
+"""No width, depth or vocabulary is larger: what is, is damage."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextPart:
+    """The part that reads and writes."""
+
+    layers: int
+    hidden: int
+    inner: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    vocabulary: int
+    tied: bool
+    """Whether the embedding serves as the last layer too."""
+
+    @property
+    def linear(self) -> tuple[tuple[int, int], ...]:
+        """In- and outputs of the matrices of one layer: queries, keys, values, output, and three of the MLP."""
+        wide, narrow = self.heads * self.head_dim, self.kv_heads * self.head_dim
+        return (
+            (self.hidden, wide),
+            (self.hidden, narrow),
+            (self.hidden, narrow),
+            (wide, self.hidden),
+            (self.hidden, self.inner),
+            (self.hidden, self.inner),
+            (self.inner, self.hidden),
+        )
+
+    @property
+    def worked(self) -> int:
+        """Parameters that every token is multiplied with: all but the embedding that is looked up."""
+        return self.layers * sum(a * b for a, b in self.linear) + self.hidden * self.vocabulary
+
+    @property
+    def parameters(self) -> int:
+        """All of them."""
+        return self.worked + (0 if self.tied else self.hidden * self.vocabulary)
+
+    def adapter(self, rank: int) -> int:
+        """Parameters of a LoRA of that rank on every matrix of every layer."""
+        return self.layers * sum(rank * (a + b) for a, b in self.linear)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisionPart:
+    """The part that sees, with what brings its patches into the text part's width."""
+
+    layers: int
+    hidden: int
+    inner: int
+    gated: bool
+    """Whether its MLPs have three matrices, as in Qwen2.5-VL, or two."""
+    patch: int
+    full_layers: int
+    """Layers in which every patch of a frame sees every other; the rest look through windows."""
+    bridge: int
+    """Parameters between it and the text part."""
+
+    @property
+    def parameters(self) -> int:
+        """All of them, with the bridge."""
+        matrices = 3 if self.gated else 2
+        layer = 4 * self.hidden**2 + matrices * self.hidden * self.inner
+        return self.layers * layer + self.bridge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelArchitecture:
+    """A model's two parts, and where they are known from."""
+
+    text: TextPart
+    vision: VisionPart
+    known_from: str
+
+
+def _text(  # noqa: PLR0913  one number for each dimension
+    layers: int, hidden: int, inner: int, heads: int, kv_heads: int, vocabulary: int, *, tied: bool
+) -> TextPart:
+    head = 128
+    return TextPart(
+        layers=layers,
+        hidden=hidden,
+        inner=inner,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=head,
+        vocabulary=vocabulary,
+        tied=tied,
+    )
+
+
+def _merger(hidden: int, out: int, *, merged: int = 4, copies: int = 1) -> int:
+    wide = hidden * merged
+    return copies * (wide**2 + wide * out)
+
+
+def _qwen25(out: int, inner: int = 3420) -> VisionPart:
+    bridge = _merger(1280, out)
+    return VisionPart(
+        layers=32, hidden=1280, inner=inner, gated=True, patch=14, full_layers=4, bridge=bridge
+    )
+
+
+def _qwen3(layers: int, hidden: int, inner: int, out: int) -> VisionPart:
+    bridge = _merger(hidden, out, copies=4)  # one at the end, three from layers below
+    return VisionPart(
+        layers=layers,
+        hidden=hidden,
+        inner=inner,
+        gated=False,
+        patch=16,
+        full_layers=layers,
+        bridge=bridge,
+    )
+
+
+def _siglip(out: int) -> VisionPart:
+    bridge = 1152 * out + out**2
+    return VisionPart(
+        layers=27, hidden=1152, inner=4304, gated=False, patch=14, full_layers=27, bridge=bridge
+    )
+
+
+# Sources: config.json of the published checkpoints.
+_KNOWN: Final[Mapping[tuple[FamilyName, str], tuple[TextPart, VisionPart]]] = {
+    ("qwen2.5-vl", "3b"): (_text(36, 2048, 11008, 16, 2, 151936, tied=True), _qwen25(2048)),
+    ("qwen2.5-vl", "7b"): (_text(28, 3584, 18944, 28, 4, 152064, tied=False), _qwen25(3584)),
+    ("qwen2.5-vl", "32b"): (
+        _text(64, 5120, 27648, 40, 8, 152064, tied=False),
+        _qwen25(5120, inner=3456),
+    ),
+    ("qwen2.5-vl", "72b"): (
+        _text(80, 8192, 29568, 64, 8, 152064, tied=False),
+        _qwen25(8192, inner=3456),
+    ),
+    ("qwen3-vl", "2b"): (
+        _text(28, 2048, 6144, 16, 8, 151936, tied=True),
+        _qwen3(24, 1024, 4096, 2048),
+    ),
+    ("qwen3-vl", "4b"): (
+        _text(36, 2560, 9728, 32, 8, 151936, tied=True),
+        _qwen3(24, 1024, 4096, 2560),
+    ),
+    ("qwen3-vl", "8b"): (
+        _text(36, 4096, 12288, 32, 8, 151936, tied=False),
+        _qwen3(27, 1152, 4304, 4096),
+    ),
+    ("qwen3-vl", "32b"): (
+        _text(64, 5120, 25600, 64, 8, 151936, tied=False),
+        _qwen3(27, 1152, 4304, 5120),
+    ),
+    ("videollama3", "2b"): (_text(28, 1536, 8960, 12, 2, 151936, tied=True), _siglip(1536)),
+    ("videollama3", "7b"): (_text(28, 3584, 18944, 28, 4, 152064, tied=False), _siglip(3584)),
+}
+
+
+def find_architecture(name: str, family: FamilyName) -> ModelArchitecture:
+    """The architecture of the model that a recipe names: a folder, or a name that tells its size.
+
+    Raises:
+        InvalidSettingError: Neither tells how large it is.
+    """
+    folder = Path(name)
+    if (folder / _CONFIG).is_file():
+        return read_architecture(folder, family)
+    for size in re.findall(r"(?<![0-9.])([0-9]+b)(?![a-z])", name.lower()):
+        if found := _KNOWN.get((family, size)):
+            words = f"the published {family} of {size.upper()}"
+            return ModelArchitecture(text=found[0], vision=found[1], known_from=words)
+    sizes = ", ".join(size.upper() for known, size in _KNOWN if known == family)
+    problem = f"nobody says how large {name!r} is"
+    remedy = f"Name a folder with {_CONFIG}, or a {family} whose name tells its size: {sizes}"
+    raise InvalidSettingError("model.name", problem, remedy)  # noqa: EM101  the setting's own name
+
+
+def read_architecture(folder: Path, family: FamilyName) -> ModelArchitecture:
+    """Return the architecture in the `config.json` of `folder`."""
+    file = folder / _CONFIG
+    try:
+        config = parse_object(read_bytes(file, most=RECIPE_BYTES))
+        parts = [config.get(f"{part}_config") for part in ("text", "vision")]
+        inner, seen = (part if isinstance(part, Mapping) else {} for part in parts)
+        text = _read_text({**config, **inner})
+        vision = _read_vision(seen, family, text.hidden)
+    except InvalidValueError as error:
+        raise UnreadableSourceError(str(file), str(error), f"Name a {family} model") from error
+    return ModelArchitecture(text=text, vision=vision, known_from=str(file))
+
+
+def _read_text(config: Mapping[str, Any]) -> TextPart:
+    hidden, heads = _whole(config, "hidden_size"), _whole(config, "num_attention_heads")
+    return TextPart(
+        layers=_whole(config, "num_hidden_layers"),
+        hidden=hidden,
+        inner=_whole(config, "intermediate_size"),
+        heads=heads,
+        kv_heads=_whole(config, "num_key_value_heads"),
+        head_dim=_whole(config, "head_dim") if config.get("head_dim") else max(1, hidden // heads),
+        vocabulary=_whole(config, "vocab_size"),
+        tied=config.get("tie_word_embeddings") is True,
+    )
+
+
+def _read_vision(config: Mapping[str, Any], family: FamilyName, out: int) -> VisionPart:
+    layers = _whole(config, "depth", "num_hidden_layers")
+    hidden = _whole(config, "hidden_size")
+    full = config.get("fullatt_block_indexes")
+    deep = config.get("deepstack_visual_indexes")
+    bridges = 1 + len(deep) if isinstance(deep, list) else 1
+    bridge = _merger(hidden, out, copies=bridges)
+    return VisionPart(
+        layers=layers,
+        hidden=hidden,
+        inner=_whole(config, "intermediate_size"),
+        gated=family == "qwen2.5-vl",
+        patch=_whole(config, "patch_size"),
+        full_layers=len(full) if isinstance(full, list) else layers,
+        bridge=hidden * out + out**2 if family == "videollama3" else bridge,
+    )
+
+
+def _whole(config: Mapping[str, Any], *keys: str) -> int:
+    value = next((config[key] for key in keys if key in config), None)
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _LARGEST:
+        msg = f"{keys[0]} is {value!r}, no whole number from 1 to {_LARGEST}"
+        raise InvalidValueError(msg)
+    return value

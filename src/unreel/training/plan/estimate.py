@@ -1,0 +1,274 @@
+"""Steps, memory, hours and money of a training, each with what it was reckoned by."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from unreel.core.errors import InvalidSettingError
+from unreel.reviewers.local.taught import FamilyName
+from unreel.training.load import ExampleCost, ExampleStratum, load_of
+from unreel.training.plan.architecture import ModelArchitecture
+from unreel.training.plan.device import AcceleratorDevice
+from unreel.training.plan.memory import DeviceMemory, count_trained, memory_of
+from unreel.training.plan.work import asking_work, work_of
+from unreel.training.recipe import DevicesSection, ModelSection, TrainRecipe
+
+HOUR_S: Final = 3600.0
+WELL_FED: Final = 0.40
+"""Of the peak: what good loops over long texts reach on such devices."""
+DECODED_PER_S: Final = 340e6
+"""Pixels a second on one core: 5 s of 1280 x 720 at 24 frames a second in 0.33 s, measured with PyAV."""
+_MOST: Final = 100_000
+"""Devices: no one training has more."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceUtilisation:
+    """The part of the peak that devices reach, and why it is held to be so."""
+
+    share: float
+    reason: str
+
+
+UTILISATION: Final[dict[FamilyName, DeviceUtilisation]] = {
+    "videollama3": DeviceUtilisation(
+        0.25,
+        "DeepTraceReward's 40 minutes on eight H100, one clip of some 9,500 tokens a device, need it",
+    ),
+    "qwen2.5-vl": DeviceUtilisation(
+        0.045,
+        "DeepTraceReward's 70 minutes on eight H100 need it: two short clips a device, so that decoding, "
+        "gathering of sharded weights and start-up weigh more than the arithmetic",
+    ),
+    "qwen3-vl": DeviceUtilisation(0.25, "no time is published for it: taken from videollama3"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingHardware:
+    """Hardware of a training."""
+
+    device: AcceleratorDevice
+    count: int
+    price_usd: Decimal | None = None
+    """Of one device for an hour."""
+    utilisation: float | None = None
+    """The part of the peak that it reaches, where somebody knows better than the family's figure."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.count <= _MOST:
+            setting, problem = "--gpus", f"cannot train on {self.count} devices"
+            raise InvalidSettingError(setting, problem, f"Give a number from 1 to {_MOST}")
+        if self.price_usd is not None and not (self.price_usd.is_finite() and self.price_usd >= 0):
+            setting, problem = "--price", f"no price is {self.price_usd}"
+            raise InvalidSettingError(setting, problem, "Give dollars for one device and hour")
+        if self.utilisation is not None and not 0 < self.utilisation <= 1:
+            setting, problem = "--utilisation", f"no part of a peak is {self.utilisation}"
+            raise InvalidSettingError(setting, problem, "Give a share above 0 and up to 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanExample:
+    """An average example, and the largest."""
+
+    frames: float
+    prompt_tokens: float
+    vision_tokens: float
+    answer_tokens: float
+    largest: ExampleCost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingEstimate:
+    """Estimate of a training. Hours are for all of it; nothing was run."""
+
+    recipe: str
+    device: str
+    devices: int
+    strategy: str
+    parameters: int
+    trained: int
+    examples: int
+    mean: MeanExample
+    steps: int
+    flops: float
+    compute_hours: float
+    decode_hours: float
+    watch_hours: float
+    """Of asking the held-out clips, within `hours`."""
+    hours: float
+    well_fed_hours: float
+    """If the devices reached `WELL_FED` of their peak."""
+    cost_usd: Decimal | None
+    memory: DeviceMemory
+    memory_gib: float
+    """What one device has."""
+    remedies: tuple[str, ...]
+    """What to change where the memory is too small; empty where it fits."""
+    assumptions: tuple[str, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Return whether one device's memory is sufficient."""
+        return not self.remedies
+
+
+def plan_training(
+    recipe: TrainRecipe,
+    strata: Sequence[ExampleStratum],
+    architecture: ModelArchitecture,
+    fleet: TrainingHardware,
+) -> TrainingEstimate:
+    """Return the estimate of `recipe` on `fleet` for the examples of `strata`."""
+    if not strata:
+        setting, problem = "data", "there is no example to plan for"
+        raise InvalidSettingError(setting, problem, "Name a benchmark with truth")
+    model, optimise = recipe.model, recipe.optimise
+    loads = [load_of(stratum, model.family, recipe.input) for stratum in strata]
+    n_examples = sum(stratum.examples for stratum in strata)
+    in_step = optimise.batch_size * optimise.accumulate * fleet.count
+    steps = max(1, math.ceil(n_examples * optimise.epochs / in_step))
+    if optimise.max_steps is not None:
+        steps = min(steps, optimise.max_steps)
+    learned = min(n_examples * optimise.epochs, steps * in_step)
+    mean = _mean(strata, loads)
+    shares = [stratum.examples / n_examples for stratum in strata]
+    flops = learned * sum(
+        share * work_of(model, architecture, load).total
+        for share, load in zip(shares, loads, strict=True)
+    )
+    utilisation = fleet.utilisation or UTILISATION[model.family].share
+    peak = fleet.device.peak(model.precision) * fleet.count
+    reading = sum(
+        share * asking_work(architecture, load).total
+        for share, load in zip(shares, loads, strict=True)
+    )
+    answering_s = mean.answer_tokens * _word_s(model, architecture, fleet)
+    asked = steps // recipe.watch.every * recipe.watch.clips
+    watched_s = asked * (reading / (peak * utilisation) + answering_s)
+    decoded = learned * sum(share * load.decoded for share, load in zip(shares, loads, strict=True))
+    decode_s = decoded / (DECODED_PER_S * max(1, optimise.workers) * fleet.count)
+    compute_s = flops / (peak * utilisation)
+    hours = (max(compute_s, decode_s) + watched_s) / HOUR_S
+    memory = memory_of(
+        model,
+        architecture,
+        mean.largest,
+        batch=optimise.batch_size,
+        shards=fleet.count if _strategy(recipe.devices, fleet) == "fsdp" else 1,
+    )
+    return TrainingEstimate(
+        recipe=recipe.name,
+        device=fleet.device.name,
+        devices=fleet.count,
+        strategy=_strategy(recipe.devices, fleet),
+        parameters=architecture.text.parameters + architecture.vision.parameters,
+        trained=count_trained(model, architecture),
+        examples=round(n_examples),
+        mean=mean,
+        steps=steps,
+        flops=flops,
+        compute_hours=compute_s / HOUR_S,
+        decode_hours=decode_s / HOUR_S,
+        watch_hours=watched_s / HOUR_S,
+        hours=hours,
+        well_fed_hours=max(flops / (peak * WELL_FED), decode_s) / HOUR_S,
+        cost_usd=None if fleet.price_usd is None else _cost(fleet.price_usd, fleet.count, hours),
+        memory=memory,
+        memory_gib=fleet.device.memory_gib,
+        remedies=_remedies(recipe, memory, fleet),
+        assumptions=_assumptions(recipe, architecture, fleet, utilisation),
+    )
+
+
+def _strategy(section: DevicesSection, fleet: TrainingHardware) -> str:
+    if fleet.count == 1:
+        return "single"
+    return "ddp" if section.strategy == "single" else section.strategy
+
+
+def _cost(price_usd: Decimal, count: int, hours: float) -> Decimal:
+    return (price_usd * count * Decimal(hours)).quantize(Decimal("0.01"))
+
+
+def _mean(strata: Sequence[ExampleStratum], loads: Sequence[ExampleCost]) -> MeanExample:
+    whole = sum(stratum.examples for stratum in strata)
+
+    def average(counts: Sequence[int]) -> float:
+        return sum(s.examples * n for s, n in zip(strata, counts, strict=True)) / whole
+
+    return MeanExample(
+        frames=average([load.n_frames for load in loads]),
+        prompt_tokens=average([load.prompt_tokens for load in loads]),
+        vision_tokens=average([load.vision_tokens for load in loads]),
+        answer_tokens=average([load.answer_tokens for load in loads]),
+        largest=max(loads, key=lambda load: load.tokens),
+    )
+
+
+def _word_s(model: ModelSection, architecture: ModelArchitecture, fleet: TrainingHardware) -> float:
+    """Seconds for a word of an answer: all weights are read once, on all devices side by side."""
+    size = 2 if model.precision == "bf16" else 4
+    weights = size * (architecture.text.parameters + architecture.vision.parameters)
+    return weights / fleet.device.bytes_per_s / fleet.count
+
+
+def _remedies(
+    recipe: TrainRecipe, memory: DeviceMemory, fleet: TrainingHardware
+) -> tuple[str, ...]:
+    """Return the changes that would make the memory sufficient, least intrusive first."""
+    if memory.total <= fleet.device.memory_gib:
+        return ()
+    model, optimise = recipe.model, recipe.optimise
+    remedies = []
+    if not model.gradient_checkpointing:
+        remedies.append("Set model.gradient_checkpointing=true")
+    if optimise.batch_size > 1:
+        accumulate = optimise.batch_size * optimise.accumulate
+        remedies.append(
+            f"Set optimise.batch_size=1 and optimise.accumulate={accumulate}: the same steps"
+        )
+    states = memory.weights + memory.gradients + memory.optimiser
+    if _strategy(recipe.devices, fleet) != "fsdp" and states > memory.activations:
+        remedies.append("Share the states: devices.strategy=fsdp with several devices")
+    elif states > memory.activations:
+        remedies.append("Take more devices: fsdp divides the states by them")
+    if model.tune == "full":
+        remedies.append("Train an adapter: model.tune=lora")
+    if memory.activations + memory.scores > fleet.device.memory_gib / 4:
+        remedies.append("Show less: a lower data.condition.max_pixels or fewer frames")
+    return (*remedies, f"Take a device with {memory.total:.0f} GiB or more")
+
+
+def _assumptions(
+    recipe: TrainRecipe,
+    architecture: ModelArchitecture,
+    fleet: TrainingHardware,
+    utilisation: float,
+) -> tuple[str, ...]:
+    model, family = recipe.model, UTILISATION[recipe.model.family]
+    given = fleet.utilisation is not None
+    why = "as given" if given else f"for {model.family}: {family.reason}"
+    return (
+        f"size of the model: {architecture.known_from}",
+        (
+            "operations: 6 x parameters x tokens, 4 under an adapter, 2 where frozen, and attention; "
+            "one forward more with gradient checkpointing"
+        ),
+        f"devices reach {utilisation:.1%} of {fleet.device.peak(model.precision) / 1e12:,.0f} TFLOP/s, {why}",
+        (
+            f"decoding: {DECODED_PER_S / 1e6:,.0f} million pixels a second and core, the whole clip each time, "
+            f"{max(1, recipe.optimise.workers)} workers a device; it overlaps, so the slower of both counts"
+        ),
+        (
+            "memory: 16 bytes for a parameter that learns, 2 (bf16) or 4 for one that does not; the largest "
+            "example, padding of a batch not counted"
+        ),
+        (
+            "frames as shown, then the family's rule of its published processor; a checkpoint with other "
+            "bounds sees other sizes"
+        ),
+        "text: 1 token for 4 characters, instants 1 for each",
+    )

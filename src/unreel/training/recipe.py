@@ -1,0 +1,336 @@
+"""Settings of a training: defaults, then a TOML file, then changes; unknown keys are rejected."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+
+from unreel.core.document import read_toml
+from unreel.core.errors import InvalidSettingError, UnknownNameError
+from unreel.core.question import Condition
+from unreel.protocols.protocol import Protocol, protocol
+from unreel.recipes.changing import apply_change
+from unreel.recipes.check import check_sections
+from unreel.recipes.section import (
+    MOST_PARTS,
+    Count,
+    MaxTokens,
+    NumberUnit,
+    RecipeSection,
+    Seed,
+    Text,
+)
+from unreel.reviewers.condition import ConditionSection
+from unreel.reviewers.endpoint.families import family
+from unreel.reviewers.local.taught import FamilyName, Form, InputSpec, TaughtInstrument
+
+_SHIPPED: Final = files("unreel.training") / "recipes"
+_TOML: Final = ".toml"
+
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, le=10**9, allow_inf_nan=False)]
+
+
+class ModelSection(RecipeSection):
+    """`[model]`: what is trained."""
+
+    name: Text
+    """A folder, or a name that transformers knows."""
+    revision: Text | None = None
+    family: FamilyName
+    tune: Literal["full", "lora"] = "lora"
+    lora_rank: Count = 8
+    lora_alpha: Count = 16
+    lora_dropout: Share = 0.05
+    vision: Literal["trained", "frozen"] = "frozen"
+    """Whether the part that sees learns too."""
+    precision: Literal["bf16", "fp32"] = "bf16"
+    gradient_checkpointing: bool = True
+
+
+class ExpectedSection(RecipeSection):
+    """`[[data.expected]]`: clips as a benchmark's makers count them, for a plan that is made without it."""
+
+    examples: Count
+    """Annotation rows, or clips where each is one question."""
+    seconds: Positive
+    """Of a clip."""
+    width: Annotated[Count, NumberUnit("pixels")]
+    height: Annotated[Count, NumberUnit("pixels")]
+    rate: Annotated[Positive, NumberUnit("frames a second")] = 24.0
+    answer_tokens: Annotated[MaxTokens, NumberUnit("tokens")] = 64
+
+
+class DataSection(RecipeSection):
+    """`[[data]]`: a benchmark with truth, and what is asked of it."""
+
+    benchmark: Text | None = None
+    """A folder or a table; a shipped recipe leaves it to whoever has the data."""
+    layout: Text | None = None
+    mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
+    split: Text | None = "train"
+    """Of a benchmark that names any; one that names none is taken whole."""
+    protocol: Text
+    condition: Annotated[ConditionSection, Field(validate_default=True)] = ConditionSection()
+    weight: Positive = 1.0
+    """How often each of its examples comes in an epoch: twice for 2, in every other epoch for 0.5."""
+    expected: Annotated[tuple[ExpectedSection, ...], Field(max_length=MOST_PARTS)] = ()
+    """What `unreel train plan` counts with where the benchmark is not here."""
+
+    @field_validator("protocol")
+    @classmethod
+    def _protocol_is_known(cls, name: str) -> str:
+        return protocol(name).instrument.protocol
+
+    @field_validator("condition")
+    @classmethod
+    def _condition_can_be_taught(
+        cls, section: ConditionSection, info: ValidationInfo
+    ) -> ConditionSection:
+        if "protocol" not in info.data:
+            return section  # it is wrong itself, and said to be so
+        instrument = protocol(info.data["protocol"])
+        resolved = section.resolved(instrument)
+        if resolved.prompt not in instrument.wording.teaches:
+            kind = f"{instrument.instrument.protocol} prompt that can be taught"
+            raise UnknownNameError(kind, resolved.prompt, sorted(instrument.wording.teaches))
+        if resolved.audio == "on":
+            setting, problem = "condition.audio", "no family that can be trained here hears"
+            raise InvalidSettingError(setting, problem, "Leave it off")
+        if resolved.thinking != "default":
+            setting, problem = "condition.thinking", "a checkpoint answers as it was taught"
+            raise InvalidSettingError(setting, problem, "Leave it at its default")
+        return resolved
+
+    @property
+    def path(self) -> Path:
+        """Return the path of its benchmark.
+
+        Raises:
+            InvalidSettingError: Nobody said where.
+        """
+        if self.benchmark is None:
+            setting, problem = "data.benchmark", "the recipe leaves it to whoever has the data"
+            remedy = "Name the folder or table: --data PATH, or --set data.benchmark=PATH"
+            raise InvalidSettingError(setting, problem, remedy)
+        return Path(self.benchmark)
+
+    @property
+    def instrument(self) -> Protocol[Any, Any]:
+        """The protocol at its current version."""
+        return protocol(self.protocol)
+
+    @property
+    def asked(self) -> Condition:
+        """Return the condition of its questions."""
+        return self.condition.as_condition()
+
+
+class UnseenSection(RecipeSection):
+    """`[[holdout.benchmarks]]`: what the checkpoint will be scored on."""
+
+    benchmark: Text | None = None
+    """Absent: the benchmarks of the data themselves, of which `split` is scored."""
+    layout: Text | None = None
+    mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
+    split: Text | None = None
+
+    @model_validator(mode="after")
+    def _names_something(self) -> "UnseenSection":
+        if self.benchmark is None and self.split is None:
+            setting, problem = "holdout.benchmarks", "names neither a benchmark nor a split"
+            raise InvalidSettingError(setting, problem, "Name what the checkpoint is scored on")
+        return self
+
+
+def _listed(value: object) -> object:
+    return [value] if isinstance(value, Mapping) else value
+
+
+def _named(value: object) -> object:
+    """Each as a section: a text alone is a path."""
+    listed = _listed([value] if isinstance(value, str) else value)
+    if not isinstance(listed, list | tuple):
+        return listed
+    return [{"benchmark": each} if isinstance(each, str) else each for each in listed]
+
+
+class TrainingHoldoutSection(RecipeSection):
+    """`[holdout]`: what is kept from training, and the benchmarks that must stay unseen."""
+
+    share: Share = 0.1
+    """Of the source videos, where no split is named."""
+    split: Text | None = None
+    """A split of the data's own benchmarks that is held out instead."""
+    benchmarks: Annotated[
+        tuple[UnseenSection, ...], Field(max_length=MOST_PARTS), BeforeValidator(_named)
+    ] = ()
+    """What the checkpoint will be scored on: no clip of them, nor a near-duplicate, may be trained on."""
+    near_duplicates: bool = True
+    """Whether clips that show the same stay on one side, however they were encoded: every clip is decoded
+    once for that."""
+
+
+class OptimiseSection(RecipeSection):
+    """`[optimise]`: how it learns."""
+
+    epochs: Positive = 1.0
+    max_steps: Count | None = None
+    batch_size: Count = 1
+    """Examples that one device holds at once."""
+    accumulate: Count = 1
+    learning_rate: Positive = 1e-5
+    schedule: Literal["constant", "linear", "cosine"] = "cosine"
+    warmup: Share = 0.0
+    weight_decay: Annotated[float, Field(ge=0, le=1)] = 0.0
+    betas: tuple[Share, Share] = (0.9, 0.999)
+    max_grad_norm: Positive = 1.0
+    workers: Annotated[int, Field(ge=0, le=256)] = 2
+    """Processes that decode while the model learns."""
+
+
+class WatchSection(RecipeSection):
+    """`[watch]`: what is looked at while it learns."""
+
+    every: Annotated[Count, NumberUnit("steps")] = 100
+    save_every: Annotated[Count, NumberUnit("steps")] = 100
+    keep: Count = 2
+    """Checkpoints."""
+    clips: Count = 64
+    """Held-out clips that are asked each time."""
+    patience: Count | None = None
+    """Looks without a better held-out loss after which it stops."""
+    log_to: Annotated[tuple[Literal["tensorboard", "wandb"], ...], Field(max_length=2)] = ()
+
+
+class RewardSection(RecipeSection):
+    """`[reward]`: what an answer earns after the supervised part; see `train.rewards`."""
+
+    method: Literal["grpo", "rejection"] = "grpo"
+    label: Annotated[Share, Field(gt=0)] = 0.4
+    box: Share = 0.2
+    onset: Share = 0.2
+    span: Share = 0.0
+    format: Share = 0.2
+    false_alarm: Annotated[float, Field(ge=1, le=100)] = 2.0
+    """What calling a real clip generated costs, against a miss."""
+    onset_within: Annotated[Share, Field(gt=0)] = 0.25
+    """Part of the clip's length from the true onset at which a named one is worth nothing."""
+    bar: Annotated[float, Field(ge=0, le=0.75, allow_inf_nan=False)] | None = None
+    """IoU from which evidence is paid; absent: what the best constant answer reaches on the training clips."""
+    generations: Annotated[int, Field(ge=2, le=256)] = 8
+    temperature: Positive = 1.0
+    kl: Annotated[float, Field(ge=0, le=10)] = 0.0
+    keep_from: Share = 0.8
+    """Of rejection sampling: what the best answer to a question must earn to be learned."""
+
+
+class PublishedSection(RecipeSection):
+    """`[published]`: the number that the recipe reruns."""
+
+    source: Text
+    """The paper, and the table of `unreel published` that holds the number."""
+    row: Text
+    """Of that table."""
+    figures: dict[str, float] = Field(min_length=1, max_length=MOST_PARTS)
+    """By column."""
+    minutes: Positive | None = None
+    devices: Text | None = None
+
+
+class DevicesSection(RecipeSection):
+    """`[devices]`: how several devices share the work."""
+
+    strategy: Literal["single", "ddp", "fsdp"] = "single"
+    count: Count = 1
+    nodes: Count = 1
+
+
+class TrainRecipe(RecipeSection):
+    """Everything that decides what a training gives. It is stored with the checkpoint."""
+
+    name: Text
+    seed: Seed = 0
+    input: Form = "frames"
+    max_tokens: MaxTokens = 512
+    """Of an answer."""
+    model: ModelSection
+    data: Annotated[
+        tuple[DataSection, ...],
+        Field(min_length=1, max_length=MOST_PARTS),
+        BeforeValidator(_listed),
+    ]
+    holdout: TrainingHoldoutSection = TrainingHoldoutSection()
+    optimise: OptimiseSection = OptimiseSection()
+    watch: WatchSection = WatchSection()
+    devices: DevicesSection = DevicesSection()
+    reward: RewardSection | None = None
+    """Absent: supervised training alone."""
+    published: PublishedSection | None = None
+
+    @property
+    def taught(self) -> InputSpec:
+        """Return the input format of the trained model: that of its examples, each protocol once."""
+        instruments = {
+            data.protocol: TaughtInstrument(
+                protocol=data.protocol,
+                version=data.instrument.instrument.version,
+                condition=data.condition,
+            )
+            for data in reversed(self.data)
+        }
+        return InputSpec(
+            family=self.model.family,
+            input=self.input,
+            box_space=family(self.model.family).boxes,
+            instruments=tuple(reversed(instruments.values())),
+        )
+
+
+def check_recipe(values: object) -> TrainRecipe:
+    """The recipe that `values` make, or the first thing that is wrong with them."""
+    return check_sections(TrainRecipe, values, typed=lambda key: f"--set {key}=VALUE")
+
+
+def shipped_recipes() -> tuple[str, ...]:
+    """The names of the recipes that come with this package."""
+    found = (file.name for file in _SHIPPED.iterdir())
+    return tuple(sorted(name.removesuffix(_TOML) for name in found if name.endswith(_TOML)))
+
+
+def read_recipe(
+    named: str, *, data: Sequence[str] = (), changes: Sequence[str] = ()
+) -> TrainRecipe:
+    """The recipe of a file, or the shipped one of that name.
+
+    Args:
+        named: a path, or one of `shipped_recipes`.
+        data: the benchmarks of its `[[data]]`, in their order.
+        changes: each `section.key=VALUE` with a value in TOML's spelling.
+    """
+    values = _read(named)
+    sections = _listed(values.get("data", []))
+    if data and (not isinstance(sections, list) or len(data) > len(sections)):
+        setting, problem = (
+            "--data",
+            f"named {len(data)} times, more often than the recipe has [[data]]",
+        )
+        raise InvalidSettingError(setting, problem, "Name one path for each, in their order")
+    for section, path in zip(sections if isinstance(sections, list) else (), data, strict=False):
+        section["benchmark"] = path
+    for change in changes:
+        apply_change(change, values)
+    return check_recipe(values)
+
+
+def _read(named: str) -> dict[str, Any]:
+    path = Path(named)
+    if path.suffix == _TOML or path.exists():
+        return read_toml(path, "recipe")
+    if named not in shipped_recipes():
+        kind = "recipe"
+        raise UnknownNameError(kind, named, [*shipped_recipes(), "a path of a .toml file"])
+    return tomllib.loads((_SHIPPED / f"{named}{_TOML}").read_text(encoding="utf-8"))

@@ -1,0 +1,46 @@
+"""The same rewards in the shapes that other trainers call; the truth travels as the JSON of an `AnswerKey`."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from unreel.training.rewards.key import AnswerKey, read_key
+
+_KEPT: Final = 4096
+"""Keys of the questions that are asked next to each other: each is marked many times."""
+
+
+@lru_cache(maxsize=_KEPT)
+def _key(written: str) -> AnswerKey:
+    return read_key(written)
+
+
+def compute_score(
+    data_source: str,  # noqa: ARG001  verl names it; the key tells the instrument
+    solution_str: str,
+    ground_truth: str,
+    extra_info: Any = None,  # noqa: ARG001
+    **_ignored: Any,
+) -> float:
+    """Return the reward of one answer; called by verl's reward managers.
+
+    Raises:
+        UnreelError: `ground_truth` is no `AnswerKey`: no answer could make up for that.
+    """
+    return _key(ground_truth).mark(solution_str).total
+
+
+class SwiftReward:
+    """Reward class for ms-swift: `orms["unreel"] = SwiftReward` in a file given to `--external_plugins`."""
+
+    def __init__(self, args: Any = None, **_ignored: Any) -> None:
+        self.args = args
+
+    def __call__(
+        self, completions: Sequence[str], solution: Sequence[str], **_ignored: Any
+    ) -> list[float]:
+        """One reward for each completion; the column `solution` holds the keys."""
+        return [
+            _key(written).mark(text).total
+            for text, written in zip(completions, solution, strict=True)
+        ]

@@ -1,0 +1,116 @@
+"""Reward of one answer, 0 to 1, from its verdict and the ground truth."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, assert_never
+
+from unreel.core.clip import Real
+from unreel.core.judgement import Label
+from unreel.core.verdict import (
+    PreferenceVerdict,
+    RealismVerdict,
+    RealityVerdict,
+    TraceVerdict,
+    Unparsed,
+    Verdict,
+)
+from unreel.protocols.trace.prompts import asks_time
+from unreel.protocols.trace.truth import TraceTruth
+from unreel.training.rewards.evidence import (
+    box_closeness,
+    is_malformed,
+    is_unreadable,
+    onset_closeness,
+    span_closeness,
+)
+from unreel.training.rewards.terms import RewardTerms
+
+_WIDEST: Final = 4
+"""Of two scores on the scale of `realism`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reward:
+    """Reward of an answer, with the values of its parts before weighting."""
+
+    total: float
+    """0 to 1."""
+    parts: Mapping[str, float] = field(default_factory=dict)
+    """`label` and `format` are 0 to 1; `box`, `onset` and `span` fall below 0 where they are worse than none.
+    What the truth does not hold is absent."""
+
+
+NOTHING: Final = Reward(0.0)
+
+
+def pay(verdict: Verdict, truths: Sequence[Any], terms: RewardTerms, *, prompt: str) -> Reward:
+    """Return the reward of `verdict` against the best matching of its `truths`.
+
+    An answer that cannot be read earns 0, as does a real clip that is called generated. A generated clip that
+    is called real costs `false_alarm` times less, whatever else is said of it. Evidence is paid on
+    generated clips that are called so, as far as it is nearer than a constant answer: worse costs,
+    and none neither earns nor costs. No word of an explanation is paid.
+    """
+    return max((_pay(verdict, truth, terms, prompt) for truth in truths), key=lambda r: r.total)
+
+
+def _pay(verdict: Verdict, truth: Any, terms: RewardTerms, prompt: str) -> Reward:
+    match verdict:
+        case TraceVerdict():
+            return _pay_trace(verdict, truth, terms, prompt)
+        case RealismVerdict():
+            return _pay_score(verdict, truth.score, terms)
+        case RealityVerdict():
+            label = Label.REAL if isinstance(truth, Real) else Label.GENERATED
+            formed = not is_unreadable(verdict.confidence)
+            return _pay_label(verdict.label, label, [("format", terms.format, formed)], terms)
+        case PreferenceVerdict():
+            return Reward(1.0, {"label": 1.0}) if verdict.real is truth else NOTHING
+        case _:
+            assert_never(verdict)
+
+
+def _pay_trace(verdict: TraceVerdict, truth: TraceTruth, terms: RewardTerms, prompt: str) -> Reward:
+    takes_back = verdict.label is Label.REAL and not isinstance(verdict.box, Unparsed)
+    formed = not is_malformed(verdict) and not takes_back
+    parts = [("format", terms.format, float(formed))]
+    if truth.box is not None:
+        near = box_closeness(verdict.box, truth)
+        parts.append(("box", terms.box, _above(near, terms.box_bar)))
+    if truth.start_us is not None and asks_time(prompt):
+        near = onset_closeness(verdict.start_us, truth, within=terms.onset_within)
+        parts.append(("onset", terms.onset, _above(near, terms.onset_bar)))
+        near = span_closeness(verdict.start_us, truth)
+        parts.append(("span", terms.span, _above(near, terms.span_bar)))
+    return _pay_label(verdict.label, truth.label, parts, terms)
+
+
+def _above(closeness: float | None, bar: float) -> float:
+    return 0.0 if closeness is None else (closeness - bar) / (1 - bar)
+
+
+def _pay_label(
+    said: Label | Unparsed,
+    true: Label,
+    others: Sequence[tuple[str, float, float]],
+    terms: RewardTerms,
+) -> Reward:
+    """Return the reward of a label: a false alarm costs all of it, a miss one part in `false_alarm`."""
+    if isinstance(said, Unparsed):
+        return NOTHING
+    if said is not true:
+        missed = said is Label.REAL
+        return Reward(1 - 1 / terms.false_alarm, {"label": 0.0}) if missed else NOTHING
+    parts = [("label", terms.label, 1.0), *others]
+    earned = sum(weight * part for _, weight, part in parts)
+    worth = min(1.0, max(0.0, earned / sum(weight for _, weight, _ in parts)))
+    return Reward(1 - (1 - worth) / terms.false_alarm, {name: part for name, _, part in parts})
+
+
+def _pay_score(verdict: RealismVerdict, true: int, terms: RewardTerms) -> Reward:
+    if isinstance(verdict.score, Unparsed):
+        return NOTHING
+    near = 1 - abs(verdict.score - true) / _WIDEST
+    formed = float(not is_unreadable(verdict.family))
+    total = (terms.label * near + terms.format * formed) / (terms.label + terms.format)
+    return Reward(total, {"label": near, "format": formed})

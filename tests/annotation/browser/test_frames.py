@@ -1,0 +1,215 @@
+"""A box that a person draws on a paused frame is, in the ledger, on that very frame."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotation.browser.annotator import Annotator as Hands
+from studio import Studio
+from unreel.annotation.campaign import (
+    AnnotationInterface,
+    AnnotationTask,
+    Annotator,
+    Campaign,
+    ClipCopy,
+    TaskAssignment,
+)
+from unreel.annotation.copies import CopyRequest, copy_urls, make_copies
+from unreel.annotation.interfaces.screens import screen_of
+from unreel.annotation.judgements import AnnotationRecord, TraceAnswer
+from unreel.annotation.ledger.ledger import Ledger
+from unreel.annotation.ledger.opening import open_ledger
+from unreel.annotation.studio.accounts import invite, kept_passwords
+from unreel.annotation.studio.client import StudioClient
+from unreel.annotation.studio.links import campaign_links
+from unreel.annotation.studio.pull import pull_campaign
+from unreel.annotation.studio.push import PushRequest, push_assignments
+from unreel.annotation.studio.settings import names_key
+from unreel.core.box import Box
+from unreel.core.failure import Failure
+from unreel.core.judgement import Label
+from unreel.core.settings import read_settings
+from unreel.core.trace import Category, Trace
+from unreel.engine.access import StorageAccess
+from unreel.engine.place import StorageLocation
+from unreel.media.bounds import MAX_PIXELS
+from unreel.media.scenes.scene import read_index
+from unreel.media.synthesise import ClipRecipe, synthesise
+from unreel.media.timeline import read_timeline
+
+pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.timeout(600)]
+
+NTSC = Fraction(30000, 1001)
+LATE = tuple(Fraction(7, 5) + i / Fraction(25) for i in range(50))
+UNEVEN = tuple(Fraction(i, 30) + Fraction(i % 3, 90) for i in range(60))
+SOURCES = {
+    "late": ClipRecipe(container="mkv", width=480, height=320, n_frames=50, instants_s=LATE),
+    "ntsc": ClipRecipe(width=480, height=320, n_frames=61, rate=NTSC),
+    "uneven": ClipRecipe(container="mkv", width=480, height=320, n_frames=60, instants_s=UNEVEN),
+}
+PERSON = Annotator("ada", "ada@example.org")
+BOXES = (Box(0.1, 0.25, 0.3, 0.5), Box(0.4, 0.3, 0.6, 0.7), Box(0.7, 0.2, 0.9, 0.55))
+KINDS = {"q": Category.OBJECT_DISTORTION, "t": Category.OBJECT_MERGING, "g": Category.OTHER}
+
+
+@dataclass(frozen=True)
+class Marked:
+    """What the person saw and did on one frame."""
+
+    frame: int
+    """The number that stood below the picture."""
+    index: int
+    """The number that the picture itself carries: that of the source's frame."""
+    box: Box
+    kind: Category
+    text: str
+
+
+@dataclass(frozen=True)
+class Room:
+    """A campaign before one person."""
+
+    tasks: dict[str, AnnotationTask]
+    link: str
+    password: str
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with open_ledger(str(tmp_path / "ledger.db")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(studio: Studio) -> Iterator[StudioClient]:
+    with StudioClient(studio.connection) as opened:
+        yield opened
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> dict[str, Path]:
+    made = {}
+    for name, recipe in SOURCES.items():
+        made[name] = tmp_path / f"{name}.{recipe.container}"
+        made[name].write_bytes(synthesise(recipe))
+    return made
+
+
+@pytest.fixture
+def room(studio: Studio, client: StudioClient, ledger: Ledger, sources: dict[str, Path]) -> Room:
+    """The three clips, in the order of their names, before one person."""
+    place = StorageLocation(str(studio.media))
+    wanted = [CopyRequest(name, str(path)) for name, path in sources.items()]
+    access = StorageAccess(settings=read_settings())
+    key = names_key(studio.folder)
+    made = make_copies(
+        wanted, place=place, access=access, key=key, heard=lambda _one: None, workers=1
+    )
+    tasks = {one.name: _task(one.name, one.result) for one in made}
+    screen = screen_of(AnnotationInterface.TRACE)
+    campaign = Campaign(
+        name="frames",
+        interface=AnnotationInterface.TRACE,
+        benchmark="drawn",
+        overlap=1,
+        guidelines=screen.guidelines,
+        interface_version=screen.version,
+    )
+    ledger.enlist([PERSON])
+    ledger.open_campaign(campaign)
+    ledger.add_tasks("frames", tasks.values())
+    ledger.assign(
+        "frames",
+        (
+            TaskAssignment(annotator=PERSON.name, task=task.id, batch=1, position=position)
+            for position, task in enumerate(tasks.values())
+        ),
+    )
+    delivery = PushRequest(
+        client=client,
+        ledger=ledger,
+        campaign=campaign,
+        screen=screen,
+        accounts=invite(client, [PERSON], folder=studio.folder),
+        find_urls=lambda task: copy_urls(place, [copy.location for copy in task.copies]),
+    )
+    push_assignments(delivery, heard=lambda _n: None)
+    (link,) = campaign_links(ledger, "frames", address=studio.address)
+    return Room(tasks, link.url, kept_passwords(studio.folder)[PERSON.email])
+
+
+def _task(name: str, copy: ClipCopy | Failure) -> AnnotationTask:
+    assert isinstance(copy, ClipCopy)
+    return AnnotationTask(names=(name,), copies=(copy,))
+
+
+def mark(hands: Hands, copy: ClipCopy, place: int) -> Marked:
+    """Draw the box of that place on the frame that the screen shows, and say what is wrong in it."""
+    seen, frame = read_index(hands.picture(copy)), hands.frame()
+    (key, kind), text = list(KINDS.items())[place], f"Wrong on frame {frame}."
+    hands.draw(BOXES[place], copy)
+    hands.press(key)
+    hands.say(text, "explanation")
+    return Marked(frame, seen, BOXES[place], kind, text)
+
+
+def annotate(hands: Hands, copy: ClipCopy) -> list[Marked]:
+    """Mark the first frame, one in the middle on which the clip was paused, and the last."""
+    hands.wait_for_clip(copy.n_frames)
+    marks = [mark(hands, copy, 0)]
+    hands.press("u")
+    hands.play_to(copy.n_frames // 3)
+    marks.append(mark(hands, copy, 1))
+    hands.switch_off()
+    hands.press("u")
+    hands.go_to_last(copy.n_frames)
+    marks.append(mark(hands, copy, 2))
+    hands.press("1")
+    hands.submit()
+    return marks
+
+
+def check(trace: Trace, marked: Marked, copy: ClipCopy, source: Path) -> None:
+    """The trace is where the box was drawn, and starts on the frame that was seen."""
+    start = trace.track[0]
+    assert start.at_us == trace.span.start_us == copy.at_us(marked.frame - 1)
+    timeline = read_timeline(BytesIO(source.read_bytes()), max_pixels=MAX_PIXELS)
+    assert timeline.shown_at((marked.frame - 1) / copy.rate) == marked.index
+    for side in ("x0", "y0", "x1", "y1"):
+        assert abs(getattr(start.box, side) - getattr(marked.box, side)) < 0.01
+    assert trace.categories == {marked.kind}
+    assert trace.explanation == marked.text
+
+
+def test_a_box_drawn_on_a_paused_frame_is_pulled_on_that_very_frame(
+    room: Room, client: StudioClient, ledger: Ledger, sources: dict[str, Path], chromium: Any
+) -> None:
+    hands = Hands(chromium.new_page(viewport={"width": 1440, "height": 900}))
+    hands.log_in(room.link, PERSON.email, room.password)
+    hands.read_guidelines()
+    done = {name: annotate(hands, task.copies[0]) for name, task in room.tasks.items()}
+    assert pull_campaign(client, ledger, "frames", heard=lambda _told: None).new == len(SOURCES)
+    records = {record.task: record for _, record in ledger.records("frames")}
+    for name, task in room.tasks.items():
+        _check_record(records[task.id], done[name], task.copies[0], sources[name])
+
+
+def _check_record(
+    record: AnnotationRecord, marks: list[Marked], copy: ClipCopy, source: Path
+) -> None:
+    assert isinstance(record.outcome, TraceAnswer), record.outcome
+    assert record.outcome.label is Label.GENERATED
+    assert record.lead_us is not None
+    assert record.lead_us > 0
+    assert [marks[0].frame, marks[2].frame] == [1, copy.n_frames]
+    assert 1 < marks[1].frame < copy.n_frames
+    found = sorted(record.outcome.traces, key=lambda trace: trace.span.start_us)
+    for trace, marked in zip(found, marks, strict=True):
+        check(trace, marked, copy, source)
+    ends = [trace.span.end_us for trace in found]
+    assert ends == [copy.duration_us, copy.at_us(marks[1].frame), copy.duration_us]

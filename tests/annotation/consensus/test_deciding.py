@@ -1,0 +1,242 @@
+"""What holds for a consensus of any kind."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from opinions import rated, rated_values, said, task, traced_values
+from unreel.annotation.campaign import AnnotationInterface
+from unreel.annotation.consensus.deciding import decide
+from unreel.annotation.consensus.matching import order
+from unreel.annotation.consensus.outcome import (
+    CampaignConsensus,
+    OpenReason,
+    OpenTask,
+    SettledTask,
+    SettlementMethod,
+)
+from unreel.annotation.consensus.rule import ConsensusMethod, ConsensusRule
+from unreel.annotation.judgements import (
+    AnyValue,
+    PassFailAnswer,
+    PreferenceAnswer,
+    RatingAnswer,
+    ScreeningAnswer,
+    TraceAnswer,
+    VoteAnswer,
+)
+from unreel.annotation.opinion import UnstoredOpinion, answer_of
+from unreel.core.errors import InvalidSettingError, InvalidValueError
+from unreel.core.judgement import Label
+from unreel.core.verdict import Position
+from unreel.stats.sample import IntArray
+
+KINDS: dict[AnnotationInterface, st.SearchStrategy[AnyValue]] = {
+    AnnotationInterface.SCREENING: st.builds(ScreeningAnswer, keep=st.booleans()),
+    AnnotationInterface.TRACE: traced_values(),
+    AnnotationInterface.REALISM: rated_values(),
+    AnnotationInterface.PREFERENCE: st.builds(PreferenceAnswer, better=st.sampled_from(Position)),
+    AnnotationInterface.REALITY: st.builds(VoteAnswer, label=st.sampled_from(Label)),
+    AnnotationInterface.PASS_FAIL: st.builds(PassFailAnswer, passed=st.booleans()),
+}
+INTERFACES = pytest.mark.parametrize("interface", AnnotationInterface)
+
+
+def _opinions(values: Sequence[AnyValue], name: str = "a") -> list[UnstoredOpinion]:
+    return said({f"p{place}": value for place, value in enumerate(values)}, task(name))
+
+
+@INTERFACES
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_the_order_of_judgements_never_matters(
+    interface: AnnotationInterface, data: st.DataObject
+) -> None:
+    values = st.lists(KINDS[interface], min_size=1, max_size=5)
+    opinions = _opinions(data.draw(values), "a") + _opinions(data.draw(values), "b")
+    rule = ConsensusRule(method=data.draw(st.sampled_from(ConsensusMethod)))
+    shuffled = data.draw(st.permutations(opinions))
+    assert decide(shuffled, rule, interface=interface) == decide(
+        opinions, rule, interface=interface
+    )
+
+
+@INTERFACES
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_the_consensus_of_copies_is_the_copy(
+    interface: AnnotationInterface, data: st.DataObject
+) -> None:
+    value = data.draw(KINDS[interface])
+    n = data.draw(st.integers(2, 5))
+    (found,) = decide(_opinions([value] * n), ConsensusRule(), interface=interface).tasks.values()
+    assert isinstance(found, SettledTask)
+    assert not found.dissent
+    if isinstance(value, TraceAnswer):
+        assert isinstance(found.value, TraceAnswer)
+        assert sorted(found.value.traces, key=order) == sorted(value.traces, key=order)
+        assert found.value.label == value.label
+    else:
+        assert found.value == value
+
+
+def _is_told(value: AnyValue) -> bool:
+    """Words are added where the rest wrote none, as they take nothing away."""
+    return not isinstance(value, RatingAnswer) or value.rating is None or bool(value.rating.problem)
+
+
+@INTERFACES
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_a_lone_spammer_never_changes_a_unanimous_rest(
+    interface: AnnotationInterface, data: st.DataObject
+) -> None:
+    value, spam = data.draw(KINDS[interface].filter(_is_told)), data.draw(KINDS[interface])
+    n = data.draw(st.integers(2, 5))
+    (alone,) = decide(_opinions([value] * n), ConsensusRule(), interface=interface).tasks.values()
+    (found,) = decide(
+        _opinions([*[value] * n, spam]), ConsensusRule(), interface=interface
+    ).tasks.values()
+    assert isinstance(alone, SettledTask)
+    assert isinstance(found, SettledTask)
+    assert found.value == alone.value
+
+
+def test_a_tie_of_votes_is_left_open_with_everybodys_answer() -> None:
+    values = [VoteAnswer(label=Label.REAL), VoteAnswer(label=Label.GENERATED)]
+    (found,) = decide(
+        _opinions(values), ConsensusRule(), interface=AnnotationInterface.REALITY
+    ).tasks.values()
+    assert isinstance(found, OpenTask)
+    assert found.why is OpenReason.TIE
+    assert dict(found.judgements) == {"p0": values[0], "p1": values[1]}
+
+
+def test_a_majority_below_the_quorum_is_left_open() -> None:
+    values = [PassFailAnswer(passed=True)] * 2 + [PassFailAnswer(passed=False)]
+    (found,) = decide(
+        _opinions(values), ConsensusRule(quorum=3), interface=AnnotationInterface.PASS_FAIL
+    ).tasks.values()
+    assert isinstance(found, OpenTask)
+    assert found.why is OpenReason.NO_QUORUM
+
+
+def test_dawid_skene_believes_the_one_who_is_otherwise_right() -> None:
+    """Two who answer at random outvote one who never errs, unless their answers are weighed."""
+    good, poor = ["g1", "g2", "g3"], ["s1", "s2"]
+    opinions = []
+    for number in range(60):
+        truth = PassFailAnswer(passed=number % 2 == 0)
+        opinions += said(dict.fromkeys(good, truth), task(f"easy {number}"))
+        # Right half the time, whatever the truth is, and together.
+        guess = PassFailAnswer(passed=number % 4 < 2)
+        opinions += said(
+            {"g1": truth, "g2": truth, **dict.fromkeys(poor, guess)}, task(f"{number}")
+        )
+    last = task("last")
+    opinions += said(
+        {"g1": PassFailAnswer(passed=True), **dict.fromkeys(poor, PassFailAnswer(passed=False))},
+        last,
+    )
+    weighed = decide(
+        opinions,
+        ConsensusRule(method=ConsensusMethod.DAWID_SKENE),
+        interface=AnnotationInterface.PASS_FAIL,
+    )
+    counted = decide(opinions, ConsensusRule(), interface=AnnotationInterface.PASS_FAIL)
+    found, other = weighed.tasks[last.id], counted.tasks[last.id]
+    assert isinstance(found, SettledTask)
+    assert isinstance(other, SettledTask)
+    assert (found.value, found.method) == (
+        PassFailAnswer(passed=True),
+        SettlementMethod.DAWID_SKENE,
+    )
+    assert found.p_right is not None
+    assert found.p_right > 0.9
+    assert other.value == PassFailAnswer(passed=False)
+    assert weighed.weights["g1"] > 0.9
+    assert weighed.weights["s1"] < 0.6
+
+
+def test_dawid_skene_leaves_open_what_it_is_not_sure_of() -> None:
+    values = [VoteAnswer(label=Label.REAL)] * 2 + [VoteAnswer(label=Label.GENERATED)]
+    rule = ConsensusRule(method=ConsensusMethod.DAWID_SKENE, sure=0.9)
+    (found,) = decide(_opinions(values), rule, interface=AnnotationInterface.REALITY).tasks.values()
+    assert isinstance(found, OpenTask)
+    assert found.why is OpenReason.UNSURE
+
+
+def _campaign(answers: Sequence[Sequence[int]]) -> tuple[CampaignConsensus, CampaignConsensus]:
+    """Weighed and counted: answers by person, then by task; 1 is `generated`."""
+    labels = (VoteAnswer(label=Label.REAL), VoteAnswer(label=Label.GENERATED))
+    opinions = [
+        one
+        for number, line in enumerate(zip(*answers, strict=True))
+        for one in said(
+            {f"p{who}": labels[each] for who, each in enumerate(line)}, task(f"{number:03}")
+        )
+    ]
+    rule = ConsensusRule(quorum=1, method=ConsensusMethod.DAWID_SKENE)
+    weighed = decide(opinions, rule, interface=AnnotationInterface.REALITY)
+    return weighed, decide(opinions, ConsensusRule(quorum=1), interface=AnnotationInterface.REALITY)
+
+
+def _answers(rng: np.random.Generator, truth: IntArray, right: float) -> list[int]:
+    answers: list[int] = np.where(rng.random(len(truth)) < right, truth, 1 - truth).tolist()
+    return answers
+
+
+def test_equal_people_in_a_small_campaign_are_counted_with_the_certainty_that_is_true() -> None:
+    stated, true = [], []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(2, size=40)
+        weighed, counted = _campaign([_answers(rng, truth, 0.8) for _ in range(3)])
+        assert "majorities stand" in weighed.notes[0]
+        assert "not looked for" in weighed.notes[1]
+        for number, label in enumerate(truth):
+            id_ = task(f"{number:03}").id
+            found = weighed.settled[id_]
+            assert found.value == counted.settled[id_].value
+            true.append(answer_of(found.value) == ("real", "generated")[label])
+            stated.append(found.p_right or 0)
+    assert abs(np.mean(stated) - np.mean(true)) < 0.05
+
+
+def test_a_pair_that_shares_its_answers_is_found_and_counts_once() -> None:
+    rng = np.random.default_rng(3)
+    truth = rng.integers(2, size=40)
+    honest = [_answers(rng, truth, 0.8) for _ in range(3)]
+    shared = _answers(rng, truth, 0.6)
+    weighed, _ = _campaign([*honest, shared, shared])
+    (note,) = [note for note in weighed.notes if "one voice" in note]
+    assert note.startswith("p3 and p4 gave the same answer to 40 of 40 tasks")
+
+
+def test_no_judgements_settle_nothing() -> None:
+    for method in ConsensusMethod:
+        assert not decide(
+            [], ConsensusRule(method=method), interface=AnnotationInterface.TRACE
+        ).tasks
+
+
+def test_two_judgements_of_one_person_on_one_task_are_refused() -> None:
+    twice = [*_opinions([rated(1)]), *_opinions([rated(2)])]
+    with pytest.raises(InvalidValueError, match="twice"):
+        decide(twice, ConsensusRule(), interface=AnnotationInterface.REALISM)
+
+
+def test_an_answer_to_another_question_is_refused() -> None:
+    with pytest.raises(InvalidValueError, match="one campaign"):
+        decide(_opinions([rated(1)]), ConsensusRule(), interface=AnnotationInterface.REALITY)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("quorum", 0), ("min_overlap", -1), ("same_fault", 0.0), ("sure", 1.0)]
+)
+def test_a_knob_that_cannot_be_turned_so_far_is_refused(name: str, value: float) -> None:
+    with pytest.raises(InvalidSettingError, match=name.replace("_", "-")):
+        ConsensusRule(**{name: value})  # type: ignore[arg-type]

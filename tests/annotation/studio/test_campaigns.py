@@ -1,0 +1,356 @@
+"""What is pushed is before its annotator once, and what they say is in the ledger once."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from studio import Studio
+from studio_campaigns import (
+    PEOPLE,
+    answer_all,
+    invite_people,
+    make_task,
+    opinion,
+    post,
+    prepare,
+    sign_in,
+)
+from unreel.annotation.campaign import AnnotationInterface, StudyArm, TaskAssignment
+from unreel.annotation.interfaces.answers import write_result
+from unreel.annotation.judgements import (
+    QuarantinedSubmission,
+    QuarantineReason,
+    ScreeningAnswer,
+    VoteAnswer,
+)
+from unreel.annotation.ledger.ledger import Ledger
+from unreel.annotation.ledger.opening import open_ledger
+from unreel.annotation.studio.client import StudioClient
+from unreel.annotation.studio.links import campaign_links
+from unreel.annotation.studio.pull import SEEN, STRANGER, pull_campaign
+from unreel.annotation.studio.push import push_assignments
+from unreel.annotation.studio.reading import read_tasks
+from unreel.annotation.studio.rooms import ROOM, find_marked, remembered_rooms, room_mark
+from unreel.core.judgement import Label
+
+SpeakAs = Callable[[str], StudioClient]
+pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.timeout(900)]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with open_ledger(str(tmp_path / "ledger.db")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(studio: Studio) -> Iterator[StudioClient]:
+    with StudioClient(studio.connection) as opened:
+        yield opened
+
+
+@pytest.fixture
+def speak_as(studio: Studio) -> Iterator[SpeakAs]:
+    with ExitStack() as held:
+        yield lambda name: held.enter_context(sign_in(studio, f"{name}@example.org"))
+
+
+def _said(control: str, word: str) -> object:
+    value = {"choices": [word]}
+    return {"id": "x", "from_name": control, "to_name": "video", "type": "choices", "value": value}
+
+
+def hear(_told: object) -> None:
+    pass
+
+
+def test_everything_said_arrives_once_and_a_second_push_and_pull_change_nothing(
+    studio: Studio, client: StudioClient, ledger: Ledger
+) -> None:
+    prepared = prepare(ledger, AnnotationInterface.TRACE, 6, name="once")
+    accounts = invite_people(studio, client)
+    delivery = prepared.delivery(client, ledger, accounts)
+    assert push_assignments(delivery, heard=hear).sent == 18
+    again = push_assignments(delivery, heard=hear)
+    assert (again.sent, again.there, again.altered) == (0, 18, ())
+    said = answer_all(studio, ledger, prepared)
+    assert pull_campaign(client, ledger, "once", heard=hear).new == 18
+    assert pull_campaign(client, ledger, "once", heard=hear).new == 0
+    kept = {(r.annotator, r.task): r.outcome for _, r in ledger.records("once")}
+    assert kept == said
+    assert all(record.lead_us == 12_500_000 for _, record in ledger.records("once"))
+
+
+def test_everybody_has_their_own_order(
+    studio: Studio, client: StudioClient, ledger: Ledger
+) -> None:
+    prepared = prepare(ledger, AnnotationInterface.REALITY, 8, name="orders")
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    for room in remembered_rooms(ledger, "orders").values():
+        shown = [
+            t["data"]["unreel_task"] for t in read_tasks(client, room.project, fields=("data",))
+        ]
+        given = ledger.assignments("orders", annotator=room.annotator)
+        assert shown == [each.task for each in given]
+
+
+def test_a_room_that_was_made_and_never_remembered_is_found_and_filled(
+    studio: Studio, client: StudioClient, ledger: Ledger, tmp_path: Path
+) -> None:
+    people = PEOPLE[:1]
+    prepared = prepare(ledger, AnnotationInterface.REALITY, 5, name="forgotten", people=people)
+    accounts = invite_people(studio, client)
+    push_assignments(prepared.delivery(client, ledger, accounts), heard=hear)
+    first = remembered_rooms(ledger, "forgotten")["ada/1"]
+    number = next(read_tasks(client, first.project, fields=()))["id"]
+    client.delete(f"/api/tasks/{number}/")
+    with open_ledger(str(tmp_path / "other.db")) as fresh:
+        prepare(fresh, AnnotationInterface.REALITY, 5, name="forgotten", people=people)
+        pushed = push_assignments(prepared.delivery(client, fresh, accounts), heard=hear)
+        assert (pushed.sent, pushed.there) == (1, 4)
+        assert remembered_rooms(fresh, "forgotten")["ada/1"].project == first.project
+    mark = room_mark("forgotten", "ada", 1)
+    assert find_marked(client)[mark] == first.project
+
+
+def test_tasks_that_a_killed_push_and_its_successor_both_sent_are_there_once(
+    studio: Studio, client: StudioClient, ledger: Ledger
+) -> None:
+    people = PEOPLE[:1]
+    prepared = prepare(ledger, AnnotationInterface.REALITY, 3, name="twice", people=people)
+    delivery = prepared.delivery(client, ledger, invite_people(studio, client))
+    push_assignments(delivery, heard=hear)
+    project = remembered_rooms(ledger, "twice")["ada/1"].project
+    doubled = [dict(t["data"]) for t in read_tasks(client, project, fields=("data",))]
+    client.post(f"/api/projects/{project}/import", [{"data": data} for data in doubled])
+    assert len(list(read_tasks(client, project, fields=()))) == 6
+    assert push_assignments(delivery, heard=hear).there == 3
+    assert len(list(read_tasks(client, project, fields=()))) == 3
+
+
+def test_marks_are_shown_in_the_arm_prefilled_alone(
+    studio: Studio, client: StudioClient, ledger: Ledger
+) -> None:
+    prepared = prepare(ledger, AnnotationInterface.TRACE, 0, name="arms", people=PEOPLE[:2])
+    marks = next(v for s in "abcdefgh" if (v := opinion(AnnotationInterface.TRACE, s)).traces)  # type: ignore[union-attr]
+    task = replace(make_task(AnnotationInterface.TRACE, "arms-0"), prefill=marks)
+    ledger.add_tasks("arms", [task])
+    for person, arm in (("ada", StudyArm.PREFILLED), ("ben", StudyArm.BLIND)):
+        given = TaskAssignment(annotator=person, task=task.id, batch=1, position=0, arm=arm)
+        ledger.assign("arms", [given])
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    shown = {}
+    for room in remembered_rooms(ledger, "arms").values():
+        (found,) = client.get("/api/tasks/", project=room.project, fields="all")["tasks"]
+        shown[room.annotator] = [mark["result"] for mark in found["predictions"]]
+    assert shown["ben"] == []
+    (results,) = shown["ada"]
+    assert {each["from_name"] for each in results} >= {"box", "category"}
+
+
+def test_an_edited_answer_is_a_second_record_of_the_same_origin(
+    studio: Studio, client: StudioClient, ledger: Ledger, speak_as: SpeakAs
+) -> None:
+    prepared = prepare(ledger, AnnotationInterface.REALITY, 1, name="edited", people=PEOPLE[:1])
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    ada = speak_as("ada")
+    project = remembered_rooms(ledger, "edited")["ada/1"].project
+    (shown,) = read_tasks(ada, project, fields=())
+    first, second = (
+        write_result(VoteAnswer(label=label), prepared.tasks[0], swapped=False)
+        for label in (Label.REAL, Label.GENERATED)
+    )
+    number = post(ada, int(shown["id"]), first)
+    pull_campaign(client, ledger, "edited", heard=hear)
+    ada.patch(f"/api/annotations/{number}/", {"result": second})
+    assert pull_campaign(client, ledger, "edited", heard=hear).new == 1
+    kept = [record for _, record in ledger.records("edited")]
+    assert [record.outcome for record in kept] == [
+        VoteAnswer(label=Label.REAL),
+        VoteAnswer(label=Label.GENERATED),
+    ]
+    assert len({record.origin for record in kept}) == 1
+    assert kept[0].submitted_us < kept[1].submitted_us
+
+
+def test_answers_dated_before_others_that_were_pulled_are_pulled_too(
+    studio: Studio, client: StudioClient, ledger: Ledger, speak_as: SpeakAs
+) -> None:
+    prepared = prepare(ledger, AnnotationInterface.REALITY, 4, name="clock", people=PEOPLE[:1])
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    ada = speak_as("ada")
+    project = remembered_rooms(ledger, "clock")["ada/1"].project
+    places = [int(each["id"]) for each in read_tasks(ada, project, fields=())]
+    real, fake = (
+        write_result(VoteAnswer(label=label), prepared.tasks[0], swapped=False)
+        for label in (Label.REAL, Label.GENERATED)
+    )
+    edited, _ = (post(ada, place, real) for place in places[:2])
+    assert pull_campaign(client, ledger, "clock", heard=hear).new == 2
+    for place in places[2:]:
+        post(ada, place, real)
+    ada.patch(f"/api/annotations/{edited}/", {"result": fake})
+    _date_back(studio, [places[0], *places[2:]])
+    pulled = pull_campaign(client, ledger, "clock", heard=hear)
+    assert (pulled.new, pulled.altered) == (3, ())
+    pulled = pull_campaign(client, ledger, "clock", heard=hear)
+    assert (pulled.seen, pulled.new) == (0, 0), "what is known is not fetched"
+    pulled = pull_campaign(client, ledger, "clock", heard=hear, everything=True)
+    assert (pulled.seen, pulled.new) == (4, 0)
+
+
+def _date_back(studio: Studio, tasks: list[int]) -> None:
+    """Make answers to `tasks` as old as a server would whose clock was set back by three hours."""
+    import psycopg
+
+    with psycopg.connect(studio.plan.database) as rows:
+        for table, column in (("task", "id"), ("task_completion", "task_id")):
+            back = f"UPDATE {table} SET updated_at = updated_at - interval '3 hours'"
+            rows.execute(f"{back} WHERE {column} = ANY(%s)", [tasks])
+
+
+def test_a_ledger_that_lost_answers_gets_them_again(
+    studio: Studio, client: StudioClient, ledger: Ledger, tmp_path: Path
+) -> None:
+    prepared = prepare(ledger, AnnotationInterface.REALITY, 2, name="lost", people=PEOPLE[:1])
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    answer_all(studio, ledger, prepared)
+    assert pull_campaign(client, ledger, "lost", heard=hear).new == 2
+    with open_ledger(str(tmp_path / "other.db")) as other:
+        prepare(other, AnnotationInterface.REALITY, 2, name="lost", people=PEOPLE[:1])
+        for kind in (ROOM, SEEN):
+            for key, value in ledger.memories("lost", kind).items():
+                other.remember("lost", kind, key, value)
+        assert pull_campaign(client, other, "lost", heard=hear).new == 2
+
+
+def test_what_others_write_into_a_room_counts_for_nobody(
+    studio: Studio, client: StudioClient, ledger: Ledger, speak_as: SpeakAs
+) -> None:
+    prepared = prepare(
+        ledger, AnnotationInterface.SCREENING, 1, name="strangers", people=PEOPLE[:2]
+    )
+    accounts = invite_people(studio, client)
+    push_assignments(prepared.delivery(client, ledger, accounts), heard=hear)
+    room = remembered_rooms(ledger, "strangers")["ada/1"]
+    (shown,) = read_tasks(client, room.project, fields=())
+    ben = speak_as("ben")
+    result = write_result(ScreeningAnswer(keep=True), prepared.tasks[0], swapped=False)
+    place, own = f"/api/tasks/{shown['id']}/annotations/", accounts["ada"]
+    for forged in ({}, {"completed_by": own}):
+        ben.post(place, {"result": result, **forged})
+    data = {"video": "x", "fps": "24", "unreel_task": prepared.tasks[0].id}
+    smuggled = {"data": data, "annotations": [{"result": result, "completed_by": own}]}
+    ben.post(f"/api/projects/{room.project}/import", [smuggled])
+    assert pull_campaign(client, ledger, "strangers", heard=hear).new == 3
+    for _, record in ledger.records("strangers"):
+        assert record.annotator == STRANGER
+        assert isinstance(record.outcome, QuarantinedSubmission)
+        assert record.outcome.reason is QuarantineReason.NOT_THEIRS
+
+
+def test_an_answer_that_somebody_else_edits_counts_no_more_and_is_still_kept(
+    studio: Studio, client: StudioClient, ledger: Ledger, speak_as: SpeakAs
+) -> None:
+    prepared = prepare(ledger, AnnotationInterface.SCREENING, 1, name="spoiled", people=PEOPLE[:2])
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    room = remembered_rooms(ledger, "spoiled")["ada/1"]
+    (shown,) = read_tasks(client, room.project, fields=())
+    keep, remove = (
+        write_result(ScreeningAnswer(keep=each), prepared.tasks[0], swapped=False)
+        for each in (True, False)
+    )
+    number = post(speak_as("ada"), int(shown["id"]), keep)
+    pull_campaign(client, ledger, "spoiled", heard=hear)
+    speak_as("ben").patch(f"/api/annotations/{number}/", {"result": remove})
+    pull_campaign(client, ledger, "spoiled", heard=hear)
+    first, second = (record for _, record in ledger.records("spoiled"))
+    assert (first.annotator, first.outcome) == ("ada", ScreeningAnswer(keep=True))
+    assert second.annotator == STRANGER
+
+
+JUNK: list[list[object]] = [
+    [],
+    [_said("nowhere", "keep")],
+    [_said("keep", "perhaps")],
+    [_said("keep", "keep"), _said("keep", "remove")],
+]
+
+
+def test_junk_is_kept_as_quarantined_and_stops_nothing(
+    studio: Studio, client: StudioClient, ledger: Ledger, speak_as: SpeakAs
+) -> None:
+    n = len(JUNK)
+    prepared = prepare(ledger, AnnotationInterface.SCREENING, n + 1, name="junk", people=PEOPLE[:1])
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    ada = speak_as("ada")
+    project = remembered_rooms(ledger, "junk")["ada/1"].project
+    *places, last = (int(each["id"]) for each in read_tasks(ada, project, fields=()))
+    for place, result in zip(places, JUNK, strict=True):
+        post(ada, place, result, lead_s=-5)
+    post(ada, last, write_result(ScreeningAnswer(keep=True), prepared.tasks[0], swapped=False))
+    pulled = pull_campaign(client, ledger, "junk", heard=hear)
+    assert (pulled.new, pulled.quarantined) == (n + 1, n)
+    *junk, good = (record for _, record in ledger.records("junk"))
+    assert all(isinstance(record.outcome, QuarantinedSubmission) for record in junk)
+    assert all(record.lead_us is None for record in junk)
+    assert good.outcome == ScreeningAnswer(keep=True)
+
+
+def test_a_task_of_nobodys_is_kept_apart(
+    studio: Studio, client: StudioClient, ledger: Ledger, speak_as: SpeakAs
+) -> None:
+    prepared = prepare(ledger, AnnotationInterface.SCREENING, 1, name="smuggled", people=PEOPLE[:1])
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    ada = speak_as("ada")
+    project = remembered_rooms(ledger, "smuggled")["ada/1"].project
+    data = {"video": "x", "fps": "24", "unreel_task": "f" * 24}
+    ada.post(f"/api/projects/{project}/import", [{"data": data}])
+    *_, smuggled = read_tasks(ada, project, fields=())
+    post(
+        ada,
+        int(smuggled["id"]),
+        write_result(ScreeningAnswer(keep=True), prepared.tasks[0], swapped=False),
+    )
+    pull_campaign(client, ledger, "smuggled", heard=hear)
+    ((_, record),) = ledger.records("smuggled")
+    assert isinstance(record.outcome, QuarantinedSubmission)
+    assert record.outcome.reason is QuarantineReason.NOT_ASSIGNED
+
+
+def test_links_lead_each_annotator_to_their_own_room_and_hold_no_secret(
+    studio: Studio, client: StudioClient, ledger: Ledger
+) -> None:
+    prepared = prepare(ledger, AnnotationInterface.REALITY, 1, name="links")
+    push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
+    links = campaign_links(ledger, "links", address=studio.address)
+    rooms = remembered_rooms(ledger, "links")
+    assert [link.annotator for link in links] == ["ada", "ben", "cleo"]
+    for link in links:
+        own = rooms[f"{link.annotator}/1"].project
+        assert link.url.endswith(f"next=/projects/{own}/data%3Flabeling%3D1")
+    kept = json.loads((studio.folder / "accounts.json").read_text())
+    for secret in (studio.token, *kept.values()):
+        assert not any(secret in link.url for link in links)
+
+
+def test_a_room_whose_mark_was_edited_away_is_kept_and_a_deleted_one_is_told_and_made_again(
+    studio: Studio, client: StudioClient, ledger: Ledger, speak_as: SpeakAs
+) -> None:
+    prepared = prepare(ledger, AnnotationInterface.SCREENING, 2, name="vandals", people=PEOPLE[:2])
+    delivery = prepared.delivery(client, ledger, invite_people(studio, client))
+    push_assignments(delivery, heard=hear)
+    rooms = remembered_rooms(ledger, "vandals")
+    ben = speak_as("ben")
+    ben.patch(f"/api/projects/{rooms['ada/1'].project}/", {"description": "mine", "title": "mine"})
+    assert push_assignments(delivery, heard=hear).there == 4
+    assert remembered_rooms(ledger, "vandals") == rooms
+    ben.delete(f"/api/projects/{rooms['ada/1'].project}/")
+    assert pull_campaign(client, ledger, "vandals", heard=hear).gone == ("ada/1",)
+    again = push_assignments(delivery, heard=hear)
+    assert (again.sent, again.there) == (2, 2)
+    assert pull_campaign(client, ledger, "vandals", heard=hear).gone == ()

@@ -1,0 +1,226 @@
+"""Traces in files: measured on what a viewer of the written clip sees."""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.settings import read_settings
+from unreel.core.trace import Category, Trace
+from unreel.curation.inject.clip import (
+    JpegFrames,
+    LoadedClip,
+    encode_clip,
+    inject_clip,
+    load_clip,
+    write_twin,
+)
+from unreel.curation.inject.fit import TraceFit, measure_fit
+from unreel.curation.inject.inject import (
+    CATEGORIES,
+    PLAIN,
+    UnsuitableClip,
+    changed_pixels,
+    inject,
+)
+from unreel.media.access import media_reader
+from unreel.media.decode import Rgb
+from unreel.media.encode import ClipWriter, VideoTrack
+from unreel.media.reader import MediaReader
+from unreel.media.sound import ClipSound, NoSound
+from unreel.media.synthesise import ClipRecipe, synthesise
+
+RATE = Fraction(24)
+SHARED_CLIPS = ("g004", "r013")
+MORE_SHARED_CLIPS = ("g016", "g052", "g064", "r002", "r025", "r030", "r040", "r050")
+SHARED_FRAMES = 48
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[MediaReader]:
+    with media_reader(read_settings(), trusted=True) as reader:
+        yield reader
+
+
+@pytest.fixture(scope="module")
+def footage(frames, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The stage as a file."""
+    height, width, _ = frames[0].shape
+    track = VideoTrack(codec="libx264", width=width, height=height, rate=RATE, time_base=1 / RATE)
+    path = tmp_path_factory.mktemp("footage") / "stage.mp4"
+    with ClipWriter("mp4", track) as writer:
+        for tick, frame in enumerate(frames):
+            writer.add_picture(frame, tick=tick)
+        path.write_bytes(writer.finish())
+    return path
+
+
+@pytest.fixture(scope="module")
+def twin(footage: Path, reader: MediaReader) -> Path:
+    path = footage.with_name("twin.mp4")
+    assert write_twin(footage, reader=reader, into=path) is None
+    return path
+
+
+def load(path: Path, reader: MediaReader) -> LoadedClip:
+    clip = load_clip(path, reader=reader)
+    assert isinstance(clip, LoadedClip), str(clip)
+    return clip
+
+
+def fit_of(twin: Path, injected: Path, trace: Trace, reader: MediaReader) -> TraceFit:
+    clean, changed = load(twin, reader), load(injected, reader)
+    return measure_fit(
+        clean.pictures, changed.pictures, trace=trace, instants_us=changed.instants_us
+    )
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_the_boxes_cover_what_differs_once_coded(
+    footage, twin, reader, tmp_path, category, seed
+) -> None:
+    into = tmp_path / "injected.mp4"
+    trace = inject_clip(footage, reader=reader, category=category, seed=seed, into=into)
+    assert isinstance(trace, Trace), str(trace)
+    fit = fit_of(twin, into, trace, reader)
+    assert fit.n_inside > 100
+    assert fit.covered >= 0.9
+    assert fit.n_outside_span <= 0.001 * fit.n_inside
+    assert fit.fill >= 0.05, "a box is not mostly idle"
+
+
+def test_before_the_span_not_a_single_pixel_differs(footage, twin, reader, tmp_path) -> None:
+    into = tmp_path / "injected.mp4"
+    trace = inject_clip(
+        footage, reader=reader, category=Category.OBJECT_TRAJECTORY, seed=0, into=into
+    )
+    assert isinstance(trace, Trace)
+    clean, changed = load(twin, reader), load(into, reader)
+    for index, at_us in enumerate(changed.instants_us):
+        if at_us < trace.span.start_us:
+            assert np.array_equal(clean.pictures[index], changed.pictures[index])
+        elif at_us == trace.span.start_us:
+            assert changed_pixels(
+                clean.pictures[index], changed.pictures[index], levels=PLAIN
+            ).any()
+
+
+def test_the_same_seed_gives_the_same_bytes(footage, reader, tmp_path) -> None:
+    paths = [tmp_path / name for name in ("one.mp4", "same.mp4", "other.mp4")]
+    for path, seed in zip(paths, (4, 4, 5), strict=True):
+        assert isinstance(
+            inject_clip(
+                footage, reader=reader, category=Category.SUDDEN_BLURRING, seed=seed, into=path
+            ),
+            Trace,
+        )
+    one, same, other = (path.read_bytes() for path in paths)
+    assert one == same
+    assert one != other
+
+
+def test_neither_length_nor_size_nor_key_frames_give_the_trace_away(
+    footage, twin, reader, tmp_path
+) -> None:
+    into = tmp_path / "injected.mp4"
+    inject_clip(footage, reader=reader, category=Category.OBJECT_SPLITTING, seed=0, into=into)
+    clean, changed = reader.probe(twin), reader.probe(into)
+    assert clean.video == changed.video
+    assert clean.audio == changed.audio
+
+
+def test_the_sandbox_reads_the_clip_as_well(footage, tmp_path) -> None:
+    into = tmp_path / "injected.mp4"
+    with media_reader(read_settings(), trusted=False) as confined:
+        trace = inject_clip(
+            footage, reader=confined, category=Category.SUDDEN_BLURRING, seed=0, into=into
+        )
+    assert isinstance(trace, Trace)
+    assert into.stat().st_size > 0
+
+
+def test_sound_is_passed_on_in_step_with_the_pictures(reader, tmp_path) -> None:
+    path, into = tmp_path / "tone.mp4", tmp_path / "twin.mp4"
+    path.write_bytes(synthesise(ClipRecipe(tone_hz=440, n_frames=24)))
+    assert write_twin(path, reader=reader, into=into) is None
+    before, after = reader.sound(path), reader.sound(into)
+    assert isinstance(before, ClipSound)
+    assert isinstance(after, ClipSound)
+    assert abs(before.duration_s - after.duration_s) < Fraction(1, 10)
+    spectra = [np.abs(np.fft.rfft(sound.samples[1600:11200])) for sound in (before, after)]
+    tones = [int(spectrum.argmax()) * 16_000 / 9600 for spectrum in spectra]
+    assert tones == pytest.approx([440, 440], abs=2)
+
+
+def test_a_mute_clip_stays_mute(footage, twin, reader) -> None:
+    assert isinstance(reader.sound(twin), NoSound)
+
+
+def test_uneven_instants_are_kept(reader, tmp_path) -> None:
+    instants = tuple(Fraction(i * 10 - i % 3, 100) for i in range(20))
+    path, into = tmp_path / "uneven.mp4", tmp_path / "twin.mp4"
+    path.write_bytes(synthesise(ClipRecipe(n_frames=20, instants_s=instants)))
+    assert write_twin(path, reader=reader, into=into) is None
+    assert load(into, reader).instants_us == load(path, reader).instants_us
+
+
+def test_an_unfit_clip_writes_nothing(reader, tmp_path, frames) -> None:
+    path, into = tmp_path / "still.mp4", tmp_path / "injected.mp4"
+    path.write_bytes(synthesise(ClipRecipe(n_frames=7)))
+    result = inject_clip(path, reader=reader, category=Category.OBJECT_SPLITTING, seed=0, into=into)
+    assert isinstance(result, UnsuitableClip)
+    assert not into.exists()
+
+
+def test_an_unreadable_clip_is_a_failure(reader, tmp_path) -> None:
+    path, into = tmp_path / "junk.mp4", tmp_path / "injected.mp4"
+    path.write_bytes(b"this is no clip")
+    result = inject_clip(path, reader=reader, category=Category.SUDDEN_BLURRING, seed=0, into=into)
+    assert isinstance(result, Failure)
+    assert result.reason is FailureReason.FORMAT_REFUSED
+    assert isinstance(write_twin(path, reader=reader, into=into), Failure)
+    assert not into.exists()
+
+
+def beginning(clip: LoadedClip, n: int) -> LoadedClip:
+    """Its first frames, without sound."""
+    return replace(clip, pictures=clip.pictures[:n], ticks=clip.ticks[:n], sound=None)
+
+
+def recoded(clip: LoadedClip, pictures: list[Rgb], path: Path, reader: MediaReader) -> JpegFrames:
+    path.write_bytes(encode_clip(clip, iter(pictures)))
+    return load(path, reader).pictures
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *SHARED_CLIPS,
+        *(pytest.param(name, marks=pytest.mark.slow) for name in MORE_SHARED_CLIPS),
+    ],
+)
+def test_traces_in_clips_of_the_world_fit_their_boxes(shared, reader, tmp_path, name) -> None:
+    with (shared / "clips" / "manifest.csv").open(newline="", encoding="utf-8") as file:
+        files = {row["clip_id"]: shared / "clips" / row["file"] for row in csv.DictReader(file)}
+    clip = load_clip(files[name], reader=reader, longest_side=256)
+    assert isinstance(clip, LoadedClip)
+    clip = beginning(clip, SHARED_FRAMES)
+    clean = list(recoded(clip, list(clip.pictures), tmp_path / "clean.mp4", reader))
+    n_done = 0
+    for category in CATEGORIES:
+        done = inject(clip.pictures, instants_us=clip.instants_us, category=category, seed=0)
+        if isinstance(done, UnsuitableClip):
+            continue
+        pictures = [done.frames.get(i, picture) for i, picture in enumerate(clip.pictures)]
+        changed = recoded(clip, pictures, tmp_path / "changed.mp4", reader)
+        fit = measure_fit(clean, changed, trace=done.trace, instants_us=clip.instants_us)
+        assert fit.covered >= 0.9, category
+        assert fit.n_outside_span <= 0.005 * fit.n_inside, category
+        n_done += 1
+    assert n_done >= 2

@@ -1,0 +1,269 @@
+"""A frozen benchmark: read back by us and by others, the same bytes for the same clips."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from unreel.benchmarks.entry import take_census
+from unreel.benchmarks.opening import open_benchmark
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.identity import clip_id
+from unreel.core.settings import read_settings
+from unreel.core.writing import OutputDirectory
+from unreel.curation.freeze.media import BenchmarkMedia, copy_media
+from unreel.curation.freeze.section import FreezeSection
+from unreel.curation.freeze.take import take
+from unreel.curation.job import curate
+from unreel.curation.pieces import WorkDirectory
+from unreel.curation.publish.hub import AcceptedRisks, publish
+from unreel.curation.sorted_runs import SortedRuns
+from unreel.curation.state import CurationJob
+from unreel.curation.step import CurationContext
+from unreel.engine.access import StorageAccess
+from unreel.engine.place import StorageLocation
+from unreel.evaluation.job import EvalRun, evaluate
+from unreel.evaluation.recipe import check_recipe as check_run
+
+
+def test_it_is_read_back_with_labels_creators_rights_and_splits(footage, curation) -> None:
+    job = curation({"path": str(footage), "licence": "CC0", "source": "us"})
+    frozen = curate(job).frozen
+    benchmark = open_benchmark(job.bench.place.path / "benchmark")
+    census = take_census(benchmark)
+    assert census.n_rejected == 0
+    assert census.n_entries == 10 == sum(frozen.clips.values())
+    entries = {entry.name: entry for entry in benchmark}
+    assert entries["generated/Veo/clip2.mp4"].origin.creator == "Veo"
+    assert {entry.licence for entry in entries.values()} == {"CC0"}
+    assert {entry.split for entry in entries.values()} == {"train", "val", "test"}
+    assert entries["real/clip1.mp4"].facts.n_frames == 25
+
+
+def test_a_reviewer_can_be_evaluated_on_it(footage, curation, tmp_path) -> None:
+    job = curation({"path": str(footage)})
+    curate(job)
+    values = {
+        "benchmark": str(job.bench.place.path / "benchmark"),
+        "protocol": "reality",
+        "model": "coin",
+    }
+    run = EvalRun(
+        place=StorageLocation(str(tmp_path / "run")),
+        recipe=check_run(values),
+        access=StorageAccess(settings=read_settings(), trusted=True),
+        ledgers=tmp_path / "run",
+    )
+    assert evaluate(run).answers.done == 10
+
+
+def test_dataset_libraries_read_it_with_its_splits(footage, curation, tmp_path) -> None:
+    datasets = pytest.importorskip("datasets", reason="needs `datasets`")
+    job = curation({"path": str(footage)})
+    frozen = curate(job).frozen
+    found = datasets.load_dataset(
+        "videofolder", data_dir=frozen.place, cache_dir=str(tmp_path / "cache")
+    )
+    sizes = {split: len(rows) for split, rows in found.items()}
+    assert sizes == {
+        "train": frozen.clips["train"],
+        "validation": frozen.clips["val"],
+        "test": frozen.clips["test"],
+    }
+    assert set(found["train"]["label"]) == {"real", "generated"}
+
+
+def test_every_file_has_its_checksum(footage, curation, tree) -> None:
+    job = curation({"path": str(footage)})
+    curate(job)
+    folder = job.bench.place.path / "benchmark"
+    lines = (folder / "checksums.sha256").read_text().splitlines()
+    stated = {name: value for value, name in (line.split("  ", 1) for line in lines)}
+    found = tree(folder)
+    del found["checksums.sha256"]
+    assert stated == found
+
+
+def test_the_same_clips_give_the_same_bytes_whatever_their_order(
+    footage, curation, tmp_path, tree
+) -> None:
+    real, generated = (
+        {"path": str(footage / side), "label": label, "name": side}
+        for side, label in (("real", "real"), ("generated", "generated"))
+    )
+    first = curation([real, generated], out="first")
+    second = curation([generated, real], out="second")
+    curate(first)
+    curate(second)
+    trees = [tree(job.bench.place.path / "benchmark") for job in (first, second)]
+    told = {"README.md", "recipe.json", "checksums.sha256"}  # the recipe itself differs
+    assert trees[0].keys() == trees[1].keys()
+    assert {name for name in trees[0] if trees[0][name] != trees[1][name]} <= told
+
+
+def test_freezing_again_changes_nothing_and_takes_strays_away(footage, curation, tree) -> None:
+    job = curation({"path": str(footage)})
+    frozen = curate(job).frozen
+    folder = job.bench.place.path / "benchmark"
+    before = tree(folder)
+    (folder / "train" / "stray.mp4").write_bytes(b"stray")
+    again = curate(job).frozen
+    assert tree(folder) == before
+    assert again == frozen
+
+
+def test_a_file_that_changed_since_it_was_ingested_is_not_frozen(
+    footage, curation, tmp_path
+) -> None:
+    shutil.copytree(footage, tmp_path / "films")
+    job = curation({"path": "films"})
+    state = curate(job, until="ingest")
+    path = tmp_path / "films/real/clip1.mp4"
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    work = CurationJob(recipe=job.recipe, root=job.root, bench=job.bench)
+    with pytest.raises(UnreadableSourceError, match="not the one that was ingested"):
+        take(FreezeSection(shares=(3, 1, 1)), work, state)
+    assert not (job.bench.place.path / "benchmark/checksums.sha256").exists()
+
+
+def lost_among_many(
+    curation, tmp_path: Path, *, n_clips: int
+) -> tuple[BenchmarkMedia, CurationContext]:
+    """One file under many names, the first of which leads nowhere."""
+    film = tmp_path / "film.mp4"
+    film.write_bytes(b"a film")
+    runs = SortedRuns(OutputDirectory(tmp_path), "media")
+    for number in range(n_clips):
+        place = film if number else tmp_path / "gone.mp4"
+        runs.add((f"train/media/{number:04}.mp4", clip_id(film), str(place), 6))
+    return BenchmarkMedia(OutputDirectory(tmp_path), runs.end()), curation({"path": "films"}).bench
+
+
+def test_copying_ends_at_the_first_file_that_is_lost(curation, tmp_path) -> None:
+    media, bench = lost_among_many(curation, tmp_path, n_clips=1_000)
+    target = bench.place / "benchmark"
+    with pytest.raises(UnreadableSourceError, match=r"gone\.mp4.*Put it back"):
+        copy_media(media, target, bench)
+    assert len(target.names()) < 500
+
+
+def test_a_target_that_cannot_be_written_to_is_not_blamed_on_the_source(curation, tmp_path) -> None:
+    media, bench = lost_among_many(curation, tmp_path, n_clips=1)
+    (tmp_path / "gone.mp4").write_bytes(b"a film")
+    target = bench.place / "benchmark"
+    (target.path / "train").mkdir(parents=True)
+    (target.path / "train/media").symlink_to(tmp_path)
+    with pytest.raises(UnreadableSourceError, match="is a link") as told:
+        copy_media(media, target, bench)
+    assert "cannot be copied" in str(told.value)
+    assert "Put it back" not in str(told.value)
+
+
+def test_nothing_to_freeze_is_told_and_the_reasons_are_kept(tmp_path, curation, quarantine) -> None:
+    (tmp_path / "films").mkdir()
+    (tmp_path / "films/a.mp4").write_text("no video")
+    job = curation({"path": "films", "label": "real"})
+    with pytest.raises(InvalidSettingError, match="no clip is left"):
+        curate(job)
+    assert quarantine(job) == {"a.mp4": "ingest: format-refused"}
+
+
+def test_the_card_tells_sources_licences_and_what_was_left_out(footage, curation, tmp_path) -> None:
+    shutil.copytree(footage, tmp_path / "films")
+    (tmp_path / "films/real/bad.mp4").write_text("no video")
+    job = curation({"path": "films", "licence": "CC0 | not [a] <table>"})
+    curate(job)
+    card = (job.bench.place.path / "benchmark/README.md").read_text()
+    assert "| real | 5 |" in card
+    assert "| Veo | 2 |" in card
+    assert r"| CC0 \| not \[a\] \<table\> | 10 |" in card
+    assert "| ingest | format-refused | 1 |" in card
+    assert "128 x 96" in card
+    assert str(tmp_path) not in card
+
+
+def test_the_folder_holds_no_path_of_this_machine(footage, curation, tmp_path) -> None:
+    job = curation({"path": str(footage)})
+    curate(job)
+    folder = job.bench.place.path / "benchmark"
+    texts = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".mp4"]
+    assert len(texts) >= 5
+    for path in texts:
+        assert str(tmp_path).encode() not in path.read_bytes()
+        assert str(footage).encode() not in path.read_bytes()
+
+
+def test_first_frames_are_published_where_asked_for(footage, curation) -> None:
+    job = curation({"path": str(footage)}, freeze={"first_frames": True, "shares": [3, 1, 1]})
+    curate(job)
+    folder = job.bench.place.path / "benchmark"
+    clips = {path.stem for path in folder.rglob("media/*/*.mp4")}
+    pictures = {path.stem for path in folder.rglob("first_frames/*/*.jpg")}
+    assert pictures == clips
+    assert len(list(open_benchmark(folder))) == 10
+
+
+def test_the_digest_is_that_of_the_checksums(footage, curation) -> None:
+    job = curation({"path": str(footage)})
+    frozen = curate(job).frozen
+    data = (job.bench.place.path / "benchmark/checksums.sha256").read_bytes()
+    assert frozen.digest == hashlib.sha256(data).hexdigest()
+    recipe = json.loads((job.bench.place.path / "benchmark/recipe.json").read_text())
+    assert recipe["name"] == "small"
+
+
+def test_media_can_stay_where_they_lie(footage, curation, tmp_path) -> None:
+    here = {"media": "in_place", "shares": [3, 1, 1], "labels": []}
+    job = curation({"path": str(footage)}, freeze=here)
+    frozen = curate(job).frozen
+    folder = job.bench.place.path / "benchmark"
+    assert not list(folder.rglob("*.mp4"))
+    lines = (folder / "checksums.sha256").read_text().splitlines()
+    stated = {name: value for value, name in (line.split("  ", 1) for line in lines)}
+    clips = [name for name in stated if name.endswith(".mp4")]
+    assert len(clips) == 10
+    for name, value in stated.items():
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == value
+    benchmark = open_benchmark(folder, outside=True)
+    assert {benchmark.find(entry) for entry in benchmark} == set(clips)
+    assert curate(job).frozen == frozen
+
+
+def test_a_benchmark_whose_media_lie_elsewhere_is_not_published(footage, curation) -> None:
+    here = {"media": "in_place", "shares": [3, 1, 1], "labels": []}
+    job = curation({"path": str(footage), "licence": "CC0"}, freeze=here)
+    curate(job)
+    accepted = AcceptedRisks(leak=True, no_licence=True)
+    with pytest.raises(InvalidSettingError, match="lie elsewhere"):
+        publish(job.bench.place.path, accepted=accepted, out=None, repo=None)
+
+
+def test_copies_that_were_in_place_go_when_media_stay(footage, curation) -> None:
+    copied = {"shares": [3, 1, 1], "labels": []}
+    job = curation({"path": str(footage)}, freeze=copied)
+    curate(job)
+    folder = job.bench.place.path / "benchmark"
+    assert len(list(folder.rglob("*.mp4"))) == 10
+    curate(curation({"path": str(footage)}, freeze=copied | {"media": "in_place"}))
+    assert not list(folder.rglob("*.mp4"))
+
+
+def test_a_second_curation_of_the_same_folder_is_refused_while_one_works(footage, curation) -> None:
+    job = curation({"path": str(footage)})
+    with (
+        WorkDirectory.of(job.bench).lock(),
+        pytest.raises(UnreadableSourceError, match="another run"),
+    ):
+        curate(job)
+
+
+def test_videos_in_a_folder_called_pieces_outlive_a_curation_beside_it(
+    footage, curation, tmp_path, tree
+) -> None:
+    shutil.copytree(footage, tmp_path / "pieces")
+    before = tree(tmp_path / "pieces")
+    job = curation({"path": "pieces"}, out=".")
+    assert sum(curate(job).frozen.clips.values()) == 10
+    assert tree(tmp_path / "pieces") == before

@@ -1,0 +1,95 @@
+"""Recipes: defaults below the file below flags, and nothing unknown."""
+
+from fractions import Fraction
+
+import pytest
+
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.curation.job import plan_steps
+from unreel.curation.recipe import check_recipe, read_recipe
+
+SOURCE = {"path": "clips", "label": "real"}
+
+
+def test_an_absent_section_is_a_step_not_taken() -> None:
+    assert plan_steps(check_recipe({"name": "x", "source": SOURCE})) == ["ingest"]
+    everything = {"duplicates": {}, "split": {}, "crop": {}, "screen": {}, "normalise": {}}
+    taken = plan_steps(check_recipe({"name": "x", "source": SOURCE} | everything))
+    assert taken == [
+        "ingest",
+        "scan",
+        "duplicates",
+        "split",
+        "crop",
+        "screen",
+        "render",
+    ]
+
+
+def test_one_source_or_several() -> None:
+    one = check_recipe({"name": "x", "source": SOURCE})
+    two = check_recipe({"name": "x", "source": [SOURCE, SOURCE | {"name": "b"}]})
+    assert [len(recipe.source) for recipe in (one, two)] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("values", "setting", "remedy"),
+    [
+        ({"sources": []}, "sources", "Did you mean 'source'? Known: name, seed, require_licence"),
+        (
+            {"describe": {}},
+            "describe.model",
+            "Write describe.model = ... in the recipe, or type --set",
+        ),
+        (
+            {"split": {"treshold": 0.4}},
+            "split.treshold",
+            "Did you mean 'threshold'? Known: detector, threshold, shortest_s",
+        ),
+        (
+            {"source": SOURCE | {"lable": "real"}},
+            "source.0.lable",
+            "Did you mean 'label'? Known: path, name",
+        ),
+        ({"split": {"threshold": 2}}, "split.threshold", "a value that it takes"),
+    ],
+)
+def test_what_is_unknown_or_impossible_is_named(values, setting, remedy) -> None:
+    with pytest.raises(InvalidSettingError) as caught:
+        check_recipe({"name": "x", "source": SOURCE} | values)
+    assert caught.value.setting.startswith(setting)
+    assert remedy in caught.value.remedy
+
+
+def test_flags_go_before_the_file(tmp_path) -> None:
+    file = tmp_path / "recipe.toml"
+    file.write_text('name = "x"\n[source]\npath = "clips"\n[normalise]\nwidth = 640\n')
+    recipe = read_recipe(
+        file, ["normalise.width=320", "normalise.rate=30000/1001", "freeze.shares=[1, 0, 0]"]
+    )
+    assert recipe.normalise.form.width == 320
+    assert recipe.normalise.form.rate == Fraction(30000, 1001)
+    assert recipe.freeze.shares == (1, 0, 0)
+
+
+def test_a_flag_reaches_into_a_list_of_one_source(tmp_path) -> None:
+    file = tmp_path / "recipe.toml"
+    file.write_text('name = "x"\n[[source]]\npath = "clips"\n')
+    assert read_recipe(file, ["source.licence=CC0"]).source[0].licence == "CC0"
+    file.write_text('name = "x"\n[[source]]\npath = "clips"\n[[source]]\npath = "more"\n')
+    with pytest.raises(InvalidSettingError, match="Change it in the file"):
+        read_recipe(file, ["source.licence=CC0"])
+
+
+@pytest.mark.parametrize("change", ["width", "=3", "name.width=3"])
+def test_a_flag_that_names_no_key_is_refused(tmp_path, change) -> None:
+    file = tmp_path / "recipe.toml"
+    file.write_text('name = "x"\n[source]\npath = "clips"\n')
+    with pytest.raises(InvalidSettingError):
+        read_recipe(file, [change])
+
+
+def test_what_is_no_toml_is_refused(tmp_path) -> None:
+    (tmp_path / "recipe.toml").write_text("name: x")
+    with pytest.raises(UnreadableSourceError, match="Write TOML"):
+        read_recipe(tmp_path / "recipe.toml")

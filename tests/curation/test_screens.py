@@ -1,0 +1,159 @@
+import io
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from footage import film, write_clip
+from unreel.core.errors import InvalidSettingError, UnknownNameError
+from unreel.curation.screen.screens import (
+    SCREENS,
+    FailedScreen,
+    LengthScreen,
+    MotionScreen,
+    PassedScreen,
+    QualityScreen,
+    ScreenInput,
+    build_screen,
+    judge,
+    measure,
+)
+from unreel.media.bounds import MAX_PIXELS
+from unreel.media.scan import scan
+
+GOOD = ScreenInput(
+    clip="c",
+    duration_s=Fraction(5),
+    n_frames=120,
+    width=640,
+    height=360,
+    motion=8.0,
+    sharpness=6.0,
+    noise=1.0,
+    lightness=110.0,
+    extra={},
+)
+
+
+def measured(pictures) -> ScreenInput:
+    data = write_clip(pictures)
+    return measure(scan(io.BytesIO(data), max_pixels=MAX_PIXELS), clip="c")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_clip_that_moves_passes_every_screen(seed) -> None:
+    findings = measured(film(seed, n_frames=36))
+    assert judge(findings, [build_screen(name) for name in SCREENS.entries]) == PassedScreen()
+
+
+def test_a_still_picture_is_removed_for_its_lack_of_motion() -> None:
+    judgement = MotionScreen().judge(measured([film(1)[0]] * 36))
+    assert isinstance(judgement, FailedScreen)
+    assert judgement.screen == "motion"
+    assert "below 5" in judgement.reason
+
+
+def test_motion_does_not_depend_on_the_frame_rate() -> None:
+    frames = film(2, n_frames=48)
+    full = measure(scan(io.BytesIO(write_clip(frames, rate=24)), max_pixels=MAX_PIXELS), clip="c")
+    doubled = [frame for frame in frames for _ in range(2)]
+    twice = measure(scan(io.BytesIO(write_clip(doubled, rate=48)), max_pixels=MAX_PIXELS), clip="c")
+    assert twice.motion == pytest.approx(full.motion, rel=0.25)
+
+
+@pytest.mark.parametrize(
+    ("pictures", "word"),
+    [
+        ([np.zeros((96, 128, 3), np.uint8)] * 24, "sharpness"),
+        ([picture // 60 for picture in film(1, n_frames=24)], "lightness"),
+    ],
+    ids=["blank", "black"],
+)
+def test_what_cannot_be_seen_is_removed(pictures, word) -> None:
+    judgement = QualityScreen(least_sharpness=0.1).judge(measured(pictures))
+    assert isinstance(judgement, FailedScreen)
+    assert word in judgement.reason
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"sharpness": 0.1}, {"noise": 30.0}, {"lightness": 3.0}, {"lightness": 253.0}],
+    ids=str,
+)
+def test_each_limit_of_quality_removes_alone(change) -> None:
+    assert QualityScreen().judge(GOOD) == PassedScreen()
+    assert isinstance(QualityScreen().judge(replace(GOOD, **change)), FailedScreen)
+
+
+def test_lengths_are_compared_exactly() -> None:
+    screen = LengthScreen(shortest_s=2.4, longest_s=5.0)
+    assert screen.judge(replace(GOOD, duration_s=Fraction(12, 5))) == PassedScreen()
+    assert isinstance(screen.judge(replace(GOOD, duration_s=Fraction(2399, 1000))), FailedScreen)
+    assert isinstance(screen.judge(replace(GOOD, duration_s=Fraction(5001, 1000))), FailedScreen)
+
+
+def test_people_overrule_screens_both_ways() -> None:
+    still = replace(GOOD, motion=0.0)
+    screens = [MotionScreen()]
+    assert judge(still, screens, decided="keep") == PassedScreen()
+    assert judge(GOOD, screens, decided="remove") == FailedScreen("people", "a person removed it")
+    assert isinstance(judge(still, screens), FailedScreen)
+
+
+def test_the_first_screen_that_objects_gives_the_reason() -> None:
+    bad = replace(GOOD, motion=0.0, lightness=0.0)
+    judgement = judge(bad, [QualityScreen(), MotionScreen()])
+    assert isinstance(judgement, FailedScreen)
+    assert judgement.screen == "quality"
+
+
+@dataclass(frozen=True)
+class NoPortraits:
+    """What another package might add."""
+
+    name: str = "no-portraits"
+
+    def judge(self, findings: ScreenInput) -> PassedScreen | FailedScreen:
+        if findings.height > findings.width:
+            return FailedScreen(self.name, "taller than wide")
+        return PassedScreen()
+
+
+def test_a_policy_of_another_package_is_found_by_its_entry_point(tmp_path, monkeypatch) -> None:
+    module = tmp_path / "house_policy.py"
+    module.write_text(
+        "from unreel.curation.screen.screens import PassedScreen, FailedScreen\n"
+        "class Landscape:\n"
+        "    name = 'landscape'\n"
+        "    def judge(self, findings):\n"
+        "        wide = findings.width >= findings.height\n"
+        "        return PassedScreen() if wide else FailedScreen(self.name, 'taller than wide')\n"
+    )
+    about = tmp_path / "house_policy-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: house-policy\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(
+        "[unreel.screens]\nlandscape = house_policy:Landscape\nmotion = house_policy:Landscape\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    screen = build_screen("landscape")
+    assert screen.judge(GOOD) == PassedScreen()
+    assert screen.judge(replace(GOOD, width=10)) == FailedScreen("landscape", "taller than wide")
+    assert isinstance(build_screen("motion"), MotionScreen), "our names cannot be taken"
+
+
+def test_a_screen_of_ones_own_can_be_passed_in() -> None:
+    assert judge(replace(GOOD, width=10), [NoPortraits()]) == FailedScreen(
+        "no-portraits", "taller than wide"
+    )
+
+
+def test_an_unknown_screen_lists_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError, match="length, motion, quality"):
+        build_screen("motoin")
+
+
+def test_a_setting_that_a_screen_lacks_is_refused() -> None:
+    with pytest.raises(InvalidSettingError, match=r"screen\.motion"):
+        build_screen("motion", {"speed": 3})

@@ -1,0 +1,75 @@
+"""Splits: bound clips stay together, shares are met, order does not matter."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unreel.curation.freeze.splits import SplitMember, assign_splits
+
+SHARES = {"train": 8, "val": 1, "test": 1}
+
+
+def members(n: int, *, ties: int = 0) -> list[SplitMember]:
+    return [
+        SplitMember(
+            clip=f"{number:04d}",
+            label="real" if number % 2 else "generated",
+            ties=(f"scene {number % ties}",) if ties else (),
+        )
+        for number in range(n)
+    ]
+
+
+def test_shares_are_met_for_each_label() -> None:
+    clips = members(200)
+    chosen = assign_splits(clips, shares=SHARES, seed=1)
+    tally = Counter((chosen[one.clip], one.label) for one in clips)
+    assert tally == {
+        (split, label): 100 * share // 10
+        for split, share in SHARES.items()
+        for label in ("real", "generated")
+    }
+
+
+def test_a_split_without_a_share_gets_nothing() -> None:
+    chosen = assign_splits(members(50), shares={"train": 0, "val": 0, "test": 1}, seed=1)
+    assert set(chosen.values()) == {"test"}
+
+
+def test_another_seed_draws_other_splits() -> None:
+    clips = members(100)
+    first, second = (assign_splits(clips, shares=SHARES, seed=seed) for seed in (1, 2))
+    assert first != second
+
+
+def test_ties_reach_through_others() -> None:
+    chain = [
+        SplitMember(clip="a", label="real", ties=("one",)),
+        SplitMember(clip="b", label="real", ties=("one", "two")),
+        SplitMember(clip="c", label="generated", ties=("two",)),
+    ]
+    assert len(set(assign_splits(chain, shares=SHARES, seed=3).values())) == 1
+
+
+@given(
+    ties=st.lists(st.sets(st.integers(0, 12), max_size=3), min_size=1, max_size=40),
+    seed=st.integers(0, 99),
+    data=st.data(),
+)
+def test_bound_clips_share_a_split_in_any_order(ties, seed, data) -> None:
+    clips = [
+        SplitMember(
+            clip=f"{number:03d}",
+            label=("real", "generated")[number % 2],
+            ties=tuple(f"tie {one}" for one in sorted(bound)),
+        )
+        for number, bound in enumerate(ties)
+    ]
+    chosen = assign_splits(clips, shares=SHARES, seed=seed)
+    shuffled = data.draw(st.permutations(clips))
+    assert assign_splits(shuffled, shares=SHARES, seed=seed) == chosen
+    for one in clips:
+        for other in clips:
+            if set(one.ties) & set(other.ties):
+                assert chosen[one.clip] == chosen[other.clip]

@@ -1,0 +1,221 @@
+"""A recipe to start with: written for what lies there, never over another, and one that runs anywhere."""
+
+import importlib.util
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
+from unreel.core.settings import read_settings
+from unreel.curation.checking import check
+from unreel.curation.job import curate
+from unreel.curation.recipe import check_recipe, read_recipe
+from unreel.curation.start.folder import start_recipe
+from unreel.curation.start.recipe import write_recipe
+from unreel.curation.start.sample import write_sample
+from unreel.curation.telling import describe_recipe, find_sections
+from unreel.engine.access import StorageAccess
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="session")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recipe of the drawn sample; nobody may change it or its clips."""
+    recipe, n_clips = write_sample(tmp_path_factory.mktemp("drawn"), seed=0)
+    assert n_clips == 15
+    return recipe
+
+
+def looked_at(recipe: Path, *changes: str):
+    access = StorageAccess(settings=read_settings())
+    return check(read_recipe(recipe, changes), root=recipe.parent, access=access)
+
+
+def test_the_pages_and_the_example_say_what_the_sections_say() -> None:
+    spec = importlib.util.spec_from_file_location("m", DOCS / "reference" / "make_curate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    run = "run python docs/reference/make_curate.py"
+    assert module.PAGE.read_text(encoding="utf-8") == module.write_page(), run
+    assert module.EXAMPLE.read_text(encoding="utf-8") == module.write_example(), run
+
+
+def test_every_key_has_a_type_and_a_meaning_and_numbers_that_count_something_a_unit() -> None:
+    told = {f"{one.name}.{key.key}": key for one in describe_recipe() for key in one.keys}
+    assert [name for name, key in told.items() if not (key.kind and key.meaning)] == []
+    assert told["split.shortest_s"].unit == "seconds"
+    assert told["normalise.width"].unit == "pixels"
+    assert told["freeze.shares"].default == "[8, 1, 1]"
+    assert told["source.path"].default is None
+    assert told["screen.screens.motion.least"].default == "5.0"
+
+
+def test_an_unknown_section_names_the_nearest() -> None:
+    assert [one.name for one in find_sections("freeze")] == ["freeze", "freeze.citation"]
+    with pytest.raises(UnknownNameError, match="Did you mean 'freeze'"):
+        find_sections("freze")
+
+
+def test_every_line_behind_a_hash_is_a_line_that_a_recipe_may_have() -> None:
+    text = write_recipe({"name": "x", "source": [{"path": "films"}]}, head="")
+    bare = "\n".join(line.removeprefix("# ") for line in text.splitlines())
+    recipe = check_recipe(tomllib.loads(bare))
+    assert recipe.describe.model == "openai/gpt-5"
+    assert set(recipe.screen.screens) == {"length", "motion", "quality"}
+    assert recipe.freeze.citation.year == 2026
+
+
+def test_the_drawn_sample_is_curated_anywhere_and_shows_what_is_left_out(
+    sample, curation, quarantine, tmp_path
+) -> None:
+    values = tomllib.loads(sample.read_text())
+    source = values.pop("source")
+    job = curation(
+        source | {"path": str(sample.parent / source["path"])},
+        **(values | {"require_licence": True}),
+    )
+    state = curate(job)
+    assert quarantine(job) == {
+        "real/again.mp4": "ingest: duplicate",
+        "real/still.mp4": "screen: motion",
+        "real/whose.mp4": "ingest: no-licence",
+    }
+    assert sum(state.frozen.clips.values()) == 12
+
+
+def test_the_same_seed_draws_the_same_bytes(sample, tmp_path, tree) -> None:
+    write_sample(tmp_path / "again", seed=0)
+    assert tree(tmp_path / "again") == tree(sample.parent)
+
+
+def test_a_check_leaves_out_the_names_that_a_run_leaves_out(sample, curation, tmp_path) -> None:
+    film = next(sample.parent.rglob("*.mp4")).read_bytes()
+    for number in (1, 2):
+        (tmp_path / f"films{number}").mkdir()
+        (tmp_path / f"films{number}/a.mp4").write_bytes(film)
+    without = {"path": "films1", "label": "real"}
+    job = curation([without, without | {"path": "films2", "licence": "CC0"}], require_licence=True)
+    checked = check(job.recipe, root=tmp_path, access=job.bench.access)
+    assert [count.left_out for count in checked.sources] == [{"no-licence": 1}, {"rejected": 1}]
+    with pytest.raises(InvalidSettingError, match="no clip is left"):
+        curate(job)
+    lines = (job.bench.place.path / "quarantine.jsonl").read_text().splitlines()
+    assert [json.loads(line)["reason"] for line in lines] == ["no-licence", "rejected"]
+
+
+def test_a_check_counts_what_is_known_and_opens_nothing(sample, tree) -> None:
+    before = tree(sample.parent)
+    checked = looked_at(sample)
+    assert checked.problems == ()
+    (count,) = checked.sources
+    assert count.labels == {"real": 8, "generated": 6}
+    assert count.left_out == {"no-licence": 1}
+    assert "require_licence = false" in count.examples[0]
+    assert [one.step for one in checked.steps][:2] == ["ingest", "scan"]
+    assert set(checked.splits) == {"train", "val", "test"}
+    assert tree(sample.parent) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("freeze.shares=[98, 1, 1]", "a split without one of the labels"),
+        ("screen.screens.blur={}", "no screen is named 'blur'"),
+        ("screen.decisions=none.jsonl", "none.jsonl"),
+        ("describe.model=openai/gpt-5", "OPENAI_API_KEY"),
+        ('source=[{path="nowhere"}]', "no such file or folder"),
+    ],
+)
+def test_what_could_not_run_is_told_beforehand(sample, change, words, monkeypatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    checked = looked_at(sample, change)
+    assert words in " ".join(checked.problems)
+
+
+def test_a_form_that_cannot_be_encoded_is_refused_with_the_recipe(sample) -> None:
+    with pytest.raises(InvalidSettingError, match="cannot encode 641 pixels"):
+        read_recipe(sample, ["normalise.width=641"])
+
+
+def test_a_recipe_whose_clips_have_no_licence_could_not_run(footage, tmp_path) -> None:
+    (tmp_path / "r.toml").write_text(f'name = "x"\n[source]\npath = "{footage}"\n[freeze]\n')
+    (problem,) = looked_at(tmp_path / "r.toml").problems
+    assert "10 no-licence" in problem
+    assert "source.licence" in problem
+
+
+def test_missing_files_and_missing_packages_are_told(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("unreel.curation.checking.find_spec", lambda _name: None)
+    (tmp_path / "clips.csv").write_text("file,label\na.mp4,real\n")
+    recipe = 'name = "x"\n[source]\npath = "clips.csv"\nlicence = "CC0"\n[duplicates]\n[audit]\n'
+    (tmp_path / "r.toml").write_text(recipe)
+    checked = looked_at(tmp_path / "r.toml")
+    assert checked.sources[0].left_out == {"no-file": 1}
+    told = " ".join(checked.problems)
+    assert "'pdqhash' is not installed" in told
+    assert "'rapidocr' is not installed" in told
+
+
+def test_a_store_is_not_asked(tmp_path) -> None:
+    (tmp_path / "r.toml").write_text('name = "x"\n[source]\npath = "s3://bucket/films"\n')
+    checked = looked_at(tmp_path / "r.toml")
+    assert checked.problems == ()
+    assert "not asked" in checked.sources[0].remark
+
+
+def test_a_folder_with_sides_needs_its_licence_alone(footage, tmp_path) -> None:
+    guess = start_recipe(footage, recipe=tmp_path / "curate.toml")
+    (question,) = guess.open_questions
+    assert "require_licence = false" in question
+    recipe = read_recipe(tmp_path / "curate.toml", ['source=[{path="x", licence="CC0"}]'])
+    assert recipe.name == footage.name
+    made = read_recipe(tmp_path / "curate.toml")
+    assert (tmp_path / made.source[0].path).resolve() == footage.resolve()
+    assert str(tmp_path) not in (tmp_path / "curate.toml").read_text()
+
+
+def test_a_recipe_that_is_there_is_never_replaced(footage, tmp_path) -> None:
+    (tmp_path / "curate.toml").write_text("mine")
+    with pytest.raises(InvalidSettingError, match="is there already"):
+        start_recipe(footage, recipe=tmp_path / "curate.toml")
+    assert (tmp_path / "curate.toml").read_text() == "mine"
+
+
+def test_a_folder_that_holds_something_gets_no_sample(tmp_path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "note").write_text("keep")
+    with pytest.raises(InvalidSettingError, match="is there already"):
+        write_sample(tmp_path / "mine", seed=0)
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["note"]
+
+
+def test_folders_of_other_names_become_sources_whose_label_is_asked_for(footage, tmp_path) -> None:
+    for name in ("phones", "fake"):
+        (tmp_path / "films" / name).mkdir(parents=True)
+        (tmp_path / "films" / name / "a.mp4").write_bytes(b"")
+    guess = start_recipe(tmp_path / "films", recipe=tmp_path / "curate.toml")
+    assert [source.get("label") for source in guess.sources] == ["generated", None]
+    assert "phones" in guess.open_questions[0]
+    assert (tmp_path / "curate.toml").read_text().count("# licence = ") == 2
+    assert "nothing says whether a.mp4 is real" in looked_at(tmp_path / "curate.toml").problems[0]
+
+
+def test_a_table_whose_columns_are_unknown_is_told_with_its_columns(tmp_path) -> None:
+    (tmp_path / "t.csv").write_text("clip,kind\na.mp4,real\n")
+    guess = start_recipe(tmp_path / "t.csv", recipe=tmp_path / "curate.toml")
+    assert "the table has: clip, kind" in guess.open_questions[0]
+
+
+def test_nothing_to_curate_is_told_with_the_sample(tmp_path) -> None:
+    with pytest.raises(UnreadableSourceError, match="unreel curate init --sample"):
+        start_recipe(tmp_path, recipe=tmp_path / "curate.toml")
+    assert not (tmp_path / "curate.toml").exists()
+
+
+def test_what_is_told_is_plain_data() -> None:
+    from dataclasses import asdict
+
+    assert json.loads(json.dumps([asdict(one) for one in describe_recipe()]))

@@ -1,0 +1,134 @@
+"""A benchmark is gone through twice in an eval, once to survey and once to ask, and once to score."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
+
+from unreel.benchmarks.entry import Row
+from unreel.benchmarks.export.item import ExportItem, ExportRecipe
+from unreel.benchmarks.export.questions import ask_about
+from unreel.benchmarks.opening import Benchmark
+from unreel.benchmarks.planning import PlannedQuestion
+from unreel.benchmarks.truth import write_truths
+from unreel.core.errors import InvalidSettingError
+from unreel.evaluation import counting
+from unreel.evaluation.counting import PrefetchedIterator
+from unreel.evaluation.export import export_rows
+from unreel.evaluation.job import EvalRun, evaluate
+from unreel.evaluation.scoring import score_run
+from unreel.media.reader import MediaReader, run_trusted
+
+
+class CountedRun(EvalRun):
+    """A run whose benchmark counts how often it is gone through, wholly or in part."""
+
+    passes = 0
+
+    def benchmark(self) -> Benchmark:
+        opened = super().benchmark()
+
+        def read() -> Iterator[Row]:
+            CountedRun.passes += 1
+            return opened.read()
+
+        return replace(opened, read=read)
+
+
+@pytest.fixture
+def counted(start) -> Callable[..., CountedRun]:
+    def make(**settings: Any) -> CountedRun:
+        run = start(**settings)
+        CountedRun.passes = 0
+        return CountedRun(**{part.name: getattr(run, part.name) for part in fields(run)})
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"protocol": "preference"},
+        {"model": "metadata"},
+        {"condition": [{}, {"audio": "on"}]},
+        {"limit": 3},
+    ],
+    ids=["clips", "pairs", "a floor that learns", "two conditions", "the first clips"],
+)
+def test_an_eval_goes_through_its_benchmark_twice_and_a_score_once(
+    counted, settings: dict[str, Any]
+) -> None:
+    run = counted(**settings)
+    told: dict[str, int] = {}
+    outcome = evaluate(run, on_due=told.__setitem__)
+    assert CountedRun.passes == 2
+    answers = outcome.answers
+    assert told == {"clips": outcome.clips.done, "answers": answers.done + answers.failed}
+    score_run(run)
+    assert CountedRun.passes == 3
+    assert len(list(export_rows(run))) == answers.done + answers.failed
+    assert CountedRun.passes == 4
+
+
+def test_a_second_eval_is_told_that_nothing_is_due(counted) -> None:
+    run = counted()
+    evaluate(run)
+    told: dict[str, int] = {}
+    evaluate(run, on_due=told.__setitem__)
+    assert told == {"clips": 0, "answers": 0}
+
+
+def test_of_a_benchmark_too_long_to_look_ahead_the_most_is_told(
+    counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counting, "_AHEAD", 3)
+    run = counted(condition=[{}, {"audio": "on"}])
+    told: dict[str, int] = {}
+    outcome = evaluate(run, on_due=told.__setitem__)
+    assert CountedRun.passes == 2
+    assert outcome.answers.done + outcome.answers.failed == 12
+    assert told == {"answers": 16}
+
+
+def test_cleaned_copies_are_missed_after_the_survey_where_they_could_come_late(
+    counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counting, "_AHEAD", 3)
+    run = counted(condition=[{"watermark": "removed"}])
+    with pytest.raises(InvalidSettingError, match="no clip of the benchmark has a copy"):
+        evaluate(run)
+    assert CountedRun.passes == 1
+    assert not run.answers.exists()
+
+
+def test_what_is_looked_at_ahead_comes_once_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "_AHEAD", 3)
+    ahead = PrefetchedIterator(itertools.count())
+    assert ahead.first == [0, 1, 2]
+    assert not ahead.is_whole
+    assert list(itertools.islice(ahead, 5)) == [0, 1, 2, 3, 4]
+    assert PrefetchedIterator(range(2)).is_whole
+
+
+@pytest.mark.parametrize("protocol", ["reality", "preference"])
+def test_an_export_and_a_run_ask_the_same_questions_in_the_same_order(
+    counted, clips: Path, protocol: str
+) -> None:
+    run = counted(protocol=protocol, seed=7)
+    evaluate(run)
+    asked = [planned for planned in run.plan() if isinstance(planned, PlannedQuestion)]
+    recipe = ExportRecipe(name="same", protocol=protocol, seed=7)
+    reader = MediaReader(run_trusted)
+    items = [
+        i for i in ask_about(run.benchmark(), recipe, reader=reader) if isinstance(i, ExportItem)
+    ]
+    assert [(item.id, item.subject, item.truth) for item in items] == [
+        (planned.name, planned.question.subject, write_truths(protocol, planned.truths))
+        for planned in asked
+    ]

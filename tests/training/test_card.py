@@ -1,0 +1,115 @@
+"""A model card says what a user must know, and nothing that a stranger slips in."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from unreel.core.errors import UnreadableSourceError
+from unreel.core.writing import OutputDirectory
+from unreel.training.card import (
+    LIMITS,
+    CheckpointCard,
+    as_markdown,
+    base_licence,
+    read_card,
+    write_card,
+)
+from unreel.training.recipe import check_recipe
+
+RECIPE = check_recipe(
+    {
+        "name": "tiny",
+        "model": {"name": "base", "family": "qwen2.5-vl"},
+        "data": {"benchmark": "clips", "protocol": "trace", "condition": {"prompt": "fine-tuning"}},
+    }
+)
+ACCURACY = {"name": "accuracy", "value": {"value": 81.5, "low": 70.0, "high": 90.0, "n": 64}}
+AUC = {"name": "auc", "value": {"why": "no confidence was asked for"}}
+CARD = CheckpointCard(
+    name="tiny",
+    step=100,
+    recipe=RECIPE.model_dump(mode="json"),
+    data={
+        "digest": "d" * 64,
+        "n_train": 1000,
+        "benchmarks": ["clips, split train, contents cccc"],
+        "n_held_out": 64,
+        "left_out": {"no-video": 3},
+        "leaks": [],
+    },
+    base={"name": "Qwen2.5-VL-7B", "digest": "f" * 64, "licence": "apache-2.0"},
+    licences=("", "CC0-1.0"),
+    look={
+        "step": 100,
+        "loss": 0.25,
+        "cards": [
+            {
+                "instrument": {"protocol": "trace", "version": 1},
+                "n_answered": 64,
+                "n_questions": 64,
+                "metrics": [ACCURACY, AUC],
+            }
+        ],
+    },
+    unshown={"key": ["clip", "undecodable", "damaged"]},
+    versions={"unreel": "1.0"},
+)
+
+
+def test_the_page_holds_data_licences_scores_with_intervals_and_limits() -> None:
+    page = as_markdown(CARD)
+    for said in (
+        "d" * 64,
+        "contents cccc",
+        "apache-2.0",
+        "not stated for some, CC0-1.0",
+        "| accuracy | 81.500 | 70.000 to 90.000 | 64 |",
+        "not measured: no confidence was asked for",
+        "no-video: 3 left out",
+        "1 examples could not be shown",
+        *LIMITS,
+    ):
+        assert said in page
+
+
+def test_a_card_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    write_card(CARD, OutputDirectory(tmp_path))
+    assert as_markdown(read_card(tmp_path)) == as_markdown(CARD)
+
+
+def test_a_strangers_licence_brings_no_markup() -> None:
+    page = as_markdown(replace(CARD, licences=("<script>|`\n# pwned",)))
+    assert "<script>" not in page
+    assert "\n# pwned" not in page
+
+
+def test_a_leak_that_was_accepted_is_told() -> None:
+    leaky = replace(CARD, data=CARD.data | {"leaks": ["a and b of press (same bytes)"]})
+    assert "1 clips that it is to be scored on are shown in it" in as_markdown(leaky)
+    assert "to be scored on" not in as_markdown(CARD)
+
+
+def test_nothing_held_out_is_said_to_be_not_measured() -> None:
+    assert "Not measured: nothing was held out" in as_markdown(replace(CARD, look=None))
+
+
+def test_a_folder_without_a_card_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableSourceError, match="OUT/model"):
+        read_card(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "licence"),
+    [
+        ("---\nlicense: apache-2.0\ntags: [a]\n---\n# Model", "apache-2.0"),
+        ("---\nlicense: 'mit'\n---\n", "mit"),
+        ("# Model\nlicense: mit\n", ""),
+        ("", ""),
+    ],
+)
+def test_the_licence_of_the_base_is_what_its_page_declares(
+    text: str, licence: str, tmp_path: Path
+) -> None:
+    (tmp_path / "README.md").write_text(text)
+    assert base_licence(tmp_path) == licence

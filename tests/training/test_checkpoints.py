@@ -1,0 +1,95 @@
+"""A checkpoint is there whole, or the one before it is used."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from unreel.core.errors import UnsafeTargetError
+from unreel.training.checkpoints import SEAL, CheckpointFolder, read_sealed, step_name
+
+
+def _write(checkpoints: CheckpointFolder, step: int, text: str = "weights") -> Path:
+    draft = checkpoints.begin(step_name(step), inner="training")
+    (draft / "model.safetensors").write_text(f"{text} {step}")
+    (draft / "training" / "optimizer.pt").write_text("state")
+    return checkpoints.finish(step_name(step), step=step).path
+
+
+def test_the_newest_sealed_checkpoint_is_read(tmp_path: Path) -> None:
+    checkpoints = CheckpointFolder(tmp_path)
+    assert checkpoints.newest() is None
+    for step in (2, 10, 100):
+        _write(checkpoints, step)
+    newest = checkpoints.newest()
+    assert newest is not None
+    assert (newest.step, newest.path.name) == (100, "step-000100")
+
+
+def test_a_draft_is_no_checkpoint(tmp_path: Path) -> None:
+    checkpoints = CheckpointFolder(tmp_path)
+    _write(checkpoints, 10)
+    (checkpoints.begin(step_name(20)) / "model.safetensors").write_text("half")
+    assert checkpoints.newest() == checkpoints.at(10)
+    checkpoints.clear_drafts()
+    assert [each.name for each in (tmp_path / "checkpoints").iterdir()] == ["step-000010"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "gone", "changed", "no seal", "not json", "climbs"])
+def test_a_checkpoint_that_lost_bytes_is_passed_over(damage: str, tmp_path: Path) -> None:
+    checkpoints = CheckpointFolder(tmp_path)
+    _write(checkpoints, 10)
+    last = _write(checkpoints, 20)
+    weights, seal = last / "model.safetensors", last / SEAL
+    match damage:
+        case "cut":
+            weights.write_text("wei")
+        case "gone":
+            (last / "training" / "optimizer.pt").unlink()
+        case "changed":
+            weights.write_text("weights 21")
+        case "no seal":
+            seal.unlink()
+        case "not json":
+            seal.write_text(seal.read_text()[:-20])
+        case "climbs":
+            seal.write_text(json.dumps({"step": 20, "files": {"../../../etc/passwd": "0"}}))
+    assert read_sealed(last) is None
+    assert checkpoints.newest() == checkpoints.at(10)
+
+
+def test_a_step_that_is_reached_again_replaces_what_a_damaged_one_left(tmp_path: Path) -> None:
+    checkpoints = CheckpointFolder(tmp_path)
+    (_write(checkpoints, 10) / "model.safetensors").write_text("damaged")
+    _write(checkpoints, 10, "new")
+    found = checkpoints.newest()
+    assert found is not None
+    assert (found.path / "model.safetensors").read_text() == "new 10"
+
+
+def test_the_newest_and_the_best_are_kept(tmp_path: Path) -> None:
+    checkpoints = CheckpointFolder(tmp_path)
+    for step in (10, 20, 30, 40):
+        _write(checkpoints, step)
+    checkpoints.prune(keep=2, best=10)
+    assert [each.step for each in checkpoints.whole()] == [40, 30, 10]
+
+
+def test_a_link_in_a_draft_is_not_sealed(tmp_path: Path) -> None:
+    checkpoints = CheckpointFolder(tmp_path)
+    draft = checkpoints.begin(step_name(10))
+    (draft / "model.safetensors").symlink_to("/etc/hostname")
+    with pytest.raises(UnsafeTargetError):
+        checkpoints.finish(step_name(10), step=10)
+    assert checkpoints.newest() is None
+
+
+def test_taking_checkpoints_away_follows_no_link(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "precious").write_text("stays")
+    checkpoints = CheckpointFolder(tmp_path / "training")
+    (_write(checkpoints, 10) / "link").symlink_to(elsewhere)
+    checkpoints.clear()
+    assert (elsewhere / "precious").read_text() == "stays"
+    assert checkpoints.newest() is None

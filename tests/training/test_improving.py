@@ -1,0 +1,104 @@
+"""A recipe with `[reward]` starts from a checkpoint and leaves one that can be asked, or says why not."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+trl = pytest.importorskip("trl.import_utils")
+pytest.importorskip("lance")
+
+from training import lab
+from unreel.core.errors import InvalidSettingError, InvalidValueError
+from unreel.core.writing import OutputDirectory
+from unreel.reviewers.local.loading import load_model
+from unreel.reviewers.local.taught import read_taught
+from unreel.training.card import read_card
+from unreel.training.checkpoints import read_sealed
+
+trl.is_vllm_available = lambda *_, **__: False  # loading it takes half a minute
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(1800)]
+
+PAID: dict[str, Any] = {
+    "reward": {"generations": 2},
+    "optimise": {"max_steps": 2, "batch_size": 2, "learning_rate": 1e-4, "workers": 0},
+}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return lab.write_lab(tmp_path_factory.mktemp("lab"))
+
+
+def test_grpo_leaves_a_whole_model_with_what_it_earned(root: Path, tmp_path: Path) -> None:
+    trained = lab.run(root, tmp_path, **PAID)
+    assert trained.ended == "done"
+    assert trained.step == 2
+    assert read_sealed(trained.model) is not None
+    told = json.loads((trained.model / "reward.json").read_text())
+    assert len(told["rewards"]) == 2
+    assert set(told["terms"]) >= {"label", "box_bar", "false_alarm"}
+    assert read_card(trained.model).recipe["reward"]["generations"] == 2
+    load_model(trained.model, device="cpu", dtype=torch.float32)
+    again = lab.run(root, tmp_path, **PAID)
+    assert (again.model, again.step, again.loss) == (trained.model, 2, None)
+
+
+def test_grpo_goes_on_with_an_adapter(root: Path, tmp_path: Path) -> None:
+    lora = {"tune": "lora", "lora_rank": 2, "lora_alpha": 4}
+    first = lab.run(root, tmp_path / "sft", model=lora, optimise={"max_steps": 1})
+    start = lora | {"name": str(first.model)}
+    kept_near = {**PAID, "reward": {"generations": 2, "kl": 0.1}}
+    after = lab.run(root, tmp_path / "grpo", model=start, **kept_near)
+    taught = read_taught(after.model)
+    assert taught is not None
+    assert taught.base == str((root / "base").absolute())
+    assert not (after.model / "ref").exists()
+    load_model(after.model, device="cpu", dtype=torch.float32)
+    with pytest.raises(InvalidSettingError, match=r"model\.tune"):
+        lab.run(root, tmp_path / "whole", model={"name": str(first.model)}, **PAID)
+
+
+@pytest.mark.parametrize(
+    ("changes", "setting"),
+    [
+        ({"input": "video"}, "input"),
+        ({"devices": {"strategy": "ddp", "count": 2}}, "devices.count"),
+        ({"family": "videollama3"}, "model.family"),
+    ],
+)
+def test_what_trl_cannot_do_is_refused_before_anything_is_read(
+    changes: dict[str, Any], setting: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidSettingError, match=setting):
+        lab.run(tmp_path / "absent", tmp_path / "out", **PAID, **changes)
+
+
+def test_a_model_that_answers_nothing_well_leaves_no_harvest(root: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidValueError, match="nothing to learn"):
+        lab.run(root, tmp_path, **PAID | {"reward": {"method": "rejection", "generations": 2}})
+    assert not (tmp_path / "harvest.jsonl").exists()
+
+
+def test_answers_that_were_kept_are_learned(root: Path, tmp_path: Path) -> None:
+    from unreel.core.settings import EnvironmentSettings
+    from unreel.engine.whereabouts import open_access
+    from unreel.training.base import find_base
+    from unreel.training.examples.reading import read_examples
+    from unreel.training.harvesting import made_by
+    from unreel.training.rejection import AcceptedAnswer, write_harvest
+
+    changes = PAID | {"reward": {"method": "rejection", "generations": 2}}
+    recipe = lab.recipe(root, **changes)
+    access = open_access(EnvironmentSettings(), trusted=True)
+    examples = read_examples(recipe, access=access, folder=tmp_path / "data")
+    kept = [
+        AcceptedAnswer(key=e.key, name=e.name, called="?", answer="REAL.", reward=1.0, parts={})
+        for e in examples.train[:3]
+    ]
+    whose = made_by(recipe, find_base(recipe.model), examples)
+    write_harvest(kept, OutputDirectory(tmp_path), whose)
+    trained = lab.run(root, tmp_path, **changes)
+    assert read_card(trained.model).data["n_train"] == 3

@@ -1,0 +1,103 @@
+"""A training goes on only as what it was begun as."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unreel.core.errors import UnreadableSourceError
+from unreel.training.checkpoints import CheckpointFolder, step_name
+from unreel.training.keeping import FILE, TrainingManifest, begin
+from unreel.training.recipe import TrainRecipe, check_recipe
+
+
+def _recipe(**optimise: object) -> TrainRecipe:
+    return check_recipe(
+        {
+            "name": "tiny",
+            "model": {"name": "base", "family": "qwen2.5-vl"},
+            "data": {
+                "benchmark": "clips",
+                "protocol": "reality",
+                "condition": {"prompt": "direct"},
+            },
+            "optimise": optimise,
+        }
+    )
+
+
+def _begun(recipe: TrainRecipe | None = None, **changed: object) -> TrainingManifest:
+    given = {"data": "d", "base": "b", "n_devices": 1} | changed
+    return TrainingManifest(recipe=(recipe or _recipe()).model_dump(mode="json"), **given)
+
+
+def _save(folder: Path, step: int) -> None:
+    checkpoints = CheckpointFolder(folder)
+    (checkpoints.begin(step_name(step)) / "model.safetensors").write_text("weights")
+    checkpoints.finish(step_name(step), step=step)
+
+
+def test_a_training_begins_and_goes_on_from_its_newest_checkpoint(tmp_path: Path) -> None:
+    assert begin(_begun(), tmp_path, going="either") is None
+    _save(tmp_path, 10)
+    found = begin(_begun(), tmp_path, going="either")
+    assert found is not None
+    assert found.step == 10
+
+
+def test_a_training_that_has_no_checkpoint_yet_may_begin_otherwise(tmp_path: Path) -> None:
+    begin(_begun(), tmp_path, going="either")
+    assert begin(_begun(_recipe(learning_rate=1e-3)), tmp_path, going="either") is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"recipe": _recipe(learning_rate=1e-3)}, "optimise.learning_rate was 1e-05 and is 0.001"),
+        ({"data": "other"}, "the examples, their answers or what is held out"),
+        ({"base": "other"}, "the model that it starts from has other weights"),
+        ({"n_devices": 8}, "it ran on 1 devices and is to run on 8"),
+    ],
+)
+def test_what_changed_is_named(changed: dict[str, object], told: str, tmp_path: Path) -> None:
+    begin(_begun(), tmp_path, going="either")
+    _save(tmp_path, 10)
+    with pytest.raises(UnreadableSourceError, match="another training was begun there") as refused:
+        begin(_begun(**changed), tmp_path, going="either")
+    assert told in str(refused.value)
+    assert "--fresh" in str(refused.value)
+    assert CheckpointFolder(tmp_path).newest() is not None
+
+
+def test_who_watches_and_who_decodes_may_change(tmp_path: Path) -> None:
+    begin(_begun(), tmp_path, going="either")
+    _save(tmp_path, 10)
+    assert begin(_begun(_recipe(workers=0)), tmp_path, going="either") is not None
+
+
+def test_beginning_anew_takes_the_old_checkpoints_away(tmp_path: Path) -> None:
+    begin(_begun(), tmp_path, going="either")
+    _save(tmp_path, 10)
+    assert begin(_begun(_recipe(learning_rate=1e-3)), tmp_path, going="fresh") is None
+    assert CheckpointFolder(tmp_path).newest() is None
+
+
+@pytest.mark.parametrize("going", ["either", "fresh", "resume"])
+def test_a_folder_of_somebody_else_is_left_as_it_is(going: Any, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "weights").write_text("precious")
+    with pytest.raises(UnreadableSourceError, match="no training of unreel made"):
+        begin(_begun(), tmp_path, going=going)
+    assert (tmp_path / "model" / "weights").read_text() == "precious"
+
+
+def test_going_on_needs_a_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableSourceError, match="no whole checkpoint"):
+        begin(_begun(), tmp_path, going="resume")
+
+
+def test_a_damaged_note_is_told(tmp_path: Path) -> None:
+    begin(_begun(), tmp_path, going="either")
+    (tmp_path / FILE).write_text('{"recipe": ')
+    with pytest.raises(UnreadableSourceError, match="damaged"):
+        begin(_begun(), tmp_path, going="either")

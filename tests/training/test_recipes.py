@@ -1,0 +1,184 @@
+"""The recipes that come with the package: readable, with the papers' own numbers, and closed."""
+
+import re
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unreel.benchmarks.published.tables import show
+from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreelError
+from unreel.curation.recipe import check_recipe as check_curation
+from unreel.training.recipe import TrainRecipe, check_recipe, read_recipe, shipped_recipes
+
+SHIPPED = shipped_recipes()
+FOLDER = files("unreel.training") / "recipes"
+
+
+def published(name: str) -> TrainRecipe:
+    recipe = read_recipe(name)
+    assert recipe.published is not None
+    return recipe
+
+
+def test_there_is_a_recipe_for_each_published_number() -> None:
+    settings = ("", "-no-time", "-no-explanation", "-no-both")
+    dtr = {f"dtr-{m}{s}" for m in ("videollama3-7b", "qwen2.5-vl-7b") for s in settings}
+    vrb = {f"vrb-qwen2.5-vl-7b{s}" for s in ("", "-no-structure", "-score-only", "-verbal")}
+    assert dtr | vrb | {"dtr-qwen3-vl-8b", "vrb-qwen3-vl-8b"} <= set(SHIPPED)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_recipe_is_read_and_named_as_its_file(name: str) -> None:
+    recipe = read_recipe(name)
+    assert recipe.name == name
+    assert recipe.data[0].benchmark is None  # the data is the user's
+    with pytest.raises(InvalidSettingError, match="--data PATH"):
+        _ = recipe.data[0].path
+    assert read_recipe(name, data=["here"]).data[0].path == Path("here")
+    assert recipe.holdout.benchmarks[0].split == "test"
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_choice_of_a_shipped_recipe_names_where_it_comes_from(name: str) -> None:
+    text = (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+    decided = re.search(r"\[optimise\](.*?)\n\[", text, re.DOTALL)
+    assert decided is not None
+    for line in decided[1].strip().splitlines():
+        assert re.search(r"# .*(paper|ours)", line), line
+
+
+@pytest.mark.parametrize("name", [name for name in SHIPPED if read_recipe(name).published])
+def test_published_numbers_are_those_of_the_paper(name: str) -> None:
+    told = published(name).published
+    assert told is not None
+    table = show(told.source.rpartition(": ")[2])
+    column = "configuration" if "configuration" in table.rows[0] else "model"
+    (row,) = [row for row in table.rows if row[column] == told.row]
+    for figure, value in told.figures.items():
+        assert float(row[figure]) == value
+
+
+def test_deep_trace_s_hyper_parameters_are_the_paper_s() -> None:
+    llama, qwen = published("dtr-videollama3-7b"), published("dtr-qwen2.5-vl-7b")
+    assert [r.data[0].asked.sampling for r in (llama, qwen)] == ["fps-2-max-180", "fps-1-max-20"]
+    assert [r.optimise.batch_size for r in (llama, qwen)] == [1, 2]
+    assert {r.optimise.learning_rate for r in (llama, qwen)} == {1e-5}
+    assert {r.optimise.epochs for r in (llama, qwen)} == {1}
+    assert [r.published.minutes for r in (llama, qwen) if r.published] == [40, 70]
+    splits = {row["split"]: row for row in show("deeptrace_splits").rows}
+    rows = int(splits["train"]["fake_annotations"]) + int(splits["train"]["real_videos"])
+    for recipe in (llama, qwen):
+        assert sum(part.examples for part in recipe.data[0].expected) == pytest.approx(rows, abs=4)
+
+
+def test_video_real_bench_s_hyper_parameters_are_the_paper_s() -> None:
+    recipe = published("vrb-qwen2.5-vl-7b")
+    model, optimise = recipe.model, recipe.optimise
+    assert (model.tune, model.lora_rank, model.lora_alpha, model.lora_dropout) == (
+        "lora",
+        8,
+        16,
+        0.05,
+    )
+    assert (optimise.learning_rate, optimise.schedule, optimise.warmup) == (1e-4, "cosine", 0.1)
+    assert (optimise.epochs, optimise.betas) == (10, (0.9, 0.999))
+    assert recipe.data[0].asked.sampling == "fps-8"
+    assert recipe.data[0].asked.max_pixels == 50176
+    prompts = {name: published(f"vrb-qwen2.5-vl-7b{name}").data[0].asked.prompt for name in ABLATED}
+    assert prompts == ABLATED
+
+
+ABLATED = {
+    "": "paper",
+    "-no-structure": "no-structure",
+    "-score-only": "score-only",
+    "-verbal": "paper-verbal",
+}
+
+
+def test_supervision_settings_differ_by_their_prompt_alone() -> None:
+    whole = published("dtr-videollama3-7b").model_dump(exclude={"name", "published"})
+    for setting in ("no-time", "no-explanation", "no-both"):
+        own = published(f"dtr-videollama3-7b-{setting}").model_dump(exclude={"name", "published"})
+        assert own["data"][0]["condition"].pop("prompt") == f"fine-tuning-{setting}"
+        whole["data"][0]["condition"].pop("prompt", None)
+        assert own == whole
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ("optimise.learning_rat=1", "learning_rate"),
+        ("model.lora=8", "lora_rank"),
+        ("data.condition.prompts=paper", "prompt"),
+        ("holdout.benchmarks=[{path='x'}]", "benchmark"),
+        ("reward.lable=1", "label"),
+        ("devices.cout=1", "count"),
+    ],
+)
+def test_a_key_that_does_not_exist_is_refused_with_the_nearest(change: str, problem: str) -> None:
+    with pytest.raises(InvalidSettingError, match=f"no such setting.*{problem}"):
+        read_recipe("dtr-qwen2.5-vl-7b", changes=[change])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("data.condition.prompt=paper", "prompt that can be taught.*fine-tuning"),
+        ("data.condition.audio=on", "hears"),
+        ("data.condition.thinking=on", "as it was taught"),
+        ("data.condition.sampling=uniform-0", "cannot take 0 frames"),
+        ("data.weight=0", "greater than 0"),
+        ("optimise.learning_rate=nan", "finite"),
+        ("holdout.share=2", "less than or equal to 1"),
+        ("holdout.benchmarks=[{}]", "neither a benchmark nor a split"),
+        ("data.protocol=tracing", "trace"),
+        ("model.family=llava", "qwen2.5-vl"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_before_a_clip_is_opened(change: str, words: str) -> None:
+    with pytest.raises(UnreelError, match=words):
+        read_recipe("dtr-qwen2.5-vl-7b", changes=[change])
+
+
+def test_a_recipe_that_is_neither_shipped_nor_a_file_is_told_by_the_nearest_name() -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean 'dtr-qwen3-vl-8b'"):
+        read_recipe("dtr-qwen3-vl-7b")
+    with pytest.raises(UnreelError, match="No such file"):
+        read_recipe("nowhere.toml")
+
+
+def test_data_are_named_in_the_order_of_the_recipe(tmp_path: Path) -> None:
+    part = '[[data]]\nprotocol = "reality"\ncondition = { prompt = "direct" }\n'
+    file = tmp_path / "two.toml"
+    head = 'name = "two"\n[model]\nname = "x"\nfamily = "qwen3-vl"\n'
+    file.write_text(head + part + part, encoding="utf-8")
+    recipe = read_recipe(str(file), data=["a", "b"], changes=["data.1.weight=0.5"])
+    assert [data.benchmark for data in recipe.data] == ["a", "b"]
+    assert [data.weight for data in recipe.data] == [1, 0.5]
+    with pytest.raises(InvalidSettingError, match="more often"):
+        read_recipe(str(file), data=["a", "b", "c"])
+    assert [data.benchmark for data in read_recipe(str(file), data=["a"]).data] == ["a", None]
+
+
+def test_a_path_alone_names_a_benchmark_to_be_scored_on() -> None:
+    values: dict[str, Any] = {
+        "name": "x",
+        "model": {"name": "x", "family": "qwen3-vl"},
+        "data": {"protocol": "reality", "condition": {"prompt": "direct"}},
+        "holdout": {"benchmarks": ["there", {"benchmark": "here", "split": "test"}]},
+    }
+    held = check_recipe(values).holdout.benchmarks
+    assert [(h.benchmark, h.split) for h in held] == [("there", None), ("here", "test")]
+
+
+def test_the_recipes_of_the_page_are_recipes() -> None:
+    page = (Path(__file__).parents[2] / "docs/training.md").read_text(encoding="utf-8")
+    blocks = [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", page, re.DOTALL)]
+    (curated,) = [block for block in blocks if "inject" in block]
+    assert check_curation(curated).inject is not None
+    (mixed,) = [block for block in blocks if "data" in block]
+    assert [data.weight for data in check_recipe(mixed).data] == [1, 0.5]

@@ -1,0 +1,138 @@
+"""A lesson is the question that an evaluation puts, with its answer in the space of the model."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("lance")  # examples are kept in tables
+
+from training.sets import clip, fake, real, recipe, write_set
+from unreel.core.answer import Reply
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.settings import read_settings
+from unreel.engine.access import StorageAccess, find_change, local_copy
+from unreel.engine.whereabouts import open_access
+from unreel.media.access import media_reader
+from unreel.media.reader import MediaReader
+from unreel.protocols.protocol import ParserOptions, protocol
+from unreel.protocols.space import declare_space
+from unreel.reviewers.asking import PresentationSettings, ReviewDispatcher
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
+from unreel.reviewers.opening import lend
+from unreel.training.examples.example import ShownExample, TrainingExample
+from unreel.training.examples.reading import read_examples
+from unreel.training.examples.showing import lay_out
+from unreel.training.examples.viewing import ByRule
+
+
+@dataclass
+class Listener:
+    """A reviewer that keeps the sheets that it is asked."""
+
+    sheets: list[ReviewRequest] = field(default_factory=list)
+    name = "listener"
+    wants = frozenset({InputKind.FRAMES})
+
+    def box_space(self, exhibit: ClipInput) -> str:
+        return ByRule("qwen2.5-vl", "frames").box_space(exhibit)
+
+    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
+        self.sheets.append(sheet)
+        return Reply(text="REAL", latency_us=1, usage=None)
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def access() -> StorageAccess:
+    return open_access(read_settings(), trusted=True)
+
+
+@pytest.fixture(scope="module")
+def reader(access: StorageAccess) -> Iterator[MediaReader]:
+    with media_reader(access.settings, trusted=True) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    entries = [(real("r", group="1"), clip(1)), (fake("f", group="1"), clip(2))]
+    return write_set(tmp_path_factory.mktemp("set"), entries)
+
+
+def showing(access: StorageAccess, reader: MediaReader) -> PresentationSettings:
+    return PresentationSettings(
+        reader=reader, open_file=partial(local_copy, access=access), find_change=find_change
+    )
+
+
+@pytest.mark.parametrize("form", ["frames", "video"])
+@pytest.mark.parametrize("name", ["trace", "reality", "preference"])
+def test_the_sheet_is_the_one_that_an_evaluation_puts(
+    name: str, form: str, access: StorageAccess, reader: MediaReader, root: Path, tmp_path: Path
+) -> None:
+    (prompt, *_) = sorted(protocol(name).wording.teaches)
+    condition = {"sampling": "uniform-3", "prompt": prompt, "max_pixels": 2048}
+    data = {"benchmark": str(root), "split": None, "protocol": name, "condition": condition}
+    wanted = recipe(root, input=form, data=[data], holdout={"share": 0, "near_duplicates": False})
+    listener = Listener()
+    desk = ReviewDispatcher(
+        reader, open_file=partial(local_copy, access=access), find_change=find_change
+    )
+    for example in read_examples(wanted, access=access, folder=tmp_path).train:
+        lesson = lay_out(example, showing(access, reader), ByRule("qwen2.5-vl", "frames"))
+        asked = lend(listener).open()
+        asyncio.run(desk.ask(example.question, example.clips, asked, name=example.name))
+        (sheet,) = listener.sheets
+        listener.sheets.clear()
+        assert isinstance(lesson, ShownExample)
+        assert lesson.sheet.exhibits == sheet.exhibits
+        assert [f.jpeg for e in sheet.exhibits for f in e.frames]
+        assert (lesson.sheet.prompt, lesson.sheet.condition) == (sheet.prompt, sheet.condition)
+        assert (lesson.sheet.instrument, lesson.sheet.name) == (sheet.instrument, sheet.name)
+    desk.close()
+
+
+@pytest.mark.parametrize("family", ["qwen2.5-vl", "qwen3-vl", "videollama3"])
+def test_boxes_are_taught_in_the_space_that_the_model_sees(
+    family: str, access: StorageAccess, reader: MediaReader, root: Path, tmp_path: Path
+) -> None:
+    wanted = recipe(root, holdout={"share": 0, "near_duplicates": False})
+    rule = ByRule(family, "video")  # type: ignore[arg-type]
+    for example in read_examples(wanted, access=access, folder=tmp_path).train:
+        lesson = lay_out(example, showing(access, reader), rule)
+        assert isinstance(lesson, ShownExample)
+        assert lesson.box_space is not None
+        assert lesson.box_space == rule.box_space(lesson.sheet.exhibits[0])
+        space = declare_space(lesson.box_space, width=96, height=64)
+        said = protocol("trace").parse(
+            lesson.target, ParserOptions(prompt="fine-tuning", space=space)
+        )
+        assert said.label is example.truth.label
+        if example.truth.box is not None:
+            assert said.box.iou(example.truth.box) > 0.9
+
+
+def test_a_clip_that_is_gone_or_changed_is_a_failure_and_no_error(
+    access: StorageAccess, reader: MediaReader, tmp_path: Path
+) -> None:
+    own = write_set(tmp_path / "set", [(real("a"), clip(1)), (real("b"), clip(2))])
+    wanted = recipe(own, holdout={"share": 0, "near_duplicates": False})
+    first, second = read_examples(wanted, access=access, folder=tmp_path / "kept").train
+
+    def reason(example: TrainingExample) -> FailureReason:
+        lesson = lay_out(example, showing(access, reader), ByRule("qwen3-vl", "frames"))
+        assert isinstance(lesson, Failure)
+        return lesson.reason
+
+    (own / "a.mp4").write_bytes(clip(3))
+    (own / "b.mp4").unlink()
+    assert {reason(first), reason(second)} <= {
+        FailureReason.CLIP_CHANGED,
+        FailureReason.NOT_A_FILE,
+    }

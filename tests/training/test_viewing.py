@@ -1,0 +1,81 @@
+"""What the page of examples tells is what the model gets, where its processor is here."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("lance")
+
+from tiny_models import write_tiny
+from training.sets import clip, fake, real, recipe, write_set
+from unreel.core.settings import read_settings
+from unreel.engine.access import find_change, local_copy
+from unreel.engine.whereabouts import open_access
+from unreel.media.access import media_reader
+from unreel.reviewers.asking import PresentationSettings
+from unreel.training.examples.example import ShownExample
+from unreel.training.examples.page import write_page
+from unreel.training.examples.reading import read_examples
+from unreel.training.examples.showing import lay_out
+from unreel.training.examples.viewing import ByProcessor, ByRule, TokenCounts, open_view
+from unreel.training.recipe import TrainRecipe
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    entries = [(real("r", group="1"), clip(1)), (fake("f", group="2"), clip(2))]
+    return write_set(tmp_path_factory.mktemp("set"), entries)
+
+
+def wanted(root: Path, model: Path, family: str, form: str) -> TrainRecipe:
+    return recipe(
+        root,
+        input=form,
+        model={"name": str(model), "family": family},
+        holdout={"share": 0, "near_duplicates": False},
+    )
+
+
+@pytest.mark.parametrize(
+    ("family", "form"),
+    [("qwen2.5-vl", "video"), ("qwen3-vl", "frames"), ("videollama3", "video")],
+)
+def test_the_processor_of_the_model_is_used_where_it_is_here(
+    family: str, form: str, root: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "model"
+    write_tiny(family, model)  # type: ignore[arg-type]
+    asked = wanted(root, model, family, form)
+    access, view = open_access(read_settings(), trusted=True), open_view(asked)
+    assert isinstance(view, ByProcessor)
+    assert str(model) in view.told
+    examples = read_examples(asked, access=access, folder=tmp_path / "found")
+    with media_reader(access.settings, trusted=True) as reader:
+        opens = partial(local_copy, access=access)
+        showing = PresentationSettings(reader=reader, open_file=opens, find_change=find_change)
+        lesson = lay_out(examples.train[0], showing, view)
+        assert isinstance(lesson, ShownExample)
+        counted = view.count(lesson)
+        assert isinstance(counted, TokenCounts)
+        encoded = view.encoder.encode(lesson.sheet)
+        assert counted.prompt == encoded.n_prompt  # type: ignore[union-attr]
+        assert (
+            view.encoder.decode(
+                view.encoder.encode(lesson.sheet, lesson.target).input_ids[counted.prompt :]  # type: ignore[union-attr]
+            )
+            == lesson.target
+        )
+        shown = write_page(asked, examples, showing=showing, view=view, most=2, out=tmp_path)
+    assert [seen.problem for seen in shown] == ["", ""]
+    assert {(s.width, s.height) for s in shown} == {view.seen_size(lesson.sheet.exhibits[0])}
+
+
+def test_a_model_that_is_not_here_is_seen_by_its_family_s_rule(root: Path, tmp_path: Path) -> None:
+    for folder in (Path("Qwen/Qwen3-VL-8B-Instruct"), tmp_path):
+        view = open_view(wanted(root, folder, "qwen3-vl", "video"))
+        assert isinstance(view, ByRule)
+        assert "estimate" in view.told
