@@ -9,6 +9,9 @@ from unreel.cli.late import LazyCommand, LazyGroup
 from unreel.core.registry import LazyImport
 
 _WORDS: Final[Mapping[str, LazyCommand]] = {
+    "init": LazyCommand(
+        LazyImport("unreel.cli.arena_run:init"), "Write a commented season file for a benchmark."
+    ),
     "plan": LazyCommand(
         LazyImport("unreel.cli.arena_run:plan"),
         "Print the clips and questions that a season needs.",

@@ -1,6 +1,7 @@
-"""`unreel arena run` and `plan`: a season is played, or counted."""
+"""Commands `unreel arena init`, `plan` and `run`."""
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -8,7 +9,7 @@ import click
 from unreel.cli.arena_options import only_option, season_argument
 from unreel.cli.consent import outside_option, weak_cage_option
 from unreel.cli.meter import ProgressMeter
-from unreel.cli.output import json_option, trusted_option
+from unreel.cli.output import echo, json_option, print_json, print_message, trusted_option
 from unreel.core.registry import LazyImport
 
 
@@ -66,3 +67,23 @@ def plan(*, as_json: bool, **given: Any) -> None:
             meter, given, as_json=as_json
         )
     sys.exit(tell())
+
+
+@click.command()
+@click.argument("benchmark", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("season.toml"),
+    show_default=True,
+    help="Season file to write. An existing file is never replaced.",
+)
+@json_option
+def init(*, benchmark: Path, out: Path, as_json: bool) -> None:
+    """Write a commented season file for BENCHMARK, with the creators of its clips."""
+    creators = LazyImport("unreel.arena.season_template:write_season")(benchmark, out)
+    if as_json:
+        print_json({"season": str(out), "creators": creators})
+        return
+    print_message(f"next: unreel arena plan {out} --pin")
+    echo(out)
