@@ -50,6 +50,7 @@ ELSEWHERE = {
     ("annotation/publishing/publish.py", "rename"),
     ("engine/start_log.py", "rename"),
     ("arena/log.py", "open"),
+    ("reviewers/endpoint/spending_log.py", "open"),
     ("engine/lock.py", "open"),
     ("report/clips/media_folder.py", "link"),
     ("training/checkpoints.py", "rename"),

@@ -30,9 +30,9 @@ LIMITS = {
     "one-word classes": 15,
     "participles as classes": 1,
     "classes defined twice": 1,
-    "docstrings that begin with a question": 3,
-    "dialect in docstrings": 898,
-    "dialect in help": 1,
+    "docstrings that begin with a question": 0,
+    "dialect in docstrings": 896,
+    "dialect in help": 0,
 }
 """Present counts. Lower a limit when its count falls; never raise one."""
 

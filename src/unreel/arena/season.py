@@ -37,7 +37,7 @@ class ReviewerEntry(ReviewerSection):
 
     @property
     def shown(self) -> str:
-        """What it is called on the board, if nobody else is."""
+        """Return the title on the board, if it is unique."""
         return self.title or drop_address(self.model)
 
     def values(self, base: Path) -> dict[str, Any]:

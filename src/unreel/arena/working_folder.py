@@ -117,7 +117,7 @@ class SeasonEntrants(RecipeSection):
 
 
 def disambiguate_titles(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """What to call each `(title, name)`, by name: the title alone where nobody shares it.
+    """Return a unique title for each `(title, name)`, by name: the title alone if no other entrant shares it.
 
     Titles of earlier releases may hold the address of a server, which is left out.
     """

@@ -30,7 +30,16 @@ from unreel.core.registry import LazyImport
 @click.option(
     "--keep-undecided",
     is_flag=True,
-    help="Under reality and pass-fail: keep clips that people did not settle, with their makers' label.",
+    help="For reality and pass-fail: keep clips without a consensus, with their makers' label.",
+)
+@click.option(
+    "--names", "named", is_flag=True, help="Publish the annotators' names instead of aliases."
+)
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    help="Random seed of the intervals and of the annotators' aliases.",
 )
 @ledger_option
 @json_option

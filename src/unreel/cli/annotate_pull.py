@@ -33,7 +33,7 @@ def links(*, as_json: bool, **given: Any) -> None:
     "--all",
     "everything",
     is_flag=True,
-    help="Fetch again what was seen before; nothing is kept twice.",
+    help="Fetch all answers again. Answers that are stored already are not stored twice.",
 )
 @click.option(
     "--decisions",

@@ -16,7 +16,12 @@ from unreel.core.registry import LazyImport
     "conditions",
     multiple=True,
     metavar="TITLE",
-    help="Rank under the season's condition of this title. Repeat it for several.  [default: all]",
+    help="Title of a condition to rank. Repeatable.  [default: all]",
+)
+@click.option(
+    "--resamples",
+    type=click.IntRange(100),
+    help="Number of bootstrap resamples (over scenes).",
 )
 @click.option(
     "--nuisance",

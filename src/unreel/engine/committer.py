@@ -61,7 +61,7 @@ class CommitPace:
         return min(max(_FIRST_ROWS, committed), _LARGEST_ROWS)
 
     def seconds_for(self, waiting: int, *, commit_s: float = 0.0, is_dear: bool = False) -> float:
-        """How long the first of `waiting` rows waits for others to come; a commit took `commit_s`.
+        """Return the maximum wait of the first of `waiting` rows; a commit took `commit_s`.
 
         A row that `is_dear` waits shortly: a kill would have it paid for again.
         """

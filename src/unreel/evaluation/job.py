@@ -96,11 +96,8 @@ class EvalRun:
     def scope(self) -> QuestionScope:
         """Return the protocol and conditions of the questions."""
         recipe = self.recipe
-        return QuestionScope(
-            instrument=self.asked or recipe.instrument.instrument,
-            conditions=recipe.conditions,
-            seed=recipe.seed,
-        )
+        instrument = self.asked or recipe.instrument.instrument
+        return QuestionScope(instrument=instrument, conditions=recipe.conditions, seed=recipe.seed)
 
     @property
     def benchmark_path(self) -> Path:
