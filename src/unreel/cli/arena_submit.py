@@ -59,4 +59,4 @@ def log(*, as_json: bool, **given: Any) -> None:
 
     Exits with status 1 if a line was edited, moved or removed.
     """
-    sys.exit(LazyImport(f"{_JOB}:tell_log", "eval").load()(given, as_json=as_json))
+    sys.exit(LazyImport(f"{_JOB}:print_log", "eval").load()(given, as_json=as_json))
