@@ -12,7 +12,6 @@ from unreel.core.clip import Generated, Real
 from unreel.core.errors import InvalidSettingError, UnreelError
 from unreel.core.judgement import Rating
 from unreel.training.recipe import RewardSection
-from unreel.training.rewards.constants import HIGHEST_BAR
 from unreel.training.rewards.foreign import SwiftReward, compute_score
 from unreel.training.rewards.key import AnswerKey, read_key
 from unreel.training.rewards.terms import settle
@@ -36,7 +35,7 @@ weights = st.floats(0, 1)
         span=weights,
         format=weights,
         false_alarm=st.floats(1, 100),
-        bar=st.none() | st.floats(0, HIGHEST_BAR),
+        bar=st.none() | st.floats(0, 1),
     ),
 )
 def test_every_text_earns_between_0_and_1(text: str, which: int, section: RewardSection) -> None:
@@ -98,7 +97,7 @@ def test_bars_lie_at_what_a_constant_reaches_and_can_be_named() -> None:
     assert 0.1 < TERMS.box_bar < 0.4
     assert 0.1 < TERMS.onset_bar < 0.5
     same = [generated(Box(0.2, 0.2, 0.6, 0.6), 1_000_000, 2_000_000)] * 20
-    assert settled(same).box_bar == HIGHEST_BAR
+    assert settled(same).box_bar == 1
     assert settled(TRUTHS, bar=0.5).onset_bar == 0.5
     assert settled([]).box_bar == 0.25
 

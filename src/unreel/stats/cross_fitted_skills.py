@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from unreel.stats.dawid_skene import MOST_ROUNDS, AnnotatorSkills, dawid_skene
+from unreel.stats.dawid_skene import AnnotatorSkills, dawid_skene
 from unreel.stats.sample import Array, IntArray
 
 MANY_TASKS: Final = 1_000
@@ -23,6 +23,8 @@ EQUAL_PULL: Final = 1e6
 PULLS: Final = (2.0, 10.0)
 """Priors under which people differ, the weakest first."""
 _N_FOLDS: Final = 5
+_MOST_ROUNDS: Final = 2_000
+"""Three people who differ need about 1,000 rounds to converge."""
 _RARELY: Final = 1e-10
 
 
@@ -56,7 +58,7 @@ def cross_fit_skills(
         skills = answers.fit(PULLS[0])
         if skills.settled:
             return CrossFittedSkills(skills.posterior, skills.accuracy, weighs=True, converged=True)
-    equal = answers.fit(EQUAL_PULL, most_rounds=0 if n_tasks < FEWEST_TASKS else MOST_ROUNDS)
+    equal = answers.fit(EQUAL_PULL, most_rounds=0 if n_tasks < FEWEST_TASKS else _MOST_ROUNDS)
     if not FEWEST_TASKS <= n_tasks < MANY_TASKS:
         return CrossFittedSkills(
             equal.posterior, equal.accuracy, weighs=False, converged=n_tasks < FEWEST_TASKS
@@ -85,7 +87,7 @@ class _FoldAnswers:
         _, task = np.unique(self.task[chosen], return_inverse=True)
         return _FoldAnswers(self.who[chosen], task, self.said[chosen], self.shape)
 
-    def fit(self, pull: float, *, most_rounds: int = MOST_ROUNDS) -> AnnotatorSkills:
+    def fit(self, pull: float, *, most_rounds: int = _MOST_ROUNDS) -> AnnotatorSkills:
         return dawid_skene(
             self.who, self.task, self.said, pull=pull, most_rounds=most_rounds, shape=self.shape
         )

@@ -117,6 +117,7 @@ def configure(
         **arguments(recipe, folder, n_steps=n_steps),
         gradient_accumulation_steps=recipe.optimise.accumulate * reward.generations,
         num_generations=reward.generations,
+        scale_rewards="batch",  # scaling by group would undo the scales of labels
         max_completion_length=recipe.max_tokens,
         temperature=reward.temperature,
         beta=reward.kl,

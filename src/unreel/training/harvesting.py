@@ -89,6 +89,7 @@ def _try(
     )
     asked = by_question(examples.train)
     terms = settle(reward, [each.truths for each in asked])
+    terms = terms.model_copy(update={"real_scale": 1.0, "generated_scale": 1.0})  # `reap` balances
     tried = []
     for each in asked:
         lesson = lessons.lesson(each.example)

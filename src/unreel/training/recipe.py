@@ -215,16 +215,16 @@ class RewardSection(RecipeSection):
     onset: Share = 0.2
     span: Share = 0.0
     format: Share = 0.2
-    false_alarm: Annotated[float, Field(ge=1, le=100)] = 2.0
-    """What calling a real clip generated costs, against a miss."""
+    false_alarm: Annotated[float, Field(ge=1, le=100)] = 1.0
+    """Cost of a false alarm relative to a miss. Above 1, calling every clip real earns more than calling every clip generated."""
     onset_within: Annotated[Share, Field(gt=0)] = 0.25
     """Part of the clip's length from the true onset at which a named one is worth nothing."""
-    bar: Annotated[float, Field(ge=0, le=0.75, allow_inf_nan=False)] | None = None
+    bar: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     """IoU from which evidence is paid; absent: what the best constant answer reaches on the training clips."""
     generations: Annotated[int, Field(ge=2, le=256)] = 8
     temperature: Positive = 1.0
     kl: Annotated[float, Field(ge=0, le=10)] = 0.0
-    keep_from: Share = 0.8
+    keep_from: Share = 0.5
     """Of rejection sampling: what the best answer to a question must earn to be learned."""
 
 

@@ -12,7 +12,6 @@ from unreel.training.rewards.evidence import box_closeness, onset_closeness, spa
 A = TypeVar("A")
 
 LOWEST_BAR: Final = 0.1
-HIGHEST_BAR: Final = 0.75
 _UNKNOWN_BAR: Final = 0.25
 """Where too few clips have such a truth to tell."""
 _FEWEST: Final = 3
@@ -114,7 +113,7 @@ def _bar(
         ]
         if len(met) >= _FEWEST:
             best = max(best or 0.0, mean(met) + stdev(met) / len(met) ** 0.5)
-    return _UNKNOWN_BAR if best is None else min(HIGHEST_BAR, max(LOWEST_BAR, best))
+    return _UNKNOWN_BAR if best is None else min(1.0, max(LOWEST_BAR, best))
 
 
 def _thinned(values: Sequence[A], most: int) -> Sequence[A]:

@@ -46,10 +46,11 @@ NOTHING: Final = Reward(0.0)
 def pay(verdict: Verdict, truths: Sequence[Any], terms: RewardTerms, *, prompt: str) -> Reward:
     """Return the reward of `verdict` against the best matching of its `truths`.
 
-    An answer that cannot be read earns 0, as does a real clip that is called generated. A generated clip that
-    is called real costs `false_alarm` times less, whatever else is said of it. Evidence is paid on
-    generated clips that are called so, as far as it is nearer than a constant answer: worse costs,
-    and none neither earns nor costs. No word of an explanation is paid.
+    An unreadable answer earns 0, and so does a real clip that is called generated. A generated clip that is
+    called real costs `false_alarm` times less. A right label without evidence earns the same on real and
+    generated clips. Evidence on generated clips adds to it if it is closer than the best constant answer, and
+    costs if it is not. Both are linear in the closeness, so that constant evidence earns nothing on average.
+    Explanations are not scored.
     """
     return max((_pay(verdict, truth, terms, prompt) for truth in truths), key=lambda r: r.total)
 
@@ -77,16 +78,18 @@ def _pay_trace(verdict: TraceVerdict, truth: TraceTruth, terms: RewardTerms, pro
     if truth.box is not None:
         near = box_closeness(verdict.box, truth)
         parts.append(("box", terms.box, _above(near, terms.box_bar)))
+    evidence = terms.box + (terms.onset + terms.span if asks_time(prompt) else 0.0)
     if truth.start_us is not None and asks_time(prompt):
         near = onset_closeness(verdict.start_us, truth, within=terms.onset_within)
         parts.append(("onset", terms.onset, _above(near, terms.onset_bar)))
         near = span_closeness(verdict.start_us, truth)
         parts.append(("span", terms.span, _above(near, terms.span_bar)))
-    return _pay_label(verdict.label, truth.label, parts, terms)
+    return _pay_label(verdict.label, truth.label, parts, terms, evidence=evidence)
 
 
 def _above(closeness: float | None, bar: float) -> float:
-    return 0.0 if closeness is None else (closeness - bar) / (1 - bar)
+    """Return the distance above the bar, from -1 to 1."""
+    return 0.0 if closeness is None else (closeness - bar) / max(bar, 1 - bar)
 
 
 def _pay_label(
@@ -94,17 +97,24 @@ def _pay_label(
     true: Label,
     others: Sequence[tuple[str, float, float]],
     terms: RewardTerms,
+    *,
+    evidence: float = 0.0,
 ) -> Reward:
-    """Return the reward of a label: a false alarm costs all of it, a miss one part in `false_alarm`."""
+    """Return the reward of a label with the parts `others`; `evidence` is the weight of all evidence asked for."""
     if isinstance(said, Unparsed):
         return NOTHING
+    scale = terms.real_scale if true is Label.REAL else terms.generated_scale
     if said is not true:
         missed = said is Label.REAL
-        return Reward(1 - 1 / terms.false_alarm, {"label": 0.0}) if missed else NOTHING
-    parts = [("label", terms.label, 1.0), *others]
-    earned = sum(weight * part for _, weight, part in parts)
-    worth = min(1.0, max(0.0, earned / sum(weight for _, weight, _ in parts)))
-    return Reward(1 - (1 - worth) / terms.false_alarm, {name: part for name, _, part in parts})
+        return Reward(scale * (1 - 1 / terms.false_alarm), {"label": 0.0}) if missed else NOTHING
+    base = terms.label + terms.format
+    steepness = min(1.0, base / evidence) if evidence else 1.0  # no reward has to be cut at 0
+    earned = terms.label + sum(
+        weight * part * (1 if name == "format" else steepness) for name, weight, part in others
+    )
+    worth = min(1.0, max(0.0, earned / (base + evidence)))
+    parts = {"label": 1.0, **{name: part for name, _, part in others}}
+    return Reward(scale * (1 - (1 - worth) / terms.false_alarm), parts)
 
 
 def _pay_score(verdict: RealismVerdict, true: int, terms: RewardTerms) -> Reward:

@@ -5,12 +5,14 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
+from unreel.core.clip import Generated, Real
+from unreel.core.judgement import Label
 from unreel.protocols.trace.truth import TraceTruth
 from unreel.recipes.section import RecipeSection
 from unreel.training.recipe import RewardSection, Share
-from unreel.training.rewards.constants import HIGHEST_BAR, ConstantScores, constant_bars
+from unreel.training.rewards.constants import ConstantScores, constant_bars
 
-Bar = Annotated[float, Field(ge=0, le=HIGHEST_BAR, allow_inf_nan=False)]
+Bar = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 _SHARED: Final = ("label", "box", "onset", "span", "format", "false_alarm", "onset_within")
 
@@ -29,22 +31,47 @@ class RewardTerms(RecipeSection):
     """IoU that costs and earns nothing: what lies above it is paid, what lies below it costs."""
     onset_bar: Bar
     span_bar: Bar
+    real_scale: Share = 1.0
+    """Factor of all rewards on real clips: below 1 if they are the majority."""
+    generated_scale: Share = 1.0
 
 
 def settle(section: RewardSection, questions: Sequence[Sequence[Any]]) -> RewardTerms:
     """The terms of `[reward]` for these questions, each with its truths.
 
-    Where the section names no bar, evidence is paid from what the best constant answer reaches on them, so
-    that no answer is worth giving that could be given without looking.
+    Without `bar` in the section, the bars are the scores of the best constant answer on these questions. The scales
+    make both labels count equally. So no answer that ignores the clip earns more than another one.
     """
     if section.bar is not None:
         bars = ConstantScores(box=section.bar, onset=section.bar, span=section.bar)
     else:
         traced = [[t for t in truths if isinstance(t, TraceTruth)] for truths in questions]
         bars = constant_bars(traced, onset_within=section.onset_within)
+    real_scale, generated_scale = _label_scales(questions)
     return RewardTerms(
         **{name: getattr(section, name) for name in _SHARED},
         box_bar=bars.box,
         onset_bar=bars.onset,
         span_bar=bars.span,
+        real_scale=real_scale,
+        generated_scale=generated_scale,
     )
+
+
+def _label_scales(questions: Sequence[Sequence[Any]]) -> tuple[float, float]:
+    labels = [_label(truths[0]) for truths in questions if truths]
+    n_real, n_generated = labels.count(Label.REAL), labels.count(Label.GENERATED)
+    fewest = min(n_real, n_generated)
+    return (fewest / n_real, fewest / n_generated) if fewest else (1.0, 1.0)
+
+
+def _label(truth: Any) -> Label | None:
+    match truth:
+        case TraceTruth():
+            return truth.label
+        case Real():
+            return Label.REAL
+        case Generated():
+            return Label.GENERATED
+        case _:
+            return None
