@@ -16,7 +16,7 @@ _SMALL = {"width": 64, "height": 64, "n_frames": 4, "gop": 4}
 RECIPES = {
     "media/sandbox/clips/clip.mp4": ClipRecipe(**_SMALL, tone_hz=440, rotation_deg=90),
     "media/sandbox/clips/clip.ts": ClipRecipe(**_SMALL, container="ts"),
-    "evaluate/sample.mp4": SAMPLE,
+    "evaluation/sample.mp4": SAMPLE,
 }
 """By their path in the package."""
 

@@ -48,25 +48,8 @@ def test_a_verb_is_a_function_and_help_shows_it(verb: str) -> None:
     found = getattr(unreel, verb)
     assert isinstance(found, FunctionType)
     told = pydoc.plain(pydoc.render_doc(found))
-    assert f"function {verb} in module unreel.verbs." in told.replace("async function", "function")
+    assert f"function {verb} in module unreel.api." in told.replace("async function", "function")
     assert inspect.getdoc(found).splitlines()[0] in told
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        "import unreel.evaluation.job; import unreel",
-        "import unreel; unreel.evaluate; import unreel.evaluation.job",
-        "from unreel.evaluation import job; import unreel",
-        "import unreel.evaluation.job as job; import unreel",
-    ],
-)
-def test_a_verb_and_the_folder_of_its_name_live_together(lines: str, python: Python) -> None:
-    told = python(
-        f"{lines}\nfrom unreel import evaluate\nprint(type(unreel.evaluate).__name__,"
-        "unreel.evaluate is evaluate, unreel.evaluation.job.Run.__name__)"
-    )
-    assert told == "function True Run"
 
 
 def _types(annotation: Any) -> Iterator[type]:

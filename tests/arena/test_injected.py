@@ -17,7 +17,7 @@ from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput
 from unreel.creators.section import CreatorSection
 from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.recipes.check import check_sections
-from unreel.testing.creators import CreatorKit, TestCreatorContext, sample_briefs
+from unreel.testing.creators import CreatorKit, KitCreatorContext, sample_briefs
 
 
 def section(kind: str = "inject", **keys: Any) -> CreatorSection:
@@ -39,7 +39,7 @@ def make(told: CreatorSection, brief: ClipBrief, folder: Path) -> GeneratedClip 
     async def once() -> GeneratedClip | Failure:
         creator = opened(told)
         try:
-            return await creator.make(brief, TestCreatorContext(folder))
+            return await creator.make(brief, KitCreatorContext(folder))
         finally:
             await creator.close()
 

@@ -78,16 +78,13 @@ def test_services_and_programs_play_a_season_and_every_fault_is_told(
     write_benchmark(tmp_path / "bench", n_scenes=N_SCENES)
     (tmp_path / "detector.py").write_text(DETECTOR)
     faults = ("failed", "wrong-codec", "to-loopback", "announced", "html")
-    stadium = Stadium(
-        tmp_path,
-        creators=[_service(service, name) for name in ("good", *faults)],
-        reviewers=[
-            {"model": "command:size", "title": "program",
-             "command": [sys.executable, "detector.py", "{clip}", "--above=10"]},
-            {"model": "http:judge", "title": "service", "url": judge, "show": "clip"},
-        ],
-        head={"floors": False},
-    )  # fmt: skip
+    reviewers = [
+        {"model": "command:size", "title": "program",
+         "command": [sys.executable, "detector.py", "{clip}", "--above=10"]},
+        {"model": "http:judge", "title": "service", "url": judge, "show": "clip"},
+    ]  # fmt: skip
+    creators = [_service(service, name) for name in ("good", *faults)]
+    stadium = Stadium(tmp_path, creators=creators, reviewers=reviewers, head={"floors": False})
     stadium.play()
     rows = list(stadium.folder.made.rows())
     assert len(rows) == N_SCENES * (1 + len(faults))
@@ -100,6 +97,9 @@ def test_services_and_programs_play_a_season_and_every_fault_is_told(
     assert ended["wrong-codec"] is not None
     assert service.trapped == []
     assert service.books["good"].posts == N_SCENES
+    # No reviewer is asked while a creator has no usable clip.
+    stadium = Stadium(tmp_path, creators=creators[:1], reviewers=reviewers, head={"floors": False})
+    stadium.play()
     found = read_play(stadium.folder)
     assert set(found.reviewers) == {"program", "service"}
     said: dict[str, set[int]] = {name: set() for name in found.reviewers}

@@ -9,7 +9,7 @@ import pytest
 from unreel.benchmarks.checking import NAMES_KEPT, OTHERS, check_benchmark
 from unreel.benchmarks.columns import KNOWN, MEANS
 from unreel.benchmarks.examples import EXAMPLES, write_example
-from unreel.benchmarks.opening import BenchmarkLayout
+from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.core.errors import UnreadableSourceError
 
 Write = Callable[[str, list[dict[str, Any]]], Path]

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from unreel.benchmarks.entry import Entry, Rejected, take_census
-from unreel.benchmarks.opening import BenchmarkLayout, open_benchmark
+from unreel.benchmarks.layout import BenchmarkLayout
+from unreel.benchmarks.opening import open_benchmark
 from unreel.core.clip import Real
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 

@@ -5,7 +5,7 @@ With `--stop-at STEP:N` it prints `stopped STEP` at the N-th such step and stays
 killed; of several, with commas between them, it stops at the first that comes.
 `--stage FILE.py:Class` swaps in another stage: it is built with the folder, and must append
 `key pid` to `asks.log` there when it starts a row. `--stage eval` is `unreel eval` itself, as
-`evaluation.py` starts it; its steps have the table's name before them (`answers-written`).
+`eval_trial.py` starts it; its steps have the table's name before them (`answers-written`).
 """
 
 import argparse
@@ -18,7 +18,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import evaluation
+import eval_trial
+
 from unreel.core.identity import digest
 from unreel.engine import suspects
 from unreel.engine.committer import CommitPace
@@ -117,7 +118,7 @@ def append_plainly(folder: Path, rows: list[Row], stage: Stage, steps: Steps) ->
     """The control: asks everything, appends, knows nothing of what was there."""
     for start in range(0, len(rows), PACE_ROWS):
         answered = [stage(row) for row in rows[start : start + PACE_ROWS]]
-        evaluation.append(folder / "plain.lance", answered, steps)
+        eval_trial.append(folder / "plain.lance", answered, steps)
 
 
 def start_ray(*, tries: int = 3) -> None:
@@ -137,9 +138,9 @@ def start_ray(*, tries: int = 3) -> None:
 
 def evaluate_clips(given: argparse.Namespace, steps: Steps, pace: CommitPace) -> None:
     if given.plain:
-        evaluation.append_plainly(given.folder, pace_rows=given.pace_rows, observe=steps)
+        eval_trial.append_plainly(given.folder, pace_rows=given.pace_rows, observe=steps)
         return
-    outcome = evaluation.evaluate_in(
+    outcome = eval_trial.evaluate_in(
         given.folder, engine=given.engine, pace=pace, retry=given.retry, observe=steps
     )
     say("outcome", outcome)

@@ -25,6 +25,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from driver import say
+from eval_trial import IN_FLIGHT
 from harness import (
     HERE,
     Driver,
@@ -43,8 +44,6 @@ from harness import (
     state_of,
 )
 from trial import Bare, Evaluation, evaluation, tell_apart, undisturbed
-
-from evaluation import IN_FLIGHT
 
 KILLS_PER_RUN = 25
 ZYGOTE_EVERY = 5

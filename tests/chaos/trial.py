@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 from clips import make_clips
 from driver import PACE_ROWS
+from eval_trial import IN_FLIGHT, run_in
 from harness import HERE, finish
 
-from evaluation import IN_FLIGHT, run_in
 from unreel.core.identity import digest
 from unreel.engine.place import StorageLocation
 from unreel.engine.stage import Row

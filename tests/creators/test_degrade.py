@@ -18,7 +18,7 @@ from unreel.media.reader import MediaReader, run_trusted
 from unreel.media.sound import ClipSound
 from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.recipes.check import check_sections
-from unreel.testing.creators import CreatorKit, TestCreatorContext, sample_briefs
+from unreel.testing.creators import CreatorKit, KitCreatorContext, sample_briefs
 
 READER = MediaReader(run_trusted)
 
@@ -42,7 +42,7 @@ def make(brief: ClipBrief, folder: Path, **keys: Any) -> GeneratedClip | Failure
     async def once() -> GeneratedClip | Failure:
         creator = opened(**keys)
         try:
-            return await creator.make(brief, TestCreatorContext(folder))
+            return await creator.make(brief, KitCreatorContext(folder))
         finally:
             await creator.close()
 

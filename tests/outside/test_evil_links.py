@@ -302,7 +302,7 @@ def test_rulings_are_not_kept_through_a_link(name: str, kind: str, world) -> Non
         assert (world.work / "letter.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize("words", [(*EVAL, "--out", "fresh"), CURATE, ROWS, REVIEW])
+@pytest.mark.parametrize("words", [(*EVAL, "--out", "fresh"), CURATE, ROWS])
 def test_what_is_private_is_closed_to_others(words: tuple[str, ...], scene, world, call) -> None:
     out = world.work / words[-1]
     _type(scene, call, words)

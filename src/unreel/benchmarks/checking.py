@@ -12,9 +12,9 @@ from unreel.benchmarks import deeptrace, reality
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.columns import KNOWN, bind, nearest_name
 from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.opening import (
     Benchmark,
-    BenchmarkLayout,
     find_layouts,
     find_table,
     open_benchmark,

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
@@ -20,6 +19,7 @@ from unreel.benchmarks.folders import (
     read_folders,
     stay_inside,
 )
+from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.listing import read_list
 from unreel.benchmarks.names import distinct
 from unreel.benchmarks.ratings import has_scores
@@ -33,23 +33,6 @@ Columns = Mapping[str, str]
 _NORMAL: Final = re.compile(r"[^./][^/]*(?:/[^./][^/]*)*")
 """A relative path without empty or dotted parts."""
 MANIFESTS: Final = tuple(f"manifest{suffix}" for suffix in TABLE_SUFFIXES)
-
-
-class BenchmarkLayout(StrEnum):
-    """Layout of a benchmark on disk."""
-
-    DEEPTRACE = "deeptrace"
-    """`all_data.json` and its videos: `unreel.benchmarks.deeptrace`."""
-    REALITY = "reality"
-    """`clips.csv`, `real/` and a folder for each creator: `unreel.benchmarks.reality`."""
-    REALISM = "realism"
-    """A table with scores: `unreel.benchmarks.realism`."""
-    FOLDERS = "folders"
-    """`real/` and `generated/<creator>/`: `unreel.benchmarks.folders`."""
-    LIST = "list"
-    """A table with labels: `unreel.benchmarks.listing`."""
-    VIDEO_FOLDER = "video-folder"
-    """`metadata.jsonl`, `.csv` or `.parquet` and its media: `unreel.benchmarks.video_folder`."""
 
 
 _TABLES: Final[Mapping[BenchmarkLayout, tuple[str, ...]]] = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from unreel.benchmarks.columns import MEANS
-from unreel.benchmarks.opening import BenchmarkLayout
+from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.cli.columns import LAYOUTS, layout_option, map_option, read_mapping
 from unreel.cli.consent import outside_option
 from unreel.cli.output import echo, json_option, print_json, print_message, print_table

@@ -5,7 +5,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from unreel.benchmarks.opening import BenchmarkLayout
+from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.core.errors import InvalidSettingError
 
 F = TypeVar("F", bound=Callable[..., Any])

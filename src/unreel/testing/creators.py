@@ -33,7 +33,7 @@ _ODD_IDS: Final = ("../escape", "/etc/passwd", "", "\0", "s" * 300)
 
 
 @dataclass(slots=True)
-class TestCreatorContext:
+class KitCreatorContext:
     """A workplace for tests: a folder, notes in memory, and no way out."""
 
     folder: Path
@@ -179,12 +179,12 @@ class CreatorKit:
 
     def _make_all(
         self, creator: Creator, folder: Path
-    ) -> "list[tuple[GeneratedClip | Failure, TestCreatorContext]]":
+    ) -> "list[tuple[GeneratedClip | Failure, KitCreatorContext]]":
         return self._make(creator, self.briefs(folder / "real", creator), folder)
 
     def _make(
         self, creator: Creator, briefs: Sequence[ClipBrief], folder: Path
-    ) -> "list[tuple[GeneratedClip | Failure, TestCreatorContext]]":
+    ) -> "list[tuple[GeneratedClip | Failure, KitCreatorContext]]":
         desks = [_desk(folder, str(number)) for number in range(len(briefs))]
         outcomes = run(creator, lambda: _together(creator, briefs, desks))
         return list(zip(outcomes, desks, strict=True))
@@ -205,19 +205,19 @@ def run(creator: Creator, act: Callable[[], Awaitable[T]]) -> T:
 _DESKS: Final = "desks"
 
 
-def _desk(folder: Path, name: str) -> TestCreatorContext:
-    return TestCreatorContext(OutputDirectory(folder).make(f"{_DESKS}/{name}"))
+def _desk(folder: Path, name: str) -> KitCreatorContext:
+    return KitCreatorContext(OutputDirectory(folder).make(f"{_DESKS}/{name}"))
 
 
 async def _together(
-    creator: Creator, briefs: Sequence[ClipBrief], desks: Sequence[TestCreatorContext]
+    creator: Creator, briefs: Sequence[ClipBrief], desks: Sequence[KitCreatorContext]
 ) -> list[GeneratedClip | Failure]:
     pairs = zip(briefs, desks, strict=True)
     return await asyncio.gather(*(creator.make(brief, desk) for brief, desk in pairs))
 
 
 def _made(
-    outcomes: Sequence[tuple[GeneratedClip | Failure, TestCreatorContext]],
+    outcomes: Sequence[tuple[GeneratedClip | Failure, KitCreatorContext]],
 ) -> list[GeneratedClip]:
     return [outcome for outcome, _ in outcomes if isinstance(outcome, GeneratedClip)]
 

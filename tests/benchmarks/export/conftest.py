@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from unreel.benchmarks.entry import DeclaredFacts, Entry, Row
-from unreel.benchmarks.opening import Benchmark, BenchmarkLayout
+from unreel.benchmarks.layout import BenchmarkLayout
+from unreel.benchmarks.opening import Benchmark
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Origin, Real
 from unreel.core.judgement import Rating

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.folders import is_inside
-from unreel.benchmarks.opening import BenchmarkLayout, open_benchmark
+from unreel.benchmarks.layout import BenchmarkLayout
+from unreel.benchmarks.opening import open_benchmark
 from unreel.core.document import parse_object, read_bytes
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
 from unreel.core.identity import clip_id

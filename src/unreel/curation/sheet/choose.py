@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.opening import BenchmarkLayout, open_benchmark
+from unreel.benchmarks.layout import BenchmarkLayout
+from unreel.benchmarks.opening import open_benchmark
 from unreel.benchmarks.tables import Cells, read_table
 from unreel.core.clip import Generated
 from unreel.core.identity import digest

@@ -12,7 +12,8 @@ from unreel.benchmarks.cells import is_url, show_name, walked
 from unreel.benchmarks.columns import bind
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.folders import VIDEO_SUFFIXES, stay_inside, walk_videos
-from unreel.benchmarks.opening import BenchmarkLayout, find_layouts, open_benchmark
+from unreel.benchmarks.layout import BenchmarkLayout
+from unreel.benchmarks.opening import find_layouts, open_benchmark
 from unreel.benchmarks.records import LABELS, UNKNOWN_CREATOR, entry_of, name_of
 from unreel.benchmarks.tables import TABLE_SUFFIXES, columns_of, read_table
 from unreel.benchmarks.video_folder import METADATA, find_metadata
