@@ -44,6 +44,11 @@ def _listening(address: str, port: int = 0, tls: ssl.SSLContext | None = None) -
                         )
                         seen.append(line.recv(65536))
                         line.sendall(_REPLY)
+                        line.settimeout(5)
+                        while line.recv(
+                            65536
+                        ):  # closing over unread bytes would reset the connection
+                            pass
                         line.close()
 
         thread = threading.Thread(target=serve, daemon=True)
