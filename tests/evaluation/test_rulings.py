@@ -38,7 +38,8 @@ def test_a_score_tells_what_this_call_spent_and_what_all_rulings_took(
     nothing |= {"cost_usd": None, "n_uncounted": 0}
     all_three = {"input_tokens": 300, "output_tokens": 30}
     spent = nothing | all_three | {"n_questions": 3, "n_requests": 3}
-    judge = {"judge": "compatible/tiny", "scored": 3, "unscored": {}, "tokens": all_three}
+    tokens = all_three | {"is_estimated": False}
+    judge = {"judge": "compatible/tiny", "scored": 3, "unscored": {}, "tokens": tokens}
     assert [one["judges"] for one in told] == [
         [judge | {"spent": spent}],
         [judge | {"spent": nothing}],
