@@ -16,6 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+
+from synthesise import ClipRecipe, synthesise
 from unreel.core.box import Box
 from unreel.core.failure import Failure
 from unreel.core.settings import read_settings
@@ -26,7 +29,6 @@ from unreel.media.access import open_sandbox
 from unreel.media.annotate_wire import CopyTaker, commentary_request
 from unreel.media.overlay import MovingMark, OverlayCommentary, TimelineLane
 from unreel.media.sandbox import SandboxLimits
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 RATE = 24
 _MB = 1e6

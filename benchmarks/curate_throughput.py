@@ -87,7 +87,8 @@ def _arguments() -> Any:
 def _clips(folder: Path | None, scratch: Path) -> list[str]:
     if folder is not None:
         return sorted(str(path) for path in folder.rglob("*") if path.suffix in SUFFIXES)
-    from unreel.media.synthesise import ClipRecipe, synthesise
+    sys.path.append(str(Path(__file__).parents[1] / "tests"))
+    from synthesise import ClipRecipe, synthesise
 
     files = []
     for seed in range(DRAWN):

@@ -129,7 +129,8 @@ def _found(source: Path) -> list[Path]:
 
 
 def _drawn(folder: Path, count: int) -> Iterator[Path]:
-    from unreel.media.synthesise import ClipRecipe, synthesise
+    sys.path.append(str(Path(__file__).parents[1] / "tests"))
+    from synthesise import ClipRecipe, synthesise
 
     for seed in range(count):
         path = folder / f"drawn-{seed}.mp4"

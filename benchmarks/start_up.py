@@ -48,7 +48,8 @@ def main() -> None:
 
 
 def _draw_clips(folder: Path) -> None:
-    from unreel.media.synthesise import ClipRecipe, synthesise
+    sys.path.append(str(Path(__file__).parents[1] / "tests"))
+    from synthesise import ClipRecipe, synthesise
 
     (folder / "clip.mp4").write_bytes(
         synthesise(ClipRecipe(width=640, height=360, n_frames=48, gop=24))

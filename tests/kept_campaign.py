@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
@@ -25,7 +26,6 @@ from unreel.core.box import Box
 from unreel.core.identity import clip_id
 from unreel.core.judgement import Label
 from unreel.core.trace import BoxAt, Trace
-from unreel.media.synthesise import ClipRecipe, planted_trace, synthesise
 
 PEOPLE = tuple(Annotator(name, f"{name}@example.org") for name in ("ann", "bob", "cho"))
 CAMPAIGN = "spring"

@@ -1,15 +1,15 @@
-"""Draws the pictures of the documentation from synthesised scenes: `python docs/images/draw.py`."""
+"""Draws the pictures of the documentation from synthesised scenes: `PYTHONPATH=tests python docs/images/draw.py`."""
 
 from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageFilter
 
+from scenes.ball import SampleScene
 from unreel.core.box import Box
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
 from unreel.media.overlay import MovingMark, OverlayCommentary, OverlayPainter, TimelineLane
-from unreel.media.scenes.scene import SampleScene
 
 HERE = Path(__file__).parent
 SIZE = (960, 540)

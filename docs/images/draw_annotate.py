@@ -1,4 +1,4 @@
-"""Photographs the six screens of `unreel annotate` over synthesised clips: `python docs/images/draw_annotate.py`.
+"""Photographs the six screens of `unreel annotate` over synthesised clips: `PYTHONPATH=tests python docs/images/draw_annotate.py`.
 
 Needs the extra `annotate`, Playwright, Debian's chromium and Label Studio in an environment of its own
 (`label-studio` on the path). Every screen is filled in as a person would and sent; what Label Studio counts as
@@ -17,6 +17,7 @@ from typing import Any, Final
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
+from synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.interfaces.screens import screen_of
 from unreel.annotation.studio.client import StudioClient
@@ -29,7 +30,6 @@ from unreel.annotation.studio.settings import (
     studio_secrets,
 )
 from unreel.media.normalise import NormalForm, normalise
-from unreel.media.synthesise import ClipRecipe, planted_trace, synthesise
 
 HERE: Final = Path(__file__).parent
 FLAGS: Final = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]

@@ -1,4 +1,4 @@
-"""Draws the pictures of `unreel annotate report` over drawn clips: `python docs/images/draw_campaign.py`.
+"""Draws the pictures of `unreel annotate report` over drawn clips: `PYTHONPATH=tests python docs/images/draw_campaign.py`.
 
 Needs the extras `annotate` and `report`, Playwright and Debian's `chromium`. The people are made up.
 """
@@ -14,6 +14,7 @@ from typing import Any, Final
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
+from synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
@@ -38,7 +39,6 @@ from unreel.core.clip import Generated, Real
 from unreel.core.identity import bytes_id
 from unreel.core.judgement import Label
 from unreel.core.trace import BoxAt, Trace
-from unreel.media.synthesise import ClipRecipe, planted_trace, synthesise
 
 HERE: Final = Path(__file__).parent
 COLOURS: Final = 256

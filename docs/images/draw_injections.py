@@ -1,4 +1,4 @@
-"""Draws a picture of each injected trace: `python docs/images/draw_injections.py`.
+"""Draws a picture of each injected trace: `PYTHONPATH=tests python docs/images/draw_injections.py`.
 
 Above, three frames of a synthesised clip; below, the same frames with the trace and its box.
 """
@@ -10,13 +10,13 @@ from pathlib import Path
 
 from PIL import Image
 
+from synthesise import ClipRecipe, SceneName, synthesise
 from unreel.core.settings import read_settings
 from unreel.core.trace import Category
 from unreel.curation.inject.clip import LoadedClip, load_clip
 from unreel.curation.inject.inject import CATEGORIES, InjectedFrames, inject
 from unreel.media.access import media_reader
 from unreel.media.overlay import outline, paint
-from unreel.media.synthesise import ClipRecipe, SceneName, synthesise
 
 HERE = Path(__file__).parent
 WIDTH, HEIGHT = 480, 270

@@ -1,4 +1,4 @@
-"""Draws the pictures of `unreel report` over synthesised clips: `python docs/images/draw_report.py`.
+"""Draws the pictures of `unreel report` over synthesised clips: `PYTHONPATH=tests python docs/images/draw_report.py`.
 
 Needs the extra `report`, Playwright, pypdfium2 and Debian's `chromium`. The reviewers are made up: their answers
 are recorded ones, of three degrees of skill, so that there is something to see.
@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Literal
 
+from synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.records import to_record
 from unreel.core.answer import Reply
@@ -29,7 +30,6 @@ from unreel.evaluation.judge import judge_all
 from unreel.evaluation.recipe import check_recipe
 from unreel.evaluation.scoring import score_run
 from unreel.evaluation.texts import ExplanationJudges, kept_rulings
-from unreel.media.synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.report.site import write_report
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.endpoint.reviewer import ModelIOFormat, endpoint_name

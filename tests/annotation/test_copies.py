@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from synthesise import ClipRecipe, synthesise
 from unreel.annotation.campaign import ClipCopy
 from unreel.annotation.copies import CopyRequest, CopyResult, copy_urls, make_copies
 from unreel.core.errors import MediaError
@@ -17,7 +18,6 @@ from unreel.engine.access import StorageAccess
 from unreel.engine.place import StorageLocation
 from unreel.media.access import media_reader
 from unreel.media.faststart import index_first
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 NTSC = Fraction(30000, 1001)
 VARIABLE = tuple(Fraction(i * i, 400) for i in range(24))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from synthesise import ClipRecipe, synthesise
 from unreel import ClipInput, Failure, InputKind, Reply, ReviewRequest
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 EXTRAS = ("cv2", "lance", "obstore", "onnxruntime", "pandas", "pdqhash", "pyarrow", "rapidocr")
 EXTRAS = (*EXTRAS, "ray", "scenedetect", "sklearn")

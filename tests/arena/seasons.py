@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from synthesise import ClipRecipe, synthesise
 from unreel.arena.job import SeasonJob, SeasonOutcome, run_season
 from unreel.arena.scenes import open_scenery
 from unreel.arena.season import read_season
@@ -15,7 +16,6 @@ from unreel.core.settings import read_settings
 from unreel.engine.access import StorageAccess
 from unreel.engine.place import StorageLocation
 from unreel.evaluation.tables import ANSWERS
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 N_SCENES = 4
 

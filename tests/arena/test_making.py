@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from synthesise import ClipRecipe, synthesise
 from unreel.arena.briefs import WORDLESS
 from unreel.arena.making import MakeStage
 from unreel.arena.workplace import DiskWorkplace
@@ -28,7 +29,6 @@ from unreel.creators.contract import (
 from unreel.creators.section import CreatorFactory
 from unreel.engine.access import StorageAccess
 from unreel.engine.stage import Row
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 CLIP = synthesise(ClipRecipe(n_frames=8))
 Leave = Callable[[Path], Path]

@@ -14,13 +14,13 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 from arena.seasons import Stadium, write_benchmark
 from creators import fault_server
 from creators.fault_server import FaultService
+from synthesise import ClipRecipe, synthesise
 from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL
 from unreel.arena.playing import read_play
 from unreel.cli.contacts import print_external_reviewers, print_services
 from unreel.core.failure import FailureReason
 from unreel.core.settings import EnvironmentSettings
 from unreel.creators.section import CreatorSection
-from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.reviewers.outside.bubblewrap import cage_problem
 from unreel.reviewers.section import ReviewerSection
 

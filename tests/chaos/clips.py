@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from unreel.media.synthesise import ClipRecipe, synthesise
+from synthesise import ClipRecipe, synthesise
 
 PICTURES = 16
 CREATORS = ("", "", "Sora", "Veo")

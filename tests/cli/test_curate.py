@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from unreel.media.synthesise import ClipRecipe, synthesise
+from synthesise import ClipRecipe, synthesise
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
@@ -119,7 +119,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from unreel.curation.start.sample import write_sample
 
     folder = tmp_path_factory.mktemp("drawn")
-    write_sample(folder, seed=0)
+    write_sample(folder)
     return folder
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from unreel.media.synthesise import ClipRecipe, synthesise
+from synthesise import ClipRecipe, synthesise
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chat import Reply, says, serve_chat
-from unreel.media.synthesise import ClipRecipe, synthesise
+from synthesise import ClipRecipe, synthesise
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from unreel.media.synthesise import ClipRecipe, synthesise
+from synthesise import ClipRecipe, synthesise
 
 SANDBOX = Path(__file__).parents[1] / "media" / "sandbox"
 sys.path.insert(0, str(SANDBOX))

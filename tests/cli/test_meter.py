@@ -14,12 +14,12 @@ import pytest
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
+from synthesise import ClipRecipe, synthesise
 from unreel.cli.meter import ProgressMeter
 from unreel.cli.output import SilenceWatch
 from unreel.cli.streams import OUTPUT
 from unreel.engine.progress import Progress
 from unreel.engine.progress_line import describe, spell_cost, spell_time
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 
 def test_the_line_tells_rate_share_time_left_money_and_causes() -> None:

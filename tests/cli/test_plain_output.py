@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from chat import refuses, serve_chat
+from synthesise import ClipRecipe, synthesise
 from unreel.core.plain import plain
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 PAYLOADS = {
     "clear": "\x1b[2J",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from unreel.media.synthesise import ClipRecipe, synthesise
+from synthesise import ClipRecipe, synthesise
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from unreel.media.synthesise import ClipRecipe, synthesise
+from synthesise import ClipRecipe, synthesise
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "start_up.py"
 SOURCES = Path(__file__).parents[2] / "src"

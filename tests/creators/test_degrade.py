@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from synthesise import ClipRecipe, synthesise
 from unreel.core.errors import InvalidSettingError
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
@@ -16,7 +17,6 @@ from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput
 from unreel.creators.section import CreatorSection
 from unreel.media.reader import MediaReader, run_trusted
 from unreel.media.sound import ClipSound
-from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.recipes.check import check_sections
 from unreel.testing.creators import CreatorKit, KitCreatorContext, sample_briefs
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from synthesise import ClipRecipe, synthesise
 from unreel.core.settings import read_settings
 from unreel.engine.access import StorageAccess
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 pytest.importorskip("lance", reason="needs the extra `eval`")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from curation.planted import moving_scene, plant
+from synthesise import ClipRecipe, synthesise
 from unreel.core.estimate import Estimate
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
@@ -17,7 +18,6 @@ from unreel.curation.audit.views import FeatureView
 from unreel.media.access import media_reader
 from unreel.media.decode import Rgb
 from unreel.media.encode import ClipWriter, VideoTrack
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 Make = Callable[[int, bool], bytes]
 N = 40

@@ -4,12 +4,12 @@ from fractions import Fraction
 import pytest
 
 from curation.matched import match_lengths
+from scenes.ball import read_index
+from synthesise import ClipRecipe, synthesise
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
 from unreel.curation.freeze.first_frames import first_frame
 from unreel.media.access import media_reader
-from unreel.media.scenes.scene import read_index
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 WANTED = [Fraction(n, 24) for n in (48, 120, 120, 121, 97, 240)]
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scenes.ball import read_index
+from synthesise import ClipRecipe, synthesise
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_settings
 from unreel.media.access import media_reader
 from unreel.media.normalise import NormalForm
 from unreel.media.render import WHOLE, FrameRange, PixelCrop
-from unreel.media.scenes.scene import read_index
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 
 @pytest.fixture(scope="module")

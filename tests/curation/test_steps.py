@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scenes.ball import SampleScene
+from synthesise import ClipRecipe, synthesise
 from unreel.benchmarks.opening import open_benchmark
 from unreel.core.box import Box
 from unreel.core.errors import UnreadableSourceError
@@ -17,8 +19,6 @@ from unreel.curation.normalise.traces import FrameMapping, carry_traces, fitted
 from unreel.curation.screen.take import read_decisions
 from unreel.media.encode import ClipWriter, VideoTrack
 from unreel.media.normalise import NormalForm
-from unreel.media.scenes.scene import SampleScene
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 RATE = Fraction(24)
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synthesise import ClipRecipe, synthesise
 from unreel.core.answer import Reply
 from unreel.core.clip import Clip, ClipId
 from unreel.core.errors import InvalidValueError
@@ -32,7 +33,6 @@ from unreel.curation.describe.difficulty import (
 from unreel.curation.describe.story import tell_story
 from unreel.curation.step import StepSubject
 from unreel.media.access import media_reader
-from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.protocols.reality.prompts import STORYBOARD
 from unreel.reviewers.asking import ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from curation.planted import moving_scene, plant
+from synthesise import ClipRecipe, synthesise
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
@@ -20,7 +21,6 @@ from unreel.curation.watermark.text import ReadText, TextLine, text_reader
 from unreel.media.access import media_reader
 from unreel.media.decode import Rgb
 from unreel.media.encode import ClipWriter, VideoTrack
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 N = 40
 KINDS = ("text", "logo")

@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from earlier.model_server import serve_model
-from unreel.media.synthesise import ClipRecipe, synthesise
+from synthesise import ClipRecipe, synthesise
 
 RECIPE = """\
 name = "small"

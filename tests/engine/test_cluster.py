@@ -18,11 +18,11 @@ import pytest
 from pace import slowness
 from raylets import Raylets, raylets
 from small_recipe import RECIPE
+from synthesise import ClipRecipe, synthesise
 from unreel.core.settings import lend_environment
 from unreel.engine.place import StorageLocation
 from unreel.engine.table import LanceTable
 from unreel.evaluation.tables import ANSWERS
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 pytest.importorskip("ray", reason="needs the extra `ray`")
 

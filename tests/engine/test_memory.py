@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("lance", reason="needs the extra `eval`")
 
+from synthesise import ClipRecipe, synthesise
 from unreel.core.identity import digest
 from unreel.engine.access import file_key
 from unreel.engine.place import StorageLocation
@@ -17,7 +18,6 @@ from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.survey import CLIPS, FACTS
 from unreel.engine.table import LanceTable
 from unreel.media.probe import probe
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 MOST_MB = 50
 JOINING_MB = 200

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chat import Reply, refuses, says, serve_chat
-from unreel.media.synthesise import ClipRecipe, synthesise
+from synthesise import ClipRecipe, synthesise
 
 
 @dataclass

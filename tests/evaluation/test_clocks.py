@@ -15,6 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from scenes.ball import read_index
+from synthesise import ClipRecipe, Container, synthesise
 from unreel.benchmarks.export.item import ExportItem, ExportRecipe
 from unreel.benchmarks.export.showing import show as show_exported
 from unreel.core.clip import Clip
@@ -27,8 +29,6 @@ from unreel.curation.inject.clip import inject_clip
 from unreel.media.decode import Rgb
 from unreel.media.reader import MediaReader, SampledFrame, run_trusted
 from unreel.media.render import FrameRange
-from unreel.media.scenes.scene import read_index
-from unreel.media.synthesise import ClipRecipe, Container, synthesise
 from unreel.protocols.protocol import ScoredQuestion, protocol
 from unreel.protocols.reading import read_text
 from unreel.protocols.showing import mark_instant

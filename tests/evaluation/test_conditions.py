@@ -14,13 +14,13 @@ from unreel.core.errors import InvalidSettingError
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
+from synthesise import ClipRecipe, synthesise
 from unreel.core.identity import clip_id
 from unreel.core.question import Condition
 from unreel.core.settings import read_settings
 from unreel.engine.access import StorageAccess
 from unreel.evaluation.job import evaluate, open_run
 from unreel.evaluation.scoring import score_run
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 
 def prompt_of(body: dict[str, Any]) -> str:

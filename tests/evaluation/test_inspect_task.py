@@ -23,6 +23,7 @@ from inspect_ai.model import (
     get_model,
 )
 
+from synthesise import ClipRecipe, synthesise
 from unreel.benchmarks.export.item import ExportItem, ExportRecipe
 from unreel.benchmarks.export.questions import ask_about
 from unreel.benchmarks.export.scoring import list_figures, score_replies
@@ -30,7 +31,6 @@ from unreel.benchmarks.opening import open_benchmark
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.evaluation.inspect_task import review
 from unreel.media.reader import MediaReader, run_trusted
-from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.protocols.protocol import protocol
 
 # inspect_ai leaves streams open, which Python tells when it sweeps them up.

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from synthesise import ClipRecipe, synthesise
 from unreel.core.errors import InvalidSettingError, MachineError
 from unreel.core.estimate import Estimate, Unmeasured
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 

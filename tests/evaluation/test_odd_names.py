@@ -10,9 +10,9 @@ import pytest
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
+from synthesise import ClipRecipe, synthesise
 from unreel.benchmarks.cells import walked
 from unreel.core.errors import InvalidValueError
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 TAKEN = [
     " a blank before, and, commas.mp4",

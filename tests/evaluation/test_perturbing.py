@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from synthesise import ClipRecipe, synthesise
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
@@ -14,7 +15,6 @@ from unreel.evaluation.perturbing import ask_again
 from unreel.evaluation.review import Review, inquire, review_clip, survey_clip
 from unreel.evaluation.stability import ASKED_TIMES
 from unreel.media.access import media_reader
-from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.reviewers.asking import ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.opening import OpenReviewer

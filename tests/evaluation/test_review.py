@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from synthesise import ClipRecipe, synthesise
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreelError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label
@@ -21,10 +22,8 @@ from unreel.evaluation.review import (
     review_clip,
     survey_clip,
 )
-from unreel.evaluation.sample import sample_reviewers
-from unreel.evaluation.sample_clip import RECIPE, sample_truth
+from unreel.evaluation.sample import sample_reviewers, sample_truth, write_sample
 from unreel.media.access import media_reader
-from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.reviewers.asking import ReviewDispatcher
 from unreel.reviewers.opening import ReviewerPool
 
@@ -155,12 +154,10 @@ def test_the_sample_sees_what_was_put_in() -> None:
     assert trace.span.start_us == 2_000_000
     assert trace.span.end_us == 5_000_000
     assert len(trace.track) == 72
-    assert RECIPE.flawed
 
 
 def test_the_recorded_box_of_the_sample_holds_the_fault(tmp_path) -> None:
-    path = tmp_path / "sample.mp4"
-    path.write_bytes(synthesise(RECIPE))
+    path = write_sample(tmp_path)
     inquiry = inquire(("trace", "realism", "reality"), {})
 
     async def go(reader) -> Review:

@@ -12,7 +12,7 @@ import pytest
 
 from hostile.cases import HOSTILE, INNOCENT, Case, benchmark_cases, run_cases
 from hostile.pen import MOST_SECONDS, Ended, Pen
-from unreel.media.synthesise import ClipRecipe, synthesise
+from synthesise import ClipRecipe, synthesise
 
 MOST_MB = 1024
 ASKED_WRONGLY = 2

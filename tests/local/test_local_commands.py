@@ -12,9 +12,9 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("lance")
 
+from synthesise import ClipRecipe, synthesise
 from unreel.cli.main import unreel
 from unreel.core.errors import InvalidSettingError
-from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.local.taught import FamilyName, InputSpec, TaughtInstrument, write_taught
 

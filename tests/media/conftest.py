@@ -12,11 +12,11 @@ from typing import Any
 import av
 import pytest
 
+from scenes.ball import SampleScene
+from synthesise import ClipRecipe, synthesise
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure
 from unreel.media.decode import Rgb
-from unreel.media.scenes.scene import SampleScene
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 Make = Callable[..., io.BytesIO]
 

@@ -9,6 +9,8 @@ import av
 import numpy as np
 import pytest
 
+from scenes.ball import read_index
+from synthesise import ClipRecipe, synthesise
 from unreel.core.box import Box
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
@@ -21,9 +23,7 @@ from unreel.media.annotate_wire import CopyTaker
 from unreel.media.encode import ClipWriter
 from unreel.media.overlay import NARROWEST, PALETTE, MovingMark, OverlayCommentary, TimelineLane
 from unreel.media.payload import TaskPayload
-from unreel.media.scenes.scene import read_index
 from unreel.media.sound import NoSound, read_sound
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 SECOND = 1_000_000
 CLIP = ClipRecipe(n_frames=24, tone_hz=440, seed=3)

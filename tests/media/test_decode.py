@@ -9,12 +9,12 @@ import av
 import numpy as np
 import pytest
 
+from scenes.ball import SampleScene, read_index
 from unreel.core.failure import FailureReason
 from unreel.media import container as container_module
 from unreel.media import decode as decode_module
 from unreel.media.bounds import MAX_PIXELS
 from unreel.media.decode import DecodedFrame, decode_frames
-from unreel.media.scenes.scene import SampleScene, read_index
 from unreel.media.timeline import FrameTimeline, read_timeline
 
 GROWING_GAPS = tuple(Fraction(i * i + 3 * i, 100) for i in range(20))

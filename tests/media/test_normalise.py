@@ -7,6 +7,7 @@ import av
 import numpy as np
 import pytest
 
+from scenes.ball import read_index
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
 from unreel.media import normalise as normalise_module
@@ -14,7 +15,6 @@ from unreel.media.bounds import MAX_PIXELS
 from unreel.media.decode import decode_frames
 from unreel.media.normalise import NormalForm, fit_inside, normalise, shown_frames
 from unreel.media.probe import probe
-from unreel.media.scenes.scene import read_index
 from unreel.media.sound import ClipSound, read_sound
 from unreel.media.timeline import FrameTimeline, read_timeline
 

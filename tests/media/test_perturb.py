@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from synthesise import ClipRecipe, synthesise
 from unreel.core.box import Box
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure
@@ -15,7 +16,6 @@ from unreel.core.settings import EnvironmentSettings
 from unreel.media.access import media_reader
 from unreel.media.perturb import plan_variants
 from unreel.media.probe import probe
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 CLIP = ClipRecipe(n_frames=12, width=200, height=120, tone_hz=440, seed=3)
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scenes.ball import SampleScene, read_index
 from unreel.media.picture import decode_jpeg, encode_jpeg, fit_longest
-from unreel.media.scenes.scene import SampleScene, read_index
 
 RGB = SampleScene(320, 180, 0).draw(9)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scenes.ball import read_index
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
@@ -23,7 +24,6 @@ from unreel.media.payload import OnPart, TaskPayload
 from unreel.media.picture import encode_jpeg
 from unreel.media.probe import probe
 from unreel.media.reader import MediaReader, SampledFrames, run_trusted
-from unreel.media.scenes.scene import read_index
 from unreel.media.sound import ClipSound, NoSound, read_sound
 from unreel.media.tasks import TASKS
 from unreel.media.timeline import read_timeline

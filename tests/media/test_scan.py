@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from footage import film, write_clip
+from scenes.ball import read_index
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
 from unreel.media.access import media_reader
@@ -23,7 +24,6 @@ from unreel.media.scan import (
     scan,
 )
 from unreel.media.scan_wire import read_scan, scan_payload
-from unreel.media.scenes.scene import read_index
 
 
 def scanned(data: io.BytesIO | bytes):

@@ -7,12 +7,12 @@ import av
 import numpy as np
 import pytest
 
+from synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
 from unreel.media.overlay import MovingMark
-from unreel.media.synthesise import ClipRecipe, planted_trace, synthesise
 
 SECOND = 1_000_000
 SMALL = ClipRecipe(width=160, height=90, n_frames=6)

@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from scenes.ball import SampleScene, read_index
+from synthesise import ClipRecipe, synthesise
 from unreel.core.errors import InvalidValueError
-from unreel.media.scenes.scene import SampleScene, read_index
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 
 @pytest.mark.parametrize("container", ["mp4", "mkv", "webm", "gif", "ts"])

@@ -4,9 +4,9 @@ import io
 
 import av
 
+from synthesise import ClipRecipe, synthesise
 from unreel.core.facts import FileTag
 from unreel.media.probe import probe
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 
 def _tagged(**tags: str) -> io.BytesIO:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from synthesise import ClipRecipe, synthesise
 from unreel.cli.main import main
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")

@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
+from synthesise import ClipRecipe, synthesise
 from unreel.core.answer import Reply
 from unreel.core.errors import UnreelError
 from unreel.engine.place import StorageLocation
@@ -17,7 +18,6 @@ from unreel.engine.table import LanceTable
 from unreel.evaluation.judge import ExplanationPair, JudgeRulings, judge_all
 from unreel.evaluation.rulings import KeptRulings
 from unreel.evaluation.tables import RULINGS
-from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.opening import lend
 

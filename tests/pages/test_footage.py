@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from synthesise import ClipRecipe, synthesise
 from unreel.core.clip import Clip
 from unreel.core.identity import clip_id
 from unreel.core.settings import EnvironmentSettings
 from unreel.media.access import media_reader
 from unreel.media.reader import MediaReader
-from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.pages.footage import PlayerFootage, prepare_footage
 
 BALL = ClipRecipe(n_frames=12, seed=3)

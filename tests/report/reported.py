@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from synthesise import ClipRecipe, synthesise
 from unreel.core.facts import ClipFacts, VideoFacts
 from unreel.core.identity import digest
 from unreel.core.question import Condition, Question
@@ -19,7 +20,6 @@ from unreel.engine.table_writer import TableWriter
 from unreel.evaluation.job import EvalRun, evaluate
 from unreel.evaluation.recipe import check_recipe
 from unreel.evaluation.stored_recipe import RECIPE_FILE
-from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.protocols.protocol import protocol
 
 BOX = {"x0": 0.25, "y0": 0.25, "x1": 0.5, "y1": 0.75}

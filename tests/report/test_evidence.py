@@ -14,12 +14,12 @@ import pytest
 
 from pages.specs import read_spec
 from report.reviewed import review_with, trace_text, write
+from synthesise import ClipRecipe, synthesise
 from unreel.core.answer import Reply, Usage
 from unreel.core.errors import UnsafeTargetError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.plain import plain, plain_lines
 from unreel.media.overlay import NARROWEST
-from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.pages.footage import INLINE_BYTES
 from unreel.report.review.film import comment
 from unreel.report.review.findings import find_tracks

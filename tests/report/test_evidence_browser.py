@@ -11,14 +11,14 @@ import pytest
 from PIL import Image
 
 from report.reviewed import review_with, trace_text, write
+from scenes.ball import read_index
+from synthesise import ClipRecipe, synthesise
 from unreel.core.answer import Reply
 from unreel.core.box import Box
 from unreel.core.settings import EnvironmentSettings
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.media.access import media_reader
-from unreel.media.scenes.scene import read_index
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 SECOND = 1_000_000
 BALL = ClipRecipe(width=384, height=216, n_frames=48, seed=3)

@@ -8,8 +8,8 @@ import pytest
 
 from pdf import n_sheets, words_of
 from report.reviewed import review_with, trace_text, write
+from synthesise import ClipRecipe, synthesise
 from unreel.core.failure import Failure, FailureReason
-from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.report.review.check import FileCheck, FileCheckResult
 
 WHY = "the ball bends in a way that takes many words to tell, more than a mark on a timeline has room for"

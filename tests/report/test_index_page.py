@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from report.reviewed import DRAWN, MADE_AT, NO_MANIFEST, review_with, trace_text
+from synthesise import ClipRecipe, synthesise
 from unreel.core.failure import Failure, FailureReason
 from unreel.evaluation.review import Review
-from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.report.review.check import FileCheck
 from unreel.report.review.index_page import (
     IndexEntry,

@@ -9,11 +9,11 @@ from PIL import Image, ImageDraw, ImageFont
 
 from curation.planted import moving_scene
 from footage import write_clip
+from synthesise import ClipRecipe, synthesise
 from unreel.core.box import Box
 from unreel.core.settings import EnvironmentSettings
 from unreel.curation.watermark.mark import MarkKind, WatermarkRegion, WatermarkSearch
 from unreel.media.access import media_reader
-from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.report.review.check import FileCheckResult
 from unreel.report.review.marks import check_marks, generator_in, look_for_marks
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from report.reviewed import review_with, trace_text
+from synthesise import ClipRecipe, synthesise
 from unreel.core.failure import Failure, FailureReason
 from unreel.evaluation.opinion import Opinion
 from unreel.evaluation.review import Review
 from unreel.evaluation.stability import VariantTrial
 from unreel.media.perturb import plan_variants
-from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.report.review.opening import first_onset_us, name_kind, opening
 
 FAKE = trace_text((0, 0, 96, 64), start_s=0.25)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from credentials import sign
-from unreel.media.synthesise import ClipRecipe, synthesise
+from synthesise import ClipRecipe, synthesise
 from unreel.report.review.provenance import C2paManifest, ManifestState, read_provenance
 
 c2pa = pytest.importorskip("c2pa", reason="c2pa-python is not installed: unreel[provenance]")

@@ -9,13 +9,13 @@ import pytest
 from PIL import Image
 
 from report.reviewed import review_with, trace_text, write
+from scenes.ball import read_index
+from synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.core.box import Box
 from unreel.core.errors import UnsafeTargetError
 from unreel.core.identity import clip_id
 from unreel.media.overlay import NARROWEST, PALETTE
-from unreel.media.scenes.scene import read_index
 from unreel.media.still import FaultSpot, draw_crop
-from unreel.media.synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.report.review.stills import MOST_STILLS
 
 CLIP = ClipRecipe(n_frames=24, width=500, height=300, seed=3)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from unreel.media.synthesise import ClipRecipe, synthesise
+from synthesise import ClipRecipe, synthesise
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 

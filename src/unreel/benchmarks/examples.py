@@ -8,6 +8,7 @@ from typing import Final
 from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.writing import OutputDirectory
+from unreel.media.sample_clips import read_sample_clip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,14 +105,12 @@ def write_example(layout: BenchmarkLayout, into: Path) -> Path:
     Raises:
         UnreadableSourceError: `into` holds something already.
     """
-    from unreel.media.synthesise import ClipRecipe, synthesise
-
     if into.exists() and (not into.is_dir() or any(into.iterdir())):
         raise UnreadableSourceError(str(into), "not an empty folder", "Name a new one")
     example = EXAMPLES[layout]
     folder = OutputDirectory(into, published=True)
-    for seed, clip in enumerate(example.clips):
-        folder.write(clip, synthesise(ClipRecipe(n_frames=24, seed=seed)))
+    for number, clip in enumerate(example.clips):
+        folder.write(clip, read_sample_clip(f"ball-{number}.mp4"))
     for name, text in example.tables.items():
         folder.write(name, text.encode())
     return into / example.open_as

@@ -29,18 +29,16 @@ _SAMPLE: Final = "sample"
 @click.option(
     "--sample", is_flag=True, help="Create a few sample clips and their recipe in FOLDER."
 )
-@click.option(
-    "--seed", type=click.IntRange(0, 10**6), default=0, help="Random seed of the sample clips."
-)
+@click.option("--seed", type=click.IntRange(0, 10**6), hidden=True, expose_value=False)
 @json_option
-def init(*, folder: Path | None, out: Path | None, sample: bool, seed: int, as_json: bool) -> None:
+def init(*, folder: Path | None, out: Path | None, sample: bool, as_json: bool) -> None:
     """Write a commented recipe for FOLDER: a folder of videos, a benchmark, or a table of clips.
 
     FOLDER defaults to the current folder. The recipe lists every setting with its default. With --sample,
-    a few clips are synthesised in FOLDER (default `sample`) to try a curation offline.
+    FOLDER (default `sample`) gets a few synthesised clips, to try a curation offline.
     """
     if sample:
-        _init_sample(folder or Path(_SAMPLE), seed=seed, out=out, as_json=as_json)
+        _init_sample(folder or Path(_SAMPLE), out=out, as_json=as_json)
         return
     recipe = out or Path(_RECIPE)
     guess = LazyImport("unreel.curation.start.folder:start_recipe", _EXTRA)(
@@ -55,13 +53,11 @@ def init(*, folder: Path | None, out: Path | None, sample: bool, seed: int, as_j
     echo(recipe)
 
 
-def _init_sample(folder: Path, *, seed: int, out: Path | None, as_json: bool) -> None:
+def _init_sample(folder: Path, *, out: Path | None, as_json: bool) -> None:
     if out is not None:
         problem = "--out goes without --sample: the recipe of a sample lies in its folder."
         raise click.UsageError(problem)
-    recipe, n_clips = LazyImport("unreel.curation.start.sample:write_sample", _EXTRA)(
-        folder, seed=seed
-    )
+    recipe, n_clips = LazyImport("unreel.curation.start.sample:write_sample", _EXTRA)(folder)
     if as_json:
         print_json({"recipe": str(recipe), "clips": n_clips})
         return

@@ -294,7 +294,7 @@ class ReviewSession:
 
         truth: tuple[Trace, ...] = ()
         if self._ask.sample:
-            from unreel.evaluation.sample_clip import sample_truth
+            from unreel.evaluation.sample import sample_truth
 
             truth = sample_truth()
         background = EvidenceBackground(

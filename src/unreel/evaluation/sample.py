@@ -10,8 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from pydantic import TypeAdapter
+
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.trace import Trace
 from unreel.core.writing import OutputDirectory
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.opening import ReviewerFactory
@@ -21,6 +24,7 @@ NOTE: Final = (
     "written by hand; no model was asked."
 )
 FILE: Final = "sample.mp4"
+_TRACES: Final = TypeAdapter(tuple[Trace, ...])
 
 _ANSWERS: Final[Mapping[str, Mapping[str, str]]] = {
     "recorded:attentive": {
@@ -83,3 +87,8 @@ def sample_reviewers() -> tuple[ReviewerFactory, ...]:
 def write_sample(folder: Path) -> Path:
     """Write the sample's clip, which ships with the package, into `folder`."""
     return OutputDirectory(folder).write(FILE, Path(__file__).with_name(FILE).read_bytes())
+
+
+def sample_truth() -> tuple[Trace, ...]:
+    """Return the fault that was put into the clip, exactly."""
+    return _TRACES.validate_json(Path(__file__).with_name("sample.json").read_bytes())

@@ -13,7 +13,6 @@ import io
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import ClassVar, Final, TypeVar
 
@@ -22,13 +21,11 @@ from PIL import Image
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.writing import OutputDirectory
 from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput, GeneratedClip
-from unreel.media.synthesise import ClipRecipe, synthesise
+from unreel.media.sample_clips import read_sample_clip
 
 T = TypeVar("T")
 SCENES: Final = ("scene-0", "scene-1")
 _SIZE: Final = (192, 128)
-_N_FRAMES: Final = 12
-_RATE: Final = Fraction(12)
 _ODD_IDS: Final = ("../escape", "/etc/passwd", "", "\0", "s" * 300)
 
 
@@ -57,13 +54,13 @@ def sample_briefs(folder: Path, settings: frozenset[CreatorInput]) -> list[ClipB
     briefs = []
     for number in range(max(len(SCENES), len(settings))):
         setting = sorted(settings)[number % len(settings)]
-        recipe = ClipRecipe(n_frames=_N_FRAMES, rate=_RATE, seed=number, tone_hz=440)
+        clip = read_sample_clip(f"sound-12-{number % len(SCENES)}.mp4")
         brief = ClipBrief(
             id=SCENES[number % len(SCENES)],
             setting=setting,
             text="" if setting is CreatorInput.IMAGE else "A ball crosses the picture.",
             first_frame=None if setting is CreatorInput.TEXT else sample_frame(),
-            source=OutputDirectory(folder).write(f"{number}.mp4", synthesise(recipe)),
+            source=OutputDirectory(folder).write(f"{number}.mp4", clip),
             width=_SIZE[0],
             height=_SIZE[1],
             duration_us=1_000_000,

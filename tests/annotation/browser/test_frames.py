@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from annotation.browser.annotator import Annotator as Hands
+from scenes.ball import read_index
 from studio import Studio
+from synthesise import ClipRecipe, synthesise
 from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
@@ -38,8 +40,6 @@ from unreel.core.trace import Category, Trace
 from unreel.engine.access import StorageAccess
 from unreel.engine.place import StorageLocation
 from unreel.media.bounds import MAX_PIXELS
-from unreel.media.scenes.scene import read_index
-from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.media.timeline import read_timeline
 
 pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.timeout(600)]

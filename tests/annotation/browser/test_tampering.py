@@ -12,6 +12,7 @@ import pytest
 from annotation.browser.annotator import Annotator as Hands
 from studio import Studio
 from studio_campaigns import PEOPLE, Prepared, invite_people, make_task, post, prepare, sign_in
+from synthesise import ClipRecipe, synthesise
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, StudyArm, TaskAssignment
 from unreel.annotation.interfaces.answers import write_result
 from unreel.annotation.judgements import QuarantinedSubmission, QuarantineReason, VoteAnswer
@@ -28,7 +29,6 @@ from unreel.annotation.studio.room_look import ProjectAlteration
 from unreel.annotation.studio.room_state import marks_digest, room_states, same_data
 from unreel.annotation.studio.rooms import StudioProject, remembered_rooms
 from unreel.core.judgement import Label
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.timeout(600)]
 

@@ -12,6 +12,7 @@ import pytest
 from postgres import Postgres
 from studio import Studio, free_port, studio_program
 from studio_campaigns import post, sign_in
+from synthesise import ClipRecipe, synthesise
 from unreel.annotation.interfaces.answers import write_result
 from unreel.annotation.interfaces.data import TASK_KEY
 from unreel.annotation.judgements import ScreeningAnswer, VoteAnswer
@@ -20,7 +21,6 @@ from unreel.annotation.studio.accounts import kept_passwords
 from unreel.annotation.studio.reading import read_tasks
 from unreel.annotation.studio.rooms import remembered_rooms
 from unreel.core.judgement import Label
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.timeout(900)]
 

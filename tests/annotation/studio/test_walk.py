@@ -21,6 +21,7 @@ from docs.test_consoles import read_console
 from postgres import USER, Postgres
 from studio import Studio, free_port, studio_program
 from studio_campaigns import post, sign_in_at
+from synthesise import ClipRecipe, synthesise
 from unreel.annotation.campaign import AnnotationTask
 from unreel.annotation.interfaces.answers import write_result
 from unreel.annotation.interfaces.data import TASK_KEY
@@ -36,7 +37,6 @@ from unreel.core.box import Box
 from unreel.core.estimate import Estimate
 from unreel.core.judgement import Label
 from unreel.core.trace import BoxAt, Trace
-from unreel.media.synthesise import ClipRecipe, synthesise
 from warm import Warm
 
 pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.timeout(900)]

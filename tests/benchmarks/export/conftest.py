@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from synthesise import ClipRecipe, synthesise
 from unreel.benchmarks.entry import DeclaredFacts, Entry, Row
 from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.opening import Benchmark
@@ -15,7 +16,6 @@ from unreel.core.judgement import Rating
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.media.reader import MediaReader, run_trusted
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 TRACES = (
     Trace(

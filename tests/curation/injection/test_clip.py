@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from synthesise import ClipRecipe, synthesise
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_settings
 from unreel.core.trace import Category, Trace
@@ -33,7 +34,6 @@ from unreel.media.decode import Rgb
 from unreel.media.encode import ClipWriter, VideoTrack
 from unreel.media.reader import MediaReader
 from unreel.media.sound import ClipSound, NoSound
-from unreel.media.synthesise import ClipRecipe, synthesise
 
 RATE = Fraction(24)
 SHARED_CLIPS = ("g004", "r013")

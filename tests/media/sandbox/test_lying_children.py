@@ -13,6 +13,7 @@ from lying_tasks import LIES
 
 from pace import slowness
 from stalls import Stalls
+from synthesise import ClipRecipe, synthesise
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.normalise import NormalForm
@@ -20,7 +21,6 @@ from unreel.media.overlay import OverlayCommentary, TimelineLane
 from unreel.media.reader import MediaReader
 from unreel.media.render import FrameRange
 from unreel.media.sandbox import FileSandbox, SandboxLimits
-from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.report.review import provenance
 from unreel.report.review.provenance import ManifestState, ProvenanceResult, read_provenance
 

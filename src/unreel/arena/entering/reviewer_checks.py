@@ -2,8 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -22,14 +20,13 @@ from unreel.core.writing import OutputDirectory
 from unreel.evaluation.recipe import EvalRecipe
 from unreel.media.access import media_reader
 from unreel.media.reader import MediaReader
-from unreel.media.synthesise import ClipRecipe, synthesise
+from unreel.media.sample_clips import read_sample_clip
 from unreel.reviewers.asking import ReviewDispatcher, ReviewResult
 from unreel.reviewers.opening import ReviewerFactory
 from unreel.reviewers.roster import FLOORS, RECORDED
 
 PATIENCE_S: Final = 120.0
 """For the answers about one small clip."""
-_PROBE: Final = ClipRecipe(n_frames=24, rate=Fraction(12), width=192, height=128, tone_hz=440)
 _UNSAID: Final = (FailureReason.NOT_RECORDED,)
 
 
@@ -92,7 +89,7 @@ def _probe(
 def _made_up(count: int, folder: OutputDirectory, reader: MediaReader) -> list[Clip] | Failure:
     clips = []
     for number in range(count):
-        data = synthesise(replace(_PROBE, seed=number))
+        data = read_sample_clip(f"sound-24-{number}.mp4")
         file = folder.write(f"probe-{number}.mp4", data)
         facts = reader.probe(file)
         if isinstance(facts, Failure):

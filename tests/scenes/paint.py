@@ -122,7 +122,7 @@ def _part(
 
 def to_pixels(light: Light) -> Rgb:
     """The picture as a screen shows it, with highlights rolled off instead of cut."""
-    soft = np.where(light > 0.8, 0.8 + 0.2 * np.tanh((light - 0.8) / 0.2), light)  # noqa: PLR2004
+    soft = np.where(light > 0.8, 0.8 + 0.2 * np.tanh((light - 0.8) / 0.2), light)
     return np.clip(np.rint(255 * np.clip(soft, 0, 1) ** 0.4545), 0, 255).astype(np.uint8)
 
 

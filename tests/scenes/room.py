@@ -10,9 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from unreel.core.box import Box
-from unreel.media.decode import Rgb
-from unreel.media.scenes.paint import (
+from scenes.paint import (
     Hue,
     Light,
     box,
@@ -25,6 +23,8 @@ from unreel.media.scenes.paint import (
     ramp,
     to_pixels,
 )
+from unreel.core.box import Box
+from unreel.media.decode import Rgb
 
 FLAW_S: Final = 2.0
 
@@ -135,7 +135,7 @@ def _window(picture: Light) -> None:
     folds = 0.62 + 0.25 * np.sin(across * 150 + 4 * down) + 0.05 * np.sin(across * 61)
     cloth = np.asarray(from_colour(222, 206, 178), np.float32) * folds.astype(np.float32)[..., None]
     for left, right in ((0.06, 0.19), (0.51, 0.64)):
-        inner = 0.012 if left < 0.3 else -0.012  # noqa: PLR2004  the left one hangs to the right
+        inner = 0.012 if left < 0.3 else -0.012
         curtain = ((left, 0.06), (right, 0.06), (right + inner, 0.57), (left + inner, 0.57))
         fill(picture, curtain, cloth)
     fill(picture, box(0.03, 0.048, 0.67, 0.062), (0.10, 0.065, 0.04))

@@ -106,7 +106,7 @@ def _room(across: Floats, down: Floats, *, wall: Floats, floor: Floats) -> Float
     contrast = 0.3 * np.clip((depth - 0.02) / 0.1, 0, 1)
     floor_light = (0.7 + contrast * (tiles % 2 - 0.5)) * (0.6 + 0.8 * np.minimum(depth / 0.42, 1))
     floor_light *= 0.75 + 0.4 * np.exp(-((across - middle * 0.7) ** 2) / 0.5)
-    skirting = np.abs(down - _HORIZON) < 0.008  # noqa: PLR2004  the line between wall and floor
+    skirting = np.abs(down - _HORIZON) < 0.008
     picture: Floats = np.where(
         (down < _HORIZON)[..., None], wall_light[..., None] * wall, floor_light[..., None] * floor
     )
@@ -142,7 +142,7 @@ def _ball(picture: Floats, dx: Floats, dy: Floats, *, radius: float, colour: Flo
     half = _LIGHT + np.array([0.0, 0.0, 1.0])
     shine = np.clip(normal @ (half / np.linalg.norm(half)), 0, 1) ** 40
     bounce = 0.12 * np.clip(ny, 0, 1)
-    stripe = 1 - 0.35 * (np.abs(ny * 0.8 + nx * 0.35) < 0.16)  # noqa: PLR2004  the ball's band
+    stripe = 1 - 0.35 * (np.abs(ny * 0.8 + nx * 0.35) < 0.16)
     lit = (0.10 + 0.95 * facing + bounce)[..., None] * colour * stripe[..., None]
     lit = lit + 0.9 * shine[..., None]
     edge = np.clip((1 - np.sqrt(inside)) * radius * picture.shape[0], 0, 1)[..., None]

@@ -11,10 +11,8 @@ from typing import Final
 import numpy as np
 from PIL import Image
 
-from unreel.core.box import Box
-from unreel.media.decode import Rgb
-from unreel.media.scenes.car import CarSprite, car_sprite, wheel_sprite
-from unreel.media.scenes.paint import (
+from scenes.car import CarSprite, car_sprite, wheel_sprite
+from scenes.paint import (
     Hue,
     Light,
     Points,
@@ -30,6 +28,8 @@ from unreel.media.scenes.paint import (
     shape,
     to_pixels,
 )
+from unreel.core.box import Box
+from unreel.media.decode import Rgb
 
 FLAW_S: Final = 2.0
 

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
-from unreel.media.scenes.paint import Hue, Light, Points, box, grid, lay, shape, to_pixels
+from scenes.paint import Hue, Light, Points, box, grid, lay, shape, to_pixels
 
 _FINE: Final = 2
 _TALL: Final = 0.5

@@ -8,15 +8,15 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from scenes import room, street
+from scenes.ball import SampleScene
+from scenes.room import RoomScene
+from scenes.street import StreetScene
 from unreel.core.errors import InvalidValueError
 from unreel.core.span import TimeSpan, to_us
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.media.decode import Rgb
 from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrack, VideoTrack
-from unreel.media.scenes import room, street
-from unreel.media.scenes.room import RoomScene
-from unreel.media.scenes.scene import SampleScene
-from unreel.media.scenes.street import StreetScene
 
 Container = Literal["mp4", "mkv", "webm", "gif", "ts"]
 SceneName = Literal["ball", "room", "street"]

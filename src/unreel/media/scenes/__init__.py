@@ -1,1 +1,0 @@
-"""Drawn scenes that move: clips that belong to nobody."""
