@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from unreel.arena.counted import counted_play
-from unreel.arena.published import NO_VERDICTS, RecomputedFigure, recalculate, table_2, table_3
+from arena.counted_play import counted_play
+from arena.printed_figures import NO_VERDICTS, RecomputedFigure, recalculate, table_2, table_3
 from unreel.arena.ranking import rank
 from unreel.benchmarks.published.check import check
 from unreel.benchmarks.published.counts import REAL, GeneratedCount

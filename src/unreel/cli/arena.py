@@ -21,10 +21,6 @@ _WORDS: Final[Mapping[str, LazyCommand]] = {
         LazyImport("unreel.cli.arena_people:people"), "Add human votes as reviewers."
     ),
     "rank": LazyCommand(LazyImport("unreel.cli.arena_rank:rank"), "Rank reviewers and creators."),
-    "published": LazyCommand(
-        LazyImport("unreel.cli.arena_published:published"),
-        "Rank the papers' tables in the same way.",
-    ),
     "ablations": LazyCommand(
         LazyImport("unreel.cli.arena_watch:ablations"), "Measure the effect of single changes."
     ),

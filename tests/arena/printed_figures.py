@@ -6,8 +6,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final, Literal
 
+from arena.counted_play import Counted, counted_play
 from unreel.arena.comparing import places
-from unreel.arena.counted import Counted, counted_play
 from unreel.arena.play import AnswerTable
 from unreel.arena.ranking import rank
 from unreel.arena.standings import MatrixCell, SeasonLeaderboard
