@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from simulated_votes import SimulatedCampaign, SimulatedPerson, simulate_votes, watcher
 
 from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.consensus.deciding import decide
@@ -21,7 +22,6 @@ from unreel.annotation.consensus.outcome import SettledTask
 from unreel.annotation.consensus.rule import ConsensusMethod, ConsensusRule
 from unreel.annotation.opinion import answer_of
 from unreel.annotation.quality.looking import find_informed
-from unreel.annotation.simulating import SimulatedCampaign, SimulatedPerson, simulate_votes, watcher
 from unreel.core.estimate import Estimate, Measured
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.dawid_skene import dawid_skene

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from opinions import boxes, rated, said, task, trace, traced, traces
 from unreel.annotation.agreement import (
     AgreementMetric,
-    agreement_of_pairs,
     measure_agreement,
     unanimity,
 )
@@ -49,9 +48,6 @@ def _votes(n: int, seed: int = 1) -> list[UnstoredOpinion]:
 def test_agreement_tells_who_agrees_with_whom() -> None:
     opinions = _votes(200)
     found = measure_agreement(opinions, interface=AnnotationInterface.REALITY, seed=1)
-    pairs = agreement_of_pairs(opinions, seed=1)
-    assert _value(pairs["ann", "ben"][AgreementMetric.SAME_ANSWER]) == pytest.approx(0.9, abs=0.05)
-    assert _value(pairs["ann", "cem"][AgreementMetric.SAME_ANSWER]) == pytest.approx(0.5, abs=0.1)
     by = {who: _value(row[AgreementMetric.SAME_ANSWER]) for who, row in found.by_annotator.items()}
     assert by["cem"] < min(by["ann"], by["ben"])
     for name in ("alpha-nominal", "fleiss-kappa"):

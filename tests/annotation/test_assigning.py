@@ -3,6 +3,7 @@
 import itertools
 import time
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from fractions import Fraction
 
 import pytest
@@ -14,12 +15,25 @@ from pace import slowness
 from unreel.annotation.assigning import assign
 from unreel.annotation.campaign import AnnotationTask, StudyArm, TaskAssignment
 from unreel.annotation.judgements import VoteAnswer
-from unreel.annotation.ordering import count_neighbours
+from unreel.annotation.ordering import scenes_of
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.judgement import Label
 
 NAMES = tuple(f"p{n:02}" for n in range(20))
 FAKE = VoteAnswer(label=Label.GENERATED)
+
+
+def count_neighbours(tasks: Iterable[AnnotationTask], assignments: Iterable[TaskAssignment]) -> int:
+    """Return the number of times that a scene or clip is shown to a person twice in a row within a batch."""
+    scenes = {task.id: scenes_of(task) for task in tasks}
+    orders: dict[tuple[str, int], list[tuple[int, str]]] = defaultdict(list)
+    for each in assignments:
+        orders[each.annotator, each.batch].append((each.position, each.task))
+    return sum(
+        not scenes[a].isdisjoint(scenes[b])
+        for order in orders.values()
+        for (_, a), (_, b) in itertools.pairwise(sorted(order))
+    )
 
 
 def _by_annotator(assignments: list[TaskAssignment]) -> dict[str, list[TaskAssignment]]:

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.census import take_census
 from pace import slowness
 from unreel.benchmarks.deeptrace import FIELDS, read_categories, read_deeptrace, read_row
-from unreel.benchmarks.entry import Entry, Rejected, take_census
+from unreel.benchmarks.entry import Entry, Rejected
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import InvalidValueError, UnreadableSourceError

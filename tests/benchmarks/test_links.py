@@ -1,12 +1,9 @@
 """What lies behind links is somebody else's: walks do not follow them, tables cannot name it."""
 
-import stat
-import zipfile
 from pathlib import Path
 
 import pytest
 
-from unreel.benchmarks.deeptrace_media import compare_media, extract_media
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.folders import walk_videos
 from unreel.benchmarks.limits import FOLDER_DEPTH
@@ -117,61 +114,3 @@ def test_more_files_than_are_taken_are_refused(
         (tmp_path / f"{number}.mp4").touch()
     with pytest.raises(UnreadableSourceError, match="UNREEL_TABLE_ROWS"):
         list(walk_videos(tmp_path))
-
-
-@pytest.fixture
-def archive(tmp_path: Path) -> Path:
-    """A DeepTraceReward folder whose archive has members that cannot be what they say."""
-    named = [f"videos/{name}" for name in ("good.mp4", "a", "a/b.mp4", "c/d.mp4", "c", "link.mp4")]
-    named += ["videos/bomb.mp4", "videos/bz.mp4", "videos/twice.mp4"]
-    rows = ", ".join(f'{{"video_path": "{name}"}}' for name in named)
-    (tmp_path / "all_data.json").write_text(f"[{rows}]")
-    with zipfile.ZipFile(tmp_path / "videos.zip", "w", zipfile.ZIP_DEFLATED) as made:
-        for name in ("good.mp4", "a", "a/b.mp4", "c/d.mp4", "c"):
-            made.writestr(name, name)
-        link = zipfile.ZipInfo("link.mp4")
-        link.external_attr = (stat.S_IFLNK | 0o777) << 16
-        made.writestr(link, "/etc/hostname")
-        made.writestr("bomb.mp4", bytes(64 << 20))
-        made.writestr("bz.mp4", b"x", zipfile.ZIP_BZIP2)
-        for name in ("/etc/passwd", "../../up.mp4", "C:\\up.mp4"):
-            made.writestr(name, b"x")
-        made.writestr("twice.mp4", b"first")
-        with pytest.warns(UserWarning, match="Duplicate"):
-            made.writestr("twice.mp4", b"second")
-    return tmp_path
-
-
-def test_members_that_clash_lead_out_or_burst_are_refused_one_by_one(
-    archive: Path, tmp_path: Path
-) -> None:
-    report = compare_media(archive)
-    refused = {one.name.strip("'") for one in report.refused}
-    assert {"a/b.mp4", "c", "twice.mp4", "/etc/passwd", "../../up.mp4"} <= refused
-    into = tmp_path / "out"
-    done = list(extract_media(archive, into=into, max_member_bytes=1 << 20))
-    written = {str(path.relative_to(into)) for path in done if isinstance(path, Path)}
-    assert written == {f"videos/{name}" for name in ("good.mp4", "a", "c/d.mp4", "twice.mp4")}
-    assert (into / "videos" / "twice.mp4").read_bytes() == b"first"
-    why = {one.name: one.why for one in done if isinstance(one, Rejected)}
-    assert set(why) == {"videos/link.mp4", "videos/bomb.mp4", "videos/bz.mp4"}
-    assert not list(into.rglob("*.part"))
-
-
-def test_a_file_in_the_place_of_a_folder_is_told(archive: Path, tmp_path: Path) -> None:
-    into = tmp_path / "out"
-    into.mkdir()
-    (into / "videos").write_text("in the way")
-    done = list(extract_media(archive, into=into, locations={"videos/good.mp4"}))
-    assert [type(one) for one in done] == [Rejected]
-
-
-def test_an_archive_with_too_long_a_list_of_members_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "all_data.json").write_text("[]")
-    end = b"PK\5\6" + bytes(4) + b"\xff\xff\xff\xff" + (400 << 20).to_bytes(4, "little") + bytes(6)
-    with (tmp_path / "videos.zip").open("wb") as file:
-        file.truncate(400 << 20)
-        file.seek(400 << 20)
-        file.write(end)
-    with pytest.raises(UnreadableSourceError, match="list of members"):
-        compare_media(tmp_path)

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.benchmarks.entry import Entry, Rejected, take_census
+from benchmarks.census import take_census
+from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.listing import read_list
 from unreel.benchmarks.opening import open_benchmark
 from unreel.core.clip import Generated, Real

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from unreel.benchmarks.entry import Entry, Rejected, take_census
+from benchmarks.census import take_census
+from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.opening import open_benchmark
 from unreel.core.clip import Real

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from unreel.benchmarks.entry import Entry, Rejected, take_census
+from benchmarks.census import take_census
+from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.ratings import agree
 from unreel.benchmarks.realism import read_realism
 from unreel.core.clip import Generated

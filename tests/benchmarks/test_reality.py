@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from unreel.benchmarks.entry import Entry, Rejected, take_census
+from benchmarks.census import take_census
+from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.reality import read_reality
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import UnreadableSourceError

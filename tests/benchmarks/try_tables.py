@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-from unreel.benchmarks.entry import take_census
+from benchmarks.census import take_census
 from unreel.benchmarks.opening import open_benchmark
 from unreel.core.errors import UnreelError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from unreel.benchmarks.entry import take_census
+from benchmarks.census import take_census
 from unreel.benchmarks.opening import open_benchmark
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.identity import clip_id

@@ -62,14 +62,13 @@ def test_no_cosine_passes_one() -> None:
 def test_a_missing_text_has_no_cosine_but_a_reason() -> None:
     found = compare((" ", "a"), ("a", ""), ("a", "a"))
     assert [one.score for one in found.similarities] == [None, None, 1.0]
-    assert found.n_compared == 1
-    assert found.uncompared == {"no-prediction": 1, "no-truth": 1}
+    assert [one.why for one in found.similarities] == ["no-prediction", "no-truth", ""]
 
 
 def test_a_vector_that_points_nowhere_has_no_cosine() -> None:
     found = compare(("xyz", "a"))
     assert found.similarities[0].score is None
-    assert found.uncompared == {"no-direction": 1}
+    assert found.similarities[0].why == "no-direction"
 
 
 def test_each_text_is_encoded_once() -> None:

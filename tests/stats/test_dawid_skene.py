@@ -33,7 +33,8 @@ def test_it_finds_who_guesses_and_is_right_more_often_than_counting() -> None:
     labels, truth = _draw(skill, 2_000, 3, 3)
     found = dawid_skene(*labels)
     assert found.settled
-    assert np.abs(found.informedness - skill).max() < 0.08
+    informedness = (np.einsum("akk->a", found.confusion) - 1) / (len(found.shares) - 1)
+    assert np.abs(informedness - skill).max() < 0.08
     counted = np.zeros((2_000, 3))
     np.add.at(counted, labels[1:], 1)
     right = (found.posterior.argmax(axis=1) == truth).mean()
@@ -78,7 +79,6 @@ def test_one_label_and_one_annotator_are_taken_at_their_word() -> None:
     found = dawid_skene([0, 0], [0, 1], [0, 0])
     assert found.posterior.tolist() == [[1.0], [1.0]]
     assert found.accuracy.tolist() == [1.0]
-    assert found.informedness.tolist() == [0.0]
 
 
 def test_a_task_without_labels_is_as_likely_as_all_tasks_together() -> None:

@@ -81,16 +81,6 @@ def measure_agreement(
     )
 
 
-def agreement_of_pairs(
-    opinions: Sequence[AnnotatorOpinion], *, seed: int
-) -> Mapping[tuple[str, str], Mapping[AgreementMetric, Measured]]:
-    """Return the agreement of each pair of people who share a task."""
-    pairs: dict[tuple[str, str], list[PairComparison]] = {}
-    for each in compare(opinions):
-        pairs.setdefault(each.pair, []).append(each)
-    return {pair: summarise(pairs[pair], seed=seed) for pair in sorted(pairs)}
-
-
 def summarise(compared: Sequence[PairComparison], *, seed: int) -> dict[AgreementMetric, Measured]:
     """The mean of each figure that was compared."""
     found = {}

@@ -6,12 +6,12 @@ Who sees two clips of one source after each other compares them, and is asked to
 import heapq
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from unreel.annotation.campaign import AnnotationTask, TaskAssignment
+from unreel.annotation.campaign import AnnotationTask
 
 _DRAWS: Final = 30
 """With half of what is left in the way, one in 2**30 orders looks at all that is left once."""
@@ -34,7 +34,7 @@ def order_tasks(scenes: Mapping[str, frozenset[str]], chance: Random) -> list[st
     """The tasks, given by id with their scenes, in an order of chance without neighbours of one scene.
 
     Where each task has one scene that others have too, an order without neighbours is found if there is
-    one, else one with the fewest. `count_neighbours` tells what is left.
+    one, else one with the fewest.
     """
     n_of = Counter(itertools.chain.from_iterable(scenes.values()))
     alone = {scene for scene, n in n_of.items() if n == 1}
@@ -48,17 +48,6 @@ def order_tasks(scenes: Mapping[str, frozenset[str]], chance: Random) -> list[st
         other = _one_order(shared, chance)
         best = other if _n_neighbours(other, shared) < fewest else best
     return best
-
-
-def count_neighbours(tasks: Iterable[AnnotationTask], assignments: Iterable[TaskAssignment]) -> int:
-    """Return the number of times that a scene or clip is shown to a person twice in a row within a batch."""
-    scenes = {task.id: scenes_of(task) for task in tasks}
-    orders: dict[tuple[str, int], list[tuple[int, str]]] = defaultdict(list)
-    for each in assignments:
-        orders[each.annotator, each.batch].append((each.position, each.task))
-    return sum(
-        _n_neighbours([task for _, task in sorted(order)], scenes) for order in orders.values()
-    )
 
 
 def _n_neighbours(order: Sequence[str], scenes: Mapping[str, frozenset[str]]) -> int:

@@ -14,7 +14,6 @@ NESTED_VALUES: Final = 100_000
 """Values in one nested cell: a trace has one box for each frame at most."""
 FOLDER_DEPTH: Final = 32
 """Folders inside folders."""
-ZIP_DIRECTORY_BYTES: Final = 16 << 20
 """The list of an archive's members: 46 bytes or more for each."""
 
 PARQUET_FOOTER_BYTES: Final = 16 << 20

@@ -21,10 +21,6 @@ from unreel.cli.showing import showing_options
 from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import read_settings
 
-_FIRST_ASK_S: Final = 0.2
-_LATE_S: Final = 1.0
-"""An answer that comes later than this is told at once: somebody waits for the others."""
-_PIPE_WIDTH: Final = 110
 _WRITTEN: Final = ("annotated.mp4", "evidence-clip.mp4", "evidence-clip.webm")
 """Clips that evidence consists of."""
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

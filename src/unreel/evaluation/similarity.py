@@ -1,6 +1,5 @@
 """Similarity of a reviewer's reasons to a person's: the cosine of their sentence embeddings."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -49,16 +48,6 @@ class ReasonCosines:
 
     checkpoint: str
     similarities: tuple[ReasonCosine, ...]
-
-    @property
-    def n_compared(self) -> int:
-        """Reasons with a cosine."""
-        return sum(found.score is not None for found in self.similarities)
-
-    @property
-    def uncompared(self) -> Mapping[str, int]:
-        """Reasons without a cosine, by cause."""
-        return dict(sorted(Counter(found.why for found in self.similarities if found.why).items()))
 
 
 def join_reasons(problem: str | Unparsed, adherence: str | Unparsed) -> str:

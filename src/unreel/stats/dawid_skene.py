@@ -45,19 +45,6 @@ class AnnotatorSkills:
         right: Array = np.einsum("k,akk->a", self.shares, self.confusion)
         return right
 
-    @property
-    def informedness(self) -> Array:
-        """`[annotator]`: how much what they say depends on the truth: 0 for one who never looks, 1 for one always right.
-
-        The mean over labels of saying it where it is true, less saying it where it is not, in parts of the most.
-        """
-        n_labels = len(self.shares)
-        if n_labels == 1:
-            return np.zeros(len(self.confusion))
-        hits = np.einsum("akk->a", self.confusion)
-        told: Array = (hits - 1) / (n_labels - 1)
-        return told
-
 
 def dawid_skene(
     annotator: npt.ArrayLike,

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from annotation.interfaces.drawn_boxes import box_on
 from annotation.interfaces.examples import copies, pair, plain_values, single, task_for, traced
 from pace import slowness
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, ClipCopy
 from unreel.annotation.interfaces.answers import INTERFACE_OF, write_result
 from unreel.annotation.interfaces.results import read_result
 from unreel.annotation.interfaces.screens import controls_of
-from unreel.annotation.interfaces.tracks import box_on, write_track
+from unreel.annotation.interfaces.tracks import write_track
 from unreel.annotation.judgements import (
     VALUES,
     PreferenceAnswer,

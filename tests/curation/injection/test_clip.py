@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from curation.injection.fit import TraceFit, measure_fit
 from synthesise import ClipRecipe, synthesise
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_settings
@@ -21,7 +22,6 @@ from unreel.curation.inject.clip import (
     load_clip,
     write_twin,
 )
-from unreel.curation.inject.fit import TraceFit, measure_fit
 from unreel.curation.inject.inject import (
     CATEGORIES,
     PLAIN,

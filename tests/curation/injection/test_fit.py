@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from curation.injection.fit import measure_fit
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Trace
-from unreel.curation.inject.fit import measure_fit
 
 INSTANTS_US = [0, 10, 20]
 TRACE = Trace(span=TimeSpan(10, 20), track=(BoxAt(10, Box(0, 0, 0.5, 0.5)),))

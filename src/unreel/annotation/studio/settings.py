@@ -7,7 +7,7 @@ network stay blocked, and files are served from one folder that holds copies of 
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -183,13 +183,6 @@ def find_connection(folder: Path, *, url: str | None = None) -> StudioConnection
     own = studio_secrets(folder)
     media = folder / str(told.get("media", CLIPS))
     return StudioConnection(address=str(told.get("address", "")), token=own.token, media=media)
-
-
-def connection_document(connection: StudioConnection) -> dict[str, object]:
-    """Return the connection without its token, as a document."""
-    told = asdict(connection)
-    del told["token"]
-    return told
 
 
 def _read(folder: Path, name: str) -> dict[str, object] | None:

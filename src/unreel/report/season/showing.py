@@ -1,7 +1,7 @@
 """Select the clips of a season that may be shown on its pages, and their player data."""
 
 from collections.abc import Callable
-from typing import Final, Literal
+from typing import Literal
 
 from unreel.benchmarks.entry import Entry
 from unreel.core.clip import Clip
@@ -13,8 +13,6 @@ from unreel.report.clips.media_folder import MediaFolder
 from unreel.report.review.findings import find_tracks
 
 Showing = Literal["licensed", "link", "copy", "none"]
-WAYS: Final[tuple[Showing, ...]] = ("licensed", "link", "copy", "none")
-"""`licensed` copies what its licence allows to be handed on; the others say it of all clips."""
 Show = Callable[[Entry, Clip], PlayerSpec | None]
 
 

@@ -287,10 +287,6 @@ def _join(media: Sequence[Mapping[str, torch.Tensor]]) -> dict[str, torch.Tensor
     return {name: torch.cat([one[name] for one in media if name in one]) for name in names}
 
 
-_PATCH: Final = 2
-"""Frames that share a temporal patch."""
-
-
 def _picture_size(resize: Callable[..., tuple[int, int]]) -> Callable[..., tuple[int, int]]:
     def size(processor: Any, height: int, width: int, _n_frames: int) -> tuple[int, int]:
         return resize(height, width, **_bounds(processor.image_processor))
