@@ -1,4 +1,4 @@
-"""Size limits for untrusted tables, folders and archives.
+"""Size limits for untrusted tables and folders.
 
 How many rows a table and how many files a folder may have is the setting `UNREEL_TABLE_ROWS`.
 """
@@ -14,7 +14,6 @@ NESTED_VALUES: Final = 100_000
 """Values in one nested cell: a trace has one box for each frame at most."""
 FOLDER_DEPTH: Final = 32
 """Folders inside folders."""
-"""The list of an archive's members: 46 bytes or more for each."""
 
 PARQUET_FOOTER_BYTES: Final = 16 << 20
 PARQUET_PARTS: Final = 10_000

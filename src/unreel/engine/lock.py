@@ -16,7 +16,6 @@ import time
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Protocol
 
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
@@ -36,12 +35,7 @@ class WriterLock(Protocol):
 
     def __enter__(self) -> "WriterLock": ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
     def verify(self) -> None:
         """Raise when the lock was lost: nothing may be committed any more."""
@@ -104,12 +98,7 @@ class _FolderLock:
         os.pwrite(self._file, f"pid {os.getpid()} of {socket.gethostname()}".encode(), 0)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with _guard:
             _held_here.discard(str(self._path.absolute()))
             os.close(self._file)
@@ -168,12 +157,7 @@ class _LeaseFile:
         self._pulse.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._pulse.join()
         if not self._lost:

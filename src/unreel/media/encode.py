@@ -7,7 +7,6 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from types import TracebackType
 from typing import Final, Protocol, Self, cast
 
 import av
@@ -90,12 +89,7 @@ class ClipWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._output.close()
 
     def add_picture(self, rgb: Rgb, *, tick: int) -> None:

@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from sqlalchemy import Column, Connection, Engine, Insert, Select, Table, func, select, text, tuple_
@@ -51,12 +50,7 @@ class Ledger:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -11,7 +11,6 @@ import signal
 import socket
 import time
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Final, Self
 
 from unreel.core.errors import raise_refusal
@@ -106,12 +105,7 @@ class SandboxCall:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
