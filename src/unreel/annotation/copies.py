@@ -109,12 +109,10 @@ def browser_form(video: VideoFacts) -> NormalForm:
     return NormalForm(width=width, height=height, rate=rate or Fraction(1, _FINEST))
 
 
-def copy_urls(
-    place: StorageLocation, locations: Iterable[str], *, served: str = "clips"
-) -> list[str]:
+def copy_urls(place: StorageLocation, locations: Iterable[str]) -> list[str]:
     """Return the URLs of copies for a browser: served by Label Studio, or signed by the store."""
     if place.is_local:
-        return [f"/data/local-files/?d={served}/{location}" for location in locations]
+        return [f"/data/local-files/?d=clips/{location}" for location in locations]
     import obstore
 
     store = place.objects()

@@ -60,7 +60,7 @@ def rights_of(opinions: Iterable[AnnotatorOpinion]) -> list[KnownAnswerScore]:
     return sorted(found, key=lambda right: right.submitted_us)
 
 
-def how_right(task: AnnotationTask, said: AnyValue, *, hit: float = SAME_FAULT) -> float:
+def how_right(task: AnnotationTask, said: AnyValue) -> float:
     """1 for the known answer and 0 for another one; where traces are known, the share that was found.
 
     A clip with known traces that is called generated without a mark of any of them is 0: who calls all
@@ -70,6 +70,6 @@ def how_right(task: AnnotationTask, said: AnyValue, *, hit: float = SAME_FAULT) 
     known = task.known
     if isinstance(known, TraceAnswer) and isinstance(said, TraceAnswer) and known.traces:
         both = {_TRUTH: known.traces, "said": said.traces}
-        clusters = cluster_marks(both, task.copies[0], same_fault=hit)
+        clusters = cluster_marks(both, task.copies[0], same_fault=SAME_FAULT)
         return sum(len(found) > 1 for found in clusters) / len(known.traces)
     return float(known is not None and answer_of(known) == answer_of(said))

@@ -41,13 +41,12 @@ def lacks_sandbox() -> bool:
     return os.geteuid() == 0
 
 
-def write_pdf(page: Path, *, browser: str, seconds: float = _SECONDS) -> str:
+def write_pdf(page: Path, *, browser: str) -> str:
     """Print `page` as PDF into its folder; return why that was not possible, or "".
 
     Args:
         page: HTML file.
         browser: path of the browser, from `find_browser`.
-        seconds: timeout.
     """
     with tempfile.TemporaryDirectory(prefix="unreel-") as temporary:
         printed = Path(temporary) / PDF
@@ -64,10 +63,10 @@ def write_pdf(page: Path, *, browser: str, seconds: float = _SECONDS) -> str:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                timeout=seconds,
+                timeout=_SECONDS,
             )
         except subprocess.TimeoutExpired:
-            return f"{browser} printed none within {seconds:g} s"
+            return f"{browser} printed none within {_SECONDS:g} s"
         except (OSError, subprocess.CalledProcessError) as error:
             return f"{browser} printed none: {error}"
         if not printed.is_file():

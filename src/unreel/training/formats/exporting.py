@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
@@ -61,7 +61,6 @@ def export_examples(
     *,
     folder: Path,
     showing: PresentationSettings,
-    on_row: Callable[[], None] = lambda: None,
 ) -> ExportedExamples:
     """Write the examples of each of `parts` (`train`, `held_out`) to the new `folder`, for `form`.
 
@@ -83,7 +82,6 @@ def export_examples(
         for part, examples in parts.items():
             for example in examples:
                 written = desk.write(example)
-                on_row()
                 if isinstance(written, Failure):
                     reasons[str(written).partition(". ")[0]] += 1
                     if len(first) < REASONS_SHOWN:

@@ -106,8 +106,8 @@ def _text(  # noqa: PLR0913  one number for each dimension
     )
 
 
-def _merger(hidden: int, out: int, *, merged: int = 4, copies: int = 1) -> int:
-    wide = hidden * merged
+def _merger(hidden: int, out: int, *, copies: int = 1) -> int:
+    wide = hidden * 4
     return copies * (wide**2 + wide * out)
 
 
