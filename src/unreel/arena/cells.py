@@ -10,6 +10,7 @@ from unreel.arena.working_folder import EnteredReviewer, SeasonFolder
 from unreel.benchmarks.pairing import BETWEEN
 from unreel.benchmarks.planning import PlannedQuestion
 from unreel.engine.access import StorageAccess
+from unreel.engine.due import PendingKeys
 from unreel.engine.survey import ClipSurvey
 from unreel.evaluation.job import NEVER_PUT, EvalRun
 from unreel.evaluation.recipe import EvalRecipe
@@ -62,7 +63,8 @@ def questions_of(
     Raises:
         UnreelError: The set gives no question.
     """
-    run, again = judge.run(folder, access), NEVER_PUT.union(retry)
+    run = judge.run(folder, access)
+    pending = PendingKeys(run.answers, NEVER_PUT.union(retry))
     stored = find_recipe(run.place)
     # A floor that learns tells its name when it has learned: without answers nobody needs it.
     name = stored.reviewer if isinstance(stored, StoredRecipe) else None
@@ -71,15 +73,13 @@ def questions_of(
     while chunk := list(itertools.islice(asked, _LOOK)):
         keys = ["" if name is None else each.question.key(name) for each in chunk]
         held = run.answers.held([key for key in keys if key])
-        for planned, key in zip(chunk, keys, strict=True):
-            there = held.get(key)
-            answered = there is not None and there.reason not in again
+        for planned, key, is_due in zip(chunk, keys, pending.are_due(keys), strict=True):
             yield SeasonQuestion(
                 reviewer=judge.entered.name,
                 clip=planned.name,
                 condition=str(planned.question.condition),
-                answered=answered,
-                failure=(there.reason or "") if there is not None and answered else "",
+                answered=not is_due,
+                failure="" if is_due else held[key].reason or "",
             )
 
 

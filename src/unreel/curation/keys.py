@@ -34,10 +34,6 @@ class SubjectKeys:
         """Return the index of the first occurrence of each distinct key, in key order."""
         return np.unique(self.packed, return_index=True)[1]
 
-    def count(self, among: NDArray[np.bool_]) -> int:
-        """Return the number of distinct keys `among` those."""
-        return len(np.unique(self.packed[among]))
-
     def digest(self, order: NDArray[np.intp]) -> str:
         """Return `core.identity.digest` of the keys at `order`, without a list of them."""
         state = hashlib.sha256()

@@ -163,7 +163,7 @@ class CurationContext:
             due = self._due(table, keys)
             if not due.any():
                 break  # starting an engine to learn this costs seconds
-            self.on_due(step.name, keys.count(due))
+            self.on_due(step.name, int(np.count_nonzero(due)))
             rows = (_row(step, subject) for subject in compress(subjects, due))
             failures = self._run(table, step.name, rows, stage, engine=self.engine)
             if not TRANSIENT & failures.keys():

@@ -13,6 +13,9 @@ class Progress:
     totals: dict[str, float] = field(default_factory=dict)
     """What the job adds up over its rows, by name; absent as long as no row tells, which is not 0."""
 
+    due: int | None = field(default=None, compare=False)
+    """Rows of this run, as soon as all its questions are read."""
+
     note: str = ""
     """What else the last of it says, such as the loss of a step."""
 

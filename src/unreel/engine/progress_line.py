@@ -51,6 +51,7 @@ class ProgressLine:
         if part != self._part:
             self._part, self._due = part, None
         self._progress = progress
+        self._due = self._due if progress.due is None else progress.due
         self._n_of_part[part] = progress.done + progress.failed
         self.cost_usd = progress.totals.get(COST, self.cost_usd)
 

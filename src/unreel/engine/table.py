@@ -47,12 +47,6 @@ class StoredKeyState:
     attempt: int
     reason: str | None
     """Why it failed; `None` for an answer."""
-    mark: str | None = None
-    """What it is about, where its key alone does not tell."""
-
-    def is_due(self, row: Row, retry: Collection[str]) -> bool:
-        """Return whether `row` is to be repeated: it failed for a reason in `retry`, or has a new mark."""
-        return self.reason in retry or row.get("mark", self.mark) != self.mark
 
 
 def as_list(column: Any) -> list[Any]:
@@ -131,11 +125,8 @@ class LanceTable:
 
     def held(self, keys: Sequence[str]) -> Mapping[str, StoredKeyState]:
         """Return the stored state of each of `keys`; keys without a row are omitted."""
-        found = self._look_up(keys, columns=["key", "attempt", "failure_reason", "mark"])
-        return {
-            row["key"]: StoredKeyState(row["attempt"], row["failure_reason"], row.get("mark"))
-            for row in found
-        }
+        found = self._look_up(keys, columns=["key", "attempt", "failure_reason"])
+        return {row["key"]: StoredKeyState(row["attempt"], row["failure_reason"]) for row in found}
 
     def get(self, keys: Sequence[str]) -> list[Row]:
         """The whole rows of `keys`, in any order; a key without a row is left out."""

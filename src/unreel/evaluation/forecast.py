@@ -14,12 +14,14 @@ from unreel.benchmarks.choosing import SampleCounts
 from unreel.benchmarks.planning import PlannedQuestion
 from unreel.core.answer import Usage
 from unreel.core.clip import Clip
+from unreel.engine.due import PendingKeys
 from unreel.engine.place import StorageLocation
+from unreel.engine.run import PrefetchedIterator
 from unreel.engine.run import run as run_stages
 from unreel.engine.survey import CLIPS, ClipSurvey, SurveyStage, survey_rows
 from unreel.engine.table import LanceTable, StoredKeyState
 from unreel.engine.trouble import translate_store_errors
-from unreel.evaluation.counting import PrefetchedIterator, SkippedCounts, find_due
+from unreel.evaluation.counting import SkippedCounts
 from unreel.evaluation.job import NEVER_PUT, EvalRun, Step, identify_now, keeper_of
 from unreel.evaluation.stored_recipe import StoredRecipe, find_recipe
 from unreel.reviewers.endpoint.families import family_of
@@ -81,11 +83,12 @@ def forecast(
     again = NEVER_PUT.union(retry_failed)
     survey = _survey(run, left_out, aside, on_due=on_due, on_step=on_step)
     on_phase("counting the questions")
-    questions = _questions(run, survey, left_out)
+    questions, pending = _questions(run, survey, left_out), PendingKeys(run.answers, again)
     while chunk := list(itertools.islice(questions, _LOOK)):
-        held = run.answers.held([planned.question.key(tally.reviewer) for planned in chunk])
-        for planned in chunk:
-            tally.count(planned, held.get(planned.question.key(tally.reviewer)), again)
+        keys = [planned.question.key(tally.reviewer) for planned in chunk]
+        held = run.answers.held(keys)
+        for planned, key, is_due in zip(chunk, keys, pending.are_due(keys), strict=True):
+            tally.count(planned, None if is_due else held[key])
     return EvalForecast(
         reviewer=tally.reviewer,
         n_clips=len(tally.clips),
@@ -120,13 +123,11 @@ def _survey(
     entries = PrefetchedIterator(run.entries(benchmark, left_out.reading))
     keeper_of(run).take_up(None, partial(identify_now, run, benchmark, left_out.reading))
     files = survey_rows(benchmark, entries, run.access, cleaned=run.scope.shows_cleaned)
-    new = PrefetchedIterator(find_due(find_due(files, run.clips, retry=()), aside, retry=()))
-    if new.is_whole:
-        on_due("clips", len(new.first))
     run_stages(
-        new,
+        PendingKeys(run.clips).sift(files),
         [SurveyStage(run.access)],
         table=aside,
+        on_due=lambda n: on_due("clips", n),
         on_progress=lambda progress: on_step("clips", progress),
     )
     return run.survey(benchmark, aside)
@@ -166,12 +167,10 @@ class _QuestionCounts:
         self._n_frames = self._input = self._output = self._n_measured = 0
         self._is_known = True
 
-    def count(
-        self, planned: PlannedQuestion[Clip], held: StoredKeyState | None, again: Collection[str]
-    ) -> None:
+    def count(self, planned: PlannedQuestion[Clip], held: StoredKeyState | None) -> None:
         self.n_questions += 1
         self.clips.update(clip.id for clip in planned.clips)
-        if held is None or held.reason in again:
+        if held is None:
             self.n_due += 1
             self._add(planned)
         elif held.reason is None:

@@ -38,7 +38,7 @@ from unreel.engine.survey import CLIPS, ClipSurvey, SurveyStage, recall, survey_
 from unreel.engine.table import LanceTable
 from unreel.engine.trouble import translate_store_errors
 from unreel.evaluation.asking import ReviewStage, add_costs
-from unreel.evaluation.counting import EntryStream, PrefetchedIterator, SkippedCounts, count_due
+from unreel.evaluation.counting import EntryStream, SkippedCounts
 from unreel.evaluation.fitting import LearnableClip, describe_reviewer
 from unreel.evaluation.keeping import RunRecipeStore, find_before
 from unreel.evaluation.kept_benchmark import KeptBenchmark, require_unchanged
@@ -236,7 +236,13 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         _require_askable(run, roll)
 
     def put(
-        part: str, rows: Iterable[Row], stage: Stage, *, table: LanceTable, retry: Collection[str]
+        part: str,
+        rows: Iterable[Row],
+        stage: Stage,
+        *,
+        table: LanceTable,
+        retry: Collection[str],
+        most_due: int | None = None,
     ) -> RunSummary:
         return run_stages(
             rows,
@@ -247,6 +253,8 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
             ledger=_ledger(run, part),
             pace=pace,
             add_up=add_costs,
+            most_due=most_due,
+            on_due=None if on_due is None else partial(on_due, part),
             on_progress=note_estimates(partial(on_step, part), on_note),
             observe=lambda step, n_rows: observe(f"{part}-{step}", n_rows),
         )
@@ -256,9 +264,6 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         keeper = keeper_of(run)
         known = None if opener is None else opener.name
         keeper.take_up(known, partial(identify_now, run, benchmark, reading), on_note)
-        if on_due is not None and roll.ahead.is_whole:
-            files = survey_rows(benchmark, roll.ahead.first, run.access, cleaned=cleaned)
-            on_due("clips", count_due(files, run.clips, retry=retry_failed))
         clips = survey_rows(benchmark, roll, run.access, cleaned=cleaned)
         if surveyed is not None:
             clips = recall(clips, surveyed)
@@ -279,12 +284,8 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         questions: Iterable[Row] = with_payments(
             filter(wanted, left_out.sift(run.plan(), opener.name)), run.answers, retry=again
         )
-        if on_due is not None:
-            questions = ahead = PrefetchedIterator(questions)
-            most = roll.n_entries * len(run.scope.conditions) - run.answers.count()
-            counted = count_due(ahead.first, run.answers, retry=again)
-            on_due("answers", counted if ahead.is_whole else max(counted, most))
-        asked = put("answers", questions, stage, table=run.answers, retry=again)
+        most = roll.n_entries * len(run.scope.conditions) - run.answers.count()
+        asked = put("answers", questions, stage, table=run.answers, retry=again, most_due=most)
     return EvalOutcome(
         reviewer=opener.name,
         clips=looked_at,
