@@ -17,6 +17,7 @@ from unreel.benchmarks.opening import Benchmark
 from unreel.benchmarks.planning import PlannedQuestion
 from unreel.benchmarks.truth import write_truths
 from unreel.core.errors import InvalidSettingError
+from unreel.engine.progress import JobCallbacks
 from unreel.engine.run import PrefetchedIterator
 from unreel.evaluation.export import export_rows
 from unreel.evaluation.job import EvalRun, evaluate
@@ -65,7 +66,7 @@ def test_an_eval_goes_through_its_benchmark_twice_and_a_score_once(
 ) -> None:
     run = counted(**settings)
     told: dict[str, int] = {}
-    outcome = evaluate(run, on_due=told.__setitem__)
+    outcome = evaluate(run, callbacks=JobCallbacks(on_due=told.__setitem__))
     assert CountedRun.passes == 2
     answers = outcome.answers
     assert told == {"clips": outcome.clips.done, "answers": answers.done + answers.failed}
@@ -79,7 +80,7 @@ def test_a_second_eval_is_told_that_nothing_is_due(counted) -> None:
     run = counted()
     evaluate(run)
     told: dict[str, int] = {}
-    evaluate(run, on_due=told.__setitem__)
+    evaluate(run, callbacks=JobCallbacks(on_due=told.__setitem__))
     assert told == {"clips": 0, "answers": 0}
 
 
@@ -92,8 +93,10 @@ def test_of_a_benchmark_too_long_to_look_ahead_the_most_is_told(
     totals: dict[str, int | None] = {}
     outcome = evaluate(
         run,
-        on_due=told.__setitem__,
-        on_step=lambda part, progress: totals.update({part: progress.due}),
+        callbacks=JobCallbacks(
+            on_due=told.__setitem__,
+            on_step=lambda part, progress: totals.update({part: progress.due}),
+        ),
     )
     assert CountedRun.passes == 2
     assert outcome.answers.done + outcome.answers.failed == 12

@@ -8,7 +8,6 @@ from unreel.arena.briefs import briefed, made_rows, name_brief
 from unreel.arena.judging import ReviewSettings
 from unreel.arena.making import MakeStage
 from unreel.arena.scenes import name_files
-from unreel.arena.watching import SeasonCallbacks
 from unreel.arena.working_folder import EnteredCreator, SeasonFolder, creator_folder
 from unreel.core.failure import FailureReason
 from unreel.core.writing import OutputDirectory
@@ -16,6 +15,7 @@ from unreel.creators.contract import ClipClass
 from unreel.creators.folder import FolderCreator
 from unreel.creators.section import CreatorFactory, CreatorSection
 from unreel.engine.due import PendingKeys
+from unreel.engine.progress import JobCallbacks
 from unreel.engine.run import RunSummary
 from unreel.engine.run import run as run_stages
 from unreel.engine.stage import Row
@@ -89,13 +89,13 @@ def make_clips(
     *,
     most: int | None,
     left_usd: Decimal | None,
-    spectator: SeasonCallbacks,
+    callbacks: JobCallbacks,
 ) -> tuple[RunSummary, int]:
     """Ask a creator for what is missing: `most` clips, for no more than `left_usd`; and how many were missing."""
     folder = asking.folder
     again = UNPAID.union(asking.retry_failed)
     due = list(PendingKeys(folder.made, again).sift(_rows(opener, asking)))
-    spectator.on_due("made", len(due[:most]))
+    callbacks.on_due("made", len(due[:most]))
     survey = ClipSurvey(folder.benchmark_clips)
     done = run_stages(
         briefed(due[:most], asking.scenery, survey),
@@ -104,8 +104,8 @@ def make_clips(
         retry_failed=again,
         ledger=ledger_of(folder, creator_folder(opener.title, opener.name)),
         add_up=add_costs,
-        on_progress=lambda progress: spectator.on_step("made", progress),
-        observe=lambda step, n_rows: spectator.observe(f"made-{step}", n_rows),
+        on_progress=lambda progress: callbacks.on_step("made", progress),
+        observe=lambda step, n_rows: callbacks.observe(f"made-{step}", n_rows),
     )
     return done, len(due)
 

@@ -2,7 +2,7 @@
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,13 +16,14 @@ from unreel.core.answer import Usage
 from unreel.core.clip import Clip
 from unreel.engine.due import PendingKeys
 from unreel.engine.place import StorageLocation
+from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
 from unreel.engine.run import PrefetchedIterator
 from unreel.engine.run import run as run_stages
 from unreel.engine.survey import CLIPS, ClipSurvey, SurveyStage, survey_rows
 from unreel.engine.table import LanceTable, StoredKeyState
 from unreel.engine.trouble import translate_store_errors
 from unreel.evaluation.counting import SkippedCounts
-from unreel.evaluation.job import NEVER_PUT, EvalRun, Step, identify_now, keeper_of
+from unreel.evaluation.job import NEVER_PUT, EvalRun, identify_now, keeper_of
 from unreel.evaluation.stored_recipe import StoredRecipe, find_recipe
 from unreel.reviewers.endpoint.families import family_of
 from unreel.reviewers.endpoint.providers import read_address
@@ -70,19 +71,17 @@ def forecast(
     *,
     aside: LanceTable,
     retry_failed: Collection[str] = (),
-    on_due: Callable[[str, int], None] = lambda _part, _due: None,
-    on_step: Step = lambda _part, _progress: None,
-    on_phase: Callable[[str], None] = lambda _words: None,
+    callbacks: JobCallbacks = NO_CALLBACKS,
 ) -> EvalForecast:
     """Return the forecast of `evaluate`. Clips are inspected as there; nothing is written to the run.
 
     What is found at new clips is kept `aside`: see `kept_aside`.
     """
-    on_phase(f"reading {run.recipe.benchmark}")
+    callbacks.on_phase(f"reading {run.recipe.benchmark}")
     left_out, tally = SkippedCounts(), _QuestionCounts(run)
     again = NEVER_PUT.union(retry_failed)
-    survey = _survey(run, left_out, aside, on_due=on_due, on_step=on_step)
-    on_phase("counting the questions")
+    survey = _survey(run, left_out, aside, callbacks)
+    callbacks.on_phase("counting the questions")
     questions, pending = _questions(run, survey, left_out), PendingKeys(run.answers, again)
     while chunk := list(itertools.islice(questions, _LOOK)):
         keys = [planned.question.key(tally.reviewer) for planned in chunk]
@@ -111,12 +110,7 @@ def kept_aside() -> Iterator[LanceTable]:
 
 
 def _survey(
-    run: EvalRun,
-    left_out: SkippedCounts,
-    aside: LanceTable,
-    *,
-    on_due: Callable[[str, int], None],
-    on_step: Step,
+    run: EvalRun, left_out: SkippedCounts, aside: LanceTable, callbacks: JobCallbacks
 ) -> ClipSurvey:
     """Return the properties of the clips, from the run's table and, for new ones, from a separate one."""
     benchmark = run.benchmark()
@@ -127,8 +121,8 @@ def _survey(
         PendingKeys(run.clips).sift(files),
         [SurveyStage(run.access)],
         table=aside,
-        on_due=lambda n: on_due("clips", n),
-        on_progress=lambda progress: on_step("clips", progress),
+        on_due=lambda n: callbacks.on_due("clips", n),
+        on_progress=lambda progress: callbacks.on_step("clips", progress),
     )
     return run.survey(benchmark, aside)
 

@@ -1,6 +1,6 @@
 """Stored hashes and fingerprints of training clips, so that nothing is computed twice."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,7 @@ from unreel.core.writing import OutputDirectory
 from unreel.engine.access import StorageAccess, local_copy
 from unreel.engine.media_stage import MediaStage
 from unreel.engine.place import StorageLocation
-from unreel.engine.progress import Progress
+from unreel.engine.progress import OnStep
 from unreel.engine.run import run
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row, WorkerResources, failed
@@ -32,9 +32,6 @@ PRINTS: Final = TableSchema(name="prints", version=1, columns={"print": "string"
 """One row for a clip by the id of its bytes; `print` is its fingerprint as JSON."""
 _PRINT: Final = TypeAdapter(ClipFingerprint)
 _LOOK: Final = 4096
-
-OnStep = Callable[[str, Progress], None]
-"""Told `clips` or `fingerprints`, and how far that part is."""
 
 
 class PrintStage(MediaStage):
