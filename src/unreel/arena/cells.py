@@ -1,22 +1,19 @@
 """Questions of a season by reviewer, and those without an answer."""
 
-import itertools
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from unreel.arena.gathering import look_table
 from unreel.arena.working_folder import EnteredReviewer, SeasonFolder
 from unreel.benchmarks.pairing import BETWEEN
 from unreel.benchmarks.planning import PlannedQuestion
+from unreel.core.chunks import iter_chunks
 from unreel.engine.access import StorageAccess
 from unreel.engine.due import PendingKeys
 from unreel.engine.survey import ClipSurvey
 from unreel.evaluation.job import NEVER_PUT, EvalRun
 from unreel.evaluation.recipe import EvalRecipe
 from unreel.evaluation.stored_recipe import StoredRecipe, find_recipe
-
-_LOOK: Final = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -70,7 +67,7 @@ def questions_of(
     name = stored.reviewer if isinstance(stored, StoredRecipe) else None
     plan = run.plan(ClipSurvey(look_table(folder)))
     asked = (each for each in plan if isinstance(each, PlannedQuestion))
-    while chunk := list(itertools.islice(asked, _LOOK)):
+    for chunk in iter_chunks(asked):
         keys = ["" if name is None else each.question.key(name) for each in chunk]
         held = run.answers.held([key for key in keys if key])
         for planned, key, is_due in zip(chunk, keys, pending.are_due(keys), strict=True):

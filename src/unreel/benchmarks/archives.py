@@ -12,10 +12,10 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final
 
 from unreel.benchmarks.limits import ZIP_DIRECTORY_BYTES
+from unreel.core.chunks import READ_BYTES
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.writing import OutputDirectory
 
-BLOCK_BYTES: Final = 1 << 20
 _WAYS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 """Others let a header ask for gigabytes of memory."""
 
@@ -99,7 +99,7 @@ def open_archive(parts: Sequence[Path]) -> Iterator[zipfile.ZipFile]:
     with ExitStack() as stack:
         try:
             joined = stack.enter_context(JoinedFile(parts))
-            buffered = stack.enter_context(_BoundedReader(joined, buffer_size=BLOCK_BYTES))
+            buffered = stack.enter_context(_BoundedReader(joined, buffer_size=READ_BYTES))
             archive = stack.enter_context(zipfile.ZipFile(buffered))
         except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError) as error:
             remedy = "Check that all parts are there and whole"
@@ -154,7 +154,7 @@ def extract_member(
 def _copy(source: IO[bytes], sink: IO[bytes], *, max_bytes: int) -> None:
     # Counts what comes out: the size in a header is a claim.
     left = max_bytes
-    while block := source.read(BLOCK_BYTES):
+    while block := source.read(READ_BYTES):
         left -= len(block)
         if left < 0:
             msg = (

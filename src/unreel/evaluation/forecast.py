@@ -1,6 +1,5 @@
 """Forecast of an eval: its questions and cost, without sending anything."""
 
-import itertools
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -8,11 +7,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from tempfile import TemporaryDirectory
-from typing import Final
 
 from unreel.benchmarks.choosing import SampleCounts
 from unreel.benchmarks.planning import PlannedQuestion
 from unreel.core.answer import Usage
+from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip
 from unreel.engine.due import PendingKeys
 from unreel.engine.place import StorageLocation
@@ -28,8 +27,6 @@ from unreel.evaluation.stored_recipe import StoredRecipe, find_recipe
 from unreel.reviewers.endpoint.families import family_of
 from unreel.reviewers.endpoint.providers import read_address
 from unreel.reviewers.endpoint.tokens import CHARACTERS, load_of, picture_rule
-
-_LOOK: Final = 2048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +80,7 @@ def forecast(
     survey = _survey(run, left_out, aside, callbacks)
     callbacks.on_phase("counting the questions")
     questions, pending = _questions(run, survey, left_out), PendingKeys(run.answers, again)
-    while chunk := list(itertools.islice(questions, _LOOK)):
+    for chunk in iter_chunks(questions):
         keys = [planned.question.key(tally.reviewer) for planned in chunk]
         held = run.answers.held(keys)
         for planned, key, is_due in zip(chunk, keys, pending.are_due(keys), strict=True):

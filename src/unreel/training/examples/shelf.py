@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.opening import Benchmark
 from unreel.benchmarks.planning import ProbedEntry
+from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
@@ -31,7 +32,6 @@ from unreel.media.prints import HeldPrints
 PRINTS: Final = TableSchema(name="prints", version=1, columns={"print": "string"})
 """One row for a clip by the id of its bytes; `print` is its fingerprint as JSON."""
 _PRINT: Final = TypeAdapter(ClipFingerprint)
-_LOOK: Final = 4096
 
 
 class PrintStage(MediaStage):
@@ -94,8 +94,8 @@ class ExampleTables:
         prints: list[tuple[str, ClipFingerprint]] = []
         unlooked: dict[str, int] = {}
         keys = sorted(locations)
-        for start in range(0, len(keys), _LOOK):
-            for row in table.get(keys[start : start + _LOOK]):
+        for chunk in iter_chunks(keys):
+            for row in table.get(chunk):
                 reason = row["failure_reason"]
                 if reason is None:
                     prints.append((row["key"], _PRINT.validate_json(row["print"])))
