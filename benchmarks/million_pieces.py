@@ -46,6 +46,7 @@ from unreel.curation.step import CurationContext, Look, StepName, StepSubject, a
 from unreel.curation.watermark.mark import WatermarkSearch
 from unreel.engine.access import StorageAccess
 from unreel.engine.place import StorageLocation
+from unreel.engine.progress import JobCallbacks
 from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.media.borders import BorderWidths
 from unreel.media.bounds import N_PICKED
@@ -206,7 +207,7 @@ def run(folder: Path, n_rows: int, *, without: list[str]) -> None:
         place=StorageLocation(str(out)),
         access=StorageAccess(settings=read_settings(), trusted=True),
         ledgers=out / "ledgers",
-        on_due=lambda step, n: sys.stderr.write(f"due {step} {n}\n"),
+        callbacks=JobCallbacks(on_due=lambda step, n: print(f"due {step} {n}", file=sys.stderr)),
         on_taken=taken,
     )
     kept = {name: section for name, section in recipe.items() if name not in without}

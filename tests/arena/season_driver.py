@@ -10,10 +10,10 @@ from pathlib import Path
 
 from unreel.arena.job import SeasonJob, run_season
 from unreel.arena.season import read_season
-from unreel.arena.watching import SeasonCallbacks
 from unreel.arena.working_folder import open_folder
 from unreel.core.settings import read_settings
 from unreel.engine.access import StorageAccess
+from unreel.engine.progress import JobCallbacks
 
 
 def say(*words: object) -> None:
@@ -39,7 +39,7 @@ def main(season: str, out: str, stop_at: str = "") -> None:
         folder=open_folder(recipe, out),
         access=StorageAccess(settings=read_settings(), trusted=True),
     )
-    outcome = run_season(job, SeasonCallbacks(observe=observe))
+    outcome = run_season(job, JobCallbacks(observe=observe))
     for turn in (*outcome.creators, *outcome.reviewers):
         say("turn", turn.done, sum(turn.failures.values()), turn.title)
         if turn.problem:

@@ -10,7 +10,6 @@ from synthesise import ClipRecipe, synthesise
 from unreel.arena.job import SeasonJob, SeasonOutcome, run_season
 from unreel.arena.scenes import open_scenery
 from unreel.arena.season import read_season
-from unreel.arena.watching import SeasonCallbacks
 from unreel.arena.working_folder import SeasonFolder, open_folder
 from unreel.core.settings import read_settings
 from unreel.engine.access import StorageAccess
@@ -107,7 +106,7 @@ class Stadium:
         )
 
     def play(self, **given: Any) -> SeasonOutcome:
-        return run_season(self.job(**given), SeasonCallbacks())
+        return run_season(self.job(**given))
 
     def answers(self) -> dict[str, int]:
         """How many answers there are, by the reviewer's title."""

@@ -14,6 +14,7 @@ from unreel.core.settings import read_settings
 from unreel.engine.access import StorageAccess
 from unreel.engine.committer import CommitPace
 from unreel.engine.place import StorageLocation
+from unreel.engine.progress import JobCallbacks
 from unreel.engine.run import ALL_FAILURES
 from unreel.engine.run import run as run_stages
 from unreel.engine.stage import Row, stored
@@ -56,7 +57,7 @@ def evaluate_in(
         engine=engine,
         retry_failed=ALL_FAILURES if retry else (),
         pace=pace,
-        observe=observe,
+        callbacks=JobCallbacks(observe=observe),
     )
 
 

@@ -16,6 +16,7 @@ from unreel.curation.step import CurationContext
 from unreel.engine.access import StorageAccess
 from unreel.engine.committer import CommitPace
 from unreel.engine.place import StorageLocation
+from unreel.engine.progress import JobCallbacks
 
 
 def say(*words: object) -> None:
@@ -60,7 +61,7 @@ def main() -> None:
         ledgers=given.out.absolute() / "ledgers",
         engine=given.engine,
         pace=CommitPace(rows=4, seconds=0.5),
-        observe=Events(given.stop_at),
+        callbacks=JobCallbacks(observe=Events(given.stop_at)),
     )
     recipe = read_recipe(given.recipe, given.set)
     state = curate(

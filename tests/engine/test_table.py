@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.engine.committer import CommitPace, TableCommitter
+from unreel.engine.due import PendingKeys
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import StorageLocation
 from unreel.engine.progress import Progress
@@ -299,9 +300,7 @@ def test_a_table_that_cannot_be_read_is_not_taken_for_an_absent_one(table: Lance
 def test_a_row_with_another_mark_is_due_and_replaces_the_old_one(tmp_path: Path) -> None:
     table = LanceTable(StorageLocation(str(tmp_path / "clips.lance")), CLIPS)
     commit(table, [{"key": "a", "mark": "10 x"}])
-    held = table.held(["a"])["a"]
-    assert not held.is_due({"key": "a", "mark": "10 x"}, ())
-    assert not held.is_due({"key": "a"}, ())
-    assert held.is_due({"key": "a", "mark": "10 y"}, ())
-    commit(table, [{"key": "a", "mark": "10 y", "attempt": held.attempt + 1}])
+    assert not list(PendingKeys(table).sift([{"key": "a", "mark": "10 x"}]))
+    assert not list(PendingKeys(table).sift([{"key": "a"}]))
+    commit(table, PendingKeys(table).sift([{"key": "a", "mark": "10 y"}]))
     assert [row["mark"] for row in table.rows()] == ["10 y"]

@@ -9,11 +9,11 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from unreel.core.errors import UnreadableSourceError
+from unreel.engine.due import PendingKeys
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import StorageLocation
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.evaluation.counting import count_due, find_due
 from unreel.evaluation.job import DRIVER, evaluate
 from unreel.evaluation.tables import ANSWERS
 
@@ -46,8 +46,9 @@ def table(tmp_path: Path) -> LanceTable:
 def test_a_failed_row_is_due_only_for_a_reason_that_is_retried(
     table: LanceTable, retry: tuple[str, ...], due: list[str]
 ) -> None:
-    assert [row["key"] for row in find_due(QUESTIONS, table, retry=retry)] == due
-    assert count_due(QUESTIONS, table, retry=retry) == len(due)
+    assert [row["key"] for row in PendingKeys(table, retry).sift(2 * QUESTIONS)] == due
+    keys = 2 * [row["key"] for row in QUESTIONS]
+    assert PendingKeys(table, retry).are_due(keys) == [key in due for key in keys]
 
 
 def test_a_second_driver_of_an_eval_is_refused_before_it_writes(start: Callable[..., Any]) -> None:

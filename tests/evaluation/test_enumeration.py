@@ -17,8 +17,8 @@ from unreel.benchmarks.opening import Benchmark
 from unreel.benchmarks.planning import PlannedQuestion
 from unreel.benchmarks.truth import write_truths
 from unreel.core.errors import InvalidSettingError
-from unreel.evaluation import counting
-from unreel.evaluation.counting import PrefetchedIterator
+from unreel.engine.progress import JobCallbacks
+from unreel.engine.run import PrefetchedIterator
 from unreel.evaluation.export import export_rows
 from unreel.evaluation.job import EvalRun, evaluate
 from unreel.evaluation.scoring import score_run
@@ -66,7 +66,7 @@ def test_an_eval_goes_through_its_benchmark_twice_and_a_score_once(
 ) -> None:
     run = counted(**settings)
     told: dict[str, int] = {}
-    outcome = evaluate(run, on_due=told.__setitem__)
+    outcome = evaluate(run, callbacks=JobCallbacks(on_due=told.__setitem__))
     assert CountedRun.passes == 2
     answers = outcome.answers
     assert told == {"clips": outcome.clips.done, "answers": answers.done + answers.failed}
@@ -80,26 +80,34 @@ def test_a_second_eval_is_told_that_nothing_is_due(counted) -> None:
     run = counted()
     evaluate(run)
     told: dict[str, int] = {}
-    evaluate(run, on_due=told.__setitem__)
+    evaluate(run, callbacks=JobCallbacks(on_due=told.__setitem__))
     assert told == {"clips": 0, "answers": 0}
 
 
 def test_of_a_benchmark_too_long_to_look_ahead_the_most_is_told(
     counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counting, "_AHEAD", 3)
+    monkeypatch.setattr("unreel.engine.run._AHEAD", 3)
     run = counted(condition=[{}, {"audio": "on"}])
     told: dict[str, int] = {}
-    outcome = evaluate(run, on_due=told.__setitem__)
+    totals: dict[str, int | None] = {}
+    outcome = evaluate(
+        run,
+        callbacks=JobCallbacks(
+            on_due=told.__setitem__,
+            on_step=lambda part, progress: totals.update({part: progress.due}),
+        ),
+    )
     assert CountedRun.passes == 2
     assert outcome.answers.done + outcome.answers.failed == 12
     assert told == {"answers": 16}
+    assert totals == {"clips": 8, "answers": 12}
 
 
 def test_cleaned_copies_are_missed_after_the_survey_where_they_could_come_late(
     counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counting, "_AHEAD", 3)
+    monkeypatch.setattr("unreel.engine.run._AHEAD", 3)
     run = counted(condition=[{"watermark": "removed"}])
     with pytest.raises(InvalidSettingError, match="no clip of the benchmark has a copy"):
         evaluate(run)
@@ -108,7 +116,7 @@ def test_cleaned_copies_are_missed_after_the_survey_where_they_could_come_late(
 
 
 def test_what_is_looked_at_ahead_comes_once_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "_AHEAD", 3)
+    monkeypatch.setattr("unreel.engine.run._AHEAD", 3)
     ahead = PrefetchedIterator(itertools.count())
     assert ahead.first == [0, 1, 2]
     assert not ahead.is_whole

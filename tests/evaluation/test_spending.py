@@ -11,6 +11,7 @@ import pytest
 
 from chat import Reply, refuses, says, serve_chat
 from unreel.core.errors import MachineError
+from unreel.engine.progress import JobCallbacks
 from unreel.evaluation.job import evaluate
 from unreel.report.boards.figures import cost_of
 from unreel.report.entrants import read_run
@@ -107,7 +108,7 @@ def test_a_server_that_reports_no_usage_stops_at_the_cap(paid: Any, usage: Any) 
     server.reply = lambda: (200, {**says("<answer>0</answer>")[1], "usage": usage})
     notes: list[str] = []
     run = begin(max_cost_usd=0.1)
-    outcome = evaluate(run, on_note=notes.append)
+    outcome = evaluate(run, callbacks=JobCallbacks(on_note=notes.append))
     assert 1 <= len(server.asked) == outcome.answers.done < 8
     assert len([note for note in notes if "no token usage" in note]) == 1
     answered = [row for row in rows_of(run) if row["text"] is not None]
@@ -136,7 +137,9 @@ def test_a_paid_failure_keeps_its_tokens_and_cost(paid: Any, reply: Any, reason:
     server.reply = reply
     run = begin(limit=2)
     totals: dict[str, float] = {}
-    evaluate(run, on_step=lambda _part, progress: totals.update(progress.totals))
+    evaluate(
+        run, callbacks=JobCallbacks(on_step=lambda _part, progress: totals.update(progress.totals))
+    )
     for row in rows_of(run):
         assert (row["failure_reason"], row["input_tokens"], row["output_tokens"]) == (
             reason,

@@ -13,6 +13,7 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.settings import read_settings
+from unreel.engine.progress import JobCallbacks
 from unreel.evaluation.finding import name_run, plan_run
 from unreel.evaluation.job import evaluate
 from unreel.evaluation.keeping import find_changes
@@ -209,7 +210,7 @@ def test_another_address_of_a_model_is_told(start, server) -> None:
     evaluate(start(model=server.model, limit=1))
     notes: list[str] = []
     moved = server.model.replace("127.0.0.1", "localhost")
-    evaluate(start(model=moved, limit=1), on_note=notes.append)
+    evaluate(start(model=moved, limit=1), callbacks=JobCallbacks(on_note=notes.append))
     assert len(notes) == 1
     assert server.model in notes[0]
     assert moved in notes[0]

@@ -17,6 +17,7 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.retrying import (
     RetryPolicy,
 )
+from unreel.network.client import HttpReply
 from unreel.protocols.space import declare_space
 from unreel.reviewers.endpoint.asker import EndpointClient
 from unreel.reviewers.endpoint.breaker import (
@@ -34,7 +35,6 @@ from unreel.reviewers.endpoint.replies import (
     RequestFailure,
     read_raw,
 )
-from unreel.reviewers.endpoint.transport import RawEndpointReply
 
 NOW = datetime(2026, 11, 1, 12, 0, 0, tzinfo=UTC)
 DOWN = Failure(FailureReason.SERVER_ERROR, "status 500: oops")
@@ -227,7 +227,7 @@ def test_the_probe_waits_as_long_as_the_server_asks() -> None:
 def test_what_is_no_reply_is_named(
     status: int, body: bytes, reason: FailureReason, *, final: bool
 ) -> None:
-    outcome = read_raw(RawEndpointReply(status, body), now=NOW)
+    outcome = read_raw(HttpReply(status, body), now=NOW)
     assert isinstance(outcome, RequestFailure)
     assert (outcome.failure.reason, outcome.final) == (reason, final)
     assert len(outcome.failure.detail) < 300
@@ -235,7 +235,7 @@ def test_what_is_no_reply_is_named(
 
 def test_a_reply_with_odd_token_counts_keeps_its_text() -> None:
     body = json.loads(completion(content="REAL")) | {"usage": {"prompt_tokens": "many"}}
-    assert read_raw(RawEndpointReply(200, json.dumps(body).encode()), now=NOW) == Reply(text="REAL")
+    assert read_raw(HttpReply(200, json.dumps(body).encode()), now=NOW) == Reply(text="REAL")
 
 
 ODD_NUMBERS = [
@@ -254,7 +254,7 @@ def test_a_number_that_counts_nothing_is_unknown_and_the_reply_stays(
     body = (
         completion(content="REAL")[:-1] + f', "created": {number}, "usage": {{{usage}}}}}'.encode()
     )
-    assert read_raw(RawEndpointReply(200, body), now=NOW) == Reply(text="REAL")
+    assert read_raw(HttpReply(200, body), now=NOW) == Reply(text="REAL")
 
 
 @pytest.mark.parametrize("number", [*ODD_NUMBERS, "1" + "0" * 5000], ids=lambda text: text[:20])
@@ -265,7 +265,7 @@ def test_an_odd_number_anywhere_costs_no_more_than_the_answer(number: str) -> No
         f'{{"choices": [{{"message": {{"content": ""}}, "finish_reason": {number}}}]}}',
         f'{{"error": {{"code": {number}, "message": {number}}}}}',
     ):
-        outcome = read_raw(RawEndpointReply(200, body.encode()), now=NOW)
+        outcome = read_raw(HttpReply(200, body.encode()), now=NOW)
         assert isinstance(outcome, RequestFailure)
         assert len(outcome.failure.detail) < 300
 
@@ -274,7 +274,7 @@ def test_words_of_a_server_in_a_failure_can_be_stored() -> None:
     deep = "[" * 900 + "]" * 900
     for ending in ('"\\ud800"', '"a\\u0000\\nb"', f'"{"x" * 100_000}"', deep):
         body = f'{{"choices": [{{"message": {{"content": ""}}, "finish_reason": {ending}}}]}}'
-        outcome = read_raw(RawEndpointReply(200, body.encode()), now=NOW)
+        outcome = read_raw(HttpReply(200, body.encode()), now=NOW)
         assert isinstance(outcome, RequestFailure)
         outcome.failure.detail.encode()
         assert len(outcome.failure.detail) < 300
@@ -301,9 +301,9 @@ def test_the_dearest_answers_can_be_added_up() -> None:
 class Odd:
     """A transport whose replies no reader foresaw."""
 
-    async def send(self, body: bytes, *, key: str) -> RawEndpointReply:
+    async def send(self, body: bytes, *, key: str) -> HttpReply:
         odd: Any = None
-        return RawEndpointReply(200, odd)
+        return HttpReply(200, odd)
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -330,7 +330,7 @@ def test_a_reply_that_breaks_its_reader_is_a_failure_of_that_question() -> None:
 def test_a_refusal_still_counts_its_tokens() -> None:
     usage = {"prompt_tokens": 5, "completion_tokens": 1}
     body = json.loads(completion(content=None, refusal="No.")) | {"usage": usage}
-    outcome = read_raw(RawEndpointReply(200, json.dumps(body).encode()), now=NOW)
+    outcome = read_raw(HttpReply(200, json.dumps(body).encode()), now=NOW)
     assert outcome.usage == Usage(input_tokens=5, output_tokens=1)
 
 
@@ -373,7 +373,7 @@ def test_qwen_boxes_live_in_the_resized_frame(size: tuple[int, int], seen: tuple
 
 def test_half_characters_become_ones_that_a_table_can_hold() -> None:
     body = b'{"choices": [{"message": {"content": "REAL \\ud83d\\ude00 \\ud800"}}]}'
-    assert read_raw(RawEndpointReply(200, body), now=NOW) == Reply(text="REAL \U0001f600 \ufffd")
+    assert read_raw(HttpReply(200, body), now=NOW) == Reply(text="REAL \U0001f600 \ufffd")
 
 
 @given(
@@ -396,6 +396,6 @@ def test_half_characters_become_ones_that_a_table_can_hold() -> None:
     header=st.none() | st.text(max_size=12),
 )
 def test_no_bytes_of_a_server_raise(status: int, body: bytes, header: str | None) -> None:
-    outcome = read_raw(RawEndpointReply(status, body, header), now=NOW)
+    outcome = read_raw(HttpReply(status, body, header), now=NOW)
     assert isinstance(outcome, Reply | RequestFailure)
     repr(outcome).encode()

@@ -11,10 +11,10 @@ import pytest
 
 from unreel.core.failure import Failure
 from unreel.core.retrying import RetryPolicy
+from unreel.network.client import HttpReply
 from unreel.reviewers.endpoint.asker import EndpointClient
 from unreel.reviewers.endpoint.budget import RequestBudget
 from unreel.reviewers.endpoint.concurrency import ConcurrencyLimit
-from unreel.reviewers.endpoint.transport import RawEndpointReply
 
 logger = logging.getLogger(__name__)
 GOOD = json.dumps({"choices": [{"message": {"content": "<answer>0</answer>"}}]}).encode()
@@ -30,16 +30,16 @@ class LimitedServer:
     _left: float = 1.0
     _seen_s: float = 0.0
 
-    async def send(self, body: bytes, *, key: str) -> RawEndpointReply:
+    async def send(self, body: bytes, *, key: str) -> HttpReply:
         self.n_requests += 1
         now_s = time.monotonic()
         self._left = min(2.0, self._left + self.per_s * (now_s - self._seen_s))
         self._seen_s = now_s
         await asyncio.sleep(0.001)
         if self._left < 1:
-            return RawEndpointReply(429, b'{"error": {"message": "slow down"}}', self.retry_after)
+            return HttpReply(429, b'{"error": {"message": "slow down"}}', self.retry_after)
         self._left -= 1
-        return RawEndpointReply(200, GOOD)
+        return HttpReply(200, GOOD)
 
     async def close(self) -> None:
         """Nothing is open."""

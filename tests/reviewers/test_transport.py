@@ -19,21 +19,22 @@ import pytest
 from certificates import write_certificate
 from unreel.core.errors import MachineError
 from unreel.core.failure import Failure, FailureReason
+from unreel.network.client import REPLY_BYTES, HttpReply
 from unreel.reviewers.endpoint.providers import read_address
-from unreel.reviewers.endpoint.transport import BODY_CAP_BYTES, HttpTransport, RawEndpointReply
+from unreel.reviewers.endpoint.transport import HttpTransport
 
 BODY = b'{"model": "tiny", "messages": []}'
 NO_RECORD = b"\x17\x03\x03\x00\x20" + bytes(32)
 """Framed as TLS, and garbled."""
 
 
-def send(model: str, *, times: int = 1, **options: Any) -> list[RawEndpointReply | Failure]:
+def send(model: str, *, times: int = 1, **options: Any) -> list[HttpReply | Failure]:
     """What comes of a request that is sent several times over one transport."""
 
-    async def work() -> list[RawEndpointReply | Failure]:
+    async def work() -> list[HttpReply | Failure]:
         transport = HttpTransport(
             read_address(model),
-            **{"api_key": None, "max_connections": 1, "cap_bytes": BODY_CAP_BYTES, **options},
+            **{"api_key": None, "max_connections": 1, "cap_bytes": REPLY_BYTES, **options},
         )
         try:
             return [await transport.send(BODY, key="question") for _ in range(times)]
@@ -45,7 +46,7 @@ def send(model: str, *, times: int = 1, **options: Any) -> list[RawEndpointReply
 
 def test_a_server_sees_what_it_needs_and_nothing_of_this_machine(fault_run: Any) -> None:
     run = fault_run("500", 0)
-    assert isinstance(send(run.model, api_key="sk-given")[0], RawEndpointReply)
+    assert isinstance(send(run.model, api_key="sk-given")[0], HttpReply)
     seen = run.stats()
     assert seen["headers"] == {
         "accept": "application/json",
@@ -63,7 +64,7 @@ def test_a_server_sees_what_it_needs_and_nothing_of_this_machine(fault_run: Any)
 
 def test_a_cookie_is_not_brought_back(fault_run: Any) -> None:
     run = fault_run("cookie", 100)
-    assert all(isinstance(reply, RawEndpointReply) for reply in send(run.model, times=3))
+    assert all(isinstance(reply, HttpReply) for reply in send(run.model, times=3))
     assert run.stats()["n_requests"] == 3
     assert "cookie" not in run.stats()["headers"]
 
@@ -72,7 +73,7 @@ def test_a_cookie_is_not_brought_back(fault_run: Any) -> None:
 def test_a_slash_at_the_end_of_an_address_makes_no_difference(slashes: str, fault_run: Any) -> None:
     run = fault_run("500", 0)
     [reply] = send(run.model + slashes)
-    assert isinstance(reply, RawEndpointReply)
+    assert isinstance(reply, HttpReply)
     assert run.stats()["path"] == f"/500/0/{run.number}/v1/chat/completions"
 
 
@@ -132,7 +133,7 @@ def test_a_machine_without_open_files_left_is_not_the_servers_fault(fault_run: A
 
     async def work() -> None:
         transport = HttpTransport(
-            read_address(model), api_key=None, max_connections=1, cap_bytes=BODY_CAP_BYTES
+            read_address(model), api_key=None, max_connections=1, cap_bytes=REPLY_BYTES
         )
         free = os.dup(0)
         os.close(free)

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -37,6 +37,7 @@ from unreel.core.failure import Failure
 from unreel.core.writing import OutputDirectory
 from unreel.engine.access import StorageAccess
 from unreel.engine.place import StorageLocation
+from unreel.engine.progress import JobCallbacks, Progress
 
 SHARE: Final = 0.5
 """Of what has marks from before, so much is shown with them; the rest stays blind."""
@@ -75,15 +76,6 @@ class PushContext:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PushCallbacks:
-    """Progress callbacks of a push."""
-
-    expect: Callable[[str, int], None]
-    copied: Callable[[CopyResult], None]
-    pushed: Callable[[int], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PushReport:
     """Result of a push."""
 
@@ -98,7 +90,7 @@ class PushReport:
     rejected: tuple[Rejected, ...]
 
 
-def push(order: PushOrder, desk: PushContext, heard: PushCallbacks) -> PushReport:
+def push(order: PushOrder, desk: PushContext, callbacks: JobCallbacks) -> PushReport:
     """Copy the clips, deal the tasks that the campaign lacks, and bring all before their annotators.
 
     It may be killed at any moment and run again with the same order. New clips of the benchmark, and
@@ -108,7 +100,7 @@ def push(order: PushOrder, desk: PushContext, heard: PushCallbacks) -> PushRepor
     screen = screen_of(order.interface, question=order.question)
     subjects = read_subjects(order.benchmark, interface=order.interface, refused=rejected.append)
     subjects = chosen_subjects(subjects, order.pairs)
-    copies, failures = _copy_all(subjects, desk, heard)
+    copies, failures = _copy_all(subjects, desk, callbacks)
     tasks = make_tasks(
         subjects, copies, interface=order.interface, prefill=order.prefill, pairs=order.pairs
     )
@@ -124,7 +116,7 @@ def push(order: PushOrder, desk: PushContext, heard: PushCallbacks) -> PushRepor
     accounts = invite(
         desk.client, [one for one in people if one.name in involved], folder=desk.folder
     )
-    heard.expect("tasks", sum(1 for _ in desk.ledger.assignments(order.campaign)))
+    callbacks.on_due("tasks", sum(1 for _ in desk.ledger.assignments(order.campaign)))
     delivery = PushRequest(
         client=desk.client,
         ledger=desk.ledger,
@@ -138,7 +130,9 @@ def push(order: PushOrder, desk: PushContext, heard: PushCallbacks) -> PushRepor
         tasks=len(tasks),
         new_tasks=n_new,
         batch=batch,
-        pushed=push_assignments(delivery, heard=heard.pushed),
+        pushed=push_assignments(
+            delivery, heard=lambda n: callbacks.on_step("tasks", Progress(done=n))
+        ),
         failures=failures,
         rejected=tuple(rejected),
     )
@@ -171,14 +165,23 @@ def write_decisions(ledger: Ledger, campaign: str, file: Path) -> dict[str, int]
 
 
 def _copy_all(
-    subjects: list[TaskSubject], desk: PushContext, heard: PushCallbacks
+    subjects: list[TaskSubject], desk: PushContext, callbacks: JobCallbacks
 ) -> tuple[dict[str, ClipCopy], dict[str, Failure]]:
     copies: dict[str, ClipCopy] = {}
     failures: dict[str, Failure] = {}
-    heard.expect("copies", len(subjects))
+    progress = Progress()
+
+    def count(one: CopyResult) -> None:
+        if isinstance(one.result, Failure):
+            progress.failures[one.result.reason.value] += 1
+        else:
+            progress.done += 1
+        callbacks.on_step("copies", progress)
+
+    callbacks.on_due("copies", len(subjects))
     wanted = [subject.wanted for subject in subjects]
     key = names_key(desk.folder)
-    made = make_copies(wanted, place=desk.place, access=desk.access, key=key, heard=heard.copied)
+    made = make_copies(wanted, place=desk.place, access=desk.access, key=key, heard=count)
     for copied in made:
         if isinstance(copied.result, Failure):
             failures[copied.name] = copied.result

@@ -10,7 +10,7 @@ from unreel.core.settings import read_settings
 from unreel.curation.job import CurationRun, open_bench
 from unreel.curation.job import curate as curate_bench
 from unreel.curation.recipe import check_recipe, read_recipe
-from unreel.engine.progress import Progress
+from unreel.engine.progress import JobCallbacks, Progress
 from unreel.engine.run import ALL_FAILURES
 from unreel.engine.whereabouts import open_access
 from unreel.media.access import require_protection
@@ -38,7 +38,7 @@ def take_steps(  # noqa: PLR0913  what `curate` takes
     if retry_failed:
         bench = replace(bench, retry_failed=ALL_FAILURES)
     if on_progress is not None:
-        bench = replace(bench, on_progress=on_progress)
+        bench = replace(bench, callbacks=JobCallbacks(on_step=on_progress))
     curation = CurationRun(recipe=resolved, root=root, bench=bench, accept_leak=accept_leak)
     state = curate_bench(curation, until=until)
     return Curated(

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +47,15 @@ def start(  # noqa: PLR0913  what `evaluate` takes
         accept_changed=accept_changed,
     )
     with nullcontext(ProgressLine()) if on_progress else show_progress() as line:
+        callbacks = line.callbacks(
+            on_note=lambda note: warnings.warn(note, UserWarning, stacklevel=5)
+        )
         evaluate_run(
             run,
             engine=engine,
             retry_failed=ALL_FAILURES if retry_failed else (),
             reviewer=None if isinstance(model, str) else model,
-            on_due=None if on_progress else line.expect,
-            on_step=on_progress or line.step,
-            on_phase=line.tell,
-            on_note=lambda note: warnings.warn(note, UserWarning, stacklevel=5),
+            callbacks=replace(callbacks, on_step=on_progress or line.step),
         )
     return run
 

@@ -1,21 +1,19 @@
 """Questions of a season by reviewer, and those without an answer."""
 
-import itertools
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from unreel.arena.gathering import look_table
 from unreel.arena.working_folder import EnteredReviewer, SeasonFolder
 from unreel.benchmarks.pairing import BETWEEN
 from unreel.benchmarks.planning import PlannedQuestion
+from unreel.core.chunks import iter_chunks
 from unreel.engine.access import StorageAccess
+from unreel.engine.due import PendingKeys
 from unreel.engine.survey import ClipSurvey
 from unreel.evaluation.job import NEVER_PUT, EvalRun
 from unreel.evaluation.recipe import EvalRecipe
 from unreel.evaluation.stored_recipe import StoredRecipe, find_recipe
-
-_LOOK: Final = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -62,24 +60,23 @@ def questions_of(
     Raises:
         UnreelError: The set gives no question.
     """
-    run, again = judge.run(folder, access), NEVER_PUT.union(retry)
+    run = judge.run(folder, access)
+    pending = PendingKeys(run.answers, NEVER_PUT.union(retry))
     stored = find_recipe(run.place)
     # A floor that learns tells its name when it has learned: without answers nobody needs it.
     name = stored.reviewer if isinstance(stored, StoredRecipe) else None
     plan = run.plan(ClipSurvey(look_table(folder)))
     asked = (each for each in plan if isinstance(each, PlannedQuestion))
-    while chunk := list(itertools.islice(asked, _LOOK)):
+    for chunk in iter_chunks(asked):
         keys = ["" if name is None else each.question.key(name) for each in chunk]
         held = run.answers.held([key for key in keys if key])
-        for planned, key in zip(chunk, keys, strict=True):
-            there = held.get(key)
-            answered = there is not None and there.reason not in again
+        for planned, key, is_due in zip(chunk, keys, pending.are_due(keys), strict=True):
             yield SeasonQuestion(
                 reviewer=judge.entered.name,
                 clip=planned.name,
                 condition=str(planned.question.condition),
-                answered=answered,
-                failure=(there.reason or "") if there is not None and answered else "",
+                answered=not is_due,
+                failure="" if is_due else held[key].reason or "",
             )
 
 

@@ -8,19 +8,19 @@ from unreel.arena.briefs import briefed, made_rows, name_brief
 from unreel.arena.judging import ReviewSettings
 from unreel.arena.making import MakeStage
 from unreel.arena.scenes import name_files
-from unreel.arena.watching import SeasonCallbacks
 from unreel.arena.working_folder import EnteredCreator, SeasonFolder, creator_folder
 from unreel.core.failure import FailureReason
 from unreel.core.writing import OutputDirectory
 from unreel.creators.contract import ClipClass
 from unreel.creators.folder import FolderCreator
 from unreel.creators.section import CreatorFactory, CreatorSection
+from unreel.engine.due import PendingKeys
+from unreel.engine.progress import JobCallbacks
 from unreel.engine.run import RunSummary
 from unreel.engine.run import run as run_stages
 from unreel.engine.stage import Row
 from unreel.engine.survey import ClipSurvey
 from unreel.evaluation.asking import add_costs
-from unreel.evaluation.counting import find_due
 
 UNPAID = frozenset({FailureReason.BUDGET_SPENT.value})
 """Clips that nobody was asked for: they are due in the next run."""
@@ -50,11 +50,11 @@ def _enter(section: CreatorSection) -> EnteredCreator:
 
 def count_clips(opener: CreatorFactory, asking: ReviewSettings) -> tuple[int, int]:
     """Clips that the creator is still to be asked for, and those that failed and are not asked for again."""
-    again = UNPAID.union(asking.retry_failed)
-    rows = {row["key"]: row for row in _rows(opener, asking)}
-    held = asking.folder.made.held(list(rows))
-    settled = [each for key, each in held.items() if not each.is_due(rows[key], again)]
-    return len(rows) - len(settled), sum(each.reason is not None for each in settled)
+    made = asking.folder.made
+    keys = [row["key"] for row in _rows(opener, asking)]
+    due = PendingKeys(made, UNPAID.union(asking.retry_failed)).are_due(keys)
+    held = made.held([key for key, is_due in zip(keys, due, strict=True) if not is_due])
+    return sum(due), sum(each.reason is not None for each in held.values())
 
 
 def find_missing_files(opener: CreatorFactory, asking: ReviewSettings) -> tuple[str, ...]:
@@ -89,13 +89,13 @@ def make_clips(
     *,
     most: int | None,
     left_usd: Decimal | None,
-    spectator: SeasonCallbacks,
+    callbacks: JobCallbacks,
 ) -> tuple[RunSummary, int]:
     """Ask a creator for what is missing: `most` clips, for no more than `left_usd`; and how many were missing."""
     folder = asking.folder
     again = UNPAID.union(asking.retry_failed)
-    due = list(find_due(_rows(opener, asking), folder.made, retry=again))
-    spectator.on_due("made", len(due[:most]))
+    due = list(PendingKeys(folder.made, again).sift(_rows(opener, asking)))
+    callbacks.on_due("made", len(due[:most]))
     survey = ClipSurvey(folder.benchmark_clips)
     done = run_stages(
         briefed(due[:most], asking.scenery, survey),
@@ -104,8 +104,8 @@ def make_clips(
         retry_failed=again,
         ledger=ledger_of(folder, creator_folder(opener.title, opener.name)),
         add_up=add_costs,
-        on_progress=lambda progress: spectator.on_step("made", progress),
-        observe=lambda step, n_rows: spectator.observe(f"made-{step}", n_rows),
+        on_progress=lambda progress: callbacks.on_step("made", progress),
+        observe=lambda step, n_rows: callbacks.observe(f"made-{step}", n_rows),
     )
     return done, len(due)
 

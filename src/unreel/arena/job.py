@@ -21,7 +21,6 @@ from unreel.arena.judging import EntrantError, ReviewSettings, ask, enter_review
 from unreel.arena.planning import QuestionPlan
 from unreel.arena.scenes import SeasonBenchmark, open_scenery, require_digest
 from unreel.arena.season import Season
-from unreel.arena.watching import SeasonCallbacks
 from unreel.arena.working_folder import RECIPE, EnteredReviewer, SeasonEntrants, SeasonFolder
 from unreel.core.errors import (
     InvalidSettingError,
@@ -33,6 +32,7 @@ from unreel.core.errors import (
 from unreel.creators.section import CreatorSection
 from unreel.engine.access import StorageAccess
 from unreel.engine.lock import writer_lock
+from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
 from unreel.engine.run import run as run_stages
 from unreel.engine.survey import SurveyStage, survey_rows
 from unreel.engine.trouble import translate_store_errors
@@ -41,7 +41,6 @@ DRIVER: Final = "season"
 """What whoever plays a season holds the lock of: a second one is refused before it changes anything."""
 _OF_ONE: Final = (KeyRejectedError, InvalidSettingError, UnreadableSourceError, MissingExtraError)
 """What stops one entrant; all else stops the season."""
-NOBODY_LISTENS: Final = SeasonCallbacks()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +125,7 @@ class SeasonOutcome:
 
 
 @translate_store_errors()
-def run_season(job: SeasonJob, spectator: SeasonCallbacks = NOBODY_LISTENS) -> SeasonOutcome:
+def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> SeasonOutcome:
     """Make the clips that are missing, then ask everybody what they were not asked yet.
 
     No reviewer is asked as long as a creator has no usable clip at all, and no creator as long as the folder of another
@@ -139,7 +138,7 @@ def run_season(job: SeasonJob, spectator: SeasonCallbacks = NOBODY_LISTENS) -> S
     """
     recipe, folder = job.season.recipe, job.folder
     require_entrants(job)
-    spectator.on_phase(f"reading {recipe.benchmark}")
+    callbacks.on_phase(f"reading {recipe.benchmark}")
     scenery = open_scenery(job.season, outside=job.outside)
     require_digest(job.season, scenery)
     asking = job.asking(scenery)
@@ -148,15 +147,15 @@ def run_season(job: SeasonJob, spectator: SeasonCallbacks = NOBODY_LISTENS) -> S
         judges, stumbled = enter_reviewers(asking)
         entrants = enter(asking, judges)
         folder.keep_entrants(entrants)
-        _survey(asking, entrants, spectator)
-        made = tuple(_make_all(job, asking, entrants, spectator))
+        _survey(asking, entrants, callbacks)
+        made = tuple(_make_all(job, asking, entrants, callbacks))
         if any(turn.problem for turn in made):
             judges, stumbled = [], []
-        spectator.on_phase("gathering the clips")
+        callbacks.on_phase("gathering the clips")
         current = gather(folder, scenery, entrants, job.access)
         called = [each for each in judges if job.calls(each.entered.title)]
         plan = plan_questions(called, asking, entrants, current)
-        turns = tuple(_ask_all(called, asking, entrants, _wanted(plan, current), spectator))
+        turns = tuple(_ask_all(called, asking, entrants, _wanted(plan, current), callbacks))
         folder.keep_entrants(_with_unfitted(entrants, turns))
     return SeasonOutcome(
         season=recipe.name,
@@ -199,10 +198,10 @@ def enter(asking: ReviewSettings, judges: Sequence[SeasonReviewer]) -> SeasonEnt
     )
 
 
-def _survey(asking: ReviewSettings, entrants: SeasonEntrants, spectator: SeasonCallbacks) -> None:
+def _survey(asking: ReviewSettings, entrants: SeasonEntrants, callbacks: JobCallbacks) -> None:
     """Look at the files of the benchmark: what is played and briefed, and what floors learn from."""
     scenery, folder = asking.scenery, asking.folder
-    spectator.on_phase("looking at the benchmark")
+    callbacks.on_phase("looking at the benchmark")
     held = (entry for each in entrants.creators for entry in scenery.held(each.held))
     lessons = scenery.lessons if any(judge.floor for judge in entrants.reviewers) else ()
     run_stages(
@@ -210,12 +209,12 @@ def _survey(asking: ReviewSettings, entrants: SeasonEntrants, spectator: SeasonC
         [SurveyStage(asking.access)],
         table=folder.benchmark_clips,
         ledger=ledger_of(folder, "benchmark"),
-        observe=lambda step, n_rows: spectator.observe(f"benchmark-{step}", n_rows),
+        observe=lambda step, n_rows: callbacks.observe(f"benchmark-{step}", n_rows),
     )
 
 
 def _make_all(
-    job: SeasonJob, asking: ReviewSettings, entrants: SeasonEntrants, spectator: SeasonCallbacks
+    job: SeasonJob, asking: ReviewSettings, entrants: SeasonEntrants, callbacks: JobCallbacks
 ) -> Iterator[EntrantRunSummary]:
     called = [each for each in job.season.creators if each.held is not None or job.calls(each.name)]
     checked = [_check(section, asking) for section in called]
@@ -226,8 +225,8 @@ def _make_all(
         if section.held is not None:
             yield turn
         else:
-            spectator.on_begin(section.name)
-            yield _make(section, asking, entrants, spectator)
+            callbacks.on_begin(section.name)
+            yield _make(section, asking, entrants, callbacks)
 
 
 def _check(section: CreatorSection, asking: ReviewSettings) -> EntrantRunSummary:
@@ -259,7 +258,7 @@ def _make(
     section: CreatorSection,
     asking: ReviewSettings,
     entrants: SeasonEntrants,
-    spectator: SeasonCallbacks,
+    callbacks: JobCallbacks,
 ) -> EntrantRunSummary:
     budget, folder, access = asking.season.recipe.budget, asking.folder, asking.access
     most = None if budget.max_clips is None else max(0, budget.max_clips - n_made(folder))
@@ -271,7 +270,7 @@ def _make(
             asking,
             most=most,
             left_usd=left_usd(folder, entrants, budget),
-            spectator=spectator,
+            callbacks=callbacks,
         )
     except _OF_ONE as error:
         return EntrantRunSummary(title=section.name, problem=str(error))
@@ -312,14 +311,14 @@ def _ask_all(
     asking: ReviewSettings,
     entrants: SeasonEntrants,
     wanted: Callable[[EnteredReviewer], Callable[[str, str], bool]],
-    spectator: SeasonCallbacks,
+    callbacks: JobCallbacks,
 ) -> Iterator[EntrantRunSummary]:
     for number, judge in enumerate(judges, start=1):
         title = judge.entered.title
-        spectator.on_begin(f"{number} of {len(judges)}, {title}")
+        callbacks.on_begin(f"{number} of {len(judges)}, {title}")
         try:
             within = within_budget(judge, asking, entrants)
-            came = ask(within, asking, wants=wanted(judge.entered), spectator=spectator)
+            came = ask(within, asking, wants=wanted(judge.entered), callbacks=callbacks)
         except _OF_ONE as error:
             came = EntrantError(title, str(error))
         if isinstance(came, EntrantError):

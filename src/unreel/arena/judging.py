@@ -8,12 +8,12 @@ from unreel.arena.cells import SeasonReviewer, questions_of
 from unreel.arena.gathering import look_table
 from unreel.arena.scenes import SeasonBenchmark, scene_of
 from unreel.arena.season import ReviewerEntry, Season
-from unreel.arena.watching import SeasonCallbacks
 from unreel.arena.working_folder import EnteredReviewer, SeasonFolder, run_name
 from unreel.core.clip import Clip
 from unreel.core.errors import InvalidValueError, UnreelError
 from unreel.core.identity import digest
 from unreel.engine.access import StorageAccess
+from unreel.engine.progress import JobCallbacks
 from unreel.engine.stage import Row
 from unreel.engine.survey import ClipSurvey
 from unreel.evaluation.fitting import LearnableClip, describe_reviewer
@@ -139,7 +139,7 @@ def ask(
     asking: ReviewSettings,
     *,
     wants: Callable[[str, str], bool],
-    spectator: SeasonCallbacks,
+    callbacks: JobCallbacks,
 ) -> ReviewBatchSummary | EntrantError:
     """Put the questions that are due and that `wants` takes by their condition and clip."""
     run = judge.run(asking.folder, asking.access)
@@ -148,7 +148,7 @@ def ask(
         n_failed = _n_failed(judge, asking, wants)
         return ReviewBatchSummary(done=0, already=n, failures={}, failed_before=n_failed)
     try:
-        reviewer = _fitted(judge, asking, spectator.on_phase)
+        reviewer = _fitted(judge, asking, callbacks.on_phase)
     except InvalidValueError as error:
         return EntrantError(judge.entered.title, str(error))
 
@@ -162,11 +162,7 @@ def ask(
         reviewer=reviewer,
         surveyed=look_table(asking.folder),
         wanted=wanted,
-        on_due=spectator.on_due,
-        on_step=spectator.on_step,
-        on_phase=spectator.on_phase,
-        on_note=spectator.on_note,
-        observe=spectator.observe,
+        callbacks=callbacks,
     )
     asked = outcome.answers
     before = _n_failed(judge, asking, wants) - asked.failed

@@ -8,10 +8,9 @@ from typing import Any, Final
 
 from unreel.annotation.asking import read_prefill
 from unreel.annotation.campaign import AnnotationInterface, Annotator
-from unreel.annotation.copies import CopyResult
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.ledger.opening import ledger_address, open_ledger
-from unreel.annotation.office import PushCallbacks, PushContext, PushOrder, PushReport, push
+from unreel.annotation.office import PushContext, PushOrder, PushReport, push
 from unreel.annotation.pairs.listing import read_pairs
 from unreel.annotation.studio.client import StudioClient
 from unreel.annotation.studio.room_look import ProjectAlteration
@@ -19,10 +18,8 @@ from unreel.annotation.studio.settings import find_connection, studio_folder
 from unreel.cli.meter import ProgressMeter
 from unreel.cli.output import echo, print_json, print_message
 from unreel.core.errors import InvalidSettingError, UnknownNameError
-from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings, read_settings, read_storage
 from unreel.engine.place import StorageLocation
-from unreel.engine.progress import Progress
 from unreel.engine.whereabouts import open_access, resolve_location
 from unreel.media.access import require_protection
 
@@ -57,7 +54,7 @@ def push_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
             access=open_access(settings, trusted=given["trusted"]),
             folder=studio_folder(settings, given["state"]),
         )
-        report = push(order, desk, _push_callbacks(meter))
+        report = push(order, desk, meter.callbacks())
     if as_json:
         print_json(report)
     else:
@@ -150,23 +147,6 @@ def _find_media(
         remedy = "Give s3://BUCKET/PREFIX: a Label Studio elsewhere serves no files of this machine"
         raise InvalidSettingError(setting, problem, remedy)
     return StorageLocation(str(client.media))
-
-
-def _push_callbacks(meter: ProgressMeter) -> PushCallbacks:
-    copies = Progress()
-
-    def copied(one: CopyResult) -> None:
-        if isinstance(one.result, Failure):
-            copies.failures[one.result.reason.value] += 1
-        else:
-            copies.done += 1
-        meter.step("copies", copies)
-
-    return PushCallbacks(
-        expect=meter.expect,
-        copied=copied,
-        pushed=lambda n: meter.step("tasks", Progress(done=n)),
-    )
 
 
 def _print(report: PushReport) -> None:

@@ -13,7 +13,6 @@ from unreel.arena.foreseeing import PendingQuestions, SeasonForecast, foresee
 from unreel.arena.hiding import give_promise
 from unreel.arena.job import EntrantRunSummary, SeasonJob, SeasonOutcome, run_season
 from unreel.arena.season import read_season
-from unreel.arena.watching import SeasonCallbacks
 from unreel.arena.working_folder import open_folder
 from unreel.cli.contacts import print_endpoints, print_external_reviewers, print_services
 from unreel.cli.heaps import share_heaps
@@ -42,16 +41,9 @@ def play(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Te
     print_external_reviewers(asked, job.access.settings)
     called = [each for each in job.season.creators if job.calls(each.name)]
     print_services(called, job.access.settings)
-    spectator = SeasonCallbacks(
-        on_begin=lambda whose: meter.begin(f"{whose}: "),
-        on_due=meter.expect,
-        on_step=meter.step,
-        on_phase=meter.tell,
-        on_note=lambda _note: None,
-    )
     with goes_on(job.folder.place.uri, meter):
         give_promise(job.folder.path, job.season.recipe, at_us=time.time_ns() // 1000)
-        outcome = run_season(job, spectator)
+        outcome = run_season(job, meter.callbacks())
         turns = (*outcome.creators, *outcome.reviewers)
         played = {turn.title for turn in turns if not turn.problem}
         note_played(job.folder.path, played, at_us=time.time_ns() // 1000)

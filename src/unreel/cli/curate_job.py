@@ -103,7 +103,7 @@ def take(given: Mapping[str, Any], *, until: str | None, as_json: bool) -> None:
 def _work(curation: CurationRun, *, until: str | None) -> CurationState:
     print_endpoints(_asked_models(curation.recipe, until), curation.bench.access.settings)
     with ProgressMeter() as meter, goes_on(curation.bench.place.uri, meter):
-        bench = replace(curation.bench, on_due=meter.expect, on_progress=meter.step)
+        bench = replace(curation.bench, callbacks=meter.callbacks())
         return curate(replace(curation, bench=bench), until=until)
 
 

@@ -160,9 +160,7 @@ def _foresee(runs: Sequence[EvalRun], way: EvalRunSettings) -> list[DryRunResult
                 run,
                 aside=aside,
                 retry_failed=way.retry,
-                on_due=way.meter.expect,
-                on_step=way.meter.step,
-                on_phase=way.meter.tell,
+                callbacks=way.meter.callbacks(),
             )
             foreseen.append(DryRunResult(run=run, forecast=found))
     return foreseen
@@ -207,10 +205,7 @@ def _ask(run: EvalRun, way: EvalRunSettings, *, surveyed: LanceTable | None) -> 
             engine=way.engine,
             retry_failed=way.retry,
             surveyed=surveyed,
-            on_due=expect,
-            on_step=meter.step,
-            on_phase=meter.tell,
-            on_note=print_message,
+            callbacks=replace(meter.callbacks(on_note=print_message), on_due=expect),
         )
         meter.tell("scoring")
         scores = score_run(run, mode=run.recipe.reviewer.parser)

@@ -10,6 +10,7 @@ from typing import IO, Annotated, ClassVar, Final
 
 from pydantic import Field
 
+from unreel.core.chunks import READ_BYTES
 from unreel.core.errors import InvalidValueError, UnsafeTargetError, raise_refusal
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.writing import OutputDirectory
@@ -27,7 +28,6 @@ from unreel.recipes.section import NumberUnit, Text
 
 ENDINGS: Final = (".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi", ".ts", ".gif")
 """Of files that may hold a clip; also in capitals."""
-_BLOCK: Final = 1 << 20
 _MEGABYTE: Final = 1 << 20
 
 
@@ -104,7 +104,7 @@ class FolderCreator:
     def _copy(self, source: IO[bytes], into: OutputDirectory, name: str) -> Failure | None:
         n_bytes = 0
         with into.create(name) as file:
-            while (block := source.read(_BLOCK)) and n_bytes <= self.largest_bytes:
+            while (block := source.read(READ_BYTES)) and n_bytes <= self.largest_bytes:
                 n_bytes += len(block)
                 file.write(block)
         if n_bytes <= self.largest_bytes:

@@ -7,7 +7,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-LOOKED_UP: Final = 1_024
+from unreel.core.chunks import LOOKUP_ROWS
+
 _BYTES: Final = 32
 _LENGTH: Final = (2 * _BYTES).to_bytes(8, "big")
 _HASHED: Final = 1 << 14
@@ -27,16 +28,12 @@ class SubjectKeys:
 
     def chunks(self) -> Iterator[list[str]]:
         """All keys, so many at once as are looked up together."""
-        for start in range(0, len(self), LOOKED_UP):
-            yield _spelled(self.packed[start : start + LOOKED_UP])
+        for start in range(0, len(self), LOOKUP_ROWS):
+            yield _spelled(self.packed[start : start + LOOKUP_ROWS])
 
     def order(self) -> NDArray[np.intp]:
         """Return the index of the first occurrence of each distinct key, in key order."""
         return np.unique(self.packed, return_index=True)[1]
-
-    def count(self, among: NDArray[np.bool_]) -> int:
-        """Return the number of distinct keys `among` those."""
-        return len(np.unique(self.packed[among]))
 
     def digest(self, order: NDArray[np.intp]) -> str:
         """Return `core.identity.digest` of the keys at `order`, without a list of them."""

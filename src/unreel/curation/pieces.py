@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
+from unreel.core.chunks import SCAN_ROWS
 from unreel.core.names import read_clip_id
 from unreel.core.writing import OutputDirectory
 from unreel.curation.leaving import NONE_LEFT_OUT, LeavingOut, LeftOuts
 from unreel.curation.measures import MeasuredShot
 from unreel.curation.piece import CONTRADICTION, ClipSegment, ExcludedSegment
 from unreel.curation.step import CurationContext, Given, StepSubject
-from unreel.curation.working_table import BATCH, NO_ROWS, WorkingTable, write_rows
+from unreel.curation.working_table import NO_ROWS, WorkingTable, write_rows
 from unreel.engine.lock import WriterLock, writer_lock
 from unreel.engine.place import StorageLocation
 from unreel.engine.stage import Row
@@ -206,7 +207,7 @@ def _batches(stream: Iterable[ClipSegment | ExcludedSegment], leaving: LeavingOu
             leaving.add(one)
             continue
         rows.append(_row(one))
-        if len(rows) == BATCH:
+        if len(rows) == SCAN_ROWS:
             yield pa.RecordBatch.from_pylist(rows, schema=schema)
             rows = []
     if rows:

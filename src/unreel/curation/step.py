@@ -31,7 +31,7 @@ from unreel.engine.due import PendingKeys
 from unreel.engine.keys import as_texts
 from unreel.engine.media_stage import MediaStage
 from unreel.engine.place import StorageLocation
-from unreel.engine.progress import Progress
+from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
 from unreel.engine.run import run as run_stages
 from unreel.engine.run import shared_runner
 from unreel.engine.runner import StageRunner
@@ -124,12 +124,9 @@ class CurationContext:
     engine: str | StageRunner = "local"
     retry_failed: Collection[str] = TRANSIENT
     pace: CommitPace | None = None
-    on_due: Callable[[str, int], None] = lambda _step, _rows: None
-    """Told how many rows a step has to do, before it does them."""
-    on_progress: Callable[[str, Progress], None] = lambda _step, _progress: None
+    callbacks: JobCallbacks = NO_CALLBACKS
     on_taken: Callable[[str, int], None] = lambda _step, _pieces: None
     """Told of a step that was taken, and how many pieces are still in."""
-    observe: Callable[[str, int], None] = lambda _event, _rows: None
 
     def table(self, step: str) -> LanceTable:
         """The table of a step."""
@@ -163,7 +160,7 @@ class CurationContext:
             due = self._due(table, keys)
             if not due.any():
                 break  # starting an engine to learn this costs seconds
-            self.on_due(step.name, keys.count(due))
+            self.callbacks.on_due(step.name, int(np.count_nonzero(due)))
             rows = (_row(step, subject) for subject in compress(subjects, due))
             failures = self._run(table, step.name, rows, stage, engine=self.engine)
             if not TRANSIENT & failures.keys():
@@ -197,7 +194,7 @@ class CurationContext:
                 for place, subject in enumerate(subjects)
                 if first[place]
             )
-            self.on_due(step.name, len(order))
+            self.callbacks.on_due(step.name, len(order))
             self._run(table, step.name, rows, _DecisionWriter(), engine="local")
         return _read_settled(whole, table, keys, decide)
 
@@ -214,7 +211,7 @@ class CurationContext:
             return kept
         decided = decide()
         rows = [row | {"found": to_json(as_plain(decided))}]
-        self.on_due(step.name, 1)
+        self.callbacks.on_due(step.name, 1)
         self._run(table, step.name, rows, _DecisionWriter(), engine="local")
         return decided
 
@@ -256,8 +253,8 @@ class CurationContext:
             pace=self.pace,
             retry_failed=self.retry_failed,
             ledger=self.ledgers / f"{name}.ledger",
-            on_progress=lambda progress: self.on_progress(name, progress),
-            observe=self.observe,
+            on_progress=lambda progress: self.callbacks.on_step(name, progress),
+            observe=self.callbacks.observe,
         ).failures
 
 

@@ -12,10 +12,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from unreel.core.chunks import SCAN_ROWS
 from unreel.core.writing import OutputDirectory
 
 Places = NDArray[np.int64]
-BATCH: Final = 1_024
 """Rows that are read or written at once: with their fingerprints they take up a few megabytes."""
 _OF_ONE_COLUMN: Final = 1 << 16
 _CACHE_BYTES: Final = 1 << 20
@@ -34,7 +34,9 @@ class WorkingTable:
     def __len__(self) -> int:
         return self.n_rows if self.places is None else len(self.places)
 
-    def batches(self, columns: Sequence[str] | None = None, *, rows: int = BATCH) -> Iterator[Any]:
+    def batches(
+        self, columns: Sequence[str] | None = None, *, rows: int = SCAN_ROWS
+    ) -> Iterator[Any]:
         """The rows as Arrow batches of at most `rows`."""
         if self.file is None:
             return

@@ -173,6 +173,18 @@ class PendingKeys:
                 yield chunk[place] | {"attempt": int(tries[place])}
             look = min(2 * look, _LARGEST_LOOK)
 
+    def are_due(self, keys: Sequence[str]) -> list[bool]:
+        """Return for each key whether it is due; unlike `sift`, issue nothing, so that a repeated key stays due."""
+        return [
+            try_ > 0
+            for texts in as_texts(keys)
+            for try_ in self._stored.next_tries(*self._hash(texts), None).tolist()
+        ]
+
+    def _hash(self, keys: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+        stamps = self._stored.mixer.stamps(keys)
+        return self._stored.mixer.marks(stamps), stamps
+
     def next_tries(
         self, keys: Any, about: Sequence[str | EllipsisType | None] | None = None
     ) -> NDArray[np.int32]:
@@ -180,8 +192,7 @@ class PendingKeys:
 
         `about` are marks as rows keep them, where they are known; `...` where one is not.
         """
-        stamps = self._stored.mixer.stamps(keys)
-        marks = self._stored.mixer.marks(stamps)
+        marks, stamps = self._hash(keys)
         tries = self._stored.next_tries(marks, stamps, about)
         due = np.flatnonzero(tries)
         tries[due[~self._given.are_new(marks[due], stamps[due])]] = 0

@@ -21,6 +21,7 @@ from lance.file import LanceFileReader
 from numpy.typing import NDArray
 from obstore.exceptions import BaseError
 
+from unreel.core.chunks import SCAN_ROWS
 from unreel.core.errors import UnreelError, words_of
 from unreel.core.failure import FailureReason
 from unreel.engine import seal
@@ -37,7 +38,6 @@ UNKNOWN_REASON: Final = "a failure whose reason nobody knows"
 _HINT: Final = "_versions/latest_version_hint.json"
 _NEWEST: Final = 2**64 - 1
 """Lance names a manifest by how far its version is from this, so that the latest is listed first."""
-_BATCH: Final = 1_024
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _REASONS: Final = frozenset(reason.value for reason in FailureReason)
 
@@ -269,11 +269,11 @@ def piece_rows(table: LanceTable, piece: Piece) -> Iterator[Row]:
     """The stored rows of a piece, as they are; it may raise anything, or end the process."""
     if isinstance(piece, CheckedFragment):
         fragment = table.open(piece.version).get_fragment(piece.id)
-        batches = fragment.scanner(batch_size=_BATCH).to_batches()
+        batches = fragment.scanner(batch_size=SCAN_ROWS).to_batches()
     else:
         uri = (table.place / piece.path).uri
         reader = LanceFileReader(uri, storage_options=table.place.storage_options)
-        batches = reader.read_all(batch_size=_BATCH).to_batches()
+        batches = reader.read_all(batch_size=SCAN_ROWS).to_batches()
     for batch in batches:
         yield from batch.to_pylist()
 

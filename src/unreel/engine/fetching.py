@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import IO, Any, Final, TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit
 
+from unreel.core.chunks import READ_BYTES
 from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.outgoing import Peer
 from unreel.engine.naming import peers_of, require_named, require_public, site_of
 
-_PIECE_BYTES: Final = 1 << 20
 _READABLE: Final = 200
 _REDIRECTS: Final = 3
 _FOUND: Final = 200
@@ -107,7 +107,7 @@ def _stored(
         found = store.get(key)
         if found.meta["size"] > reach.max_bytes:
             raise _failed(FailureReason.TOO_LARGE, f"{found.meta['size']} bytes")
-        yield from found.stream(min_chunk_size=_PIECE_BYTES)
+        yield from found.stream(min_chunk_size=READ_BYTES)
     except BaseError as error:
         raise_away(error, location)
         raise OSError(str(error)) from error
@@ -126,7 +126,7 @@ def _served(location: str, reach: FetchPolicy) -> Generator[bytes, None, None]:
             raise OSError(msg)
         if (reply.length or 0) > reach.max_bytes:
             raise _failed(FailureReason.TOO_LARGE, f"{reply.length} bytes")
-        while piece := reply.read1(_PIECE_BYTES):
+        while piece := reply.read1(READ_BYTES):
             yield piece
         if reply.length:
             msg = f"the connection ended {reply.length} bytes too early"

@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from unreel.core.chunks import SCAN_ROWS
 from unreel.core.errors import InvalidValueError
 
 FRUGAL: Final = {
@@ -28,7 +29,6 @@ FRUGAL: Final = {
 """A scan of all keys reads ahead without bound otherwise."""
 STAMP_BYTES: Final = 32
 _TAKEN: Final = 4_096
-_BATCH: Final = 1_024
 _AT_ONCE: Final = 65_536
 _OFFSET_BITS: Final = 32
 _OFFSET: Final = np.uint64(2**_OFFSET_BITS - 1)
@@ -300,7 +300,7 @@ class KeyIndex:
         for start in range(0, len(addresses), _TAKEN):
             wanted = addresses[start : start + _TAKEN].tolist()
             found = dataset._take_rows(wanted, columns=columns)  # noqa: SLF001  the one way by address
-            yield from found.to_batches(_BATCH)
+            yield from found.to_batches(SCAN_ROWS)
 
     def doubled(self, dataset: Any) -> list[str]:
         """Keys with more than one row, sorted."""

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from unreel.engine.progress import Progress
+from unreel.engine.progress import JobCallbacks, Progress
 
 COST: Final = "cost_usd"
 """The total of a run that is money."""
@@ -51,8 +51,19 @@ class ProgressLine:
         if part != self._part:
             self._part, self._due = part, None
         self._progress = progress
+        self._due = self._due if progress.due is None else progress.due
         self._n_of_part[part] = progress.done + progress.failed
         self.cost_usd = progress.totals.get(COST, self.cost_usd)
+
+    def callbacks(self, *, on_note: Callable[[str], None] = lambda _note: None) -> JobCallbacks:
+        """Return callbacks of a job that keep this line up to date."""
+        return JobCallbacks(
+            on_begin=lambda title: self.begin(f"{title}: "),
+            on_due=self.expect,
+            on_step=self.step,
+            on_phase=self.tell,
+            on_note=on_note,
+        )
 
     def spell_rows(self) -> str:
         """Return the number of committed rows as text; "" if there are none."""

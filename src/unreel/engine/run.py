@@ -1,11 +1,12 @@
 """One call for a job: what is missing from the table is asked, committed once, and summed up."""
 
+import itertools
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
@@ -32,6 +33,22 @@ ALL_FAILURES: Final = frozenset(reason.value for reason in FailureReason)
 _COMMITTER: Final = LazyImport("unreel.engine.committer:TableCommitter", extra="eval")
 _PACE: Final = LazyImport("unreel.engine.committer:CommitPace", extra="eval")
 _DUE: Final = LazyImport("unreel.engine.due:PendingKeys", extra="eval")
+
+T = TypeVar("T")
+_AHEAD: Final = 4096
+
+
+class PrefetchedIterator(Generic[T]):
+    """A stream whose first items are read at once; it can be iterated once."""
+
+    def __init__(self, items: Iterable[T]) -> None:
+        self._source = iter(items)
+        self.first = list(itertools.islice(self._source, _AHEAD))
+        self.is_whole = len(self.first) < _AHEAD
+        """Whether the first items are all."""
+
+    def __iter__(self) -> Iterator[T]:
+        return itertools.chain(self.first, self._source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +83,8 @@ def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest h
     retry_failed: Collection[str] = (),
     ledger: Path | None = None,
     add_up: "AddUp" = lambda _rows, _totals: None,
+    on_due: Callable[[int], None] | None = None,
+    most_due: int | None = None,
     on_progress: "Callable[[Progress], None]" = lambda _progress: None,
     observe: Callable[[str, int], None] = lambda _step, _rows: None,
 ) -> RunSummary:
@@ -85,6 +104,9 @@ def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest h
             `ALL_FAILURES` for every one.
         ledger: File of starts and finishes; beside the table by default, needed for a remote one.
         add_up: Adds what the job counts of committed rows to `Progress.totals`.
+        on_due: Called with the number of rows to come, before the first is started; if there are too many
+            to read ahead, with `most_due`, or not at all.
+        most_due: Upper limit of that number.
         on_progress: Called after each commit, from another thread, with the counts so far.
         observe: Called at the named steps of a commit: for tests that kill a run.
 
@@ -105,7 +127,11 @@ def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest h
     )
     with committer as sink:
         # The table is looked at by the first question, when nobody else can write it any more.
-        rows: Iterable[Row] = due.sift(questions)
+        rows: Iterable[Row] = _count_rows(due.sift(questions), committer.progress)
+        if on_due is not None:
+            rows = ahead = PrefetchedIterator(rows)
+            if ahead.is_whole or most_due is not None:
+                on_due(len(ahead.first) if ahead.is_whole else max(len(ahead.first), most_due or 0))
         if isinstance(questions, StoredRows):
             rows = LoadedQuestions(rows, questions)
         runner.run(rows, stages, sink=sink, ledger=book)
@@ -115,6 +141,13 @@ def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest h
         failures=dict(committer.progress.failures),
         seconds=time.monotonic() - began_s,
     )
+
+
+def _count_rows(rows: Iterable[Row], progress: "Progress") -> Iterator[Row]:
+    n = 0
+    for n, row in enumerate(rows, start=1):  # noqa: B007  the last number is the total
+        yield row
+    progress.due = n
 
 
 @contextmanager

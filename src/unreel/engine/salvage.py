@@ -1,6 +1,5 @@
 """A damaged table written anew elsewhere, from every row that is whole; the damaged one is only read."""
 
-import itertools
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from unreel.core.chunks import iter_chunks
 from unreel.engine import seal
 from unreel.engine.examine import (
     FragmentContents,
@@ -127,6 +127,6 @@ class _FragmentSalvage:
 
 
 def _append(writer: TableWriter, schema: TableSchema, rows: Iterator[Row]) -> None:
-    while chunk := list(itertools.islice(rows, _COMMIT_ROWS)):
+    for chunk in iter_chunks(rows, _COMMIT_ROWS):
         for portion in schema.portions(chunk):
             writer.append(portion)

@@ -5,10 +5,10 @@ of eight bytes. Whoever does the work opens the table himself, at the version th
 makes the question there. So a hundred million rows never pass through one process.
 """
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from unreel.core.chunks import iter_chunks
 from unreel.core.errors import raise_refusal
 from unreel.engine.stage import Row, failed, failure_of, stored
 
@@ -118,8 +118,7 @@ class LoadedQuestions:
 
     def __iter__(self) -> Iterator[Row]:
         fetch = self._source.fetch()
-        source = iter(self.addresses)
-        while chunk := list(itertools.islice(source, _FETCHED)):
+        for chunk in iter_chunks(self.addresses, _FETCHED):
             yield from fetch(chunk)
 
     def fetch(self) -> QuestionLoader:

@@ -1,6 +1,5 @@
 """Clips of a benchmark with hashes and stream properties, read once per file."""
 
-import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -13,6 +12,7 @@ from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.opening import Benchmark
 from unreel.benchmarks.planning import ProbedEntry
+from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason, damaged_row, stored_failure
@@ -53,7 +53,6 @@ releases hold files under their path and time of change.
 """
 _NAMED: Final = 512
 """Files that are looked for at once, before the first of them goes on."""
-_LOOK: Final = 1024
 _FACTS_LENGTH: Final = 1 << 20
 """Characters; the facts of a clip with many tracks have a few thousand."""
 
@@ -99,8 +98,7 @@ def survey_rows(
     benchmark: Benchmark, entries: Iterable[Entry], access: StorageAccess, *, cleaned: bool = False
 ) -> Iterator[Row]:
     """One row for each file, to be put through `SurveyStage`; `cleaned` files only on demand."""
-    source = iter(entries)
-    while chunk := list(itertools.islice(source, _NAMED)):
+    for chunk in iter_chunks(entries, _NAMED):
         files = [(e, file) for e in chunk for file in _files(benchmark, e, cleaned=cleaned)]
         marks = object_marks([file.place for _, file in files if is_url(file.place)], access)
         for entry, file in files:
@@ -111,8 +109,7 @@ def survey_rows(
 
 def recall(rows: Iterable[Row], known: "LanceTable") -> Iterator[Row]:
     """The rows, those whose file another run has surveyed with what it found there."""
-    source = iter(rows)
-    while chunk := list(itertools.islice(source, _LOOK)):
+    for chunk in iter_chunks(rows):
         found = {row["key"]: row for row in known.get([row["key"] for row in chunk])}
         for row in chunk:
             there = found.get(row["key"], {})
@@ -145,8 +142,7 @@ class ClipSurvey:
         self, benchmark: Benchmark, entries: Iterable[Entry], *, cleaned: bool
     ) -> Iterator[ProbedEntry[Clip]]:
         """Each entry with what was found at its files, in order; many are looked up at once."""
-        source = iter(entries)
-        while chunk := list(itertools.islice(source, _LOOK)):
+        for chunk in iter_chunks(entries):
             files = [_files(benchmark, entry, cleaned=cleaned) for entry in chunk]
             rows = self._rows([file for both in files for file in both])
             found = {file: self._found(file, row) for file, row in rows.items()}

@@ -11,6 +11,7 @@ import lance
 import pyarrow as pa
 from obstore.exceptions import BaseError
 
+from unreel.core.chunks import SCAN_ROWS
 from unreel.core.errors import (
     GO_ON,
     UnreadableSourceError,
@@ -31,8 +32,6 @@ _CACHE_BYTES: Final = 4 * 2**20
 _BATCH_BYTES: Final = 256 << 20
 """A batch of 1,024 answers, the longest of which have half a megabyte, stays below."""
 
-_TAKEN: Final = 1_024
-
 _IDS: Final = ("clip", "second")
 """Columns that hold ids of clips, in every kind of table that has them; empty where none is known."""
 
@@ -47,12 +46,6 @@ class StoredKeyState:
     attempt: int
     reason: str | None
     """Why it failed; `None` for an answer."""
-    mark: str | None = None
-    """What it is about, where its key alone does not tell."""
-
-    def is_due(self, row: Row, retry: Collection[str]) -> bool:
-        """Return whether `row` is to be repeated: it failed for a reason in `retry`, or has a new mark."""
-        return self.reason in retry or row.get("mark", self.mark) != self.mark
 
 
 def as_list(column: Any) -> list[Any]:
@@ -125,17 +118,14 @@ class LanceTable:
         dataset = self.open()
         self._require_unique_keys(dataset)
         wanted = None if columns is None else [*{"key", "row_version", *columns}]
-        for batch in self.scan(dataset, columns=wanted, filter=where, batch_size=1024):
+        for batch in self.scan(dataset, columns=wanted, filter=where, batch_size=SCAN_ROWS):
             for whole in self._whole_rows(batch):
                 yield whole if columns is None else {name: whole[name] for name in columns}
 
     def held(self, keys: Sequence[str]) -> Mapping[str, StoredKeyState]:
         """Return the stored state of each of `keys`; keys without a row are omitted."""
-        found = self._look_up(keys, columns=["key", "attempt", "failure_reason", "mark"])
-        return {
-            row["key"]: StoredKeyState(row["attempt"], row["failure_reason"], row.get("mark"))
-            for row in found
-        }
+        found = self._look_up(keys, columns=["key", "attempt", "failure_reason"])
+        return {row["key"]: StoredKeyState(row["attempt"], row["failure_reason"]) for row in found}
 
     def get(self, keys: Sequence[str]) -> list[Row]:
         """The whole rows of `keys`, in any order; a key without a row is left out."""
@@ -145,7 +135,7 @@ class LanceTable:
         """The whole rows at `addresses` of `dataset`, a version of this table, in their order."""
         with self.reading():
             found = dataset._take_rows(list(addresses))  # noqa: SLF001  the one way by address
-            batches = found.to_batches(_TAKEN)
+            batches = found.to_batches(SCAN_ROWS)
         return [row for batch in batches for row in self._whole_rows(batch)]
 
     def _whole_rows(self, batch: Any) -> list[Row]:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from lance.fragment import write_fragments
 from lance.optimize import Compaction, CompactionOptions
 
+from unreel.core.chunks import SCAN_ROWS
 from unreel.core.errors import UnreadableSourceError
 from unreel.engine.fragments import TableFragment, find_joins
 from unreel.engine.keys import doubled_keys
@@ -124,7 +125,7 @@ class TableWriter:
             target_rows_per_fragment=sum(fragment.rows + fragment.gone for fragment in joined),
             excluded_fragment_ids=others,
             num_threads=1,
-            batch_size=1024,
+            batch_size=SCAN_ROWS,
             io_buffer_size=_READ_AHEAD_BYTES,
         )
         return list(Compaction.plan(self._dataset, options).tasks)

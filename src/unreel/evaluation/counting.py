@@ -1,36 +1,15 @@
 """Streaming counters of an eval, so that a benchmark is read once."""
 
-import itertools
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.planning import PlannedQuestion, UnreadableClip
 from unreel.benchmarks.reading import BenchmarkStats
 from unreel.core.clip import Clip
-from unreel.engine.stage import Row
+from unreel.engine.run import PrefetchedIterator
 from unreel.evaluation.asking import answer_row
-
-if TYPE_CHECKING:
-    from unreel.engine.table import LanceTable
-
-T = TypeVar("T")
-_AHEAD: Final = 4096
-_LOOK: Final = 2048
-
-
-class PrefetchedIterator(Generic[T]):
-    """A stream whose first items are read at once; it is gone through once, as it came."""
-
-    def __init__(self, items: Iterable[T]) -> None:
-        self._source = iter(items)
-        self.first = list(itertools.islice(self._source, _AHEAD))
-        self.is_whole = len(self.first) < _AHEAD
-        """Whether the first items are all."""
-
-    def __iter__(self) -> Iterator[T]:
-        return itertools.chain(self.first, self._source)
 
 
 class EntryStream:
@@ -56,21 +35,6 @@ class EntryStream:
             if self._keeps:
                 self.kept.append(entry)
             yield entry
-
-
-def count_due(rows: Iterable[Row], table: "LanceTable", *, retry: Collection[str]) -> int:
-    """Return the number of `rows` without a stored row, or with one that failed for a reason in `retry`."""
-    return sum(1 for _ in find_due(rows, table, retry=retry))
-
-
-def find_due(rows: Iterable[Row], table: "LanceTable", *, retry: Collection[str]) -> Iterator[Row]:
-    """Those of `rows` that the table has no row for, or one that failed for a reason in `retry`."""
-    source = iter(rows)
-    while chunk := {row["key"]: row for row in itertools.islice(source, _LOOK)}:
-        held = table.held(list(chunk))
-        for key, row in chunk.items():
-            if key not in held or held[key].is_due(row, retry):
-                yield row
 
 
 class SkippedCounts:

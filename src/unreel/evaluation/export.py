@@ -1,6 +1,5 @@
 """A run as one row for each question: CSV, JSONL or Parquet that any tool reads, written as it goes by."""
 
-import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -11,6 +10,7 @@ from pydantic import TypeAdapter
 
 from unreel.benchmarks.planning import PlannedQuestion, UnreadableClip
 from unreel.benchmarks.truth import write_truths
+from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip, Generated, Real
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure
@@ -189,9 +189,9 @@ def _write_parquet(rows: Iterable[Row], into: IO[bytes]) -> int:
 
     fields = [pa.field(name, pa.type_for_alias(kind)) for name, kind in COLUMNS.items()]
     schema = pa.schema(fields)
-    source, n_rows = iter(rows), 0
+    n_rows = 0
     with pq.ParquetWriter(into, schema) as writer:
-        while chunk := [_flat(row) for row in itertools.islice(source, _LOOK)]:
+        for chunk in iter_chunks(map(_flat, rows), _LOOK):
             writer.write_batch(pa.RecordBatch.from_pylist(chunk, schema=schema))
             n_rows += len(chunk)
     return n_rows

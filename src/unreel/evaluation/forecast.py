@@ -1,32 +1,32 @@
 """Forecast of an eval: its questions and cost, without sending anything."""
 
-import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from tempfile import TemporaryDirectory
-from typing import Final
 
 from unreel.benchmarks.choosing import SampleCounts
 from unreel.benchmarks.planning import PlannedQuestion
 from unreel.core.answer import Usage
+from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip
+from unreel.engine.due import PendingKeys
 from unreel.engine.place import StorageLocation
+from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
+from unreel.engine.run import PrefetchedIterator
 from unreel.engine.run import run as run_stages
 from unreel.engine.survey import CLIPS, ClipSurvey, SurveyStage, survey_rows
 from unreel.engine.table import LanceTable, StoredKeyState
 from unreel.engine.trouble import translate_store_errors
-from unreel.evaluation.counting import PrefetchedIterator, SkippedCounts, find_due
-from unreel.evaluation.job import NEVER_PUT, EvalRun, Step, identify_now, keeper_of
+from unreel.evaluation.counting import SkippedCounts
+from unreel.evaluation.job import NEVER_PUT, EvalRun, identify_now, keeper_of
 from unreel.evaluation.stored_recipe import StoredRecipe, find_recipe
 from unreel.reviewers.endpoint.families import family_of
 from unreel.reviewers.endpoint.providers import read_address
 from unreel.reviewers.endpoint.tokens import CHARACTERS, load_of, picture_rule
-
-_LOOK: Final = 2048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,24 +68,23 @@ def forecast(
     *,
     aside: LanceTable,
     retry_failed: Collection[str] = (),
-    on_due: Callable[[str, int], None] = lambda _part, _due: None,
-    on_step: Step = lambda _part, _progress: None,
-    on_phase: Callable[[str], None] = lambda _words: None,
+    callbacks: JobCallbacks = NO_CALLBACKS,
 ) -> EvalForecast:
     """Return the forecast of `evaluate`. Clips are inspected as there; nothing is written to the run.
 
     What is found at new clips is kept `aside`: see `kept_aside`.
     """
-    on_phase(f"reading {run.recipe.benchmark}")
+    callbacks.on_phase(f"reading {run.recipe.benchmark}")
     left_out, tally = SkippedCounts(), _QuestionCounts(run)
     again = NEVER_PUT.union(retry_failed)
-    survey = _survey(run, left_out, aside, on_due=on_due, on_step=on_step)
-    on_phase("counting the questions")
-    questions = _questions(run, survey, left_out)
-    while chunk := list(itertools.islice(questions, _LOOK)):
-        held = run.answers.held([planned.question.key(tally.reviewer) for planned in chunk])
-        for planned in chunk:
-            tally.count(planned, held.get(planned.question.key(tally.reviewer)), again)
+    survey = _survey(run, left_out, aside, callbacks)
+    callbacks.on_phase("counting the questions")
+    questions, pending = _questions(run, survey, left_out), PendingKeys(run.answers, again)
+    for chunk in iter_chunks(questions):
+        keys = [planned.question.key(tally.reviewer) for planned in chunk]
+        held = run.answers.held(keys)
+        for planned, key, is_due in zip(chunk, keys, pending.are_due(keys), strict=True):
+            tally.count(planned, None if is_due else held[key])
     return EvalForecast(
         reviewer=tally.reviewer,
         n_clips=len(tally.clips),
@@ -108,26 +107,19 @@ def kept_aside() -> Iterator[LanceTable]:
 
 
 def _survey(
-    run: EvalRun,
-    left_out: SkippedCounts,
-    aside: LanceTable,
-    *,
-    on_due: Callable[[str, int], None],
-    on_step: Step,
+    run: EvalRun, left_out: SkippedCounts, aside: LanceTable, callbacks: JobCallbacks
 ) -> ClipSurvey:
     """Return the properties of the clips, from the run's table and, for new ones, from a separate one."""
     benchmark = run.benchmark()
     entries = PrefetchedIterator(run.entries(benchmark, left_out.reading))
     keeper_of(run).take_up(None, partial(identify_now, run, benchmark, left_out.reading))
     files = survey_rows(benchmark, entries, run.access, cleaned=run.scope.shows_cleaned)
-    new = PrefetchedIterator(find_due(find_due(files, run.clips, retry=()), aside, retry=()))
-    if new.is_whole:
-        on_due("clips", len(new.first))
     run_stages(
-        new,
+        PendingKeys(run.clips).sift(files),
         [SurveyStage(run.access)],
         table=aside,
-        on_progress=lambda progress: on_step("clips", progress),
+        on_due=lambda n: callbacks.on_due("clips", n),
+        on_progress=lambda progress: callbacks.on_step("clips", progress),
     )
     return run.survey(benchmark, aside)
 
@@ -166,12 +158,10 @@ class _QuestionCounts:
         self._n_frames = self._input = self._output = self._n_measured = 0
         self._is_known = True
 
-    def count(
-        self, planned: PlannedQuestion[Clip], held: StoredKeyState | None, again: Collection[str]
-    ) -> None:
+    def count(self, planned: PlannedQuestion[Clip], held: StoredKeyState | None) -> None:
         self.n_questions += 1
         self.clips.update(clip.id for clip in planned.clips)
-        if held is None or held.reason in again:
+        if held is None:
             self.n_due += 1
             self._add(planned)
         elif held.reason is None:

@@ -30,7 +30,7 @@ from unreel.engine.access import StorageAccess
 from unreel.engine.committer import CommitPace
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import StorageLocation, require_conditional_puts
-from unreel.engine.progress import Progress
+from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
 from unreel.engine.run import RunSummary, shared_runner
 from unreel.engine.run import run as run_stages
 from unreel.engine.stage import Row, Stage
@@ -38,7 +38,7 @@ from unreel.engine.survey import CLIPS, ClipSurvey, SurveyStage, recall, survey_
 from unreel.engine.table import LanceTable
 from unreel.engine.trouble import translate_store_errors
 from unreel.evaluation.asking import ReviewStage, add_costs
-from unreel.evaluation.counting import EntryStream, PrefetchedIterator, SkippedCounts, count_due
+from unreel.evaluation.counting import EntryStream, SkippedCounts
 from unreel.evaluation.fitting import LearnableClip, describe_reviewer
 from unreel.evaluation.keeping import RunRecipeStore, find_before
 from unreel.evaluation.kept_benchmark import KeptBenchmark, require_unchanged
@@ -53,7 +53,6 @@ NEVER_PUT: Final = frozenset({FailureReason.BUDGET_SPENT.value, FailureReason.CL
 """Questions that were not put: they are due in the next run, whatever is retried."""
 DRIVER: Final = "run"
 """What a driver of a run holds the lock of, as long as it drives."""
-Step = Callable[[str, Progress], None]
 """Told `clips` or `answers`, and how far that part is."""
 
 
@@ -202,29 +201,22 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     reviewer: Reviewer | None = None,
     surveyed: LanceTable | None = None,
     wanted: Callable[[Row], bool] = lambda _question: True,
-    on_due: Callable[[str, int], None] | None = None,
-    on_step: Step = lambda _part, _progress: None,
-    on_phase: Callable[[str], None] = lambda _words: None,
-    observe: Callable[[str, int], None] = lambda _step, _rows: None,
-    on_note: Callable[[str], None] = lambda _note: None,
+    callbacks: JobCallbacks = NO_CALLBACKS,
 ) -> EvalOutcome:
     """Ask every question of the run that has no answer yet, and keep what comes back.
 
     The benchmark is gone through twice: to survey its clips, then to ask; a long one once more before,
     where answers are there already, to see that it is still the same.
 
-    `on_due` is told each part's name and how many rows it has to do. Of a benchmark that is too long to
-    look ahead it is told that many answers at most, and nothing of the clips. `on_phase` is told in words
-    what begins between the parts. Files that the table `surveyed` knows are not looked at again. Questions that are not
-    `wanted` stay due. `reviewer` is asked in the place of the one that the recipe describes. `pace` says when rows are committed; `observe` is told
-    the steps of each commit, by name and part (`answers-written`), for tests that kill a run. `on_note`
-    is told what a person should know of a run that goes on.
+    `callbacks.on_due` is called for the parts `clips` and `answers`; if there are too many to read ahead, with the
+    largest possible number of answers, and not for clips. Files that the table `surveyed` knows are not looked at again. Questions that are not
+    `wanted` stay due. `reviewer` is asked in the place of the one that the recipe describes. `pace` says when rows are committed.
 
     Raises:
         InvalidSettingError: The run was begun with another reviewer, recipe or benchmark.
     """
     require_conditional_puts(run.place)
-    on_phase(f"reading {run.recipe.benchmark}")
+    callbacks.on_phase(f"reading {run.recipe.benchmark}")
     benchmark = run.benchmark()
     left_out, cleaned = SkippedCounts(), run.scope.shows_cleaned
     reading = left_out.reading
@@ -236,7 +228,13 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         _require_askable(run, roll)
 
     def put(
-        part: str, rows: Iterable[Row], stage: Stage, *, table: LanceTable, retry: Collection[str]
+        part: str,
+        rows: Iterable[Row],
+        stage: Stage,
+        *,
+        table: LanceTable,
+        retry: Collection[str],
+        most_due: int | None = None,
     ) -> RunSummary:
         return run_stages(
             rows,
@@ -247,18 +245,17 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
             ledger=_ledger(run, part),
             pace=pace,
             add_up=add_costs,
-            on_progress=note_estimates(partial(on_step, part), on_note),
-            observe=lambda step, n_rows: observe(f"{part}-{step}", n_rows),
+            most_due=most_due,
+            on_due=partial(callbacks.on_due, part),
+            on_progress=note_estimates(partial(callbacks.on_step, part), callbacks.on_note),
+            observe=lambda step, n_rows: callbacks.observe(f"{part}-{step}", n_rows),
         )
 
     again = NEVER_PUT.union(retry_failed)
     with _driving(run.place), shared_runner(engine) as runner:
         keeper = keeper_of(run)
         known = None if opener is None else opener.name
-        keeper.take_up(known, partial(identify_now, run, benchmark, reading), on_note)
-        if on_due is not None and roll.ahead.is_whole:
-            files = survey_rows(benchmark, roll.ahead.first, run.access, cleaned=cleaned)
-            on_due("clips", count_due(files, run.clips, retry=retry_failed))
+        keeper.take_up(known, partial(identify_now, run, benchmark, reading), callbacks.on_note)
         clips = survey_rows(benchmark, roll, run.access, cleaned=cleaned)
         if surveyed is not None:
             clips = recall(clips, surveyed)
@@ -266,11 +263,11 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         looked_at = put("clips", clips, survey, table=run.clips, retry=retry_failed)
         _require_cleaned(run.scope, roll)
         if opener is None:
-            on_phase(f"{run.recipe.reviewer.model} learns from the clips")
+            callbacks.on_phase(f"{run.recipe.reviewer.model} learns from the clips")
             learn_from = partial(_learnables, run, benchmark, roll.kept)
             opener = describe_reviewer(run.recipe, access=run.access, learn_from=learn_from)
         keeper.keep(opener.name, reading.identity)
-        on_phase("counting the questions")
+        callbacks.on_phase("counting the questions")
         stage = ReviewStage(
             begin_spending(opener, run.answers, run.ledgers),
             run.access,
@@ -279,12 +276,8 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         questions: Iterable[Row] = with_payments(
             filter(wanted, left_out.sift(run.plan(), opener.name)), run.answers, retry=again
         )
-        if on_due is not None:
-            questions = ahead = PrefetchedIterator(questions)
-            most = roll.n_entries * len(run.scope.conditions) - run.answers.count()
-            counted = count_due(ahead.first, run.answers, retry=again)
-            on_due("answers", counted if ahead.is_whole else max(counted, most))
-        asked = put("answers", questions, stage, table=run.answers, retry=again)
+        most = roll.n_entries * len(run.scope.conditions) - run.answers.count()
+        asked = put("answers", questions, stage, table=run.answers, retry=again, most_due=most)
     return EvalOutcome(
         reviewer=opener.name,
         clips=looked_at,

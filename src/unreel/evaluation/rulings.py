@@ -1,6 +1,5 @@
 """Stored rulings of judges about explanations, without the texts, and replies without a score."""
 
-import itertools
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import reduce
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from unreel.core.answer import Usage
+from unreel.core.chunks import iter_chunks
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, damaged_row, stored_failure
 from unreel.core.writing import OutputDirectory
@@ -18,7 +18,6 @@ from unreel.engine.table import LanceTable
 from unreel.evaluation.tables import usage_columns
 
 _SCORES: Final = (0.0, 0.5, 1.0)
-_LOOK: Final = 2048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +59,7 @@ class KeptRulings:
         """Return the stored rulings under `keys`."""
         self.table.check()
         found: dict[str, JudgeRuling] = {}
-        left = iter(keys)
-        while chunk := list(itertools.islice(left, _LOOK)):
+        for chunk in iter_chunks(keys):
             found |= {row["key"]: read_row(row) for row in self.table.get(chunk)}
         return found
 

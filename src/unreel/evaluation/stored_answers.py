@@ -1,6 +1,5 @@
 """Parse stored answers again. Sends nothing."""
 
-import itertools
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
@@ -8,6 +7,7 @@ from typing import Any, Final
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.planning import PlannedQuestion, UnreadableClip
 from unreel.core.answer import digest_text
+from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip
 from unreel.core.document import parse_object
 from unreel.core.errors import UnreelError
@@ -17,7 +17,6 @@ from unreel.evaluation.job import EvalRun
 from unreel.protocols.protocol import Mode, protocol
 from unreel.protocols.reading import read_text
 
-_LOOK: Final = 2048
 _USUAL_NOTES: Final = 512
 
 
@@ -34,7 +33,7 @@ def planned_with_answers(
     reviewer = run.reviewer_name()
     # What has no truth is left out here; `evaluate` tells of it.
     plan = (planned for planned in run.plan() if not isinstance(planned, Rejected))
-    while chunk := list(itertools.islice(plan, _LOOK)):
+    for chunk in iter_chunks(plan):
         keys = [
             planned.question.key(reviewer) if isinstance(planned, PlannedQuestion) else ""
             for planned in chunk

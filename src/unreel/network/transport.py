@@ -31,11 +31,6 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         self._proxied = proxy is not None
         self._resolved: dict[tuple[str, int], tuple[float, list[str]]] = {}
 
-    @property
-    def is_proxied(self) -> bool:
-        """Return whether requests use a proxy, which resolves host names."""
-        return self._proxied
-
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send `request` to the first address that accepts a connection.
 
@@ -75,12 +70,8 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-def open_transport(server: ServerAddress, *, max_connections: int) -> CheckedTransport:
-    """Return the transport to `server`: through the proxy that the environment names, but not to this machine."""
-    return CheckedTransport(max_connections=max_connections, proxy=_find_proxy(server))
-
-
-def _find_proxy(server: ServerAddress) -> str | None:
+def find_proxy(server: ServerAddress) -> str | None:
+    """Return the proxy that the environment names for `server`; none for this machine."""
     if server.is_loopback or proxy_bypass(f"{server.host}:{server.port}"):
         return None
     proxies = getproxies()

@@ -15,13 +15,13 @@ from unreel.core.writing import OutputDirectory
 from unreel.engine.access import StorageAccess
 from unreel.engine.lock import writer_lock
 from unreel.engine.place import StorageLocation
+from unreel.engine.progress import OnStep
 from unreel.reviewers.local.encoder import RequestEncoder
 from unreel.training.asked import by_question
 from unreel.training.base import BaseModelFolder, find_base, teaching
 from unreel.training.card import CheckpointCard, read_versions
 from unreel.training.checkpoints import INNER, CheckpointFolder, TrainingCheckpoint
 from unreel.training.examples.reading import ExampleSet, ReadData, read_examples
-from unreel.training.examples.shelf import OnStep
 from unreel.training.gallery import open_gallery
 from unreel.training.harvesting import gather
 from unreel.training.improving import (

@@ -1,7 +1,6 @@
 """The ledger of campaigns: who was asked what, and everything that was said."""
 
 import contextlib
-import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Final, Self, TypeVar
 
@@ -15,6 +14,7 @@ from unreel.annotation.ledger import rows, tables
 from unreel.annotation.ledger.notices import LedgerNotice
 from unreel.annotation.ledger.tables import READING
 from unreel.annotation.ledger.trouble import told_troubles
+from unreel.core.chunks import iter_chunks
 from unreel.core.errors import (
     InvalidSettingError,
     InvalidValueError,
@@ -304,7 +304,7 @@ class Ledger:
         key: list[str] | None = None,
     ) -> int:
         insert, n_new = self._insert(table, key), 0
-        while some := list(itertools.islice(given, _AT_ONCE)):
+        for some in iter_chunks(given, _AT_ONCE):
             counted = {"preserve_rowcount": True}
             n_new += connection.execute(insert, some, execution_options=counted).rowcount
         return n_new

@@ -18,6 +18,7 @@ from unreel.annotation.campaign import Annotator
 from unreel.annotation.studio.client import DEADLINE_S, StudioClient
 from unreel.core.errors import MachineError
 from unreel.core.writing import OutputDirectory
+from unreel.network.client import open_blocking_client
 
 _KEPT: Final = "accounts.json"
 _SIGN_UP: Final = "/user/signup/"
@@ -77,8 +78,9 @@ def _accounts(client: StudioClient) -> dict[str, int]:
 def _sign_up(client: StudioClient, login: str, *, password: str) -> None:
     link = str(client.get("/api/invite").get("invite_url", ""))
     token = parse_qs(urlsplit(link).query).get("token", [""])[0]
-    trusts = not client.address.startswith("http://")  # no proxy sees what goes to this machine
-    with httpx2.Client(base_url=client.address, timeout=DEADLINE_S, trust_env=trusts) as browser:
+    with open_blocking_client(
+        client.server, base_url=client.address, timeout_s=DEADLINE_S, keeps_cookies=True
+    ) as browser:
         try:
             page = browser.get(_SIGN_UP, params={"token": token})
             form = {"email": login, "password": password, "allow_newsletters": "false"}

@@ -6,15 +6,11 @@ it was done: whoever writes looks first what is there, and looks again.
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from http.cookiejar import CookieJar, DefaultCookiePolicy
-from importlib.metadata import version
 from typing import Any, Final, Self
-
-import httpx2
 
 from unreel.annotation.studio.settings import StudioConnection
 from unreel.core.errors import (
@@ -25,6 +21,7 @@ from unreel.core.errors import (
     raise_refusal,
 )
 from unreel.core.server import ServerAddress, read_server
+from unreel.network.client import open_blocking_client, read_blocking_body
 
 DEADLINE_S: Final = 600.0
 """An import of a thousand tasks with marks takes the better part of a minute on a busy machine."""
@@ -75,12 +72,9 @@ class StudioClient:
         self.address = connection.address
         self.media = connection.media
         self._token, self._sleep = connection.token, sleep
-        self._http = httpx2.Client(
-            base_url=connection.address,
-            headers={"Accept-Encoding": "identity", "User-Agent": f"unreel/{version('unreel')}"},
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-            timeout=DEADLINE_S,
-            mounts=_mounts(_require_private(connection.address, in_clear=in_clear)),
+        self.server = _require_private(connection.address, in_clear=in_clear)
+        self._http = open_blocking_client(
+            self.server, base_url=connection.address, timeout_s=DEADLINE_S
         )
         self._authorisation = ""
 
@@ -170,7 +164,8 @@ class StudioClient:
         try:
             with self._http.stream(method, path, **given) as response:
                 date = response.headers.get("Date", "")
-                return StudioReply(response.status_code, _read(response.iter_raw()), date)
+                body = read_blocking_body(response, cap_bytes=CAP_BYTES)
+                return StudioReply(response.status_code, body, date)
         except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
             raise_refusal(error)
             # Only the kind of error: its text may repeat the token.
@@ -229,15 +224,6 @@ def _detail(reply: StudioReply) -> str:
     return json.dumps(told)[:_SAID] if not isinstance(told, str) else told[:_SAID]
 
 
-def _read(chunks: Iterator[bytes]) -> bytes | None:
-    body = bytearray()
-    for chunk in chunks:
-        body += chunk
-        if len(body) > CAP_BYTES:
-            return None
-    return bytes(body)
-
-
 def _require_private(address: str, *, in_clear: bool) -> ServerAddress:
     try:
         server = read_server(address)
@@ -251,8 +237,3 @@ def _require_private(address: str, *, in_clear: bool) -> ServerAddress:
         remedy = "Write https://, tunnel it to 127.0.0.1, or accept it with --in-clear"
         raise InvalidSettingError(setting, problem, remedy)
     return server
-
-
-def _mounts(server: ServerAddress) -> dict[str, None] | None:
-    """No proxy towards this machine."""
-    return {f"all://{server}": None} if server.is_loopback else None

@@ -13,7 +13,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.plain import plain
 from unreel.core.retrying import MOST_ATTEMPTS, RetryPolicy, backoff_s, read_retry_after
-from unreel.creators.endpoint.client import RawServiceReply
+from unreel.network.client import HttpReply
 
 _READABLE: Final = 200
 _MALFORMED_TRIES: Final = 3
@@ -45,7 +45,7 @@ class ServiceFailure:
 class RetriedCall:
     """Retry settings of one request."""
 
-    send: Callable[[], Awaitable[RawServiceReply | Failure]]
+    send: Callable[[], Awaitable[HttpReply | Failure]]
     key: str
     """Decides how long is waited, so that many calls do not come back together."""
     until_s: float
@@ -82,7 +82,7 @@ async def _once(asked: RetriedCall) -> ServiceReply | ServiceFailure:
     return read_told(raw, now=datetime.now(UTC))
 
 
-def read_told(raw: RawServiceReply, *, now: datetime) -> ServiceReply | ServiceFailure:
+def read_told(raw: HttpReply, *, now: datetime) -> ServiceReply | ServiceFailure:
     """The object in `raw`; anything else is a setback that says what it was."""
     if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
         return _refusal(raw, now)
@@ -105,7 +105,7 @@ def readable(told: object) -> str:
     return words if len(words) <= _READABLE else words[: _READABLE - 1] + "…"
 
 
-def _refusal(raw: RawServiceReply, now: datetime) -> ServiceFailure:
+def _refusal(raw: HttpReply, now: datetime) -> ServiceFailure:
     detail = f"status {raw.status}: {_words(raw.body)}"
     wait_s = read_retry_after(raw.retry_after, now=now)
     if raw.status == HTTPStatus.TOO_MANY_REQUESTS:

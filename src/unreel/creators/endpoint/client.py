@@ -1,34 +1,26 @@
 """Requests to one service: small JSON replies and clips, each with an end to its size; no redirect is followed."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
-from http.cookiejar import CookieJar, DefaultCookiePolicy
-from importlib.metadata import version
 from typing import IO, Any, Final
 from urllib.parse import urljoin
 
 import httpx2
 
-from unreel.core.errors import raise_refusal
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.outgoing import RefusedAddressError
 from unreel.core.server import read_server
 from unreel.creators.endpoint.way import ServiceEndpoint
-from unreel.network.transport import open_transport
+from unreel.network.client import (
+    HttpReply,
+    declares_more,
+    describe_lost,
+    find_encoding,
+    open_client,
+    read_reply,
+)
 
-REPLY_BYTES: Final = 2 << 20
-"""What a service tells of a job is a few kilobytes; what is longer is no reply."""
 _WORDS: Final = ("text/", "application/json", "application/xml")
 _REDIRECTS: Final = frozenset(range(300, 400))
-
-
-@dataclass(frozen=True, slots=True)
-class RawServiceReply:
-    """Response of the service with any status."""
-
-    status: int
-    body: bytes = field(repr=False)
-    retry_after: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +37,8 @@ class ServiceClient:
         server = way.server
         self._base = way.url.rstrip("/") + "/"
         self._server = server
-        headers = {
-            "Accept-Encoding": "identity",  # or a body would grow after the cap
-            "User-Agent": f"unreel/{version('unreel')}",
-        }
-        if way.key:
-            headers[way.header] = way.prefix + way.key
-        self._http = httpx2.AsyncClient(
-            headers=headers,
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-            timeout=None,  # the caller's deadline ends every request
-            transport=open_transport(server, max_connections=max_connections),
-        )
+        headers = {way.header: way.prefix + way.key} if way.key else {}
+        self._http = open_client(server, max_connections=max_connections, headers=headers)
 
     def owns(self, url: str) -> bool:
         """Return whether `url` belongs to this service, which may receive its key."""
@@ -69,11 +51,11 @@ class ServiceClient:
         """The whole address of what the service names, which may be a part of one."""
         return urljoin(self._base, target)
 
-    async def get(self, path: str) -> RawServiceReply | Failure:
+    async def get(self, path: str) -> HttpReply | Failure:
         """Return the response to a GET of `path`."""
         return await self._send("GET", path, headers={"Accept": "application/json"})
 
-    async def post(self, path: str, body: bytes, *, key: str) -> RawServiceReply | Failure:
+    async def post(self, path: str, body: bytes, *, key: str) -> HttpReply | Failure:
         """Return the response to a POST of `body`; `key` is the idempotency key."""
         headers = {
             "Accept": "application/json",
@@ -88,22 +70,18 @@ class ServiceClient:
             async with self._http.stream("GET", url) as response:
                 return await _keep(response, into, most)
         except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
-            return _lost(error)
+            return describe_lost(error)
 
     async def close(self) -> None:
         """Close all connections; harmless when called twice."""
         await self._http.aclose()
 
-    async def _send(self, method: str, path: str, **told: Any) -> RawServiceReply | Failure:
+    async def _send(self, method: str, path: str, **told: Any) -> HttpReply | Failure:
         try:
             async with self._http.stream(method, self._base + path.lstrip("/"), **told) as response:
-                body = await _read(response)
-                if isinstance(body, Failure):
-                    return body
-                waits = response.headers.get("retry-after")
-                return RawServiceReply(response.status_code, body, waits)
+                return await read_reply(response)
         except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
-            return _lost(error)
+            return describe_lost(error)
 
 
 async def _keep(
@@ -130,45 +108,8 @@ def _unfit(response: httpx2.Response, most: int) -> Failure | MovedClip | None:
     kind = response.headers.get("content-type", "").lower()
     if kind.startswith(_WORDS):
         return Failure(FailureReason.MALFORMED_REPLY, f"{kind[:40]!a} came, and not a clip")
-    return _too_large(most) if _declares_more(response, most) else _encoded(response)
+    return _too_large(most) if declares_more(response, most) else find_encoding(response)
 
 
 def _too_large(most: int) -> Failure:
     return Failure(FailureReason.TOO_LARGE, f"the clip exceeds {most} bytes")
-
-
-async def _read(response: httpx2.Response) -> bytes | Failure:
-    if encoded := _encoded(response):
-        return encoded
-    too_large = Failure(FailureReason.REPLY_TOO_LARGE, f"the reply exceeds {REPLY_BYTES} bytes")
-    if _declares_more(response, REPLY_BYTES):
-        return too_large
-    body = bytearray()
-    async for chunk in response.aiter_raw():
-        body += chunk
-        if len(body) > REPLY_BYTES:
-            return too_large
-    return bytes(body)
-
-
-def _encoded(response: httpx2.Response) -> Failure | None:
-    encoding = response.headers.get("content-encoding", "identity")
-    if encoding == "identity":
-        return None
-    return Failure(
-        FailureReason.MALFORMED_REPLY, f"the body is encoded as {encoding[:20]!a}, unasked"
-    )
-
-
-def _declares_more(response: httpx2.Response, most: int) -> bool:
-    declared = response.headers.get("content-length", "")
-    return declared.isdecimal() and float(declared) > most
-
-
-def _lost(error: Exception) -> Failure:
-    if isinstance(error, RefusedAddressError):
-        return Failure(FailureReason.NOT_NAMED, str(error))
-    raise_refusal(error)
-    # Only the kind of error: its text may repeat the key, or an address with a password.
-    detail = f"the connection failed ({type(error).__name__})"
-    return Failure(FailureReason.CONNECTION_LOST, detail)

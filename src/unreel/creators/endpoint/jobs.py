@@ -22,9 +22,10 @@ from unreel.creators.endpoint.calling import (
     now_s,
     readable,
 )
-from unreel.creators.endpoint.client import RawServiceReply, ServiceClient
+from unreel.creators.endpoint.client import ServiceClient
 from unreel.creators.endpoint.filling import GenerationRequest, fill, look_up, path_of, read_id
 from unreel.creators.endpoint.purse import SpendLimit
+from unreel.network.client import HttpReply
 
 logger = logging.getLogger(__name__)
 
@@ -140,7 +141,7 @@ class JobDesk:
     async def _post(self, body: bytes, key: str, until_s: float) -> _SubmittedJob:
         unsure = False
 
-        async def send() -> RawServiceReply | Failure:
+        async def send() -> HttpReply | Failure:
             nonlocal unsure
             # Whatever cuts it off, the job may have been taken.
             before, unsure = unsure, True

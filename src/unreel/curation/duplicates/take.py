@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
+from unreel.core.chunks import SCAN_ROWS
 from unreel.curation.duplicates.prints import StoredPrints
 from unreel.curation.duplicates.section import DuplicatesSection
 from unreel.curation.piece import ExcludedSegment
 from unreel.curation.pieces import SegmentTable, StepResult, WorkDirectory
 from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step import Given, StepName, as_plain
-from unreel.curation.working_table import BATCH, spell_digest
+from unreel.curation.working_table import spell_digest
 from unreel.engine.stage import Row
 from unreel.media.fingerprint import ClipFingerprint
 from unreel.media.matching import find_matches
@@ -93,8 +94,8 @@ def _best(named: SegmentTable) -> tuple[SegmentTable, Iterator[ExcludedSegment]]
 def _worse(
     named: SegmentTable, worse: NDArray[np.intp], better: NDArray[np.intp]
 ) -> Iterator[ExcludedSegment]:
-    for start in range(0, len(worse), BATCH):
-        names = named.rows.take(better[start : start + BATCH], ["name"]).column("name")
-        gone = SegmentTable(rows=named.rows.reordered(worse[start : start + BATCH]))
+    for start in range(0, len(worse), SCAN_ROWS):
+        names = named.rows.take(better[start : start + SCAN_ROWS], ["name"]).column("name")
+        gone = SegmentTable(rows=named.rows.reordered(worse[start : start + SCAN_ROWS]))
         for piece, name in zip(gone, names.to_pylist(), strict=True):
             yield piece.left_out(DUPLICATES, "near-duplicate", f"shows the same as {name}")

@@ -8,11 +8,12 @@ from pydantic import TypeAdapter
 
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.names import NAMED_BEFORE
+from unreel.core.chunks import SCAN_ROWS
 from unreel.curation.leaving import LeavingOut, LeftOuts
 from unreel.curation.piece import GIVE_LICENCE, NO_LICENCE, REJECTED, ExcludedSegment
 from unreel.curation.pieces import WorkDirectory
 from unreel.curation.source.sources import SourceClip
-from unreel.curation.working_table import BATCH, WorkingTable, write_rows
+from unreel.curation.working_table import WorkingTable, write_rows
 
 _STEP: Final = "ingest"
 _ENTRY: Final = TypeAdapter(Entry)
@@ -79,7 +80,7 @@ def _batches(listed: Iterable[SourceClip | Rejected], leaving: LeavingOut) -> It
                 "entry": _ENTRY.dump_json(one.entry),
             }
         )
-        if len(rows) == BATCH:
+        if len(rows) == SCAN_ROWS:
             yield pa.RecordBatch.from_pylist(rows, schema=schema)
             rows = []
     if rows:

@@ -2,7 +2,6 @@
 
 import base64
 import gzip
-import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any, Final, overload
 
 from unreel.benchmarks.entry import Entry
 from unreel.core.box import Box
+from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip, Generated
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label, Rating
@@ -86,7 +86,7 @@ def build_browser(
     details = (_detail(sheet, media) for sheet in sheets)
     book = PaginatedClips(names=names, creators=creators.listed, kinds=kinds.listed, lines=lines)
     first, made, holds = "", [], []
-    for number, told in enumerate(_chunked(details)):
+    for number, told in enumerate(iter_chunks(details, CHUNK)):
         packed = _pack(told)
         first = first or packed
         made.append(book.made(number, packed))
@@ -220,11 +220,6 @@ def status_of(item: RunItem) -> int:
     if right is None:
         return UNREADABLE
     return RIGHT if right else WRONG
-
-
-def _chunked(details: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    while chunk := list(itertools.islice(details, CHUNK)):
-        yield chunk
 
 
 def _pack(chunk: list[dict[str, Any]]) -> str:

@@ -19,11 +19,12 @@ from unreel.core.retrying import (
     backoff_s,
 )
 from unreel.core.span import to_us
+from unreel.network.client import HttpReply
 from unreel.reviewers.endpoint.breaker import CircuitBreaker, RequestPermit
 from unreel.reviewers.endpoint.budget import RequestBudget
 from unreel.reviewers.endpoint.concurrency import ConcurrencyLimit, LoadSignal
 from unreel.reviewers.endpoint.replies import RequestFailure, read_raw
-from unreel.reviewers.endpoint.transport import RawEndpointReply, RequestTransport, UnsentRequest
+from unreel.reviewers.endpoint.transport import RequestTransport, UnsentRequest
 
 logger = logging.getLogger(__name__)
 
@@ -226,7 +227,7 @@ class EndpointClient:
             return replace(outcome, latency_us=to_us(_now_s() - started_s))
         return outcome
 
-    def _read(self, raw: RawEndpointReply) -> Reply | RequestFailure:
+    def _read(self, raw: HttpReply) -> Reply | RequestFailure:
         try:
             return self.read(raw, now=datetime.now(UTC))
         except Exception as error:  # noqa: BLE001  what no reader foresaw costs one answer, not the run

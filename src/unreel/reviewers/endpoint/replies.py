@@ -10,7 +10,7 @@ from typing import Any, Final, TypeGuard
 from unreel.core.answer import Reply, Usage
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.retrying import read_retry_after
-from unreel.reviewers.endpoint.transport import RawEndpointReply
+from unreel.network.client import HttpReply
 
 READABLE: Final = 200
 """Most characters of the server's words that a failure repeats."""
@@ -35,7 +35,7 @@ class RequestFailure:
     """Whether the model may have worked for it: a server that refuses a request takes no money."""
 
 
-def read_raw(raw: RawEndpointReply, *, now: datetime) -> Reply | RequestFailure:
+def read_raw(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:
     """The reply in `raw`, checked field by field; anything else is a setback that says what it was."""
     if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
         return _read_refusal(raw, now=now)
@@ -45,12 +45,12 @@ def read_raw(raw: RawEndpointReply, *, now: datetime) -> Reply | RequestFailure:
     if isinstance(body.get("error"), dict):  # some gateways report errors with status 200
         code = body["error"].get("code")
         if type(code) is int and code in _STATUSES:
-            return _read_refusal(RawEndpointReply(code, raw.body, raw.retry_after), now=now)
+            return _read_refusal(HttpReply(code, raw.body, raw.retry_after), now=now)
         return _malformed(f"an error with status {raw.status}: {_error_words(raw.body)!r}")
     return _read_completion(body)
 
 
-def read_object(raw: RawEndpointReply, *, now: datetime) -> Reply | RequestFailure:
+def read_object(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:
     """The JSON object in `raw` as its text, for servers that speak no chat."""
     if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
         return _read_refusal(raw, now=now)
@@ -96,7 +96,7 @@ def _read_ending(reason: object) -> str:
     return "not told" if reason is None else f"a {type(reason).__name__}"
 
 
-def _read_refusal(raw: RawEndpointReply, *, now: datetime) -> RequestFailure:
+def _read_refusal(raw: HttpReply, *, now: datetime) -> RequestFailure:
     detail = f"status {raw.status}: {_error_words(raw.body).rstrip('. ')}"
     wait_s = read_retry_after(raw.retry_after, now=now)
     if raw.status == HTTPStatus.TOO_MANY_REQUESTS:

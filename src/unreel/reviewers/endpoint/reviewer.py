@@ -8,6 +8,7 @@ from unreel.core.answer import Reply
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.retrying import RetryPolicy
+from unreel.network.client import REPLY_BYTES
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.endpoint.asker import EndpointClient
 from unreel.reviewers.endpoint.budget import RequestBudget, SpentBefore, SpentBudget, TokenPrice
@@ -16,7 +17,7 @@ from unreel.reviewers.endpoint.concurrency import ConcurrencyLimit
 from unreel.reviewers.endpoint.families import RESIZED, ModelFamily, bounded, family_of
 from unreel.reviewers.endpoint.providers import PROVIDERS, ModelAddress, read_address
 from unreel.reviewers.endpoint.tokens import estimate_usage
-from unreel.reviewers.endpoint.transport import BODY_CAP_BYTES, HttpTransport, RequestTransport
+from unreel.reviewers.endpoint.transport import HttpTransport, RequestTransport
 from unreel.reviewers.instants import TELLS_TIMES
 from unreel.reviewers.parts import Showing
 
@@ -202,5 +203,5 @@ def _open(address: ModelAddress, api_key: str | None, limits: EndpointLimits) ->
         address,
         api_key=api_key,
         max_connections=limits.max_connections,
-        cap_bytes=BODY_CAP_BYTES,
+        cap_bytes=REPLY_BYTES,
     )

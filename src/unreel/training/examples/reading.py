@@ -21,12 +21,13 @@ from unreel.core.clip import Clip, creator_of
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
 from unreel.core.identity import digest
 from unreel.engine.access import StorageAccess
+from unreel.engine.progress import OnStep
 from unreel.protocols.protocol import protocol
 from unreel.protocols.space import PERMILLE, BoxSpace
 from unreel.training.examples.example import TrainingExample
 from unreel.training.examples.holding import bind, draw
 from unreel.training.examples.leaks import TrainingLeak, UnseenClip, find_leaks, refuse
-from unreel.training.examples.shelf import DuplicateGroups, ExampleTables, OnStep
+from unreel.training.examples.shelf import DuplicateGroups, ExampleTables
 from unreel.training.recipe import DataSection, TrainRecipe, UnseenSection
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Stored hashes and fingerprints of training clips, so that nothing is computed twice."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.opening import Benchmark
 from unreel.benchmarks.planning import ProbedEntry
+from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
@@ -17,7 +18,7 @@ from unreel.core.writing import OutputDirectory
 from unreel.engine.access import StorageAccess, local_copy
 from unreel.engine.media_stage import MediaStage
 from unreel.engine.place import StorageLocation
-from unreel.engine.progress import Progress
+from unreel.engine.progress import OnStep
 from unreel.engine.run import run
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row, WorkerResources, failed
@@ -31,10 +32,6 @@ from unreel.media.prints import HeldPrints
 PRINTS: Final = TableSchema(name="prints", version=1, columns={"print": "string"})
 """One row for a clip by the id of its bytes; `print` is its fingerprint as JSON."""
 _PRINT: Final = TypeAdapter(ClipFingerprint)
-_LOOK: Final = 4096
-
-OnStep = Callable[[str, Progress], None]
-"""Told `clips` or `fingerprints`, and how far that part is."""
 
 
 class PrintStage(MediaStage):
@@ -97,8 +94,8 @@ class ExampleTables:
         prints: list[tuple[str, ClipFingerprint]] = []
         unlooked: dict[str, int] = {}
         keys = sorted(locations)
-        for start in range(0, len(keys), _LOOK):
-            for row in table.get(keys[start : start + _LOOK]):
+        for chunk in iter_chunks(keys):
+            for row in table.get(chunk):
                 reason = row["failure_reason"]
                 if reason is None:
                     prints.append((row["key"], _PRINT.validate_json(row["print"])))

@@ -1,0 +1,21 @@
+"""Sizes of the chunks in which rows and files are read."""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+
+LOOKUP_ROWS: Final = 2_048
+"""Keys that are looked up in a table at once."""
+SCAN_ROWS: Final = 1_024
+"""Rows of one batch of a table that is read from its beginning."""
+READ_BYTES: Final = 1 << 20
+"""Bytes of a file or a download that are read at once."""
+
+
+def iter_chunks(items: Iterable[T], size: int = LOOKUP_ROWS) -> Iterator[list[T]]:
+    """Yield lists of `size` items in order; the last one may be shorter."""
+    source = iter(items)
+    while chunk := list(itertools.islice(source, size)):
+        yield chunk
