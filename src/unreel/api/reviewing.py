@@ -123,7 +123,7 @@ def _describe(
     """Return the factory of each of `models`, in order; a repeated name is used once."""
     chosen = _listed(models)
     if not chosen:
-        setting, problem = "models", "nobody is named"
+        setting, problem = "models", "no model is named"
         raise InvalidSettingError(setting, problem, "Name who is asked, for example 'openai/gpt-5'")
     if keys and not any(isinstance(model, str) for model in chosen):
         setting, problem = next(iter(keys)), "an object has settings of its own"

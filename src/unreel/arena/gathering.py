@@ -105,7 +105,7 @@ def read_controls(folder: SeasonFolder) -> dict[str, str]:
     try:
         found = parse_object(folder.place.read(f"{SET}/{CONTROLS}"))
     except (FileNotFoundError, InvalidValueError) as error:
-        source, remedy = str(folder.set / CONTROLS), "Run the season again: it is written anew"
+        source, remedy = str(folder.set / CONTROLS), "Run the season again: it is rewritten"
         raise UnreadableSourceError(source, "no list of controls", remedy) from error
     return {str(name): str(control) for name, control in found.items()}
 

@@ -69,7 +69,7 @@ def hidden_scenes(
     """The scenes that are hidden this season: a `share` of them, at least one where that is not 0, never all."""
     drawn = _draw(scenes, _HIDDEN, secret=secret, season=season)
     if not 0 <= share < 1:
-        msg = f"a share of hidden scenes lies between 0 and 1, got {share}. Use 0.2"
+        msg = f"the fraction of hidden scenes must be between 0 and 1, got {share}. Use 0.2"
         raise InvalidValueError(msg)
     count = min(max(1, round(share * len(drawn))), len(drawn) - 1) if share and drawn else 0
     return frozenset(drawn[:count])

@@ -127,7 +127,7 @@ class SeasonLog:
         """
         problems = [*self.broken]
         if head is not None and head not in {BEGINNING, *(line.own for line in self.lines)}:
-            problems.append(f"no line has the hash {head}: lines were cut off, or written anew")
+            problems.append(f"no line has the hash {head}: lines were removed or rewritten")
         if problems:
             remedy = "Put the log back from a copy that has the published hash"
             raise UnreadableSourceError(LOG, problems[0], remedy)
@@ -248,7 +248,7 @@ def _read(data: bytes) -> SeasonLog:
             torn.append(number)
             continue
         if raw != _spell(line, json.loads(raw)["event"]).encode():
-            broken.append(f"line {number} holds a field that is unknown or stands there twice")
+            broken.append(f"line {number} has an unknown or a duplicate field")
         if line.before != before:
             broken.append(f"a line before line {number} was edited, moved or removed")
         if line.own != _hash(json.loads(raw)["event"], line.before):

@@ -135,7 +135,7 @@ class SeasonRecipe(RecipeSection):
             setting, problem = "budget.max_questions", "questions about pairs are not planned yet"
             raise InvalidSettingError(setting, problem, "Leave it out, or ask about single clips")
         if not self.reviewer and not self.floors:
-            setting, problem = "reviewer", "nobody judges: there is no reviewer and no floor"
+            setting, problem = "reviewer", "there is no reviewer and no baseline"
             raise InvalidSettingError(setting, problem, "Add a [[reviewer]], or leave floors on")
         return self
 
@@ -228,5 +228,5 @@ def _require_distinct(what: str, keys: Sequence[str], *, shown: Sequence[str] = 
     twice = [place for place, key in enumerate(keys) if Counter(keys[:place])[key]]
     if twice:
         name = (shown or keys)[twice[0]]
-        setting, problem = what, f"{name!r} stands there twice"
+        setting, problem = what, f"{name!r} occurs twice"
         raise InvalidSettingError(setting, problem, "Keep one of them, or change what differs")

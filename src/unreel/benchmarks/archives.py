@@ -143,7 +143,7 @@ def extract_member(
         with archive.open(member) as source, into.create(name) as sink:
             _copy(source, sink, max_bytes=max_bytes)
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-        msg = f"{member.filename!a} has no room: a file lies in the place of its folder. Move it"
+        msg = f"{member.filename!a} cannot be created: a file has the name of its folder. Move it"
         raise InvalidValueError(msg) from error
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         msg = f"{member.filename!a} is damaged: {error}. Fetch the archive again"

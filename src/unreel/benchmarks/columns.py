@@ -60,7 +60,7 @@ MEANS: Final[dict[str, str]] = {
     "split": "part of the benchmark",
     "group": "scene: a real clip and its generated twins",
     "prompt": "the text it was made from",
-    "difficulty": "how hard it is to tell, in your words",
+    "difficulty": "difficulty of the clip, in your words",
     "licence": "its licence",
     "source": "where it is from",
     "width": "pixels across",

@@ -60,7 +60,7 @@ def polish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
 def confirm_text(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Keep what a person says of one text."""
     if not given["by"].strip():
-        setting, problem = "--by", "nobody says who read it"
+        setting, problem = "--by", "the name of the reader is missing"
         raise InvalidSettingError(setting, problem, "Give your name")
     with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
         campaign = given["campaign"]

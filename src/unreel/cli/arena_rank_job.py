@@ -94,7 +94,7 @@ def _print_board(
 
 def _notes(standing: LeaderboardRow) -> Iterator[str]:
     if standing.kind in {"floor", "control"}:
-        yield standing.kind
+        yield "baseline" if standing.kind == "floor" else "control"
     elif standing.first_class:
         yield "first class"
     if standing.lacks:

@@ -125,7 +125,7 @@ def _print_outcome(outcome: SeasonOutcome, *, as_json: bool) -> int:
         chosen, due = len(outcome.plan.chosen), outcome.plan.n_due
         print_message(f"the budget lets {chosen} of {due} questions be put: see plan.json")
     if outcome.cost_usd is not None:
-        print_message(f"cost so far: {outcome.cost_usd:.2f} USD, as far as it is told")
+        print_message(f"cost so far: {outcome.cost_usd:.2f} USD, as far as reported")
     print_message(f"next: unreel arena rank {outcome.folder}")
     echo(outcome.folder)
     return 1 if outcome.n_failed else 0
@@ -186,7 +186,7 @@ def _print_forecast(foreseen: SeasonForecast, *, pinned: bool, as_json: bool) ->
         f"due: {foreseen.n_clips} clips, {foreseen.n_questions} questions",
     )
     if foreseen.max_questions is not None:
-        print_message(f"the budget ends at {foreseen.max_questions} questions, floors left out")
+        print_message(f"the budget ends at {foreseen.max_questions} questions, without baselines")
     if not foreseen.is_pinned:
         print_message(
             "the digest was written into the season" if pinned else "write this into the season:"

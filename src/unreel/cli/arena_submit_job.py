@@ -64,7 +64,7 @@ def _print_submission(outcome: SubmissionResult) -> None:
         )
     else:
         print_message(
-            f"{outcome.entry} is refused ({nth}). Mend what is said above and submit it again"
+            f"{outcome.entry} is refused ({nth}). Correct the problems above and submit it again"
         )
     print_message(f"the log ends with {outcome.head}")
     echo(outcome.state.value)

@@ -97,7 +97,7 @@ def _print_findings(
         for sung in each.canaries:
             if sung.flagged:
                 print_message(
-                    f"{each.condition}: {sung.reviewer} says what was published: {sung.followed}"
+                    f"{each.condition}: {sung.reviewer} repeats the published labels: {sung.followed}"
                 )
     if copies:
         rows = [

@@ -58,12 +58,12 @@ def check(
     else:
         _print(checked)
     if not checked.n_clips:
-        print_message(f"unreel: {path}: no clip that can be used. Mend what is told above")
+        print_message(f"unreel: {path}: no usable clip. Correct the problems above")
         sys.exit(2)
     sys.exit(0 if checked.is_sound else 1)
 
 
-@benchmarks.command(short_help="Write a small benchmark with drawn clips.")
+@benchmarks.command(short_help="Write a small benchmark with synthetic clips.")
 @click.argument("layout", type=LAYOUTS)
 @click.option(
     "--out",
@@ -111,12 +111,12 @@ def _print(checked: "BenchmarkCheck") -> None:
     if checked.unusable:
         print_table(("rows", "cannot be used because", "the first"), _reasons(checked.unusable))
     print_table(
-        ("instrument", "asks about", "lacks"),
+        ("protocol", "questions", "missing"),
         [
             {
-                "instrument": each.protocol,
-                "asks about": f"{each.n} {each.subject}{'' if each.n == 1 else 's'}",
-                "lacks": each.lacks or "nothing",
+                "protocol": each.protocol,
+                "questions": f"{each.n} {each.subject}{'' if each.n == 1 else 's'}",
+                "missing": each.lacks or "nothing",
             }
             for each in checked.instruments
         ],

@@ -139,7 +139,7 @@ def _report(curation: CurationRun, state: CurationState) -> None:
         print_message(*state.audit.text.split("\n"))
     if _withheld(state):
         print_message(
-            "not frozen: the labels leak. Mend it, for example by [normalise], or --accept-leak"
+            "not frozen: the labels leak. Fix it, for example by [normalise], or use --accept-leak"
         )
     if state.frozen is not None:
         sizes = ", ".join(f"{n} {split}" for split, n in state.frozen.clips.items())

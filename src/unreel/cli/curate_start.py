@@ -57,7 +57,7 @@ def init(*, folder: Path | None, out: Path | None, sample: bool, seed: int, as_j
 
 def _init_sample(folder: Path, *, seed: int, out: Path | None, as_json: bool) -> None:
     if out is not None:
-        problem = "--out goes without --sample: the recipe of a sample lies in its folder."
+        problem = "--out goes without --sample: the recipe of a sample is in its folder."
         raise click.UsageError(problem)
     recipe, n_clips = LazyImport("unreel.curation.start.sample:write_sample", _EXTRA)(
         folder, seed=seed

@@ -179,4 +179,4 @@ def _print_export(exported: "ExportResult", form: str, *, as_json: bool) -> None
     if exported.n_rejected:
         first = exported.rejected[0]
         print_message(f"  {exported.n_rejected} rows cannot be exported, the first is {first}")
-    print_message("docs/ecosystem.md tells how to run it")
+    print_message("docs/ecosystem.md explains how to run it")

@@ -54,11 +54,13 @@ def report(
     if as_json:
         print_json(written)
         return
-    many = "1 reviewer" if written.n_entrants == 1 else f"{written.n_entrants} reviewers and floors"
+    many = (
+        "1 reviewer" if written.n_entrants == 1 else f"{written.n_entrants} reviewers and baselines"
+    )
     print_message(
         f"{many}, {written.n_clips:,} clips, "
         f"{written.n_answers:,} answers; {written.size_bytes / 1e6:.1f} MB without media"
     )
     if written.missing_media and media != "none":
-        print_message(f"  {written.missing_media} clips could not be put beside it")
+        print_message(f"  {written.missing_media} clips could not be linked or copied")
     echo(written.page)

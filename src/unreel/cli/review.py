@@ -150,9 +150,7 @@ def _check(clips: Sequence[Path], ask: ReviewCommandOptions) -> None:
         raise InvalidSettingError(argument, "missing", remedy)
     if not ask.sample and not ask.models:
         option = "--model"
-        remedy = (
-            "Name who is asked, such as --model openai/gpt-5, or try --sample, which asks nobody"
-        )
+        remedy = "Name a model, such as --model openai/gpt-5, or try --sample, which works offline"
         raise InvalidSettingError(option, "missing", remedy)
 
 

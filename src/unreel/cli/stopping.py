@@ -20,8 +20,8 @@ _NAMES: Final = {
 }
 _STDERR: Final = 2
 _SHOW_CURSOR: Final = "\x1b[?25h"
-_STOPPING: Final = "\nstopping: what is finished is being kept; a second Ctrl-C ends at once\n"
-_FINISHING: Final = "\nstopping: a checkpoint is saved after this step; a second Ctrl-C ends at once, and the last one stays\n"
+_STOPPING: Final = "\nstopping: finished work is being stored; a second Ctrl-C exits immediately\n"
+_FINISHING: Final = "\nstopping: a checkpoint is saved after this step; a second Ctrl-C exits immediately, and the last one stays\n"
 _at_work: Final[list[str]] = []
 """Places of the jobs that keep what is finished when they are stopped."""
 

@@ -71,5 +71,5 @@ def _print_export(exported: ExportedExamples, found: ExampleSet) -> None:
         print_message(f"  left out: {n} {reason}")
     if exported.differences:
         print_message("not as a training here:", *(f"  {words}" for words in exported.differences))
-    print_message(f"all of it is in {MANIFEST}; docs/training-elsewhere.md tells how to train")
+    print_message(f"all of it is in {MANIFEST}; docs/training-elsewhere.md explains the training")
     print_message(f"in that folder: {exported.command}")

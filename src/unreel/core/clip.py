@@ -28,7 +28,7 @@ class Generated:
 
     def __post_init__(self) -> None:
         if not self.creator:
-            msg = "a generated clip needs the name of its creator. Use 'unknown' when nobody knows"
+            msg = "a generated clip needs the name of its creator. Use 'unknown' if it is not known"
             raise InvalidValueError(msg)
 
 

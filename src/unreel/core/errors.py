@@ -38,7 +38,7 @@ _REFUSALS: Final = {
     errno.ENFILE: _FILES,
 }
 """What no item of a job can help: the job ends, where another error would cost one item."""
-_OTHERWISE: Final = f"Mend it. {GO_ON}"
+_OTHERWISE: Final = f"Repair it. {GO_ON}"
 _BY_RUST: Final = re.compile(r"\(os error (\d+)\)")
 """How Lance and obstore tell of an error of the system."""
 _SOURCE_LINE: Final = re.compile(r", \S+\.rs:\d+:\d+")
@@ -199,7 +199,7 @@ def raise_for_all(failure: Failure) -> None:
         KeyRejectedError: The server rejects the key.
     """
     if failure.reason is FailureReason.KEY_REJECTED:
-        problem = f"the key is rejected, so nobody is asked ({failure.detail})"
+        problem = f"the key is rejected, so no question is sent ({failure.detail})"
         raise KeyRejectedError(problem, f"{failure.reason.remedy} {GO_ON}")
 
 

@@ -115,7 +115,7 @@ class HeldServer:
         return [line for line in words if re.search(r"\w", line)][-n:]
 
     def _failed(self, problem: str) -> MachineError:
-        remedy = "Its last lines follow; mend what they say and start it again"
+        remedy = "Its last lines follow; fix the problem and start it again"
         error = MachineError(problem, remedy)
         for line in self._last_words(_TAIL):
             error.add_note(f"  {line}")

@@ -153,7 +153,7 @@ class OutputDirectory:
                     if found.st_uid in owners and found.st_nlink <= 1:
                         return descriptor
                     os.close(descriptor)
-                    self._refuse(name, "belongs to somebody else, or has a second name elsewhere")
+                    self._refuse(name, "belongs to another user, or has a second name (hard link)")
 
     def open_fresh(self, name: str, flags: int) -> int:
         """A descriptor of a new, empty file `name`; what was there is taken away, not emptied."""
@@ -199,7 +199,7 @@ class OutputDirectory:
             yield above + name, is_plain
         for name in folders:
             if not depth:
-                self._refuse(above + name, "lies in more folders than unreel ever makes")
+                self._refuse(above + name, "is nested more deeply than unreel ever writes")
             below = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=at)
             try:
                 yield from self._walk(below, f"{above}{name}/", depth=depth - 1)

@@ -17,7 +17,7 @@ def find_frozen(folder: Path) -> Path:
     for place in (folder / FROZEN, folder):
         if (place / CHECKSUMS).is_file() and (place / RECIPE).is_file():
             return place
-    problem = "no frozen benchmark lies there"
+    problem = "there is no frozen benchmark"
     remedy = "Name the folder that `unreel curate run` prints, or the working folder around it"
     raise UnreadableSourceError(str(folder), problem, remedy)
 

@@ -34,7 +34,7 @@ CHANGED: Final = "changed after it was written"
 LATER: Final = "of a later release"
 WRONG_KEY: Final = "a key that does not follow from its question"
 WRONG_CLIP: Final = "a clip id that is no hash"
-UNKNOWN_REASON: Final = "a failure whose reason nobody knows"
+UNKNOWN_REASON: Final = "a failure with an unknown reason"
 _HINT: Final = "_versions/latest_version_hint.json"
 _NEWEST: Final = 2**64 - 1
 """Lance names a manifest by how far its version is from this, so that the latest is listed first."""

@@ -55,7 +55,9 @@ def as_texts(keys: Sequence[str]) -> Iterator[Any]:
         try:
             yield pa.array(chunk, pa.string())
         except (pa.ArrowException, UnicodeError, TypeError) as error:
-            msg = f"a key is no text that a table can hold: {error}. Mend what makes the rows"
+            msg = (
+                f"a key is no text that a table can hold: {error}. Fix the code that makes the rows"
+            )
             raise InvalidValueError(msg) from error
 
 

@@ -64,7 +64,7 @@ def require_named(location: str, named: Iterable[str]) -> None:
     wanted = _place(location)
     if not any(_place(place).covers(wanted) for place in named):
         shown = f"{wanted.scheme}://{wanted.host}"
-        msg = f"nothing is fetched from {shown}, which nobody named"
+        msg = f"nothing is fetched from {shown}, which is not allowed"
         raise InvalidValueError(msg)
 
 
@@ -82,7 +82,7 @@ def peers_of(host: str, port: int) -> list[Peer]:
     if not _is_literal(host):
         for address, _ in peers:
             if any(found.is_loopback for found in _innermost(address)):
-                msg = f"{host} stands for {address}, an address of this machine"
+                msg = f"{host} resolves to {address}, an address of this machine"
                 raise InvalidValueError(msg)
     return peers
 

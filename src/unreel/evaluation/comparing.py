@@ -116,7 +116,7 @@ def compare_sides(sides: Sequence[ComparedReviewer], *, metrics: Sequence[str] =
             problem = (
                 f"{names[0]} was asked {first.instrument}, {name} {side.instrument.instrument}"
             )
-            remedy = "Compare runs of one instrument at one version; ask the older one again"
+            remedy = "Compare runs of one protocol at one version; run the older one again"
             raise InvalidSettingError(_RUNS, problem, remedy)
     compared = [
         _compare(one, other, metrics=metrics)

@@ -177,7 +177,7 @@ class RunRecipeStore:
     def _remedy(self, otherwise: str) -> str:
         return (
             f"Keep this in another folder, for example --out {self.place.uri.rstrip('/')}-2; or {otherwise}; or "
-            "change the run: --accept-changed asks what has no answer by what is there now"
+            "change the run: --accept-changed asks the unanswered questions by the present files"
         )
 
 

@@ -65,7 +65,7 @@ class Review:
     def _repr_html_(self) -> str:
         told = self.clip._repr_html_() + "".join(map(opinion_html, self.opinions))
         rows = [(plain(s.opinion.reviewer), str(s)) for s in self.stabilities]
-        return told + (html_table("Does the verdict hold?", (), rows) if rows else "")
+        return told + (html_table("Stability of the verdicts", (), rows) if rows else "")
 
     @property
     def stabilities(self) -> tuple[OpinionStability, ...]:
@@ -120,7 +120,7 @@ def _taught_condition(models: Sequence[str], protocols: Sequence[str]) -> dict[s
         if (way := taught.condition(name)) is not None
     }
     if len(ways) > 1:
-        problem = f"what is asked was taught in {len(ways)} ways: {'; '.join(ways)}"
+        problem = f"the protocol was trained in {len(ways)} ways: {'; '.join(ways)}"
         setting, remedy = "condition", "Ask with one protocol and one checkpoint at a time"
         raise InvalidSettingError(setting, problem, remedy)
     return asdict(*ways.values()) if ways else {}

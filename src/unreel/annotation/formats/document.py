@@ -118,21 +118,21 @@ class ForeignVideo:
     def require_size(self) -> tuple[int, int]:
         """Width and height in pixels, which formats that count pixels cannot do without."""
         if self.width is None or self.height is None:
-            msg = "nobody says how large its frames are. Give --size WIDTHxHEIGHT"
+            msg = "the size of its frames is unknown. Give --size WIDTHxHEIGHT"
             raise InvalidValueError(msg)
         return self.width, self.height
 
     def require_rate(self) -> Fraction:
         """Frames a second, without which a frame has no time."""
         if self.rate is None:
-            msg = "nobody says how many frames a second has. Give --rate, 30000/1001 for example"
+            msg = "its frame rate is unknown. Give --rate, 30000/1001 for example"
             raise InvalidValueError(msg)
         return self.rate
 
     def require_frames(self) -> int:
         """Return the number of frames, which an open end requires."""
         if self.n_frames is None:
-            msg = "nobody says how many frames it has. Give --frames"
+            msg = "its number of frames is unknown. Give --frames"
             raise InvalidValueError(msg)
         return self.n_frames
 
@@ -165,7 +165,7 @@ def open_stretch(first: int, n_frames: int | None) -> FrameSpan:
         InvalidValueError: Nobody says where that is, or `first` lies past it.
     """
     if n_frames is None:
-        msg = "it has no end, and nobody says how many frames there are. Give --frames"
+        msg = "it has no end, and the number of frames is unknown. Give --frames"
         raise InvalidValueError(msg)
     if first >= n_frames:
         msg = f"it is seen on frame {first} of a video of {n_frames}. Look at its length"

@@ -66,7 +66,7 @@ def _row(where: str, row: Mapping[str, Any], given: FormatDefaults) -> Iterator[
         except InvalidValueError as error:
             yield Rejected(f"{where}: {name}", str(error))
     if not labels:
-        yield Rejected(f"{where}: {name}", "nobody has labelled it. Leave the row out")
+        yield Rejected(f"{where}: {name}", "it has no label. Leave the row out")
 
 
 def _name(about: Mapping[str, Any]) -> str:

@@ -204,7 +204,7 @@ def _key_frame(entry: object, copy: ClipCopy) -> KeyFrame:
     if type(frame) is not int or type(enabled) is not bool:
         refuse(QuarantineReason.MALFORMED, "a key frame without number or without visibility")
     if not 1 <= frame <= copy.n_frames:
-        detail = f"a key frame lies outside the clip's {copy.n_frames} frames"
+        detail = f"a key frame is outside the clip's {copy.n_frames} frames"
         refuse(QuarantineReason.OUT_OF_RANGE, detail)
     turn = _number(entry, "rotation", default=0.0) % 360
     if min(turn, 360 - turn) > _SQUARE_DEG:

@@ -80,7 +80,7 @@ class Ledger:
                         "annotator",
                         f"{annotator.name}={annotator.email} is half known",
                     )
-                    remedy = "One name has one address: keep a known person's, or give both anew"
+                    remedy = "One name has one address: keep a known person's, or give both again"
                     raise InvalidSettingError(setting, problem, remedy)
 
     def annotators(self) -> list[Annotator]:

@@ -31,7 +31,7 @@ def ledger_address(given: str | None, settings: EnvironmentSettings) -> str:
     """
     if address := given or settings.ledger:
         return address
-    problem = "nobody says where the ledger is"
+    problem = "the location of the ledger is missing"
     raise InvalidSettingError(_OPTION, problem, f"{_EXAMPLES}; or set UNREEL_LEDGER")
 
 

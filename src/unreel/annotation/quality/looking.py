@@ -92,7 +92,7 @@ def _without_own(skills: AnnotatorSkills, who: int, task: IntArray, said: IntArr
 def _informed(truths: Array, said: Array, *, seed: int) -> Measured:
     n_labels = truths.shape[1]
     if n_labels == 1:
-        return Unmeasured("everybody always gave the same answer")
+        return Unmeasured("all annotators always gave the same answer")
     sample = RowSample.of(tuple(np.concatenate([truths, truths * said], axis=1).T))
     limits = StatisticLimits(-1.0, 1.0, sample.n_free)
     return bootstrap(_excess(sample, n_labels), sample, seed=seed, limits=limits)

@@ -46,7 +46,7 @@ def measure_pull(judgements: Sequence[ArmJudgement], *, seed: int) -> Measured:
     ]
     arms = {arm for _, _, arm in rows}
     if len(arms) < 2:  # noqa: PLR2004  two arms
-        return Unmeasured("no marks were shown beside a blind arm")
+        return Unmeasured("there were no prefilled annotations with a blind arm")
     follows, shown = np.array([row[1:] for row in rows]).T
     sample = RowSample.of((follows, shown), [task.group or task.id for task, _, _ in rows])
     limits = StatisticLimits(-1.0, 1.0, sample.n_free)

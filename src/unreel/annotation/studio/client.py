@@ -217,7 +217,7 @@ def refusal(reply: StudioReply, what: str) -> MachineError:
     elif reply.status == _TOO_LARGE:
         remedy = "Let the server in front of it take bodies of 64 MB"
     elif reply.body is None:
-        remedy = f"Its answer is more than {CAP_BYTES >> 20} MB: look who stored so much there"
+        remedy = f"Its answer is more than {CAP_BYTES >> 20} MB: check which data are stored there"
     elif reply.status in _REDIRECT:
         remedy = "Give the address that it leads to: redirects are not followed with a token"
     elif reply.status in _AGAIN:

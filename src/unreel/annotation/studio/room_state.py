@@ -77,7 +77,7 @@ class RoomState:
         """Words for the difference between a task and what was pushed; "" where there is none."""
         ours = self.find_task(task)
         if not ours:
-            return "nobody pushed this task"
+            return "this task was not pushed"
         if not isinstance(task.get("data"), dict) or not same_data(self.tasks[ours], task["data"]):
             return "its data was changed"
         is_same = self.marks.get(ours, "") == marks_digest(task.get("predictions", ()))

@@ -173,7 +173,7 @@ def find_connection(folder: Path, *, url: str | None = None) -> StudioConnection
     if url:
         if (token := read_secret(TOKEN)) is None:
             remedy = f"Run `export {TOKEN}=...` with a token of its Account & Settings page"
-            raise InvalidSettingError(TOKEN, f"not set, and {url} answers nobody without", remedy)
+            raise InvalidSettingError(TOKEN, f"not set, and {url} requires", remedy)
         return StudioConnection(address=url.rstrip("/"), token=token)
     told = _read(folder, _CONNECTION)
     if told is None:

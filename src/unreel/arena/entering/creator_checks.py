@@ -112,7 +112,7 @@ def _look(
         EntryFinding(
             check="decoding",
             weight=FindingSeverity.REFUSES,
-            words="clips must be read whole. Encode them anew, as H.264 in mp4",
+            words="clips must be complete. Encode them again, as H.264 in mp4",
             clips=(f"{subject.name}: {look}",),
         )
         for subject, look in zip(subjects, found, strict=True)

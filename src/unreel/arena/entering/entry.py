@@ -85,4 +85,4 @@ def _require_own_files(arguments: Iterable[str], base: Path) -> None:
         path = Path(word)
         if path.is_absolute() and path.is_file() and base.resolve() not in path.resolve().parents:
             setting, problem = "command", f"{word!a} is outside the entry's folder"
-            raise InvalidSettingError(setting, problem, "Put it beside the entry's file")
+            raise InvalidSettingError(setting, problem, "Put it next to the entry's file")

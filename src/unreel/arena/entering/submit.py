@@ -157,7 +157,7 @@ def _next(
 def _check(recipe: EntryRecipe, grounds: EntryCheckContext, first: LogEvent) -> EntryCheckResult:
     findings = []
     if not recipe.licence.strip():
-        words = "nobody may show what has no licence. Write licence, for example CC BY 4.0"
+        words = "clips without a licence may not be shown. Write licence, for example CC BY 4.0"
         findings.append(EntryFinding(check="licence", weight=FindingSeverity.REFUSES, words=words))
     if not recipe.statement.strip():
         words = "nothing is said of it. Write a statement: what it is, what it has seen"

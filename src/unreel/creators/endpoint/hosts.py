@@ -14,5 +14,5 @@ def require_host(url: str, hosts: Iterable[str]) -> Failure | None:
         return Failure(FailureReason.NOT_NAMED, "the clip's address cannot be read")
     if str(server) in {host.lower() for host in hosts}:
         return None
-    detail = f"the clip lies at {server}, which download_hosts does not name"
+    detail = f"the clip is at {server}, which download_hosts does not name"
     return Failure(FailureReason.NOT_NAMED, detail)

@@ -159,7 +159,7 @@ class JobDesk:
     ) -> ServiceJob | Failure:
         job = read_id(reply, self.api.id)
         if job is None:
-            detail = f"the reply tells no job at {self.api.id!r}: {readable(reply)}"
+            detail = f"the reply has no job at {self.api.id!r}: {readable(reply)}"
             return Failure(FailureReason.MALFORMED_REPLY, detail)
         workplace.note(JOB, job)
         if again:

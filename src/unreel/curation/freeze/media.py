@@ -85,7 +85,7 @@ def _require_copied(row: Row) -> None:
         return
     problem, remedy = row["failure_detail"], "Put it back, or run again"
     if row["failure_reason"] != FailureReason.CLIP_CHANGED:
-        problem, remedy = f"cannot be copied: {problem.rstrip('.')}", "Mend that, and run again"
+        problem, remedy = f"cannot be copied: {problem.rstrip('.')}", "Fix that, and run again"
     raise UnreadableSourceError(row["location"], problem, remedy)
 
 

@@ -63,7 +63,7 @@ def publish(
     Raises:
         InvalidSettingError: The labels leak or clips have no licence, and nobody accepts that; its
             media lie elsewhere; or `out` holds something.
-        UnreadableSourceError: There is no frozen benchmark, or it is not as it was frozen.
+        UnreadableSourceError: There is no frozen benchmark, or it changed since it was frozen.
     """
     benchmark = find_frozen(folder)
     target = out or benchmark.absolute().parent / HUB
@@ -73,7 +73,7 @@ def publish(
     audit = _read_audit(benchmark)
     if audit.get("finding") == "leaks" and not accepted.leak:
         setting, problem = "publish", "the audit found that the labels leak"
-        remedy = f"Mend it and freeze again (see {CARD}), or publish it so with --accept-leak"
+        remedy = f"Fix it and freeze again (see {CARD}), or publish it so with --accept-leak"
         raise InvalidSettingError(setting, problem, remedy)
     tally = _licences(benchmark)
     _require_licences(tally, accepted)
@@ -158,7 +158,7 @@ def _check(benchmark: Path) -> dict[str, str]:
         path = benchmark / name
         own = is_inside(path, benchmark) and path.is_file() and not path.is_symlink()
         if not own or clip_id(path) != value:
-            problem, remedy = "is not as it was frozen", "Freeze again with `unreel curate run`"
+            problem, remedy = "changed since it was frozen", "Freeze again with `unreel curate run`"
             raise UnreadableSourceError(str(path), problem, remedy)
     return sums
 

@@ -55,7 +55,7 @@ def read_decisions(file: Path) -> dict[str, Choice]:
     found: dict[str, Choice] = {}
     for number, row in enumerate(read_table(file), start=1):
         if isinstance(row, Rejected):
-            raise UnreadableSourceError(str(file), str(row), "Mend the line")
+            raise UnreadableSourceError(str(file), str(row), "Correct the line")
         word = row.get("decision") or ""
         if not word:
             continue

@@ -38,7 +38,7 @@ def watermarks_of(
     if isinstance(sampled, Failure):
         return sampled
     if len(sampled.frames) < LEAST_FRAMES:
-        few = f"the clip has {len(sampled.frames)} frames: too few to tell what stays"
+        few = f"the clip has {len(sampled.frames)} frames: too few to find static marks"
         return WatermarkSearch(inconclusive=few)
     return find_watermarks([frame.rgb() for frame in sampled.frames], read_text=read_text)
 

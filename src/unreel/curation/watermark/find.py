@@ -101,7 +101,7 @@ def _why_inconclusive(still: StaticPicture) -> str | None:
     if still.share_moving >= LEAST_MOVING:
         return None
     stands = 1 - still.share_moving
-    return f"{stands:.0%} of the picture stands still: a mark there cannot be told from the scene"
+    return f"{stands:.0%} of the picture is still: a mark there cannot be separated from the scene"
 
 
 def _edge_places(still: StaticPicture) -> list[_PixelRectangle]:

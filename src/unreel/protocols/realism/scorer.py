@@ -98,7 +98,7 @@ def _sts(answered: Sequence[Answered], *, seed: int) -> Metric:
         return Metric(name="sts", value=nothing, coverage=coverage)
     clips, values = zip(*scored, strict=True)
     if not all(-1 <= value <= 1 for value in values):
-        msg = f"a similarity lies between -1 and 1, got {max(values, key=abs)}. Give cosines"
+        msg = f"a similarity must be between -1 and 1, got {max(values, key=abs)}. Give cosines"
         raise InvalidValueError(msg)
     value = bootstrap_mean(values, seed=seed, clusters=clips, bounds=(-1, 1))
     return Metric(name="sts", value=value, coverage=coverage)
