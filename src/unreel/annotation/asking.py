@@ -133,10 +133,10 @@ def known_answers(
     n: int,
     seed: int,
 ) -> dict[str, Value]:
-    """Answers of `n` tasks whose truth the benchmark tells, chosen by `seed`, by the task's id.
+    """Return the answers of `n` tasks with known ground truth, chosen by `seed`, by the task's id.
 
     Raises:
-        InvalidSettingError: It tells fewer.
+        InvalidSettingError: The benchmark has fewer.
     """
     entries = {subject.wanted.name: subject.entry for subject in subjects}
     found = {}

@@ -1,7 +1,8 @@
-"""Assign tasks to annotators: the requested number per task, equal loads, and a separate order for each person.
+"""Assignment of tasks to annotators: the requested number per task, equal loads, and a separate order for each person.
 
-All follows from the seed, the batch, the names and the tasks, so that a push that was cut off makes the
-same assignments again. A later batch is dealt by itself and changes nothing of an earlier one.
+The result depends only on the seed, the batch, the names and the tasks, so that an interrupted push
+makes the same assignments again. A later batch is assigned independently and does not change an
+earlier one.
 """
 
 from collections import Counter

@@ -73,7 +73,7 @@ def find_task(records: CampaignRecords, name: str) -> AnnotationTask:
 def review_task(
     ledger: "Ledger", records: CampaignRecords, looked: ReviewerDecision, rule: ConsensusRule
 ) -> Outcome:
-    """Keep what a reviewer said, and tell what stands now.
+    """Store a review, and return the present consensus of its task.
 
     Raises:
         InvalidSettingError: The reviewer judged the task, or there is nothing to accept or take.

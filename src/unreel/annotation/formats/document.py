@@ -1,7 +1,8 @@
-"""A marked video as all formats can say it: tracks by frame number, and what was answered.
+"""Format-independent annotations of a video: tracks by frame number, and answers.
 
-Frames count from 0 here, whatever a format's own first number is. A box stands at its key frame, moves
-in a straight line to the next one of its stretch, and stays from the last one to the stretch's end.
+Frames count from 0 here, regardless of a format's own first number. A box is defined at its key
+frame, moves linearly to the next one of its range, and stays from the last one to the end of the
+range.
 """
 
 import itertools
@@ -159,10 +160,10 @@ def require_few(tracks: Sized) -> None:
 
 
 def open_stretch(first: int, n_frames: int | None) -> FrameSpan:
-    """From `first` to the video's end.
+    """Return the range from `first` to the video's end.
 
     Raises:
-        InvalidValueError: Nobody says where that is, or `first` lies past it.
+        InvalidValueError: The end is unknown, or `first` is after it.
     """
     if n_frames is None:
         msg = "it has no end, and the number of frames is unknown. Give --frames"
@@ -182,11 +183,11 @@ def track_of(
     said: Sequence[ForeignAnswer] = (),
     n_frames: int | None = None,
 ) -> ForeignTrack:
-    """The track in its one form: stretches apart, key frames in order, none that says nothing.
+    """Return the normalised track: disjoint ranges, sorted key frames without redundant ones.
 
     Raises:
-        InvalidValueError: It is seen on no frame, a key frame lies outside its stretches or its video,
-            or there are two for one frame, or more than a person makes.
+        InvalidValueError: It is visible on no frame, a key frame is outside its ranges or its
+            video, a frame has two key frames, or there are more than a person makes.
     """
     in_order = sorted(marks, key=_frame_of)
     apart = sorted(stretches)

@@ -121,7 +121,7 @@ def _sort_in(
     regions: dict[str, Mapping[str, Any]],
     said: dict[str, list[ForeignAnswer]],
 ) -> None:
-    """Put a result among the regions, or among what was said of its region."""
+    """Add a result to the regions, or to the answers of its region."""
     id_ = text(result.get("id"))
     value = mapping(result.get("value"), "value")
     kind = result.get("type")

@@ -58,7 +58,7 @@ class ClipRanking:
 def rank(
     judgements: Iterable[AnnotatorJudgement], *, seed: int, level: float = 0.95
 ) -> ClipRanking:
-    """Clips by what was said of them.
+    """Rank clips by their judgements.
 
     Raises:
         InvalidValueError: Nothing was compared, there are too many clips, or the judgements answer

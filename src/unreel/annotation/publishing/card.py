@@ -1,4 +1,4 @@
-"""The card of a published campaign: who was asked what, how far people agree, and what is missing."""
+"""Card of a published campaign: questions, annotators, agreement and exclusions."""
 
 import json
 from collections import Counter
@@ -22,7 +22,7 @@ _LISTED: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignCard:
-    """All that the card tells beside the campaign itself."""
+    """Content of the card in addition to the campaign itself."""
 
     edition: CampaignEdition
     entries: Sequence[Entry]
