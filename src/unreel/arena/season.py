@@ -67,7 +67,7 @@ class ConditionEntry(ConditionSection):
 
 
 class BudgetSection(RecipeSection):
-    """`[budget]`: where it ends. What was answered or made before counts."""
+    """`[budget]`: limits of the season. Earlier answers and clips count."""
 
     max_questions: Count | None = None
     """Questions that are put to reviewers in all, floors left out."""
@@ -87,7 +87,7 @@ class SeasonHoldoutSection(RecipeSection):
 
 
 class SeasonRecipe(RecipeSection):
-    """Everything that decides a season. It is public: whoever has the benchmark can play it again."""
+    """All settings of a season. It is public: anyone with the benchmark can repeat it."""
 
     name: Line
     benchmark: Text

@@ -1,4 +1,4 @@
-"""Whoever watches a season being played: told what begins, what is due, and what was done."""
+"""Callbacks of a season: start of parts, due work, and results."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from unreel.engine.progress import Progress
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonCallbacks:
-    """Callbacks; by default nobody listens."""
+    """Callbacks; the defaults do nothing."""
 
     on_begin: Callable[[str], None] = lambda _whose: None
     """Told whose turn it is."""

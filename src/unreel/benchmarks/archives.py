@@ -127,11 +127,11 @@ def extract_member(
     name: str,
     max_bytes: int,
 ) -> Path:
-    """Write `member` to `name` below `into` and nowhere else; the file appears whole or not at all.
+    """Extract `member` to `name` below `into` atomically, and nowhere else.
 
     Raises:
-        InvalidValueError: the member is a link, locked, damaged or larger than `max_bytes`.
-        UnsafeTargetError: a link or another member lies in the way.
+        InvalidValueError: The member is a link, encrypted, damaged or larger than `max_bytes`.
+        UnsafeTargetError: A link or another member is in the way.
     """
     if member.flag_bits & 0x1 or stat.S_ISLNK(member.external_attr >> 16):
         msg = f"{member.filename!a} is locked or a link. Fetch the archive again"

@@ -117,7 +117,7 @@ def check_benchmark(
     mapping: Mapping[str, str] | None = None,
     outside: bool = False,
 ) -> BenchmarkCheck:
-    """Read all rows of the benchmark at `path` once and tell what they say; no clip is opened.
+    """Read all rows of the benchmark at `path` once and return a summary; no clip is opened.
 
     `outside` lets a table name files outside its folder.
 

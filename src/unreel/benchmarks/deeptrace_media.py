@@ -70,10 +70,10 @@ def extract_media(
     max_member_bytes: int = MEMBER_BYTES,
     max_total_bytes: int = TOTAL_BYTES,
 ) -> Iterator[Path | Rejected]:
-    """Unpack the archives of `root`, one file at a time, to `into/<location>`.
+    """Extract the archives of `root`, one file at a time, to `into/<location>`.
 
-    Only files that a row names are unpacked, or those of them in `locations`. A file that is there
-    already is left as it is. What cannot be unpacked is a `Rejected`.
+    Only files named by a row are extracted, or those of them in `locations`. Existing files are not
+    changed. A file that cannot be extracted is a `Rejected`.
     """
     wanted = named_locations(root) if locations is None else set(locations) & named_locations(root)
     left, folder_into = max_total_bytes, OutputDirectory(into)

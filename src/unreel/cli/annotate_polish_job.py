@@ -23,7 +23,7 @@ from unreel.reviewers.section import ReviewerSection
 
 
 def polish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
-    """Ask about what has no text yet, keep it, and tell what there is."""
+    """Request missing texts, store them, and print all."""
     settings = read_settings()
     rule = ConsensusRule(quorum=given["quorum"], min_overlap=given["min_overlap"])
     with open_ledger(ledger_address(given["ledger"], settings)) as ledger:

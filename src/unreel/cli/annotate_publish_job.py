@@ -17,7 +17,7 @@ from unreel.core.settings import read_settings
 
 
 def publish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
-    """Write the folder, tell what came of it, and end the program."""
+    """Write the folder, print the result, and exit."""
     rule = read_rule(given)
     with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
         campaign = given["campaign"]

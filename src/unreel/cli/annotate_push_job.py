@@ -1,4 +1,4 @@
-"""Fills Label Studio from what was typed."""
+"""Creation of the tasks in Label Studio, from the command line."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -66,7 +66,7 @@ def push_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def tell_alterations(altered: Sequence[ProjectAlteration]) -> None:
-    """One line for each room that somebody changed."""
+    """Print one line for each changed project."""
     for each in altered:
         tasks = {"changed": each.changed_tasks, "added": each.added_tasks}
         tasks["deleted"] = each.missing_tasks

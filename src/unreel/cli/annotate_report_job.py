@@ -22,7 +22,7 @@ from unreel.core.settings import read_settings
 
 
 def report_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
-    """Write the page and tell where it is."""
+    """Write the page and print its path."""
     settings = read_settings()
     folder = studio_folder(settings, given["state"])
     with open_ledger(ledger_address(given["ledger"], settings)) as ledger:

@@ -33,7 +33,7 @@ _BENCHMARK = re.compile(r"^benchmark\s*=.*$", re.MULTILINE)
 
 
 def play(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
-    """Play the season; what tells of it, and gives the command's status."""
+    """Run the season; return a printer of its result, which also gives the exit status."""
     job = _job(given)
     share_heaps()
     require_protection(job.access.settings, trusted=job.access.trusted)
@@ -59,7 +59,7 @@ def play(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Te
 
 
 def season_plan_printer(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
-    """Count what the season would do; what tells of it."""
+    """Count the work of the season, and return a printer of it."""
     meter.tell("reading the season")
     job = _job(given)
     foreseen = foresee(job)
@@ -86,7 +86,7 @@ def _job(given: Mapping[str, Any]) -> SeasonJob:
 
 
 def _pin(file: Path, digest: str) -> None:
-    """Write the hash into the season's text, which stays as it is otherwise."""
+    """Write the hash into the season's text, which is otherwise unchanged."""
     text, line = file.read_text(encoding="utf-8"), f'digest = "{digest}"'
     if _DIGEST.search(text):
         pinned = _DIGEST.sub(line, text, count=1)

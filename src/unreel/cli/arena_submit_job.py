@@ -24,7 +24,7 @@ from unreel.media.access import require_protection
 
 
 def submit_entry(given: Mapping[str, Any], *, as_json: bool) -> int:
-    """Check an entry, tell what became of it, and give the command's status."""
+    """Check an entry, print the result, and return the exit status."""
     season = read_season(Path(given["season"]))
     handed = read_entry(Path(given["entry"]))
     settings = read_settings()
@@ -71,7 +71,7 @@ def _print_submission(outcome: SubmissionResult) -> None:
 
 
 def withdraw_entry(given: Mapping[str, Any], *, as_json: bool) -> None:
-    """Take an entry out, and tell so."""
+    """Withdraw an entry, and print a confirmation."""
     folder = _folder(given).path
     event = withdraw(
         folder,

@@ -32,7 +32,7 @@ class ConditionFindings:
 
     @property
     def n_suspected(self) -> int:
-        """Pairs and entrants that are told of."""
+        """Number of suspected pairs and entrants."""
         known = sum(gap.flagged for gap in self.hidden)
         return len(self.alike.suspected) + known + sum(sung.flagged for sung in self.canaries)
 

@@ -58,7 +58,7 @@ class ExtraStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStatus:
-    """An object store that is configured or named, and what is wrong with it."""
+    """An object store that is configured or named, and its problem."""
 
     place: str
     problem: str

@@ -103,13 +103,13 @@ def export(  # noqa: PLR0913  one parameter for each option
     as_json: bool,
     **asked: Any,
 ) -> None:
-    """Take SOURCE to another tool.
+    """Export SOURCE to another tool.
 
-    A benchmark becomes a task of lmms-eval or VLMEvalKit that asks with unreel's prompts and scores
-    with unreel's scorers; it needs --protocol. A run of `unreel eval`, a folder or
-    s3://bucket/prefix, becomes one row for each question.
+    A benchmark becomes a task of lmms-eval or VLMEvalKit with unreel's prompts and scorers; it
+    needs --protocol. A run of `unreel eval`, a folder or s3://bucket/prefix, becomes one row per
+    question.
 
-    Ends with status 1 when rows of the benchmark could not be exported.
+    Exits with status 1 if rows of the benchmark could not be exported.
     """
     given = {name: value for name, value in asked.items() if value is not None}
     if form in ROWS:

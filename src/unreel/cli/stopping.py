@@ -27,7 +27,7 @@ _at_work: Final[list[str]] = []
 
 
 class StopSignal(BaseException):
-    """The first signal to end: what is finished is still committed on the way out."""
+    """The first stop signal: finished work is still committed before the exit."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -92,7 +92,7 @@ def asks_first() -> Iterator[list[int]]:
 
 @contextmanager
 def goes_on(place: str, meter: "ProgressMeter") -> Iterator[None]:
-    """Note on whatever stops a job what is kept of it, and how to go on."""
+    """Add to any exception that stops a job the stored amount of work, and the command to resume."""
     _at_work.append(place)
     try:
         yield

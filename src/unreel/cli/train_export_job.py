@@ -24,7 +24,7 @@ from unreel.training.recipe import TrainRecipe, read_recipe
 
 
 def write_export(given: Mapping[str, Any], *, as_json: bool) -> None:
-    """Write the folder, tell what came of it, and end the program."""
+    """Write the folder, print the result, and exit."""
     out: Path = given["out"]
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UnreadableSourceError(str(out), "not an empty folder", "Name a new one")

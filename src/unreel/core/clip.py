@@ -44,7 +44,7 @@ def creator_of(*origins: Origin) -> str:
 
 
 def setting_of(*origins: Origin) -> str:
-    """In which setting the first generated one was made; "" when all are real, or nobody says."""
+    """Return the setting of the first generated clip; "" if all are real, or it is unknown."""
     for origin in origins:
         if isinstance(origin, Generated):
             return origin.setting

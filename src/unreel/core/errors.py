@@ -113,7 +113,7 @@ class UnreadableSourceError(UnreelError, OSError):
 
 
 class UnsafeTargetError(UnreelError, RuntimeError):
-    """Something lies where a file should be written that would lead the writing elsewhere."""
+    """An existing link or file would redirect a write."""
 
     def __init__(self, target: str, problem: str) -> None:
         super().__init__(target, problem)
@@ -163,12 +163,12 @@ class MediaError(UnreelError, RuntimeError):
 
 
 def raise_refusal(error: BaseException) -> None:
-    """Raise a `MachineError` where the machine's refusal stands behind `error`, however deep.
+    """Raise a `MachineError` if `error` has a refusal of the machine as its cause, at any depth.
 
-    For code that makes a failure of an error: the clip before it is not to blame for a full disk.
+    For code that converts an error to a failure: a full disk is not the fault of a clip.
 
     Raises:
-        MachineError: No other item would fare better.
+        MachineError: Every other item would fail too.
     """
     for behind in _behind(error):
         if isinstance(behind, MachineError):
@@ -204,7 +204,7 @@ def raise_for_all(failure: Failure) -> None:
 
 
 def format_error(error: Exception) -> UnreelError | None:
-    """`error` with what to do next, where the system or a store is behind it; a bug is not told."""
+    """Return `error` with a remedy, if the system or a store caused it; bugs are not formatted."""
     try:
         raise_refusal(error)
     except MachineError as refusal:

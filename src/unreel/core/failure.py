@@ -60,7 +60,7 @@ class Failure:
 
 
 def stored_failure(reason: object, detail: object) -> Failure:
-    """The failure that a table holds; a reason that no release knows is told as it is."""
+    """Return the failure in a table row; an unknown reason is kept as text."""
     words = detail if isinstance(detail, str) else ""
     try:
         return Failure(FailureReason(str(reason)), words)

@@ -1,4 +1,4 @@
-"""Test whether an entry's files can be told from real ones by file properties instead of content."""
+"""Test whether file properties instead of content distinguish an entry's clips from real ones."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final

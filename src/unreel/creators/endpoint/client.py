@@ -33,7 +33,7 @@ class RawServiceReply:
 
 @dataclass(frozen=True, slots=True)
 class MovedClip:
-    """A clip that lies elsewhere."""
+    """A clip at another URL."""
 
     url: str
 

@@ -7,7 +7,7 @@ from unreel.core.server import read_server
 
 
 def require_host(url: str, hosts: Iterable[str]) -> Failure | None:
-    """A failure where `url` lies at none of `hosts`, each a name with its port where that is not the usual one."""
+    """Return a failure if `url` is at none of `hosts`, each a name with its port unless that is the default."""
     try:
         server = read_server(url.partition("?")[0].partition("#")[0])
     except ValueError:

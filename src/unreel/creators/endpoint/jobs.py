@@ -123,7 +123,7 @@ class JobDesk:
         return Failure(FailureReason.OUT_OF_TIME, detail)
 
     def forget(self, workplace: CreatorContext) -> None:
-        """The job ended badly: whoever asks again submits a new one."""
+        """Remove a failed job: a retry submits a new one."""
         workplace.note(ROUND, str(self._round(workplace) + 1))
         workplace.note(JOB, "")
 
