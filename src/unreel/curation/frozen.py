@@ -23,10 +23,10 @@ def find_frozen(folder: Path) -> Path:
 
 
 def read_frozen_recipe(benchmark: Path) -> CurateRecipe:
-    """The recipe that the benchmark was made by, as it tells it.
+    """Return the recipe stored in the benchmark.
 
     Raises:
-        UnreadableSourceError: It is no recipe of a curation.
+        UnreadableSourceError: It is not a recipe of a curation.
     """
     try:
         return check_recipe(parse_object(read_bytes(benchmark / RECIPE, most=RECIPE_BYTES)))

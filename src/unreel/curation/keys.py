@@ -1,4 +1,4 @@
-"""Keys of the questions that a step asks about a whole set: 32 bytes each, whoever they are about."""
+"""Keys of the questions of a step about a complete set: 32 bytes each."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ class SubjectKeys:
         return len(self.packed)
 
     def chunks(self) -> Iterator[list[str]]:
-        """All keys, so many at once as are looked up together."""
+        """Yield all keys in chunks for look-ups."""
         for start in range(0, len(self), LOOKED_UP):
             yield _spelled(self.packed[start : start + LOOKED_UP])
 

@@ -149,7 +149,7 @@ class TableCheckResult:
 
     @property
     def faults(self) -> Mapping[str, int]:
-        """Rows that are not right, by what is wrong with them."""
+        """Invalid rows, by their error."""
         tally: Counter[str] = Counter()
         for _, found in self.pieces:
             if isinstance(found, FragmentContents):
@@ -222,7 +222,7 @@ class TableChecker:
 
 
 def examine(table: LanceTable, examiner: TableChecker, judge: Judge) -> TableCheckResult:
-    """Everything about `table`: its latest version in full, earlier ones as far as it is damaged.
+    """Check `table`: its latest version completely, earlier ones if it is damaged.
 
     Raises:
         UnreadableSourceError: Its store cannot be reached.
@@ -354,6 +354,6 @@ def _describe(fragment: Any, version: int) -> CheckedFragment:
 
 
 def _be_quiet() -> None:
-    """Lance writes its last words to stderr, where nobody can use them."""
+    """Suppress Lance's output on stderr."""
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 2)

@@ -23,7 +23,7 @@ _SETTING: Final = "UNREEL_FETCH_FROM"
 
 @dataclass(frozen=True, slots=True)
 class NamedPlace:
-    """A bucket or a host, and the path that everything read from it lies below."""
+    """An allowed bucket or host, with the path prefix of its files."""
 
     scheme: str
     host: str
@@ -56,10 +56,10 @@ def read_places(text: str) -> tuple[str, ...]:
 
 
 def require_named(location: str, named: Iterable[str]) -> None:
-    """Refuse a location that lies below none of the places `named`.
+    """Raise for a location below none of the allowed places `named`.
 
     Raises:
-        InvalidValueError: It does, or it is no address that could be fetched.
+        InvalidValueError: It is not allowed, or not a URL that can be fetched.
     """
     wanted = _place(location)
     if not any(_place(place).covers(wanted) for place in named):

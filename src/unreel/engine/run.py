@@ -1,4 +1,4 @@
-"""One call for a job: what is missing from the table is asked, committed once, and summed up."""
+"""Run of a job: missing rows are computed, committed once, and counted."""
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A damaged table written anew elsewhere, from every row that is whole; the damaged one is only read."""
+"""Copy of a damaged table from all its intact rows; the damaged one is only read."""
 
 import itertools
 from array import array

@@ -111,10 +111,10 @@ class EvalRun:
         return Path(self.recipe.benchmark) if self.kept is None else self.kept.find(self.place)
 
     def benchmark(self) -> Benchmark:
-        """The benchmark that it asks about.
+        """Benchmark of the run.
 
         Raises:
-            InvalidSettingError: Its table names files outside its folder, and nobody allowed that.
+            InvalidSettingError: Its table names files outside its folder, and that is not allowed.
         """
         recipe, outside = self.recipe, self.access.outside
         if self.asked_outside and not outside:
@@ -127,10 +127,10 @@ class EvalRun:
     def entries(
         self, benchmark: Benchmark, reading: BenchmarkStats | None = None
     ) -> Iterator[Entry]:
-        """The entries that it asks about, one at least; `reading` notes all that goes by.
+        """Return the entries of the run, at least one; `reading` counts all rows.
 
         Raises:
-            UnreelError: There is none, for a reason that it tells.
+            UnreelError: There is none, with the reason.
         """
         reading, recipe = reading or BenchmarkStats(), self.recipe
         usable = (e for e in reading.watch(benchmark) if recipe.split in {None, e.split})
@@ -208,17 +208,17 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     observe: Callable[[str, int], None] = lambda _step, _rows: None,
     on_note: Callable[[str], None] = lambda _note: None,
 ) -> EvalOutcome:
-    """Ask every question of the run that has no answer yet, and keep what comes back.
+    """Send every unanswered question of the run, and store the answers.
 
-    The benchmark is gone through twice: to survey its clips, then to ask; a long one once more before,
-    where answers are there already, to see that it is still the same.
+    The benchmark is read twice: to survey its clips, then to ask; a long one once more before, if
+    answers exist, to check that it is unchanged.
 
-    `on_due` is told each part's name and how many rows it has to do. Of a benchmark that is too long to
-    look ahead it is told that many answers at most, and nothing of the clips. `on_phase` is told in words
-    what begins between the parts. Files that the table `surveyed` knows are not looked at again. Questions that are not
-    `wanted` stay due. `reviewer` is asked in the place of the one that the recipe describes. `pace` says when rows are committed; `observe` is told
-    the steps of each commit, by name and part (`answers-written`), for tests that kill a run. `on_note`
-    is told what a person should know of a run that goes on.
+    Callbacks: `on_due` gets each part's name and its number of due rows (for a very long benchmark
+    an upper bound for the answers, and nothing for the clips); `on_phase` gets a text when an
+    activity between the parts begins; `observe` gets the steps of each commit, by name and part
+    (`answers-written`), for tests that kill a run; `on_note` gets messages about a resumed run.
+    Files in the table `surveyed` are not opened again. Questions that are not `wanted` stay due.
+    `reviewer` replaces the recipe's. `pace` sets the rules for commits.
 
     Raises:
         InvalidSettingError: The run was begun with another reviewer, recipe or benchmark.
@@ -379,7 +379,7 @@ def _require_cleaned(scope: QuestionScope, roll: EntryStream) -> None:
 
 
 def _require_askable(run: EvalRun, roll: EntryStream) -> None:
-    """Refuse before the first clip is opened what nobody could be asked, or no answer be compared with."""
+    """Raise before the first clip is opened if no question can be asked or scored."""
     _require_cleaned(run.scope, roll)
     truthless = find_truthless(roll.ahead.first, run.scope)
     if len(truthless) == len(roll.ahead.first):

@@ -86,10 +86,10 @@ def inquire(
     mode: Mode = "strict",
     models: Sequence[str] = (),
 ) -> ReviewQuestions:
-    """An inquiry under a condition as people write it; what an instrument does not know is refused.
+    """Return an inquiry under a condition as typed by a user; unknown settings are rejected.
 
-    All its questions show the same: what a checkpoint among `models` was taught, else 8 frames where
-    nobody names a plan, whatever the clip's length.
+    All its questions have the same input: that of a checkpoint's training among `models`, otherwise
+    8 frames unless a plan is named, regardless of the clip's length.
     """
     taught = _taught_condition(models, protocols)
     section = check_sections(
@@ -133,9 +133,9 @@ def describe_reviewers(
     settings: EnvironmentSettings,
     **keys: object,
 ) -> tuple[ReviewerFactory, ...]:
-    """The reviewers that `models` name, each once; the names and settings are those of `unreel eval`.
+    """Return the reviewers that `models` name, each once; names and settings are those of `unreel eval`.
 
-    `keys` are further ones of `[reviewer]`; what is None was not given.
+    `keys` are further ones of `[reviewer]`; None means unset.
     """
     condition = ConditionSection(**asdict(inquiry.condition))
     openers: dict[str, ReviewerFactory] = {}

@@ -1,4 +1,4 @@
-"""Asks a vision model to tell what happens in a clip, from 8 frames."""
+"""Description of a clip by a vision model, from 8 frames."""
 
 from typing import Final
 

@@ -25,7 +25,7 @@ _CHOICES: Final = ("keep", "remove")
 
 
 def take(section: ScreenSection, work: CurationJob, state: CurationState) -> CurationState:
-    """The pieces that every screen lets pass, or a person keeps; the queue is written anew."""
+    """Return the segments that pass every screen or that a person keeps; rewrite the queue."""
     screens = [build_screen(name, settings) for name, settings in section.screens.items()]
     decided = {} if section.decisions is None else read_decisions(work.root / section.decisions)
     folder = work.shelf.folder

@@ -31,10 +31,10 @@ class RecipeGuess:
 
 
 def guess_sources(path: Path, *, recipe: Path) -> RecipeGuess:
-    """The sources at `path`, a folder or a table, for a recipe at that file.
+    """Return the sources at `path`, a folder or a table, for a recipe at that file.
 
     Raises:
-        UnreadableSourceError: Nothing that could be a source lies there.
+        UnreadableSourceError: There is no possible source.
     """
     if not path.exists():
         remedy = "Check the path, or draw clips to try it with: unreel curate init --sample"
@@ -95,7 +95,7 @@ def _folder(first: str, shown: str) -> dict[str, Any]:
 
 
 def _first_folders(path: Path) -> Iterator[str]:
-    """The folder that each video lies in, seen from `path`; "" for `path` itself."""
+    """Return the folder of each video relative to `path`; "" for `path` itself."""
     for found in walk_videos(path):
         if not isinstance(found, Rejected):
             yield found.partition("/")[0] if "/" in found else ""

@@ -1,6 +1,6 @@
-"""Clips that the package draws, with a table of their labels and licences, and a recipe that takes them.
+"""Synthetic sample clips, with a table of their labels and licences, and a recipe.
 
-Three of them are meant to be left out: one without a licence, one that stands still, one that is there twice.
+Three of them will be excluded: one without a licence, a still one, and a duplicate.
 """
 
 from collections.abc import Iterator

@@ -48,8 +48,8 @@ def clean_clip(
 ) -> WatermarkSearch | Failure:
     """Write a copy of the clip without its fixed marks to `into`, and return the marks found.
 
-    The copy is H.264 in mp4 at the clip's own size and rate, the same bytes each time; it is written
-    for clips without marks too, so that being encoded anew tells nothing.
+    The copy is H.264 in mp4 at the clip's own size and rate, the same bytes each time; it is also
+    written for clips without marks, so that re-encoding reveals nothing.
     """
     marks = watermarks_of(path, reader=reader, read_text=read_text)
     if isinstance(marks, Failure):

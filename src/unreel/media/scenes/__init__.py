@@ -1,1 +1,1 @@
-"""Drawn scenes that move: clips that belong to nobody."""
+"""Synthetic moving scenes: clips without rights of others."""
