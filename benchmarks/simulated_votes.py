@@ -46,10 +46,10 @@ class SimulatedCampaign:
 
 
 def watcher(name: str, *, sees: float, trusts: float) -> SimulatedPerson:
-    """Somebody who sees a difference of `sees` spreads, and says `real` up to `trusts` spreads beyond its middle.
+    """Return a simulated annotator with discrimination `sees` and criterion `trusts`.
 
-    Signal detection: people see about equally well and differ in how much they want to see before they
-    call a clip generated.
+    Signal detection: people have similar discrimination and different criteria for calling a clip
+    generated.
     """
     curve = NormalDist()
     return SimulatedPerson(name, curve.cdf(sees / 2 + trusts), curve.cdf(sees / 2 - trusts))

@@ -24,7 +24,7 @@ SceneName = Literal["ball", "room", "street"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipRecipe:
-    """A clip to make: what is in it, and how it is stored."""
+    """Settings of a synthetic clip: content and encoding."""
 
     container: Container = "mp4"
     width: int = 192

@@ -1,7 +1,7 @@
-"""unreel tells whether a video looks AI-generated, where, when and why.
+"""Detection of AI-generated video: whether a clip looks generated, where, when and why.
 
-The words of the domain are here, and the verbs: `review`, `evaluate`, `open_run`, `score`, `compare`,
-`curate`, `open_benchmark`, `open_media`. Each name is loaded when it is first used.
+This package exports the domain types and the functions `review`, `evaluate`, `open_run`, `score`,
+`compare`, `curate`, `open_benchmark` and `open_media`. Each name is imported at its first use.
 """
 
 import sys

@@ -87,9 +87,9 @@ def test_a_review_is_kept_and_counts(run, address: str) -> None:
     [
         (("c00", "--by", "rea"), "one of --accept"),
         (("c00", "--accept", "--take", "ann", "--by", "rea"), "one of --accept"),
-        (("c00", "--accept", "--by", "ann"), "somebody else"),
+        (("c00", "--accept", "--by", "ann"), "another person"),
         (("c30", "--accept", "--by", "rea"), "--take"),
-        (("c31", "--accept", "--by", "rea"), "nobody judged"),
+        (("c31", "--accept", "--by", "rea"), "no judgement"),
         (("c30", "--take", "cat", "--by", "rea"), "ann"),
         (("c0o", "--accept", "--by", "rea"), "Did you mean 'c"),
         (("c00", "--send-back", "--by", "rea"), "--why"),

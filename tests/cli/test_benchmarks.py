@@ -44,7 +44,7 @@ def test_check_ends_with_status_1_when_rows_cannot_be_used(run, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ("file,label\na.mp4,0\n", "no clip that can be used"),
+        ("file,label\na.mp4,0\n", "no usable clip"),
         ("clip_file,kind\na.mp4,fake\n", "--map location=clip_file --map label=kind"),
         ("file;label\na.mp4;fake\n", "Put commas in place of ';'"),
         ("", "no header"),

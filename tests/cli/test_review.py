@@ -67,7 +67,7 @@ def test_a_model_is_asked_and_its_answer_shown(run, clip, oracle) -> None:
         first
         == "clip.mp4: The AI model compatible/tiny says this clip looks AI-generated, from 0.50 s."
     )
-    assert "How often it is right: not known." in done.stdout
+    assert "Measured accuracy: not known." in done.stdout
     assert "\u001b" not in done.stdout
     assert "not forensic proof" in done.stderr
     assert oracle.n_pictures == [3]

@@ -33,4 +33,4 @@ def test_the_first_ctrl_c_says_how_to_go_on_and_the_second_ends_at_once() -> Non
         assert process.wait(30) == 128 + signal.SIGINT
         assert time.monotonic() - began_s < 30
         assert process.stderr is not None
-        assert "a second Ctrl-C ends at once" in process.stderr.read()
+        assert "a second Ctrl-C exits immediately" in process.stderr.read()

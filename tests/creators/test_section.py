@@ -91,7 +91,7 @@ def test_clips_that_the_benchmark_holds_are_not_made() -> None:
     assert told.held == "Sora"
     assert section(kind="frozen").held == "Wan 2.2"
     assert section(folder="clips").held is None
-    with pytest.raises(InvalidSettingError, match="lie in the benchmark"):
+    with pytest.raises(InvalidSettingError, match="are in the benchmark"):
         told.opener(settings=EnvironmentSettings()).open()
 
 

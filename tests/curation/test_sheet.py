@@ -64,7 +64,7 @@ def test_few_are_shown_by_a_seed_and_that_is_told(frozen) -> None:
     assert [len(group.chosen) for group in one] == [1] * 6
     assert one != other
     text = write(frozen, most=1).page.read_text()
-    assert "1 of 3 are shown, drawn by seed 0." in text
+    assert "1 of 3 are shown, sampled with seed 0." in text
 
 
 def test_a_file_outside_the_named_folders_is_not_opened(frozen, tmp_path) -> None:
@@ -80,12 +80,12 @@ def test_a_benchmark_alone_has_a_sheet_without_a_quarantine(frozen, tmp_path) ->
     sheet = write(moved)
     assert sheet.page == tmp_path / "alone" / "contact-sheet.html"
     assert sheet.n_left_out == 0
-    assert "Nothing was left out, or" in sheet.page.read_text()
+    assert "Nothing was excluded, or" in sheet.page.read_text()
     assert choose_left_out(tmp_path / "none.jsonl", most=1, seed=0) == []
 
 
 def test_a_folder_without_a_frozen_benchmark_is_refused(tmp_path) -> None:
-    with pytest.raises(UnreadableSourceError, match="no frozen benchmark lies there"):
+    with pytest.raises(UnreadableSourceError, match="there is no frozen benchmark"):
         write(tmp_path)
 
 

@@ -447,7 +447,7 @@ def test_a_command_compares_only_what_can_be_compared(runs: dict[str, str], type
     for words, why in (
         ([runs["good"]], "Name two runs, or one that was asked under several conditions"),
         ([runs["good"], runs["good"]], "named twice"),
-        ([runs["good"], runs["traced"]], "Compare runs of one instrument at one version"),
+        ([runs["good"], runs["traced"]], "Compare runs of one protocol at one version"),
         ([runs["good"], runs["poor"], "--metric", "balancd"], "balanced"),
     ):
         refused = typed("compare", *words)

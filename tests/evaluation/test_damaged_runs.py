@@ -262,7 +262,7 @@ def test_a_whole_run_is_said_to_be_whole_and_nothing_is_mended(
     assert "is whole" in found.err
     said = typed("runs", "repair", damaged)
     assert said.status == 0
-    assert "nothing to mend" in said.err
+    assert "nothing to repair" in said.err
     assert files_of(damaged) == as_it_was
     assert not (tmp_path / "run-repaired").exists()
 

@@ -89,10 +89,10 @@ def test_the_page_opens_with_the_sentence_then_who_then_the_file(ball, tmp_path)
     html = write(review_with(ball, said), tmp_path).page.read_text(encoding="utf-8")
     told = [
         "<h1>1 of 2 reviewers says this clip looks AI-generated, from 0.50\u00a0s; the other says it looks real.</h1>",
-        "Who said what",
-        "How often it is right",
+        "Verdicts",
+        "Measured accuracy",
         "not known.",
-        "What the file itself says",
+        "Findings in the file itself",
         "Visible marks",
         "Signs of re-encoding",
         '<div id="player">',

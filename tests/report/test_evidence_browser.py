@@ -191,7 +191,7 @@ def test_a_form_that_browsers_do_not_play_is_shown_as_a_copy(watched, tmp_path) 
     write(review_with(file, SAID), tmp_path)
     page = watched.open(tmp_path / "evidence.html")
     ready(watched)
-    assert "copy of it in H.264" in page.locator("main").inner_text()
+    assert "copy in H.264" in page.locator("main").inner_text()
     seek_by_trace(watched, "recorded:one: it bends", 1_250_000)
     bare, found = outline(watched, 0)
     assert read_index(np.asarray(bare)) == 30

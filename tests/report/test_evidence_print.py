@@ -51,8 +51,8 @@ def test_paper_has_every_word(watched, page) -> None:
     for told in (
         "1 of 3 reviewers says this clip looks AI-generated, from 1.25 s",
         CLAIM,
-        "Who said what",
-        "What the file itself says",
+        "Verdicts",
+        "Findings in the file itself",
         WHY,
         "calls it real",
         "rate-limited: status 429",

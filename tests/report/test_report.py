@@ -92,7 +92,7 @@ def test_the_page_holds_every_panel_and_no_number_without_its_doubt(
     text = html.unescape(re.sub(r"<[^>]+>", " ", page))
     assert re.search(r"recorded:seer .*? 50\.0 \s*2\.5 to 97\.5,\s+n 4", text, re.DOTALL)
     assert "not measured: no judge has scored the explanations" in text
-    assert '<span class="badge kind">floor</span>' in page
+    assert '<span class="badge kind">baseline</span>' in page
     assert '<span class="badge kind">published</span>' in page
     assert "GPT 4.1" in page
 

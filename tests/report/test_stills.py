@@ -1,4 +1,4 @@
-"""Stills of what was marked, and what is told of them."""
+"""Stills of the reported faults, and what is told of them."""
 
 import hashlib
 from dataclasses import replace
@@ -56,7 +56,7 @@ def test_the_page_shows_the_stills_and_their_hashes(clip, tmp_path) -> None:
     evidence = write(review_with(clip, {"one": {"trace": PLACED}}), tmp_path)
     html = evidence.page.read_text(encoding="utf-8")
     (still,) = evidence.stills.stills
-    assert "Stills of what was marked" in html
+    assert "Stills of the reported faults" in html
     assert still.whole is not None
     assert still.crop is not None
     for told in (still.whole.file, still.crop.file, still.whole.sha256, "0.50 s, frame 12"):
@@ -93,7 +93,7 @@ def test_who_calls_it_real_or_says_nothing_leaves_no_still(clip, tmp_path) -> No
     evidence = write(review_with(clip, {"one": {"trace": "REAL"}, "two": {}}), tmp_path)
     assert evidence.stills.stills == ()
     assert not (tmp_path / "stills").exists()
-    assert "Stills of what was marked" not in evidence.page.read_text(encoding="utf-8")
+    assert "Stills of the reported faults" not in evidence.page.read_text(encoding="utf-8")
 
 
 def test_what_is_known_has_its_category(tmp_path) -> None:

@@ -333,7 +333,7 @@ def test_what_a_recipe_gets_wrong_is_said(keys: dict[str, Any], words: str) -> N
 
 def test_a_program_that_is_not_there_is_refused_before_anybody_is_asked() -> None:
     section = ReviewerSection(model="command:x", command=("./no/such/program",))
-    with pytest.raises(ValueError, match="no program lies"):
+    with pytest.raises(ValueError, match="there is no program"):
         section.opener(key_hosts="")
 
 

@@ -84,7 +84,7 @@ def lay(picture: Light, mask: Light, colour: Light | Hue) -> None:
 def fill(
     picture: Light, points: Points, colour: Light | Hue, *, cover: float = 1.0, blur: float = 0.0
 ) -> None:
-    """Paint a polygon over `picture`; only the part that it lies in is touched."""
+    """Draw a polygon over `picture`; only its bounding box is changed."""
     part, moved, size = _part(picture, points, blur)
     if size[0] and size[1]:
         painted = colour[part] if isinstance(colour, np.ndarray) else colour

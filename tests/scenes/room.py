@@ -86,7 +86,7 @@ class RoomScene:
 
 @lru_cache(maxsize=4)
 def _backdrop(width: int, height: int, seed: int) -> Light:
-    """All that stands still."""
+    """Draw the still background."""
     picture = _walls(width, height, seed)
     _window(picture)
     _floor(picture)

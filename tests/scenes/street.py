@@ -130,7 +130,7 @@ class StreetScene:
 
 @lru_cache(maxsize=4)
 def _backdrop(width: int, height: int, seed: int) -> Rgb:
-    """All that stands still."""
+    """Draw the still background."""
     picture = _sky(width, height, seed)
     _skyline(picture, seed)
     _houses(picture, seed)

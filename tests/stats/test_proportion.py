@@ -86,7 +86,7 @@ def test_nothing_counted_is_unmeasured() -> None:
 
 @pytest.mark.parametrize(("successes", "n"), [(3, 2), (-1, 2), (0, -1)])
 def test_impossible_counts_are_refused(successes: int, n: int) -> None:
-    with pytest.raises(InvalidValueError, match="Check what was counted"):
+    with pytest.raises(InvalidValueError, match="Check the counts"):
         share_of(successes, n)
 
 

@@ -64,7 +64,7 @@ def test_a_share_of_nothing_makes_the_sum_unmeasured() -> None:
 
 
 def test_more_successes_than_trials_are_refused() -> None:
-    with pytest.raises(InvalidValueError, match="Check what was counted"):
+    with pytest.raises(InvalidValueError, match="Check the counts"):
         share(1, 3, 2)
 
 

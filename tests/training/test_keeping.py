@@ -54,7 +54,7 @@ def test_a_training_that_has_no_checkpoint_yet_may_begin_otherwise(tmp_path: Pat
     ("changed", "told"),
     [
         ({"recipe": _recipe(learning_rate=1e-3)}, "optimise.learning_rate was 1e-05 and is 0.001"),
-        ({"data": "other"}, "the examples, their answers or what is held out"),
+        ({"data": "other"}, "the examples, their answers or the holdout"),
         ({"base": "other"}, "the model that it starts from has other weights"),
         ({"n_devices": 8}, "it ran on 1 devices and is to run on 8"),
     ],
@@ -92,7 +92,7 @@ def test_a_folder_of_somebody_else_is_left_as_it_is(going: Any, tmp_path: Path) 
 
 
 def test_going_on_needs_a_checkpoint(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableSourceError, match="no whole checkpoint"):
+    with pytest.raises(UnreadableSourceError, match="no complete checkpoint"):
         begin(_begun(), tmp_path, going="resume")
 
 

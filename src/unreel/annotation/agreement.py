@@ -1,7 +1,7 @@
 """Agreement of annotators, with intervals over clips.
 
-Beyond chance: Krippendorff's alpha and Fleiss' kappa over all people. Plainly: what each two people who
-saw the same task make of it, which can be told for one person, one pair or one category too.
+Chance-corrected: Krippendorff's alpha and Fleiss' kappa over all people. Uncorrected: the agreement
+of each two people on the same task, also by person, pair or category.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

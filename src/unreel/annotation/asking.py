@@ -133,10 +133,10 @@ def known_answers(
     n: int,
     seed: int,
 ) -> dict[str, Value]:
-    """Answers of `n` tasks whose truth the benchmark tells, chosen by `seed`, by the task's id.
+    """Return the answers of `n` tasks with known ground truth, chosen by `seed`, by the task's id.
 
     Raises:
-        InvalidSettingError: It tells fewer.
+        InvalidSettingError: The benchmark has fewer.
     """
     entries = {subject.wanted.name: subject.entry for subject in subjects}
     found = {}
@@ -146,7 +146,7 @@ def known_answers(
         if value is not None and None not in about:
             found[task.id] = value
     if len(found) < n:
-        setting, problem = "--gold", f"the benchmark tells the answer of {len(found)} tasks"
+        setting, problem = "--gold", f"the benchmark has the answer of {len(found)} tasks"
         raise InvalidSettingError(setting, problem, f"Give {len(found)} at most")
     chosen = Random(f"gold {seed}").sample(sorted(found), n)  # noqa: S311  no secret
     return {task: found[task] for task in chosen}

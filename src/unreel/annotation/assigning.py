@@ -1,7 +1,8 @@
-"""Assign tasks to annotators: the requested number per task, equal loads, and a separate order for each person.
+"""Assignment of tasks to annotators: the requested number per task, equal loads, and a separate order for each person.
 
-All follows from the seed, the batch, the names and the tasks, so that a push that was cut off makes the
-same assignments again. A later batch is dealt by itself and changes nothing of an earlier one.
+The result depends only on the seed, the batch, the names and the tasks, so that an interrupted push
+makes the same assignments again. A later batch is assigned independently and does not change an
+earlier one.
 """
 
 from collections import Counter
@@ -86,7 +87,7 @@ def _checked(
     gold: Collection[str],
 ) -> Fraction | None:
     if len(set(annotators)) != len(annotators):
-        setting, problem = "annotators", "somebody is named twice"
+        setting, problem = "annotators", "an annotator is named twice"
         raise InvalidSettingError(setting, problem, "Name each person once")
     if not 1 <= overlap <= len(annotators):
         setting = "overlap"
@@ -101,7 +102,7 @@ def _checked(
     exact = Fraction(round(share * _FINEST), _FINEST) if 0 < share < 1 else Fraction(0)
     if not 0 < exact < 1:
         setting, problem = "prefilled share", f"{share} leaves one of the two arms empty"
-        remedy = "Give more than 0 and less than 1: without a blind arm nobody knows how marks pull"
+        remedy = "Give more than 0 and less than 1: without a blind arm the bias of prefilled annotations cannot be measured"
         raise InvalidSettingError(setting, problem, remedy)
     return exact
 

@@ -45,7 +45,7 @@ class StudyArm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Annotator:
-    """A person who is asked; `name` stands in tables, `email` is the login."""
+    """A person who judges clips; `name` appears in tables, `email` is the login."""
 
     name: str
     email: str

@@ -1,9 +1,9 @@
-"""Copies of clips that a browser shows frame by frame: constant rate, first frame at 0, faststart.
+"""Copies of clips for a browser: constant frame rate, first frame at 0, faststart.
 
-Label Studio counts frames by a rate that it is told and reads nothing from the file, so a clip of
-variable rate, or one that begins late, would show another frame than the one that is marked. Every clip
-is re-encoded once, by the confined reader, under a name that tells nothing of the original to whoever has
-not the key of the names: annotators see it, and originals are public.
+Label Studio counts frames by a configured rate and reads nothing from the file, so a clip of
+variable rate, or one that begins late, would show another frame than the annotated one. The
+confined reader re-encodes every clip once. The copy's name does not reveal the original without the
+key of the names, because annotators see it and originals are public.
 """
 
 import hashlib
@@ -50,7 +50,7 @@ _FINEST: Final = 1001
 
 @dataclass(frozen=True, slots=True)
 class CopyRequest:
-    """A clip to be copied, or a piece of one: its name in the benchmark, and where it lies."""
+    """A clip or segment to copy: its name in the benchmark and its location."""
 
     name: str
     location: str

@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # heavy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExclusionDecision:
-    """That somebody's judgements count in a campaign, or do not."""
+    """Decision whether an annotator's judgements count in a campaign."""
 
     campaign: str
     annotator: str
@@ -41,10 +41,10 @@ class ExclusionEffect:
 
 
 def let_count(ledger: "Ledger", decision: ExclusionDecision) -> ExclusionEffect:
-    """Write down whether an annotator's judgements count; nothing that was said is touched.
+    """Record whether an annotator's judgements count; the judgements are not changed.
 
     Raises:
-        UnknownNameError: Nobody of that name was asked or answered in the campaign.
+        UnknownNameError: The campaign has no annotator of that name.
     """
     campaign, annotator = decision.campaign, decision.annotator
     before = read_campaign(ledger, campaign)

@@ -23,7 +23,7 @@ class ScreeningAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceAnswer:
-    """`trace`: the traces of a clip; a clip without any is said to look real, or not to tell."""
+    """`trace`: the traces of a clip; without any, the clip looks real or undecidable."""
 
     traces: tuple[Trace, ...]
     label: Label | None

@@ -141,8 +141,8 @@ def push(order: PushOrder, desk: PushContext, callbacks: JobCallbacks) -> PushRe
 def write_decisions(ledger: Ledger, campaign: str, file: Path) -> dict[str, int]:
     """Write the decisions about the segments of a queue, as `decisions` of `[screen]` in a recipe; return their counts.
 
-    A piece has a decision where more than half of those who were asked say the same; others are left
-    out, and stay as the screens proposed. How many there are of each is told.
+    A segment has a decision if more than half of its annotators agree; the others keep the proposal
+    of the screens.
     """
     records = read_campaign(ledger, campaign)
     asked = Counter(task for _, task in records.assignments)
@@ -219,7 +219,7 @@ def _new_gold(
 def _deal(
     order: PushOrder, tasks: list[AnnotationTask], gold: Mapping[str, Value], ledger: Ledger
 ) -> tuple[int, int]:
-    """Give the tasks that nobody has to annotators; how many those are, and the batch's number."""
+    """Assign the unassigned tasks to annotators; return their number and the batch's number."""
     given = list(ledger.assignments(order.campaign))
     assigned, last = {each.task for each in given}, max((each.batch for each in given), default=0)
     new = [replace(task, known=gold.get(task.id)) for task in tasks if task.id not in assigned]

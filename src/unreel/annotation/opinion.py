@@ -76,10 +76,10 @@ def answer_of(value: AnyValue) -> str:
 
 
 def by_task(opinions: Iterable[AnyOpinion]) -> Mapping[str, Sequence[AnyOpinion]]:
-    """The opinions on each task, tasks by id and people by name, in whichever order they came.
+    """Return the opinions on each task, tasks by id and people by name, independent of their order.
 
     Raises:
-        InvalidValueError: Somebody has two opinions on one task.
+        InvalidValueError: An annotator has two opinions on one task.
     """
     found: dict[str, dict[str, AnyOpinion]] = defaultdict(dict)
     for opinion in opinions:

@@ -1,6 +1,6 @@
-"""An annotator's own order of tasks, in which no scene and no clip comes twice in a row.
+"""Order of an annotator's tasks without the same scene or clip twice in a row.
 
-Who sees two clips of one source after each other compares them, and is asked to judge each by itself.
+Annotators would compare two consecutive clips of one source instead of judging each separately.
 """
 
 import heapq
@@ -31,7 +31,7 @@ def scenes_of(task: AnnotationTask) -> frozenset[str]:
 
 
 def order_tasks(scenes: Mapping[str, frozenset[str]], chance: Random) -> list[str]:
-    """The tasks, given by id with their scenes, in an order of chance without neighbours of one scene.
+    """Return the tasks, by id with their scenes, in a random order without neighbours of one scene.
 
     Where each task has one scene that others have too, an order without neighbours is found if there is
     one, else one with the fewest.

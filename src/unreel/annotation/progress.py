@@ -17,7 +17,7 @@ from unreel.core.span import MICROSECONDS
 if TYPE_CHECKING:  # heavy
     from unreel.annotation.ledger.ledger import Ledger
 
-NOBODY: Final = Unmeasured("nobody else judged the same tasks")
+NOBODY: Final = Unmeasured("no other annotator judged the same tasks")
 _LEVEL: Final = 0.95
 _HOUR_S: Final = 3600
 _LEAST: Final = 6

@@ -1,7 +1,6 @@
 """Present state of a campaign's ledger: valid judgements and excluded annotators.
 
-Nothing of this is stored. It is worked out from what was kept, so that a decision that is taken back is
-as if it had never been taken.
+It is computed from the stored records each time, so a reversed decision has no effect.
 """
 
 from collections.abc import Iterator, Mapping
@@ -63,7 +62,7 @@ class AnnotatorJudgement:
 
 
 def read_campaign(ledger: "Ledger", name: str) -> CampaignRecords:
-    """All of a campaign, as it stands now.
+    """Return the present state of a campaign.
 
     Raises:
         UnknownNameError: No campaign has that name.

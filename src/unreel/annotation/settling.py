@@ -73,7 +73,7 @@ def find_task(records: CampaignRecords, name: str) -> AnnotationTask:
 def review_task(
     ledger: "Ledger", records: CampaignRecords, looked: ReviewerDecision, rule: ConsensusRule
 ) -> Outcome:
-    """Keep what a reviewer said, and tell what stands now.
+    """Store a review, and return the present consensus of its task.
 
     Raises:
         InvalidSettingError: The reviewer judged the task, or there is nothing to accept or take.
@@ -82,8 +82,8 @@ def review_task(
         each.annotator: each.value for each in judgements(records) if each.task.id == looked.task
     }
     if looked.by in said or not said:
-        problem = f"{looked.by} judged it" if said else "nobody judged the task yet"
-        remedy = "Let somebody else review it" if said else "Pull first: unreel annotate pull"
+        problem = f"{looked.by} judged it" if said else "the task has no judgement yet"
+        remedy = "Let another person review it" if said else "Pull first: unreel annotate pull"
         setting = "--by" if said else "review"
         raise InvalidSettingError(setting, problem, remedy)
     outcome = settle(records, rule).tasks[looked.task]
@@ -113,7 +113,7 @@ def _proposed(outcome: Outcome) -> SettledTask:
     """Return the proposed answer, also if it still waits for reviewers."""
     found = outcome.proposed if isinstance(outcome, OpenTask) else outcome
     if found is None:
-        problem = "nothing stands for the task that could be accepted"
+        problem = "the task has no consensus to accept"
         remedy = "Take one annotator's word with --take, or send it back"
         setting = "--accept"
         raise InvalidSettingError(setting, problem, remedy)

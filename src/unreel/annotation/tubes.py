@@ -21,7 +21,7 @@ Corners = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TraceTube:
-    """A trace as it is on every frame of its span."""
+    """Boxes of a trace on every frame of its span."""
 
     span: TimeSpan
     first: int

@@ -20,22 +20,22 @@ def compare(
     parser: Mode | None = None,
     judge: str | None = None,
 ) -> Comparisons:
-    """Tell what the figures of every two runs differ by on the clips that both judged; nobody is asked.
+    """Return the differences between each two runs on the clips that both judged; no question is sent.
 
-    A run that was asked under several conditions is several. P-values are corrected for all differences
-    that are told.
+    A run under several conditions counts as several. P-values are corrected for all returned
+    differences.
 
     Args:
-        runs: folders or `s3://bucket/prefix` that `evaluate` or `unreel eval` wrote, or runs.
-        metrics: figures of the scorecard, for example `["balanced", "caught"]`; those that the instrument
-            declares where none is named.
-        parser: how answers are read; as each run's recipe says where none is named.
-        judge: model whose rulings `unreel score --judge` kept.
+        runs: Folders or `s3://bucket/prefix` of `evaluate` or `unreel eval`, or runs.
+        metrics: Metrics of the scorecard, for example `["balanced", "caught"]`; by default those of
+            the protocol.
+        parser: Parser of the answers; by default that of each run's recipe.
+        judge: Model whose stored rulings of `unreel score --judge` are used.
 
     Raises:
-        InvalidSettingError: They were asked other instruments, or about other clips.
-        MissingExtraError: What reads answers is not installed.
-        UnknownNameError: No figure or parser has that name.
+        InvalidSettingError: The runs have other protocols, or other clips.
+        MissingExtraError: A required package is not installed.
+        UnknownNameError: No metric or parser has that name.
         UnreadableSourceError: A run or its benchmark cannot be read.
     """
     compare_runs = LazyImport("unreel.evaluation.comparing:compare_runs", "eval").load()

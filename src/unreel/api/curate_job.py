@@ -27,7 +27,7 @@ def take_steps(  # noqa: PLR0913  what `curate` takes
     trusted: bool,
     on_progress: Callable[[str, Progress], None] | None,
 ) -> Curated:
-    """Take the steps of `recipe` up to `until`, and tell what came of them."""
+    """Run the steps of `recipe` up to `until`, and return their results."""
     if isinstance(recipe, Mapping):
         resolved, root = check_recipe(recipe), Path.cwd()
     else:

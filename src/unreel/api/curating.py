@@ -40,22 +40,22 @@ def curate(  # noqa: PLR0913  what `unreel curate run` takes
     trusted: bool = False,
     on_progress: Callable[[str, Progress], None] | None = None,
 ) -> Curated:
-    """Take the steps of `recipe`, from raw files to the frozen benchmark; what is done stays done.
+    """Run the steps of `recipe`, from raw files to the frozen benchmark; finished work is kept.
 
     Args:
-        recipe: a TOML file, or its sections as a mapping; relative paths start from the file, or
-            from the working folder.
-        out: working folder or `s3://bucket/prefix`; below `curations/` by default.
-        until: the last step to take.
+        recipe: A TOML file, or its sections as a mapping; relative paths start from the file, or
+            from the working directory.
+        out: Working folder or `s3://bucket/prefix`; below `curations/` by default.
+        until: The last step to run.
         engine: `local` or `ray`.
-        retry_failed: look again at what failed.
-        accept_leak: freeze although the labels can be told without looking.
-        trusted: open clips in this process; by default a confined child does.
-        on_progress: told a step and how far it is, from another thread.
+        retry_failed: Retry failed items.
+        accept_leak: Freeze although file properties reveal the labels.
+        trusted: Open clips in this process; by default a confined child does.
+        on_progress: Callback with a step and its progress, called from another thread.
 
     Raises:
-        InvalidSettingError: The recipe asks for something that nobody can do.
-        MissingExtraError: What a step needs is not installed.
+        InvalidSettingError: The recipe has an unsupported setting.
+        MissingExtraError: A package of a step is not installed.
         UnreadableSourceError: A source cannot be read.
     """
     take_steps = LazyImport("unreel.api.curate_job:take_steps", "curate").load()

@@ -61,10 +61,10 @@ def fields_of(way: Way) -> dict[str, str]:
 
 
 def require_reviewer(model: object) -> None:
-    """Refuse what is neither a name nor an object that can answer.
+    """Raise if the object is neither a name nor a reviewer.
 
     Raises:
-        InvalidSettingError: It lacks something that a `Reviewer` has.
+        InvalidSettingError: It lacks a member of `Reviewer`.
     """
     missing = [member for member in _MEMBERS if not hasattr(model, member)]
     if missing and not isinstance(model, str):

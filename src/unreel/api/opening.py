@@ -1,4 +1,4 @@
-"""`open_benchmark` and `open_media`: what is judged, and its frames, from Python."""
+"""`open_benchmark` and `open_media`: benchmarks and frames from Python."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,15 +18,15 @@ def open_benchmark(
     mapping: Mapping[str, str] | None = None,
     allow_outside: bool = False,
 ) -> Benchmark:
-    """The benchmark at `path`, a folder or a table: iterate over it for its entries.
+    """Return the benchmark at `path`, a folder or a table: iterate over it for its entries.
 
-    A row that cannot be used is a `Rejected` with its reason.
+    An unusable row is a `Rejected` with its reason.
 
     Args:
-        path: folder, or table of clips with their truth.
-        layout: how it lies on disk, where it could be several: `list`, `folders`, `deeptrace`, ...
-        mapping: the columns of a table that has names of its own, for example `{"label": "is_fake"}`.
-        allow_outside: let a table name files outside its folder; for tables of your own only.
+        path: Folder, or table of clips with their ground truth.
+        layout: Layout, if several fit: `list`, `folders`, `deeptrace`, ...
+        mapping: Columns of a table by field, for example `{"label": "is_fake"}`.
+        allow_outside: Let a table name files outside its folder; only for your own tables.
 
     Raises:
         UnreadableSourceError: No layout fits, or several do and none is named.

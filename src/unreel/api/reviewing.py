@@ -48,22 +48,25 @@ def review(  # noqa: PLR0913  one parameter for each option
 ) -> Review:
     """Ask `models` about the video file `clip`: real or generated, where, when and why.
 
-    Nothing is kept. Who does not answer, or raises, is an opinion with a failure.
+    Nothing is stored. A missing answer, or an exception of a reviewer, is an opinion with a
+    failure.
 
     Args:
-        clip: path of a video file.
-        models: who is asked: `provider/name`, a floor such as `coin`, objects of your own, or several.
-        protocols: the instruments: `trace`, `realism`, `reality`.
-        condition: how the question is put, for example `{"sampling": "uniform-16"}`.
-        trusted: open the file in this process; by default a confined child does.
-        parser: `lenient` also reads usual variations of the form that was asked for, `strict` that form alone.
-        perturb: ask again about the clip recompressed, scaled and cropped, 4 times the questions;
-            `stabilities` of the review tells whose verdict holds.
-        reviewer: further keys of `[reviewer]`, for example `deadline_s=30`.
+        clip: Path of a video file.
+        models: Model names such as `provider/name`, a baseline such as `coin`, your own objects, or
+            several.
+        protocols: The protocols: `trace`, `realism`, `reality`.
+        condition: Input settings, for example `{"sampling": "uniform-16"}`.
+        trusted: Open the file in this process; by default a confined child does.
+        parser: `lenient` also reads common variations of the requested format, `strict` only that
+            format.
+        perturb: Ask again about the clip recompressed, scaled and cropped, 4 times the questions;
+            `stabilities` of the review contains the result.
+        reviewer: Further keys of `[reviewer]`, for example `deadline_s=30`.
 
     Raises:
-        UnreadableSourceError: The file is no clip that can be read.
-        InvalidSettingError: Something was asked that nobody can do.
+        UnreadableSourceError: The file is not a readable clip.
+        InvalidSettingError: A setting is unsupported.
         UnknownNameError: No protocol or parser has that name.
     """
     asked = review_async(
@@ -123,7 +126,7 @@ def _describe(
     """Return the factory of each of `models`, in order; a repeated name is used once."""
     chosen = _listed(models)
     if not chosen:
-        setting, problem = "models", "nobody is named"
+        setting, problem = "models", "no model is named"
         raise InvalidSettingError(setting, problem, "Name who is asked, for example 'openai/gpt-5'")
     if keys and not any(isinstance(model, str) for model in chosen):
         setting, problem = next(iter(keys)), "an object has settings of its own"

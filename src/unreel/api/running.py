@@ -1,4 +1,4 @@
-"""`evaluate` and `open_run`: a benchmark before a reviewer, from Python, and what is kept of it."""
+"""`evaluate` and `open_run`: evaluation of a model on a benchmark from Python, and stored runs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,9 +31,9 @@ if TYPE_CHECKING:  # what reads and writes tables comes with an extra
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Run:
-    """A run that is kept: its answers, and what they say. Nobody is asked again.
+    """A stored run: its answers and scores. No question is sent again.
 
-    `evaluate` and `open_run` make it.
+    `evaluate` and `open_run` return it.
     """
 
     _kept: "job.EvalRun"
@@ -138,29 +138,30 @@ def evaluate(  # noqa: PLR0913  what `unreel eval` takes
     on_progress: Callable[[str, Progress], None] | None = None,
     **recipe: Unpack[RecipeKeys],
 ) -> Run:
-    """Put the questions of `protocol` about `benchmark` to `model`, and keep what comes back.
+    """Send the questions of `protocol` about `benchmark` to `model`, and store the answers.
 
-    What the run at `out` holds already is not asked again, so the same call goes on where an earlier one
-    ended. A question that has no answer is a row with its reason.
+    Stored answers of the run at `out` are not requested again, so the same call resumes an earlier
+    one. A question without an answer is a row with its reason.
 
     Args:
-        benchmark: folder or table of clips with their truth.
-        model: `provider/name`, a floor such as `coin`, or an object that answers sheets.
-        protocol: the instrument: `trace`, `realism`, `reality` or `preference`.
-        conditions: how questions are put, for example `[{"sampling": "uniform-16"}]`.
-        out: folder or `s3://bucket/prefix`; below `runs/` by default, as with `unreel eval`.
+        benchmark: Folder or table of clips with their ground truth.
+        model: `provider/name`, a baseline such as `coin`, or an object that answers requests.
+        protocol: The protocol: `trace`, `realism`, `reality` or `preference`.
+        conditions: Input settings, for example `[{"sampling": "uniform-16"}]`.
+        out: Folder or `s3://bucket/prefix`; below `runs/` by default, as with `unreel eval`.
         engine: `local` or `ray`; an object needs `local`.
-        retry_failed: ask again what failed.
-        trusted: open clips in this process; by default a confined child does.
-        allow_outside: let a table name files outside its folder; for tables of your own only.
-        accept_changed: go on with the run at `out` although it asked otherwise, or about another benchmark.
-        on_progress: told `clips` or `answers` and how far that part is, from another thread. Without it
-            a terminal shows a progress bar on stderr; elsewhere nothing is shown.
-        recipe: further keys of a recipe: `limit`, `split`, `seed`, `deadline_s`, ...
+        retry_failed: Retry failed questions.
+        trusted: Open clips in this process; by default a confined child does.
+        allow_outside: Let a table name files outside its folder; only for your own tables.
+        accept_changed: Resume the run at `out` although its settings or its benchmark differ.
+        on_progress: Callback with `clips` or `answers` and the progress of that part, called from
+            another thread. Without it a terminal shows a progress bar on stderr; elsewhere nothing
+            is shown.
+        recipe: Further keys of a recipe: `limit`, `split`, `seed`, `deadline_s`, ...
 
     Raises:
-        InvalidSettingError: Something was asked that nobody can do.
-        MissingExtraError: What keeps answers is not installed.
+        InvalidSettingError: A setting is unsupported.
+        MissingExtraError: A required package is not installed.
         UnreadableSourceError: The benchmark or the run cannot be read.
     """
     require_reviewer(model)
@@ -196,17 +197,18 @@ def open_run(
     allow_outside: bool = False,
     accept_changed: bool = False,
 ) -> Run:
-    """The run that `unreel eval` or `evaluate` keeps at a folder or `s3://bucket/prefix`.
+    """Open the run of `unreel eval` or `evaluate` at a folder or `s3://bucket/prefix`.
 
     Args:
-        place: where it is kept.
-        benchmark: where its benchmark lies now; the run knows where it was, seen from itself too.
-        allow_outside: let its table name files outside its folder, as it was asked.
-        accept_changed: score by the benchmark as it is now, although the run asked about another one.
+        place: Location of the run.
+        benchmark: Present location of its benchmark; the default is the stored one, also relative
+            to the run.
+        allow_outside: Let its table name files outside its folder, as in the original call.
+        accept_changed: Score by the present benchmark, although the run used another one.
 
     Raises:
         InvalidSettingError: There is none.
-        MissingExtraError: What reads answers is not installed.
+        MissingExtraError: A required package is not installed.
         UnreadableSourceError: It is damaged, or of another release.
     """
     find = LazyImport("unreel.api.run_job:find", "eval").load()

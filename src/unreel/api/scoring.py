@@ -28,25 +28,25 @@ def score(  # noqa: PLR0913  what `unreel score` takes
     seed: int = 0,
     allow_outside: bool = False,
 ) -> Scorecard:
-    """Score `answers` against the truth of `benchmark`; nobody is asked.
+    """Score `answers` against the ground truth of `benchmark`; no question is sent.
 
-    A clip without an answer is not counted; a warning says how many there are.
+    A clip without an answer is not counted; a warning gives their number.
 
     Args:
-        answers: a JSONL, CSV, TSV or Parquet file with `name` and `text` or `failure`, or the texts by
-            the names of the clips; a pair is named `FIRST | SECOND`, in the order shown.
-        benchmark: folder or table of clips with their truth, or what `open_benchmark` gave.
-        protocol: the instrument that the answers were asked with: `trace`, `realism`, `reality` or
-            `preference`.
-        prompt: the prompt variant that was asked.
-        parser: read the form that was asked for, or (`lenient`) also its usual variations.
-        box_space: what boxes count in, for example `pixel`; `trace` needs it.
-        split: score this split of the benchmark alone.
-        seed: of the intervals.
-        allow_outside: let a table name files outside its folder; for tables of your own only.
+        answers: A JSONL, CSV, TSV or Parquet file with `name` and `text` or `failure`, or the texts
+            by the names of the clips; a pair is named `FIRST | SECOND`, in the order shown.
+        benchmark: Folder or table of clips with their ground truth, or the result of
+            `open_benchmark`.
+        protocol: Protocol of the answers: `trace`, `realism`, `reality` or `preference`.
+        prompt: Prompt variant of the answers.
+        parser: `strict` reads the requested format, `lenient` also its common variations.
+        box_space: Coordinates of boxes, for example `pixel`; `trace` needs it.
+        split: Score only this split of the benchmark.
+        seed: Seed of the intervals.
+        allow_outside: Let a table name files outside its folder; only for your own tables.
 
     Raises:
-        UnreadableSourceError: The answers or the benchmark cannot be read, or do not fit together.
+        UnreadableSourceError: The answers or the benchmark cannot be read, or do not match.
         InvalidSettingError: A setting is missing.
         UnknownNameError: No protocol, prompt, parser or split has that name.
     """

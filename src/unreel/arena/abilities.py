@@ -51,7 +51,7 @@ def find_abilities(play: AnswerTable, *, nuisances: Sequence[str] = ()) -> Skill
 
 def _told(skills: SkillIntervals, nuisances: Sequence[str], alike: BoolArray) -> SkillEstimates:
     moved = iter(skills.sway)
-    nothing = Unmeasured("all clips are alike in it, or nobody knows it")
+    nothing = Unmeasured("all clips have the same value, or it is unknown")
     both = zip(skills.ability, skills.bias, strict=True)
     return SkillEstimates(
         reviewers=[{"ability": ability, "bias": bias} for ability, bias in both],

@@ -1,7 +1,7 @@
 """Effect of one change with all else equal: audio, watermark, thinking, frames, prompt, setting, degradation.
 
-Pairs are the same reviewer on the same clip under two conditions, or on two clips of one scene. Only pairs with two
-readable answers count, and how many were left out is told.
+Pairs are the same reviewer on the same clip under two conditions, or on two clips of one scene.
+Only pairs with two readable answers count; the number of excluded pairs is reported.
 """
 
 from collections import defaultdict

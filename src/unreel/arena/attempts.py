@@ -84,11 +84,11 @@ def rank_tries(
     nuisances: Sequence[str] = (),
     retired: Collection[str] = (),
 ) -> SeasonLeaderboard:
-    """The standings with one ranked row for each team, as if its other tries had never been played.
+    """Return the standings with one ranked row per team, computed as if its other attempts did not exist.
 
-    Nobody's figure hangs on further tries: whoever enters one generator ten times does not make it ten times as
-    important for reviewers. Further tries follow without a rank, measured beside everybody, and so do creators that
-    are `retired`: whoever came later never met those, and nobody shall lack them.
+    Further attempts affect no other metric: ten entries of one generator do not give it ten times
+    the weight. They follow without a rank, and so do `retired` creators: later reviewers never met
+    those and do not need them.
     """
     creators = _rows(play.lineup.creators, _unranked("creator", tries).union(retired))
     reviewers = _rows(play.reviewers, _unranked("reviewer", tries))

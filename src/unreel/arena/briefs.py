@@ -43,7 +43,7 @@ def made_rows(opener: CreatorFactory, scenery: SeasonBenchmark, *, seed: int) ->
 
 
 def briefed(rows: Iterable[Row], scenery: SeasonBenchmark, survey: ClipSurvey) -> Iterator[Row]:
-    """The rows with what was found at the real clip of their scene, for the stage that makes them."""
+    """Return the rows with the properties of their scene's real clip, for the stage that makes them."""
     found = survey.find(scenery.benchmark, scenery.scenes.values())
     clips = {scene_of(entry): _of_clip(clip) for entry, clip in found}
     return (row | clips[row["scene"]] for row in rows)

@@ -54,9 +54,9 @@ def left_usd(
 def within_budget(
     judge: SeasonReviewer, asking: ReviewSettings, entrants: SeasonEntrants
 ) -> SeasonReviewer:
-    """The reviewer, asked for no more money than is left; one without a price is asked as it is.
+    """Return the reviewer with its cost limit set to the remaining budget; unchanged without a price.
 
-    Its cap counts what it has cost already, as the cap of any run.
+    The limit includes its earlier cost, like the limit of any run.
 
     Raises:
         InvalidSettingError: Nothing is left.

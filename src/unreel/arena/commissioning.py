@@ -29,7 +29,7 @@ UNPAID = frozenset({FailureReason.BUDGET_SPENT.value})
 def enter_creators(
     sections: Iterable[CreatorSection], before: Iterable[EnteredCreator]
 ) -> tuple[EnteredCreator, ...]:
-    """Whoever the recipe names, then those that it names no longer."""
+    """Return the creators of the recipe, then those that were removed from it."""
     named = [_enter(section) for section in sections]
     names = {each.name for each in named}
     gone = [each for each in before if each.name not in names]
@@ -91,7 +91,7 @@ def make_clips(
     left_usd: Decimal | None,
     callbacks: JobCallbacks,
 ) -> tuple[RunSummary, int]:
-    """Ask a creator for what is missing: `most` clips, for no more than `left_usd`; and how many were missing."""
+    """Request missing clips from a creator, at most `most` and `left_usd`; return the number missing."""
     folder = asking.folder
     again = UNPAID.union(asking.retry_failed)
     due = list(PendingKeys(folder.made, again).sift(_rows(opener, asking)))

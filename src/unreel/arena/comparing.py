@@ -32,7 +32,7 @@ class EntrantComparisons:
     """Whether the line stands above the column even when all pairs are looked at (Holm)."""
 
     def share(self, one: int, other: int) -> float:
-        """Share of resamples in which `one` stands above `other`."""
+        """Return the fraction of resamples in which `one` is above `other`."""
         return float(self.above[one, other])
 
 

@@ -113,7 +113,7 @@ _ALL: Final = (
     BoardColumn(
         name="ability",
         title="Ability",
-        words="Log-odds by which it tells clips of a creator of mean realism from real ones (skill model).",
+        words="Discrimination between real clips and those of a creator of mean realism, in log-odds (skill model).",
         board="reviewers",
         better="high",
         unit="logit",

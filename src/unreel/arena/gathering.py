@@ -1,8 +1,8 @@
-"""All clips that a season plays, written as one benchmark of our own: real ones, controls and what was made.
+"""The set of a season: real clips, controls and generated clips as one benchmark.
 
-Media are hard links where the file system allows it, else copies. A table that names files outside its folder would
-cost nothing either, but everybody who reads the set would have to allow that, and a benchmark that moves would take the
-season with it.
+Media are hard links if the file system supports them, otherwise copies. A table with files outside
+its folder would be as cheap, but every reader of the set would have to allow it, and a benchmark
+that moves would break the season.
 """
 
 import json
@@ -65,10 +65,10 @@ def open_set(folder: SeasonFolder) -> Benchmark:
 def gather(
     folder: SeasonFolder, scenery: SeasonBenchmark, entrants: SeasonEntrants, access: StorageAccess
 ) -> frozenset[str]:
-    """Write the set anew from the benchmark and from what was made, and look at what is new in it.
+    """Rewrite the set from the benchmark and the generated clips, and survey its new files.
 
     Returns:
-        The names of the clips that reviewers are asked about: all but those of creators that were taken out.
+        The names of the clips for reviewers: all except those of removed creators.
     """
     played = [*_of_benchmark(folder, scenery, entrants), *_of_creators(folder, entrants)]
     controls = {each.entry.name: each.control for each in played if each.control}
@@ -101,11 +101,11 @@ def current_names(folder: SeasonFolder, entrants: SeasonEntrants) -> frozenset[s
 
 
 def read_controls(folder: SeasonFolder) -> dict[str, str]:
-    """The control that made each clip, by the clip's name; clips of nobody and of creators are not there."""
+    """Return the control that made each clip, by the clip's name; other clips are omitted."""
     try:
         found = parse_object(folder.place.read(f"{SET}/{CONTROLS}"))
     except (FileNotFoundError, InvalidValueError) as error:
-        source, remedy = str(folder.set / CONTROLS), "Run the season again: it is written anew"
+        source, remedy = str(folder.set / CONTROLS), "Run the season again: it is rewritten"
         raise UnreadableSourceError(source, "no list of controls", remedy) from error
     return {str(name): str(control) for name, control in found.items()}
 
@@ -192,7 +192,7 @@ def _link(files: OutputDirectory, source: Path, name: str) -> None:
 def _look(
     folder: SeasonFolder, known: Mapping[str, Mapping[str, str]], access: StorageAccess
 ) -> None:
-    """Survey the set; what is known of a file is taken as it is."""
+    """Survey the set; known files are not opened again."""
     benchmark = open_set(folder)
     entries = [row for row in benchmark if isinstance(row, Entry)]
     words = {benchmark.find(entry): entry.location for entry in entries}

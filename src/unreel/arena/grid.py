@@ -20,7 +20,7 @@ def lay_out(play: AnswerTable) -> Grid:
 
 
 def generated(lineup: SeasonClips) -> Mask:
-    """The clips that somebody made; controls are none."""
+    """Return the clips of creators, without controls."""
     made: Mask = lineup.creator != NOBODY
     return made
 

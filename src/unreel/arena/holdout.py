@@ -1,8 +1,8 @@
 """Data hidden from entrants until the season ends: hidden scenes, and canaries that reveal knowledge of the labels.
 
-Which scenes are hidden follows from a secret that is kept beside the season and never in its recipe. Its hash is put
-into the log before anything is played, so that whoever is shown the secret afterwards can see that nothing was chosen
-by its result. Another season's name hides other scenes under the same secret.
+The hidden scenes depend on a secret that is stored with the season and never in its recipe. Its
+hash is in the log before the season starts, so that the published secret proves later that the
+choice did not depend on results. Another season's name hides other scenes under the same secret.
 """
 
 import hashlib
@@ -39,10 +39,10 @@ _CANARY: Final = "canary"
 
 
 def open_secret(folder: Path) -> bytes:
-    """The secret of the season at `folder`, made where there is none.
+    """Return the secret of the season at `folder`; create it if it is missing.
 
     Raises:
-        UnreadableSourceError: Something else lies in its place.
+        UnreadableSourceError: Something else has its name.
     """
     own = OutputDirectory(folder)
     try:
@@ -69,7 +69,7 @@ def hidden_scenes(
     """The scenes that are hidden this season: a `share` of them, at least one where that is not 0, never all."""
     drawn = _draw(scenes, _HIDDEN, secret=secret, season=season)
     if not 0 <= share < 1:
-        msg = f"a share of hidden scenes lies between 0 and 1, got {share}. Use 0.2"
+        msg = f"the fraction of hidden scenes must be between 0 and 1, got {share}. Use 0.2"
         raise InvalidValueError(msg)
     count = min(max(1, round(share * len(drawn))), len(drawn) - 1) if share and drawn else 0
     return frozenset(drawn[:count])
@@ -92,7 +92,7 @@ def _draw(scenes: Iterable[str], what: str, *, secret: bytes, season: str) -> li
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HiddenGap:
-    """One entrant on the scenes that all know, and on those that nobody saw. Percent."""
+    """Metric of one entrant on known and on hidden scenes, in percent."""
 
     name: str
     kind: Literal["reviewer", "creator"]

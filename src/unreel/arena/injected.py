@@ -80,7 +80,7 @@ class InjectKeys(CreatorKeys):
 
 
 class EncodedKeys(CreatorKeys):
-    """`kind = "encoded"`: what tells an injected clip from its source must not be its encoding."""
+    """`kind = "encoded"`: control for the encoding of injected clips."""
 
     side: ClassVar[ClipClass] = ClipClass.CONTROL
 

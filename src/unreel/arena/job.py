@@ -1,4 +1,4 @@
-"""A season from its recipe to its answers: clips are made, the set is written, and only what is missing is asked."""
+"""Run of a season: clips are made, the set is written, and only missing questions are sent."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -128,13 +128,14 @@ class SeasonOutcome:
 def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> SeasonOutcome:
     """Make the clips that are missing, then ask everybody what they were not asked yet.
 
-    No reviewer is asked as long as a creator has no usable clip at all, and no creator as long as the folder of another
-    holds none of its files.
+    No reviewer is queried while a creator has no usable clip, and no creator while the folder of
+    another one contains none of its files.
 
-    Killed at any moment, the next call goes on: no clip is paid for twice, and no answer is asked for again.
+    After a kill at any time, the next call resumes: no clip is paid twice, and no answer is
+    requested again.
 
     Raises:
-        UnreelError: The benchmark is another one than the season names, or somebody else plays here.
+        UnreelError: The benchmark differs from the season's, or another process runs the season.
     """
     recipe, folder = job.season.recipe, job.folder
     require_entrants(job)
@@ -173,7 +174,7 @@ def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> Season
 
 
 def require_entrants(job: SeasonJob) -> None:
-    """Refuse a title in `only` that nobody has."""
+    """Raise for a title in `only` that no entrant has."""
     recipe = job.season.recipe
     known = [each.name for each in recipe.creator] + [each.shown for each in recipe.judges]
     for title in sorted(job.only.difference(known)):
@@ -230,7 +231,7 @@ def _make_all(
 
 
 def _check(section: CreatorSection, asking: ReviewSettings) -> EntrantRunSummary:
-    """Return how many clips of a creator are there, and what stands in the way of all others."""
+    """Return the number of available clips of a creator, and the reason why others cannot be made."""
     title, access = section.name, asking.access
     if section.held is not None:
         n_held = len(asking.scenery.held(section.held))

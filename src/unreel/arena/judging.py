@@ -1,4 +1,4 @@
-"""The reviewers of a season: entered by what decides their answers, fitted where they learn, asked what is due."""
+"""Reviewers of a season: identified by the settings of their answers, fitted if necessary, and queried."""
 
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ class ReviewSettings:
 
 
 def enter_reviewers(asking: ReviewSettings) -> tuple[list[SeasonReviewer], list[EntrantError]]:
-    """Everybody who judges, with the folder of their answers; and whoever cannot be opened here."""
+    """Return all reviewers with the folders of their answers, and those that cannot be opened here."""
     judges: list[SeasonReviewer] = []
     stumbled: list[EntrantError] = []
     before = {each.folder: each.name for each in asking.folder.entrants().reviewers}

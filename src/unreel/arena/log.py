@@ -1,7 +1,8 @@
 """History of every entry of a season: an append-only file whose lines are chained by hashes.
 
-A line holds the hash of the one before it, so that an edited, moved or removed line shows. Lines cut off at the end, or
-a file written anew from its start, show to whoever kept the last hash: `unreel arena log` prints it, and a site tells it.
+A line contains the hash of the previous one, so an edited, moved or removed line is detected. To
+detect a truncated or completely rewritten file, compare with a stored last hash: `unreel arena log`
+prints it, and the site shows it.
 """
 
 import fcntl
@@ -97,7 +98,7 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonLog:
-    """A log as it was found, and what is wrong with it."""
+    """Content of a log, and its errors."""
 
     lines: tuple[LogLine, ...] = ()
     torn: tuple[int, ...] = ()
@@ -120,14 +121,14 @@ class SeasonLog:
         return next((e.state for e in reversed(self.events) if e.entry == entry), None)
 
     def require_whole(self, head: str | None = None) -> None:
-        """Refuse a log that was changed after it was written, or no longer holds a `head` that somebody kept.
+        """Raise if the log was changed, or does not contain the given hash `head`.
 
         Raises:
             UnreadableSourceError: It was.
         """
         problems = [*self.broken]
         if head is not None and head not in {BEGINNING, *(line.own for line in self.lines)}:
-            problems.append(f"no line has the hash {head}: lines were cut off, or written anew")
+            problems.append(f"no line has the hash {head}: lines were removed or rewritten")
         if problems:
             remedy = "Put the log back from a copy that has the published hash"
             raise UnreadableSourceError(LOG, problems[0], remedy)
@@ -154,7 +155,7 @@ def append(folder: Path, event: LogEvent) -> LogLine:
 
 
 def append_all(folder: Path, decide: Callable[[SeasonLog], Iterable[LogEvent]]) -> list[LogLine]:
-    """Write down what `decide` makes of the log as it is, nobody else writing in between."""
+    """Append the lines that `decide` returns for the present log, under a lock."""
     descriptor = OutputDirectory(folder).open(LOG, os.O_RDWR | os.O_APPEND)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -214,7 +215,7 @@ def _spell(line: LogLine, event: Mapping[str, Any]) -> str:
 
 
 def _encode(line: LogLine) -> bytes:
-    """Return the line as it is stored, if it can be read again.
+    """Return the stored line, after a check that it can be read again.
 
     Raises:
         InvalidValueError: It is too long.
@@ -248,7 +249,7 @@ def _read(data: bytes) -> SeasonLog:
             torn.append(number)
             continue
         if raw != _spell(line, json.loads(raw)["event"]).encode():
-            broken.append(f"line {number} holds a field that is unknown or stands there twice")
+            broken.append(f"line {number} has an unknown or a duplicate field")
         if line.before != before:
             broken.append(f"a line before line {number} was edited, moved or removed")
         if line.own != _hash(json.loads(raw)["event"], line.before):

@@ -42,7 +42,7 @@ class RemainingBudget:
         return self.left_usd is not None and self.left_usd <= 0
 
     def pay(self, cost_usd: Decimal | None) -> None:
-        """Take out what a clip cost, as far as its maker tells."""
+        """Subtract the reported cost of a clip."""
         if self.left_usd is not None and cost_usd is not None:
             self.left_usd -= cost_usd
 

@@ -1,4 +1,4 @@
-"""Pair against single: whether a reviewer tells a generated clip better when it sees the real one beside it."""
+"""Pair compared with single: whether a reviewer detects generated clips better next to the real one."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""From the runs of a preference season to who took which clip for real: nobody is asked."""
+"""Answers of a preference season, read from its runs; no question is sent."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple

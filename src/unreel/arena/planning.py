@@ -1,9 +1,10 @@
 """Order of questions if the budget is too small for all, and the file that records it.
 
-A cell is one reviewer before one creator (or the real clips). An answer in it tells of both: by about
-w (v_r + v_c), where w = p (1 - p) is how open the answer is, v_r and v_c how unsure the reviewer's ability and the
-creator's realism still are. The cell that tells most is asked next. Within it the clip of the scene that was asked
-about least comes first, so that no scene carries the season.
+A cell is one reviewer and one creator (or the real clips). The information of an answer is about w
+(v_r + v_c), where w = p (1 - p) is the variance of the answer, and v_r and v_c are the variances of
+the reviewer's ability and the creator's realism. The cell with the most information is next. Within
+it the clip of the scene with the fewest questions comes first, so that no scene dominates the
+season.
 """
 
 import heapq
@@ -86,7 +87,7 @@ def choose(
     known: AnswerCounts,
     seed: int,
 ) -> list[tuple[str, str, str]]:
-    """At most `most` of the questions that have no answer, those that tell most first."""
+    """Return at most `most` unanswered questions, the most informative first."""
     due = [each for each in questions if not each.answered]
     if len(due) <= most:
         return [(each.reviewer, each.condition, each.clip) for each in due]
@@ -159,7 +160,7 @@ class _GainTable:
         self._gain = self._tells(slice(None), slice(None))
 
     def next_cell(self) -> tuple[str, str]:
-        """The cell in which one more answer tells most; the first by name where several do."""
+        """Return the cell with the most information for one more answer; ties by name."""
         row, column = divmod(int(self._gain.argmax()), len(self._columns))
         return self._rows[row], self._columns[column]
 
@@ -207,7 +208,7 @@ def keep_plan(folder: SeasonFolder, plan: QuestionPlan) -> None:
 
 
 def read_plan(folder: SeasonFolder) -> QuestionPlan | None:
-    """The plan that lies in the season's folder; `None` where there is none that can be read."""
+    """Return the plan in the season's folder; `None` if it is missing or unreadable."""
     try:
         found = parse_object(folder.place.read(PLAN))
         return QuestionPlan(

@@ -1,4 +1,4 @@
-"""From the runs of a season to who said what: nobody is asked."""
+"""Answers of a season, read from its runs; no question is sent."""
 
 from array import array
 from collections.abc import Iterator, Mapping
@@ -51,14 +51,14 @@ def read_play(
     lineup: SeasonClips | None = None,
     people: bool = False,
 ) -> AnswerTable:
-    """All answers of a season under one condition; the first one where none is named.
+    """Return all answers of a season under one condition; by default the first.
 
-    A reviewer that was taken out is among them. Clips of creators that were taken out are so only with a `lineup` that
-    holds them: see `read_lineup`. Nobody who came later met those, and nobody shall lack them.
-    With `people`, those whose votes the season keeps are reviewers too: see `arena.people`.
+    Removed reviewers are included. Clips of removed creators are included only with a `lineup` that
+    contains them (see `read_lineup`), because later reviewers never met them. With `people`, voters
+    of the season are reviewers too: see `arena.people`.
 
     Raises:
-        UnreelError: Nothing was played there, the condition is none of the season's, or its answers are about pairs.
+        UnreelError: There are no answers, the condition is unknown, or the answers are about pairs.
     """
     folder = season_folder(path)
     entrants, settings = folder.require_played(), read_settings()

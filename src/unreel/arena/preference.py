@@ -107,7 +107,7 @@ def _reviewer_hits(play: PairPlay) -> dict[str, _Rows]:
 
 
 def _draw_shares(play: PairPlay, rows: Mapping[str, _Rows], *, seed: int) -> dict[str, Array]:
-    """Return the share of each entrant as it is, then on resamples of the scenes: the same for everybody."""
+    """Return the fraction of each entrant, then on resamples of the scenes: the same for all entrants."""
     n_scenes = max(1, len(play.scenes))
     draws = np.random.default_rng(seed).multinomial(
         n_scenes, np.full(n_scenes, 1 / n_scenes), size=RESAMPLES
@@ -177,9 +177,10 @@ def _share(
 def _placed(
     found: Sequence[LeaderboardRow], by: str, shares: Mapping[str, Array]
 ) -> tuple[LeaderboardRow, ...]:
-    """Ranked by that figure, best first; whoever lacks it, and real clips, bear no rank.
+    """Rank by that metric, best first; entrants without it, and real clips, have no rank.
 
-    Leading are those that the first does not beat in `shares`, and of reviewers only those above the coin.
+    Leading are those that the first does not beat in `shares`, and of reviewers only those above
+    the coin.
     """
     values = [(one, one.figures[by]) for one in found]
     ranked = [(one, v) for one, v in values if isinstance(v, Estimate) and one.kind != "control"]

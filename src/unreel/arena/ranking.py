@@ -24,12 +24,12 @@ COIN: Final = "coin"
 def rank(
     play: AnswerTable, *, seed: int, resamples: int = RESAMPLES, nuisances: Sequence[str] = ()
 ) -> SeasonLeaderboard:
-    """Rank the reviewers and the creators of a play.
+    """Rank the reviewers and the creators of a season.
 
-    Reviewers that were asked about every real clip and every creator's clips, and could be read for half of
-    each, are the panel: they alone have ranks, and creators are ranked by them alone. Floors
-    and whoever lacks cells are measured beside them and change nothing. The skill model is fitted to all
-    answers, which is what it is for; `nuisances`, names of the lineup's, are added to it.
+    Reviewers with questions about every real clip and every creator's clips, and readable answers
+    to half of each, are the panel: only they have ranks, and only they rank creators. Baselines and
+    reviewers with missing cells are measured and change nothing. The skill model is fitted to all
+    answers; `nuisances` are added to it by name.
     """
     tally = ResampledAnswers.of(play, seed=seed, resamples=resamples)
     met = tally.met()

@@ -140,7 +140,7 @@ def _choose(entries: Collection[Entry], limit: int | None, *, seed: int) -> dict
 def _draw(
     entries: Sequence[Entry], scenes: Collection[str], limit: int | None, *, seed: int
 ) -> Iterator[Entry]:
-    """All clips; with a limit those of the scenes that are played, and so many of each creator that show no real one."""
+    """Return all clips; with a limit those of the sampled scenes, and a sample of each creator's other clips."""
     real = {scene_of(e) for e in entries if isinstance(e.origin, Real)}
     taken: Counter[str] = Counter()
     ordered = sorted(entries, key=lambda e: digest("clip", str(seed), e.name))

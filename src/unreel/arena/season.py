@@ -67,7 +67,7 @@ class ConditionEntry(ConditionSection):
 
 
 class BudgetSection(RecipeSection):
-    """`[budget]`: where it ends. What was answered or made before counts."""
+    """`[budget]`: limits of the season. Earlier answers and clips count."""
 
     max_questions: Count | None = None
     """Questions that are put to reviewers in all, floors left out."""
@@ -87,7 +87,7 @@ class SeasonHoldoutSection(RecipeSection):
 
 
 class SeasonRecipe(RecipeSection):
-    """Everything that decides a season. It is public: whoever has the benchmark can play it again."""
+    """All settings of a season. It is public: anyone with the benchmark can repeat it."""
 
     name: Line
     benchmark: Text
@@ -135,7 +135,7 @@ class SeasonRecipe(RecipeSection):
             setting, problem = "budget.max_questions", "questions about pairs are not planned yet"
             raise InvalidSettingError(setting, problem, "Leave it out, or ask about single clips")
         if not self.reviewer and not self.floors:
-            setting, problem = "reviewer", "nobody judges: there is no reviewer and no floor"
+            setting, problem = "reviewer", "there is no reviewer and no baseline"
             raise InvalidSettingError(setting, problem, "Add a [[reviewer]], or leave floors on")
         return self
 
@@ -228,5 +228,5 @@ def _require_distinct(what: str, keys: Sequence[str], *, shown: Sequence[str] = 
     twice = [place for place, key in enumerate(keys) if Counter(keys[:place])[key]]
     if twice:
         name = (shown or keys)[twice[0]]
-        setting, problem = what, f"{name!r} stands there twice"
+        setting, problem = what, f"{name!r} occurs twice"
         raise InvalidSettingError(setting, problem, "Keep one of them, or change what differs")

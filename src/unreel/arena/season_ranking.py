@@ -38,13 +38,13 @@ def rank_season(
     resamples: int = RESAMPLES,
     nuisances: Sequence[str] = (),
 ) -> Iterator[RankedPlay]:
-    """The standings under each of `conditions`; under all of the season's where none is named.
+    """Return the standings under each of `conditions`; by default all of the season's.
 
-    People whose votes the season keeps are reviewers. Creators that were taken out keep a row without a rank: their
-    clips count for nobody else.
+    Voters of the season are reviewers. Removed creators keep a row without a rank: their clips
+    affect no other entrant.
 
     Raises:
-        UnreelError: Nothing was played there, a condition is none of the season's, or answers are about pairs.
+        UnreelError: There are no answers, a condition is unknown, or the answers are about pairs.
     """
     entrants = folder.require_played()
     tries, lineup = count_tries(read_log(folder.path)), read_lineup(folder, retired=True)

@@ -21,5 +21,5 @@ def stored_recipe(folder: SeasonFolder) -> SeasonRecipe:
         data = folder.place.read(RECIPE, most=_MOST_BYTES)
         return check_season(tomllib.loads(data.decode()))
     except (FileNotFoundError, ValueError) as error:
-        problem, remedy = "no recipe of a season", "Play it again: it is written anew"
+        problem, remedy = "no recipe of a season", "Run it again: it is rewritten"
         raise UnreadableSourceError(str(folder.path / RECIPE), problem, remedy) from error

@@ -1,10 +1,11 @@
-"""Reviewers that answer alike beyond what they are worth: copies, or one model under two names.
+"""Search for reviewers with suspiciously similar errors: copies, or one model under two names.
 
-Two good reviewers agree because they are right, and two honest ones err together on hard clips. So only errors are
-looked at, and chance is what is left once the side of a clip and how many of the *other* reviewers err on it are held
-fixed: within such a stratum the errors of two reviewers that do not know of each other meet as often as those of two
-random draws (the exact conditional test of Mantel and Haenszel). A pair is suspected where chance is excluded, by Holm's
-correction over all pairs, and where most of their errors are the same: hard clips alone never bring it so far.
+Two good reviewers agree because they are right, and two honest ones err together on hard clips. So
+only errors are compared, within strata of clips with the same label and the same number of errors
+by the *other* reviewers: there the errors of two independent reviewers coincide as often as two
+random samples (the exact conditional test of Mantel and Haenszel). A pair is suspected if chance is
+excluded, by Holm's correction over all pairs, and if most of their errors are the same: hard clips
+alone never cause that.
 """
 
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ class ReviewerSimilarities:
 
     @property
     def suspected(self) -> tuple[SimilarReviewers, ...]:
-        """The pairs that are told of."""
+        """The suspected pairs."""
         return tuple(pair for pair in self.pairs if pair.suspected)
 
 
@@ -171,7 +172,7 @@ def _chance(ours: Mask, theirs: Mask, strata: IntArray) -> tuple[float, float]:
 
 
 def _simulate(grid: Grid, lineup: SeasonClips, *, seed: int) -> Measured:
-    """Seasons in which everybody errs as often as here, on clips as hard as here, and knows of nobody."""
+    """Simulate seasons with the same error rates and clip difficulties, and independent reviewers."""
     n_pairs = len(grid) * (len(grid) - 1) // 2
     seasons = min(_MOST_SEASONS, max(_FEWEST_SEASONS, _MOST_PAIRS // max(1, n_pairs)))
     chances, read, made = _chances(grid, lineup), grid >= 0, generated(lineup)

@@ -167,5 +167,5 @@ def check(play: AnswerTable) -> None:
 
 def _inside(column: npt.NDArray[np.integer], end: int, name: str, *, least: int) -> None:
     if len(column) and not least <= int(column.min()) <= int(column.max()) < end:
-        msg = f"column {name} must lie in {least}..{end - 1}. Build it from the names beside it"
+        msg = f"column {name} must lie in {least}..{end - 1}. Build it from its names"
         raise InvalidValueError(msg)

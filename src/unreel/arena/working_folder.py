@@ -39,7 +39,7 @@ _DIGITS: Final = 8
 
 
 class EnteredReviewer(RecipeSection):
-    """Somebody who judged in the season."""
+    """A reviewer of the season."""
 
     title: Text
     name: Text
@@ -56,7 +56,7 @@ class EnteredReviewer(RecipeSection):
 
 
 class EnteredCreator(RecipeSection):
-    """Somebody who made clips for the season, or whose clips the benchmark holds."""
+    """A creator of the season, or of the benchmark."""
 
     title: Text
     name: Text
@@ -219,7 +219,7 @@ def open_folder(season: Season, out: str | Path | None) -> SeasonFolder:
 
 
 def find_folder(text: str | Path, out: str | Path | None = None) -> SeasonFolder:
-    """The working folder that a person means: by itself, or by the TOML file of its season."""
+    """Return the working folder, given directly or by the TOML file of its season."""
     from unreel.arena.season import read_season
 
     named = Path(text)
@@ -236,7 +236,7 @@ def _local(folder: str) -> SeasonFolder:
 
 
 def run_name(title: str, identity: str) -> str:
-    """The folder of a reviewer's answers: its title for people, and what tells it from a changed one."""
+    """Return the folder of a reviewer's answers: its title and a digest of its settings."""
     return f"{plain_name(title)}-{digest('reviewer of a season', identity)[:_DIGITS]}"
 
 

@@ -57,7 +57,7 @@ class DiskWorkplace:
         except MediaError as error:
             return error.failure
         except ValueError:
-            return Failure(FailureReason.NOT_A_FILE, "its target lies outside the workplace")
+            return Failure(FailureReason.NOT_A_FILE, "its target is outside the workplace")
         return None
 
     def _copy(self, url: str, file: IO[bytes]) -> None:

@@ -31,7 +31,7 @@ def advise_layout(fitting: Callable[[], Sequence[str]]) -> Iterator[None]:
 def nothing_fits(
     path: Path, layouts: Sequence[str], mapping: Mapping[str, str] | None
 ) -> UnreadableSourceError:
-    """The refusal of what lies in none of `layouts`; of a table, with the columns that may be meant."""
+    """Return the error for a path that fits none of `layouts`; for a table, with likely columns."""
     if path.is_dir() or path.suffix.lower() not in TABLE_SUFFIXES:
         remedy = f"Lay it out as one of {', '.join(layouts)}, or name a table of clips. {SHOW}"
         return UnreadableSourceError(str(path), "no benchmark that unreel knows", remedy)

@@ -142,7 +142,7 @@ def _read_file(path: Path, rejected: list[Rejected], protocol: str | None) -> di
             rejected.append(given)
             continue
         if not given.name:
-            why = "it names a question and no clip. Write the clip's name beside it"
+            why = "it names a question and no clip. Add the clip's name"
             rejected.append(Rejected(given.key, why))
             continue
         if protocol is not None and given.protocol not in {"", protocol}:

@@ -94,7 +94,7 @@ def is_blank(value: object) -> bool:
 
 
 def walked(path: str) -> str:
-    """The path of a file that was found below a benchmark's folder, as it is."""
+    """Return the path of a file found below a benchmark's folder, unchanged."""
     text(path, "path")
     _require_plain(path, "path")
     return path
@@ -106,9 +106,9 @@ def show_name(path: str) -> str:
 
 
 def location(value: object, what: str, *, outside: bool | None = None) -> str:
-    """A URL, or a path that stays below the benchmark's folder, made plain.
+    """Return a URL, or a normalised path below the benchmark's folder.
 
-    `outside`: whether it may leave that folder; `None` where nobody can allow that.
+    `outside`: whether it may leave that folder; `None` if that cannot be allowed.
     """
     if type(value) is str and _SIMPLE_PATH.fullmatch(value):
         return value

@@ -117,7 +117,7 @@ def check_benchmark(
     mapping: Mapping[str, str] | None = None,
     outside: bool = False,
 ) -> BenchmarkCheck:
-    """Read all rows of the benchmark at `path` once and tell what they say; no clip is opened.
+    """Read all rows of the benchmark at `path` once and return a summary; no clip is opened.
 
     `outside` lets a table name files outside its folder.
 
@@ -244,7 +244,7 @@ class _RowCounts:
             lacks = "no trace is marked, so labels alone are scored. Add a traces column"
         if not lacks and n and _tells_sides_apart(asked) and len(self.labels) < len(Label):
             (only,) = self.labels
-            lacks = f"all clips are {only}, so that nothing tells the sides apart. Add the other"
+            lacks = f"all clips are {only}, so that there is nothing to distinguish. Add the other"
         return ProtocolSupport(protocol=name, subject="clip", n=n, lacks=lacks)
 
     def _readiness_of_pairs(self, asked: Protocol[Any, Any]) -> ProtocolSupport:

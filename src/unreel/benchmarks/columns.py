@@ -60,7 +60,7 @@ MEANS: Final[dict[str, str]] = {
     "split": "part of the benchmark",
     "group": "scene: a real clip and its generated twins",
     "prompt": "the text it was made from",
-    "difficulty": "how hard it is to tell, in your words",
+    "difficulty": "difficulty of the clip, in your words",
     "licence": "its licence",
     "source": "where it is from",
     "width": "pixels across",
@@ -171,7 +171,7 @@ def bind(
 
 
 def nearest_name(column: str) -> str:
-    """The known column name that somebody may have meant by `column`; "" where none is near."""
+    """Return the known column name nearest to `column`; "" if none is near."""
     names = [name for names in KNOWN.values() for name in names]
     close = get_close_matches(column.strip().lower().replace(" ", "_"), names, n=1, cutoff=0.8)
     return close[0] if close else ""

@@ -53,13 +53,13 @@ def read_folders(root: Path) -> Iterator[Row]:
 
 
 def walk_videos(root: Path, below: str = "") -> Iterator[str | Rejected]:
-    """The videos of `root` or its folder `below`, by their paths from `root`, sorted in each folder.
+    """Yield the videos of `root` or its folder `below`, by their paths from `root`, sorted in each folder.
 
-    Hidden files are passed over. A symbolic link is rejected and never followed: what it leads to
-    belongs to somebody else.
+    Hidden files are skipped. A symbolic link is rejected and never followed, because its target may
+    be any file.
 
     Raises:
-        UnreadableSourceError: There are more files, or deeper folders, than are taken.
+        UnreadableSourceError: There are too many files, or too deep folders.
     """
     most = read_settings().table_rows
     for number, found in enumerate(_walk(root, below, 0), start=1):
@@ -94,7 +94,7 @@ def _walk(root: Path, below: str, depth: int) -> Iterator[str | Rejected | None]
 
 
 def stay_inside(rows: Iterable[Row], root: Path) -> Iterator[Row]:
-    """`rows`, where an entry whose file lies behind a link that leads out of `root` is rejected."""
+    """Yield `rows`; an entry whose file is behind a link that leads out of `root` is rejected."""
     inside = _FolderCheckCache(root)
     for row in rows:
         if isinstance(row, Rejected):

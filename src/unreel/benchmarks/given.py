@@ -20,7 +20,7 @@ NAME_COLUMNS: Final = ("name", "clip", "video", "video_id", "file")
 PAIR_COLUMNS: Final = ("first", "second")
 FORM: Final = (
     f"Write the columns text and one of {', '.join(NAME_COLUMNS)}, or first and second for a pair; failure "
-    "in place of text says why there is none, protocol which instrument was answered"
+    "instead of text gives the reason of a missing answer, protocol names the protocol"
 )
 Outcome = Reply | Failure
 

@@ -1,4 +1,4 @@
-"""Benchmarks by what lies at a path: the reader is found, or named by the user."""
+"""Opening of benchmarks: the layout is detected, or named by the user."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -80,7 +80,7 @@ class Benchmark:
 
 @lru_cache(maxsize=8)
 def _prefix(root: Path) -> str:
-    """Return what stands before the name of a file of `root`: nothing for the current folder."""
+    """Return the prefix of the name of a file of `root`: "" for the current folder."""
     return str(root / "x").removesuffix("x")
 
 

@@ -42,7 +42,7 @@ class PairedEntries:
 
     @property
     def group(self) -> str:
-        """The scene that both show; "" where nobody says."""
+        """Scene of both clips; "" if unknown."""
         return self.first.group or self.second.group
 
 
@@ -144,7 +144,7 @@ def find_pairs(entries: Sequence[Entry], names: Collection[str]) -> NamedPairs:
 
 
 def _named_pair(name: str, by_name: dict[str, Entry]) -> PairedEntries | None:
-    """The pair that `name` names, wherever its one mark between two known names stands."""
+    """Return the pair that `name` names, with its separator between two known names."""
     parts = name.split(BETWEEN)
     cuts = [(BETWEEN.join(parts[:i]), BETWEEN.join(parts[i:])) for i in range(1, len(parts))]
     found = [

@@ -54,7 +54,7 @@ def read_parquet(path: Path) -> Iterator[Mapping[str, Any] | Rejected]:
             for batch in file.iter_batches(size, row_groups=[group], columns=columns):
                 for row in _rows(batch):
                     number += 1
-                    yield row or Rejected(f"row {number}", "its cells cannot be read. Mend them")
+                    yield row or Rejected(f"row {number}", "its cells cannot be read. Correct them")
 
 
 def _rows(batch: Any) -> Iterator[Mapping[str, Any] | None]:

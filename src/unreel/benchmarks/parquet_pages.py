@@ -118,7 +118,7 @@ def _page(header: dict[int, Any], at: int) -> ParquetPage:
         at=at,
     )
     if page.encoding == _DELTA_STRINGS:
-        msg = "strings in delta encoding, whose length no page tells"
+        msg = "strings in delta encoding, whose length is not stored in the page"
         raise InvalidValueError(msg)
     return page
 

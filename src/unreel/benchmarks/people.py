@@ -62,7 +62,7 @@ _FILE: Final = TypeAdapter(HumanScores)
 def human_row(
     name: str, kind: Literal["annotator", "majority"], card: Scorecard, *, against: Against
 ) -> HumanScoreRow:
-    """The row of whoever got `card`; figures of parts of the benchmark are left out."""
+    """Return the row of a person with `card`; metrics of parts of the benchmark are omitted."""
     return HumanScoreRow(
         name=name,
         kind=kind,

@@ -1,4 +1,4 @@
-"""From the entries of a benchmark to questions: the same ones in the same order, whoever asks them."""
+"""Questions from the entries of a benchmark: the same ones in the same order for every caller."""
 
 import typing
 from collections.abc import Iterable, Iterator
@@ -32,7 +32,7 @@ class KnownClip(typing.Protocol):
 
     @property
     def facts(self) -> ClipFacts | None:
-        """Of its streams; `None` where nobody needed them."""
+        """Properties of its streams; `None` if they were not needed."""
         ...
 
 
@@ -41,7 +41,7 @@ C = TypeVar("C", bound=KnownClip)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbedEntry(Generic[C]):
-    """An entry with what was found at its file, and at that without its watermark if it has one."""
+    """Entry with the properties of its file, and of the copy without watermark if there is one."""
 
     entry: Entry
     clip: C | Failure
@@ -54,7 +54,7 @@ class ProbedEntry(Generic[C]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedQuestion(Generic[C]):
-    """One question, what is shown for it, and the truth: one for each row that is scored."""
+    """One question with its inputs, and one ground truth per scored row."""
 
     name: str
     """The entry's name, or both names of a pair."""
@@ -106,11 +106,10 @@ class QuestionScope:
 def plan_questions(
     found: Iterable[ProbedEntry[C] | Rejected], scope: QuestionScope
 ) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
-    """Every question about what was found, the clips that cannot be read, and what has no truth.
+    """Yield every question about the probed entries, unreadable clips, and entries without ground truth.
 
-    A cell that cannot be measured stays empty: no question with sound about a clip that has none,
-    and none without its watermark about a clip that has no such copy. Of pairs, what cannot be shown
-    comes last.
+    A cell that cannot be measured stays empty: no question with sound about a clip without, and
+    none without watermark about a clip without such a copy. Pairs that cannot be shown come last.
     """
     if scope.protocol.subject == "pair":
         yield from _plan_pairs(found, scope)

@@ -97,7 +97,7 @@ def identify(rows: Iterable[Row]) -> BenchmarkIdentity | None:
 
 
 def _digest(entry: Entry) -> bytes:
-    """Of all that decides what is asked about the clip and how answers are scored, but not of where it lies."""
+    """Return a digest of everything that affects questions and scores of the clip, except its location."""
     generated = entry.origin if isinstance(entry.origin, Generated) else None
     told: list[object] = [
         entry.name,

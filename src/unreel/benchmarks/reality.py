@@ -1,15 +1,15 @@
 """Video Reality Test: every real clip with one generated twin from each creator.
 
-The paper describes its layout in words only, so this one is ours:
+The paper describes its layout only as text, so this one is ours:
 
     clips.csv                      clip,difficulty,prompt     (difficulty: easy or hard)
-    real/CLIP.mp4                  the filmed clip
+    real/CLIP.mp4                  the real clip
     CREATOR/CLIP.mp4               its twin by CREATOR, or
     CREATOR/SETTING/CLIP.mp4       its twin by CREATOR in SETTING
 
-`clip` is the file's name without its ending. Each row of the table gives the real clip and one entry
-for each folder of a creator: n x (1 + K) entries, 149 x (1 + K) in the paper. A twin that is not there
-is a `Rejected`, so that a gap is seen. The clips of one row share their `group`.
+`clip` is the file name without its extension. Each row of the table gives the real clip and one
+entry for each folder of a creator: n x (1 + K) entries, 149 x (1 + K) in the paper. A missing twin
+is a `Rejected`, so that a gap is visible. The clips of one row share their `group`.
 """
 
 from collections.abc import Iterator

@@ -61,7 +61,7 @@ def read_record(row: Cells | Rejected, binding: ColumnBinding, *, number: int) -
 
 
 def entry_of(row: Cells, binding: ColumnBinding, *, label: Label | None = None) -> Entry:
-    """The entry that `row` describes; `label` stands in where the table has no column for it."""
+    """Return the entry of `row`; `label` is the fallback if the table has no column for it."""
     said = binding.said(row)
     place = cells.location(_video_path(said.get("location")), "location", outside=binding.outside)
     rating = rating_of(row, binding) if "score" in said else None

@@ -45,7 +45,7 @@ class JoinedVotes:
 
     @property
     def not_asked(self) -> tuple[str, ...]:
-        """Names of clips that nobody voted on."""
+        """Names of clips without a vote."""
         return tuple(entry.name for entry, votes in self.ballots if not votes)
 
 
@@ -106,10 +106,10 @@ def join_votes(rows: Iterable[Record], path: Path, *, split: str | None = None) 
 
 
 def score_votes(ballots: Sequence[Ballot], *, seed: int) -> VoteScores:
-    """The figures of all votes, of the majorities and of each voter, and how far voters agree.
+    """Return the metrics of all votes, of the majorities and of each voter, and the agreement of voters.
 
-    Intervals draw clips, those of one scene together, with all their votes; those of all votes draw voters
-    too, where there are enough of them to tell of others.
+    Intervals resample clips, those of one scene together, with all their votes; those of all votes
+    also resample voters, if there are enough.
     """
     asked = [(entry, votes) for entry, votes in ballots if votes]
     by_voter: dict[str, list[VoteRow]] = {}

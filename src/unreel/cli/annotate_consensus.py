@@ -1,4 +1,4 @@
-"""`unreel annotate consensus` and `review`: what stands for a task, and who looked at it."""
+"""`unreel annotate consensus` and `review`: the consensus of tasks, and its reviews."""
 
 from pathlib import Path
 from typing import Any

@@ -25,7 +25,7 @@ _COLUMNS = ("task", "clip", "state", "answer", "method", "support", "dissent")
 
 
 def print_consensus(given: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print what stands for each task, and end the program."""
+    """Print the consensus of each task, and exit."""
     rule = read_rule(given)
     with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
         records = read_campaign(ledger, given["campaign"])
@@ -47,7 +47,7 @@ def print_consensus(given: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def keep_review(given: Mapping[str, Any], *, as_json: bool) -> None:
-    """Write the review into the ledger, and tell what stands now."""
+    """Write the review into the ledger, and print the present consensus."""
     with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
         records = read_campaign(ledger, given["campaign"])
         task = find_task(records, given["task"])

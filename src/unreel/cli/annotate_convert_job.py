@@ -14,7 +14,7 @@ from unreel.core.writing import OutputDirectory
 
 
 def write_converted(given: Mapping[str, Any], *, as_json: bool) -> None:
-    """Write the folder, tell what came of it, and end the program."""
+    """Write the folder, print the result, and exit."""
     width, height = _size(given["size"])
     rate = rate_of(given["rate"]) if given["rate"] else None
     if given["rate"] and rate is None:

@@ -48,7 +48,7 @@ def studio_options(command: F) -> F:
 
 
 def state_option(command: F) -> F:
-    """Add where the state of Label Studio lies."""
+    """Add the option for the state folder of Label Studio."""
     return click.option(
         "--state",
         type=click.Path(file_okay=False, path_type=Path),

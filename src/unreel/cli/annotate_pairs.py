@@ -1,4 +1,4 @@
-"""`unreel annotate pairs` and `rank`: what is compared, and the order that comes of it."""
+"""`unreel annotate pairs` and `rank`: choice of pairs, and ranking of clips."""
 
 from pathlib import Path
 from typing import Any

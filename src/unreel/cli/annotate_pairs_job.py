@@ -25,7 +25,7 @@ _BATCH: Final = 100
 
 
 def write_plan(given: Mapping[str, Any], *, as_json: bool) -> None:
-    """Write the table of pairs, and tell how many."""
+    """Write the table of pairs, and print their number."""
     entries = [row for row in open_benchmark(given["benchmark"], given["layout"]) if _is_entry(row)]
     chosen = (
         _strict(entries, given)

@@ -23,7 +23,7 @@ from unreel.reviewers.section import ReviewerSection
 
 
 def polish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
-    """Ask about what has no text yet, keep it, and tell what there is."""
+    """Request missing texts, store them, and print all."""
     settings = read_settings()
     rule = ConsensusRule(quorum=given["quorum"], min_overlap=given["min_overlap"])
     with open_ledger(ledger_address(given["ledger"], settings)) as ledger:
@@ -60,7 +60,7 @@ def polish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
 def confirm_text(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Keep what a person says of one text."""
     if not given["by"].strip():
-        setting, problem = "--by", "nobody says who read it"
+        setting, problem = "--by", "the name of the reader is missing"
         raise InvalidSettingError(setting, problem, "Give your name")
     with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
         campaign = given["campaign"]

@@ -17,7 +17,7 @@ from unreel.core.settings import read_settings
 
 
 def publish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
-    """Write the folder, tell what came of it, and end the program."""
+    """Write the folder, print the result, and exit."""
     rule = read_rule(given)
     with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
         campaign = given["campaign"]
@@ -53,10 +53,10 @@ def _print_publication(published: PublicationResult) -> None:
             f"  kept without a decision: {published.n_undecided}, with what their makers say"
         )
     for why, n in Counter(left.why for left in published.left_out).most_common():
-        print_message(f"  left out: {n} {why}")
+        print_message(f"  excluded: {n} {why}")
     if published.people:
         print_message(
-            "people.json holds what people are worth: `unreel report` shows it beside models"
+            "people.json contains the quality of the annotators: `unreel report` shows it next to models"
         )
     folder = quote(str(published.folder))
     print_message(f"next: unreel eval {folder} --protocol {published.protocol} --model coin")

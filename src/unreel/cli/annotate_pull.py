@@ -44,12 +44,12 @@ def links(*, as_json: bool, **given: Any) -> None:
 @ledger_option
 @json_option
 def pull(*, as_json: bool, **given: Any) -> None:
-    """Fetch what annotators of CAMPAIGN saved or edited since the last time, and keep each of it once.
+    """Fetch new and edited answers of the annotators of CAMPAIGN, and store each once.
 
-    What cannot be used is kept too, as quarantined with its reason. Where somebody changed a screen or a
-    task, answers given since are quarantined, and the screen or task is restored.
+    Unusable answers are stored as quarantined, with a reason. If a screen or a task was changed in
+    Label Studio, answers since then are quarantined, and the screen or task is restored.
 
-    Ends with status 1 where somebody did.
+    Exits with status 1 if one was changed.
     """
     LazyImport("unreel.cli.annotate_pull_job:pull_answers", "annotate").load()(
         given, as_json=as_json

@@ -1,4 +1,4 @@
-"""Links, answers and progress of a campaign, from what was typed."""
+"""Links, answers and progress of a campaign, from the command line."""
 
 import sys
 from collections.abc import Mapping

@@ -71,14 +71,14 @@ from unreel.core.registry import LazyImport
 def push(*, as_json: bool, **given: Any) -> None:
     """Create the tasks of BENCH in Label Studio, in a separate order for each annotator.
 
-    Clips are copied once to a constant frame rate starting at 0, so that the annotated frame is the frame
-    shown. Run it again after a crash or with new clips in BENCH: existing tasks stay, and new clips form a
-    new batch. For screening, BENCH is the folder of `unreel curate`, or its queue.
+    Clips are copied once to a constant frame rate starting at 0, so that the annotated frame is the
+    frame shown. Run it again after a crash or with new clips in BENCH: existing tasks stay, and new
+    clips form a new batch. For screening, BENCH is the folder of `unreel curate`, or its queue.
 
-    Where somebody changed a screen or a task in Label Studio, answers given since are quarantined, and
-    the screen or task is restored.
+    If a screen or a task was changed in Label Studio, answers since then are quarantined, and the
+    screen or task is restored.
 
-    Ends with status 1 where clips cannot be shown, or somebody changed a room.
+    Exits with status 1 if clips cannot be shown, or a project was changed.
     """
     LazyImport("unreel.cli.annotate_push_job:push_campaign", "annotate").load()(
         given, as_json=as_json

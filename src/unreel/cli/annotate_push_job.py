@@ -1,4 +1,4 @@
-"""Fills Label Studio from what was typed."""
+"""Creation of the tasks in Label Studio, from the command line."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -63,12 +63,14 @@ def push_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def tell_alterations(altered: Sequence[ProjectAlteration]) -> None:
-    """One line for each room that somebody changed."""
+    """Print one line for each changed project."""
     for each in altered:
         tasks = {"changed": each.changed_tasks, "added": each.added_tasks}
         tasks["deleted"] = each.missing_tasks
         what = [*each.settings, *(f"{n} tasks {word}" for word, n in tasks.items() if n)]
-        print_message(f"somebody changed the room {each.room} in Label Studio: {', '.join(what)}")
+        print_message(
+            f"changed on the server: the project {each.room} in Label Studio: {', '.join(what)}"
+        )
         print_message(f"  {each.quarantined:,} answers given since the last look are quarantined")
         if each.problem:
             print_message(f"  it could not be restored: {each.problem}")
@@ -93,7 +95,7 @@ def read_annotators(text: str) -> tuple[Annotator, ...]:
         name, _, email = word.rpartition("=")
         found.append(Annotator(name or email.partition("@")[0].lower(), email))
     if not found or len({one.name for one in found}) < len(found):
-        setting, problem = "--annotators", "it names nobody, or somebody twice"
+        setting, problem = "--annotators", "it names no annotator, or one twice"
         remedy = "Write ada=ada@example.org,ben=ben@example.org, or the name of a file"
         raise InvalidSettingError(setting, problem, remedy)
     return tuple(found)
@@ -143,7 +145,7 @@ def _find_media(
             raise InvalidSettingError(setting, problem, "Give s3://BUCKET/PREFIX, or leave it out")
         return place
     if client.media is None:
-        setting, problem = "--copies", "nobody says how a browser shall get the copies"
+        setting, problem = "--copies", "the URL of the copies for browsers is missing"
         remedy = "Give s3://BUCKET/PREFIX: a Label Studio elsewhere serves no files of this machine"
         raise InvalidSettingError(setting, problem, remedy)
     return StorageLocation(str(client.media))
@@ -156,7 +158,7 @@ def _print(report: PushReport) -> None:
         print_message(f"not shown: {row}")
     n_more = len(report.failures) + len(report.rejected) - 2 * _SHOWN
     if n_more > 0:
-        print_message(f"and {n_more} more or so; --json tells all")
+        print_message(f"and {n_more} more; --json lists all")
     pushed = report.pushed
     tell_alterations(pushed.altered)
     echo(

@@ -65,5 +65,5 @@ def _print_quality_table(found: CampaignQuality) -> None:
     print_message(how_often_held([*figures, *(p.same_answer for p in found.people.values())]))
     if any(person.alarms for person in found.people.values()):
         print_message(
-            "next: look into alarms; unreel annotate exclude leaves somebody's judgements out"
+            "next: check the alarms; unreel annotate exclude excludes an annotator's judgements"
         )

@@ -22,7 +22,7 @@ from unreel.core.settings import read_settings
 
 
 def report_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
-    """Write the page and tell where it is."""
+    """Write the page and print its path."""
     settings = read_settings()
     folder = studio_folder(settings, given["state"])
     with open_ledger(ledger_address(given["ledger"], settings)) as ledger:
@@ -59,7 +59,7 @@ def _people(edition: CampaignEdition, *, seed: int) -> tuple[HumanScoreRow, ...]
         rows = open_benchmark(Path(edition.campaign.benchmark))
         entries = {row.name: row for row in rows if isinstance(row, Entry) and row.name in names}
     except UnreelError as error:
-        print_message(f"nobody is measured against the truth: {error}")
+        print_message(f"no annotator is compared with the ground truth: {error}")
         return ()
     return human_rows(poll_of(edition, entries, seed=seed))
 
@@ -70,4 +70,4 @@ def _print_page(written: CampaignPageResult) -> None:
         f"{written.n_disputed} with disagreement"
     )
     if written.n_shown and not written.n_media:
-        print_message("no clip is beside the page: name the folder of the copies with --copies")
+        print_message("the page has no clips: name the folder of the copies with --copies")

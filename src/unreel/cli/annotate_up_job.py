@@ -1,4 +1,4 @@
-"""Starts Label Studio from what was typed."""
+"""Start of Label Studio from the command line."""
 
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -14,7 +14,7 @@ from unreel.core.settings import read_settings
 
 
 def run_studio(given: Mapping[str, Any], *, as_json: bool) -> None:
-    """Start it, tell where it is, and hold it until somebody ends it."""
+    """Start the server, print its URL, and keep it running until it is stopped."""
     settings = read_settings()
     folder = studio_folder(settings, given["state"])
     plan = StudioPlan(

@@ -15,7 +15,7 @@ from unreel.core.settings import read_settings
 
 
 def take_votes(given: Mapping[str, Any], *, as_json: bool) -> None:
-    """Keep the votes, and tell how many there are and how many are about other clips."""
+    """Store the votes, and print their number and that of votes about other clips."""
     if given["campaign"] and given["votes"]:
         setting, problem = "--votes", "votes are taken from one place at a time"
         raise InvalidSettingError(setting, problem, "Leave out --votes or --campaign")

@@ -18,7 +18,7 @@ _SHOWN: Final = frozenset(
 
 
 def print_ranks(given: Mapping[str, Any], *, as_json: bool) -> None:
-    """Rank what was played, and print both boards under each condition."""
+    """Rank the stored answers, and print both boards under each condition."""
     folder = find_folder(given["season"], given["out"])
     entrants = folder.require_played()
     if entrants.is_about_pairs:
@@ -94,7 +94,7 @@ def _print_board(
 
 def _notes(standing: LeaderboardRow) -> Iterator[str]:
     if standing.kind in {"floor", "control"}:
-        yield standing.kind
+        yield "baseline" if standing.kind == "floor" else "control"
     elif standing.first_class:
         yield "first class"
     if standing.lacks:

@@ -34,12 +34,12 @@ from unreel.core.registry import LazyImport
 @trusted_option
 @json_option
 def run(*, dry_run: bool, as_json: bool, **given: Any) -> None:
-    """Play SEASON: make the clips that are missing, and ask every reviewer what it was not asked yet.
+    """Run SEASON: make the missing clips, and send every missing question to every reviewer.
 
-    SEASON is a TOML file: see docs/arena.md. A second call asks only what has no answer, after a kill -9 too; a creator
-    or a reviewer that was added costs only its own cells.
+    SEASON is a TOML file: see docs/arena.md. A second call sends only questions without an answer,
+    also after kill -9; a new creator or reviewer needs only its own questions.
 
-    Ends with status 1 where a clip or an answer failed, or somebody could not be asked.
+    Exits with status 1 if a clip or an answer failed, or a reviewer could not be queried.
     """
     with ProgressMeter() as meter:
         meter.tell("getting ready")

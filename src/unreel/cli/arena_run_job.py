@@ -32,7 +32,7 @@ _BENCHMARK = re.compile(r"^benchmark\s*=.*$", re.MULTILINE)
 
 
 def play(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
-    """Play the season; what tells of it, and gives the command's status."""
+    """Run the season; return a printer of its result, which also gives the exit status."""
     job = _job(given)
     share_heaps()
     require_protection(job.access.settings, trusted=job.access.trusted)
@@ -51,7 +51,7 @@ def play(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Te
 
 
 def season_plan_printer(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
-    """Count what the season would do; what tells of it."""
+    """Count the work of the season, and return a printer of it."""
     meter.tell("reading the season")
     job = _job(given)
     foreseen = foresee(job)
@@ -78,7 +78,7 @@ def _job(given: Mapping[str, Any]) -> SeasonJob:
 
 
 def _pin(file: Path, digest: str) -> None:
-    """Write the hash into the season's text, which stays as it is otherwise."""
+    """Write the hash into the season's text, which is otherwise unchanged."""
     text, line = file.read_text(encoding="utf-8"), f'digest = "{digest}"'
     if _DIGEST.search(text):
         pinned = _DIGEST.sub(line, text, count=1)
@@ -117,7 +117,7 @@ def _print_outcome(outcome: SeasonOutcome, *, as_json: bool) -> int:
         chosen, due = len(outcome.plan.chosen), outcome.plan.n_due
         print_message(f"the budget lets {chosen} of {due} questions be put: see plan.json")
     if outcome.cost_usd is not None:
-        print_message(f"cost so far: {outcome.cost_usd:.2f} USD, as far as it is told")
+        print_message(f"cost so far: {outcome.cost_usd:.2f} USD, as far as reported")
     print_message(f"next: unreel arena rank {outcome.folder}")
     echo(outcome.folder)
     return 1 if outcome.n_failed else 0
@@ -178,7 +178,7 @@ def _print_forecast(foreseen: SeasonForecast, *, pinned: bool, as_json: bool) ->
         f"due: {foreseen.n_clips} clips, {foreseen.n_questions} questions",
     )
     if foreseen.max_questions is not None:
-        print_message(f"the budget ends at {foreseen.max_questions} questions, floors left out")
+        print_message(f"the budget ends at {foreseen.max_questions} questions, without baselines")
     if not foreseen.is_pinned:
         print_message(
             "the digest was written into the season" if pinned else "write this into the season:"

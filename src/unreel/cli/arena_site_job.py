@@ -39,7 +39,7 @@ def write_site(given: Mapping[str, Any], *, as_json: bool) -> None:
         print_json(written)
         return
     print_message(
-        f"season {seasons[-1].name}: {written.n_reviewers} reviewers and floors, {written.n_creators} creators and "
+        f"season {seasons[-1].name}: {written.n_reviewers} reviewers and baselines, {written.n_creators} creators and "
         f"controls, {len(media.placed)} clips to watch"
     )
     if listing is None:

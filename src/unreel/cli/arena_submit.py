@@ -24,10 +24,11 @@ _JOB = "unreel.cli.arena_submit_job"
 def submit(*, as_json: bool, **given: Any) -> None:
     """Enter a creator or a reviewer: ENTRY is a TOML file, see docs/arena-entries.md.
 
-    Its clips are checked before anything is paid for: names, length, size, rate, sound, licence, copies of real clips,
-    marks, and what files tell by themselves. Every try is written into the season's log.
+    Its clips are checked before anything is paid for: names, length, size, rate, sound, licence,
+    copies of real clips, watermarks, and file properties that reveal the label. Every attempt is
+    recorded in the season's log.
 
-    Ends with status 1 where the entry is refused.
+    Exits with status 1 if the entry is rejected.
     """
     sys.exit(LazyImport(f"{_JOB}:submit_entry", "eval").load()(given, as_json=as_json))
 

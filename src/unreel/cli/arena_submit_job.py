@@ -24,7 +24,7 @@ from unreel.media.access import require_protection
 
 
 def submit_entry(given: Mapping[str, Any], *, as_json: bool) -> int:
-    """Check an entry, tell what became of it, and give the command's status."""
+    """Check an entry, print the result, and return the exit status."""
     season = read_season(Path(given["season"]))
     handed = read_entry(Path(given["entry"]))
     settings = read_settings()
@@ -64,14 +64,14 @@ def _print_submission(outcome: SubmissionResult) -> None:
         )
     else:
         print_message(
-            f"{outcome.entry} is refused ({nth}). Mend what is said above and submit it again"
+            f"{outcome.entry} is refused ({nth}). Correct the problems above and submit it again"
         )
     print_message(f"the log ends with {outcome.head}")
     echo(outcome.state.value)
 
 
 def withdraw_entry(given: Mapping[str, Any], *, as_json: bool) -> None:
-    """Take an entry out, and tell so."""
+    """Withdraw an entry, and print a confirmation."""
     folder = _folder(given).path
     event = withdraw(
         folder,

@@ -32,7 +32,7 @@ class ConditionFindings:
 
     @property
     def n_suspected(self) -> int:
-        """Pairs and entrants that are told of."""
+        """Number of suspected pairs and entrants."""
         known = sum(gap.flagged for gap in self.hidden)
         return len(self.alike.suspected) + known + sum(sung.flagged for sung in self.canaries)
 
@@ -97,7 +97,7 @@ def _print_findings(
         for sung in each.canaries:
             if sung.flagged:
                 print_message(
-                    f"{each.condition}: {sung.reviewer} says what was published: {sung.followed}"
+                    f"{each.condition}: {sung.reviewer} repeats the published labels: {sung.followed}"
                 )
     if copies:
         rows = [

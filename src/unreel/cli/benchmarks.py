@@ -43,12 +43,12 @@ def benchmarks(context: click.Context, *, as_json: bool) -> None:
 def check(
     path: Path, *, layout: str | None, mapping: tuple[str, ...], outside: bool, as_json: bool
 ) -> None:
-    """Tell what is understood of PATH, a folder or a table of clips, before anybody is asked.
+    """Show how PATH, a folder or a table of clips, is read, before any model is queried.
 
-    Tells its layout, what each column is read as and which are not read, how many clips there are of
-    which label, split, creator and source, which rows cannot be used and why, what each instrument
-    lacks, and shows three rows. Looks whether files are there and opens none. Ends with status 1 when
-    rows cannot be used or files are not there, and with 2 when nothing can be.
+    Prints its layout, the field of each column, ignored columns, the number of clips by label,
+    split, creator and source, unusable rows with reasons, the questions of each protocol, and three
+    rows. Checks that files exist and opens none. Exits with status 1 if rows are unusable or files
+    are missing, and with 2 if no row is usable.
     """
     check_benchmark = LazyImport("unreel.benchmarks.checking:check_benchmark").load()
     columns = read_mapping(mapping) or None
@@ -58,12 +58,12 @@ def check(
     else:
         _print(checked)
     if not checked.n_clips:
-        print_message(f"unreel: {path}: no clip that can be used. Mend what is told above")
+        print_message(f"unreel: {path}: no usable clip. Correct the problems above")
         sys.exit(2)
     sys.exit(0 if checked.is_sound else 1)
 
 
-@benchmarks.command(short_help="Write a small benchmark with drawn clips.")
+@benchmarks.command(short_help="Write a small benchmark with synthetic clips.")
 @click.argument("layout", type=LAYOUTS)
 @click.option(
     "--out",
@@ -111,12 +111,12 @@ def _print(checked: "BenchmarkCheck") -> None:
     if checked.unusable:
         print_table(("rows", "cannot be used because", "the first"), _reasons(checked.unusable))
     print_table(
-        ("instrument", "asks about", "lacks"),
+        ("protocol", "questions", "missing"),
         [
             {
-                "instrument": each.protocol,
-                "asks about": f"{each.n} {each.subject}{'' if each.n == 1 else 's'}",
-                "lacks": each.lacks or "nothing",
+                "protocol": each.protocol,
+                "questions": f"{each.n} {each.subject}{'' if each.n == 1 else 's'}",
+                "missing": each.lacks or "nothing",
             }
             for each in checked.instruments
         ],

@@ -1,4 +1,4 @@
-"""A clip as it is typed: a file of this machine. An address is refused with what to do instead."""
+"""Parameter type of a clip: a local file. A URL is rejected with a remedy."""
 
 import shlex
 from collections.abc import Sequence

@@ -62,12 +62,12 @@ def compare(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Tell what the figures of every two RUNS differ by on the clips that both judged.
+    """Print the differences between each two RUNS on the clips that both judged, with intervals.
 
-    A run is the folder or s3://bucket/prefix that `unreel eval` wrote; a folder of runs stands for all
-    of them, and one run that was asked under several conditions can be compared with itself. All must
-    have asked the same instrument about the same clips. Nobody is asked. Ends with status 1 when
-    questions were left out because one of the two was not asked, failed, or cannot be read.
+    A run is a folder or s3://bucket/prefix of `unreel eval`; a folder of runs stands for all of
+    them, and one run under several conditions can be compared with itself. All must have the same
+    protocol and the same clips. Sends nothing. Exits with status 1 if questions were excluded
+    because one of the two was not asked, failed, or is unreadable.
     """
     compare_runs = LazyImport("unreel.evaluation.comparing:compare_runs", "eval").load()
     open_all_told = LazyImport("unreel.cli.named_run:open_all_told", "eval").load()

@@ -38,7 +38,7 @@ def changed_option(command: F) -> F:
 
 
 def run_options(command: F) -> F:
-    """Add to a command that opens runs where their benchmark lies, and what it may."""
+    """Add the options for the location of a run's benchmark, and its permissions."""
     moved = click.option(
         "--benchmark",
         "moved_to",

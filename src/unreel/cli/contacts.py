@@ -1,4 +1,4 @@
-"""Tells who is about to be asked, and with which key."""
+"""Messages about the hosts that will be contacted, and their keys."""
 
 import shlex
 from collections.abc import Iterable, Sequence
@@ -27,11 +27,11 @@ def print_endpoints(models: Sequence[str], settings: EnvironmentSettings) -> Non
 def print_external_reviewers(
     sections: Iterable[ReviewerSection], settings: EnvironmentSettings
 ) -> None:
-    """One line on stderr for each program that will run and each service that will be visited.
+    """Print one line on stderr for each program that will run and each service that will be contacted.
 
     Raises:
-        MachineError: This machine cannot confine a program.
-        InvalidSettingError: A program's folder holds what is not its own.
+        MachineError: This machine cannot sandbox a program.
+        InvalidSettingError: A program's folder contains other files.
     """
     for section in sections:
         if section.command:
@@ -70,10 +70,10 @@ def _with(variable: str | None) -> str:
 
 
 def require_somebody(models: Sequence[str], settings: EnvironmentSettings) -> None:
-    """Refuse where nobody of `models` can answer: all are servers of this machine that do not listen.
+    """Raise if none of `models` can answer: all are local servers that do not listen.
 
     Raises:
-        InvalidSettingError: The first of them is told.
+        InvalidSettingError: Names the first of them.
     """
     served = contacts(models, key_hosts=settings.key_hosts)
     if all(map(names_server, models)) and not any(is_listening(c.server) for c in served):

@@ -1,4 +1,4 @@
-"""A curation as `unreel curate` runs it: opened from what was typed, taken step by step, told."""
+"""Curation from the command line: steps, progress and result."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -75,7 +75,7 @@ def check_file(recipe: Path, changes: Sequence[str], *, outside: bool) -> Recipe
 def write_contact_sheet(
     folder: Path, *, out: Path | None, most: int, seed: int, roots: tuple[Path, ...], trusted: bool
 ) -> ContactSheet:
-    """The contact sheet of what lies in `folder`."""
+    """Write the contact sheet of `folder`."""
     wish = SheetWish(most=most, seed=seed, roots=roots)
     with media_reader(read_settings(), trusted=trusted) as reader:
         return write_sheet(folder, wish=wish, reader=reader, out=out)
@@ -84,13 +84,13 @@ def write_contact_sheet(
 def publish_frozen(
     folder: Path, *, out: Path | None, repo: str | None, leak: bool, no_licence: bool
 ) -> HubFolder:
-    """The folder for a hub of what is frozen in `folder`."""
+    """Write the folder for a hub from the frozen benchmark in `folder`."""
     accepted = AcceptedRisks(leak=leak, no_licence=no_licence)
     return publish(folder, accepted=accepted, out=out, repo=repo)
 
 
 def take(given: Mapping[str, Any], *, until: str | None, as_json: bool) -> None:
-    """Take the steps up to `until`, tell what came of them, and end the program."""
+    """Run the steps up to `until`, print the result, and exit."""
     curation = _open(**given)
     state = _work(curation, until=until)
     if as_json:
@@ -139,7 +139,7 @@ def _report(curation: CurationRun, state: CurationState) -> None:
         print_message(*state.audit.text.split("\n"))
     if _withheld(state):
         print_message(
-            "not frozen: the labels leak. Mend it, for example by [normalise], or --accept-leak"
+            "not frozen: the labels leak. Fix it, for example by [normalise], or use --accept-leak"
         )
     if state.frozen is not None:
         sizes = ", ".join(f"{n} {split}" for split, n in state.frozen.clips.items())

@@ -55,7 +55,7 @@ def init(*, folder: Path | None, out: Path | None, sample: bool, as_json: bool) 
 
 def _init_sample(folder: Path, *, out: Path | None, as_json: bool) -> None:
     if out is not None:
-        problem = "--out goes without --sample: the recipe of a sample lies in its folder."
+        problem = "--out goes without --sample: the recipe of a sample is in its folder."
         raise click.UsageError(problem)
     recipe, n_clips = LazyImport("unreel.curation.start.sample:write_sample", _EXTRA)(folder)
     if as_json:

@@ -28,7 +28,7 @@ BRINGS: Final[Mapping[str, str]] = {
     "curate": "`unreel curate`: raw video to a frozen benchmark",
     "eval": "`unreel eval`: answers in tables, on disk or S3",
     "inspect": "the task `unreel/review` for inspect_ai",
-    "provenance": "Content Credentials (C2PA) beside a verdict",
+    "provenance": "Content Credentials (C2PA) next to a verdict",
     "ray": "`unreel eval --engine ray`",
     "report": "`unreel report`: runs as pages",
     "review": "words over the picture and Content Credentials in `unreel review`",
@@ -58,7 +58,7 @@ class ExtraStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStatus:
-    """An object store that is configured or named, and what is wrong with it."""
+    """An object store that is configured or named, and its problem."""
 
     place: str
     problem: str

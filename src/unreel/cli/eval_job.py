@@ -1,4 +1,4 @@
-"""Runs as `unreel eval` makes them: resolved from what was typed, asked one after the other, scored."""
+"""Runs of `unreel eval`: resolved from the command line, queried one after another, scored."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -82,7 +82,7 @@ def eval_models(  # noqa: PLR0913  one parameter for each option
     as_json: bool,
     **flags: Any,
 ) -> "partial[int]":
-    """Ask what has no answer yet, or foresee it; what tells of it, and gives the command's status."""
+    """Send the missing questions, or forecast them; return a printer that also gives the exit status."""
     flags["condition"] = read_conditions(conditions, nframe=nframe, fps=fps)
     flags["mapping"] = read_mapping(mapping) or None
     settings = read_settings()

@@ -103,13 +103,13 @@ def export(  # noqa: PLR0913  one parameter for each option
     as_json: bool,
     **asked: Any,
 ) -> None:
-    """Take SOURCE to another tool.
+    """Export SOURCE to another tool.
 
-    A benchmark becomes a task of lmms-eval or VLMEvalKit that asks with unreel's prompts and scores
-    with unreel's scorers; it needs --protocol. A run of `unreel eval`, a folder or
-    s3://bucket/prefix, becomes one row for each question.
+    A benchmark becomes a task of lmms-eval or VLMEvalKit with unreel's prompts and scorers; it
+    needs --protocol. A run of `unreel eval`, a folder or s3://bucket/prefix, becomes one row per
+    question.
 
-    Ends with status 1 when rows of the benchmark could not be exported.
+    Exits with status 1 if rows of the benchmark could not be exported.
     """
     given = {name: value for name, value in asked.items() if value is not None}
     if form in ROWS:
@@ -179,4 +179,4 @@ def _print_export(exported: "ExportResult", form: str, *, as_json: bool) -> None
     if exported.n_rejected:
         first = exported.rejected[0]
         print_message(f"  {exported.n_rejected} rows cannot be exported, the first is {first}")
-    print_message("docs/ecosystem.md tells how to run it")
+    print_message("docs/ecosystem.md explains how to run it")

@@ -14,9 +14,9 @@ from unreel.protocols.protocol import Mode
 def write_rows(
     named: str, out: Path, given: Mapping[str, Any], *, form: RunFormat, mode: Mode, as_json: bool
 ) -> None:
-    """Write the run in the folder or prefix `named` to the file `out`, and tell how much.
+    """Write the run in the folder or prefix `named` to the file `out`, and print the count.
 
-    `given` is what a person said of its benchmark: see `unreel.cli.consent`.
+    `given` contains the options for its benchmark: see `unreel.cli.consent`.
     """
     run = open_told(named, read_settings(), **given)
     n_rows = write_run(run, out, form=form, mode=mode)

@@ -6,10 +6,10 @@ from unreel.protocols.protocol import PROTOCOLS, Subject, protocol, protocol_nam
 
 
 class InstrumentName(click.Choice[str]):
-    """Takes our own names as they are; other packages are looked through only to tell all of them.
+    """Parameter type of a protocol; other packages are searched only for the complete list of names.
 
     Args:
-        subject: what the instrument must ask about; all by default.
+        subject: Required subject of the protocol; any by default.
     """
 
     def __init__(self, subject: Subject | None = None) -> None:

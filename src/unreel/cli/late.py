@@ -19,7 +19,7 @@ class LazyCommand:
 
 
 class LazyGroup(click.Group):
-    """A group that imports a command only when somebody names it; `words` are its commands by name."""
+    """Group that imports a command at its first use; `words` are its commands by name."""
 
     def __init__(self, *, words: Mapping[str, LazyCommand], **given: Any) -> None:
         super().__init__(**given)

@@ -84,7 +84,7 @@ def _require_address_space() -> None:
 
 
 def main() -> None:
-    """Run the command line; what stops it is told in words, with what to do next."""
+    """Run the command line; print an error as a message with a remedy."""
     guard_streams()
     hear_signals()
     SILENCE.start()

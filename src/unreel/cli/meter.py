@@ -17,14 +17,14 @@ _COPY: Final = "frames of annotated.mp4"
 
 
 class ProgressMeter(ProgressLine):
-    """Told of each commit, it tells the person. Use it with `with`; it writes to stderr alone.
+    """Progress display on stderr, updated at each commit. Use it with `with`.
 
-    On a terminal one line says from the first moment what is going on. Elsewhere a line comes with the
-    first commit, and then now and then, also where nothing moves.
+    On a terminal one line shows the current activity from the start. Elsewhere a line appears with
+    the first commit, and then periodically, also without progress.
 
     Args:
-        clock: seconds that only grow.
-        terminal: whether one line is rewritten; found out by itself.
+        clock: Monotonic seconds.
+        terminal: Whether one line is rewritten; detected automatically.
     """
 
     def __init__(
@@ -57,12 +57,12 @@ class ProgressMeter(ProgressLine):
         self._open.close()
 
     def tell(self, phase: str) -> None:
-        """Something begins whose length nobody knows."""
+        """Begin an activity of unknown length."""
         super().tell(phase)
         self._refresh()
 
     def expect(self, part: str, due: int) -> None:
-        """A part begins, with so many rows to come."""
+        """Begin a part with that number of rows."""
         super().expect(part, due)
         self._refresh()
 
@@ -100,7 +100,7 @@ class ProgressMeter(ProgressLine):
 
 @contextmanager
 def copy_meter(n_frames: int) -> Iterator[Callable[[int], None]]:
-    """Tells how far an annotated copy of so many frames is, whenever it is called with their number."""
+    """Return a callback that shows the progress of an annotated copy by its number of frames."""
     with ProgressMeter() as meter:
         meter.expect(_COPY, n_frames)
         yield lambda done: meter.step(_COPY, Progress(done=done))

@@ -40,11 +40,10 @@ def report(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Show RUNS as static pages: leaderboards, each reviewer's worst mistakes, and every clip with its answers.
+    """Write RUNS as static pages: leaderboards, the worst mistakes of each model, and every clip with its answers.
 
-    A run is the folder or s3://bucket/prefix that `unreel eval` wrote; a folder of runs stands for all
-    of them. The report opens from disk and
-    from any web server. Nobody is asked.
+    A run is a folder or s3://bucket/prefix of `unreel eval`; a folder of runs stands for all of
+    them. The report opens from disk and from any web server. Sends nothing.
     """
     write_report = LazyImport("unreel.report.site:write_report", "report").load()
     open_all_told = LazyImport("unreel.cli.named_run:open_all_told", "report").load()
@@ -54,11 +53,13 @@ def report(
     if as_json:
         print_json(written)
         return
-    many = "1 reviewer" if written.n_entrants == 1 else f"{written.n_entrants} reviewers and floors"
+    many = (
+        "1 reviewer" if written.n_entrants == 1 else f"{written.n_entrants} reviewers and baselines"
+    )
     print_message(
         f"{many}, {written.n_clips:,} clips, "
         f"{written.n_answers:,} answers; {written.size_bytes / 1e6:.1f} MB without media"
     )
     if written.missing_media and media != "none":
-        print_message(f"  {written.missing_media} clips could not be put beside it")
+        print_message(f"  {written.missing_media} clips could not be linked or copied")
     echo(written.page)

@@ -102,13 +102,13 @@ def review(  # noqa: PLR0913  one parameter for each option
     as_json: bool,
     **typed: Any,
 ) -> None:
-    """Ask reviewers about CLIPS: real or generated, where, when and why.
+    """Ask AI models about CLIPS: real or generated, where, when and why.
 
-    CLIPS are video files, or folders whose videos are all reviewed. With --out several clips get one
-    index.html, ordered by what needs a look first.
+    CLIPS are video files, or folders whose videos are all reviewed. With --out several clips get
+    one index.html, ordered by the need for attention.
 
-    Nothing is kept but what --out writes. Ends with status 1 when a clip cannot be read, a reviewer
-    does not answer, or an answer cannot be understood.
+    Stores nothing except with --out. Exits with status 1 if a clip cannot be read, a model does not
+    answer, or an answer is unreadable.
     """
     conditions = read_conditions([condition] if condition else [], nframe=nframe, fps=fps)
     ask = ReviewCommandOptions(condition=conditions[0] if conditions else {}, **typed)
@@ -146,9 +146,7 @@ def _check(clips: Sequence[Path], ask: ReviewCommandOptions) -> None:
         raise InvalidSettingError(argument, "missing", remedy)
     if not ask.sample and not ask.models:
         option = "--model"
-        remedy = (
-            "Name who is asked, such as --model openai/gpt-5, or try --sample, which asks nobody"
-        )
+        remedy = "Name a model, such as --model openai/gpt-5, or try --sample, which works offline"
         raise InvalidSettingError(option, "missing", remedy)
 
 

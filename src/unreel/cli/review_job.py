@@ -215,7 +215,7 @@ class ReviewSession:
         notes = [tell_assumed_space(ask.models, inquiry, box_space=ask.box_space)]
         if recorded:
             notes.append(
-                f"The answers of {', '.join(recorded)} are recorded: nobody was asked now."
+                f"The answers of {', '.join(recorded)} are recorded: no model was queried."
             )
         self.note = " ".join(filter(None, notes))
         return inquiry, openers

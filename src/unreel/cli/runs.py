@@ -1,4 +1,4 @@
-"""`unreel runs`: what was asked, how far each run is, whether it is whole, and a mended copy of it."""
+"""`unreel runs`: list of runs with their progress, check for damage, and repair."""
 
 import sys
 from pathlib import Path
@@ -36,9 +36,10 @@ class _ListsByDefault(click.Group):
 
 @click.group(cls=_ListsByDefault)
 def runs() -> None:
-    """List the runs in a folder, check that one is whole, or mend a copy of it.
+    """List the runs in a folder, check one for damage, or repair a copy of it.
 
-    Without a command, the runs below FOLDER are listed: `unreel runs` means `unreel runs list runs`.
+    Without a command, the runs below FOLDER are listed: `unreel runs` means `unreel runs list
+    runs`.
     """
 
 

@@ -37,7 +37,9 @@ def print_repair(run: str, out: str | None, *, as_json: bool) -> int:
         if as_json:
             print_json({"run": done.run, "out": None, "tables": {}})
         else:
-            print_message(f"{done.run} is whole: there is nothing to mend, and nothing was written")
+            print_message(
+                f"{done.run} is intact: there is nothing to repair, and nothing was written"
+            )
         return 0
     if as_json:
         print_json({"run": done.run, "out": done.out, "tables": done.tables})
@@ -115,7 +117,7 @@ def _advise(check: RunCheck) -> None:
         print_message(f"{check.run} is damaged. {TAKE_AGAIN}")
     else:
         print_message(
-            f"{check.run} is damaged. Mend a copy of it with `unreel runs repair {check.run}`"
+            f"{check.run} is damaged. Repair a copy of it with `unreel runs repair {check.run}`"
         )
 
 
@@ -141,5 +143,5 @@ def _print_repaired(done: RepairResult) -> None:
         ):
             if n:
                 print_message(f"  {n:,} rows {what}")
-    print_message(f"{done.run} is as it was; the mended run is in {done.out}")
+    print_message(f"{done.run} is unchanged; the repaired run is in {done.out}")
     print_message(f"Ask what it lacks: the same `unreel eval` as before, with --out {done.out}")

@@ -111,14 +111,13 @@ def score(  # noqa: PLR0913  one parameter for each option
     out: str | None,
     as_json: bool,
 ) -> None:
-    """Score ANSWERS: a run of `unreel eval`, or a file that is held against a benchmark.
+    """Score ANSWERS: a run of `unreel eval`, or a file of answers for a benchmark.
 
-    A run is named by its folder or s3://bucket/prefix and takes --parser, --judge and --sts; it knows its
-    benchmark, and --benchmark names that where it was moved. A file is JSONL, CSV, TSV or Parquet with
-    `name` and `text` or `failure`, or with `name`, `voter` and
-    `label` for people's votes; it needs --benchmark and --protocol.
-    No reviewer is asked again. Ends with status 1 when answers are missing, failed or could not be
-    matched.
+    A run is a folder or s3://bucket/prefix and takes --parser, --judge and --sts; it knows its
+    benchmark, and --benchmark sets its new location. A file is JSONL, CSV, TSV or Parquet with
+    `name` and `text` or `failure`, or with `name`, `voter` and `label` for human votes; it needs
+    --benchmark and --protocol. Sends no question to a reviewer. Exits with status 1 if answers are
+    missing, failed or could not be matched.
     """
     if "://" in answers or Path(answers).is_dir():
         score_kept = LazyImport("unreel.cli.score_run:score_kept", extra="eval").load()

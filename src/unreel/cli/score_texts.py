@@ -69,7 +69,7 @@ def score_words(  # noqa: PLR0913  what a file's words are scored by
     file: Path,
     out: str | None,
 ) -> tuple[Rows, dict[str, Any]]:
-    """The rows of a file of answers with the scores of their words, and what there is to tell of these."""
+    """Return the rows of a file of answers with the scores of their texts, and messages about them."""
     settings = read_settings()
     kept = rulings_on_file(file, out, settings)
     scorer = open_texts(instrument, judges, sts=sts, seed=seed, kept=kept, settings=settings)

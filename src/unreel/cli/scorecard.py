@@ -51,7 +51,7 @@ def score_rows(scores: "Iterable[ConditionScore]") -> list[dict[str, object]]:
 
 
 def say_counts(card: Scorecard) -> None:
-    """Tell how many questions were answered, and why others were not."""
+    """Print the number of answered questions, and the reasons for missing answers."""
     print_message(f"{card.instrument}: {card.n_answered} of {card.n_questions} questions answered")
     for what, counts in (("failed", card.failures), ("unreadable", card.unparsed)):
         for reason, n in counts.items():
@@ -72,7 +72,7 @@ def why_nothing(cards: Sequence[Scorecard]) -> str:
 
 
 def say_left_over(found: Mapping[str, Sequence[object]]) -> None:
-    """Tell what did not fit together: how much of it, and the first of each."""
+    """Print the number of unmatched items, and the first of each kind."""
     for what, items in found.items():
         if items:
             shown = "; ".join(str(item) for item in items[:_SHOWN])
@@ -88,9 +88,10 @@ def print_cards(what: str, cards: Mapping[str, Scorecard], form: Form) -> None:
 
 
 def print_metrics(card: Scorecard, form: Form = "text") -> None:
-    """Print every figure with its interval, count and coverage.
+    """Print every metric with its interval, count and coverage.
 
-    For a person, creators and parts stand apart, and what nobody was asked for is left out.
+    On a terminal, creators and parts are separate tables, and metrics without questions are
+    omitted.
     """
     if form != "text":
         print_table(_RECORD, [*map(_record, card.metrics)], form=form)

@@ -20,14 +20,14 @@ _NAMES: Final = {
 }
 _STDERR: Final = 2
 _SHOW_CURSOR: Final = "\x1b[?25h"
-_STOPPING: Final = "\nstopping: what is finished is being kept; a second Ctrl-C ends at once\n"
-_FINISHING: Final = "\nstopping: a checkpoint is saved after this step; a second Ctrl-C ends at once, and the last one stays\n"
+_STOPPING: Final = "\nstopping: finished work is being stored; a second Ctrl-C exits immediately\n"
+_FINISHING: Final = "\nstopping: a checkpoint is saved after this step; a second Ctrl-C exits immediately, and the last one stays\n"
 _at_work: Final[list[str]] = []
 """Places of the jobs that keep what is finished when they are stopped."""
 
 
 class StopSignal(BaseException):
-    """The first signal to end: what is finished is still committed on the way out."""
+    """The first stop signal: finished work is still committed before the exit."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -92,7 +92,7 @@ def asks_first() -> Iterator[list[int]]:
 
 @contextmanager
 def goes_on(place: str, meter: "ProgressMeter") -> Iterator[None]:
-    """Note on whatever stops a job what is kept of it, and how to go on."""
+    """Add to any exception that stops a job the stored amount of work, and the command to resume."""
     _at_work.append(place)
     try:
         yield

@@ -31,7 +31,7 @@ OUTPUT: Final = OutputClock()
 
 
 def styled(stream: TextIO) -> TextIO:
-    """The stream below a guarded one, for who makes text plain by itself and adds colours."""
+    """Return the stream below a guarded one, for callers that sanitise text themselves and add colours."""
     return stream.below if isinstance(stream, _PlainStream) else stream
 
 

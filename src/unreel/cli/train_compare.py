@@ -65,7 +65,7 @@ def _run_of(name: str, out: str, *, benchmark: str | None, trusted: bool, **aske
     if benchmark is None:
         option, problem = (
             "--benchmark",
-            f"{name} is a checkpoint, and nobody says what to ask it about",
+            f"{name} is a checkpoint, and no benchmark is named",
         )
         raise InvalidSettingError(
             option, problem, "Name the benchmark, or two runs of `unreel eval`"

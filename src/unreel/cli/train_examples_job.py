@@ -1,4 +1,4 @@
-"""The page of `unreel train examples`, from what was typed."""
+"""The page of `unreel train examples`, from the command line."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -24,7 +24,7 @@ from unreel.training.recipe import TrainRecipe, read_recipe
 
 
 def write_export(given: Mapping[str, Any], *, as_json: bool) -> None:
-    """Write the folder, tell what came of it, and end the program."""
+    """Write the folder, print the result, and exit."""
     out: Path = given["out"]
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UnreadableSourceError(str(out), "not an empty folder", "Name a new one")
@@ -71,5 +71,5 @@ def _print_export(exported: ExportedExamples, found: ExampleSet) -> None:
         print_message(f"  left out: {n} {reason}")
     if exported.differences:
         print_message("not as a training here:", *(f"  {words}" for words in exported.differences))
-    print_message(f"all of it is in {MANIFEST}; docs/training-elsewhere.md tells how to train")
+    print_message(f"all of it is in {MANIFEST}; docs/training-elsewhere.md explains the training")
     print_message(f"in that folder: {exported.command}")

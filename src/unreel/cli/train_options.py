@@ -36,7 +36,7 @@ def recipe_options(command: F) -> F:
 
 
 def clip_options(command: F) -> F:
-    """Add what every command that opens the clips of a recipe may be told."""
+    """Add the options of every command that opens the clips of a recipe."""
     leak = click.option(
         "--accept-leak",
         is_flag=True,

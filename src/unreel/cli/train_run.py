@@ -1,4 +1,4 @@
-"""`unreel train run` and `card`: a model from a recipe, and what is told with it."""
+"""`unreel train run` and `card`: training of a model from a recipe, and its card."""
 
 from pathlib import Path
 from typing import Any

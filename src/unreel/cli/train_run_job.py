@@ -1,4 +1,4 @@
-"""A training as `unreel train run` runs it: opened from what was typed, taken step by step, told."""
+"""Training from the command line: steps, progress and result."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ _STEPS = "steps"
 
 
 def run_recipe(given: Mapping[str, Any], *, as_json: bool) -> None:
-    """Train, tell what came of it, and end the program."""
+    """Train, print the result, and exit."""
     recipe = read_recipe(given["recipe"], data=given["data"], changes=given["changes"])
     folder = given["out"] or Path("trainings") / plain_name(recipe.name)
     settings, trusted = read_settings(), given["trusted"]
@@ -79,7 +79,7 @@ def _share_out(recipe: TrainRecipe, folder: Path, process: TrainingProcess) -> N
 
 
 class _TrainingConsole:
-    """Tells a person how far a training is, and the training that the person wants it to stop."""
+    """Progress display of a training, and its stop request."""
 
     def __init__(self, folder: Path, process: TrainingProcess) -> None:
         self._folder, self._process = folder, process

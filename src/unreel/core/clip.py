@@ -28,7 +28,7 @@ class Generated:
 
     def __post_init__(self) -> None:
         if not self.creator:
-            msg = "a generated clip needs the name of its creator. Use 'unknown' when nobody knows"
+            msg = "a generated clip needs the name of its creator. Use 'unknown' if it is not known"
             raise InvalidValueError(msg)
 
 
@@ -44,7 +44,7 @@ def creator_of(*origins: Origin) -> str:
 
 
 def setting_of(*origins: Origin) -> str:
-    """In which setting the first generated one was made; "" when all are real, or nobody says."""
+    """Return the setting of the first generated clip; "" if all are real, or it is unknown."""
     for origin in origins:
         if isinstance(origin, Generated):
             return origin.setting

@@ -38,7 +38,7 @@ _REFUSALS: Final = {
     errno.ENFILE: _FILES,
 }
 """What no item of a job can help: the job ends, where another error would cost one item."""
-_OTHERWISE: Final = f"Mend it. {GO_ON}"
+_OTHERWISE: Final = f"Repair it. {GO_ON}"
 _BY_RUST: Final = re.compile(r"\(os error (\d+)\)")
 """How Lance and obstore tell of an error of the system."""
 _SOURCE_LINE: Final = re.compile(r", \S+\.rs:\d+:\d+")
@@ -113,7 +113,7 @@ class UnreadableSourceError(UnreelError, OSError):
 
 
 class UnsafeTargetError(UnreelError, RuntimeError):
-    """Something lies where a file should be written that would lead the writing elsewhere."""
+    """An existing link or file would redirect a write."""
 
     def __init__(self, target: str, problem: str) -> None:
         super().__init__(target, problem)
@@ -163,12 +163,12 @@ class MediaError(UnreelError, RuntimeError):
 
 
 def raise_refusal(error: BaseException) -> None:
-    """Raise a `MachineError` where the machine's refusal stands behind `error`, however deep.
+    """Raise a `MachineError` if `error` has a refusal of the machine as its cause, at any depth.
 
-    For code that makes a failure of an error: the clip before it is not to blame for a full disk.
+    For code that converts an error to a failure: a full disk is not the fault of a clip.
 
     Raises:
-        MachineError: No other item would fare better.
+        MachineError: Every other item would fail too.
     """
     for behind in _behind(error):
         if isinstance(behind, MachineError):
@@ -199,12 +199,12 @@ def raise_for_all(failure: Failure) -> None:
         KeyRejectedError: The server rejects the key.
     """
     if failure.reason is FailureReason.KEY_REJECTED:
-        problem = f"the key is rejected, so nobody is asked ({failure.detail})"
+        problem = f"the key is rejected, so no question is sent ({failure.detail})"
         raise KeyRejectedError(problem, f"{failure.reason.remedy} {GO_ON}")
 
 
 def format_error(error: Exception) -> UnreelError | None:
-    """`error` with what to do next, where the system or a store is behind it; a bug is not told."""
+    """Return `error` with a remedy, if the system or a store caused it; bugs are not formatted."""
     try:
         raise_refusal(error)
     except MachineError as refusal:

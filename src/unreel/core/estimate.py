@@ -28,11 +28,13 @@ class Estimate:
         if self.n < 1 or not all(map(math.isfinite, (self.value, self.low, self.high))):
             msg = (
                 f"an estimate needs finite numbers and n >= 1, got {self.value} "
-                f"[{self.low}, {self.high}] n={self.n}. Return Unmeasured where there is no number"
+                f"[{self.low}, {self.high}] n={self.n}. Return Unmeasured if there is no number"
             )
             raise InvalidValueError(msg)
         if not self.low <= self.value <= self.high:
-            msg = f"{self.value} lies outside its interval [{self.low}, {self.high}]. Check the method"
+            msg = (
+                f"{self.value} is outside its interval [{self.low}, {self.high}]. Check the method"
+            )
             raise InvalidValueError(msg)
 
     def scaled(self, factor: float) -> "Estimate":

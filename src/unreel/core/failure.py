@@ -60,7 +60,7 @@ class Failure:
 
 
 def stored_failure(reason: object, detail: object) -> Failure:
-    """The failure that a table holds; a reason that no release knows is told as it is."""
+    """Return the failure in a table row; an unknown reason is kept as text."""
     words = detail if isinstance(detail, str) else ""
     try:
         return Failure(FailureReason(str(reason)), words)
@@ -77,8 +77,8 @@ _REMEDIES = {
     FailureReason.NOT_A_FILE: "Name a regular file that you may read.",
     FailureReason.NOT_NAMED: "Name its store or host in UNREEL_FETCH_FROM if you trust it; "
     "link-local and metadata addresses stay refused.",
-    FailureReason.TOO_LARGE: "Cut it into shorter clips, or raise UNREEL_FETCH_MB for what is fetched.",
-    FailureReason.CLIP_CHANGED: "Run again when nobody writes there: the new file is asked about.",
+    FailureReason.TOO_LARGE: "Cut it into shorter clips, or raise UNREEL_FETCH_MB for fetched files.",
+    FailureReason.CLIP_CHANGED: "Run again when no process writes there: the new file is queried.",
     FailureReason.FORMAT_REFUSED: "Convert it to mp4, mkv, webm, avi, mpegts or gif.",
     FailureReason.CODEC_REFUSED: "Re-encode it to H.264, HEVC, VP9 or AV1.",
     FailureReason.TOO_MANY_PIXELS: "Scale it down.",
@@ -96,12 +96,12 @@ _REMEDIES = {
     FailureReason.MALFORMED_REPLY: "Check what answers there, and that it speaks as expected: a model's server the OpenAI protocol.",
     FailureReason.REPLY_TOO_LARGE: "Lower the token limit, or check what answers there.",
     FailureReason.EMPTY_REPLY: "Raise the token limit: thinking may have used all of it.",
-    FailureReason.REFUSED: "Whoever was asked declined; it counts as unanswered.",
+    FailureReason.REFUSED: "The model refused to answer; it counts as unanswered.",
     FailureReason.BUDGET_SPENT: "Raise the budget and run again: answered questions are kept.",
     FailureReason.QUARANTINED: "The clip ended its worker each time; look at it by hand.",
     FailureReason.STAGE_FAILED: "Report it with its detail: a step of the job has a bug.",
     FailureReason.NOT_RECORDED: "Add the clip's answer to the recorded ones, or ask a live reviewer.",
-    FailureReason.NO_BRIEF: "Give the scene what is missing, or leave out that setting.",
+    FailureReason.NO_BRIEF: "Add the missing input to the scene, or omit that setting.",
     FailureReason.UNFIT: "Leave this scene out, or ask for something that it lends itself to.",
     FailureReason.STOPPED: "Run the same command again.",
     FailureReason.UNSTATED: "Look at the tool that wrote the failure down.",

@@ -19,7 +19,7 @@ _LINE: Final = 200
 
 
 def require_free(host: str, port: int) -> None:
-    """Refuse a port where somebody listens: a server may take the next one without a word.
+    """Raise if a port is in use: a server might silently take the next one.
 
     Raises:
         InvalidSettingError: It cannot listen there.
@@ -72,10 +72,10 @@ class HeldServer:
     def wait_until(
         self, is_up: Callable[[], bool], tell: Callable[[str], None], *, seconds: float
     ) -> None:
-        """Come back when `is_up` says so; `tell` hears what the server says till then.
+        """Wait until `is_up` returns true; the callback `tell` gets the server's output.
 
         Raises:
-            MachineError: It ended, or did not come up in time.
+            MachineError: It exited, or did not start within the timeout.
         """
         until_s, said = time.monotonic() + seconds, ""
         while self.is_alive and time.monotonic() < until_s:
@@ -89,10 +89,10 @@ class HeldServer:
         raise self._failed(is_late if self.is_alive else f"{self._name} ended")
 
     def wait(self) -> None:
-        """Come back when it ended by itself.
+        """Wait until the server exits.
 
         Raises:
-            MachineError: Always then: nobody told it to.
+            MachineError: Always, because the exit was not requested.
         """
         self._leash.wait()
         problem = f"{self._name} ended"
@@ -115,7 +115,7 @@ class HeldServer:
         return [line for line in words if re.search(r"\w", line)][-n:]
 
     def _failed(self, problem: str) -> MachineError:
-        remedy = "Its last lines follow; mend what they say and start it again"
+        remedy = "Its last lines follow; fix the problem and start it again"
         error = MachineError(problem, remedy)
         for line in self._last_words(_TAIL):
             error.add_note(f"  {line}")

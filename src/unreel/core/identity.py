@@ -23,7 +23,7 @@ def digest(*parts: str) -> str:
 
 
 def digest_id(*parts: str) -> ClipId:
-    """An id that stands for a clip whose bytes are not here: no file has it."""
+    """Return an id for a clip whose bytes are not available; no file has it."""
     return ClipId(digest(*parts))
 
 

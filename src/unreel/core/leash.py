@@ -1,8 +1,8 @@
-"""Runs one command and ends all of it, whatever becomes of whoever asked: a process of its own.
+"""Supervision of one command: all its processes end with the caller.
 
-A server starts processes that start processes, and a graphics card stays taken for as long as one of
-them lives. So the caller holds the other end of a pipe: when it closes, by a word or because the caller
-was killed, everything that the command started is ended.
+A server starts child processes, and a GPU stays in use while one of them lives. So the caller holds
+the other end of a pipe: when it closes, on request or because the caller was killed, every process
+of the command is ended.
 """
 
 import contextlib
@@ -25,14 +25,14 @@ _LOOK_S: Final = 0.2
 
 
 class ManagedProcess:
-    """One command that was started; it ends by `end`, or when whoever holds this is gone.
+    """One running command; it ends by `end`, or with the process that owns it.
 
     Args:
-        command: what to run.
-        log: where all that it says goes.
-        errors: where what it says on its second stream goes instead.
-        environment: all that it finds there.
-        folder: where it runs.
+        command: Command to run.
+        log: File for all its output.
+        errors: Separate file for its stderr.
+        environment: Its complete environment.
+        folder: Its working directory.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ def _end(held: "subprocess.Popen[bytes]") -> None:
 
 
 def _kill_orphans() -> None:
-    """End what was left behind, also what made a group of its own."""
+    """Kill remaining processes, including those in groups of their own."""
     until_s = time.monotonic() + PATIENCE_S
     while (left := _children()) and time.monotonic() < until_s:
         for pid in left:

@@ -28,10 +28,10 @@ def read_clip_id(text: object, source: str) -> ClipId:
 
 
 def relative_name(name: str) -> str:
-    """`name` as it is, if it stays below the folder that it starts from, whatever lies there.
+    """Return `name` unchanged if it stays below its start folder.
 
     Raises:
-        InvalidValueError: It is absolute or empty, or has a part that leads up or nowhere.
+        InvalidValueError: It is absolute or empty, or has an upward or empty part.
     """
     parts = name.split("/")
     if any(part in {"", ".", ".."} for part in parts) or "\0" in name:

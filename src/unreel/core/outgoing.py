@@ -104,7 +104,7 @@ def require_allowed(host: str, addresses: list[str]) -> None:
     for text in addresses:
         address = parse_address(text) or _parse_legacy(text)
         if address is not None and is_refused(address):
-            stands = "" if text == host else f"{host} stands for "
+            stands = "" if text == host else f"{host} resolves to "
             msg = f"{stands}{text}, a link-local, metadata, multicast or unspecified address, to which unreel never connects"
             raise RefusedAddressError(msg)
 

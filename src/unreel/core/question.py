@@ -95,5 +95,5 @@ class Question:
 def question_key(
     shown: Sequence[str], reviewer: str, instrument: Instrument, condition: str
 ) -> str:
-    """The key of a question from the fields of its stored row; `condition` as it is written there."""
+    """Return the key of a question from the fields of its stored row; `condition` is in stored form."""
     return digest("question", *shown, reviewer, str(instrument), condition)

@@ -53,8 +53,8 @@ def require_extra(modules: Sequence[str], extra: str) -> None:
 class NameRegistry(Generic[T]):
     """One table of names; an unknown name lists the known ones.
 
-    A package of somebody else's adds a name by an entry point of the `group`. It cannot take the
-    place of one of ours: what a name of ours measures must not depend on what is installed.
+    A package adds a name by an entry point of the `group`. It cannot replace a built-in name,
+    because the meaning of those must not depend on installed packages.
     """
 
     kind: str

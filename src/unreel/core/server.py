@@ -1,7 +1,7 @@
-"""Servers by their addresses, and which key may go to which: the environment says so, and nobody else.
+"""URLs of servers, and the keys that each may receive, as configured in the environment.
 
-A recipe may come from a stranger, and with it the address that is asked. So an address alone never
-brings a key: `UNREEL_KEY_HOSTS` names the hosts that may be sent one, and the variable that holds it.
+A recipe may come from a stranger, and with it the URL. So a URL alone never receives a key:
+`UNREEL_KEY_HOSTS` names the hosts that may, and the variable of the key.
 """
 
 import re

@@ -106,9 +106,10 @@ def server_environment(
     keep: frozenset[str] = frozenset(),
     environment: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Return the environment of a child process: variables of this one that are known to hold no key.
+    """Return the environment of a child process: variables of this one that never contain a key.
 
-    `fixed` goes before what is there, `usual` behind it. Other variables go along only if `keep` names them.
+    `fixed` overrides existing variables, `usual` gives defaults. Other variables are included only
+    if `keep` names them.
     """
     given = os.environ if environment is None else environment
     open_ones = {
@@ -127,7 +128,7 @@ def read_ray_address(environment: Mapping[str, str] | None = None) -> str:
 
 @contextmanager
 def lend_environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set `variables` for a library that takes them from nowhere else, and put back what was there."""
+    """Set `variables` temporarily for a library that reads only the environment."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

@@ -1,4 +1,4 @@
-"""Traces of fakeness: what is wrong, where and when."""
+"""Traces of generated video: visible faults with position and time."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -35,7 +35,7 @@ class BoxAt:
 class Trace:
     """One visible fault of a clip: its boxes over time, its span, its kinds and a plain reason.
 
-    An empty `track` means that the place was not marked, an empty `explanation` that nobody wrote one.
+    An empty `track` means that no box was marked, an empty `explanation` that none was written.
     """
 
     span: TimeSpan

@@ -24,7 +24,7 @@ def require_safe_index(index: Path) -> None:
     Raises:
         UnreadableSourceError: It does, or cannot be read.
     """
-    remedy = "Write the checkpoint again with safetensors beside its index"
+    remedy = "Write the checkpoint again with safetensors next to its index"
     try:
         files = parse_object(read_bytes(index, most=_INDEX_BYTES)).get("weight_map")
     except InvalidValueError as error:

@@ -1,9 +1,9 @@
-"""The one door through which files are made: below a folder that the user named, and nowhere else.
+"""The only module that writes files: below a folder that the user named, and nowhere else.
 
-That folder may be a link, for its owner named it; nothing below it may be one. Names are walked part by
-part from an open folder, so that nobody can put a link in the way between a look and a write. A file is
-written under a name of its own and then takes its place: it is there whole or not at all, and what lay
-there, a link too, is replaced and never followed.
+That folder may be a link, because its owner named it; nothing below it may be one. Paths are walked
+part by part from an open folder, so no link can be inserted between a check and a write. A file is
+written under a temporary name and renamed atomically; an existing file or link is replaced and
+never followed.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ class OutputDirectory:
     """A folder to write into. Names are relative to it, with `/` between their parts.
 
     Every method raises `InvalidValueError` for a name that leads out of the folder and
-    `UnsafeTargetError` where a link, or something else that is not ours, lies in the way.
+    `UnsafeTargetError` if a link or a foreign file is in the way.
     """
 
     root: Path
@@ -53,7 +53,7 @@ class OutputDirectory:
 
     @contextlib.contextmanager
     def create(self, name: str) -> Iterator[IO[bytes]]:
-        """A file to write to, which becomes `name` at the end; an error leaves what was there."""
+        """Open a file that becomes `name` on success; an error leaves the existing file unchanged."""
         with self._parent(name) as (parent, last), self._part(parent, last) as part:
             descriptor = os.open(part, os.O_WRONLY | _NEW, 0o600, dir_fd=parent)
             with os.fdopen(descriptor, "wb") as file:
@@ -153,10 +153,10 @@ class OutputDirectory:
                     if found.st_uid in owners and found.st_nlink <= 1:
                         return descriptor
                     os.close(descriptor)
-                    self._refuse(name, "belongs to somebody else, or has a second name elsewhere")
+                    self._refuse(name, "belongs to another user, or has a second name (hard link)")
 
     def open_fresh(self, name: str, flags: int) -> int:
-        """A descriptor of a new, empty file `name`; what was there is taken away, not emptied."""
+        """Return a descriptor of a new, empty file `name`; an existing file is replaced, not truncated."""
         with self._parent(name) as (parent, last):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(last, dir_fd=parent)
@@ -168,7 +168,7 @@ class OutputDirectory:
             os.rename(last, relative_name(to), src_dir_fd=parent, dst_dir_fd=parent)
 
     def size(self, name: str) -> int | None:
-        """Bytes of the file `name`; None where there is none, or what is there is no regular file."""
+        """Return the size of the file `name` in bytes; None if it is missing or not a regular file."""
         with contextlib.suppress(FileNotFoundError), self._parent(name, make=False) as place:
             found = os.stat(place[1], dir_fd=place[0], follow_symlinks=False)
             return found.st_size if stat.S_ISREG(found.st_mode) else None
@@ -199,7 +199,7 @@ class OutputDirectory:
             yield above + name, is_plain
         for name in folders:
             if not depth:
-                self._refuse(above + name, "lies in more folders than unreel ever makes")
+                self._refuse(above + name, "is nested more deeply than unreel ever writes")
             below = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=at)
             try:
                 yield from self._walk(below, f"{above}{name}/", depth=depth - 1)

@@ -33,7 +33,7 @@ class ClipClass(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipBrief:
-    """One clip to be made: the scene of a real one, told by its first frame, by words or by both."""
+    """Request for one clip: the scene of a real one, given by its first frame, a text or both."""
 
     id: str
     """Of the scene; with creator, setting and seed it names the clip."""

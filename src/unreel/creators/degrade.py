@@ -58,7 +58,7 @@ class DegradeKeys(CreatorKeys):
             problem = f"says nothing about what is {self.way}"
             raise InvalidSettingError(key, problem, known_names(key, own))
         if self.speed is not None and (self.rate is not None or self.speed == 1):
-            setting, problem = "speed", "is 1, or a rate is named beside it"
+            setting, problem = "speed", "is 1, or a rate is also set"
             raise InvalidSettingError(setting, problem, "Name another speed, or a rate alone")
         return self
 

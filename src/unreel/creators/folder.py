@@ -62,7 +62,7 @@ class FolderKeys(CreatorKeys):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderCreator:
-    """Hands over what lies in a folder. Names of scenes are strangers': none leads out of it."""
+    """Creator that returns files of a folder. Scene names are untrusted: none leads out of it."""
 
     name: str
     keys: FolderKeys

@@ -21,6 +21,6 @@ class HeldKeys(CreatorKeys):
     def open(self, name: str, around: CreatorEnvironment) -> Creator:  # noqa: ARG002  of the contract
         raise InvalidSettingError(
             name,
-            "its clips lie in the benchmark, and nobody makes more of them",
-            "Name another kind, or leave it out of what is made",
+            "its clips are in the benchmark, and no more can be made",
+            "Name another kind, or exclude it from generation",
         )

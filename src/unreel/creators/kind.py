@@ -52,7 +52,7 @@ class CreatorKeys(RecipeSection):
         return "source" if self.side is ClipClass.CONTROL else "brief"
 
     def label(self, title: str) -> str:
-        """The part of its stable name that people read; its title where nothing tells it better."""
+        """Readable part of its stable name; its title by default."""
         return title
 
     def identity(self) -> str:

@@ -1,4 +1,4 @@
-"""Every kind of creator by name. What stands behind a name are the keys that open one."""
+"""Registry of the kinds of creators and their config classes."""
 
 from typing import Final
 

@@ -36,7 +36,7 @@ class CreatorFactory:
     """Clips that are in the making together."""
 
     def open(self) -> Creator:
-        """The creator, in the event loop that asks it; whoever opens it closes it."""
+        """Open the creator in the event loop of the caller, which must close it."""
         return self.build()
 
 
@@ -85,7 +85,7 @@ class CreatorSection(RecipeSection):
 
     @property
     def stable_name(self) -> str:
-        """Told without opening it: another parameter or checkpoint is another name."""
+        """Name computed without opening it: another parameter or checkpoint gives another name."""
         return self.keys.stable_name(self.kind, self.name)
 
     def beside(self, base: Path) -> "CreatorSection":

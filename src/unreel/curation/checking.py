@@ -29,7 +29,7 @@ from unreel.engine.place import StorageLocation
 
 MISSING: Final = "no-file"
 _WHY: Final = {
-    MISSING: "no regular file lies there. Check its path",
+    MISSING: "there is no regular file. Check its path",
     NO_LICENCE: f"nothing names its licence. {GIVE_LICENCE}",
 }
 _SHOWN: Final = 3
@@ -206,9 +206,9 @@ def _why_none(sources: Sequence[SourceCount]) -> str:
     for count in sources:
         left.update(count.left_out)
     if not left:
-        return "Check source.path: no video lies there"
+        return "Check source.path: it contains no video"
     told = ", ".join(f"{n} {reason}" for reason, n in left.items())
-    remedy = GIVE_LICENCE if left[NO_LICENCE] else "Mend the rows"
+    remedy = GIVE_LICENCE if left[NO_LICENCE] else "Correct the rows"
     return f"Left out: {told}. {remedy}"
 
 
@@ -260,15 +260,15 @@ _NOTES: Final = {
     "duplicates": "near-duplicates: known after the scan",
     "split": "one piece for each shot: known after the scan",
     "crop": "filled borders: known after the scan",
-    "screen": "what stands still or cannot be seen: known after the scan",
+    "screen": "static or invisible content: known after the scan",
     "lengths": "real pieces are trimmed to the lengths of generated ones",
     "cut": "pieces become files",
     "watermark": "overlays are looked for",
     "render": "every clip is encoded",
     "first_frames": "one picture for each clip",
     "cluster": "as many clips are kept of each group of stories",
-    "audit": "whether the labels can be told without looking",
-    "freeze": "splits are drawn, media copied, card and checksums written",
+    "audit": "tests whether file properties reveal the labels",
+    "freeze": "assigns splits, copies media, writes card and checksums",
 }
 
 

@@ -1,4 +1,4 @@
-"""Places that nothing is written over, because somebody may have worked there."""
+"""Locations that are never overwritten, because they may contain a user's work."""
 
 from pathlib import Path
 

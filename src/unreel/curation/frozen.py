@@ -17,16 +17,16 @@ def find_frozen(folder: Path) -> Path:
     for place in (folder / FROZEN, folder):
         if (place / CHECKSUMS).is_file() and (place / RECIPE).is_file():
             return place
-    problem = "no frozen benchmark lies there"
+    problem = "there is no frozen benchmark"
     remedy = "Name the folder that `unreel curate run` prints, or the working folder around it"
     raise UnreadableSourceError(str(folder), problem, remedy)
 
 
 def read_frozen_recipe(benchmark: Path) -> CurateRecipe:
-    """The recipe that the benchmark was made by, as it tells it.
+    """Return the recipe stored in the benchmark.
 
     Raises:
-        UnreadableSourceError: It is no recipe of a curation.
+        UnreadableSourceError: It is not a recipe of a curation.
     """
     try:
         return check_recipe(parse_object(read_bytes(benchmark / RECIPE, most=RECIPE_BYTES)))

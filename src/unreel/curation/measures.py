@@ -15,7 +15,7 @@ ExactSeconds = Annotated[Fraction, PlainSerializer(write_exact)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredShot:
-    """A run of frames without a cut, as it lies in its file, and what screens judge it by."""
+    """A range of frames without a cut, and the measurements for screens."""
 
     first_frame: int
     end_frame: int

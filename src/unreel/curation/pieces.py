@@ -1,6 +1,6 @@
-"""All pieces of a curation, however many: rows of a working table, with columns for what is decided by.
+"""Segments of a curation as rows of a working table, with columns for decisions.
 
-A step walks over them one by one; what speaks of the whole set reads the few columns that it needs.
+A step streams over them; decisions about the complete set read only the necessary columns.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -120,13 +120,13 @@ class WorkDirectory:
         return cls(OutputDirectory(OutputDirectory(bench.ledgers.parent).make(PIECES)))
 
     def sift(self, step: str, stream: Iterable[ClipSegment | ExcludedSegment]) -> StepResult:
-        """Keep the pieces of a stream, and tell apart what it leaves out."""
+        """Store the segments of a stream, and separate the exclusions."""
         leaving = LeavingOut(self.folder, step)
         kept = write_rows(self.folder, f"{step}.rows", _batches(stream, leaving), _schema())
         return StepResult(pieces=SegmentTable(rows=kept), left_out=leaving.end())
 
     def leave(self, step: str, left: Iterable[ExcludedSegment]) -> LeftOuts:
-        """Keep what is left out where the pieces themselves stay as they lie."""
+        """Store exclusions while the segments stay unchanged."""
         leaving = LeavingOut(self.folder, step)
         for one in left:
             leaving.add(one)
@@ -137,7 +137,7 @@ class WorkDirectory:
         return writer_lock(StorageLocation(str(self.folder.root)))
 
     def clear(self, *, keep: SegmentTable = NO_PIECES, left_out: LeftOuts = NONE_LEFT_OUT) -> None:
-        """Take away what no later step reads; a step makes no folders here, so they are somebody's own."""
+        """Remove files that no later step reads; folders are the user's own and stay."""
         kept = {*left_out.files, *([keep.rows.file.name] if keep.rows.file else [])}
         for name in self.folder.files():
             if "/" not in name and name not in kept:

@@ -142,8 +142,8 @@ class CurationContext:
     ) -> Iterator[Found | Failure]:
         """Yield the result of `look` for each subject in order; stored results are reused.
 
-        All is asked before this returns, and read as it is walked over. `subjects` are walked over more
-        than once.
+        All questions are processed before this returns, and results are read lazily. `subjects` are
+        iterated more than once.
         """
         return self.ask_stage(step, subjects, ClipStage(look, self.access))
 
@@ -178,8 +178,7 @@ class CurationContext:
     ) -> Iterator[Found]:
         """Yield the results of `decide` for the whole set, one per subject, and store them as rows.
 
-        Its findings hold for this very set, in whatever order it comes: with another subject in it, it
-        decides anew.
+        The results apply to this exact set, in any order: another subject leads to new decisions.
         """
         table, alone = self.table(step.name), SubjectKeys(map(step.key, subjects))
         order = alone.order()
@@ -218,9 +217,9 @@ class CurationContext:
     def put_through(
         self, name: str, rows: Iterable[Row], stage: Stage, take: Callable[[Row], None]
     ) -> None:
-        """Put `rows` through `stage` where what it leaves behind is all that is kept of it.
+        """Process `rows` with `stage`, whose side effects are its only result.
 
-        `take` is told each row as it comes back, from any thread.
+        The callback `take` gets each finished row, from any thread.
         """
         OutputDirectory(self.ledgers.parent).make(self.ledgers.name)
         with shared_runner(self.engine) as runner:
@@ -259,7 +258,7 @@ class CurationContext:
 
 
 def _of_set(step: StepName[Found], alone: SubjectKeys, order: NDArray[np.intp]) -> StepName[Found]:
-    """The step as it is asked about one set: its members are among the settings."""
+    """Return the step for one set: its members are among the settings."""
     return replace(step, settings={"settings": step.settings, "set": alone.digest(order)})
 
 
@@ -285,7 +284,7 @@ def _read_settled(
 
 
 class ClipStage(MediaStage):
-    """Opens each clip through a media reader and writes down what was found."""
+    """Stage that opens each clip through a media reader and stores the result."""
 
     def __init__(self, look: Look[Any], access: StorageAccess) -> None:
         n_processors = os.cpu_count() or 1
@@ -307,7 +306,7 @@ class ClipStage(MediaStage):
 
 
 class _RowReporter:
-    """Tells each finished row, and keeps none."""
+    """Callback for finished rows, which are not kept."""
 
     def __init__(self, take: Callable[[Row], None]) -> None:
         self._take = take
@@ -324,7 +323,7 @@ class _RowReporter:
 
 
 class _DecisionWriter(Stage):
-    """Writes down what was decided already."""
+    """Stage that stores decisions that were already made."""
 
     def __call__(self, row: Row) -> Row:
         return row

@@ -1,4 +1,4 @@
-"""Every setting of a curation's recipe, told from the recipe's own sections."""
+"""Documentation of every setting of a curation's recipe, from the recipe's own sections."""
 
 from collections.abc import Iterator
 from dataclasses import fields

@@ -1,7 +1,7 @@
-"""Rows that a curation puts down between two steps: one file, read in batches, by columns or by place.
+"""Intermediate rows between two steps: one file, read in batches, by columns or by index.
 
-Such a file follows from the tables of the steps and is written anew by every run, so it has no versions
-and needs no commit: whoever is killed starts it again.
+Such a file is derived from the tables of the steps and rewritten by every run, so it has no
+versions and needs no commit.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -109,7 +109,7 @@ def spell_digest(packed: bytes) -> str:
 def write_rows(
     folder: OutputDirectory, name: str, batches: Iterable[Any], schema: Any
 ) -> WorkingTable:
-    """The Arrow `batches` as a file of the folder, made anew."""
+    """Write the Arrow `batches` as a file of the folder, replacing it."""
     from lance.file import LanceFileWriter
 
     folder.require_plain()

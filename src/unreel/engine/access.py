@@ -48,7 +48,7 @@ class StorageAccess:
 
 
 def file_mark(location: str) -> str:
-    """Identity of the file as it lies there now: another size or time of change is another mark."""
+    """Return the identity of the present file: another size or modification time is another mark."""
     try:
         found = os.stat(location)  # noqa: PTH116  a URL is no path and has no such facts
     except OSError:
@@ -57,7 +57,7 @@ def file_mark(location: str) -> str:
 
 
 def file_key(location: str) -> str:
-    """Identity of a file by what its benchmark calls it: the same wherever the benchmark lies."""
+    """Return the identity of a file by its name in the benchmark, independent of the location."""
     return digest("file of a benchmark", location)
 
 
@@ -73,7 +73,7 @@ def file_state(path: str) -> str:
 def object_marks(locations: Sequence[str], access: StorageAccess) -> dict[str, str]:
     """Return a mark of each object that changes if it is replaced: size and tag; "" for no object.
 
-    A store that nobody named is not asked.
+    Stores that are not allowed are not queried.
 
     Raises:
         MachineError: The store does not answer.
@@ -95,9 +95,10 @@ def object_marks(locations: Sequence[str], access: StorageAccess) -> dict[str, s
 
 
 def find_change(clip: str, file: Path) -> Failure | None:
-    """The failure of a clip whose bytes at `file` are no longer those that gave it its id.
+    """Return the failure of a clip whose bytes at `file` changed since its id was computed.
 
-    Ask after the file was used: then what was made of it is the clip's, or this tells.
+    Call it after the file was used: then the result belongs to the clip, or this failure replaces
+    it.
     """
     try:
         same = file.is_file() and clip_id(file) == clip
@@ -111,10 +112,10 @@ def find_change(clip: str, file: Path) -> Failure | None:
 
 @contextmanager
 def local_copy(location: str, access: StorageAccess) -> Iterator[Path]:
-    """The clip as a file: itself, or a copy from its store for as long as it is needed.
+    """Provide the clip as a local file: itself, or a temporary copy from its store.
 
     Raises:
-        MediaError: Nobody named its place, or it cannot be fetched from there.
+        MediaError: Its location is not allowed, or it cannot be fetched.
     """
     if "://" not in location:
         yield Path(location)

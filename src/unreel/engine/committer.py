@@ -42,13 +42,13 @@ _LOOK_S: Final = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitPace:
-    """When rows are committed: so many, or so old; what is not given follows the rows themselves.
+    """Rules for commits by number and age of rows; unset values adapt to the rate.
 
-    The first answers, and those of a slow reviewer, are seen within two seconds. Where rows come fast,
-    commits grow: one may be as large as all before it together, up to 100,000 rows or 32 MiB, and the
-    more rows wait the longer they may, up to 15 seconds. Where a commit itself takes long, all wait four
-    times as long as it took, up to a minute. Rows that cost a cent or more are committed after 0.2
-    seconds, or after as long as a commit takes.
+    The first answers, and those of a slow reviewer, are visible within two seconds. At high rates
+    commits grow: one may be as large as all before it together, up to 100,000 rows or 32 MiB, and
+    the interval grows with the number of waiting rows, up to 15 seconds. If a commit takes long,
+    the interval is four times its duration, up to a minute. Rows that cost a cent or more are
+    committed after 0.2 seconds, or after the duration of a commit.
     """
 
     rows: int | None = None
@@ -79,7 +79,7 @@ AddUp = Callable[[Sequence[Row], dict[str, float]], None]
 
 @dataclass(slots=True)
 class _PendingCommit:
-    """Rows as Arrow on their way into a commit, and what is to be told of them then."""
+    """Rows as Arrow for a commit, and its callbacks."""
 
     batches: list[Any] = field(default_factory=list)
     n_rows: int = 0
@@ -95,14 +95,14 @@ class _PendingCommit:
 
 
 class TableCommitter:
-    """Holds the table's lock from `with` to its end; leaving commits what was offered.
+    """Context manager that holds the table's lock; leaving it commits all offered rows.
 
     Args:
-        table: Where the rows go. Rows whose `attempt` is above 1 replace, the others are added.
-        pace: When to commit.
-        add_up: Adds what the job counts of new rows to the totals.
-        on_commit: Told the progress, after readers can see what was committed.
-        observe: Told the steps of the table's writer, from the committing thread.
+        table: Target table. Rows whose `attempt` is above 1 replace, the others are added.
+        pace: Rules for commits.
+        add_up: Adds the job's counts of new rows to the totals.
+        on_commit: Callback with the progress, after readers can see the commit.
+        observe: Callback with the steps of the table's writer, from the committing thread.
     """
 
     def __init__(
@@ -181,10 +181,10 @@ class TableCommitter:
             return True
 
     def require_ready(self) -> None:
-        """Raise where a commit failed, or the disk has no room for the next one.
+        """Raise if a commit failed, or the disk has no room for the next one.
 
         Raises:
-            UnreelError: Whoever asks for more results would lose them.
+            UnreelError: Further results would be lost.
         """
         with self._change:
             if self._error is not None:

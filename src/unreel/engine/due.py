@@ -1,8 +1,8 @@
 """Pending questions: one pass over a stream of any length against the table at the start of the run.
 
-What the run gives out itself is remembered too, so that nobody need look at a table that grows meanwhile. A
-key costs 44 bytes of memory, whether the table holds it or the run gave it out; reasons and tries of failures
-are read only where they can matter.
+Keys that the run returns itself are remembered too, so that the growing table need not be read. A
+key costs 44 bytes of memory, stored or returned; reasons and attempts of failures are read only if
+they matter.
 """
 
 import itertools
@@ -31,7 +31,7 @@ _SIMILAR: Final = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ExactKeys:
-    """Keys that are told apart exactly."""
+    """Set of keys with exact comparison."""
 
     marks: KeyHashIndex
     stamps: NDArray[np.uint8]
@@ -85,8 +85,8 @@ class _StoredKeys:
     """Content of a table at the start of the run.
 
     Args:
-        table: as it is now.
-        retry: the reasons for which a failed row is due.
+        table: The present table.
+        retry: Failure reasons for which a row is due.
     """
 
     def __init__(self, table: LanceTable, retry: Collection[str]) -> None:
@@ -140,13 +140,13 @@ class _StoredKeys:
 
 
 class PendingKeys:
-    """Tells which questions are due: those without a row, and those whose row is to be replaced.
+    """Filter of due questions: those without a row, and those whose row is to be replaced.
 
-    The table is looked at once, when the first of them is asked for.
+    The table is read once, at the first question.
 
     Args:
-        table: where answers are kept.
-        retry: the reasons for which a failed row is due again.
+        table: Table of answers.
+        retry: Failure reasons for which a row is due again.
     """
 
     def __init__(self, table: LanceTable, retry: Collection[str] = ()) -> None:

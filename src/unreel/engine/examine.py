@@ -34,7 +34,7 @@ CHANGED: Final = "changed after it was written"
 LATER: Final = "of a later release"
 WRONG_KEY: Final = "a key that does not follow from its question"
 WRONG_CLIP: Final = "a clip id that is no hash"
-UNKNOWN_REASON: Final = "a failure whose reason nobody knows"
+UNKNOWN_REASON: Final = "a failure with an unknown reason"
 _HINT: Final = "_versions/latest_version_hint.json"
 _NEWEST: Final = 2**64 - 1
 """Lance names a manifest by how far its version is from this, so that the latest is listed first."""
@@ -148,7 +148,7 @@ class TableCheckResult:
 
     @property
     def faults(self) -> Mapping[str, int]:
-        """Rows that are not right, by what is wrong with them."""
+        """Invalid rows, by their error."""
         tally: Counter[str] = Counter()
         for _, found in self.pieces:
             if isinstance(found, FragmentContents):
@@ -216,7 +216,7 @@ class TableChecker:
 
 
 def examine(table: LanceTable, examiner: TableChecker, judge: Judge) -> TableCheckResult:
-    """Everything about `table`: its latest version in full, earlier ones as far as it is damaged.
+    """Check `table`: its latest version completely, earlier ones if it is damaged.
 
     Raises:
         UnreadableSourceError: Its store cannot be reached.
@@ -348,6 +348,6 @@ def _describe(fragment: Any, version: int) -> CheckedFragment:
 
 
 def _be_quiet() -> None:
-    """Lance writes its last words to stderr, where nobody can use them."""
+    """Suppress Lance's output on stderr."""
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 2)

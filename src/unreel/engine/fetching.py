@@ -54,10 +54,10 @@ def fetch_public(location: str, into: IO[bytes], *, max_bytes: int, seconds: flo
 def fetch(
     location: str, into: IO[bytes], *, reach: FetchPolicy, storage: Mapping[str, str]
 ) -> None:
-    """Copy what lies at `location` into an open file, which the caller throws away where that fails.
+    """Copy the file at `location` into an open file, which the caller discards on failure.
 
     Raises:
-        MediaError: Nobody named the place, there is no such file, or it is too large or too slow.
+        MediaError: The location is not allowed, the file is missing, too large or too slow.
     """
     until_s = time.monotonic() + reach.seconds
     try:

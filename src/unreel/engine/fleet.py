@@ -36,7 +36,7 @@ class ClusterCapacity:
 
     @classmethod
     def read(cls, now: Mapping[str, float], later: Mapping[str, float] | None) -> Self:
-        """Of Ray's words for what is there and for what its autoscaler may add up to."""
+        """Parse Ray's present resources and the maximum of its autoscaler."""
         both = [now, later or {}]
         cpus, gpus = (max(one.get(name, 0.0) for one in both) for name in ("CPU", "GPU"))
         return cls(cpus, gpus)
@@ -55,7 +55,7 @@ class WorkerPoolSize:
 def crews(
     stages: Sequence[WorkerResources], offer: ClusterCapacity, *, workers: int | None
 ) -> list[WorkerPoolSize]:
-    """The crew of each stage: `workers` where somebody chose, else up to what the cluster offers.
+    """Return the pool size of each stage: `workers` if set, otherwise up to the cluster's capacity.
 
     Raises:
         InvalidSettingError: The stages need more GPUs than the cluster has.

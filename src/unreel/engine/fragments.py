@@ -1,9 +1,9 @@
 """Choose the fragments of a table to join: few remain, and no row is copied often.
 
-Fragments lie in the order in which they were written. From the oldest on, one that the younger ones
-outweigh `growth` - 1 times is joined with all of them, so what is copied comes to lie in a fragment
-`growth` times as large: a row is copied about log(FULL_ROWS) / log(growth) times, then its fragment is
-full and stays. What is left shrinks from old to young, so it is no long list either.
+Fragments are in the order of their writing. From the oldest on, one that the younger ones outweigh
+`growth` - 1 times is joined with all of them, so the copied rows are then in a fragment `growth`
+times as large: a row is copied about log(FULL_ROWS) / log(growth) times until its fragment is full.
+The remaining fragments shrink from old to young, so there are few of them.
 """
 
 import itertools
@@ -20,7 +20,7 @@ _MOST_GONE: Final = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFragment:
-    """One fragment of a table, as its manifest tells of it."""
+    """One fragment of a table, from its manifest."""
 
     id: int
     rows: int
@@ -38,9 +38,9 @@ class TableFragment:
 def find_joins(
     fragments: Sequence[TableFragment], *, growth: int, at_least: int = 2
 ) -> list[list[TableFragment]]:
-    """Neighbours of which each list is to become one fragment; none of a run below `at_least`.
+    """Return lists of neighbours that should each become one fragment; none of a run below `at_least`.
 
-    A list of one is a fragment to be written anew, without the rows that were replaced.
+    A list of one is a fragment to rewrite without its replaced rows.
     """
     joins: list[list[TableFragment]] = []
     for full, run in itertools.groupby(fragments, key=lambda fragment: fragment.is_full):

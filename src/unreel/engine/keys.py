@@ -1,8 +1,9 @@
 """Index of a table's keys: twelve bytes of memory per row, and one pass over the key column.
 
-A key stands as 32 bytes (a stamp) and these as eight (a mark). Marks are sorted and say which rows may hold a
-key; who asks compares the stamp, or the key of the row that was fetched, so that answers are exact whichever
-marks collide. Both are made with a secret of the process: nobody can prepare keys that collide.
+A key is represented by 32 bytes (a stamp) and this by eight (a mark). Sorted marks give candidate
+rows of a key; the caller compares the stamp, or the key of the fetched row, so that results are
+exact despite collisions. Both use a secret of the process, so that colliding keys cannot be
+prepared.
 """
 
 import hashlib
@@ -55,7 +56,9 @@ def as_texts(keys: Sequence[str]) -> Iterator[Any]:
         try:
             yield pa.array(chunk, pa.string())
         except (pa.ArrowException, UnicodeError, TypeError) as error:
-            msg = f"a key is no text that a table can hold: {error}. Mend what makes the rows"
+            msg = (
+                f"a key is no text that a table can hold: {error}. Fix the code that makes the rows"
+            )
             raise InvalidValueError(msg) from error
 
 

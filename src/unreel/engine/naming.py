@@ -23,7 +23,7 @@ _SETTING: Final = "UNREEL_FETCH_FROM"
 
 @dataclass(frozen=True, slots=True)
 class NamedPlace:
-    """A bucket or a host, and the path that everything read from it lies below."""
+    """An allowed bucket or host, with the path prefix of its files."""
 
     scheme: str
     host: str
@@ -56,15 +56,15 @@ def read_places(text: str) -> tuple[str, ...]:
 
 
 def require_named(location: str, named: Iterable[str]) -> None:
-    """Refuse a location that lies below none of the places `named`.
+    """Raise for a location below none of the allowed places `named`.
 
     Raises:
-        InvalidValueError: It does, or it is no address that could be fetched.
+        InvalidValueError: It is not allowed, or not a URL that can be fetched.
     """
     wanted = _place(location)
     if not any(_place(place).covers(wanted) for place in named):
         shown = f"{wanted.scheme}://{wanted.host}"
-        msg = f"nothing is fetched from {shown}, which nobody named"
+        msg = f"nothing is fetched from {shown}, which is not allowed"
         raise InvalidValueError(msg)
 
 
@@ -82,7 +82,7 @@ def peers_of(host: str, port: int) -> list[Peer]:
     if not _is_literal(host):
         for address, _ in peers:
             if any(found.is_loopback for found in _innermost(address)):
-                msg = f"{host} stands for {address}, an address of this machine"
+                msg = f"{host} resolves to {address}, an address of this machine"
                 raise InvalidValueError(msg)
     return peers
 

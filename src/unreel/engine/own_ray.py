@@ -1,7 +1,7 @@
-"""A Ray that is ours alone: loopback only, a token of its own, files that nobody else reads.
+"""Private Ray cluster: loopback only, its own token, private files.
 
-Ray runs whatever a client sends it. By itself it listens on every interface, keeps its token in a file
-that all users of the machine may read, and its files in a folder that all may write to.
+Ray runs any code that a client sends. By default it listens on every interface, stores its token in
+a file that all users of the machine may read, and its files in a folder that all may write to.
 """
 
 import logging
@@ -123,9 +123,9 @@ def _own_signals() -> Iterator[None]:
 
 @contextmanager
 def _on_loopback() -> Iterator[None]:
-    """Have Ray take 127.0.0.1 for this machine's address, as it does by itself on other systems.
+    """Make Ray use 127.0.0.1 as this machine's address, as it does by default on other systems.
 
-    `_node_ip_address` cannot say it: Ray turns a loopback address given there into a reachable one.
+    `_node_ip_address` cannot do it: Ray converts a loopback address given there to a reachable one.
     """
     before = _CONSTANTS.ENABLE_RAY_CLUSTER
     _CONSTANTS.ENABLE_RAY_CLUSTER = False

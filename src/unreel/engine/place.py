@@ -123,7 +123,7 @@ class StorageLocation:
         return data
 
     def names(self) -> list[str]:
-        """The names of all that lies below; a link is one of them, what it leads to is not."""
+        """Return the names of all files below; a link is included, its target is not."""
         if not self.is_local:
             return [entry["path"] for chunk in self.objects().list() for entry in chunk]
         folder, below = self.inside()
@@ -140,7 +140,7 @@ class StorageLocation:
             return None
 
     def remove(self, name: str) -> None:
-        """Take away what lies under `name`."""
+        """Delete the file or folder `name`."""
         if self.is_local:
             folder, below = self.inside(name)
             folder.remove(below)

@@ -14,10 +14,10 @@ _HOUR_S: Final = 3600
 
 
 class ProgressLine:
-    """Progress of a run in words; each display of it calls `text`.
+    """Progress of a run as text; each display calls `text`.
 
     Args:
-        clock: seconds that only grow.
+        clock: Monotonic seconds.
     """
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -38,11 +38,11 @@ class ProgressLine:
         self._progress, self._n_of_part = None, {}
 
     def tell(self, phase: str) -> None:
-        """Something begins whose length nobody knows."""
+        """Begin an activity of unknown length."""
         self._phase, self._part, self._began_s = phase, "", self._clock()
 
     def expect(self, part: str, due: int) -> None:
-        """A part begins, with so many rows to come."""
+        """Begin a part with that number of rows."""
         self._part, self._due, self._began_s = part, due, self._clock()
         self._progress = None
 

@@ -323,7 +323,7 @@ class _StartLogWriter:
                 await self._book.begin.remote(items)
 
     def finish(self, item: str) -> None:
-        """Send the finish in this turn of the event loop; nobody waits for it."""
+        """Send the finish in this turn of the event loop, without waiting."""
         if not self._finished:
             asyncio.get_running_loop().call_soon(self._send_finished)
         self._finished.append(item)

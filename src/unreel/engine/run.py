@@ -1,4 +1,4 @@
-"""One call for a job: what is missing from the table is asked, committed once, and summed up."""
+"""Run of a job: missing rows are computed, committed once, and counted."""
 
 import itertools
 import time
@@ -164,7 +164,7 @@ def _ledger_path(table: "LanceTable", given: Path | None) -> Path:
     if given is not None:
         return given
     if not table.place.is_local:
-        setting, problem = "ledger", "a table in a store has no folder beside it"
+        setting, problem = "ledger", "a table in an object store has no folder next to it"
         remedy = "Name a local file that the next run on this machine will find again"
         raise InvalidSettingError(setting, problem, remedy)
     return table.place.path.with_name(table.place.path.name + ".ledger")

@@ -1,4 +1,4 @@
-"""A damaged table written anew elsewhere, from every row that is whole; the damaged one is only read."""
+"""Copy of a damaged table from all its intact rows; the damaged one is only read."""
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator

@@ -80,7 +80,7 @@ class TableSchema:
         try:
             return _to_arrow(whole, self.arrow)
         except Exception as error:  # a value may do anything to its reader
-            msg = f"a row does not fit the columns of {self.name}: {error}. Mend the stage"
+            msg = f"a row does not fit the columns of {self.name}: {error}. Fix the stage"
             raise InvalidValueError(msg) from error
 
     def portions(self, rows: Sequence[Row]) -> list[list[Row]]:

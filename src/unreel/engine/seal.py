@@ -1,7 +1,7 @@
-"""A short hash in each row over its other values: what changed after it was written is noticed.
+"""Hash in each row over its other values, to detect later changes.
 
-Lance keeps no checksums of its pages, so a flipped bit inside a text would otherwise be read as what the
-reviewer said. It guards against accidents, not against somebody who writes a new seal too.
+Lance has no checksums of its pages, so a flipped bit in a text would be read as the reviewer's
+answer. It detects accidents, not an attacker who writes a new seal.
 """
 
 import hashlib

@@ -32,7 +32,7 @@ class InFlightLimit(StrEnum):
 
 
 class StageClient(Protocol):
-    """Whoever is asked by a stage, as far as its workers are concerned."""
+    """Client of a service that a stage queries, as seen by its workers."""
 
     @property
     def gpus(self) -> float: ...

@@ -1,8 +1,8 @@
 """Start log: an append-only file of starts and finishes, which shows the items at work during a crash.
 
-A line is one `write`, so it outlives kill -9 of the writer without the price of `fsync`. A start that
-no finish follows is a death. The first one may be anybody's fault, so the item runs again in company;
-from `DEATHS_IN_COMPANY` on it is a suspect, whom `suspects` tells from its guilty neighbour.
+A line is one `write`, so it survives kill -9 of the writer without the cost of `fsync`. A start
+without a finish is a crash. The first one may have any cause, so the item runs again together with
+others; from `DEATHS_IN_COMPANY` on it is a suspect: see `suspects`.
 """
 
 import io
@@ -50,7 +50,7 @@ class StartLog:
         self.close()
 
     def close(self) -> None:
-        """End the writing; what is open counts as dead for the next reader."""
+        """Close the log; open items count as crashed for the next reader."""
         os.close(self._file)
 
     def deaths(self, item: str) -> int:

@@ -1,8 +1,8 @@
-"""A source that is a table: the driver reads what decides, workers read the rows.
+"""Table as a source of questions: the driver reads the key columns, workers read the rows.
 
-The driver goes through the few columns that make a question's key, asks what is due, and sends an address
-of eight bytes. Whoever does the work opens the table himself, at the version that was gone through, and
-makes the question there. So a hundred million rows never pass through one process.
+The driver reads the few columns of a question's key, finds the due ones, and sends a row address of
+eight bytes. The worker opens the table at the same version and makes the question there. So a
+hundred million rows never pass through one process.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,15 +27,15 @@ def _own_key(row: Row) -> str:
 
 
 class StoredRows:
-    """The rows of `table` as questions for `run`, in the order of the table.
+    """Rows of `table` as questions for `run`, in the order of the table.
 
     Args:
-        table: Where they lie; as it is when the first question is asked for.
-        ask: Makes the question of a whole row, in the worker: it must pickle, and so must the table's place.
-            The key that it gives is not looked at.
-        key: Makes the question's key of a row with `columns` alone, in the driver.
-        columns: What `key` needs.
-        where: Rows that are questions, as a filter in Lance's SQL; by default those that did not fail.
+        table: The table, at its version when the first question is requested.
+        ask: Makes the question of a complete row in the worker; it must pickle, and so must the
+            table's location. Its key is ignored.
+        key: Makes the question's key of a row with only `columns`, in the driver.
+        columns: Columns that `key` needs.
+        where: Filter of the rows in Lance's SQL; by default those that did not fail.
     """
 
     def __init__(
@@ -107,9 +107,9 @@ class QuestionLoader:
 
 
 class LoadedQuestions:
-    """Due questions of a table, whole for whoever goes through them.
+    """Due questions of a table; iteration loads the complete rows.
 
-    A runner with workers elsewhere sends them `addresses`, and `fetch` once.
+    A runner with remote workers sends them `addresses`, and `fetch` once.
     """
 
     def __init__(self, addresses: Iterable[Row], source: StoredRows) -> None:

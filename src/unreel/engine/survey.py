@@ -122,9 +122,10 @@ class ClipSurvey:
     """Properties of the files of a benchmark, in one table or several.
 
     Args:
-        tables: of a run; the first that knows a file tells of it.
-        typed: the benchmark's folder as an earlier release was told it, where such a one began the run: it
-            kept each file under its path and time of change, of which the path alone travels.
+        tables: Tables of a run; the first that contains a file is used.
+        typed: The benchmark's folder as stored by an earlier release that began the run: it
+            identified each file by its path and modification time, of which only the path is
+            portable.
     """
 
     def __init__(self, *tables: "LanceTable", typed: Path | None = None) -> None:
@@ -134,7 +135,7 @@ class ClipSurvey:
     def find(
         self, benchmark: Benchmark, entries: Iterable[Entry]
     ) -> Iterator[tuple[Entry, Clip | Failure]]:
-        """Each entry with what was found at its file, in order."""
+        """Yield each entry with the properties of its file, in order."""
         for found in self.find_files(benchmark, entries, cleaned=False):
             yield found.entry, found.clip
 

@@ -1,20 +1,22 @@
 """Find the rows that crash a worker: rows that ran together are retried in isolation.
 
-A death says that a worker ended, not why. Whatever was begun in it and not finished may have ended it;
-so may the kernel that wanted memory, a lost node, or somebody's `kill -9`. Two facts decide:
+A crash shows that a worker ended, not why. Any row that was begun in it and not finished may be the
+cause; so may the out-of-memory killer, a lost node, or a `kill -9`. Two facts decide:
 
-- a row that kills its worker kills it each time it runs, whoever is with it;
-- an innocent row comes back the first time it is left to run.
+- a row that crashes its worker does so each time it runs;
+- an innocent row returns the first time it is left to run.
 
-So a row with `DEATHS_IN_COMPANY` deaths (see `ledger`) is a suspect. It runs in a fresh worker that holds
-nothing else, whose death counts for nobody else and only once the row was begun there. `DEATHS_ALONE` such
-deaths in a row are the proof; one return clears it. Between two tries the other suspects have their turn,
-so that one bad minute of the machine is not held against one row. These deaths are counted in the driver's
-memory: if the driver dies the row is still a suspect, and its trial begins again.
+So a row with `DEATHS_IN_COMPANY` crashes (see `ledger`) is a suspect. It runs in a fresh worker of
+its own, whose crash counts for no other row and only after the row was begun there. `DEATHS_ALONE`
+such crashes in sequence are the proof; one return clears it. Between two attempts the other
+suspects run, so that one bad minute of the machine does not condemn one row. These crashes are
+counted in the driver's memory: if the driver dies the row is still a suspect, and its trial starts
+again.
 
-What cannot be told: a row that was killed from outside in each of `DEATHS_ALONE` fresh workers looks exactly
-like one that kills. No way of dying weighs more than another, since a row that eats all memory ends by
-the same SIGKILL as its innocent neighbour. The reasons are in docs/decisions/0013-suspects-alone.md.
+Limit: a row that was killed from outside in each of `DEATHS_ALONE` fresh workers cannot be
+distinguished from a crashing one. All causes of a crash have the same weight, because a row that
+uses all memory ends by the same SIGKILL as its innocent neighbour. The reasons are in
+docs/decisions/0013-suspects-alone.md.
 """
 
 from collections import deque
@@ -93,6 +95,6 @@ class CrashSuspects:
 
 
 def _quarantined(trial: IsolatedRetry, died: WorkerCrashed) -> Row:
-    """The row as a failure that will not be tried again by itself."""
+    """Return the row as a failure that is not retried automatically."""
     detail = f"{trial.deaths} workers that ran nothing else died of it, the last by {died.how}"
     return failed(trial.row, Failure(FailureReason.QUARANTINED, detail))

@@ -35,14 +35,14 @@ _GROWTH_AT_REST: Final = 2
 
 
 class TableWriter:
-    """Changes one table, by one thread of the process that holds its lock; each change is one commit.
+    """Writer of one table, in one thread of the process that holds its lock; each change is one commit.
 
     Args:
-        table: The table; it is created when it does not exist, and widened when this release knows
-            columns that it has not.
-        lock: Held by the caller; looked at before each commit.
-        observe: Told `written` when new data lies in the store and `committed` when readers see it,
-            with a count of rows; `rewritten` and `compacted` likewise, with a count of fragments.
+        table: The table; it is created if missing, and gets new columns of this release.
+        lock: Held by the caller; checked before each commit.
+        observe: Callback with `written` when new data are in the store and `committed` when readers
+            see them, with a count of rows; `rewritten` and `compacted` likewise, with a count of
+            fragments.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Trouble with an object store, in words: its client's errors are of no tree that others know."""
+"""Translation of object store errors to messages: the client's errors have no common base class."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -55,12 +55,12 @@ def add_costs(rows: Sequence[Row], totals: dict[str, float]) -> None:
 
 
 class ReviewStage(MediaStage):
-    """Puts a row's question, and writes down the answer and what was shown.
+    """Stage that sends a row's question and stores the answer and its inputs.
 
     Args:
-        opener: makes the reviewer, once in each worker; it must pickle.
-        access: how clips are opened.
-        in_flight: questions that are with the reviewer at once.
+        opener: Factory of the reviewer, called once in each worker; it must pickle.
+        access: Access to clips.
+        in_flight: Number of concurrent questions.
     """
 
     opened = MediaStage.opened | {"_desk", "_reviewer"}

@@ -18,7 +18,9 @@ from unreel.evaluation.faults import answer_fault, clip_fault, ruling_fault
 from unreel.evaluation.stored_recipe import StoredRecipe, UnusableRecipe, find_recipe
 from unreel.evaluation.tables import ANSWERS, RULINGS
 
-TAKE_AGAIN: Final = "Move its damaged tables away and start the same `unreel curate` again: it takes those steps anew"
+TAKE_AGAIN: Final = (
+    "Move its damaged tables away and start the same `unreel curate` again: it repeats those steps"
+)
 _STEPS: Final = "steps/"
 _ANSWERS: Final = "answers.lance"
 

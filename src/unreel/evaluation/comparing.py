@@ -56,17 +56,17 @@ def compare_runs(
     parser: Mode | None = None,
     judge: str | None = None,
 ) -> Comparisons:
-    """Every two conditions of `runs`, from the answers that are there. Nobody is asked.
+    """Compare each two conditions of `runs` by their stored answers. No question is sent.
 
     Args:
-        runs: of `unreel eval`, over the same clips with the same instrument.
-        metrics: figures of the scorecard; those that the instrument declares where none is named.
-        parser: how answers are read; as each run's recipe says where none is named.
-        judge: model whose kept rulings score explanations: see `unreel score --judge`.
+        runs: Runs of `unreel eval`, over the same clips with the same protocol.
+        metrics: Metrics of the scorecard; by default those of the protocol.
+        parser: Parser of the answers; by default that of each run's recipe.
+        judge: Model whose stored rulings score explanations: see `unreel score --judge`.
 
     Raises:
         InvalidSettingError: They cannot be compared.
-        UnknownNameError: No figure has that name.
+        UnknownNameError: No metric has that name.
     """
     places = [run.place.uri for run in runs]
     if len({*places}) < len(places):
@@ -116,7 +116,7 @@ def compare_sides(sides: Sequence[ComparedReviewer], *, metrics: Sequence[str] =
             problem = (
                 f"{names[0]} was asked {first.instrument}, {name} {side.instrument.instrument}"
             )
-            remedy = "Compare runs of one instrument at one version; ask the older one again"
+            remedy = "Compare runs of one protocol at one version; run the older one again"
             raise InvalidSettingError(_RUNS, problem, remedy)
     compared = [
         _compare(one, other, metrics=metrics)
@@ -274,7 +274,7 @@ def _counts_all_clips(metric: str) -> bool:
 
 
 def _pair_rows(ours: Iterable[str], theirs: Iterable[str]) -> _PairedRows:
-    """Pair the rows of two sides by what was shown, and by which of its truths they hold."""
+    """Pair the rows of two sides by their clips and by the index of the ground truth."""
     labels = LabelNumbers(most=0)
     n_ours = 0
     for shown in ours:
@@ -311,7 +311,7 @@ def _nth(numbers: Places) -> Places:
 
 
 def _shown(side: ComparedReviewer, *, by_name: bool) -> Iterable[str]:
-    """Return what was shown: its bytes, or its name where one saw it without its watermark."""
+    """Return the identity of the clips: their bytes, or their names if one side has no watermark."""
     if by_name:
         return side.names
     rows = side.rows

@@ -74,14 +74,14 @@ def open_named_run(
     outside: bool = False,
     accept_changed: bool = False,
 ) -> EvalRun:
-    """The run that `unreel eval --out` wrote to the folder or prefix `text`.
+    """Open the run that `unreel eval --out` wrote to the folder or prefix `text`.
 
     Args:
-        text: as a person names it.
-        settings: of this process.
-        moved_to: where its benchmark lies now, where that is not where it was.
-        outside: whether its table may name files outside its folder.
-        accept_changed: whether its benchmark may be another one by now.
+        text: Location as typed by a user.
+        settings: Settings of this process.
+        moved_to: Present location of its benchmark, if it moved.
+        outside: Whether its table may name files outside its folder.
+        accept_changed: Whether its benchmark may have changed.
     """
     place = resolve_location(text, read_storage(settings))
     return open_run(
@@ -108,7 +108,7 @@ def name_runs(texts: Iterable[str], settings: EnvironmentSettings) -> list[str]:
 
 
 def find_runs(text: str, settings: EnvironmentSettings) -> Iterator[str]:
-    """The runs at or below the folder or prefix `text`, sorted; what lies inside a run is not read."""
+    """Return the runs at or below the folder or prefix `text`, sorted; the content of runs is not searched."""
     place = resolve_location(text, read_storage(settings))
     if place.is_local:
         for path in sorted(place.path.glob(f"**/{RECIPE_FILE}")):

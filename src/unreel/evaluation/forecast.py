@@ -31,7 +31,7 @@ from unreel.reviewers.endpoint.tokens import CHARACTERS, load_of, picture_rule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostForecast:
-    """Tokens and money for the questions that are due. Where it says `None`, nobody knows."""
+    """Tokens and cost of the due questions. `None` means unknown."""
 
     n_frames: int
     input_tokens: int | None
@@ -72,7 +72,7 @@ def forecast(
 ) -> EvalForecast:
     """Return the forecast of `evaluate`. Clips are inspected as there; nothing is written to the run.
 
-    What is found at new clips is kept `aside`: see `kept_aside`.
+    Properties of new clips are stored `aside`: see `kept_aside`.
     """
     callbacks.on_phase(f"reading {run.recipe.benchmark}")
     left_out, tally = SkippedCounts(), _QuestionCounts(run)
@@ -101,7 +101,7 @@ def forecast(
 
 @contextmanager
 def kept_aside() -> Iterator[LanceTable]:
-    """A table for what is found at clips, for as long as several runs are foreseen; then it goes away."""
+    """Provide a temporary table for properties of clips, shared by several forecasts."""
     with TemporaryDirectory(prefix="unreel-") as folder:
         yield LanceTable(StorageLocation(folder) / "clips.lance", CLIPS)
 
@@ -222,7 +222,7 @@ def _output(tokens: int) -> Usage:
 
 
 def _name(run: EvalRun) -> str:
-    """The name that answers carry; a floor that learns tells it only when it has learned."""
+    """Return the reviewer's name in answers; a fitted baseline has it only after fitting."""
     section = run.recipe.reviewer
     if section.is_served:
         return section.served_name

@@ -110,10 +110,10 @@ class EvalRun:
         return Path(self.recipe.benchmark) if self.kept is None else self.kept.find(self.place)
 
     def benchmark(self) -> Benchmark:
-        """The benchmark that it asks about.
+        """Benchmark of the run.
 
         Raises:
-            InvalidSettingError: Its table names files outside its folder, and nobody allowed that.
+            InvalidSettingError: Its table names files outside its folder, and that is not allowed.
         """
         recipe, outside = self.recipe, self.access.outside
         if self.asked_outside and not outside:
@@ -126,10 +126,10 @@ class EvalRun:
     def entries(
         self, benchmark: Benchmark, reading: BenchmarkStats | None = None
     ) -> Iterator[Entry]:
-        """The entries that it asks about, one at least; `reading` notes all that goes by.
+        """Return the entries of the run, at least one; `reading` counts all rows.
 
         Raises:
-            UnreelError: There is none, for a reason that it tells.
+            UnreelError: There is none, with the reason.
         """
         reading, recipe = reading or BenchmarkStats(), self.recipe
         usable = (e for e in reading.watch(benchmark) if recipe.split in {None, e.split})
@@ -203,10 +203,10 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     wanted: Callable[[Row], bool] = lambda _question: True,
     callbacks: JobCallbacks = NO_CALLBACKS,
 ) -> EvalOutcome:
-    """Ask every question of the run that has no answer yet, and keep what comes back.
+    """Send every unanswered question of the run, and store the answers.
 
-    The benchmark is gone through twice: to survey its clips, then to ask; a long one once more before,
-    where answers are there already, to see that it is still the same.
+    The benchmark is read twice: to survey its clips, then to ask; a long one once more before, if
+    answers exist, to check that it is unchanged.
 
     `callbacks.on_due` is called for the parts `clips` and `answers`; if there are too many to read ahead, with the
     largest possible number of answers, and not for clips. Files that the table `surveyed` knows are not looked at again. Questions that are not
@@ -372,7 +372,7 @@ def _require_cleaned(scope: QuestionScope, roll: EntryStream) -> None:
 
 
 def _require_askable(run: EvalRun, roll: EntryStream) -> None:
-    """Refuse before the first clip is opened what nobody could be asked, or no answer be compared with."""
+    """Raise before the first clip is opened if no question can be asked or scored."""
     _require_cleaned(run.scope, roll)
     truthless = find_truthless(roll.ahead.first, run.scope)
     if len(truthless) == len(roll.ahead.first):

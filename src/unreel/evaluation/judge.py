@@ -153,15 +153,15 @@ def judge_all(
     in_flight: int = IN_FLIGHT,
     pace: CommitPace | None = None,
 ) -> JudgeRulings:
-    """Rulings on all of `explained`, in order; what is `kept` is not asked again.
+    """Return rulings on all of `explained`, in order; rulings in `kept` are not requested again.
 
-    An answer other than 0, 0.5 and 1 is asked for again, `TRIES` times in all, then the pair stays
-    unscored for good. A failed request leaves its pair unscored with its cause, and the next call
-    asks again. A missing text is not asked about.
+    An answer other than 0, 0.5 and 1 is requested again, `TRIES` times in total, then the pair
+    stays unscored. A failed request leaves its pair unscored with its cause, and the next call
+    repeats it. Missing texts are not sent.
 
     Raises:
-        UnreadableSourceError: Somebody else has explanations of this run judged now, or what is kept
-            is damaged.
+        UnreadableSourceError: Another process judges explanations of this run, or the stored
+            rulings are damaged.
     """
     pairs = _askable(explained, opener.name)
     settled = {key for key, ruling in kept.stored(pairs).items() if ruling.is_settled}
@@ -186,7 +186,7 @@ def judge_all(
 def read_rulings(
     explained: Sequence[ExplanationPair], judge: str, *, kept: KeptRulings
 ) -> JudgeRulings:
-    """The rulings on `explained` that are `kept` of `judge`, in order; nobody is asked."""
+    """Return the stored rulings of `judge` on `explained`, in order; nothing is sent."""
     rulings = kept.stored(_askable(explained, judge))
     spent = RequestBudget().spending()
     return _judging(judge, explained, rulings, cached=rulings.keys(), spent=spent)

@@ -70,9 +70,9 @@ def _holds(more: EvalRecipe, less: EvalRecipe) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecipeStore:
-    """Keeps the recipe of a run, and the run from being mixed with another.
+    """Stored recipe of a run, which prevents mixing it with another run.
 
-    A run that has no answer yet may be begun anew with anything.
+    A run without an answer may be restarted with any recipe.
     """
 
     place: StorageLocation
@@ -91,15 +91,15 @@ class RunRecipeStore:
         identify: Identify,
         on_note: Callable[[str], None] = lambda _note: None,
     ) -> None:
-        """Refuse to go on with a run that asked otherwise, or about another benchmark.
+        """Raise if the run was begun with other settings, or about another benchmark.
 
         Args:
-            reviewer: the name that answers will carry, where it is known already.
-            identify: asked only where it has to be known.
-            on_note: told what a person should know of a run that goes on.
+            reviewer: Name in the answers, if it is already known.
+            identify: Called only if it must be known.
+            on_note: Callback with messages about a resumed run.
 
         Raises:
-            InvalidSettingError: It did, or is another reviewer's.
+            InvalidSettingError: It was, or is another reviewer's.
         """
         before = self.before
         if before is None:
@@ -177,7 +177,7 @@ class RunRecipeStore:
     def _remedy(self, otherwise: str) -> str:
         return (
             f"Keep this in another folder, for example --out {self.place.uri.rstrip('/')}-2; or {otherwise}; or "
-            "change the run: --accept-changed asks what has no answer by what is there now"
+            "change the run: --accept-changed asks the unanswered questions by the present files"
         )
 
 

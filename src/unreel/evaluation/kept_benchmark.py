@@ -48,7 +48,7 @@ class KeptBenchmark(RecipeSection):
         if places := self.places(run):
             return places[0]
         problem = f"no such file or folder, and the benchmark of {run.uri} was there"
-        remedy = "Name where it lies now: --benchmark PATH"
+        remedy = "Name its present location: --benchmark PATH"
         raise UnreadableSourceError(self.at, problem, remedy)
 
 
@@ -93,7 +93,7 @@ def require_unchanged(
     problem = f"{path} is not what {run.uri} asked about: {differs}"
     others = [other for other in kept.places(run) if not other.samefile(path)]
     other = f"Try --benchmark {others[0]}, or name" if others else "Name"
-    remedy = f"{other} the one that it was with --benchmark PATH, or take it as it is now: --accept-changed"
+    remedy = f"{other} the one that it was with --benchmark PATH, or use the present one: --accept-changed"
     setting = "benchmark"
     raise InvalidSettingError(setting, problem, remedy)
 

@@ -22,10 +22,11 @@ _HEX: Final = 2 * _ID_BYTES
 
 
 class KeptRows(Sequence[ScoredQuestion[Any, Any]]):
-    """Rows that are made again from columns when somebody looks at them.
+    """Sequence of rows that are created from columns on access.
 
     Args:
-        packed: makes the columns of truths and outcomes, where these need not keep their words: see `Protocol`.
+        packed: Makes the columns of truths and outcomes, if their texts need not be kept: see
+            `Protocol`.
     """
 
     def __init__(self, packed: Callable[[], tuple[Any, Any]] | None = None) -> None:
@@ -73,7 +74,7 @@ class KeptRows(Sequence[ScoredQuestion[Any, Any]]):
         return self._outcomes[place]
 
     def truth_mark(self, place: int) -> Any:
-        """Return what is equal for two rows if, and only if, their truths are."""
+        """Return a value that is equal for two rows if, and only if, their truths are."""
         return self._truths.mark(place)
 
     @overload

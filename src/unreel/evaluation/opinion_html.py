@@ -1,4 +1,4 @@
-"""An opinion as a notebook shows it: the verdict in words, beside the frames that the reviewer saw."""
+"""HTML of an opinion for notebooks: the verdict next to the input frames."""
 
 from base64 import b64encode
 from typing import Final

@@ -98,7 +98,7 @@ class EvalRecipe(RecipeSection):
         return tuple(dict.fromkeys(section.as_condition() for section in self.condition))
 
     def stored(self) -> dict[str, Any]:
-        """As it is kept beside a run: the reviewer's keys among the others; unset new ones absent."""
+        """Return the stored form: the reviewer's keys at the top level; unset new ones omitted."""
         unused = {"choice"} if self.limit is None else set()
         kept = self.model_dump(mode="json", exclude={_REVIEWER, *unused})
         described = self.reviewer.model_dump(mode="json")

@@ -1,4 +1,4 @@
-"""A damaged run written anew beside the old one, which stays as it is."""
+"""Repair of a damaged run: a copy next to the original, which is unchanged."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -45,11 +45,11 @@ class RepairResult:
 
 
 def repair_run(run: StoredRun, out: StoredRun, examiner: TableChecker) -> RepairResult | RunCheck:
-    """Write what is whole of `run` to the new place `out`; a run without damage is only told so.
+    """Write the intact part of `run` to the new location `out`; nothing is written without damage.
 
     Raises:
         InvalidSettingError: A later release wrote the run, or it is a curation.
-        UnreadableSourceError: Another run writes it, or `out` is taken.
+        UnreadableSourceError: Another run writes it, or `out` exists.
     """
     with ExitStack() as held:
         if find_tables(run.place):
@@ -120,7 +120,7 @@ def _teller(file: IO[bytes], table: str) -> SetAside:
 
 
 def _copy_recipe(run: StorageLocation, out: StorageLocation) -> None:
-    """The recipe as it is; one that cannot be used is written by the next `unreel eval`."""
+    """Copy the recipe unchanged; an unusable one is rewritten by the next `unreel eval`."""
     recipe = check_recipe_file(run)
     if recipe is not None and not recipe.problem:
         out.put(RECIPE_FILE, run.read(RECIPE_FILE))

@@ -65,7 +65,7 @@ class Review:
     def _repr_html_(self) -> str:
         told = self.clip._repr_html_() + "".join(map(opinion_html, self.opinions))
         rows = [(plain(s.opinion.reviewer), str(s)) for s in self.stabilities]
-        return told + (html_table("Does the verdict hold?", (), rows) if rows else "")
+        return told + (html_table("Stability of the verdicts", (), rows) if rows else "")
 
     @property
     def stabilities(self) -> tuple[OpinionStability, ...]:
@@ -86,10 +86,10 @@ def inquire(
     mode: Mode = "strict",
     models: Sequence[str] = (),
 ) -> ReviewQuestions:
-    """An inquiry under a condition as people write it; what an instrument does not know is refused.
+    """Return an inquiry under a condition as typed by a user; unknown settings are rejected.
 
-    All its questions show the same: what a checkpoint among `models` was taught, else 8 frames where
-    nobody names a plan, whatever the clip's length.
+    All its questions have the same input: that of a checkpoint's training among `models`, otherwise
+    8 frames unless a plan is named, regardless of the clip's length.
     """
     taught = _taught_condition(models, protocols)
     section = check_sections(
@@ -120,7 +120,7 @@ def _taught_condition(models: Sequence[str], protocols: Sequence[str]) -> dict[s
         if (way := taught.condition(name)) is not None
     }
     if len(ways) > 1:
-        problem = f"what is asked was taught in {len(ways)} ways: {'; '.join(ways)}"
+        problem = f"the protocol was trained in {len(ways)} ways: {'; '.join(ways)}"
         setting, remedy = "condition", "Ask with one protocol and one checkpoint at a time"
         raise InvalidSettingError(setting, problem, remedy)
     return asdict(*ways.values()) if ways else {}
@@ -133,9 +133,9 @@ def describe_reviewers(
     settings: EnvironmentSettings,
     **keys: object,
 ) -> tuple[ReviewerFactory, ...]:
-    """The reviewers that `models` name, each once; the names and settings are those of `unreel eval`.
+    """Return the reviewers that `models` name, each once; names and settings are those of `unreel eval`.
 
-    `keys` are further ones of `[reviewer]`; what is None was not given.
+    `keys` are further ones of `[reviewer]`; None means unset.
     """
     condition = ConditionSection(**asdict(inquiry.condition))
     openers: dict[str, ReviewerFactory] = {}

@@ -94,6 +94,6 @@ def _unscored(failure: Failure, usage: Usage | None) -> JudgeRuling:
 
 
 def add_usages(usages: Iterable[Usage | None]) -> Usage | None:
-    """The tokens of all that told theirs; `None` where none did."""
+    """Return the sum of the reported tokens; `None` if there are none."""
     told = [usage for usage in usages if usage is not None]
     return reduce(add, told) if told else None

@@ -20,8 +20,8 @@ from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.opening import ReviewerFactory
 
 NOTE: Final = (
-    "A sample: the clip was drawn by unreel with one fault put in, and the answers are recorded. They were "
-    "written by hand; no model was asked."
+    "A sample: unreel drew the clip with one planted fault, and the answers are recorded. They were "
+    "written by hand; no model was queried."
 )
 FILE: Final = "sample.mp4"
 _TRACES: Final = TypeAdapter(tuple[Trace, ...])

@@ -1,4 +1,4 @@
-"""From a run's stored answers to scorecards: nobody is asked again."""
+"""Scorecards from a run's stored answers; no question is sent."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -49,7 +49,7 @@ class VariantAnswer:
     cost_usd: float | None
 
     def to_json(self) -> dict[str, Any]:
-        """As the result of a review tells it."""
+        """Return the JSON of a review's result."""
         return {
             "variant": self.variant.name,
             "parameters": self.variant.parameters,
@@ -83,7 +83,7 @@ class OpinionStability:
         return f"{plain(self.opinion.reviewer)}, {asked}: {self.state}: {', '.join(told)}"
 
     def to_json(self) -> dict[str, Any]:
-        """As the result of a review tells it."""
+        """Return the JSON of a review's result."""
         return {
             "reviewer": self.opinion.reviewer,
             "instrument": str(self.opinion.question.instrument),

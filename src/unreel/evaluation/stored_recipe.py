@@ -1,4 +1,4 @@
-"""The recipe that a run was started with, as it lies beside its tables."""
+"""Recipe of a run, stored next to its tables."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Final

@@ -1,4 +1,4 @@
-"""The tables of a run: what was answered to each question, and made of it; its clips: `engine.survey`."""
+"""Schemas of the tables of a run: answers and their parsed results; for clips see `engine.survey`."""
 
 from typing import Final
 
@@ -54,7 +54,7 @@ all replies behind the row.
 
 
 def usage_columns(usage: Usage | None) -> Row:
-    """The columns that hold the tokens; they are empty where nobody told them."""
+    """Return the token columns; they are empty if tokens were not reported."""
     return {
         "input_tokens": None if usage is None else usage.input_tokens,
         "output_tokens": None if usage is None else usage.output_tokens,

@@ -48,7 +48,7 @@ def build_judge(model: str, kept: KeptRulings, *, key_hosts: str) -> Judge:
 
 
 def recall_judge(model: str, run: EvalRun) -> Judge:
-    """Tells what `run` keeps of the judge `provider/name`; nobody is asked."""
+    """Return the stored rulings of the judge `provider/name` in `run`; nothing is sent."""
     return partial(
         read_rulings, judge=endpoint_name(model, ModelIOFormat()), kept=kept_rulings(run)
     )
@@ -68,9 +68,9 @@ def rulings_on_file(answers: Path, out: str | None, settings: EnvironmentSetting
 
 @dataclass(slots=True)
 class ExplanationJudges:
-    """Fills in the explanation scores of `trace`; keeps what the judges said of each condition.
+    """Judges of the explanations of `trace`, with their rulings by condition.
 
-    The first judge scores. A second one is asked the same, only to tell how far they agree.
+    The first judge scores. A second one gets the same texts, only to measure the agreement.
     """
 
     judges: Sequence[Judge]

@@ -34,10 +34,10 @@ def open_sandbox(
 
 
 def require_protection(settings: EnvironmentSettings, *, trusted: bool) -> None:
-    """Tell what this machine lacks before a long job begins, not with its first clip in some worker.
+    """Raise before a long job if this machine lacks protection, not at its first clip in a worker.
 
     Raises:
-        SandboxError: strangers' files cannot be opened safely here.
+        SandboxError: Untrusted files cannot be opened safely here.
     """
     if not trusted:
         with open_sandbox(settings, tasks="unreel.media.sandbox.child:NO_TASKS") as sandbox:

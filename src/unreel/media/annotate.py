@@ -1,7 +1,6 @@
-"""Copies a clip with a commentary drawn on it, in its own size and pace and with its sound.
+"""Copy of a clip with drawn annotations, in its own size and speed and with its sound.
 
-Nothing grows with the clip's length: pictures and sound are read side by side, and what is written goes
-out piece by piece.
+Memory does not grow with the clip: pictures and sound are read in parallel, and output is streamed.
 """
 
 from collections.abc import Generator, Iterator

@@ -1,4 +1,4 @@
-"""The annotated copy on its way: what is asked for, and pieces that are checked before they are written."""
+"""Wire format of the annotated copy: the request, and chunks that are checked before they are written."""
 
 from collections.abc import Callable
 from dataclasses import asdict

@@ -87,7 +87,7 @@ class HashedFrames:
     most_bits: int
 
     def meet(self, band: HashBand) -> tuple[IndexPairs, Hashes]:
-        """Pairs that agree in `band` and differ by `most_bits` at most; and who stands in crowds."""
+        """Return pairs that agree in `band` and differ by at most `most_bits`, and members of large buckets."""
         entries = np.concatenate(
             [
                 band.keys(side) | np.arange(len(side), dtype=np.uint64) << _ONE | np.uint64(number)
@@ -103,10 +103,11 @@ class HashedFrames:
     def thin(
         self, crowded: Hashes, draw: np.random.Generator, family: Callable[[Places], Places]
     ) -> Iterator[IndexPairs]:
-        """Pairs out of crowds: neighbours first, then one of each family that they made of it.
+        """Return pairs from large buckets: neighbours first, then one of each resulting family.
 
-        A crowd that still stands is parted by further bits. What those do not part is one hash that many
-        clips share, such as a black frame, and not what makes them copies: their other frames tell.
+        A bucket that is still large is split by further bits. What remains is one hash that many
+        clips share, such as a black frame; it does not make them copies, and their other frames
+        decide.
         """
         for _ in range(_ROUNDS):
             if not len(crowded):

@@ -1,8 +1,8 @@
-"""Filled borders: bars of one grey level beside, above or below the picture that somebody put there.
+"""Uniform borders: added bars of one grey level at the edges of the picture.
 
-A bar is told from a dark or empty part of the scene by its inner edge, which is straight: within a few
-lines the frame goes from nothing to content along much of the line. A thing in front of a black
-backdrop begins with its tip.
+A bar differs from a dark or empty part of the scene by its straight inner edge: within a few lines
+the frame changes from nothing to content along much of the line. An object in front of a black
+background begins with its tip.
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ def find_borders(frames: Sequence[PickedFrame]) -> BorderWidths:
 
 
 def _bar(frames: Sequence[PickedFrame], side: FrameSide) -> int:
-    """Lines from `side` to the picture; 0 where no bar can be told."""
+    """Return the number of lines from `side` to the picture; 0 if there is no clear bar."""
     profiles = [frame.sides[side] for frame in frames if side in frame.sides]
     if not profiles or len(profiles) < len(frames):
         return 0

@@ -41,11 +41,11 @@ def decode_frames(
     max_pixels: int,
     clip: OpenClip | None = None,
 ) -> Iterator[DecodedFrame]:
-    """Yield the frames of `timeline` at `indices` (rising), each at exactly its instant.
+    """Yield the frames of `timeline` at `indices` (rising), each at exactly its timestamp.
 
-    Every frame that the decoder gives out on the way must be the next one of the timeline:
-    `MediaError` tells which was not. The decoder jumps only where that skips frames for good, that
-    is when a key frame lies between it and the next wanted frame.
+    Every frame from the decoder must be the next one of the timeline; otherwise `MediaError` names
+    it. The decoder seeks only if that skips frames, that is if there is a key frame between it and
+    the next wanted frame.
 
     Args:
         file: The file of the clip.

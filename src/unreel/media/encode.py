@@ -56,7 +56,7 @@ class SoundTrack:
 
 
 class ByteSink(Protocol):
-    """Takes the bytes of a clip as they are made; it may be told to go back and write over some."""
+    """Output of an encoder; it must support seeking back to overwrite bytes."""
 
     def write(self, data: bytes, /) -> int: ...
     def seek(self, offset: int, whence: int = 0, /) -> int: ...

@@ -16,10 +16,10 @@ _TABLE: Final = 16
 
 
 def index_first(mp4: bytes) -> bytes:
-    """The same file with its index in front; a file that has it there already is given back as it is.
+    """Return the file with its index in front; unchanged if it is there already.
 
     Raises:
-        MediaError: It is no whole mp4 file.
+        MediaError: It is not a complete mp4 file.
     """
     boxes = list(_boxes(mp4, 0, len(mp4)))
     kinds = [kind for kind, _, _ in boxes]

@@ -121,7 +121,7 @@ class FrameCollector:
         _expect(not last.blobs, "frames end without blobs")
         _expect(header.sampling == self._wanted.sampling, "the sampling is not the one asked for")
         _expect(0 < len(self._frames) == header.n_frames, "frames are missing")
-        _expect(self._frames[-1].index < header.n_clip_frames, "a frame lies behind the last one")
+        _expect(self._frames[-1].index < header.n_clip_frames, "a frame is after the last one")
         return SampledFrames(header.sampling, header.n_clip_frames, tuple(self._frames))
 
 

@@ -1,10 +1,11 @@
-"""Near-duplicates: clips that show the same, however they were encoded, scaled, cropped or stamped.
+"""Near-duplicates: clips with the same content, however they were encoded, scaled, cropped or stamped.
 
-Two clips match when one way of trimming their frames brings the median of them within `MOST_BITS`.
+Two clips match if, for one way of trimming, the median distance of their frames is within
+`MOST_BITS`.
 
-They must also be alike in a sketch of 64 grey levels. In a set of thousands all pairs are looked at; in one of millions
-those whose hashes agree in drawn bits (`bands`), because copies differ by about ten bits of 256 in the way that suits
-them best. Decision 0042 tells what that loses.
+They must also be similar in a sketch of 64 grey levels. In a set of thousands all pairs are
+compared; in one of millions those whose hashes agree in random bits (`bands`), because copies
+differ by about ten bits of 256 in the best trimming. Decision 0042 gives the loss.
 """
 
 from collections.abc import Iterator
@@ -57,17 +58,19 @@ def find_matches(
     every: bool = False,
     inside: Path | None = None,
 ) -> list[ClipMatch]:
-    """Pairs of clips that show the same, in the order of `prints`.
+    """Return pairs of clips with the same content, in the order of `prints`.
 
-    All pairs of a set of up to 16,384 are looked at; of a larger one those that agree in drawn bits of a frame,
-    see `bands`. A family of more than 64 clips is told by enough pairs to join it, not by all of them.
+    All pairs of a set of up to 16,384 are compared; of a larger one those that agree in random bits
+    of a frame, see `bands`. A family of more than 64 clips has enough pairs to connect it, not all
+    of them.
 
     Args:
         prints: The clips to compare.
-        known: So many of the first have been compared with each other before: pairs of two of them are left out.
-        seed: Draws the bits.
-        every: Looks at all pairs and tells each that matches, however large the set and its families are.
-        inside: Folder for the passing file of a large set (`planes`); that of the system by default.
+        known: Number of first clips that were compared before: pairs among them are skipped.
+        seed: Seed of the random bits.
+        every: Compare all pairs and return each match, regardless of the size.
+        inside: Folder for the temporary file of a large set (`planes`); that of the system by
+            default.
     """
     n_clips = len(prints.sketches)
     if every or n_clips <= FEW:
@@ -200,7 +203,7 @@ def _compare_bands(planes: FramePlanes, judge: _PairMatcher, seed: int) -> None:
 
 
 def _sides(planes: FramePlanes) -> Iterator[tuple[Hashes, ...]]:
-    """Each frame in each way; the untrimmed one stands beside those that are trimmed."""
+    """Return each frame in each trimming, including the untrimmed one."""
     for frame in _FRAMES:
         plain = planes.read(frame, 0)
         yield (plain,)

@@ -1,4 +1,4 @@
-"""Re-encodes clips into one form, so that the encoding tells nothing of their origin."""
+"""Re-encoding of clips in one format, so that the encoding does not reveal their origin."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,10 +34,10 @@ _FASTEST: Final = 240
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormalForm:
-    """Normal form of every clip: H.264 in mp4, the picture fitted inside and centred on black.
+    """Common format of every clip: H.264 in mp4, the picture fitted inside and centred on black.
 
-    `sound="kept"` gives every clip a stereo AAC track, silent where the clip was mute, so that the
-    presence of a track tells nothing.
+    `sound="kept"` gives every clip a stereo AAC track, silent if the clip was mute, so that the
+    presence of a track reveals nothing.
     """
 
     width: int = 1280
@@ -165,7 +165,7 @@ def read_stereo(
 
 
 def _lay(samples: NDArray[np.int16], part: NDArray[np.int16], place: int) -> None:
-    """Writes the piece of `part` that lies inside `samples` when it begins at `place`."""
+    """Write the part of `part` that is inside `samples` if it begins at `place`."""
     first, last = max(0, place), min(len(samples), place + len(part))
     if first < last:
         samples[first:last] = part[first - place : last - place]

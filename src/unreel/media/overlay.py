@@ -1,7 +1,6 @@
-"""Draws where and when something was found: boxes on the picture, and who said what below it.
+"""Rendering of annotations: boxes on the picture, and verdicts below it.
 
-No letter is ever put on the picture, and a box is drawn around its place, not on it: what is looked at
-stays to be seen.
+No text covers the picture, and a box is drawn around its area, which stays visible.
 """
 
 from bisect import bisect_right

@@ -1,4 +1,4 @@
-"""A clip once more, changed in ways that should change nobody's mind: compressed, scaled, cropped."""
+"""Variants of a clip that should not change a verdict: compressed, scaled, cropped."""
 
 from dataclasses import asdict, dataclass
 from fractions import Fraction

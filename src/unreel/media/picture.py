@@ -46,7 +46,7 @@ def encode_jpeg(rgb: "Rgb", *, quality: int = JPEG_QUALITY) -> bytes:
 
 
 def encode_png(rgb: "Rgb") -> bytes:
-    """A PNG file without metadata: every pixel as it is."""
+    """Return a PNG file without metadata, lossless."""
     out = io.BytesIO()
     Image.fromarray(rgb).save(out, format="PNG", compress_level=4)
     return out.getvalue()

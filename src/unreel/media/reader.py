@@ -235,7 +235,7 @@ def run_trusted(
 
 
 def _drop(_part: TaskPayload) -> None:
-    """Nobody asked for parts."""
+    """Ignore parts that were not requested."""
 
 
 def _read_facts(payload: TaskPayload, path: Path) -> ClipFacts:

@@ -45,7 +45,7 @@ class PixelCrop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameRange:
-    """Frames `first_frame` to `end_frame` (not included; None: all), and what is kept of each."""
+    """Frames `first_frame` to `end_frame` (exclusive; None: all), and the crop."""
 
     first_frame: int = 0
     end_frame: int | None = None
@@ -76,11 +76,11 @@ def render(
     speed: Fraction = OWN_SPEED,
     max_pixels: int = MAX_PIXELS,
 ) -> bytes:
-    """The piece as an mp4 file: the same bytes for the same piece, without tags or signatures.
+    """Render the segment as an mp4 file: deterministic bytes, without tags or signatures.
 
-    Without a `form` each frame keeps its size, up to a pixel for an even number, and its instant, and
-    the piece has sound where its source has. `speed` counts the seconds of the source that are shown in
-    one of the piece; what is heard is as of a tape.
+    Without a `form` each frame keeps its size, up to a pixel for an even number, and its timestamp,
+    and the segment has sound if its source has. `speed` is the seconds of the source per second of
+    the segment; the pitch of the sound changes with it.
     """
     timeline = read_timeline(file, max_pixels=max_pixels)
     first, end = _bounds(cut, timeline)

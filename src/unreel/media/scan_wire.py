@@ -60,10 +60,10 @@ def scan_payload(scan: ClipScan) -> TaskPayload:
 
 
 def read_scan(payload: TaskPayload) -> ClipScan:
-    """The scan of a reply that nobody vouches for.
+    """Parse the scan of an untrusted reply.
 
     Raises:
-        InvalidValueError: A count, a size or a number cannot be.
+        InvalidValueError: A count, a size or a number is impossible.
     """
     header = ScanHeader.model_validate(payload.header)
     n_frames, blobs = header.n_frames, payload.blobs

@@ -50,14 +50,14 @@ def draw_crop(rgb: Rgb, spot: FaultSpot, sentences: Sequence[str]) -> Rgb:
 
 
 def _reach(low: float, high: float, side: int) -> tuple[int, int]:
-    """The pixels that are shown of a side: the box and what is around it, inside the picture."""
+    """Return the pixel range of one dimension: the box and its margin, inside the picture."""
     least = max(0.0, (_LEAST_SIDE / side - (high - low)) / 2)
     around = max(_AROUND * (high - low), least)
     return max(0, int((low - around) * side)), min(side, int((high + around) * side) + 1)
 
 
 def _within(low: float, high: float, *, side: int, shown: tuple[int, int]) -> tuple[float, float]:
-    """The same stretch in parts of what is shown."""
+    """Return the same range as fractions of the shown part."""
     first, end = shown
     parts = ((edge * side - first) / (end - first) for edge in (low, high))
     start, stop = (min(1.0, max(0.0, part)) for part in parts)

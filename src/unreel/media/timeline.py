@@ -31,10 +31,10 @@ _REORDERED: Final = frozenset({"h264", "hevc"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameTimeline:
-    """The frames of a clip in the order in which they are shown, at exact times.
+    """Frames of a clip in display order, at exact times.
 
-    Instants count from the first frame. Only the ticks, and what is made of them for FFmpeg, are on
-    the container's clock, which may begin anywhere.
+    Timestamps start at the first frame. Only the ticks, and values derived from them for FFmpeg,
+    use the container's clock, which may start anywhere.
     """
 
     time_base: Fraction

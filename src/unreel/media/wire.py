@@ -1,8 +1,7 @@
-"""The shape of requests to tasks and of the headers that come back, checked to the last field.
+"""Schemas of requests to tasks and of reply headers, validated to the last field.
 
-A header may come from a child that a hostile file has taken over: numbers are bounded so that
-nobody after this has to ask whether they can be, texts are short, unknown fields are refused. Exact
-times travel as "30000/1001".
+A header may come from a compromised child: numbers are bounded, texts are short, and unknown fields
+are rejected. Exact times are sent as "30000/1001".
 """
 
 import re

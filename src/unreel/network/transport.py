@@ -35,7 +35,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         """Send `request` to the first address that accepts a connection.
 
         Raises:
-            RefusedAddressError: The host stands for an address to which unreel never connects.
+            RefusedAddressError: The host resolves to an address to which unreel never connects.
         """
         url = request.url
         if self._proxied or parse_address(url.host) is not None:

@@ -1,11 +1,11 @@
-"""One HTML document that needs nothing beside it: styles, scripts and data are inside.
+"""One self-contained HTML document: styles, scripts and data are inline.
 
-Everything that comes from models, prompts and file names is text here, never markup: templates escape
-by themselves, data is JSON that cannot end its element, and the policy of the page runs those scripts
-alone that were put in by name.
+Text from models, prompts and file names is never markup: templates escape automatically, data is
+JSON that cannot end its element, and the content security policy allows only the scripts that were
+added by name.
 
-A template or a static file is named with the package that has it: `unreel.pages:player.js` lies in that
-package's folder `static`, a template in its folder `templates`.
+A template or a static file is named with its package: `unreel.pages:player.js` is in that package's
+folder `static`, a template in its folder `templates`.
 """
 
 import base64
@@ -42,15 +42,15 @@ def whole_page(
     data: Mapping[str, object],
     fetches: bool = False,
 ) -> str:
-    """A document that runs the named static files and nothing else.
+    """Return a document that runs the named static files and nothing else.
 
     Args:
-        title: of the window, as text.
-        body: from `render`; its content lies in `<main id="main">`, where the skip link leads.
-        styles: after `BASE`, which every page has.
-        scripts: run in this order, at the end of the body, before `PRINT`, which every page has.
-        data: for scripts, each under the id of its `<script type="application/json">` element.
-        fetches: whether scripts may read files beside the page: in frames, or where a web server serves it.
+        title: Window title, as text.
+        body: From `render`; its content is in `<main id="main">`, the target of the skip link.
+        styles: After `BASE`, which every page has.
+        scripts: Run in this order, at the end of the body, before `PRINT`, which every page has.
+        data: For scripts, each under the id of its `<script type="application/json">` element.
+        fetches: Whether scripts may read files next to the page: in frames, or from a web server.
     """
     if 'id="main"' not in body:
         msg = 'a page needs its content in <main id="main">. Add it to the template'

@@ -1,7 +1,7 @@
-"""The player: a clip with boxes that follow the playhead, and all that it is told, as typed values.
+"""The player: a clip with boxes that follow the playhead, and its typed configuration.
 
-A `PlayerSpec` is the JSON that `player.js` reads, field by field: `dataclasses.asdict` makes one of the
-other. Whoever shows a clip, a reviewer's or an annotator's, makes tracks of it and leaves the rest here.
+A `PlayerSpec` is the JSON that `player.js` reads, field by field: `dataclasses.asdict` converts it.
+Callers make tracks for a clip of a reviewer or an annotator; the player does the rest.
 """
 
 from collections.abc import Iterable, Iterator

@@ -38,10 +38,10 @@ class CalibrationTable:
 def calibrate_labels(
     rows: Sequence[ScoredQuestion[Any, Any]], *, seed: int
 ) -> ProbabilityCalibration:
-    """Calibration of `trace` and `reality` labels, each taken for a certainty of 0 or 1.
+    """Compute the calibration of `trace` and `reality` labels, each treated as a probability of 0 or 1.
 
-    A confidence that was told is left aside, so there are at most two bins: the clips called real and the
-    clips called generated. A clip counts once, whatever the number of its annotation rows.
+    A reported confidence is ignored, so there are at most two bins: the clips called real and the
+    clips called generated. A clip counts once, regardless of the number of its annotation rows.
     """
     told = {str(row.subject): row for row in rows if isinstance(_label(row), Label)}
     return calibrate(

@@ -1,9 +1,9 @@
 """Parse claims about a clip, real or generated, from prose with denials, doubts and second thoughts.
 
-A text is cut into sentences and these into clauses. A clause that asks, supposes, concedes or doubts claims
-nothing; a denial turns its claim round, also from an earlier clause where grammar carries it on; a later
-claim goes before an earlier one only where the text turns against itself in between ("yet", "actually",
-"hence"). What is left must agree. The words are in `words.py`.
+A text is split into sentences and these into clauses. A clause that asks, supposes, concedes or
+doubts claims nothing; a denial inverts its claim, also from an earlier clause if grammar continues
+it; a later claim overrides an earlier one only if the text contradicts itself in between ("yet",
+"actually", "hence"). The remaining claims must agree. The words are in `words.py`.
 """
 
 # ruff: noqa: RUF001  words of other languages
@@ -201,7 +201,7 @@ def _yes_and_no(found: Iterable[AnswerField]) -> Iterator[Label]:
 
 
 def _contrary_digits(found: Iterable[AnswerField]) -> Iterator[Label]:
-    """The side with 1 where a field of the other side says 0; one such field alone does not tell what 1 means."""
+    """Return the label with 1 if a field of the other label has 0; one such field alone does not define 1."""
     sides = ((_WORD.fullmatch(field.name.replace("_", " ")), field.value) for field in found)
     said = {(_named(side), digit) for side, digit in sides if side and digit in {"0", "1"}}
     for label in Label:

@@ -1,4 +1,4 @@
-"""A text cut into clauses, and what a clause does to the others: it turns, supposes, or tells a first thought."""
+"""Clauses of a text, and their effect on others: contradiction, supposition, or a first thought."""
 
 # ruff: noqa: RUF001  words of other languages
 

@@ -89,7 +89,7 @@ _N_COLUMNS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class AnswerField:
-    """One name and what stands beside it, stripped of marks."""
+    """A name and its value, without surrounding punctuation."""
 
     name: str
     kind: Kind | None

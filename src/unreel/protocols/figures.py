@@ -20,9 +20,8 @@ _POLARITY: Final[dict[Better, str]] = {
     "neither": "neither more nor less is better",
 }
 _MISSING: Final[dict[Unreadable, str]] = {
-    "left out": "a question that failed, and an answer in which this cannot be read, are left out and counted",
-    "worst": "a question that failed is left out and counted; an answer in which this cannot be read counts "
-    "as the worst",
+    "left out": "failed questions and unreadable answers are excluded and counted",
+    "worst": "failed questions are excluded and counted; an unreadable answer counts as the worst",
 }
 
 

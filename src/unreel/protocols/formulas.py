@@ -59,5 +59,7 @@ def _half_up(value: Fraction) -> int:
 
 def _check_counts(correct: int, n: int) -> None:
     if not 0 <= correct <= n or n == 0:
-        msg = f"{correct} of {n} cannot be. Give counts, and leave out what was never asked"
+        msg = (
+            f"{correct} of {n} is impossible. Give counts, without questions that were never asked"
+        )
         raise InvalidValueError(msg)

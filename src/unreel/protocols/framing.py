@@ -23,10 +23,10 @@ _MARKER: Final = re.compile(r"(?<=<)(?=[^\s\d=<-])|(?<=\[)(?=/?[A-Z_]{2,20}\])")
 
 
 def on_one_line(text: str) -> str:
-    """`text` as a prompt may show it: one line of at most `LONGEST` characters, without marks of turns.
+    """Return `text` for a prompt: one line of at most `LONGEST` characters, without turn markers.
 
-    What breaks lines, turns their direction or cannot be seen becomes a space. A text without any of
-    that comes back as it is, so that what was asked before stays the same question.
+    Line breaks, direction marks and invisible characters become spaces. Other texts are unchanged,
+    so that earlier questions stay the same.
     """
     cut = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
     return _MARKER.sub(" ", _NOT_ON_A_LINE.sub(" ", cut))

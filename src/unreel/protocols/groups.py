@@ -1,4 +1,4 @@
-"""The same figures for parts of a run: by category, by creator, by whatever the rows tell."""
+"""The same metrics for parts of a run: by category, by creator, or by another field of the rows."""
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence

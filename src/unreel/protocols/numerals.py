@@ -1,4 +1,4 @@
-"""Small numbers in words, in the languages that reviewers answer in."""
+"""Small numbers as words, in the languages of the answers."""
 
 # ruff: noqa: RUF001  words of other languages
 

@@ -102,7 +102,7 @@ class ProtocolScorer(typing.Protocol[T, V]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol(Generic[T, V]):
-    """An instrument: what is asked about what, how the answer is read and told, and what answers are worth."""
+    """A question with its subject, prompts, parser, ground truth, texts and metrics."""
 
     instrument: Instrument
     title: str
@@ -179,9 +179,9 @@ def protocol(name: str) -> Protocol[Any, Any]:
 
 
 def protocol_names(subject: Subject | None = None) -> tuple[str, ...]:
-    """The names that people choose from, in the order they are told: all, or those about `subject`.
+    """Return the protocol names in display order: all, or those about `subject`.
 
-    What other packages bring is listed without being loaded, whatever it is about.
+    Names of other packages are listed without loading them, regardless of their subject.
     """
     ours = tuple(PROTOCOLS.entries)
     brought = tuple(name for name in PROTOCOLS.names() if name not in ours)

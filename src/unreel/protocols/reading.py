@@ -1,4 +1,4 @@
-"""The one way from an answer's text to a verdict, whoever asked and wherever the text was kept."""
+"""Parsing of an answer's text to a verdict, for every caller."""
 
 from functools import lru_cache
 from typing import Any

@@ -192,7 +192,7 @@ def _document(
     kinds = list({contender.entrant.reviewer: contender.kind for contender in contenders}.values())
     tiles = [
         (f"{kinds.count('reviewer'):,}", "reviewers"),
-        (f"{kinds.count('floor'):,}", "floors"),
+        (f"{kinds.count('floor'):,}", "baselines"),
         (f"{browser.n_clips:,}", "clips"),
         (f"{browser.n_answers:,}", "answers"),
     ]

@@ -53,9 +53,7 @@ def uneven(frames: Sequence[ShownFrame]) -> str:
     first, half_s = frames[0].at_s, 1 / timing.fps / 2
     off_s = max(abs(f.at_s - first - s) for f, s in zip(frames, timing.seconds, strict=True))
     if off_s > half_s:
-        return (
-            f"a frame lies {float(off_s):.2f} s off the even distance of {float(2 * half_s):.2f} s"
-        )
+        return f"a frame is {float(off_s):.2f} s off the even distance of {float(2 * half_s):.2f} s"
     if len(frames) > 1 and first > 2 * half_s:
         return f"the first frame comes {float(first):.2f} s after the clip's start"
     return ""
@@ -77,5 +75,5 @@ def no_video(family: str, sheet: ReviewRequest) -> str:
     if family == "qwen2.5-vl" and shows_times(sheet.instrument.protocol, marks):
         for why in filter(None, map(uneven, shown)):
             remedy = "Sample at a rate such as fps-2, or train it on frames"
-            return f"its video is told one distance for all frames, and {why}. {remedy}"
+            return f"its video has one distance for all frames, and {why}. {remedy}"
     return ""

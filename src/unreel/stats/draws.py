@@ -12,7 +12,7 @@ def meeting_chances(n: int, ours: int, theirs: int) -> Array:
     The hypergeometric distribution, by logarithms of factorials: exact to ten digits for millions of things.
     """
     if not (0 <= ours <= n and 0 <= theirs <= n):
-        msg = f"{ours} and {theirs} marks do not fit on {n} things. Check what was counted"
+        msg = f"{ours} and {theirs} marks do not fit on {n} things. Check the counts"
         raise InvalidValueError(msg)
     from scipy.special import gammaln  # scipy.stats has it too, and takes seconds to load
 

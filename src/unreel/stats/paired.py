@@ -18,7 +18,7 @@ def paired_difference(
         if isinstance(found, Unmeasured):
             return found
     if not isinstance(ours, JackknifeEstimate) or not isinstance(theirs, JackknifeEstimate):
-        return Unmeasured("this figure does not tell what it rests on")
+        return Unmeasured("this metric has no cluster information")
     without = ours.without.less(theirs.without, groups)
     n, few = min(ours.n, theirs.n), min(ours.n_clusters or 0, theirs.n_clusters or 0)
     return enclose_difference(ours.value - theirs.value, without, n=n, few=few, reach=reach)

@@ -17,7 +17,7 @@ def share_of(successes: int, n: int, *, level: float = 0.95) -> Measured:
     not independent trials: use `bootstrap_mean` for them.
     """
     if not 0 <= successes <= n:
-        msg = f"a share needs 0 <= successes <= n, got {successes} of {n}. Check what was counted"
+        msg = f"a share needs 0 <= successes <= n, got {successes} of {n}. Check the counts"
         raise InvalidValueError(msg)
     if n == 0:
         return Unmeasured("nothing was counted")
@@ -59,6 +59,6 @@ def _crossing(rising: Callable[[float], float], level: float, low: float, high: 
 def normal_quantile(level: float) -> float:
     """Return the number of standard deviations around the mean that contain the fraction `level` of a normal distribution."""
     if not 0 < level < 1:
-        msg = f"a level lies between 0 and 1, got {level}. Use 0.95 for a 95 % interval"
+        msg = f"a level must be between 0 and 1, got {level}. Use 0.95 for a 95 % interval"
         raise InvalidValueError(msg)
     return -NormalDist().inv_cdf((1 - level) / 2)

@@ -27,7 +27,7 @@ class WeightedShare:
         if not 0 <= self.successes <= self.n:
             msg = (
                 f"a share needs 0 <= successes <= n, got {self.successes} of {self.n}. "
-                "Check what was counted"
+                "Check the counts"
             )
             raise InvalidValueError(msg)
 

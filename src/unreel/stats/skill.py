@@ -337,7 +337,7 @@ class _AnswerComponents:
         return [
             "no readable answer about its clips"
             if not n
-            else "no reviewer judged it beside the others"
+            else "no reviewer judged it together with the others"
             if not tied
             else "one creator alone has nothing to be compared with"
             if alone

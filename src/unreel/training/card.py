@@ -23,7 +23,7 @@ _NOT_STATED: Final = "not stated"
 LIMITS: Final = (
     "As proof that a video is or is not AI-generated: it gives a judgement with a known rate of error.",
     "As the only ground for a measure against a person, an account or a publication.",
-    "On kinds of clips, generators or lengths that nobody has evaluated it on.",
+    "On kinds of clips, generators or lengths on which it was not evaluated.",
     "Asked in another form than the one it was taught (see unreel.json): `unreel` refuses that.",
     "As the only reviewer of a generator that is trained against it: it will be fooled before people are.",
 )

@@ -88,7 +88,7 @@ def find_start(recipe: TrainRecipe, base: BaseModelFolder, folder: Path) -> Star
     if before is not None and (before.family, before.input) != (taught.family, taught.input):
         setting = "input" if before.family == taught.family else "model.family"
         problem = f"the checkpoint is a {before.family} model that was taught by {before.input}"
-        raise InvalidSettingError(setting, problem, "Ask it as it was taught")
+        raise InvalidSettingError(setting, problem, "Query it as it was trained")
     if before is None or before.base is None:
         encoder = RequestEncoder.open(base.folder, taught)
         return StartCheckpoint(weights=base.folder, adapter=None, encoder=encoder, folder=folder)

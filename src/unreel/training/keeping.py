@@ -42,7 +42,7 @@ class TrainingManifest:
             if not is_free and old.get(key) != new.get(key):
                 yield f"{key} was {old.get(key)!r} and is {new.get(key)!r}"
         for name, words in {
-            "data": "the examples, their answers or what is held out are not those of before",
+            "data": "the examples, their answers or the holdout changed",
             "base": "the model that it starts from has other weights",
         }.items():
             if getattr(before, name) != getattr(self, name):
@@ -63,7 +63,7 @@ def read_begun(folder: Path) -> TrainingManifest | None:
     try:
         return TrainingManifest(**parse_object(read_bytes(path, most=_MOST_BYTES)))
     except (InvalidValueError, TypeError) as error:
-        remedy = "Name another --out, or begin anew with --fresh"
+        remedy = "Name another --out, or start again with --fresh"
         raise UnreadableSourceError(str(path), "damaged", remedy) from error
 
 
@@ -81,7 +81,7 @@ def begin(begun: TrainingManifest, folder: Path, *, going: Going) -> TrainingChe
         _require_same(begun, before, folder)
     elif going == "resume":
         remedy = "Leave --resume away to begin, or name the folder of a training that was begun"
-        raise UnreadableSourceError(str(folder), "no whole checkpoint lies there", remedy)
+        raise UnreadableSourceError(str(folder), "there is no complete checkpoint", remedy)
     checkpoints.clear_drafts()
     if newest is None and (going == "fresh" or checkpoints.model() is None):
         checkpoints.clear()
@@ -105,7 +105,7 @@ def _require_same(begun: TrainingManifest, before: TrainingManifest, folder: Pat
     if found:
         more = f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
         problem = f"another training was begun there: {'; '.join(found[:_TOLD])}{more}"
-        remedy = "Change it back, name another --out, or begin anew with --fresh"
+        remedy = "Change it back, name another --out, or start again with --fresh"
         raise UnreadableSourceError(str(folder), problem, remedy)
 
 

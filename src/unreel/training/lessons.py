@@ -114,7 +114,7 @@ def too_few_shown(unshown: Iterable[Sequence[str]], *, met: int) -> UnreadableSo
     problem = (
         f"{len(names)} of {met} examples cannot be shown, such as {name!r} ({reason}: {detail})"
     )
-    return UnreadableSourceError("the data", problem, "Mend those clips, or take them out")
+    return UnreadableSourceError("the data", problem, "Repair those clips, or remove them")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,7 +101,7 @@ class DataSection(RecipeSection):
             setting, problem = "condition.audio", "no family that can be trained here hears"
             raise InvalidSettingError(setting, problem, "Leave it off")
         if resolved.thinking != "default":
-            setting, problem = "condition.thinking", "a checkpoint answers as it was taught"
+            setting, problem = "condition.thinking", "a checkpoint answers as it was trained"
             raise InvalidSettingError(setting, problem, "Leave it at its default")
         return resolved
 
@@ -113,7 +113,7 @@ class DataSection(RecipeSection):
             InvalidSettingError: Nobody said where.
         """
         if self.benchmark is None:
-            setting, problem = "data.benchmark", "the recipe leaves it to whoever has the data"
+            setting, problem = "data.benchmark", "the recipe leaves it to the user of the data"
             remedy = "Name the folder or table: --data PATH, or --set data.benchmark=PATH"
             raise InvalidSettingError(setting, problem, remedy)
         return Path(self.benchmark)

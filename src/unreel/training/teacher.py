@@ -226,7 +226,7 @@ class _SftCallbacks(TrainerCallback):  # type: ignore[misc]  # transformers carr
                     "optimise",
                     f"the loss of step {state.global_step:,} is no number",
                 )
-                remedy = "Lower learning_rate, or add warmup, and begin anew with --fresh"
+                remedy = "Lower learning_rate, or add warmup, and start again with --fresh"
                 raise InvalidSettingError(setting, problem, remedy)
             self._teacher.desk.on_step(state.global_step, logs[LOSS], self._teacher.vigil)
 

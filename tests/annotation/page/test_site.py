@@ -83,7 +83,9 @@ def test_a_page_without_copies_tells_the_words_alone(kept: Kept, tmp_path: Path)
     edition = gather(records, RULE)
     written = write_page(edition, records, tmp_path, PageSettings(media=tmp_path / "nowhere"))
     assert written.n_media == 0
-    assert "The clip is not beside this page." in written.page.read_text(encoding="utf-8")
+    assert "The clip is not available next to this page." in written.page.read_text(
+        encoding="utf-8"
+    )
 
 
 def test_a_copy_that_leads_out_of_the_media_is_not_taken(kept: Kept, tmp_path: Path) -> None:

@@ -30,7 +30,11 @@ def test_a_room_as_pushed_is_not_altered() -> None:
 def test_changed_added_and_deleted_tasks_are_told_apart() -> None:
     look = RoomLook(_state())
     look.see_task(_task(8, DATA | {"video": "other"}))
-    assert (look.added, look.missing, look.reason("8")) == (["8"], ["7"], "nobody pushed this task")
+    assert (look.added, look.missing, look.reason("8")) == (
+        ["8"],
+        ["7"],
+        "this task was not pushed",
+    )
     look = RoomLook(_state())
     look.see_task(_task(7, DATA | {"unreel_task": "t2"}))
     assert (look.added, look.missing, look.reason("7")) == ([], [], "its data was changed")

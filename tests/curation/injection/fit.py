@@ -25,7 +25,7 @@ class TraceFit:
 
     @property
     def covered(self) -> float:
-        """Part of all changed pixels that lies in a box."""
+        """Fraction of all changed pixels inside a box."""
         n_changed = self.n_inside + self.n_beside + self.n_outside_span
         return self.n_inside / n_changed if n_changed else 0.0
 

@@ -227,7 +227,7 @@ def test_a_page_shows_what_ranking_and_ablations_find(tmp_path: Path) -> None:
     )
     page = write_season_site([found], tmp_path).page
     text = page.read_text()
-    assert "What the figures mean" in text
+    assert "Definitions of the metrics" in text
     for metric in ("accuracy", "fakeness"):
         assert f'id="season-figure-{metric}"' in text
         assert f'href="#season-figure-{metric}"' in text

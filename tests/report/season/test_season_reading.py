@@ -186,7 +186,7 @@ def test_an_edited_log_is_told_of_on_the_page(stadium: Stadium, tmp_path: Path) 
         out = show(stadium, tmp_path / "site")
     finally:
         log.write_bytes(before)
-    assert "The log of entries is not as it was written" in (out / "index.html").read_text()
+    assert "The log of entries was changed" in (out / "index.html").read_text()
 
 
 def test_no_page_file_or_json_of_a_site_holds_the_address_of_a_server(

@@ -12,7 +12,7 @@ from unreel.annotation.opinion import DISCARD, AnnotatorOpinion, answer_of
 
 @dataclass(frozen=True, slots=True)
 class MajorityAnswer:
-    """The answer that stands."""
+    """Answer of the majority."""
 
     answer: str
     method: SettlementMethod
@@ -21,7 +21,7 @@ class MajorityAnswer:
 
 @dataclass(frozen=True, slots=True)
 class NoMajority:
-    """No answer stands."""
+    """Result without a majority."""
 
     why: OpenReason
     detail: str
@@ -40,11 +40,11 @@ def majority(
 def majority_or_mean(
     opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule
 ) -> MajorityAnswer | NoMajority:
-    """VideoRealBench's score: that of the majority, else the rounded mean.
+    """Return VideoRealBench's score: that of the majority, otherwise the rounded mean.
 
-    Whether to discard the clip comes first: so say more than half, and it is; so says half, and nobody
-    can tell; so say fewer, and they dissent while the others' scores count. A mean of exactly one half
-    goes to the even score: that is the one rule under which 1..5 read backwards gives the same clips.
+    Discarding is decided first: more than half discards the clip, exactly half leaves it open, and
+    fewer dissent while the others' scores count. A mean of exactly one half is rounded to the even
+    score: the only rule that is symmetric under reversal of the scale.
     """
     answers = [answer_of(opinion.value) for opinion in opinions]
     scores = [int(answer) for answer in answers if answer != DISCARD]

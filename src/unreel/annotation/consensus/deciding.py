@@ -1,4 +1,4 @@
-"""`decide`: from what everybody said to what stands."""
+"""Computation of the consensus from all judgements of a campaign."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -61,7 +61,8 @@ def decide(
     `reviews` come in the order in which they were made.
 
     Raises:
-        InvalidValueError: A judgement answers another interface's question, or somebody judged twice.
+        InvalidValueError: A judgement answers another interface's question, or an annotator judged
+            twice.
     """
     for opinion in judgements:
         if not isinstance(opinion.value, _KINDS[interface]):

@@ -50,10 +50,10 @@ def merge_faults(
 
 
 def _merge(task: AnnotationTask, cluster: Cluster, quorum: int) -> ConsensusTrace:
-    """Median span and corners, categories of more than half, the explanation of the closest mark.
+    """Merge marks: median span and corners, categories of more than half, the closest mark's explanation.
 
-    Boxes are merged at the instants that the closest mark, the one most like all others, has. A place
-    stands when a quorum marked one.
+    Boxes are merged at the timestamps of the closest mark, the one most similar to all others. A
+    box needs a quorum of marks.
     """
     copy = task.copies[0]
     far = _distances(cluster, copy)

@@ -74,7 +74,7 @@ Outcome = SettledTask | OpenTask
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignConsensus:
-    """All tasks of a campaign that somebody judged."""
+    """Consensus of all judged tasks of a campaign."""
 
     interface: AnnotationInterface
     rule: ConsensusRule

@@ -1,7 +1,7 @@
-"""Review: somebody who did not annotate a task looks at what would stand for it.
+"""Reviews of the consensus by people who did not annotate the task.
 
-A review is a notice in the ledger. It names the very value that was looked at, so that it says nothing
-of another one: whoever judges again, or is left out, opens the review anew.
+A review is a notice in the ledger. It names the reviewed value, so it does not apply to another
+one: a new judgement, or an exclusion, reopens the review.
 """
 
 import json

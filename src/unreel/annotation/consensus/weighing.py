@@ -121,11 +121,11 @@ def _notes(
     what: IntArray,
 ) -> Iterator[str]:
     if not skills.converged:
-        yield "Dawid-Skene did not converge: majorities stand, everybody counts the same"
+        yield "Dawid-Skene did not converge: majorities are used, all annotators have equal weight"
     elif not skills.weighs:
         yield (
             f"weights do not predict held-out answers better than equal people over {len(np.unique(what))} tasks: "
-            "majorities stand, everybody counts the same"
+            "majorities are used, all annotators have equal weight"
         )
     for pair in pairs or ():
         yield (

@@ -12,10 +12,10 @@ def choose_words(
     *,
     distance: Callable[[str], float],
 ) -> str:
-    """Of `texts` by annotator, whose stand: the closest of those who wrote any; "" where nobody did.
+    """Return the text of the closest annotator in `texts`; "" if there is no text.
 
-    Of equally close ones the text that most people wrote stands; of these, one that the task's id draws,
-    so that nobody's words stand more often for the name they have.
+    Among equally close ones the most frequent text is chosen; then a random one by the task's id,
+    so that no annotator is preferred by name.
     """
     written = Counter(text for _, text in texts if text)
     ranked = sorted(

@@ -68,10 +68,10 @@ class ConversionResult:
 
 
 def detect(path: Path) -> AnnotationFormat:
-    """The format of the file at `path`, by what is in it.
+    """Return the format of the file at `path`, detected from its content.
 
     Raises:
-        UnreadableSourceError: It cannot be read, or is none that is known.
+        UnreadableSourceError: It cannot be read, or its format is unknown.
     """
     try:
         with open_regular(path) as file:
@@ -101,11 +101,11 @@ def convert(
     folder: OutputDirectory,
     given: FormatDefaults,
 ) -> ConversionResult:
-    """Read the file at `path` and write what it holds into `folder` in another format.
+    """Convert the file at `path` to another format, and write the result into `folder`.
 
     Raises:
-        UnreadableSourceError: It cannot be read, or is in no format that is known.
-        InvalidSettingError: A file of the other format lies there already, or is the one to read.
+        UnreadableSourceError: It cannot be read, or its format is unknown.
+        InvalidSettingError: The output file exists already, or is the input file.
     """
     source = read_as or detect(path)
     if not path.is_file():

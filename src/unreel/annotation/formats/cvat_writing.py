@@ -14,7 +14,7 @@ from unreel.core.writing import OutputDirectory
 
 
 def write_cvat(videos: Iterable[ForeignVideo], folder: OutputDirectory) -> Iterator[Rejected]:
-    """Write `NAME.xml` for each video; what CVAT has no place for is told, and not written."""
+    """Write `NAME.xml` for each video; report and skip items that CVAT does not support."""
     for video, name in file_names(videos, "xml"):
         try:
             size = video.require_size()

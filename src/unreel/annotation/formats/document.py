@@ -1,7 +1,8 @@
-"""A marked video as all formats can say it: tracks by frame number, and what was answered.
+"""Format-independent annotations of a video: tracks by frame number, and answers.
 
-Frames count from 0 here, whatever a format's own first number is. A box stands at its key frame, moves
-in a straight line to the next one of its stretch, and stays from the last one to the stretch's end.
+Frames count from 0 here, regardless of a format's own first number. A box is defined at its key
+frame, moves linearly to the next one of its range, and stays from the last one to the end of the
+range.
 """
 
 import itertools
@@ -118,21 +119,21 @@ class ForeignVideo:
     def require_size(self) -> tuple[int, int]:
         """Width and height in pixels, which formats that count pixels cannot do without."""
         if self.width is None or self.height is None:
-            msg = "nobody says how large its frames are. Give --size WIDTHxHEIGHT"
+            msg = "the size of its frames is unknown. Give --size WIDTHxHEIGHT"
             raise InvalidValueError(msg)
         return self.width, self.height
 
     def require_rate(self) -> Fraction:
         """Frames a second, without which a frame has no time."""
         if self.rate is None:
-            msg = "nobody says how many frames a second has. Give --rate, 30000/1001 for example"
+            msg = "its frame rate is unknown. Give --rate, 30000/1001 for example"
             raise InvalidValueError(msg)
         return self.rate
 
     def require_frames(self) -> int:
         """Return the number of frames, which an open end requires."""
         if self.n_frames is None:
-            msg = "nobody says how many frames it has. Give --frames"
+            msg = "its number of frames is unknown. Give --frames"
             raise InvalidValueError(msg)
         return self.n_frames
 
@@ -159,13 +160,13 @@ def require_few(tracks: Sized) -> None:
 
 
 def open_stretch(first: int, n_frames: int | None) -> FrameSpan:
-    """From `first` to the video's end.
+    """Return the range from `first` to the video's end.
 
     Raises:
-        InvalidValueError: Nobody says where that is, or `first` lies past it.
+        InvalidValueError: The end is unknown, or `first` is after it.
     """
     if n_frames is None:
-        msg = "it has no end, and nobody says how many frames there are. Give --frames"
+        msg = "it has no end, and the number of frames is unknown. Give --frames"
         raise InvalidValueError(msg)
     if first >= n_frames:
         msg = f"it is seen on frame {first} of a video of {n_frames}. Look at its length"
@@ -182,11 +183,11 @@ def track_of(
     said: Sequence[ForeignAnswer] = (),
     n_frames: int | None = None,
 ) -> ForeignTrack:
-    """The track in its one form: stretches apart, key frames in order, none that says nothing.
+    """Return the normalised track: disjoint ranges, sorted key frames without redundant ones.
 
     Raises:
-        InvalidValueError: It is seen on no frame, a key frame lies outside its stretches or its video,
-            or there are two for one frame, or more than a person makes.
+        InvalidValueError: It is visible on no frame, a key frame is outside its ranges or its
+            video, a frame has two key frames, or there are more than a person makes.
     """
     in_order = sorted(marks, key=_frame_of)
     apart = sorted(stretches)

@@ -22,7 +22,7 @@ _PARTS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{},]', 
 
 
 def json_items(path: Path) -> Iterator[tuple[str, Any] | Rejected]:
-    """Each document with the name of its place; what is none is told as such, and the rest goes on."""
+    """Yield each document with its position; invalid ones are reported, and the rest continues."""
     with open_regular(path) as file:
         is_array = first_letter(file.peek(_HEAD)) == b"["
         for where, data in _in_array(file) if is_array else _in_lines(file):

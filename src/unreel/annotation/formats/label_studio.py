@@ -56,15 +56,15 @@ def _task(where: str, task: Mapping[str, Any], given: FormatDefaults) -> Iterato
     name = next((_file(data[key]) for key in _VIDEOS if text(data.get(key))), "") or where
     annotations = task.get("annotations")
     if not isinstance(annotations, list):
-        msg = "no annotations. Export as JSON, and not as JSON_MIN, which drops what is needed"
+        msg = "no annotations. Export as JSON, and not as JSON_MIN, which drops required fields"
         raise InvalidValueError(msg)
     if not annotations:
-        yield Rejected(f"{where}: {name}", "nobody has annotated it. Leave the task out")
+        yield Rejected(f"{where}: {name}", "it has no annotation. Leave the task out")
     for each in annotations:
         try:
             told = mapping(each, "an annotation")
             if told.get("was_cancelled"):
-                yield Rejected(f"{where}: {name}", "somebody skipped it. Leave it out")
+                yield Rejected(f"{where}: {name}", "it was skipped. Leave it out")
                 continue
             yield from _annotation(name, f"label-studio:{_id(task)}", told, data, given)
         except InvalidValueError as error:
@@ -121,7 +121,7 @@ def _sort_in(
     regions: dict[str, Mapping[str, Any]],
     said: dict[str, list[ForeignAnswer]],
 ) -> None:
-    """Put a result among the regions, or among what was said of its region."""
+    """Add a result to the regions, or to the answers of its region."""
     id_ = text(result.get("id"))
     value = mapping(result.get("value"), "value")
     kind = result.get("type")

@@ -22,7 +22,7 @@ FILE: Final = "label-studio.json"
 def write_label_studio(
     videos: Iterable[ForeignVideo], folder: OutputDirectory
 ) -> Iterator[Rejected]:
-    """Write `label-studio.json`; a mask whose place nobody knows is told, and not written."""
+    """Write `label-studio.json`; report and skip masks without a known position."""
     with folder.create_text(FILE) as file:
         file.write("[")
         for number, video in enumerate(videos):

@@ -1,9 +1,9 @@
-"""Labelbox's video exports (the file of export v2, lines or one array), read.
+"""Reader of Labelbox's video exports (export v2, as lines or one array).
 
-Frames count from 1, boxes are `top`, `left`, `height` and `width` in pixels, `segments` hold the first
-and the last frame on which a thing is seen. `key_frame_feature_map` names key frames, as a list or as a
-table; exports with interpolated frames hold the others too, which say nothing. A mask is an address: its
-place stays unknown unless the export tells a box beside it.
+Frames count from 1, boxes are `top`, `left`, `height` and `width` in pixels, `segments` contain the
+first and the last visible frame. `key_frame_feature_map` names key frames, as a list or as a table;
+exports with interpolated frames also contain the others, which are redundant. A mask is a URL: its
+position is unknown unless the export also contains a box.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -66,7 +66,7 @@ def _row(where: str, row: Mapping[str, Any], given: FormatDefaults) -> Iterator[
         except InvalidValueError as error:
             yield Rejected(f"{where}: {name}", str(error))
     if not labels:
-        yield Rejected(f"{where}: {name}", "nobody has labelled it. Leave the row out")
+        yield Rejected(f"{where}: {name}", "it has no label. Leave the row out")
 
 
 def _name(about: Mapping[str, Any]) -> str:

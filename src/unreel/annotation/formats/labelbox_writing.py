@@ -19,7 +19,7 @@ _PROJECT: Final = "unreel"
 
 
 def write_labelbox(videos: Iterable[ForeignVideo], folder: OutputDirectory) -> Iterator[Rejected]:
-    """Write `labelbox.ndjson`; a video whose boxes cannot be told in pixels is not written."""
+    """Write `labelbox.ndjson`; skip a video whose boxes cannot be converted to pixels."""
     with folder.create_text(FILE) as file:
         for video in videos:
             try:

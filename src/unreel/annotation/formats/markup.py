@@ -18,16 +18,16 @@ class MarkupCallbacks(Protocol):
         ...
 
     def end(self, path: tuple[str, ...], text: str) -> None:
-        """An element ends; `text` is what stands directly in it."""
+        """Handle the end of an element; `text` is its direct text."""
         ...
 
 
 def read_markup(file: IO[bytes], listener: MarkupCallbacks, *, most: int, letters: int) -> None:
-    """Tell `listener` of all elements of `file`, up to the first thing that is wrong.
+    """Parse `file` and call `listener` for each element, up to the first error.
 
     Raises:
-        InvalidValueError: It is no XML, declares a document type or entities, is nested too deeply,
-            holds more than `most` bytes, or an element more than `letters` letters.
+        InvalidValueError: It is not XML, declares a document type or entities, is nested too
+            deeply, has more than `most` bytes, or an element more than `letters` letters.
     """
     parser = expat.ParserCreate()
     parser.buffer_text = True

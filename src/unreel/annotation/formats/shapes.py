@@ -16,7 +16,7 @@ _LEAST: Final = 1e-9
 
 
 def corners(x0: float, y0: float, x1: float, y1: float) -> Box:
-    """The part of a box that lies in the frame, in parts of it: tools let people draw past the edge."""
+    """Return the box clipped to the frame, as fractions of it: tools allow boxes past the edge."""
     inside = [min(1.0, max(0.0, edge)) for edge in (x0, y0, x1, y1)]
     if not (inside[2] - inside[0] > _LEAST and inside[3] - inside[1] > _LEAST):
         msg = f"a box from {x0:g}, {y0:g} to {x1:g}, {y1:g} has no area in the frame. Draw it again"
@@ -63,7 +63,7 @@ def rate_of(value: object) -> Fraction | None:
 
 
 def text(value: object) -> str:
-    """Somebody's words, no longer than words are; anything else is empty."""
+    """Return a text of limited length; "" for any other value."""
     return value[:MOST_LETTERS] if isinstance(value, str) else ""
 
 

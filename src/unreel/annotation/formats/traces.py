@@ -90,7 +90,7 @@ def _label(video: ForeignVideo, traces: tuple[Trace, ...]) -> Label:
     if traces:
         return Label.GENERATED
     if not told:
-        msg = "nothing is marked, and nobody says that it is real. Say so, or leave it out"
+        msg = "it has no annotation and no label real. Add the label, or leave it out"
         raise InvalidValueError(msg)
     return told[0]
 

@@ -20,13 +20,13 @@ _PLACES: Final[Mapping[int, tuple[tuple[str, str], ...]]] = {
 def task_data(
     screen: AnnotationScreen, task: AnnotationTask, assignment: TaskAssignment, urls: Sequence[str]
 ) -> dict[str, str | int]:
-    """The `data` of a task on the server.
+    """Return the `data` of a task on the server.
 
     Args:
-        screen: What the task is shown on.
-        task: What is judged.
-        assignment: Before whom, and in which order the clips of a pair stand.
-        urls: Where the browser finds each of the task's copies, in the order of the task.
+        screen: Screen of the task.
+        task: Clip or pair to judge.
+        assignment: Annotator, and the order of the clips of a pair.
+        urls: URLs of the task's copies for the browser, in the order of the task.
 
     Raises:
         InvalidValueError: The screen shows another number of clips than the task has.

@@ -1,4 +1,4 @@
-"""Marks that somebody made before, as a screen shows them to be mended."""
+"""Conversion of existing annotations to pre-filled results of a screen."""
 
 from unreel.annotation.campaign import AnnotationTask
 from unreel.annotation.interfaces.answers import Result, tell
@@ -8,7 +8,7 @@ from unreel.annotation.judgements import TraceAnswer
 def prefill(task: AnnotationTask, *, swapped: bool) -> list[Result]:
     """Return the pre-filled results of a task, as far as its screen can show them.
 
-    A trace whose place nobody marked is left out; a screen could not show it.
+    A trace without a box is skipped, because a screen cannot show it.
     """
     value = task.prefill
     if value is None:

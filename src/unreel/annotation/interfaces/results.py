@@ -64,13 +64,13 @@ class _SubmittedAnnotation:
 def read_result(
     interface: AnnotationInterface, results: object, task: AnnotationTask, *, swapped: bool
 ) -> Value | QuarantinedSubmission:
-    """The judgement that an annotation's list of results holds.
+    """Parse the judgement in an annotation's list of results.
 
     Args:
-        interface: What the annotator was asked.
-        results: The annotation's `result`, as the server gives it.
-        task: What was judged.
-        swapped: Whether a pair's second clip stood on the left.
+        interface: Question of the annotator.
+        results: The annotation's `result`, as sent by the server.
+        task: Judged clip or pair.
+        swapped: Whether a pair's second clip was on the left.
     """
     controls = controls_of(interface)
     try:
@@ -204,7 +204,7 @@ def _key_frame(entry: object, copy: ClipCopy) -> KeyFrame:
     if type(frame) is not int or type(enabled) is not bool:
         refuse(QuarantineReason.MALFORMED, "a key frame without number or without visibility")
     if not 1 <= frame <= copy.n_frames:
-        detail = f"a key frame lies outside the clip's {copy.n_frames} frames"
+        detail = f"a key frame is outside the clip's {copy.n_frames} frames"
         refuse(QuarantineReason.OUT_OF_RANGE, detail)
     turn = _number(entry, "rotation", default=0.0) % 360
     if min(turn, 360 - turn) > _SQUARE_DEG:
@@ -213,7 +213,7 @@ def _key_frame(entry: object, copy: ClipCopy) -> KeyFrame:
 
 
 def _box(entry: dict[str, Any], frame: int) -> Box:
-    """The part of a box that lies in the picture."""
+    """Return the box clipped to the picture."""
     x, y, width, height = (_number(entry, side) for side in ("x", "y", "width", "height"))
     corners = (x / 100, y / 100, (x + width) / 100, (y + height) / 100)
     x0, y0, x1, y1 = (min(1.0, max(0.0, corner)) for corner in corners)

@@ -41,7 +41,7 @@ class ParsedAnswers:
 
 
 def refuse(reason: QuarantineReason, detail: str) -> NoReturn:
-    """Say that what was sent is no judgement."""
+    """Raise an error for an invalid judgement."""
     raise RefusedError(reason, detail)
 
 
@@ -52,10 +52,10 @@ def cut(found: object) -> str:
 
 
 def sort_out(results: object, controls: Mapping[str, ScreenControl]) -> ParsedAnswers:
-    """The answers in an annotation's list of results.
+    """Parse the answers in an annotation's list of results.
 
     Raises:
-        RefusedError: It is no such list, or answers what was not asked.
+        RefusedError: The list is invalid, or answers a question that was not asked.
     """
     if not isinstance(results, list):
         refuse(QuarantineReason.MALFORMED, f"no list of results but {cut(results)}")

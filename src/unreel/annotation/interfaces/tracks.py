@@ -46,10 +46,10 @@ def read_track(
 
 
 def write_track(trace: Trace, copy: ClipCopy) -> tuple[KeyFrame, ...]:
-    """The key frames that show a trace on every frame of its span and on no other.
+    """Return key frames that show a trace on every frame of its span and on no other.
 
     Raises:
-        InvalidValueError: Nobody marked where it is.
+        InvalidValueError: The trace has no box.
     """
     if not trace.track:
         msg = "a trace without a box cannot stand on a screen. Leave it out, or mark its place"

@@ -74,7 +74,7 @@ class Ledger:
                         "annotator",
                         f"{annotator.name}={annotator.email} is half known",
                     )
-                    remedy = "One name has one address: keep a known person's, or give both anew"
+                    remedy = "One name has one address: keep a known person's, or give both again"
                     raise InvalidSettingError(setting, problem, remedy)
 
     def annotators(self) -> list[Annotator]:
@@ -133,7 +133,7 @@ class Ledger:
         )
 
     def add_tasks(self, campaign: str, tasks: Iterable[AnnotationTask]) -> int:
-        """Add tasks in this order, and tell how many are new; of a known one the first stands."""
+        """Add tasks in this order and return the number of new ones; known tasks are not changed."""
         with self._writing(campaign) as connection:
             given = (rows.task_row(campaign, task) for task in tasks)
             return self._add(connection, tables.tasks, given)
@@ -143,10 +143,10 @@ class Ledger:
         return self._made(rows.task_of, self._numbered(tables.tasks, campaign))
 
     def assign(self, campaign: str, assignments: Iterable[TaskAssignment]) -> int:
-        """Give tasks to annotators, and tell how many are new; of a known one the first stands.
+        """Assign tasks to annotators and return the number of new assignments; known ones are not changed.
 
         Raises:
-            InvalidValueError: A task or an annotator is unknown, or a place is taken.
+            InvalidValueError: A task or an annotator is unknown, or a position is taken.
         """
         given = (rows.assignment_row(campaign, assignment) for assignment in assignments)
         key = ["campaign", "annotator", "task"]
@@ -175,7 +175,7 @@ class Ledger:
         return self._made(rows.assignment_of, self._pages(query, place))
 
     def remember(self, campaign: str, kind: str, key: str, value: str) -> None:
-        """Keep a small thing that a server said, such as the number of a project; the last stands."""
+        """Store a small value of a server, such as the number of a project; the last one is valid."""
         row = {"campaign": campaign, "kind": kind, "key": key, "value": value}
         known = tables.memories.c
         with self._writing(campaign) as connection:
@@ -192,9 +192,9 @@ class Ledger:
         return {row["key"]: row["value"] for row in self._read(query.order_by(known.key))}
 
     def append(self, records: Iterable[AnnotationRecord]) -> int:
-        """Keep what was pulled, and tell how much of it is new; what has a known key is there already.
+        """Store pulled records and return the number of new ones; records with a known key are skipped.
 
-        Other writers wait meanwhile: give what is at hand, not what a server has yet to send.
+        Other writers wait meanwhile: pass records in memory, not a stream from a server.
 
         Raises:
             UnknownNameError: A record is of no campaign.
@@ -217,7 +217,7 @@ class Ledger:
     def records(self, campaign: str, *, after: int = 0) -> Iterator[tuple[int, AnnotationRecord]]:
         """Yield the stored records in order of arrival with their numbers; only those after number `after`.
 
-        Who has seen a number has seen all that came before it, whoever writes at the same time.
+        A reader that has seen a number has seen all earlier ones, also with concurrent writers.
         """
         found = self._numbered(tables.annotations, campaign, after=after)
         return self._made(lambda row: (row["seq"], rows.record_of(row)), found)
@@ -266,9 +266,9 @@ class Ledger:
         return self._pages(query.where(known.seq <= last), [known.seq])
 
     def _pages(self, query: Select[Any], place: Sequence[Column[Any]]) -> Iterator[rows.Row]:
-        """Rows in order of `place`, which tells them apart, some at a time.
+        """Yield rows in order of the unique column `place`, in pages.
 
-        Each page is a transaction of its own, so that who reads slowly, or not to the end, holds nothing.
+        Each page is a separate transaction, so a slow or unfinished reader holds no lock.
         """
         page = self._read(query.order_by(*place).limit(_AT_ONCE))
         while page:
@@ -290,7 +290,7 @@ class Ledger:
             yield made
 
     def _insert(self, table: Table, key: list[str] | None = None) -> Insert:
-        """An insert that leaves out what is there: by any key, or by `key` alone."""
+        """Return an insert that skips existing rows: by any key, or only by `key`."""
         insert = _dialect(self._engine).insert(table)
         without: Insert = insert.on_conflict_do_nothing(index_elements=key)
         return without

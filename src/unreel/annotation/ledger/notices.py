@@ -13,7 +13,7 @@ REVIEW: Final = "review"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerNotice:
-    """One decision as it was told; the next one about the same subject stands beside it."""
+    """One recorded decision; later ones about the same subject are added to it."""
 
     seq: int
     """In order of arrival."""

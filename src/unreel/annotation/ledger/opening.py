@@ -24,14 +24,14 @@ _EXAMPLES: Final = "Give postgresql://USER:PASSWORD@HOST/DATABASE, or the path o
 
 
 def ledger_address(given: str | None, settings: EnvironmentSettings) -> str:
-    """The address that a command was given, or that of the setting.
+    """Return the URL of the ledger from the option, or from the setting.
 
     Raises:
-        InvalidSettingError: Nobody names one.
+        InvalidSettingError: Both are missing.
     """
     if address := given or settings.ledger:
         return address
-    problem = "nobody says where the ledger is"
+    problem = "the location of the ledger is missing"
     raise InvalidSettingError(_OPTION, problem, f"{_EXAMPLES}; or set UNREEL_LEDGER")
 
 

@@ -43,12 +43,12 @@ _OTHERWISE: Final = f"Start its server again, or see that it can be reached. {GO
 
 @contextlib.contextmanager
 def told_troubles(shown: str) -> Iterator[None]:
-    """Raise what keeps a database from working in words; `shown` names it without its password.
+    """Translate database errors to our errors; `shown` names the database without its password.
 
     Raises:
-        MachineError: The database is lost, full, locked, or refuses this user.
-        UnreadableSourceError: The file is no database, or not that of a ledger.
-        InvalidValueError: A text or a number is none that a database takes.
+        MachineError: The database is lost, full, locked, or rejects this user.
+        UnreadableSourceError: The file is not a database, or not that of a ledger.
+        InvalidValueError: The database does not support a text or a number.
     """
     try:
         yield

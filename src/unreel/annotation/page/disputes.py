@@ -55,10 +55,10 @@ def rank_disputes(edition: CampaignEdition) -> list[TaskDispute]:
 
 
 def distance(values: Sequence[AnyValue], copy: ClipCopy) -> float:
-    """0 where all say the same; 1 where nobody shares anything.
+    """Return the disagreement of the judgements: 0 if all agree, 1 if they have nothing in common.
 
-    Answers: the share of people who do not give the commonest one. Scores: how far the lowest lies from the
-    highest. Traces: as answers, or how little of everyone's marks is the same, whichever is more.
+    Answers: the fraction of people who do not give the most common one. Scores: the range. Traces:
+    as answers, or the missing overlap of all marks, whichever is larger.
     """
     apart = _answers_apart(values)
     scores = [

@@ -23,10 +23,10 @@ Win = tuple[str, str]
 
 
 def draw_clips(scores: Mapping[str, int], *, seed: int) -> dict[str, int]:
-    """VideoRealBench's 30 clips of those that are scored: so many of each score, drawn by `seed`.
+    """Sample VideoRealBench's 30 clips: a fixed number of each score, by `seed`.
 
     Raises:
-        InvalidSettingError: A score has fewer clips than that.
+        InvalidSettingError: A score has too few clips.
     """
     rng = random.Random(seed)  # noqa: S311  no secret
     drawn: dict[str, int] = {}
@@ -63,10 +63,10 @@ def spread_pairs(pairs: Sequence[NamePair], *, n: int, seed: int) -> list[NamePa
 def telling_pairs(
     names: Sequence[str], wins: Sequence[Win], *, n: int, seed: int
 ) -> list[NamePair]:
-    """The `n` pairs of `names` whose results would tell most, after the `wins` so far.
+    """Return the `n` most informative pairs of `names`, given the `wins` so far.
 
     Raises:
-        InvalidSettingError: There are fewer than two clips, or more than can be weighed.
+        InvalidSettingError: There are fewer than two clips, or too many.
     """
     ordered = sorted(set(names))
     if not 2 <= len(ordered) <= MOST:  # noqa: PLR2004  a pair

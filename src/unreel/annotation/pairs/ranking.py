@@ -58,7 +58,7 @@ class ClipRanking:
 def rank(
     judgements: Iterable[AnnotatorJudgement], *, seed: int, level: float = 0.95
 ) -> ClipRanking:
-    """Clips by what was said of them.
+    """Rank clips by their judgements.
 
     Raises:
         InvalidValueError: Nothing was compared, there are too many clips, or the judgements answer
@@ -77,7 +77,7 @@ def rank(
     if not battles or len(shares) > MOST:
         msg = f"{len(battles)} comparisons of {len(shares)} clips give no ranking. Pull more judgements"
         raise InvalidValueError(msg)
-    dependent = None if drawn == "pair" else Unmeasured("answers stand in many pairs at once")
+    dependent = None if drawn == "pair" else Unmeasured("answers are part of many pairs")
     strengths = bradley_terry(battles, seed=seed, level=level)
     return ClipRanking(
         clips=tuple(
@@ -113,7 +113,7 @@ def _from_answers(judgements: Iterable[AnnotatorJudgement]) -> Iterator[ClipBatt
             sides = answers.setdefault(each.annotator, {True: [], False: []})
             sides[each.value.passed].append(each.task.names[0])
     if (n := sum(len(sides[True]) * len(sides[False]) for sides in answers.values())) > _MOST:
-        msg = f"{n} pairs of answers are more than {_MOST}. Rank fewer clips at once"
+        msg = f"{n} pairs of answers are more than {_MOST}. Rank fewer clips"
         raise InvalidValueError(msg)
     for annotator, sides in answers.items():
         for passed, failed in product(sides[True], sides[False]):
@@ -132,7 +132,7 @@ def _ranked(
 ) -> Iterator[RankedClip]:
     belief = belief_of(names, [(battle.first, battle.second) for battle in battles])
     order = sorted(range(len(names)), key=lambda at: (-belief.mean[at], names[at]))
-    nothing = Unmeasured("nobody passed one of it and another clip, and failed the other")
+    nothing = Unmeasured("no annotator passed one of it and another clip, and failed the other")
     fought = Counter(name for battle in battles for name in (battle.first, battle.second))
     for place, at in enumerate(order, start=1):
         name = names[at]

@@ -26,7 +26,7 @@ class PolishState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolishedText:
-    """The newest polished text of a task, and what stands about it."""
+    """The newest polished text of a task, and its confirmation."""
 
     task: str
     seq: int
@@ -75,7 +75,7 @@ def polished_texts(notices: Sequence[LedgerNotice]) -> dict[str, PolishedText]:
 def keep_confirmation(
     ledger: "Ledger", campaign: str, text: PolishedText, *, by: str, accepted: bool, at_us: int
 ) -> None:
-    """Add what a person says of `text`, beside what was said before."""
+    """Store a person's decision about `text`; earlier decisions stay."""
     said = json.dumps({"polish": text.seq, "accepted": accepted}, sort_keys=True)
     ledger.notice(campaign, CONFIRMATION, text.task, by, said, at_us)
 

@@ -28,7 +28,7 @@ class OriginalRationales:
 
     @property
     def key(self) -> str:
-        """Follows from every word, so that an edited rationale is polished anew."""
+        """Hash of all texts, so that an edited rationale is polished again."""
         parts = (str(self.score), *self.problems, "", *self.adherences)
         return digest("polish", polish_prompt(), *parts)[:24]
 
@@ -53,10 +53,10 @@ def ask_for(original: OriginalRationales) -> str:
 
 
 def originals_of(records: CampaignRecords, rule: ConsensusRule) -> Iterator[OriginalRationales]:
-    """One for each clip whose score is settled, in the order of the tasks.
+    """Return the rationales of each clip with a consensus score, in the order of the tasks.
 
-    Merged are the rationales of all who gave the score that stands; where nobody gave it, that of the
-    closest, which the consensus chose.
+    All rationales with the consensus score are merged; if there is none, the one that the consensus
+    chose.
 
     Raises:
         InvalidSettingError: The campaign asks for no scores.

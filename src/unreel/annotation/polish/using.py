@@ -40,10 +40,10 @@ class PolishedRationale:
 def confirmed_words(
     records: CampaignRecords, rule: ConsensusRule, notices: Sequence[LedgerNotice]
 ) -> dict[str, PolishedRationale]:
-    """The words that people confirmed for settled scores, by the task's id.
+    """Return the confirmed texts for consensus scores, by the task's id.
 
-    A text counts while it is about what stands: after another score or an edited rationale it has to
-    be polished and confirmed again. One without both parts is for readers only.
+    A text is valid while score and rationales are unchanged; otherwise it must be polished and
+    confirmed again. A text without both parts is for readers only.
     """
     if records.campaign.interface is not AnnotationInterface.REALISM:
         return {}

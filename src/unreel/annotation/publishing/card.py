@@ -1,4 +1,4 @@
-"""The card of a published campaign: who was asked what, how far people agree, and what is missing."""
+"""Card of a published campaign: questions, annotators, agreement and exclusions."""
 
 import json
 from collections import Counter
@@ -22,7 +22,7 @@ _LISTED: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignCard:
-    """All that the card tells beside the campaign itself."""
+    """Content of the card in addition to the campaign itself."""
 
     edition: CampaignEdition
     entries: Sequence[Entry]
@@ -131,7 +131,7 @@ def _people(people: Sequence[HumanScoreRow]) -> str:
         figure = instrument.figures[name]
         value = _spelt(row[name], places=figure.places)
         rows.append((row.protocol, row.name, figure.title, *value, AGAINST[row.against]))
-    columns = ("instrument", "who", "figure", "value", "95 % interval", "n", "against")
+    columns = ("protocol", "who", "metric", "value", "95 % interval", "n", "against")
     return f"{markdown_table(columns, rows)}\n\nAll figures are in `{PEOPLE}`."
 
 
@@ -153,10 +153,10 @@ def _files() -> str:
         ("media/", "the clips themselves, as they were"),
         (
             CONSENSUS,
-            "each task: what stands, who said so and who said otherwise, or why nothing stands",
+            "each task: the consensus, who agreed and who disagreed, or why there is none",
         ),
-        (ANNOTATIONS, "each judgement as it was given"),
-        (PEOPLE, "each annotator and the majority, in the figures of the instruments"),
+        (ANNOTATIONS, "each judgement, unchanged"),
+        (PEOPLE, "each annotator and the majority, with the metrics of the protocols"),
     )
     return markdown_table(("file", "holds"), rows)
 

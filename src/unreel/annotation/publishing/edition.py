@@ -63,7 +63,7 @@ class CampaignEdition:
 
 
 def give_aliases(annotators: Sequence[str], *, seed: int, named: bool) -> dict[str, str]:
-    """The name of each person in what is published: their own where `named`, else a number by lot."""
+    """Return the published name of each person: their own if `named`, otherwise a random number."""
     if named:
         return {name: name for name in annotators}
     drawn = sorted(annotators)

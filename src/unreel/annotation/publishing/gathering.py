@@ -1,4 +1,4 @@
-"""From what a ledger holds to what is published."""
+"""Collection of the data to publish from a ledger."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,9 +20,9 @@ def gather(
     notices: Sequence[LedgerNotice] = (),
     seed: int = 0,
 ) -> CampaignEdition:
-    """The campaign as it stands now, settled by `rule`, with how far people agree.
+    """Return the present campaign with its consensus by `rule` and the agreement of the annotators.
 
-    Texts that `notices` say were polished and confirmed stand in the place of what they merge.
+    Texts that were polished and confirmed in `notices` replace the originals.
     """
     interface = records.campaign.interface
     opinions = sorted(judgements(records), key=lambda each: (each.task.id, each.annotator))

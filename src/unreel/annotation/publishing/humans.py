@@ -1,7 +1,7 @@
 """Metrics of each annotator, and of all together, computed like those of models.
 
-Nobody is held against a truth that they helped to settle: where no answer was known beforehand, the others
-settle each clip again without the one who is measured.
+No annotator is compared with a truth that includes their own answers: if no answer was known
+beforehand, the consensus of each clip is computed again without the measured annotator.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -63,7 +63,7 @@ class CampaignPoll:
 
     @property
     def tasks(self) -> list[AnnotationTask]:
-        """Those that somebody judged, and whose clips are known."""
+        """Judged tasks whose clips are known."""
         found = {o.task.id: o.task for o in self.opinions}
         return [t for t in found.values() if all(name in self.entries for name in t.names)]
 
@@ -98,7 +98,7 @@ def settle_without(poll: CampaignPoll, annotator: str) -> Truths:
 def _measure_origin(
     poll: CampaignPoll, asked: Protocol[Any, Any], measuring: Measuring
 ) -> Iterator[HumanScoreRow]:
-    """Against where clips are from, which nobody had to settle."""
+    """Measure against the origin of clips, which needs no consensus."""
     for annotator in poll.annotators:
         yield from _scored(poll, asked, annotator, {}, measuring, against="origin")
     yield from _scored(poll, asked, None, {}, measuring, against="origin")

@@ -18,7 +18,7 @@ REVIEWER: Final = "reviewer"
 def write_originals(
     folder: OutputDirectory, edition: CampaignEdition, aliases: Mapping[str, str]
 ) -> None:
-    """One line for each task with what stands and who dissents, and one for each judgement."""
+    """Write one line per task with its consensus and dissent, and one line per judgement."""
     _write_lines(folder, CONSENSUS, _settled_lines(edition, aliases))
     _write_lines(folder, ANNOTATIONS, _given_lines(edition, aliases))
 

@@ -60,17 +60,17 @@ def publish(
     named: bool = False,
     seed: int = 0,
 ) -> PublicationResult:
-    """Write the benchmark to the new folder `out`, which appears when all of it is there.
+    """Write the benchmark to the new folder `out` atomically.
 
     Args:
-        edition: what is published.
-        out: a folder that is not there yet, or is empty.
-        media: `copy`, or `link` for hard links where the file system allows them.
-        named: people stand under their own names, not under numbers.
-        seed: of the lot for the numbers, and of every interval.
+        edition: Content to publish.
+        out: A missing or empty folder.
+        media: `copy`, or `link` for hard links if the file system supports them.
+        named: Use people's own names instead of numbers.
+        seed: Seed of the numbers, and of every interval.
 
     Raises:
-        UnreadableSourceError: `out` holds something, or nothing can be published.
+        UnreadableSourceError: `out` is not empty, or nothing can be published.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UnreadableSourceError(str(out), "not an empty folder", "Name a new one")

@@ -27,7 +27,7 @@ _DISCARDED: Final = Unparsed(UnparsedReason.MISSING, "discarded")
 
 
 def label_of(value: AnyValue | None) -> Label | Unparsed:
-    """Real or generated; nobody's word, or one who could not tell, is unreadable."""
+    """Return real or generated; a missing or undecided answer is unreadable."""
     if value is None:
         return Unparsed(UnparsedReason.AMBIGUOUS, "not settled")
     said = value.label if isinstance(value, TraceAnswer | VoteAnswer) else None

@@ -1,4 +1,4 @@
-"""An alarm when somebody's answers are no longer like their own earlier ones."""
+"""Alarms for annotators whose answers changed over time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,9 +39,9 @@ class AnswerDrift:
 def find_drift(
     opinions: Sequence[AnnotatorOpinion], *, seed: int
 ) -> Mapping[str, tuple[AnswerDrift, ...]]:
-    """By annotator with enough answers: the share right on known clips, and what is answered.
+    """Return, by annotator with enough answers, the drift of accuracy on known clips and of answers.
 
-    What is answered is watched as the share of the person's own most common answer, or the mean score.
+    Answers are summarised by the fraction of the person's most common answer, or the mean score.
     """
     by_person: dict[str, list[AnnotatorOpinion]] = {}
     for opinion in sorted(opinions, key=lambda each: (each.submitted_us, each.task.id)):

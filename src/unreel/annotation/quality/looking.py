@@ -30,7 +30,7 @@ class InformednessEstimate:
 
     @property
     def is_spammer(self) -> bool:
-        """Answers that could as well be given without looking, and hardly by somebody who looks."""
+        """Whether the answers are consistent with not looking, and hardly with looking."""
         found = self.informed
         enough = self.n_answers >= FEW
         return enough and isinstance(found, Estimate) and found.low <= 0 and found.high < LOOKS
@@ -47,10 +47,10 @@ class _ClipAnswers:
 def find_informed(
     opinions: Sequence[AnnotatorOpinion], *, seed: int
 ) -> Mapping[str, InformednessEstimate]:
-    """By annotator, how much their answers depend on the truth that the others' answers make likely.
+    """Return, by annotator, the dependence of their answers on the truth estimated from the others.
 
-    Dawid-Skene over all answers gives the likely truths; the person's own answer is taken out of them
-    again, so that nobody agrees with themselves. The interval draws clips, with these truths given.
+    Dawid-Skene over all answers estimates the truths; the person's own answer is removed from them.
+    The interval resamples clips and treats these truths as known.
     """
     answers = _number(opinions)
     if answers is None:
@@ -82,7 +82,7 @@ def _number(opinions: Sequence[AnnotatorOpinion]) -> _ClipAnswers | None:
 
 
 def _without_own(skills: AnnotatorSkills, who: int, task: IntArray, said: IntArray) -> Array:
-    """`[answer, label]`: the truths of the tasks somebody answered, from all other answers."""
+    """Return `[answer, label]`: the truths of a person's tasks, estimated from all other answers."""
     others = skills.posterior[task] / skills.confusion[who][:, said].T
     total = others.sum(axis=1, keepdims=True)
     truths: Array = np.where(total > 0, others / np.where(total > 0, total, 1), skills.shares)
@@ -92,7 +92,7 @@ def _without_own(skills: AnnotatorSkills, who: int, task: IntArray, said: IntArr
 def _informed(truths: Array, said: Array, *, seed: int) -> Measured:
     n_labels = truths.shape[1]
     if n_labels == 1:
-        return Unmeasured("everybody always gave the same answer")
+        return Unmeasured("all annotators always gave the same answer")
     sample = RowSample.of(tuple(np.concatenate([truths, truths * said], axis=1).T))
     limits = StatisticLimits(-1.0, 1.0, sample.n_free)
     return bootstrap(_excess(sample, n_labels), sample, seed=seed, limits=limits)

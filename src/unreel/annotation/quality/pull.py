@@ -34,10 +34,10 @@ class ArmJudgement(Protocol):
 
 
 def measure_pull(judgements: Sequence[ArmJudgement], *, seed: int) -> Measured:
-    """Agreement with the marks of those who saw them, less that of those who did not, drawing clips.
+    """Return the bias of prefilled annotations: agreement with them of the shown minus the blind arm.
 
-    0 where marks pull nobody. Agreement is that with a known answer: the same answer, or for traces the
-    share of the marks that the person has too.
+    The interval resamples clips. Agreement is that with a known answer: the same answer, or for
+    traces the fraction of the marks that the person has too.
     """
     rows = [
         (each.task, _follows(each), float(each.arm is StudyArm.PREFILLED))
@@ -46,7 +46,7 @@ def measure_pull(judgements: Sequence[ArmJudgement], *, seed: int) -> Measured:
     ]
     arms = {arm for _, _, arm in rows}
     if len(arms) < 2:  # noqa: PLR2004  two arms
-        return Unmeasured("no marks were shown beside a blind arm")
+        return Unmeasured("there were no prefilled annotations with a blind arm")
     follows, shown = np.array([row[1:] for row in rows]).T
     sample = RowSample.of((follows, shown), [task.group or task.id for task, _, _ in rows])
     limits = StatisticLimits(-1.0, 1.0, sample.n_free)

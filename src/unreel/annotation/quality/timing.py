@@ -50,7 +50,7 @@ class AnnotatorSpeed:
 
 
 def find_pace(judgements: Sequence[TimedJudgement]) -> Mapping[str, AnnotatorSpeed]:
-    """By annotator with known times; outliers are told from ten times on."""
+    """Return the speed of annotators with known times; outliers need at least ten times."""
     times: dict[str, list[tuple[str, int, int]]] = {}
     for each in judgements:
         if each.lead_us is not None and each.lead_us > 0:

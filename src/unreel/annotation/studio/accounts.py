@@ -1,8 +1,7 @@
-"""Accounts of annotators: made through the organisation's own link, with passwords made here.
+"""Accounts of annotators, created through the organisation's invite link with our passwords.
 
-Label Studio's call for new users gives an account that belongs to no organisation and sees nothing, so
-its sign-up form is filled in, as the person would. A password is kept before the account is made: a kill
-between the two loses nobody's login.
+Label Studio's call for new users creates an account without an organisation, so the sign-up form is
+used. A password is stored before its account is created: a kill between the two loses no login.
 """
 
 import json
@@ -48,7 +47,7 @@ def invite(
 
 
 def kept_passwords(folder: Path) -> Mapping[str, str]:
-    """Passwords that were made here, by login; whoever had an account before has none among them."""
+    """Return the passwords created here, by login; existing accounts have none."""
     try:
         with OutputDirectory(folder).read(_KEPT) as file:
             document = json.loads(file.read(1 << 22))

@@ -1,7 +1,7 @@
-"""Label Studio's own HTTP calls, a dozen of them: with deadlines, caps and words for what it refuses.
+"""HTTP client of Label Studio: a dozen calls with timeouts, size limits and clear errors.
 
-Reading is tried again when the server is away for a while; writing is not, because nobody knows whether
-it was done: whoever writes looks first what is there, and looks again.
+Reads are retried while the server is unreachable; writes are not, because their outcome is unknown:
+the caller checks the state before and after.
 """
 
 import json
@@ -122,7 +122,7 @@ class StudioClient:
             return datetime.now(UTC)
 
     def post(self, path: str, body: object, **parameters: object) -> Any:
-        """Sent once: where this fails, look what is there before it is sent again."""
+        """Send a request once: after a failure, check the state before sending it again."""
         return self._write("POST", path, body, parameters)
 
     def patch(self, path: str, body: object) -> Any:
@@ -130,7 +130,7 @@ class StudioClient:
         return self._write("PATCH", path, body, {})
 
     def delete(self, path: str) -> None:
-        """Sent once; what is not there any more is no error."""
+        """Delete once; a missing object is no error."""
         reply = self._send("DELETE", path, {}, None)
         if not reply.is_ok and reply.status != NOT_FOUND:
             raise refusal(reply, f"DELETE {path}")
@@ -206,7 +206,7 @@ def refusal(reply: StudioReply, what: str) -> MachineError:
     elif reply.status == _TOO_LARGE:
         remedy = "Let the server in front of it take bodies of 64 MB"
     elif reply.body is None:
-        remedy = f"Its answer is more than {CAP_BYTES >> 20} MB: look who stored so much there"
+        remedy = f"Its answer is more than {CAP_BYTES >> 20} MB: check which data are stored there"
     elif reply.status in _REDIRECT:
         remedy = "Give the address that it leads to: redirects are not followed with a token"
     elif reply.status in _AGAIN:

@@ -1,11 +1,11 @@
-"""Reads what annotators saved into the ledger: each version of each annotation once.
+"""Import of annotations into the ledger: each version of each annotation once.
 
-Label Studio lets everybody write everywhere and stores whatever it is sent. So a room has one owner, an
-annotation of anybody else in it is no judgement, answers to a screen or a task that somebody changed are
-quarantined, and every result is read through the same door as a stranger's file.
+Label Studio lets every account write everywhere and does not validate input. So a project has one
+owner, an annotation of another account in it is no judgement, answers to a changed screen or task
+are quarantined, and every result is parsed like an untrusted file.
 
-Every task is listed at every pull, and those are fetched whose stamp differs from the one seen last or of
-which an annotation is not in the ledger: a server's clock that is set back hides nothing.
+Every pull lists all tasks and fetches those whose timestamp changed or that have an annotation
+missing in the ledger: a server's clock that is set back hides nothing.
 """
 
 import json
@@ -101,13 +101,13 @@ def pull_campaign(
     heard: Callable[[PullResult], None],
     everything: bool = False,
 ) -> PullResult:
-    """Keep every annotation of the campaign's rooms that the ledger lacks, and restore changed rooms.
+    """Store every annotation of the campaign's projects that the ledger lacks, and restore changed projects.
 
-    It may be killed at any moment and run again: what is kept is kept, and nothing is kept twice. With
-    `everything`, annotations are fetched too that were seen before.
+    It is idempotent and may be killed at any time: nothing is stored twice. With `everything`,
+    known annotations are fetched too.
 
     Raises:
-        MachineError: The server is away or refuses.
+        MachineError: The server is unreachable or rejects a request.
     """
     known = ledger.campaign(campaign)
     tasks = {task.id: task for task in ledger.tasks(campaign)}
@@ -138,7 +138,7 @@ def pull_room(
     versions: Mapping[str, str],
     total: PullResult,
 ) -> PullResult:
-    """Keep what is new in one room, then put back what somebody changed there."""
+    """Store the new answers of one project, then restore changes in it."""
     room, campaign = desk.room, desk.campaign.name
     n_bound = None if state is None else len(state.numbers)
     listed, look = look_at_room(client, room, state)
@@ -180,7 +180,7 @@ def pull_room(
 def look_at_room(
     client: StudioClient, room: StudioProject, state: RoomState | None
 ) -> tuple[list[Mapping[str, Any]], RoomLook]:
-    """All tasks of a room without their answers, and what differs from what was pushed."""
+    """Return all tasks of a project without their answers, and the differences from the pushed state."""
     project = _project(client, room)
     listed = list(read_tasks(client, room.project, fields=LISTED))
     look = RoomLook(state or adopt_room(project, listed))
@@ -212,7 +212,7 @@ def _has_unknown(task: Mapping[str, Any], desk: RoomDesk) -> bool:
 
 
 def _fresh_tampered(ledger: Ledger, records: Sequence[AnnotationRecord]) -> list[AnnotationRecord]:
-    """Answers to what somebody changed that no earlier look has kept."""
+    """Return new answers to a changed screen or task."""
     found = [
         record
         for record in records

@@ -1,8 +1,7 @@
-"""Puts assigned tasks into the rooms of their annotators, each once, however often it is run or killed.
+"""Upload of assigned tasks to the projects of their annotators; idempotent.
 
-The ledger says what belongs into a room and Label Studio what is there; the difference is sent, in the
-annotator's own order. One import is one transaction of the server, so that a kill loses a whole chunk or
-nothing of it.
+The difference between the ledger and Label Studio is sent, in the annotator's own order. One import
+is one transaction of the server, so a kill loses a complete chunk or nothing.
 """
 
 import itertools
@@ -57,10 +56,10 @@ class PushResult:
 
 
 def push_assignments(delivery: PushRequest, *, heard: Callable[[int], None]) -> PushResult:
-    """Bring every assigned task before its annotator; `heard` is told how many are there by now.
+    """Upload every assigned task to its annotator; the callback `heard` gets the number of uploaded tasks.
 
     Raises:
-        MachineError: The server is away or refuses; run it again, what was sent is kept.
+        MachineError: The server is unreachable or rejects a request; run it again, sent tasks stay.
     """
     name = delivery.campaign.name
     tasks = {task.id: task for task in delivery.ledger.tasks(name)}
@@ -125,7 +124,7 @@ def _chunks(entries: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]
 def _look(
     delivery: PushRequest, desk: RoomDesk, state: RoomState | None
 ) -> tuple[RoomState, tuple[ProjectAlteration, ...]]:
-    """The room as pushed; where it is not any more, what was answered meanwhile is kept first."""
+    """Return the project as pushed; if it was changed, the answers since then are stored first."""
     client, ledger, room = delivery.client, delivery.ledger, desk.room
     _, look = look_at_room(client, room, state)
     if not look.is_altered:

@@ -17,11 +17,10 @@ def read_tasks(
     fields: Sequence[str],
     numbers: Sequence[int] | None = None,
 ) -> Iterator[Mapping[str, Any]]:
-    """Tasks in the order of their numbers, with `id` and `fields`; only `numbers` where given.
+    """Yield tasks in the order of their numbers, with `id` and `fields`; only `numbers` if given.
 
-    A page begins behind the last number of the one before it: what is added or taken away meanwhile
-    moves nothing. A page that is more than a reply may be is asked for in parts; a single task that is
-    too much comes with `id` alone.
+    A page begins after the last number of the previous one, so concurrent changes move nothing. A
+    page above the size limit is requested in parts; a single task above it has only its `id`.
     """
     last, size = 0, PAGE
     while True:

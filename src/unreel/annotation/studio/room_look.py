@@ -1,4 +1,4 @@
-"""One look at a room: what differs from what was pushed, and putting it back."""
+"""Comparison of a project with its pushed state, and restoration."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -67,7 +67,7 @@ class RoomLook:
 
     @property
     def added(self) -> list[str]:
-        """Numbers of tasks that nobody pushed."""
+        """Numbers of tasks that were not pushed."""
         return [number for number in self.changed if number not in self.state.numbers]
 
     @property
@@ -81,7 +81,7 @@ class RoomLook:
         return bool(self.settings or self.changed or self.missing)
 
     def alteration(self, room: StudioProject, *, quarantined: int) -> ProjectAlteration:
-        """The same for whoever is told."""
+        """The same as a message for the user."""
         return ProjectAlteration(
             room=room.key,
             settings=self.settings,

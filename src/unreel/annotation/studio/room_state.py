@@ -62,9 +62,9 @@ class RoomState:
         )
 
     def find_task(self, task: Mapping[str, Any]) -> str:
-        """Our id of a task of the server; "" where nobody pushed it.
+        """Return our id of a task of the server; "" if it was not pushed.
 
-        A number that is not known yet becomes known if its data is what was pushed.
+        An unknown number is added if its data equal pushed data.
         """
         number, data = str(task["id"]), task.get("data")
         if number not in self.numbers and isinstance(data, dict):
@@ -74,10 +74,10 @@ class RoomState:
         return self.numbers.get(number, "")
 
     def find_change(self, task: Mapping[str, Any]) -> str:
-        """Words for the difference between a task and what was pushed; "" where there is none."""
+        """Return a description of the difference between a task and its pushed state; "" if there is none."""
         ours = self.find_task(task)
         if not ours:
-            return "nobody pushed this task"
+            return "this task was not pushed"
         if not isinstance(task.get("data"), dict) or not same_data(self.tasks[ours], task["data"]):
             return "its data was changed"
         is_same = self.marks.get(ours, "") == marks_digest(task.get("predictions", ()))
@@ -85,7 +85,7 @@ class RoomState:
 
 
 def adopt_room(project: Mapping[str, Any], tasks: Iterable[Mapping[str, Any]]) -> RoomState:
-    """A room as it is now: one that was just made, or that an earlier release pushed."""
+    """Return the present state of a new project, or of one that an earlier release pushed."""
     state = RoomState(settings={name: project.get(name) for name in SETTINGS})
     for task in tasks:
         ours = str(task["data"].get(TASK_KEY, ""))

@@ -1,8 +1,8 @@
-"""A room: the one project of Label Studio in which one annotator works off one batch.
+"""Projects of Label Studio, each with one annotator and one batch.
 
-Label Studio shows everybody's work to everybody who opens a project and gives all the same order; so
-nobody shares one. A room carries a mark in its description, by which it is found again when the command
-that made it was killed before it could remember it.
+Label Studio shows all work in a project to every user and gives all the same order; so projects are
+not shared. The description of a project contains a marker, by which it is found again if the
+command that made it was killed before it stored its number.
 """
 
 import json
@@ -65,10 +65,10 @@ def open_room(
     place: tuple[str, int, int],
     marked: Callable[[], Mapping[str, int]] | None = None,
 ) -> StudioProject:
-    """The room of `place`: annotator, batch and the number of the annotator's account.
+    """Return the project of `place`: annotator, batch and the number of the annotator's account.
 
-    It is taken from memory, found by its mark, or made. Only then it is remembered. `marked` spares
-    whoever opens many rooms to look for marks each time.
+    It is read from the ledger, found by its marker, or created, and then stored. `marked` caches
+    the markers for callers that open many projects.
     """
     annotator, batch, owner = place
     mark = room_mark(campaign.name, annotator, batch)
@@ -154,7 +154,7 @@ def _is_same(client: StudioClient, room: StudioProject, mark: str) -> bool:
 
 
 def _serve_media(client: StudioClient, room: StudioProject) -> None:
-    """Let whoever opens the room see the copies that lie on the server's machine."""
+    """Let users of the project see the copies on the server's machine."""
     if client.media is None:
         return
     path = "/api/storages/localfiles"

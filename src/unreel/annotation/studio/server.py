@@ -34,7 +34,7 @@ _OURS: Final = frozenset({"LABEL_STUDIO_USER_TOKEN", "LABEL_STUDIO_PASSWORD", "P
 
 
 def find_program(named: Path | None) -> Path:
-    """The `label-studio` that was named, or that lies on the path.
+    """Return the path of `label-studio`: the given one, or that in `PATH`.
 
     Raises:
         InvalidSettingError: There is none.
@@ -108,10 +108,10 @@ class StudioServer(HeldServer):
         )
 
     def wait_until_up(self, tell: Callable[[str], None], *, seconds: float = UP_S) -> None:
-        """Come back when it answers; `tell` hears what it says till then.
+        """Wait until the server answers; the callback `tell` gets its output.
 
         Raises:
-            MachineError: It ended, or did not come up in time.
+            MachineError: It exited, or did not start within the timeout.
         """
         self.wait_until(lambda: self._ask("/health") == HTTPStatus.OK, tell, seconds=seconds)
 

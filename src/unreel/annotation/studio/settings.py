@@ -1,7 +1,7 @@
 """Start settings of a local Label Studio, and the file by which other commands find it.
 
-Sign-up needs the link of the organisation, nothing is told to its makers, requests to this machine's own
-network stay blocked, and files are served from one folder that holds copies of clips and nothing else.
+Sign-up needs the organisation's link, telemetry is off, requests to the local network are blocked,
+and files are served only from the folder of clip copies.
 """
 
 import json
@@ -112,7 +112,7 @@ def names_key(folder: Path) -> bytes:
 
 
 def studio_environment(plan: StudioPlan, own: StudioSecrets) -> dict[str, str]:
-    """All that the server is told: no secret is in its arguments, which everybody can list."""
+    """Return the environment of the server: no secret is in its arguments, which every user can list."""
     return {
         **_SAFE,
         "LABEL_STUDIO_BASE_DATA_DIR": str(plan.folder / "data"),
@@ -173,7 +173,7 @@ def find_connection(folder: Path, *, url: str | None = None) -> StudioConnection
     if url:
         if (token := read_secret(TOKEN)) is None:
             remedy = f"Run `export {TOKEN}=...` with a token of its Account & Settings page"
-            raise InvalidSettingError(TOKEN, f"not set, and {url} answers nobody without", remedy)
+            raise InvalidSettingError(TOKEN, f"not set, and {url} requires", remedy)
         return StudioConnection(address=url.rstrip("/"), token=token)
     told = _read(folder, _CONNECTION)
     if told is None:

@@ -41,18 +41,21 @@ def _alone(own: ClipFacts) -> Iterator[tuple[str, str]]:
 def _beside(own: ClipFacts, real: ClipFacts) -> Iterator[tuple[str, str]]:
     ours, theirs = own.video, real.video
     if _apart(ours.duration_s, theirs.duration_s):
-        yield "length", "much longer or shorter than the real clip: length alone may tell it"
+        yield "length", "much longer or shorter than the real clip: length alone may reveal it"
     if _apart(ours.average_rate, theirs.average_rate):
-        yield "rate", "much faster or slower in frames than the real clip: the rate may tell it"
+        yield "rate", "much faster or slower in frames than the real clip: the rate may reveal it"
     if _apart(Fraction(ours.width), Fraction(theirs.width)):
-        yield "size", "much wider or narrower than the real clip: the size may tell it"
+        yield "size", "much wider or narrower than the real clip: the size may reveal it"
     if (ours.width > ours.height) != (theirs.width > theirs.height):
-        yield "size", "lies where the real clip stands, or the other way: the shape tells it"
+        yield (
+            "size",
+            "landscape where the real clip is portrait, or vice versa: the shape reveals it",
+        )
     if ours.variable_rate and not theirs.variable_rate:
         yield "rate", "frames come at no one rate, which the real clip has"
     if bool(own.audio) != bool(real.audio):
         has = "sound where the real clip has none" if own.audio else "no sound, the real clip has"
-        yield "sound", f"{has}: who listens can tell them apart"
+        yield "sound", f"{has}: a reviewer with sound can separate them"
 
 
 def _apart(one: Fraction, other: Fraction) -> bool:

@@ -1,4 +1,4 @@
-"""The clips of an entry that lies in a folder: taken over as they are now, so that what is checked is what is played."""
+"""Copies of the clips of an entry in a folder, so that the checked clips are the ones that take part."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence

@@ -53,7 +53,7 @@ class EntryCheckResult:
 def check_creator(
     section: CreatorSection, grounds: EntryCheckContext, *, into: Path
 ) -> EntryCheckResult:
-    """Check a creator; the clips of one that lies in a folder are taken over below `into`."""
+    """Check a creator; the clips of a folder are copied below `into`."""
     findings = [*_kind(section), *_price(section, grounds), *_briefs(section, grounds)]
     keys = section.keys
     if not isinstance(keys, FolderKeys):
@@ -91,7 +91,7 @@ def _price(section: CreatorSection, grounds: EntryCheckContext) -> Iterator[Entr
 
 
 def _briefs(section: CreatorSection, grounds: EntryCheckContext) -> Iterator[EntryFinding]:
-    """Scenes that cannot be told in the words that a setting needs."""
+    """Return the scenes without the text that a setting needs."""
     wordless = tuple(s for s, entry in grounds.scenery.scenes.items() if not entry.prompt.strip())
     asked = section.settings or section.keys.usual
     if wordless and set(asked) != {CreatorInput.IMAGE} and not isinstance(section.keys, FolderKeys):
@@ -112,7 +112,7 @@ def _look(
         EntryFinding(
             check="decoding",
             weight=FindingSeverity.REFUSES,
-            words="clips must be read whole. Encode them anew, as H.264 in mp4",
+            words="clips must be complete. Encode them again, as H.264 in mp4",
             clips=(f"{subject.name}: {look}",),
         )
         for subject, look in zip(subjects, found, strict=True)

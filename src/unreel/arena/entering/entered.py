@@ -36,7 +36,7 @@ def entry_name(title: str) -> str:
 
 
 def keep_entry(folder: Path, recipe: EntryRecipe, text: bytes) -> None:
-    """Keep an accepted entry as it is read later, and as it was handed in."""
+    """Store an accepted entry, both normalised and as submitted."""
     name, files = entry_name(recipe.title), OutputDirectory(folder)
     files.write(f"{ENTRIES}/{name}.toml", text)
     document = recipe.model_dump(mode="json", exclude_unset=True, exclude_none=True)
@@ -72,7 +72,7 @@ def with_entries(season: Season, folder: Path) -> Season:
 
 
 def note_played(folder: Path, titles: Collection[str], *, at_us: int) -> None:
-    """Write down that the entries with these titles were played; whoever is no entry is passed over."""
+    """Record that the entries with these titles took part; other titles are ignored."""
 
     def played(history: SeasonLog) -> list[LogEvent]:
         last = {event.entry: event for event in history.events if event.entry in titles}

@@ -80,9 +80,9 @@ def read_entry(file: Path) -> SubmittedEntry:
 
 
 def _require_own_files(arguments: Iterable[str], base: Path) -> None:
-    """Raise if a program is given files outside the entry's folder: it could read what is beside them."""
+    """Raise if a program uses files outside the entry's folder: it could read neighbouring files."""
     for word in arguments:
         path = Path(word)
         if path.is_absolute() and path.is_file() and base.resolve() not in path.resolve().parents:
             setting, problem = "command", f"{word!a} is outside the entry's folder"
-            raise InvalidSettingError(setting, problem, "Put it beside the entry's file")
+            raise InvalidSettingError(setting, problem, "Put it next to the entry's file")

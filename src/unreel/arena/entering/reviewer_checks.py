@@ -33,7 +33,7 @@ _UNSAID: Final = (FailureReason.NOT_RECORDED,)
 def check_reviewer(entry: ReviewerEntry, grounds: EntryCheckContext) -> Iterator[EntryFinding]:
     """Yield findings: whether it opens, its cost, and whether it answers about a synthesised clip."""
     if entry.model in FLOORS:
-        words = "a floor plays in every season and takes no rank. Enter a reviewer of your own"
+        words = "a baseline takes part in every season without a rank. Enter your own reviewer"
         yield EntryFinding(check="kind", weight=FindingSeverity.REFUSES, words=words)
         return
     try:

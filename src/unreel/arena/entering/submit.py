@@ -43,12 +43,13 @@ class SubmissionResult:
 
 
 def submit(handed: SubmittedEntry, grounds: EntryCheckContext, *, clock: Clock) -> SubmissionResult:
-    """Log the try, check it, and accept or refuse it.
+    """Log the attempt, check it, and accept or reject it.
 
     Raises:
-        InvalidSettingError: Somebody else has that name.
-        InvalidValueError: An entry of that name plays already.
-        UnreelError: The log was changed, somebody else is entering now, or the machine cannot do it.
+        InvalidSettingError: Another team has that name.
+        InvalidValueError: An entry of that name takes part already.
+        UnreelError: The log was changed, another submission is running, or the machine lacks
+            something.
     """
     _require_free(handed.recipe, grounds)
     # Two entries of one name at once would write over each other's clips.
@@ -82,7 +83,7 @@ def _submit(handed: SubmittedEntry, grounds: EntryCheckContext, clock: Clock) ->
 
 
 def withdraw(folder: Path, entry: str, *, reason: str, retire: bool, at_us: int) -> LogEvent:
-    """Take an entry out of what is played next. What it played stays on the boards.
+    """Remove an entry from later runs. Its results stay on the boards.
 
     Raises:
         InvalidValueError: There is no such entry, or it left before.
@@ -157,7 +158,7 @@ def _next(
 def _check(recipe: EntryRecipe, grounds: EntryCheckContext, first: LogEvent) -> EntryCheckResult:
     findings = []
     if not recipe.licence.strip():
-        words = "nobody may show what has no licence. Write licence, for example CC BY 4.0"
+        words = "clips without a licence may not be shown. Write licence, for example CC BY 4.0"
         findings.append(EntryFinding(check="licence", weight=FindingSeverity.REFUSES, words=words))
     if not recipe.statement.strip():
         words = "nothing is said of it. Write a statement: what it is, what it has seen"

@@ -1,4 +1,4 @@
-"""Test whether an entry's files can be told from real ones by file properties instead of content."""
+"""Test whether file properties instead of content distinguish an entry's clips from real ones."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -48,9 +48,7 @@ def _exclusive(
     theirs = [_properties(look.facts) for look in real]
     for key, value in ours[0].items():
         if all(own[key] == value for own in ours) and all(own[key] != value for own in theirs):
-            words = (
-                f"{key} is {value!a} in every clip, and in no real one: files tell the sides apart"
-            )
+            words = f"{key} is {value!a} in every clip, and in no real one: file properties reveal the label"
             yield EntryFinding(check="audit", weight=FindingSeverity.WARNS, words=words)
 
 
@@ -87,5 +85,5 @@ def _audited(judged: AuditResult) -> Iterator[EntryFinding]:
         if view.view is FeatureView.FRAME or view.finding is not Audited.LEAKS:
             continue
         tells = ", ".join(leak.feature for leak in view.leaks[:3])
-        words = f"a model that sees only the {view.view.value} tells it from real clips ({view.auc}), by {tells}"
+        words = f"a model that sees only the {view.view.value} separates it from real clips ({view.auc}), by {tells}"
         yield EntryFinding(check="audit", weight=FindingSeverity.WARNS, words=words)

@@ -82,7 +82,7 @@ class ExportRecipe:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportItem:
-    """One question: what is shown, and the truth. It fits a row of JSONL, Parquet or TSV."""
+    """One question with its inputs and ground truth, as a row of JSONL, Parquet or TSV."""
 
     id: str
     """Name of the clip in its benchmark, or both names of a pair."""

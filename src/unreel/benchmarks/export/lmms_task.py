@@ -60,5 +60,5 @@ class LmmsTask:
 
 @cache
 def open_task(folder: str) -> LmmsTask:
-    """The task in `folder`, one in a process: lmms-eval loads its module anew for every function."""
+    """Return the task in `folder`, cached per process: lmms-eval reloads its module for every function."""
     return LmmsTask(Path(folder))

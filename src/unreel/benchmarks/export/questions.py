@@ -94,7 +94,7 @@ def _identify(entry: Entry, root: Path) -> _LocalClip | Rejected:
 def _measure(
     clip: _LocalClip, entry: Entry, root: Path, reader: MediaReader
 ) -> _LocalClip | Failure:
-    """`clip` with the size of its frame; its file is opened where the benchmark does not tell all."""
+    """Return `clip` with its frame size; the file is opened if the benchmark lacks it."""
     declared = entry.facts
     if declared.width and declared.height and declared.duration_us:
         return replace(clip, width=declared.width, height=declared.height)

@@ -17,7 +17,7 @@ _MORE_IS_BETTER: Final = {"more": True, "less": False, "neither": None}
 
 
 def read_reply(recipe: ExportRecipe, item: ExportItem, text: str) -> Any:
-    """The verdict in `text`, or the `Failure` that it stands for: never a guess, never a score."""
+    """Return the verdict in `text`, or the `Failure` that it encodes: never a guess, never a score."""
     if not text.strip():
         return Failure(FailureReason.EMPTY_REPLY, "the tool handed over no text")
     if text.lstrip().startswith(NO_REPLIES):

@@ -177,4 +177,4 @@ def _by_distance(printed: Decimal, calculated: Decimal) -> Explanation:
     distance = abs(printed - calculated)
     if distance == HALF_POINT:
         return MisprintCause.HALF_POINT_OFF, f"{printed} against {calculated}"
-    return MisprintCause.ERROR_OF_PRINT, f"It lies {distance} off"
+    return MisprintCause.ERROR_OF_PRINT, f"It is {distance} off"

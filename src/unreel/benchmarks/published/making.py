@@ -29,7 +29,7 @@ class CreatorSetting:
     setting: str
 
     def under(self, variant: str) -> "CreatorSetting":
-        """The same with what was done to its clips before they were shown."""
+        """Return the same setting with the modification of its clips."""
         return CreatorSetting(self.name, self.creator, f"{self.setting}{variant}".strip())
 
     @property
@@ -123,7 +123,7 @@ def _lines(
     printed: PublishedTable,
     asked: Callable[[ScorecardFile], Cells],
 ) -> Made:
-    """A line for each of `figures`, whose cells name metrics; `asked` tells how its questions were put."""
+    """Return a row for each of `figures`, whose cells name metrics; `asked` describes the condition."""
     keys = ["reviewer", *asked(next(iter(figures)))]
     before = [column for column in printed.columns if column not in keys]
     columns = _in_order([title for named in figures.values() for title in named], before)
@@ -185,7 +185,7 @@ def makers_of(card: Scorecard, figure: str) -> list[CreatorSetting]:
     """Return the creators with their own `figure`: each setting of a creator, or the creator if it has none.
 
     Raises:
-        InvalidSettingError: Nobody has.
+        InvalidSettingError: There is none.
     """
     prefix = f"{figure}: "
     names = [m.name.removeprefix(prefix) for m in card.metrics if m.name.startswith(prefix)]

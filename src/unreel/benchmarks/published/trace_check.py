@@ -36,7 +36,7 @@ def check_overall() -> FigureCheck:
                     calculated=calculated,
                     printed=row.overall,
                     cause=MisprintCause.UNEXPLAINED,
-                    because=f"It lies {abs(calculated - row.overall)} off",
+                    because=f"It is {abs(calculated - row.overall)} off",
                 )
             )
     return FigureCheck(

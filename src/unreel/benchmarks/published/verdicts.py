@@ -33,7 +33,7 @@ _SENTENCES = {
     MisprintCause.ROTATED_COUNTS: "The Veo rows of tables 12 to 15 each stand one table too early.",
     MisprintCause.SWAPPED_TOTALS: "The totals of two settings of the creator are swapped.",
     MisprintCause.COUNT_SLIP: "Likely one count or total differs from the one that was used.",
-    MisprintCause.HALF_POINT_OFF: "Exactly 0.50 lies between print and calculation: likely a slip of a digit.",
+    MisprintCause.HALF_POINT_OFF: "Print and calculation differ by exactly 0.50: likely a wrong digit.",
     MisprintCause.EXCHANGED_RANKS: "Two neighbours hold each other's rank.",
     MisprintCause.WRONG_AVERAGE: "The rank follows from an average that is itself wrong.",
     MisprintCause.ERROR_OF_PRINT: "No count near these and no slip of one digit gives it: an error of print.",

@@ -18,11 +18,11 @@ Words = Annotated[tuple[Text, ...], Field(max_length=MOST_PARTS)]
 
 
 class ServiceApi(RecipeSection):
-    """One shape of service. Paths are below its address; `{id}` in them stands for the job.
+    """API preset of a service. Paths are relative to its URL; `{id}` is the job's id.
 
-    Places in a reply are keys with dots between them, a number for the place in a list. In the body,
-    `{text}`, `{image}`, `{seconds}`, `{size}`, `{width}`, `{height}`, `{seed}` and `{model}` stand for
-    what a brief asks for; a key whose value is not there is left out.
+    Positions in a reply are keys separated by dots, with numbers for list items. In the body,
+    `{text}`, `{image}`, `{seconds}`, `{size}`, `{width}`, `{height}`, `{seed}` and `{model}` are
+    replaced by the values of a brief; a key without a value is omitted.
     """
 
     submit: Text = "jobs"

@@ -137,5 +137,5 @@ def _words(body: bytes) -> str:
 
 
 def now_s() -> float:
-    """By the clock that deadlines are told in."""
+    """Return the time of the clock that timeouts use."""
     return asyncio.get_running_loop().time()

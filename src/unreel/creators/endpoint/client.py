@@ -25,7 +25,7 @@ _REDIRECTS: Final = frozenset(range(300, 400))
 
 @dataclass(frozen=True, slots=True)
 class MovedClip:
-    """A clip that lies elsewhere."""
+    """A clip at another URL."""
 
     url: str
 

@@ -167,7 +167,7 @@ class EndpointCreator:
         first = found[0] if isinstance(found, list) and found else found
         if isinstance(first, str) and first.strip():
             return self._client.resolve(first.strip())
-        detail = f"job {readable(job.id)} is done and tells no clip at {self._api.result!r}"
+        detail = f"job {readable(job.id)} is done and has no clip at {self._api.result!r}"
         return Failure(FailureReason.MALFORMED_REPLY, detail)
 
     async def _copy(self, url: str, workplace: CreatorContext) -> Failure | None:

@@ -81,7 +81,7 @@ def place_order(brief: ClipBrief, api: ServiceApi, *, model: str) -> GenerationR
 
 
 def fill(template: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """`template` with its places filled in; what has no value is left out, and what is left empty by that."""
+    """Return `template` with its placeholders filled in; keys without a value are omitted."""
     filled = _fill(dict(template), values, _DEEPEST)
     return filled if isinstance(filled, dict) else {}
 

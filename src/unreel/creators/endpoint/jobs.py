@@ -124,7 +124,7 @@ class JobDesk:
         return Failure(FailureReason.OUT_OF_TIME, detail)
 
     def forget(self, workplace: CreatorContext) -> None:
-        """The job ended badly: whoever asks again submits a new one."""
+        """Remove a failed job: a retry submits a new one."""
         workplace.note(ROUND, str(self._round(workplace) + 1))
         workplace.note(JOB, "")
 
@@ -160,7 +160,7 @@ class JobDesk:
     ) -> ServiceJob | Failure:
         job = read_id(reply, self.api.id)
         if job is None:
-            detail = f"the reply tells no job at {self.api.id!r}: {readable(reply)}"
+            detail = f"the reply has no job at {self.api.id!r}: {readable(reply)}"
             return Failure(FailureReason.MALFORMED_REPLY, detail)
         workplace.note(JOB, job)
         if again:

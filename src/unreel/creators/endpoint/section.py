@@ -83,7 +83,7 @@ class EndpointKeys(CreatorKeys):
             raise InvalidSettingError(setting, problem, "Write url = 'https://host/v1'")
         read_server(self._address())
         if self.max_cost_usd is not None and self.price is None:
-            setting, problem = "max_cost_usd", "nobody told what a clip costs"
+            setting, problem = "max_cost_usd", "the price of a clip is unknown"
             remedy = "Write usd_per_clip or usd_per_second"
             raise InvalidSettingError(setting, problem, remedy)
         if self.attempt_s > self.deadline_s:
@@ -133,7 +133,7 @@ class EndpointKeys(CreatorKeys):
         api, asked = self.spoken(), self.contact(key_hosts)
         key = None if asked.variable is None else read_secret(asked.variable)
         if asked.needs_key and not key:
-            problem = f"not set, and {asked.server} answers nobody without a key"
+            problem = f"not set, and {asked.server} requires a key"
             remedy = f"Run `export {asked.variable}=...` with your key, or name another url"
             raise InvalidSettingError(str(asked.variable), problem, remedy)
         return ServiceEndpoint(

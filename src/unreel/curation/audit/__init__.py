@@ -1,1 +1,1 @@
-"""`[audit]`: can real and generated be told apart without looking? What leaks, how much, which clips."""
+"""`[audit]`: whether file properties reveal the labels; which leak, how much, and in which clips."""

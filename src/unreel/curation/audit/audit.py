@@ -61,7 +61,7 @@ class PropertyLeak:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevealingClip:
-    """A clip that the model tells from nearly all clips of the other side."""
+    """A clip that the model separates from nearly all clips of the other label."""
 
     clip: str
     label: Label
@@ -232,10 +232,10 @@ class _ViewModels:
 
 
 def _joint_chances(fits: Sequence[_ViewModels], nulls: Sequence[Array]) -> list[float]:
-    """For each view: in which share of all sets, this one included, some view tells as much.
+    """Return for each view the fraction of all datasets, including this one, in which a view reaches the same AUC.
 
-    Views are compared in spreads of their own, taken over the true labels too: were these one
-    labelling among the others, each share would come as often as it says.
+    Views are compared in their own standard deviations, which include the true labels: if the true
+    labels were random too, the p-values would be uniform.
     """
     told = np.array([[own.judged.value, *null] for own, null in zip(fits, nulls, strict=True)])
     spread = told.std(axis=1, keepdims=True)

@@ -77,7 +77,7 @@ def _lines(audit: AuditResult) -> Iterator[str]:
 
 
 def measures_transfer(audit: AuditResult) -> bool:
-    """Return whether the AUC of seen and of unseen creators are told apart; older audits have the latter alone."""
+    """Return whether seen and unseen creators have separate AUCs; older audits have only the latter."""
     return all(view.transfer is not None for view in audit.views)
 
 

@@ -1,8 +1,9 @@
-"""AUC of a model on clips of scenes, and where the folding has parts of creators, that it did not learn from.
+"""Cross-validated AUC of a model on clips of unseen scenes and, if the folds separate them, unseen creators.
 
-The model adds up features, each with the cube of the gap between the means of the two sides: on forty clips fifty features of pure
-noise then do not drown one that tells everything, and thousands of models cost a few sums. Clips are held out by cells
-(`reviewers/floors/folding.py`), and each pair of a generated and a real clip of one fold is judged by one model that knows neither.
+The model adds up features, each weighted with the cube of the difference of the class means: on
+forty clips fifty noise features then do not hide an informative one, and thousands of models cost a
+few sums. Clips are held out by cells (`reviewers/floors/folding.py`), and each pair of a generated
+and a real clip of one fold is scored by one model that was fitted without both.
 """
 
 from collections.abc import Sequence
@@ -56,7 +57,7 @@ class CrossFit:
         return int((self.met == 0).sum())
 
     def told_from(self) -> Array:
-        """Share of the clips of the other side, in its fold, that each clip was told from."""
+        """Fraction of the clips of the other label, in its fold, that each clip was separated from."""
         share: Array = self.won / np.maximum(self.met, 1)
         return np.where(self.met == 0, 0.0, np.where(self.made, share, 1 - share))
 

@@ -1,7 +1,8 @@
-"""Sets in which the labels mean nothing: the same clips in the same folds, under labels dealt anew.
+"""Permutation of labels: the same clips in the same folds with labels that carry no information.
 
-Where a scene holds both sides, its labels are dealt among its own clips. Scenes of one side keep together and take each other's
-labels, within their fold: clips of one source are alike, and dealing labels to each of them would find surprises where there are none.
+If a scene has both labels, they are permuted among its clips. Scenes of one label stay together and
+exchange labels within their fold: clips of one source are similar, and independent labels would
+cause false alarms.
 """
 
 from collections import defaultdict

@@ -4,7 +4,7 @@ from unreel.recipes.section import RecipeSection
 
 
 class AuditSection(RecipeSection):
-    """`[audit]`: whether the labels can be told without looking; a leak forbids the freeze."""
+    """`[audit]`: tests whether file properties reveal the labels; a leak prevents the freeze."""
 
     texts: bool = True
     """Read texts on clips whose marks no earlier step looked for."""

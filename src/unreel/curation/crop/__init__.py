@@ -1,1 +1,1 @@
-"""`[crop]`: filled borders are told from the picture and go."""
+"""`[crop]`: detection and removal of uniform borders."""

@@ -1,1 +1,1 @@
-"""`[describe]`: what real clips are about, told by a model, and whether they are easy or hard."""
+"""`[describe]`: descriptions of real clips by a model, and their difficulty."""

@@ -1,17 +1,17 @@
-"""Tells easy clips from hard ones by four diversities, as Video Reality Test sorts its clips.
+"""Classification of clips as easy or hard by four diversities, as in Video Reality Test.
 
-What is published: 49 easy clips (3 to 5 seconds, one action, plain background) and 100 hard ones (up
-to 20 seconds and more, several steps), with diversity of objects, actions and backgrounds. Neither
-the limits nor how each diversity was judged is. Inferred here, and ours:
+Published: 49 easy clips (3 to 5 seconds, one action, plain background) and 100 hard ones (up to 20
+seconds and more, several steps), with diversity of objects, actions and backgrounds. The limits and
+the measurement of each diversity are not published. Our choice:
 
 | diversity | measured as | plain up to |
 |---|---|---|
 | length | the clip's seconds | 5 |
-| actions | steps that its story tells one after the other | 1 |
-| objects | different things that its story names | 6 |
-| background | detail of what stands still, 0 to 1 | 0.25 |
+| actions | consecutive steps in its description | 1 |
+| objects | different things in its description | 6 |
+| background | detail of the still part, 0 to 1 | 0.25 |
 
-A clip is hard when it is longer than 5 seconds, or when two of the other three are not plain.
+A clip is hard if it is longer than 5 seconds, or if two of the other three are not plain.
 """
 
 import re
@@ -90,7 +90,7 @@ def measure_diversity(story: str, frames: Sequence[Rgb], *, length_s: Fraction) 
 
 
 def count_actions(story: str) -> int:
-    """Steps that the story tells one after the other: one, and one for each word of sequence."""
+    """Count the consecutive steps in a description: one, and one for each word of sequence."""
     return 1 + len(_STEP.findall(story))
 
 

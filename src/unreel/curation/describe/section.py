@@ -5,7 +5,7 @@ from unreel.reviewers.section import ReviewerSection
 
 
 class DescribeSection(ReviewerSection):
-    """`[describe]`: a vision model tells the story of each real clip, from 8 frames."""
+    """`[describe]`: a vision model describes each real clip from 8 frames."""
 
     max_tokens: MaxTokens = 1024
     """Most tokens of a story."""

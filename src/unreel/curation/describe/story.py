@@ -1,4 +1,4 @@
-"""Asks a vision model to tell what happens in a clip, from 8 frames."""
+"""Description of a clip by a vision model, from 8 frames."""
 
 from typing import Final
 
@@ -26,4 +26,4 @@ async def tell_story(clip: Clip, teller: OpenReviewer, *, desk: ReviewDispatcher
     if isinstance(asked.outcome, Failure):
         return asked.outcome
     text = " ".join(on_one_line(after_thinking(asked.outcome.text)).split())
-    return text or Failure(FailureReason.EMPTY_REPLY, "the model told no story")
+    return text or Failure(FailureReason.EMPTY_REPLY, "the model returned no description")

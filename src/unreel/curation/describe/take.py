@@ -1,4 +1,4 @@
-"""Real clips are told by a vision model and sorted into easy and hard."""
+"""Step that describes real clips with a vision model and sorts them into easy and hard."""
 
 import json
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ _SMALL_PIXELS: Final = 96
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipStory:
-    """One paragraph on a clip, who told it, and how diverse the clip is."""
+    """Description of a clip, its author, and the diversity of the clip."""
 
     story: str
     teller: str
@@ -40,7 +40,7 @@ class ClipStory:
 
 
 def take(section: DescribeSection, work: CurationJob, state: CurationState) -> CurationState:
-    """Real pieces with their story and difficulty; a story stands in where a clip has no prompt."""
+    """Return real segments with description and difficulty; the description is the fallback prompt."""
     access = work.bench.access
     opener = section.opener(key_hosts=access.settings.key_hosts)
     settings = {"teller": opener.name, "condition": str(CONDITION)}
@@ -71,7 +71,7 @@ def _described(piece: ClipSegment, story: ClipStory) -> ClipSegment:
 
 
 class DescribeStage(MediaStage):
-    """Tells the story of each clip from eight frames, and measures how diverse it is."""
+    """Stage that describes each clip from eight frames and measures its diversity."""
 
     opened = MediaStage.opened | {"_desk", "_teller"}
 

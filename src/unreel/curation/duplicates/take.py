@@ -43,7 +43,7 @@ def take(section: DuplicatesSection, work: CurationJob, state: CurationState) ->
 
 
 def name_families(work: CurationJob, pieces: SegmentTable) -> SegmentTable:
-    """Every piece with its family, and without the fingerprint that told it."""
+    """Return every segment with its family, and without its fingerprint."""
     step = StepName(name=DUPLICATES, version=1, finds=TypeAdapter(DuplicateFamily))
     subjects = pieces.subjects(_given, ("sketch", "hashes", "pixels"))
     kin = work.bench.settle(step, subjects, lambda: _families(pieces, work.shelf))
@@ -70,7 +70,7 @@ def _families(pieces: SegmentTable, shelf: WorkDirectory) -> Callable[[int], Dup
 
 
 def _best(named: SegmentTable) -> tuple[SegmentTable, Iterator[ExcludedSegment]]:
-    """The pieces without those that a better one of their label and family stands for."""
+    """Return the segments without those that are worse duplicates of one label and family."""
     families, labels = named.strings("family"), named.strings("label")
     kin = np.flatnonzero(families != "")
     own = SegmentTable(rows=named.rows.reordered(kin))

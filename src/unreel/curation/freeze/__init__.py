@@ -1,1 +1,1 @@
-"""`[freeze]`: what is published: splits, media, manifest, card and checksums."""
+"""`[freeze]`: splits, media, manifest, card and checksums of the benchmark."""

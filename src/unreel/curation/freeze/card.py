@@ -1,4 +1,4 @@
-"""The data card of a frozen benchmark: what is in it, from whom, under which licence, and what leaks."""
+"""Data card of a frozen benchmark: content, sources, licences, and leaks."""
 
 import json
 import re
@@ -23,7 +23,7 @@ _SHOWN_SIZES: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkCard:
-    """Everything that the card tells."""
+    """Content of the card."""
 
     name: str
     version: str

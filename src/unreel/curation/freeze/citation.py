@@ -38,7 +38,7 @@ def write_bibtex(name: str, version: str, citation: CitationSection | None) -> s
 
 
 def write_cff(name: str, version: str, citation: CitationSection | None) -> str | None:
-    """A `CITATION.cff`; None where nobody is named as its author, which the format demands."""
+    """Return a `CITATION.cff`; None without an author, which the format requires."""
     given = citation or _UNSAID
     if not given.authors:
         return None

@@ -43,7 +43,7 @@ def picture_name(piece: ClipSegment) -> str:
 
 
 def manifest_row(piece: ClipSegment, split: str, *, in_place: bool = False) -> dict[str, Any]:
-    """The piece as one row: what its makers say, what was measured, what steps found out."""
+    """Return the segment as one row: declared fields, measurements, and results of steps."""
     facts = piece.clip.facts
     video = facts.video
     measured = DeclaredFacts(

@@ -61,11 +61,11 @@ class BenchmarkMedia:
 
 
 def copy_media(media: BenchmarkMedia, target: StorageLocation, bench: CurationContext) -> None:
-    """Let workers copy all media to where they are published; what lies there is not copied again.
+    """Let workers copy all media to the published location; existing files are skipped.
 
     Raises:
-        UnreadableSourceError: A file cannot be copied, or is not the one that was ingested; what comes after it
-            is not copied.
+        UnreadableSourceError: A file cannot be copied, or differs from the ingested one; later
+            files are not copied.
     """
     rows = (
         {
@@ -85,7 +85,7 @@ def _require_copied(row: Row) -> None:
         return
     problem, remedy = row["failure_detail"], "Put it back, or run again"
     if row["failure_reason"] != FailureReason.CLIP_CHANGED:
-        problem, remedy = f"cannot be copied: {problem.rstrip('.')}", "Mend that, and run again"
+        problem, remedy = f"cannot be copied: {problem.rstrip('.')}", "Fix that, and run again"
     raise UnreadableSourceError(row["location"], problem, remedy)
 
 

@@ -14,7 +14,7 @@ Year = Annotated[int, Field(ge=1900, le=9999)]
 
 
 class CitationSection(RecipeSection):
-    """`[freeze.citation]`: how the benchmark is to be cited; the card names what is not given."""
+    """`[freeze.citation]`: citation of the benchmark; the card lists missing fields."""
 
     authors: Annotated[tuple[Text, ...], Field(max_length=MOST_PARTS)] = ()
     """Each as "Family, Given", or the name of a group."""
@@ -29,7 +29,7 @@ class CitationSection(RecipeSection):
 
 
 class FreezeSection(RecipeSection):
-    """`[freeze]`: what is published."""
+    """`[freeze]`: content of the frozen benchmark."""
 
     version: Text = "0.1.0"
     """Of the benchmark."""

@@ -35,7 +35,7 @@ class SplitMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LinkedClips:
-    """Clips that ties bind are one bundle; as columns, whoever they are."""
+    """Bundles of linked clips, as columns."""
 
     of_clip: NDArray[np.intp]
     """The bundle of each clip."""
@@ -112,7 +112,7 @@ class _SplitAllocator:
         self._n_placed = [0] * len(shares)
 
     def place(self, labels: Sequence[int]) -> int:
-        """The split of a bundle with so many clips of each label."""
+        """Return the split of a bundle with these numbers of clips per label."""
         strains = [
             (
                 sum(

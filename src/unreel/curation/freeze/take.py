@@ -49,7 +49,7 @@ NOT_AUDITED: Final = AuditSummary(
 
 
 def take(section: FreezeSection, work: CurationJob, state: CurationState) -> CurationState:
-    """The benchmark is written, unless its labels leak and nobody accepts that."""
+    """Write the benchmark, unless its labels leak and that is not accepted."""
     state.require_pieces("freeze")
     if state.leaks and not work.accept_leak:
         return state
@@ -120,7 +120,7 @@ def _put_checksums(
 
 
 def published_recipe(recipe: RecipeHead) -> dict[str, Any]:
-    """The recipe as the benchmark tells it: of a path that only this machine has, the last name."""
+    """Return the recipe for publication: local paths are reduced to their last name."""
     shown: dict[str, Any] = recipe.model_dump(mode="json", exclude_none=True)
     for source in shown["source"]:
         source["path"] = _last_name(source["path"])
@@ -136,10 +136,9 @@ def _last_name(path: str) -> str:
 
 
 def _clear(target: StorageLocation, media: BenchmarkMedia) -> None:
-    """Take away what an earlier freeze left and this one does not hold, tables and checksums first.
+    """Remove files of an earlier freeze that this one does not contain, tables and checksums first.
 
-    What does not belong to a freeze is somebody's own and stays, but for links: whoever publishes the
-    folder would publish what they lead to.
+    Foreign files are kept, except links: publishing the folder would publish their targets.
     """
     target.require_plain(whole=True)
     strays = media.strays(iter(sorted(target.names())))

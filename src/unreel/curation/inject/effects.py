@@ -298,7 +298,7 @@ def _offsets(
 
 
 def _inside(window: PixelWindow, offset: Offset, size: tuple[int, int]) -> bool:
-    """True where most of the moved window lies in the picture."""
+    """Return whether most of the moved window is inside the picture."""
     left, top = window.left + offset[0], window.top + offset[1]
     width = min(size[0], left + window.width) - max(0, left)
     height = min(size[1], top + window.height) - max(0, top)
@@ -366,7 +366,7 @@ def _ripple(waves: Floats, pushes: Floats, phases: Floats) -> Field:
 
 
 def _pinch(both: PixelWindow, first: PixelWindow, second: PixelWindow, pull: float) -> Field:
-    """Draws what lies at both ends of the line between two windows to its middle."""
+    """Pull both ends of the line between two windows to its middle."""
     axis = np.subtract(second.centre, first.centre) / (both.width / 2, both.height / 2)
     axis = axis / np.linalg.norm(axis)
 

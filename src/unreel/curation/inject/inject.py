@@ -1,4 +1,4 @@
-"""Puts one trace of a chosen kind into frames, and tells the truth about it."""
+"""Injection of one trace of a chosen category into frames, with its ground truth."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -71,11 +71,11 @@ def inject(
     seed: int,
     strength: float = 0.7,
 ) -> InjectedFrames | UnsuitableClip:
-    """A trace of `category` in `frames`: the same one for the same frames and `seed`.
+    """Inject a trace of `category` into `frames`: deterministic for the same frames and `seed`.
 
-    `frames` may decode on demand: they are read a few at a time. `instants_us` tells when each of
-    them appears. The box of each frame touches its outermost changed pixels; before and after the
-    span no pixel differs.
+    `frames` may decode on demand: they are read a few at a time. `instants_us` are their
+    timestamps. The box of each frame touches its outermost changed pixels; no pixel differs before
+    and after the span.
     """
     if category not in EFFECTS:
         msg = f"{category.value!r} cannot be injected. Use one of: {', '.join(EFFECTS)}"

@@ -56,7 +56,7 @@ def laid(frame: Rgb, window: PixelWindow, patch: Floats) -> Rgb:
 
 
 def erased(frame: Rgb, cut: RegionCutout, much: float = 1.0) -> Rgb:
-    """`frame` with what lies behind the cut in its place."""
+    """Return `frame` with the background in place of the cutout."""
     return laid(frame, cut.window, blend(cut.patch, cut.behind, cut.cover * much))
 
 

@@ -58,7 +58,7 @@ class TrackedRegion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegionCutout:
-    """A region taken out of one frame: what it shows, its soft shape, what lies behind it."""
+    """Region cut out of one frame: its pixels, its soft mask, and the background."""
 
     window: PixelWindow
     patch: Floats
@@ -325,7 +325,7 @@ def _window_of(shape: Mask, shot: ObservedShot) -> PixelWindow:
 
 
 def _enlarge(shape: Mask, shot: ObservedShot, window: PixelWindow) -> Mask:
-    """The piece of the small `shape` that lies in `window`, a little grown."""
+    """Return the part of the small `shape` inside `window`, slightly grown."""
     grown = ndimage.binary_dilation(shape, iterations=2)
     rows = np.minimum(np.arange(window.top, window.bottom) / shot.scale, shape.shape[0] - 1)
     columns = np.minimum(np.arange(window.left, window.right) / shot.scale, shape.shape[1] - 1)

@@ -72,10 +72,10 @@ class InjectionSettings:
 
 
 def take(section: InjectSection, work: CurationJob, state: CurationState) -> CurationState:
-    """All pieces, and a twin with a trace for the chosen share of the real ones.
+    """Return all segments, and a twin with a trace for the chosen fraction of the real ones.
 
-    A clip and its twin share a group, so that they stay in one split and can be shown as a pair. The
-    clip itself is encoded anew as its twin is, so that nothing but the trace tells them apart.
+    A clip and its twin share a group, so that they stay in one split and can be shown as a pair.
+    The clip itself is encoded again like its twin, so that only the trace distinguishes them.
     """
     wanted = InjectionSettings(section=section, seed=work.recipe.seed)
     bench, pieces = work.bench, state.pieces

@@ -37,7 +37,7 @@ _HUES: Final = (
 
 
 def explain(category: Category, *, box: Box, thing: str, towards: tuple[int, int]) -> str:
-    """One sentence that names what is wrong and where, for a trace of `category` in `box`."""
+    """Return one sentence that describes a trace of `category` in `box`."""
     return _SENTENCES[category].format(
         thing=thing,
         Thing=thing.capitalize(),

@@ -1,4 +1,4 @@
-"""Lengths that tell nothing: real clips are trimmed until they last as long as generated ones do."""
+"""Matching of clip lengths: real clips are trimmed to the lengths of generated ones."""
 
 import random
 from array import array

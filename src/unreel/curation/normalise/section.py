@@ -10,7 +10,7 @@ from unreel.recipes.section import Exact, NumberUnit, RecipeSection
 
 
 class NormaliseSection(RecipeSection):
-    """`[normalise]`: one form for every clip, so that the encoding tells nothing of its origin."""
+    """`[normalise]`: one format for every clip, so that the encoding does not reveal its origin."""
 
     width: Annotated[int, NumberUnit("pixels")] = 1280
     """Even; the picture is fitted inside and centred on black."""

@@ -16,7 +16,7 @@ from unreel.media.reader import MediaReader
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredClip:
-    """A file that a step made, as its table tells of it."""
+    """A file written by a step, as recorded in its table."""
 
     made: ClipId
     name: str

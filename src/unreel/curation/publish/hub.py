@@ -58,12 +58,12 @@ class HubFolder:
 def publish(
     folder: Path, *, accepted: AcceptedRisks, out: Path | None, repo: str | None
 ) -> HubFolder:
-    """Make the folder `out`, beside the benchmark by default, from what is frozen in `folder`.
+    """Write the folder `out`, next to the benchmark by default, from the frozen benchmark in `folder`.
 
     Raises:
-        InvalidSettingError: The labels leak or clips have no licence, and nobody accepts that; its
-            media lie elsewhere; or `out` holds something.
-        UnreadableSourceError: There is no frozen benchmark, or it is not as it was frozen.
+        InvalidSettingError: The labels leak or clips have no licence, and that is not accepted; its
+            media are elsewhere; or `out` is not empty.
+        UnreadableSourceError: There is no frozen benchmark, or it changed since it was frozen.
     """
     benchmark = find_frozen(folder)
     target = out or benchmark.absolute().parent / HUB
@@ -73,7 +73,7 @@ def publish(
     audit = _read_audit(benchmark)
     if audit.get("finding") == "leaks" and not accepted.leak:
         setting, problem = "publish", "the audit found that the labels leak"
-        remedy = f"Mend it and freeze again (see {CARD}), or publish it so with --accept-leak"
+        remedy = f"Fix it and freeze again (see {CARD}), or publish it so with --accept-leak"
         raise InvalidSettingError(setting, problem, remedy)
     tally = _licences(benchmark)
     _require_licences(tally, accepted)
@@ -158,7 +158,7 @@ def _check(benchmark: Path) -> dict[str, str]:
         path = benchmark / name
         own = is_inside(path, benchmark) and path.is_file() and not path.is_symlink()
         if not own or clip_id(path) != value:
-            problem, remedy = "is not as it was frozen", "Freeze again with `unreel curate run`"
+            problem, remedy = "changed since it was frozen", "Freeze again with `unreel curate run`"
             raise UnreadableSourceError(str(path), problem, remedy)
     return sums
 
@@ -166,7 +166,7 @@ def _check(benchmark: Path) -> dict[str, str]:
 def _card(
     benchmark: Path, name: str, tally: Mapping[tuple[str, str], int], splits: list[str]
 ) -> str:
-    """The card with a header that tells a hub the licence, the size and the splits."""
+    """Return the card with a header of licence, size and splits for a hub."""
     text = read_bytes(benchmark / CARD, most=_MOST).decode()
     body = text.partition("\n---\n")[2] if text.startswith("---\n") else text
     lines = [
@@ -190,7 +190,7 @@ def _card(
 
 
 def _size(n_clips: int) -> str:
-    """A hub's word for so many rows."""
+    """Return a hub's size category for a number of rows."""
     bounds = [10 ** (3 + place) for place in range(len(_SIZES))]
     place = sum(n_clips >= bound for bound in bounds)
     if place == 0:

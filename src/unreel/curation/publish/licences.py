@@ -1,4 +1,4 @@
-"""Licences of clips in a hub's words, and as the file that tells of them all."""
+"""Licence identifiers of a hub, and the file that lists all licences."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def hub_identifier(licence: str) -> str | None:
 
 
 def front_matter(tally: Tally) -> list[str]:
-    """The lines of the card's header that tell the licence."""
+    """Return the licence lines of the card's header."""
     licences = sorted({licence for licence, _ in tally})
     known = [hub_identifier(licence) for licence in licences]
     if all(known):

@@ -101,9 +101,9 @@ class MotionScreen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityScreen:
-    """Takes out clips that are blurred, black, white or all grain.
+    """Screen for clips that are blurred, black, white or all grain.
 
-    The limits are wide: they catch what nobody could judge, not what is merely poor.
+    The limits are wide: they remove clips that cannot be judged, not merely poor ones.
     """
 
     least_sharpness: float = 0.5

@@ -8,7 +8,7 @@ from unreel.recipes.section import MOST_PARTS, RecipeSection, Text
 
 
 class ScreenSection(RecipeSection):
-    """`[screen]`: pieces that nobody could judge are taken out; people overrule."""
+    """`[screen]`: removes segments that cannot be judged; human decisions take precedence."""
 
     screens: dict[str, dict[str, Any]] = Field(default={"motion": {}}, max_length=MOST_PARTS)
     """By name, each with its settings below `[screen.screens.NAME]`."""

@@ -25,7 +25,7 @@ _CHOICES: Final = ("keep", "remove")
 
 
 def take(section: ScreenSection, work: CurationJob, state: CurationState) -> CurationState:
-    """The pieces that every screen lets pass, or a person keeps; the queue is written anew."""
+    """Return the segments that pass every screen or that a person keeps; rewrite the queue."""
     screens = [build_screen(name, settings) for name, settings in section.screens.items()]
     decided = {} if section.decisions is None else read_decisions(work.root / section.decisions)
     folder = work.shelf.folder
@@ -55,7 +55,7 @@ def read_decisions(file: Path) -> dict[str, Choice]:
     found: dict[str, Choice] = {}
     for number, row in enumerate(read_table(file), start=1):
         if isinstance(row, Rejected):
-            raise UnreadableSourceError(str(file), str(row), "Mend the line")
+            raise UnreadableSourceError(str(file), str(row), "Correct the line")
         word = row.get("decision") or ""
         if not word:
             continue

@@ -1,1 +1,1 @@
-"""A contact sheet: what was frozen and what was left out, as pictures on one page."""
+"""Contact sheet: frozen and excluded clips as pictures on one page."""

@@ -21,8 +21,8 @@ from unreel.pages.page import render, whole_page
 PAGE: Final = "contact-sheet.html"
 _SIDE: Final = 256
 _QUALITY: Final = 80
-_OUTSIDE: Final = "not opened: it lies outside this folder and the curation's (--allow-outside)"
-_STORED: Final = "not opened: it lies in a store"
+_OUTSIDE: Final = "not opened: it is outside this folder and the curation's (--allow-outside)"
+_STORED: Final = "not opened: it is in an object store"
 _UNKNOWN: Final = "no file is known"
 
 

@@ -16,7 +16,7 @@ from unreel.engine.place import StorageLocation
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """One object: its path below the prefix, and what tells a changed one."""
+    """One object: its path below the prefix, and its version marker."""
 
     path: str
     size_bytes: int
@@ -27,9 +27,9 @@ _OBJECT: Final = TypeAdapter(StoredObject)
 
 
 def list_once(prefix: StorageLocation, *, keep_in: StorageLocation) -> Iterator[StoredObject]:
-    """The objects under `prefix`, sorted by path; the store is asked only the first time.
+    """Return the objects under `prefix`, sorted by path; the listing is cached.
 
-    The listing lies below `keep_in` under `listings/`: take it away to list again.
+    The cache is below `keep_in` under `listings/`: delete it to list again.
 
     Raises:
         UnreadableSourceError: The store cannot be reached.

@@ -23,7 +23,7 @@ _TEXTS: Final = ("name", "location", "mark", "licence")
 def write_listing(
     listed: Iterable[SourceClip | Rejected], shelf: WorkDirectory
 ) -> tuple[WorkingTable, LeftOuts]:
-    """The clips that are `listed`, as rows in the order of their names, and what was rejected."""
+    """Write the `listed` clips as rows sorted by name, and the rejected ones."""
     leaving = LeavingOut(shelf.folder, "listing")
     rows = write_rows(shelf.folder, "listing.rows", _batches(listed, leaving), _schema())
     return rows.by_name(), leaving.end()

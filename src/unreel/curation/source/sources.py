@@ -262,7 +262,7 @@ def _stored(prefix: StorageLocation, entry: Entry, objects: dict[str, StoredObje
 
 @contextmanager
 def _copy(table: str, access: StorageAccess) -> Iterator[Path]:
-    """The table of a source that the recipe names, as a file for as long as it is read."""
+    """Provide the table of a source as a local file while it is read."""
     named = replace(access, named=(*access.named, table))
     with TemporaryDirectory(prefix="unreel-") as folder:
         name = f"table{PurePosixPath(table).suffix.lower()}"

@@ -1,4 +1,4 @@
-"""Files become clips: probed, hashed, each known once; what cannot be used is told why."""
+"""Step that turns files into clips: probe, hash and deduplicate; unusable files get a reason."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -24,11 +24,11 @@ _CHOSEN: Final[dict[str, Any]] = {
 
 
 def start_recipe(path: Path, *, recipe: Path) -> RecipeGuess:
-    """Write a recipe for what lies at `path` to the file `recipe`; what is guessed, and still open.
+    """Write a recipe for the data at `path` to the file `recipe`; return guesses and open points.
 
     Raises:
-        InvalidSettingError: There is such a file already.
-        UnreadableSourceError: Nothing that could be a source lies at `path`.
+        InvalidSettingError: The file exists already.
+        UnreadableSourceError: There is no possible source at `path`.
     """
     require_free(recipe, "--out")
     guess = guess_sources(path, recipe=recipe)

@@ -17,7 +17,7 @@ from unreel.core.errors import UnreadableSourceError
 from unreel.recipes.section import MOST_PARTS
 
 _LICENCE: Final = (
-    "nothing names a licence, and clips without one are left out: write licence under each source, or "
+    "there is no licence, and clips without one are excluded: write licence under each source, or "
     "require_licence = false"
 )
 
@@ -31,10 +31,10 @@ class RecipeGuess:
 
 
 def guess_sources(path: Path, *, recipe: Path) -> RecipeGuess:
-    """The sources at `path`, a folder or a table, for a recipe at that file.
+    """Return the sources at `path`, a folder or a table, for a recipe at that file.
 
     Raises:
-        UnreadableSourceError: Nothing that could be a source lies there.
+        UnreadableSourceError: There is no possible source.
     """
     if not path.exists():
         remedy = "Check the path, or draw clips to try it with: unreel curate init --sample"
@@ -74,8 +74,8 @@ def _table(path: Path, shown: str) -> RecipeGuess:
 def _videos(path: Path, shown: str) -> RecipeGuess:
     firsts = dict.fromkeys(_first_folders(path))
     if not firsts:
-        remedy = "Name a folder with videos or a table of them, or try it with drawn clips: unreel curate init --sample"
-        raise UnreadableSourceError(str(path), "no video lies below it", remedy)
+        remedy = "Name a folder with videos or a table of them, or try it with synthetic clips: unreel curate init --sample"
+        raise UnreadableSourceError(str(path), "there is no video below it", remedy)
     if all(first in LABELS for first in firsts):
         return RecipeGuess(sources=({"path": shown},), open_questions=(_LICENCE,))
     if "" in firsts or len(firsts) > MOST_PARTS:
@@ -95,7 +95,7 @@ def _folder(first: str, shown: str) -> dict[str, Any]:
 
 
 def _first_folders(path: Path) -> Iterator[str]:
-    """The folder that each video lies in, seen from `path`; "" for `path` itself."""
+    """Return the folder of each video relative to `path`; "" for `path` itself."""
     for found in walk_videos(path):
         if not isinstance(found, Rejected):
             yield found.partition("/")[0] if "/" in found else ""

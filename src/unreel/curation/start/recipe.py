@@ -1,4 +1,4 @@
-"""A recipe as people start from it: what was chosen, and every other key behind a `#` with its default."""
+"""Template of a recipe: the chosen settings, and every other key as a comment with its default."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

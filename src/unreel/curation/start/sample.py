@@ -1,6 +1,6 @@
 """Sample clips of the package, with a table of their labels and licences, and a recipe that takes them.
 
-Three of them are meant to be left out: one without a licence, one that stands still, one that is there twice.
+Three of them will be excluded: one without a licence, a still one, and a duplicate.
 """
 
 from pathlib import Path

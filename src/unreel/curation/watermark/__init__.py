@@ -1,1 +1,1 @@
-"""`[watermark]`: overlaid text and logos are found, told of and painted over."""
+"""`[watermark]`: detection, report and removal of overlaid text and logos."""

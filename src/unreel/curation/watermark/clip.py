@@ -38,7 +38,7 @@ def watermarks_of(
     if isinstance(sampled, Failure):
         return sampled
     if len(sampled.frames) < LEAST_FRAMES:
-        few = f"the clip has {len(sampled.frames)} frames: too few to tell what stays"
+        few = f"the clip has {len(sampled.frames)} frames: too few to find static marks"
         return WatermarkSearch(inconclusive=few)
     return find_watermarks([frame.rgb() for frame in sampled.frames], read_text=read_text)
 
@@ -48,8 +48,8 @@ def clean_clip(
 ) -> WatermarkSearch | Failure:
     """Write a copy of the clip without its fixed marks to `into`, and return the marks found.
 
-    The copy is H.264 in mp4 at the clip's own size and rate, the same bytes each time; it is written
-    for clips without marks too, so that being encoded anew tells nothing.
+    The copy is H.264 in mp4 at the clip's own size and rate, the same bytes each time; it is also
+    written for clips without marks, so that re-encoding reveals nothing.
     """
     marks = watermarks_of(path, reader=reader, read_text=read_text)
     if isinstance(marks, Failure):

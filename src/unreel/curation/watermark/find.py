@@ -1,7 +1,7 @@
-"""Finds overlays: edges that stay in place although the picture around them moves.
+"""Detection of overlays: edges that stay in position although the picture around them moves.
 
-A fixed mark is proven by the motion around it. On a part of the picture that stands still, a mark cannot be told from
-the scene: there nothing is found, and `WatermarkSearch.inconclusive` says so.
+Motion around a fixed mark proves it. In a still part of the picture a mark cannot be separated from
+the scene: nothing is found there, and `WatermarkSearch.inconclusive` gives its fraction.
 """
 
 import functools
@@ -101,7 +101,7 @@ def _why_inconclusive(still: StaticPicture) -> str | None:
     if still.share_moving >= LEAST_MOVING:
         return None
     stands = 1 - still.share_moving
-    return f"{stands:.0%} of the picture stands still: a mark there cannot be told from the scene"
+    return f"{stands:.0%} of the picture is still: a mark there cannot be separated from the scene"
 
 
 def _edge_places(still: StaticPicture) -> list[_PixelRectangle]:

@@ -19,9 +19,10 @@ _TELEA: Final = LazyImport("cv2:INPAINT_TELEA", extra="curate")
 
 
 def remove_watermarks(frames: Sequence[Rgb], marks: Sequence[WatermarkRegion]) -> list[Rgb]:
-    """`frames` with every mark's grown box filled from around it; all other pixels as they were.
+    """Return `frames` with every mark's grown box inpainted; all other pixels are unchanged.
 
-    What was behind a fixed mark is in no other frame either, so each frame is filled on its own.
+    The background of a fixed mark is in no other frame either, so each frame is inpainted
+    separately.
     """
     return [_paint(frame, [mark.box for mark in marks]) for frame in frames]
 

@@ -29,7 +29,7 @@ _QUIET_AND_SINGLE: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextLine:
-    """One line of text, where it stands and how sure the reader is: 0 to 1."""
+    """One line of text, its box and the reader's confidence, 0 to 1."""
 
     text: str
     box: Box
@@ -67,7 +67,7 @@ def text_reader(*, detect_side: int | None = None) -> ReadText:
 def _line(
     text: str, corners: NDArray[np.float32], confidence: float, *, shape: tuple[int, ...]
 ) -> TextLine | None:
-    """The line with its upright box, unless it says nothing or nobody would swear to it."""
+    """Return the line with its upright box, unless it is empty or unreliable."""
     words = " ".join(text.split())
     height, width = shape[:2]
     x0, y0 = (float(v) for v in np.clip(corners.min(axis=0) / (width, height), 0, 1))

@@ -144,7 +144,7 @@ class SandboxCall:
             if not isinstance(said, ReplyPart):
                 return said
             if on_part is None:
-                msg = "it comes in parts that nobody asked for"
+                msg = "it has parts that were not requested"
                 raise MalformedReplyError(msg)
             on_part(said.payload)
 

@@ -22,10 +22,10 @@ _KINDS: Final = {
 
 
 def open_regular(path: Path) -> int | Failure:
-    """A descriptor of the regular file at `path`, for reading, or why there is none; never waits.
+    """Return a descriptor of the regular file at `path`, for reading, or the reason of a failure; never waits.
 
-    The last component must not be a symbolic link. The folders above it may be: they belong to
-    whoever named the path. A caller that trusts a link resolves the path first.
+    The last component must not be a symbolic link. The parent folders may be: they belong to the
+    user who named the path. A caller that trusts a link resolves the path first.
     """
     try:
         # Asked before opening, because to open a device can already make it act.

@@ -106,7 +106,7 @@ class ZygoteProcess:
             said = {"problem": f"it said nothing for {_START_SECONDS} s"}
         self._control.settimeout(None)
         if "tasks" not in said:
-            problem = said.get("problem", "it ended at once")
+            problem = said.get("problem", "it ended immediately")
             msg = f"the process that opens media files did not start: {problem}"
             raise SandboxError(msg)
         return dict(said)

@@ -60,10 +60,10 @@ _CRIER: Final = _WarnOnce()
 
 
 def accept_missing(layers: Sequence[str], *, without_seccomp: bool) -> None:
-    """Tell which layers this machine lacks, once; without seccomp go on only if that was asked for.
+    """Report the missing layers of this machine once; without seccomp continue only if allowed.
 
     Raises:
-        SandboxError: it lacks seccomp.
+        SandboxError: It lacks seccomp.
     """
     if NEEDED in layers and not without_seccomp:
         problem = (

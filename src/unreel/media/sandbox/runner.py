@@ -86,7 +86,7 @@ class FileSandbox:
             os.close(file)
 
     def wake(self) -> None:
-        """Start the zygote now and do not wait for it: the first call does, and tells what is wrong."""
+        """Start the zygote without waiting: the first call waits and reports errors."""
 
         def start() -> None:
             with suppress(SandboxError):

@@ -284,7 +284,7 @@ def _is_compared(name: re.Match[str]) -> bool:
 
 
 def _is_likewise(name: re.Match[str]) -> bool:
-    """Return whether what is said of the other clip holds for this one too."""
+    """Return whether a statement about the other clip applies to this one too."""
     return _LIKEWISE.search(name.string, max(0, name.start() - SHORT), name.start()) is not None
 
 

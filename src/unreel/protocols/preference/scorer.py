@@ -23,17 +23,20 @@ PreferenceRow = ScoredQuestion[Position, PreferenceVerdict]
 
 @told_by_part(FIGURES)
 def score(rows: Sequence[PreferenceRow], *, seed: int) -> Scorecard:
-    """Accuracy in percent over both orders of showing, and how far the order decides the answer.
+    """Compute the accuracy in percent over both orders, and the effect of the order on the answer.
 
     - `accuracy` is the mean of `real-first-accuracy` and `real-second-accuracy`, so that an unequal
-      number of orders gives nobody an advantage; `pooled` weighs all pairs alike.
-    - These count valid answers only. `pooled-all-pairs` counts every pair that was asked about: a pair
-      with an unreadable answer, or whose question failed, was not judged rightly.
-    - `position-bias` is half of the difference of the two orders' accuracies: 0 when the order does not
-      matter, 50 when the first clip is always called real, -50 when it is always the second.
-    - `pooled: X` is `pooled` over the pairs with a clip of creator X, `X/SETTING` over those of one setting.
+      number of orders has no effect; `pooled` gives all pairs the same weight.
+    - These count valid answers only. `pooled-all-pairs` counts every pair: a pair with an
+      unreadable
+      answer, or whose question failed, counts as wrong.
+    - `position-bias` is half of the difference of the two orders' accuracies: 0 if the order does
+      not
+      matter, 50 if the first clip is always called real, -50 if it is always the second.
+    - `pooled: X` is `pooled` over the pairs with a clip of creator X, `X/SETTING` over those of one
+      setting.
 
-    Pairs that share their source, or their real clip, are drawn together for every interval.
+    Pairs that share their source, or their real clip, are resampled together for every interval.
     """
     answers = [row.outcome for row in rows if not isinstance(row.outcome, Failure)]
     valid = [row for row in rows if _chosen(row)]

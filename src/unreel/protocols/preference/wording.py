@@ -1,4 +1,4 @@
-"""`preference` in words."""
+"""Texts for verdicts of `preference`."""
 
 from collections.abc import Sequence
 from typing import Final

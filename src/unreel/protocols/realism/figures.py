@@ -73,7 +73,7 @@ FIGURES: Final = ProtocolMetrics(
             ": family=F",
             "of the clips whose errors people put in the family F, for some of the figures",
         ),
-        ("-impute-3", "a score that cannot be read is taken for 3; failures are left out"),
+        ("-impute-3", "an unreadable score counts as 3; failures are excluded"),
     ),
     by_part=("srocc", "plcc", "pcr"),
 )

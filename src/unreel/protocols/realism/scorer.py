@@ -33,18 +33,21 @@ _FIGURES: Final[tuple[tuple[str, Callable[..., Measured]], ...]] = (
 
 @told_by_part(FIGURES)
 def score(rows: Sequence[RealismRow], *, seed: int) -> Scorecard:
-    """PLCC, SROCC, PCR and STS against people's ratings, as the paper prints them: at most 1.
+    """Compute PLCC, SROCC, PCR and STS against human ratings, as printed in the paper: at most 1.
 
-    - A row counts when its question was answered. A failure enters no figure, only `failures`.
-    - A score that could not be read is left out of `plcc`, `srocc` and `pcr`, and is taken for 3 in
+    - A row counts if its question was answered. A failure is in no metric, only in `failures`.
+    - An unreadable score is excluded from `plcc`, `srocc` and `pcr`, and counts as 3 in
       their `-impute-3` variants. Failures are never imputed.
-    - `sts` is the mean of the similarities that the rows carry in `text_score`, over answers that give
-      a reason to clips whose rating has one. An answer without reasons is left out and counted; without
+    - `sts` is the mean of the similarities in `text_score`, over answers that give
+      a reason to clips whose rating has one. An answer without reasons is excluded and counted;
+      without
       any similarity `sts` is unmeasured.
-    - `auc` and `tpr-at-fpr-` take a low score for a sign of a generated clip, over readable scores; they
-      are measured where some of the clips are real.
-    - `family` is the share of readable families of errors that are those people saw, over clips of which
-      they told one; a prompt must ask for it.
+    - `auc` and `tpr-at-fpr-` treat a low score as a sign of a generated clip, over readable scores;
+      they
+      are measured if some of the clips are real.
+    - `family` is the fraction of readable families of errors that match the human one, over clips
+      with
+      such an annotation; a prompt must ask for it.
     """
     answered = [(row, row.outcome) for row in rows if not isinstance(row.outcome, Failure)]
     return Scorecard(
@@ -98,7 +101,7 @@ def _sts(answered: Sequence[Answered], *, seed: int) -> Metric:
         return Metric(name="sts", value=nothing, coverage=coverage)
     clips, values = zip(*scored, strict=True)
     if not all(-1 <= value <= 1 for value in values):
-        msg = f"a similarity lies between -1 and 1, got {max(values, key=abs)}. Give cosines"
+        msg = f"a similarity must be between -1 and 1, got {max(values, key=abs)}. Give cosines"
         raise InvalidValueError(msg)
     value = bootstrap_mean(values, seed=seed, clusters=clips, bounds=(-1, 1))
     return Metric(name="sts", value=value, coverage=coverage)

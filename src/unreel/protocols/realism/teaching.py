@@ -31,7 +31,7 @@ def write(truth: Rating, prompt: str, _space: BoxSpace | None) -> str:
         return answer
     problem, adherence = on_one_line(truth.problem), on_one_line(truth.adherence)
     if not problem or (prompt not in FREE_PROMPTS and not adherence):
-        msg = "no reason beside the score. Teach a prompt that asks for the score alone: score-only"
+        msg = "no reason with the score. Train a prompt that asks for the score only: score-only"
         raise InvalidValueError(msg)
     headed = f"Problem Description: {problem}\nStandard Adherence: {adherence}"
     thought = problem if prompt in FREE_PROMPTS else headed
@@ -58,5 +58,5 @@ def _family(truth: Rating) -> str:
         return truth.family.value
     if truth.score == _FLAWLESS:
         return "none"
-    msg = "no family of errors beside the score. Teach a prompt that does not ask for it: paper"
+    msg = "no family of errors with the score. Train a prompt that does not ask for it: paper"
     raise InvalidValueError(msg)

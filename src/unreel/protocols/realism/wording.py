@@ -1,4 +1,4 @@
-"""`realism` in words."""
+"""Texts for verdicts of `realism`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -107,7 +107,7 @@ class AskedClips:
 
     @property
     def told(self) -> BoolArray:
-        """Of which of them a probability was told."""
+        """Which clips have a reported probability."""
         return self.belief >= 0
 
 
@@ -165,7 +165,7 @@ def count_rows(rows: Iterable[RealityRow]) -> RealityCounts:
 
 
 def _column(belief: "array[float]") -> Array:
-    """The probabilities; one in the place of all where nobody asked for any."""
+    """Return the probabilities; a single value if none was requested."""
     column = np.frombuffer(belief, np.float64)
     if (column == _NOT_ASKED).all():
         return np.broadcast_to(np.float64(_NOT_ASKED), column.shape)

@@ -50,11 +50,11 @@ FIGURES: Final = ProtocolMetrics(
             meaning="clips of one creator that were called generated",
             formula="100 * its clips called generated / its clips",
         ),
-        *scored_figures("confidence", "is told more likely generated than"),
+        *scored_figures("confidence", "gets a higher probability of being generated than"),
         MetricDefinition(
             metric="brier",
             title="Brier score",
-            meaning="mean squared distance of the probability told from 0 (real) or 1 (generated)",
+            meaning="mean squared distance of the reported probability from 0 (real) or 1 (generated)",
             group="confidence",
             formula="mean of (P(generated) - truth)^2; P is the confidence, or 1 less it where the label is real",
             better="less",
@@ -65,7 +65,7 @@ FIGURES: Final = ProtocolMetrics(
         MetricDefinition(
             metric="ece",
             title="Calibration error",
-            meaning="mean distance of the probability told from the share that was generated",
+            meaning="mean distance of the reported probability from the fraction that was generated",
             group="confidence",
             formula="mean over ten bins of equal mass of |mean P(generated) - share generated|, by clips",
             better="less",

@@ -51,13 +51,13 @@ _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,12}(?:\.[0-9]{1,12})?")
 
 
 def parse(text: str, reading: ParserOptions) -> RealityVerdict:
-    """The label of the last `<answer>`: 1 is real, 0 generated; what stands in a thought is not read.
+    """Parse the label of the last `<answer>`: 1 is real, 0 generated; reasoning is ignored.
 
-    `lenient` also takes words for the label, in other languages too, punctuation and marks around them,
-    an unclosed tag, and an answer in plain words. A digit and a word that disagree are ambiguous.
-    A confidence is read where it was asked for: a number from 0 to 100 in its tag, for `lenient` also
-    with a percent sign, as `85/100`, or as `Confidence: 85`. What may be meant as a part
-    of 1, such as 0.9, is ambiguous.
+    `lenient` also accepts words for the label, in other languages too, punctuation around them, an
+    unclosed tag, and an answer in plain words. A digit and a word that disagree are ambiguous. A
+    confidence is read if it was requested: a number from 0 to 100 in its tag, for `lenient` also
+    with a percent sign, as `85/100`, or as `Confidence: 85`. A possible fraction of 1, such as 0.9,
+    is ambiguous.
     """
     body = after_thinking(text).strip()
     asks = reading.prompt in CONFIDENCE_PROMPTS

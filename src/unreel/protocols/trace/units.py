@@ -284,8 +284,6 @@ def _judged(row: TraceRow) -> float:
     if row.text_score is None:
         return _UNSCORED
     if not 0 <= row.text_score <= 1:
-        msg = (
-            f"a judge's score lies between 0 and 1, got {row.text_score}. Parse it with parse_judge"
-        )
+        msg = f"a judge's score must be between 0 and 1, got {row.text_score}. Parse it with parse_judge"
         raise InvalidValueError(msg)
     return row.text_score

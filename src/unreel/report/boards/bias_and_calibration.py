@@ -189,7 +189,7 @@ def _labels(board: ReportBoard) -> BoardPanel:
         id=f"{board.id}-calibration",
         heading="Calibration",
         lead=(
-            "Each label counts as a certainty, whatever confidence was told: of the clips "
+            "Each label counts as a certainty, regardless of the reported confidence: of the clips "
             "called generated all should be, of those called real none. The shares depend on how "
             "many clips of the benchmark are generated."
         ),

@@ -103,7 +103,7 @@ def costs(board: ReportBoard) -> BoardPanel:
 
 
 def _cost_cells(cost: AnswerCost, notes: FootnoteMarks) -> tuple[TableCell, ...]:
-    untold = "no answer tells its tokens"
+    untold = "no answer reports its tokens"
     usd = TableCell(note=notes.mark("no price is known"))
     if cost.cost_usd is not None:
         usd = TableCell(text=f"{cost.cost_usd:,.4f}", number=cost.cost_usd)

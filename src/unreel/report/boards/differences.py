@@ -11,9 +11,9 @@ from unreel.report.boards.board import BoardContender, ReportBoard
 from unreel.report.entrants import ReportEntrant
 
 _CLAIMS: Final = {
-    ("floor", "ahead"): "{first} beats the floor {second}",
-    ("floor", "behind"): "{first} does worse than the floor {second}",
-    ("floor", "open"): "{first} has not shown that it beats the floor {second}",
+    ("floor", "ahead"): "{first} beats the baseline {second}",
+    ("floor", "behind"): "{first} does worse than the baseline {second}",
+    ("floor", "open"): "{first} has not shown that it beats the baseline {second}",
     ("reviewer", "ahead"): "{first} is ahead of {second}, the second",
     ("reviewer", "behind"): "{second}, the second, is ahead of {first} where both answered",
     ("reviewer", "open"): "Whether {first} is ahead of {second}, the second, is not settled",

@@ -185,9 +185,9 @@ def cost_of(entrant: ReportEntrant) -> AnswerCost:
         input_tokens=total("input_tokens"),
         output_tokens=total("output_tokens"),
         cost_usd=total("cost_usd"),
-        tokens_each=mean(((i, _tokens(i)) for i in answers), "no answer tells its tokens"),
+        tokens_each=mean(((i, _tokens(i)) for i in answers), "no answer reports its tokens"),
         usd_each=mean(((i, i.stored["cost_usd"]) for i in answers), "no price is known"),
-        latency_s=mean(((i, _seconds(i)) for i in answers), "no answer tells its latency"),
+        latency_s=mean(((i, _seconds(i)) for i in answers), "no answer reports its latency"),
     )
 
 

@@ -24,7 +24,7 @@ READABLE: Final = MetricDefinition(
     unit="",
     range=_NO_END,
     places=0,
-    formula="count; beside it stands how many questions were asked",
+    formula="count, next to the number of questions",
 )
 SCORE_GIVEN: Final = MetricDefinition(
     metric="score",
@@ -105,7 +105,7 @@ TOKENS_EACH: Final = MetricDefinition(
     unit="tokens",
     range=_NO_END,
     places=0,
-    formula="sum of tokens in and out / answers that tell both",
+    formula="sum of input and output tokens / answers that report both",
 )
 USD_EACH: Final = MetricDefinition(
     metric="usd-each",
@@ -127,7 +127,7 @@ SECONDS: Final = MetricDefinition(
     unit="s",
     range=_NO_END,
     places=2,
-    formula="sum of latencies / answers that tell theirs",
+    formula="sum of latencies / answers that report theirs",
 )
 OWN: Final = (
     DIFFERENCE,

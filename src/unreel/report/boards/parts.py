@@ -43,8 +43,8 @@ def categories(board: ReportBoard) -> BoardPanel | None:
     if not breakdowns:
         return None
     lead = (
-        "Kinds of trace, as people marked them; one trace may be of several kinds. Counted are "
-        "annotation rows, drawn by clip."
+        "Kinds of trace, as people marked them; one trace may be of several kinds. Annotation rows "
+        "are counted and resampled by clip."
     )
     return _panel(board, breakdowns, id_=f"{board.id}-categories", heading="By category", lead=lead)
 

@@ -47,8 +47,8 @@ def leaderboard(board: ReportBoard) -> BoardPanel:
         id=f"{board.id}-leaderboard",
         heading="Leaderboard",
         lead=(
-            f"Ranked by {figure.title.lower()}: {figure.meaning}. A floor knows nothing of the "
-            "picture; whoever does not beat it has shown nothing."
+            f"Ranked by {figure.title.lower()}: {figure.meaning}. A baseline does not look at the "
+            "picture; a model that does not beat it has shown nothing."
             + (f" {board.people.told}" if board.people.told else "")
         ),
         charts=(chart,),
@@ -112,7 +112,7 @@ def gradient(board: ReportBoard) -> BoardPanel | None:
 
 def name_cell(contender: BoardContender) -> TableCell:
     """A contender's name, marked where it is a floor, with a way to its own page."""
-    badge = "floor" if contender.kind == "floor" else ""
+    badge = "baseline" if contender.kind == "floor" else ""
     return TableCell(text=contender.name, badge=badge, link=contender.page)
 
 
@@ -209,7 +209,7 @@ def _leaders(board: ReportBoard, figure: MetricDefinition) -> str:
         return "No contender has this figure."
     told = [
         f"{word}: {contender.name} with {_number(contender, figure)}."
-        for word, leaders in (("Best reviewer", reviewers), ("Best floor", floors))
+        for word, leaders in (("Best reviewer", reviewers), ("Best baseline", floors))
         for contender in leaders[:1]
     ]
     rivals = [*floors[:1], *reviewers[1:2]] if reviewers else []

@@ -42,7 +42,7 @@ class MediaFolder:
         if self.media == "none":
             return "the report was made without media"
         if "://" in clip.location and self.media == "link":
-            return "the clip lies in a store: make the report with --media copy"
+            return "the clip is in an object store: make the report with --media copy"
         try:
             with local_copy(clip.location, self.access) as file:
                 if self.media == "copy":
@@ -50,5 +50,5 @@ class MediaFolder:
                 else:
                     self.out.link(file.resolve(strict=True), name)
         except (OSError, MediaError) as error:
-            return f"the clip could not be put beside the report: {error}"
+            return f"the clip could not be linked or copied: {error}"
         return ""

@@ -65,7 +65,7 @@ def comment(review: Review, tracks: Sequence[TrackSpec], *, duration_us: int) ->
     lanes = list(_lanes(review, tracks, duration_us=duration_us))
     notes = [NO_PROOF]
     if len(lanes) > _MOST_LANES:
-        notes.insert(0, f"{len(lanes) - _MOST_LANES} more reviewers are told on the page alone.")
+        notes.insert(0, f"{len(lanes) - _MOST_LANES} more reviewers are shown on the page only.")
     return OverlayCommentary(
         lanes=tuple(lanes[:_MOST_LANES]), duration_us=duration_us, notes=tuple(notes)
     )

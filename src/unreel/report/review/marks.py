@@ -82,7 +82,7 @@ def look_for_marks(file: Path, reader: MediaReader) -> FileCheck:
         return marks_not_looked_for(plain(str(sampled)))
     if len(sampled.frames) < LEAST_FRAMES:
         return marks_not_looked_for(
-            f"the clip has {len(sampled.frames)} frames, too few to tell what stays in its place."
+            f"the clip has {len(sampled.frames)} frames, too few to find static marks."
         )
     read_text, unread = _text_reader()
     found = find_watermarks([frame.rgb() for frame in sampled.frames], read_text=read_text)

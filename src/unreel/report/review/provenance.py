@@ -106,7 +106,7 @@ def _claim(found: ProvenanceResult) -> str:
     if manifest is None or not any(word in action for action in actions for word in _TRAINED):
         return ""
     held = "" if found.state is not ManifestState.INVALID else ", but they do not hold"
-    signer = manifest.signer or "somebody unnamed"
+    signer = manifest.signer or "an unnamed signer"
     return f"Its Content Credentials, signed as {signer}, say that a trained model made it{held}."
 
 
@@ -146,7 +146,7 @@ def _judge(manifest: C2paManifest) -> ProvenanceResult:
 
 
 def _sentence(state: ManifestState, manifest: C2paManifest) -> str:
-    signer = manifest.signer or "somebody unnamed"
+    signer = manifest.signer or "an unnamed signer"
     if state is ManifestState.INVALID:
         causes = ", ".join(code for code in manifest.problems if code != _UNTRUSTED)
         return (

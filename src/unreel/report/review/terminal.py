@@ -43,8 +43,8 @@ def review_blocks(
     name = plain(Path(review.clip.location).name)
     yield Text(f"{name}: {opening(review)}", "bold")
     yield from (Text(claim, "bold red") for claim in origin.claims)
-    yield from _section("Who said what", _told(review.opinions, records))
-    yield from _section("What the file itself says", [(c.name, c.says) for c in origin.checks])
+    yield from _section("Verdicts", _told(review.opinions, records))
+    yield from _section("Findings in the file itself", [(c.name, c.says) for c in origin.checks])
     yield Text()
     yield from (opinion_block(opinion, review.clip) for opinion in review.opinions)
     told = [f"agreement, {line}" for line in agreements(review.opinions)]
@@ -64,7 +64,7 @@ def _told(
         own = [opinion for opinion in opinions if opinion.reviewer == reviewer]
         yield plain(reviewer), "; ".join(map(_in_short, own))
         told = dict.fromkeys(format_record(opinion, records) for opinion in own)
-        yield "", f"How often it is right: {'; '.join(told)}."
+        yield "", f"Measured accuracy: {'; '.join(told)}."
 
 
 def _in_short(opinion: Opinion) -> str:

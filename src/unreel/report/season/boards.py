@@ -29,7 +29,7 @@ _MOST_PAIRS: Final = 20
 """Entrants whose shares stand on the page; the file has all."""
 _COIN: Final[Mapping[Side, str]] = {"reviewer": " and that are above the coin", "creator": ""}
 _LEADS: Final[Mapping[Side, str]] = {
-    "reviewer": "A floor knows nothing of the picture; whoever does not beat it has shown nothing.",
+    "reviewer": "A baseline does not look at the picture; a reviewer that does not beat it has shown nothing.",
     "creator": "First is who was caught least.",
 }
 
@@ -84,7 +84,7 @@ def board_panel(sheet: ConditionSheet, side: Side) -> BoardPanel:
 def name_cell(standing: LeaderboardRow, side: Side, *, retired: Collection[str] = ()) -> TableCell:
     """An entrant's name, marked by its kind and class, with a way to its own page."""
     badge = "taken out" if standing.name in retired else ""
-    badge = badge or {"floor": "floor", "control": "control"}.get(standing.kind, "")
+    badge = badge or {"floor": "baseline", "control": "control"}.get(standing.kind, "")
     if not badge and standing.first_class and standing.rank is not None:
         badge = "leading"
     why = f"not ranked: never met {named(standing.lacks)}" if standing.lacks else ""
@@ -174,9 +174,7 @@ def _pairs(
         for s in shown
     ]
     first = f"the first {len(shown)}" if len(shown) < len(placed) else "every two"
-    caption = (
-        f"Share of resamples in which the {side} of a row stands above that of a column: {first}"
-    )
+    caption = f"Share of resamples in which the {side} of a row is above that of a column: {first}"
     table = BoardTable(caption=caption, columns=tuple(columns), lines=tuple(lines))
     yield "Who is above whom, and how surely", (table,)
 

@@ -27,7 +27,7 @@ def gaps(entrants: SeasonEntrants) -> Iterator[str]:
 def edits(log: SeasonLog) -> Iterator[str]:
     """Yield the changes made to the log after it was written."""
     for problem in log.broken:
-        yield f"The log of entries is not as it was written: {problem}."
+        yield f"The log of entries was changed: {problem}."
 
 
 def copies(play: AnswerTable, *, seed: int) -> Iterator[str]:

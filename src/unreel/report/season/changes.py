@@ -35,7 +35,7 @@ def ablation_panels(
             id=f"ablations-{number}",
             heading=knob.capitalize(),
             lead=f"{_NO_LEAD} p-values are corrected for all differences of this page.",
-            tables=(_differences(together, f"{knob}, all reviewers but floors"),),
+            tables=(_differences(together, f"{knob}, all reviewers except baselines"),),
             extras=(("Each reviewer", (_differences(alone, f"{knob}, each reviewer"),)),)
             if alone
             else (),

@@ -18,7 +18,7 @@ from unreel.report.season.heard import SIDES, AnswerMatrix
 from unreel.report.season.view import ClipDetails, SeasonView, address
 
 _MICRO: Final = 1_000_000
-_NOBODYS: Final = "What nobody made: whoever calls these generated is wrong."
+_NOBODYS: Final = "Real clips: calling them generated is an error."
 _MOST_LINES: Final = 12
 """Reviewers whose answer stands below a clip in the player; the sections below have all."""
 
@@ -119,7 +119,7 @@ def _given_away(
         lines=tuple(lines),
         file=file,
     )
-    lead = "Those first that most reviewers called generated, floors counted."
+    lead = "Clips that most reviewers called generated first, including baselines."
     return PagePart(id="clips", heading=heading, lead=lead, table=table_)
 
 
@@ -162,7 +162,7 @@ def _provenance(
         lines.append(TableLine(cells=(TableCell(text=clip), *empty, TableCell(text=why))))
     caption = f"How {_whose(name)} came about"
     table = BoardTable(caption=caption, columns=tuple(columns), lines=tuple(lines), file=file)
-    lead = "What its creator told of each clip; what it did not tell is empty."
+    lead = "The creator's report about each clip; missing values are empty."
     yield PagePart(id="made", heading="How they came about", lead=lead, table=table)
 
 

@@ -52,7 +52,7 @@ def history_panel(seasons: Sequence[SeasonView], side: Side) -> BoardPanel | Non
         heading=f"{side.capitalize()}s over the seasons",
         lead=(
             f"{figure.title} under the first condition of each season. Clips, opponents and hold-outs change "
-            "between seasons, so compare within one; whoever has left keeps its row."
+            "between seasons, so compare within one; an entrant that left keeps its row."
         ),
         charts=(chart,) if figure.unit == "%" else (),
         tables=(_table(seasons, side, told),),

@@ -40,7 +40,7 @@ from unreel.stats.resampling import RESAMPLES
 
 _SERVICE: Final = "service"
 """Parameter of a clip that names the server which made it: not published."""
-_HIDING: Final = "Some scenes are hidden while the season is on, so these pages tell of no single clip. Figures count all of them."
+_HIDING: Final = "Some scenes are hidden during the season, so these pages show no single clips. Metrics count all of them."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ def _facts(
     yield "Protocol", entrants.protocol
     yield "Seed", str(entrants.seed)
     cost = spent_usd(folder, entrants)
-    yield "Cost", "nobody tells" if cost is None else f"{cost:,.2f} USD, as far as it is told"
+    yield "Cost", "not reported" if cost is None else f"{cost:,.2f} USD, as far as reported"
     if head:
         yield "Last hash of the log", head
 
@@ -222,6 +222,6 @@ def _plan(
             yield "Plan", "the budget was long enough for all questions"
         return
     shown = entrants.shown(entrants.reviewers)
-    yield "Plan", f"{len(plan.chosen):,} of {plan.n_due:,} questions, those first that tell most"
+    yield "Plan", f"{len(plan.chosen):,} of {plan.n_due:,} questions, the most informative first"
     for name, count in plan.left.items():
         yield f"Left out of {shown.get(name, name)}", f"{count:,} questions"

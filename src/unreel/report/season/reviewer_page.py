@@ -45,7 +45,7 @@ def reviewer_page(season: SeasonView, heard: Mapping[str, AnswerMatrix], name: s
     return EntrantPage(
         side="reviewer",
         name=name,
-        badge="floor" if placed[0].kind == "floor" else "",
+        badge="baseline" if placed[0].kind == "floor" else "",
         told=format_ranks(season, standings),
         tiles=tuple(_tiles(heard, name)),
         parts=tuple(parts),

@@ -217,7 +217,7 @@ def _parts(
     if history:
         yield "history", "Over the seasons"
     yield "about", "How it was played"
-    yield "season-figures", "What the figures mean"
+    yield "season-figures", "Definitions of the metrics"
 
 
 def _tiles(season: SeasonView) -> Iterator[tuple[str, str]]:

@@ -97,7 +97,7 @@ def _require_key(
         problem = f"{server} is not named there, so {provider.key_variable} stays here"
         raise InvalidSettingError(HOSTS_VARIABLE, problem, f"Set {HOSTS_VARIABLE}={server}")
     if not read_secret(variable, environment):
-        problem = f"not set, and {server} answers nobody without a key"
+        problem = f"not set, and {server} requires a key"
         remedy = f"Run `export {variable}=...` with your key, then the same command again"
         raise InvalidSettingError(variable, problem, remedy)
 

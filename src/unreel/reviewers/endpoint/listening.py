@@ -36,7 +36,9 @@ def require_listening(contact: ModelEndpoint) -> None:
     if not is_listening(contact.server):
         setting, problem = "model", f"nothing listens at {contact.server} for {contact.name}"
         remedy = "Start the server, or write its address: provider/name@http://host:port/v1. "
-        raise InvalidSettingError(setting, problem, remedy + "`unreel doctor` tells which answer")
+        raise InvalidSettingError(
+            setting, problem, remedy + "`unreel doctor` shows which ones answer"
+        )
 
 
 def offered_models(base_url: str) -> tuple[str, ...]:

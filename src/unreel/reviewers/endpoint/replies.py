@@ -93,7 +93,7 @@ def _read_completion(body: Mapping[str, Any]) -> Reply | RequestFailure:
 def _read_ending(reason: object) -> str:
     if isinstance(reason, str):
         return _one_line(reason)
-    return "not told" if reason is None else f"a {type(reason).__name__}"
+    return "not reported" if reason is None else f"a {type(reason).__name__}"
 
 
 def _read_refusal(raw: HttpReply, *, now: datetime) -> RequestFailure:

@@ -160,7 +160,7 @@ def cross_fit(
     learned = sorted(_learn(specimens, extract), key=lambda row: row.clip)
     folding = fold([row.owner for row in learned], seed=seed)
     if isinstance(folding, Unmeasured):
-        msg = f"the {kind} floor cannot be fitted: {folding.why}; or use another floor"
+        msg = f"the {kind} baseline cannot be fitted: {folding.why}; or use another baseline"
         raise InvalidValueError(msg)
     rows = [(row.features, row.owner.creator is not None) for row in learned]
     models = {"": fit_logistic(rows)}
@@ -170,8 +170,8 @@ def cross_fit(
             models[_cell(part, one)] = fit_logistic(taught)
     if len(models) == 1:
         msg = (
-            f"the {kind} floor cannot be fitted: without a creator and a fold of scenes, nothing of one "
-            "side is left. Add creators or scenes, or use another floor"
+            f"the {kind} baseline cannot be fitted: without a creator and a fold of scenes, nothing of one "
+            "label is left. Add creators or scenes, or use another baseline"
         )
         raise InvalidValueError(msg)
     cells = map(_cell, folding.parts.tolist(), folding.folds.tolist())

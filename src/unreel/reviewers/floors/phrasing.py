@@ -13,5 +13,5 @@ def phrase(sheet: ReviewRequest, p_generated: Sequence[float]) -> Reply | Failur
     name = sheet.instrument.protocol
     if name in PROTOCOLS and protocol(name).n_clips == len(p_generated):
         return Reply(text=protocol(name).wording.phrase(p_generated, sheet.condition.prompt))
-    asked = f"not asked: no floor can answer {sheet.instrument} about {len(p_generated)} clips"
+    asked = f"not asked: no baseline can answer {sheet.instrument} about {len(p_generated)} clips"
     return Failure(FailureReason.REQUEST_REJECTED, asked)

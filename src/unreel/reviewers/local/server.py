@@ -92,7 +92,7 @@ def require_place(place: ServingAddress) -> None:
         InvalidSettingError: The port is taken, or others can reach it and no key is set.
     """
     if not _is_loopback(place.host) and not read_secret(KEY):
-        setting, problem = "--host", f"whoever reaches {place.host} could ask"
+        setting, problem = "--host", f"every client that reaches {place.host} could ask"
         remedy = f"Set {KEY} to a key that they must send, or leave --host out"
         raise InvalidSettingError(setting, problem, remedy)
     require_free(place.host, place.port)

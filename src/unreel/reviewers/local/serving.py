@@ -202,8 +202,8 @@ def _box_space(base: Path, family: FamilyName, form: Form, taught: InputSpec | N
         return None
     bounds = _bounds(base, form)
     if bounds is None:
-        problem = f"its processor does not tell between which sizes it keeps {form}"
-        remedy = "Save the model's processor beside its weights"
+        problem = f"its processor does not define the size limits of {form}"
+        remedy = "Save the model's processor next to its weights"
         raise UnreadableSourceError(str(base), problem, remedy)
     if bounds == (rule.min_pixels, rule.max_pixels):
         return None
@@ -243,7 +243,7 @@ def _mend_marks(base: Path) -> Mapping[str, str]:
         if isinstance(part, dict) and "video_processor_type" in part:
             part["do_sample_frames"] = True
             return {name: json.dumps(found, indent=2)}
-    problem, remedy = "no processor of videos", "Save the model's processor beside its weights"
+    problem, remedy = "no processor of videos", "Save the model's processor next to its weights"
     raise UnreadableSourceError(str(base), problem, remedy)
 
 

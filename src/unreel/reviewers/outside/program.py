@@ -55,7 +55,7 @@ def read_program(command: Sequence[str], base: Path) -> ExternalProgram:
         raise InvalidSettingError(setting, problem, 'Write command = ["python", "detector.py"]')
     words = beside(command, base)
     if "/" in command[0] and not _is_file(Path(words[0])):
-        setting, problem = "command", f"no program lies at {words[0]!a}"
+        setting, problem = "command", f"there is no program at {words[0]!a}"
         raise InvalidSettingError(setting, problem, "Name a file that can be run")
     files = [_whole(word, base, first=number == 0) for number, word in enumerate(words)]
     identity = [

@@ -71,7 +71,7 @@ def refuse(leaks: Sequence[TrainingLeak]) -> None:
     setting = "holdout.benchmarks"
     told = "; ".join(map(str, leaks[:_TOLD]))
     more = f"; and {len(leaks) - _TOLD} more" if len(leaks) > _TOLD else ""
-    problem = f"{len(leaks)} clips to be scored on show what is trained on: {told}{more}"
+    problem = f"{len(leaks)} test clips are also in the training data: {told}{more}"
     remedy = "Take them out of one side, name another split, or train so with --accept-leak"
     raise InvalidSettingError(setting, problem, remedy)
 

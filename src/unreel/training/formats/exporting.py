@@ -255,8 +255,8 @@ def _own_differences(order: ExportJob) -> list[str]:
         )
     if len({data.weight for data in order.recipe.data}) > 1:
         told.append(
-            "rows stand in the order and number of the first epoch; later epochs repeat it, where a "
-            "training here draws anew by weight"
+            "rows have the order and number of the first epoch; later epochs repeat it, while a "
+            "training here samples again by weight"
         )
     return told
 

@@ -54,8 +54,8 @@ class _LlamaFactoryFormat:
             )
         if order.shape == "film" and order.shows_times:
             told.append(
-                "it dates the frames of a list 0, 1/fps, 2/fps, ...: true for frames on that beat, and "
-                "`rows.jsonl` tells for each row how far off they are"
+                "it dates the frames of a list 0, 1/fps, 2/fps, ...: true for frames at these times, "
+                "and `rows.jsonl` has the error of each row"
             )
         if order.shape == "file" and order.shows_times and family == "qwen2.5-vl":
             told.append(
@@ -65,7 +65,7 @@ class _LlamaFactoryFormat:
         if family == "qwen2.5-vl" and order.shape != "pictures":
             told.append(
                 "transformers 5.6, which it pins, ignores the length of a video in the positions of the "
-                "text after it; a server that counts it (vLLM) disagrees. Here that is mended"
+                "text after it; a server that counts it (vLLM) disagrees. Here that is fixed"
             )
         return told
 

@@ -18,7 +18,7 @@ Keeping = Literal["link", "copy"]
 """What happens to a clip's own file: never encoded anew."""
 MOST_FRAMES: Final = 768
 """Of a clip, where the recipe's plan has no end: what Qwen's own tools allow."""
-_FRAMES: Final = 'Set input="frames", which every trainer takes as it is'
+_FRAMES: Final = 'Set input="frames", which every trainer uses unchanged'
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,8 +59,8 @@ class _QwenFinetune:
     def differences(self, order: ExportJob) -> Sequence[str]:
         told = [
             (
-                "a row that cannot be read is tried again and then replaced by the next one, told on stdout "
-                "alone: count its messages"
+                "a row that cannot be read is tried again and then replaced by the next one, reported "
+                "only on stdout: count its messages"
             ),
             "blanks at the ends of texts around media are taken away",
         ]
@@ -71,7 +71,7 @@ class _QwenFinetune:
                     'of the transformers that it runs with. Only input="frames" gives it ours'
                 ),
                 (
-                    "it dates frames by the rate it was told also where the most frames were reached, so that "
+                    "it computes timestamps from the configured rate even if the maximum number of frames was reached, so that "
                     f"a clip longer than {_longest_s(order):g} s is dated too short"
                 ),
                 (

@@ -50,7 +50,7 @@ class _SwiftFormat:
                 "a clip with a longer side than 1024 comes there in its own size, bounded by its area alone; "
                 "here it is shown at 1024. Set data.condition.max_pixels to make both alike"
             ),
-            "which library reads the clip is chosen by what is installed; `train.json` names torchcodec",
+            "the video library depends on the installed packages; `train.json` names torchcodec",
         ]
         if order.shows_times and order.recipe.model.family == "qwen2.5-vl":
             told.append(
@@ -60,7 +60,7 @@ class _SwiftFormat:
         if order.recipe.model.family == "qwen2.5-vl":
             told.append(
                 "transformers ignores the length of a video in the positions of the text after it; a "
-                "server that counts it (vLLM) disagrees. Here that is mended"
+                "server that counts it (vLLM) disagrees. Here that is fixed"
             )
         return told
 

@@ -38,8 +38,8 @@ class _VideoLlama3:
     def differences(self, order: ExportJob) -> Sequence[str]:
         told = [
             (
-                "a row that cannot be read is replaced by one drawn at random, told on stdout alone: count its "
-                "messages"
+                "a row that cannot be read is replaced by a random one, reported only on stdout: count "
+                "its messages"
             ),
             "blanks at the ends of texts around media are taken away",
         ]
@@ -58,7 +58,7 @@ class _VideoLlama3:
         if order.shows_times:
             told.append(
                 "its train.py hands the instants over as `time`, its chat template looks for `timestamps`: "
-                'no instant reaches the model. Mend that line, or set input="frames"'
+                'no instant reaches the model. Fix that line, or set input="frames"'
             )
         return told
 

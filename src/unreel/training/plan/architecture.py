@@ -185,8 +185,8 @@ def find_architecture(name: str, family: FamilyName) -> ModelArchitecture:
             words = f"the published {family} of {size.upper()}"
             return ModelArchitecture(text=found[0], vision=found[1], known_from=words)
     sizes = ", ".join(size.upper() for known, size in _KNOWN if known == family)
-    problem = f"nobody says how large {name!r} is"
-    remedy = f"Name a folder with {_CONFIG}, or a {family} whose name tells its size: {sizes}"
+    problem = f"unknown size of {name!r} is"
+    remedy = f"Name a folder with {_CONFIG}, or a {family} whose name contains its size: {sizes}"
     raise InvalidSettingError("model.name", problem, remedy)  # noqa: EM101  the setting's own name
 
 

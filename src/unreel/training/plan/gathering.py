@@ -74,7 +74,7 @@ def _stratum_of(example: "TrainingExample") -> tuple[ExampleStratum, int]:
 
 def _declared(data: DataSection) -> Iterator[ExampleStratum]:
     if not data.expected:
-        setting, problem = "data.expected", "nobody says what its benchmark holds"
+        setting, problem = "data.expected", "the content of its benchmark is unknown"
         remedy = "Name a benchmark that is here with --data PATH, or write [[data.expected]]"
         raise InvalidSettingError(setting, problem, remedy)
     for part in data.expected:

@@ -1,4 +1,4 @@
-"""The first tables, and what keeps people from changing what was said."""
+"""The first tables, and triggers that prevent changes of stored judgements."""
 
 from typing import Final
 
