@@ -15,6 +15,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartParser
 
 from unreel.core.errors import InvalidValueError
 from unreel.rewards.dialects import ROUTERS
@@ -38,6 +39,7 @@ _TEXT: Final = 4096
 _PROMPT: Final = 20_000
 _TIE: Final = 0.5
 _INVALID: Final = 422
+_SMALL: Final = 1 << 16
 
 
 class VideoSource(BaseModel):
@@ -182,6 +184,8 @@ def _body_schema() -> dict[str, Any]:
 def create_app(settings: ServiceSettings) -> FastAPI:
     """Return the application; its models open now and close with its lifespan."""
     service = RewardService(settings)
+    # The gate bounds the bytes in memory; without this each upload above 1 MB goes through a file.
+    MultiPartParser.spool_max_size = settings.max_clip_bytes
 
     @asynccontextmanager
     async def live(_app: FastAPI) -> AsyncIterator[None]:
@@ -312,22 +316,22 @@ async def read_batch(
     Raises:
         RequestRefusedError: The body is no request, or has more than `most` items.
     """
-    uploads: Mapping[str, UploadFile] = {}
+    uploads: dict[str, bytes] = {}
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
-        form = await request.form(
-            max_files=most, max_fields=1, max_part_size=settings.max_request_bytes
-        )
-        text = form.get("request")
-        body = await text.read() if isinstance(text, UploadFile) else (text or "").encode()
-        uploads = {name: part for name, part in form.items() if isinstance(part, UploadFile)}
+        most_bytes = settings.max_request_bytes
+        async with request.form(max_files=most + 1, max_fields=1, max_part_size=most_bytes) as form:
+            for name, part in form.items():
+                uploads[name] = await part.read() if isinstance(part, UploadFile) else part.encode()
+        body = uploads.pop("request", b"")
     elif kind == "application/json":
         body = await request.body()
     else:
         status, message = 415, "send application/json or multipart/form-data"
         raise RequestRefusedError(status, "unsupported-media-type", message)
     try:
-        batch = await asyncio.to_thread(BatchRequest.model_validate_json, body)
+        parse = BatchRequest.model_validate_json
+        batch = parse(body) if len(body) < _SMALL else await asyncio.to_thread(parse, body)
         if len(batch.items) > most:
             msg = f"{len(batch.items)} items; at most {most} are accepted"
             raise InvalidValueError(msg)  # noqa: TRY301  one refusal for all
@@ -343,7 +347,7 @@ async def read_batch(
 
 
 async def _read_item(
-    item: ItemRequest, uploads: Mapping[str, UploadFile], settings: ServiceSettings
+    item: ItemRequest, uploads: Mapping[str, bytes], settings: ServiceSettings
 ) -> RewardItem:
     video = await _read_video(item.video, uploads)
     if isinstance(video, FileBytes) and len(video.data) > settings.max_clip_bytes:
@@ -351,7 +355,7 @@ async def _read_item(
     return RewardItem(video=video, id=item.id, prompt=item.prompt, step=item.step, group=item.group)
 
 
-async def _read_video(video: VideoSource, uploads: Mapping[str, UploadFile]) -> MediaSource:
+async def _read_video(video: VideoSource, uploads: Mapping[str, bytes]) -> MediaSource:
     if video.data is not None:
         return FileBytes(await asyncio.to_thread(decode_base64, video.data, "data"))
     if video.array is not None:
@@ -364,7 +368,7 @@ async def _read_video(video: VideoSource, uploads: Mapping[str, UploadFile]) -> 
     if video.upload not in uploads:
         msg = f"no file part is named {video.upload!r}"
         raise InvalidValueError(msg)
-    return FileBytes(await uploads[video.upload].read())
+    return FileBytes(uploads[video.upload])
 
 
 def _format_result(result: ItemReward) -> dict[str, Any]:

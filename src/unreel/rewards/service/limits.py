@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 _OPEN: Final = ("/health", "/ready", "/openapi.json", "/docs")
 _BURST: Final = 2
+_HEADERS: Final = {
+    401: {"www-authenticate": "Bearer"},
+    408: {"connection": "close"},
+    413: {"connection": "close"},
+}
 
 
 class RequestRefusedError(UnreelError):
@@ -35,8 +40,8 @@ class RequestRefusedError(UnreelError):
     @property
     def headers(self) -> dict[str, str]:
         """Return the headers of the response."""
-        found = {} if self.retry_s is None else {"retry-after": str(max(1, round(self.retry_s)))}
-        return found | ({"www-authenticate": "Bearer"} if self.status == 401 else {})  # noqa: PLR2004  HTTP
+        retry = {} if self.retry_s is None else {"retry-after": str(max(1, round(self.retry_s)))}
+        return retry | _HEADERS.get(self.status, {})
 
     @property
     def document(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import io
 import tempfile
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -40,6 +40,8 @@ from unreel.rewards.service.store import SqlStore
 
 _REMEMBERED: Final = 4096
 _ID_LENGTH: Final = 32
+LogExtras = tuple[dict[str, Any] | None, float | None]
+"""Facts of a clip and its held-out reward."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class RewardService:
                 **settings.reviewer,
             )
         )
+        self._identity = self._model.identity
         self._held_out: RewardModel | None = None
         if settings.held_out:
             self._held_out = self._held.enter_context(
@@ -98,6 +101,7 @@ class RewardService:
         self._folder = OutputDirectory(Path(folder))
         self._log = RewardLog(settings.log) if settings.log else None
         self._recent: OrderedDict[str, ScoredClip] = OrderedDict()
+        self._extras: OrderedDict[str, asyncio.Task[LogExtras]] = OrderedDict()
         self._under_way: dict[str, asyncio.Task[ScoredClip]] = {}
         self._background: set[asyncio.Task[None]] = set()
         self._limiter = TokenLimiter()
@@ -124,7 +128,8 @@ class RewardService:
     @property
     def n_asked(self) -> int:
         """Return the number of questions that were sent."""
-        return self._model.n_asked
+        held_out = self._held_out.n_asked if self._held_out else 0
+        return self._model.n_asked + held_out
 
     @property
     def n_interrupted(self) -> int:
@@ -184,7 +189,7 @@ class RewardService:
     async def drain(self) -> None:
         """Refuse new requests, and wait for the clips that are being scored."""
         self._is_draining = True
-        under_way = [*self._under_way.values(), *self._background]
+        under_way = [*self._under_way.values(), *self._extras.values(), *self._background]
         if under_way:
             await asyncio.wait(under_way, timeout=self.settings.deadline_s)
 
@@ -206,7 +211,7 @@ class RewardService:
             async with asyncio.timeout_at(_loop_time(until_s)):
                 media = await self._read_media(item.video)
                 content = await asyncio.to_thread(media.identify)
-                reward_id = digest(self._model.identity, content)[:_ID_LENGTH]
+                reward_id = digest(self._identity, content)[:_ID_LENGTH]
                 scored = self._recent.get(reward_id) or await asyncio.to_thread(
                     self.read_reward, reward_id
                 )
@@ -225,9 +230,21 @@ class RewardService:
             verdicts=verdicts,
             cached=cached,
         )
-        if self._log is not None and (cached or not reward_id or reward.value is None):
-            self._log.append(item, result, facts=None, held_out=None)
+        if self._log is not None:
+            self._start(self._write_log(item, result))
         return result
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run `work` after the reply; `drain` waits for it."""
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def _write_log(self, item: RewardItem, result: ItemReward) -> None:
+        assert self._log is not None  # noqa: S101  for the type checker
+        extras = self._extras.get(result.reward_id)
+        facts, held_out = await extras if extras else (None, None)
+        self._log.append(item, result, facts=facts, held_out=held_out)
 
     async def _share(
         self, reward_id: str, content: ClipId, media: FileBytes | FrameArray, item: RewardItem
@@ -250,7 +267,7 @@ class RewardService:
         except Exception as error:  # noqa: BLE001  one clip must not end the others
             self._folder.remove(name)
             known = format_error(error)
-            detail = str(known or f"{type(error).__name__}: {error}")
+            detail = str(known or type(error).__name__)
             return ScoredClip(_failed(FailureReason.STAGE_FAILED, detail))
         scored = ScoredClip(reward, _format_verdicts(reward))
         if reward.value is None:
@@ -258,24 +275,22 @@ class RewardService:
             return scored
         await asyncio.to_thread(self._store.write_reward, reward_id, _format_document(scored))
         self._remember(reward_id, scored)
-        result = ItemReward(id=item.id, reward_id=reward_id, content=content, reward=reward)
-        task = asyncio.create_task(self._finish(item, result, path, content))
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
+        if self._log is None:
+            self._folder.remove(name)
+        else:
+            self._extras[reward_id] = asyncio.create_task(self._measure(path, content))
+            _forget_oldest(self._extras)
         return scored
 
-    async def _finish(
-        self, item: RewardItem, result: ItemReward, path: Path, content: ClipId
-    ) -> None:
-        """Log a new reward with the facts of its clip and the held-out reward, then remove the file."""
+    async def _measure(self, path: Path, content: ClipId) -> LogExtras:
+        """Return the facts and the held-out reward of a new clip, then remove its file."""
         try:
-            if self._log is None:
-                return
             held_out = None
             if self._held_out is not None:
                 held_out = (await self._held_out.score_async(path, content=content)).value
-            facts = await asyncio.to_thread(measure_facts, path)
-            self._log.append(item, result, facts=facts, held_out=held_out)
+            return await asyncio.to_thread(measure_facts, path), held_out
+        except Exception:  # noqa: BLE001  a reward is logged without them
+            return None, None
         finally:
             self._folder.remove(path.name)
 
@@ -298,7 +313,7 @@ class RewardService:
         most = self.settings.max_clip_bytes
         for root in self.settings.roots:
             try:
-                name = Path(path).relative_to(root).as_posix()
+                name = (root / path).relative_to(root).as_posix()
                 with OutputDirectory(root).read(name) as file:
                     data = file.read(most + 1)
             except (InvalidValueError, UnsafeTargetError, OSError, ValueError):
@@ -357,9 +372,13 @@ class RewardService:
 
     def _remember(self, reward_id: str, scored: ScoredClip) -> ScoredClip:
         self._recent[reward_id] = scored
-        while len(self._recent) > _REMEMBERED:
-            self._recent.popitem(last=False)
+        _forget_oldest(self._recent)
         return scored
+
+
+def _forget_oldest(entries: OrderedDict[str, Any]) -> None:
+    while len(entries) > _REMEMBERED:
+        entries.popitem(last=False)
 
 
 def _failed(reason: FailureReason, detail: str) -> Reward:
