@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_served import _free_port, padded, recorded, served
+
+from reward_process import free_port, padded, recorded, served
 
 Clips = Callable[[int], bytes]
 
@@ -65,7 +66,7 @@ async def measure(port: int, requests: list[bytes], *, clients: int, seconds: fl
 
 @contextmanager
 def bare() -> Iterator[int]:
-    port = _free_port()
+    port = free_port()
     script = Path(__file__).with_name("bare.py")
     process = subprocess.Popen([sys.executable, str(script), str(port)])
     try:
@@ -90,8 +91,8 @@ def test_load_reaches_most_of_a_bare_endpoint(tmp_path: Path, clip_bytes: Clips)
     rates: dict[str, list[float]] = {"bare": [], "reward": []}
     with bare() as port, served(tmp_path, "--model", "recorded", "--recorded", str(answers)) as s:
         ports = {"bare": port, "reward": int(s[1].rpartition(":")[2])}
-        for name in ports:
-            asyncio.run(measure(ports[name], requests, clients=4, seconds=1))
+        for at in ports.values():
+            asyncio.run(measure(at, requests, clients=4, seconds=1))
         for _ in range(rounds):
             for name, at in ports.items():
                 latencies = asyncio.run(measure(at, requests, clients=64, seconds=seconds))
