@@ -111,7 +111,7 @@ def _add_rewards(app: FastAPI, service: RewardService) -> None:
     )
     async def read_map(reward_id: Annotated[str, Path(pattern="^[0-9a-f]{32}$")]) -> Response:
         """Return the map of a stored reward as npy: float32, time x height x width, 1 = no trace."""
-        scored = await asyncio.to_thread(service.read_reward, reward_id)
+        scored = await service.find_reward(reward_id)
         reward_map = scored and scored.reward.map
         if not reward_map:
             status, message = 404, "no map is stored under this id"

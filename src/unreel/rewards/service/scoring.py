@@ -11,6 +11,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from unreel.core.clip import UNKNOWN_CLIP, ClipId
 from unreel.core.errors import MediaError, format_error
 from unreel.core.failure import Failure, FailureReason
@@ -163,20 +165,18 @@ class RewardService:
         until_s = time.monotonic() + min(deadline_s, self.settings.deadline_s)
         with self._limiter.admit(token), ExitStack() as files:
             self._require_room(len(items))
-            clips = await asyncio.gather(*(self._place(item, files) for item in items))
+            clips = await asyncio.gather(*(self._place(item, files, until_s) for item in items))
             pairs = combinations(range(len(items)), 2)
             compared = (self._compare_pair(pair, clips, until_s) for pair in pairs)
             return list(await asyncio.gather(*compared))
 
-    def read_reward(self, reward_id: str) -> ScoredClip | None:
-        """Return a stored reward; `None` if there is none. Blocks."""
+    async def find_reward(self, reward_id: str) -> ScoredClip | None:
+        """Return a stored reward; `None` if there is none."""
         if reward_id in self._recent:
             self._recent.move_to_end(reward_id)
             return self._recent[reward_id]
-        document = self._store.read_reward(reward_id)
-        if document is None:
-            return None
-        return self._remember(reward_id, read_document(document))
+        document = await asyncio.to_thread(self._store.read_reward, reward_id)
+        return None if document is None else self._remember(reward_id, read_document(document))
 
     async def drain(self) -> None:
         """Refuse new requests, and wait for the clips that are being scored."""
@@ -204,9 +204,7 @@ class RewardService:
                 media = await read_media(item.video, self.settings)
                 content = await asyncio.to_thread(media.identify)
                 reward_id = digest(self._identity, content)[:_ID_LENGTH]
-                scored = self._recent.get(reward_id) or await asyncio.to_thread(
-                    self.read_reward, reward_id
-                )
+                scored = await self.find_reward(reward_id)
                 cached = scored is not None
                 scored = scored or await self._share(reward_id, content, media, item)
                 reward, verdicts = scored.reward, scored.verdicts
@@ -214,6 +212,8 @@ class RewardService:
             reward = _failed(FailureReason.OUT_OF_TIME, "not scored before the deadline")
         except MediaError as error:
             reward = Reward(value=None, failure=error.failure)
+        except SQLAlchemyError as error:
+            reward = _failed(FailureReason.STAGE_FAILED, _describe(error))
         result = ItemReward(
             id=item.id,
             reward_id=reward_id,
@@ -256,18 +256,15 @@ class RewardService:
             data = await asyncio.to_thread(media.read)
             path = await asyncio.to_thread(self._folder.write, name, data)
             reward = await self._model.score_async(path, item.prompt, content=content)
+            scored = ScoredClip(reward, format_verdicts(reward))
+            if reward.value is not None:
+                document = format_document(scored)
+                await asyncio.to_thread(self._store.write_reward, reward_id, document)
+                self._remember(reward_id, scored)
         except Exception as error:  # noqa: BLE001  one clip must not end the others
             self._folder.remove(name)
-            known = format_error(error)
-            detail = str(known or type(error).__name__)
-            return ScoredClip(_failed(FailureReason.STAGE_FAILED, detail))
-        scored = ScoredClip(reward, format_verdicts(reward))
-        if reward.value is None:
-            self._folder.remove(name)
-            return scored
-        await asyncio.to_thread(self._store.write_reward, reward_id, format_document(scored))
-        self._remember(reward_id, scored)
-        if self._log is None:
+            return ScoredClip(_failed(FailureReason.STAGE_FAILED, _describe(error)))
+        if self._log is None or reward.value is None:
             self._folder.remove(name)
         else:
             self._extras[reward_id] = asyncio.create_task(self._measure(path, content))
@@ -286,14 +283,19 @@ class RewardService:
         finally:
             self._folder.remove(path.name)
 
-    async def _place(self, item: RewardItem, files: ExitStack) -> tuple[ClipId, Path] | Failure:
+    async def _place(
+        self, item: RewardItem, files: ExitStack, until_s: float
+    ) -> tuple[ClipId, Path] | Failure:
         """Return the clip as a file that lasts as long as `files`."""
         try:
-            media = await read_media(item.video, self.settings)
-            content = await asyncio.to_thread(media.identify)
-            name = f"{content}-{id(files):x}.mp4"
-            path = self._folder.write(name, await asyncio.to_thread(media.read))
-            files.callback(self._folder.remove, name)
+            async with asyncio.timeout_at(_loop_time(until_s)):
+                media = await read_media(item.video, self.settings)
+                content = await asyncio.to_thread(media.identify)
+                name = f"{content}-{id(files):x}.mp4"
+                path = self._folder.write(name, await asyncio.to_thread(media.read))
+                files.callback(self._folder.remove, name)
+        except TimeoutError:
+            return Failure(FailureReason.OUT_OF_TIME, "not read before the deadline")
         except MediaError as error:
             return error.failure
         return content, path
@@ -318,7 +320,7 @@ class RewardService:
             except TimeoutError:
                 share = Failure(FailureReason.OUT_OF_TIME, "not compared before the deadline")
             except Exception as error:  # noqa: BLE001  one pair must not end the others
-                share = Failure(FailureReason.STAGE_FAILED, str(format_error(error) or error))
+                share = Failure(FailureReason.STAGE_FAILED, _describe(error))
         if isinstance(share, Failure):
             return PairComparison(*pair, None, share)
         return PairComparison(*pair, share)
@@ -332,6 +334,12 @@ class RewardService:
 def _forget_oldest(entries: OrderedDict[str, Any]) -> None:
     while len(entries) > _REMEMBERED:
         entries.popitem(last=False)
+
+
+def _describe(error: Exception) -> str:
+    """Return a known error in words, and of a bug its type alone: a caller may be a stranger."""
+    known = None if isinstance(error, SQLAlchemyError) else format_error(error)
+    return str(known or type(error).__name__)
 
 
 def _failed(reason: FailureReason, detail: str) -> Reward:
