@@ -12,7 +12,7 @@ A failure is never a number. It is None, an exception or the end of the process.
 file, the bytes of a file, or an array (NumPy, torch) of frames: (T, C, H, W), (T, H, W, C), or one frame
 (C, H, W), (H, W, C); uint8, or floating point from 0 to 1. Arrays need `fps`. A check from a shell:
 
-    python unreel_reward_client.py http://127.0.0.1:8090 clip.mp4
+    python unreel_reward_client.py http://127.0.0.1:8060 clip.mp4
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ _LOG = logging.getLogger("unreel_reward_client")
 _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REFUSED = frozenset({401, 403, 404, 405})
 _BATCH_BYTES = 64 << 20
-_COLOURS = (1, 3, 4)
+_BATCH_ITEMS = 16
+_COLOURS = 3
 _DIMENSIONS = 4
 
 
@@ -109,7 +110,8 @@ class RewardClient:
             described = {"id": str(index), "prompt": texts[index], "video": source, **fields}
             kept = {name: each for name, each in described.items() if each is not None}
             item = _RequestItem(index, kept, data)
-            if sum(map(_count_bytes, (*batches[-1], item))) > _BATCH_BYTES:
+            size = sum(map(_count_bytes, (*batches[-1], item)))
+            if size > _BATCH_BYTES or len(batches[-1]) == _BATCH_ITEMS:
                 batches.append([])
             batches[-1].append(item)
         with ThreadPoolExecutor(4) as pool:
@@ -306,10 +308,8 @@ def encode_npy(frames: Any) -> bytes:
     if frames.ndim == _DIMENSIONS - 1:
         frames = frames[None]
     shape = tuple(int(each) for each in frames.shape)
-    if len(shape) != _DIMENSIONS or not (shape[1] in _COLOURS or shape[3] in _COLOURS):
-        msg = (
-            f"frames of shape {shape}; expected (T, C, H, W) or (T, H, W, C) with 1, 3 or 4 colours"
-        )
+    if len(shape) != _DIMENSIONS or _COLOURS not in (shape[1], shape[3]):
+        msg = f"frames of shape {shape}; expected (T, C, H, W) or (T, H, W, C) with 3 colours"
         raise ValueError(msg)
     if frames.dtype.kind == "f":
         if not bool(((frames > -0.01) & (frames < 1.01)).all()):  # noqa: PLR2004
