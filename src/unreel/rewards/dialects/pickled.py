@@ -9,9 +9,9 @@ import io
 import ipaddress
 import pickle
 import pickletools
+import re
 from typing import Any, Final
 
-import numpy as np
 from fastapi import APIRouter, Request, Response
 
 from unreel.core.errors import InvalidValueError
@@ -40,6 +40,8 @@ OPERATIONS: Final = frozenset(
 )
 _MOST_OPERATIONS: Final = 4096
 _STILL_FPS: Final = 1.0
+_UNICODE: Final = re.compile("U[1-9][0-9]{0,5}")
+_CHARACTER_BYTES: Final = 4
 
 
 class ArrayRecord:
@@ -126,17 +128,20 @@ def _read_texts(record: ArrayRecord) -> list[str] | None:
             _,
             (int() as length,),
             ArrayRecord(
-                name="dtype", arguments=(str() as name, *_), state=(_, "<" | ">" as order, *_)
+                name="dtype", arguments=(str() as kind, *_), state=(_, "<" | ">" as order, *_)
             ),
             bool(),
             bytes() as content,
-        ) if name.startswith("U") and name[1:].isdecimal() and 0 < int(name[1:9]) <= len(content):
-            width = int(name[1:9])
+        ) if _UNICODE.fullmatch(kind) and length * int(kind[1:]) * _CHARACTER_BYTES == len(content):
+            pass
         case _:
             return None
-    if length * width * 4 != len(content):
+    try:
+        text = content.decode("utf-32-le" if order == "<" else "utf-32-be")
+    except UnicodeDecodeError:
         return None
-    return [str(each) for each in np.frombuffer(content, f"{order}U{width}")]
+    width = int(kind[1:])
+    return [text[place : place + width].rstrip("\0") for place in range(0, len(text), width)]
 
 
 def build_router(service: RewardService, *, local_only: bool = True) -> APIRouter:
