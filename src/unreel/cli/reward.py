@@ -15,6 +15,9 @@ _WORDS: Final = {
         LazyImport("unreel.cli.reward_calibrate:calibrate"),
         "Fit the probability of real on a stored run.",
     ),
+    "client": LazyCommand(
+        LazyImport("unreel.cli.reward_client:client"), "Write the client file for a trainer."
+    ),
 }
 
 

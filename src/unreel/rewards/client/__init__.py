@@ -1,0 +1,1 @@
+"""Client of the reward service, for trainers: one file without dependencies."""

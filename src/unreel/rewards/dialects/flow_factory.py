@@ -1,0 +1,58 @@
+"""Dialect of Flow-Factory: `POST /compute` of its reward server, with PNG frames.
+
+Its requests have no frame rate, so that the rate is a part of the address: `server_url: http://host:port/fps/16`.
+"""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request
+from pydantic import BaseModel
+
+from unreel.core.errors import InvalidValueError
+from unreel.rewards.dialects.pictures import PictureScorer
+from unreel.rewards.dialects.requests import INVALID, read_body
+from unreel.rewards.service.items import decode_base64
+from unreel.rewards.service.limits import RequestRefusedError
+from unreel.rewards.service.scoring import RewardService
+
+FrameRate = Annotated[float, Path(gt=0, le=240, allow_inf_nan=False)]
+
+
+class ComputeRequest(BaseModel):
+    """Body of `POST /compute`: prompts, and the frames of each video; other fields are ignored."""
+
+    prompt: list[str | None]
+    video: list[list[str]]
+
+
+def build_router(service: RewardService) -> APIRouter:
+    """Return the routes of the dialect."""
+    router = APIRouter(tags=["flow-factory"])
+    scorer = PictureScorer(service)
+
+    @router.get("/fps/{fps}/health")
+    async def health(fps: FrameRate) -> dict[str, str | float]:
+        return {"status": "ok", "fps": fps}
+
+    @router.post("/compute")
+    async def refuse() -> None:
+        message = (
+            "the frame rate is missing. Set server_url to http://host:port/fps/16, with your rate"
+        )
+        raise RequestRefusedError(INVALID, "no-frame-rate", message)
+
+    @router.post("/fps/{fps}/compute")
+    async def compute(fps: FrameRate, request: Request) -> dict[str, list[float]]:
+        body = await read_body(request, ComputeRequest)
+        try:
+            videos = await asyncio.to_thread(_decode_frames, body)
+        except InvalidValueError as error:
+            raise RequestRefusedError(INVALID, "invalid", str(error)) from None
+        return {"rewards": await scorer.score(videos, body.prompt, fps, request)}
+
+    return router
+
+
+def _decode_frames(body: ComputeRequest) -> list[list[bytes]]:
+    return [[decode_base64(each, "a frame") for each in frames] for frames in body.video]

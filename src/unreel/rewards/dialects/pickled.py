@@ -1,0 +1,188 @@
+"""Dialect of pickled requests: verl-omni's HTTP scorer and the remote rewards of Flow-GRPO.
+
+A request is a pickled dict with picture files as `images`, and `prompts`. It is read without running code: operations
+and globals are compared with short lists, and NumPy's constructors are replaced by records. The reply is a pickled
+dict with the rewards as `scores` and `outputs`, or with an `error`.
+"""
+
+import io
+import ipaddress
+import pickle
+import pickletools
+import re
+from typing import Any, Final
+
+from fastapi import APIRouter, Request, Response
+
+from unreel.core.errors import InvalidValueError
+from unreel.rewards.dialects.pictures import PictureScorer
+from unreel.rewards.dialects.requests import INVALID
+from unreel.rewards.service.limits import RequestRefusedError
+from unreel.rewards.service.scoring import RewardService
+
+GLOBALS: Final = frozenset(
+    {
+        ("numpy._core.multiarray", "_reconstruct"),
+        ("numpy.core.multiarray", "_reconstruct"),
+        ("numpy", "ndarray"),
+        ("numpy", "dtype"),
+    }
+)
+OPERATIONS: Final = frozenset(
+    [
+        *("PROTO", "FRAME", "STOP", "MARK", "NONE", "NEWTRUE", "NEWFALSE", "BINFLOAT", "LONG1"),
+        *("BININT", "BININT1", "BININT2", "SHORT_BINBYTES", "BINBYTES", "BINBYTES8"),
+        *("SHORT_BINUNICODE", "BINUNICODE", "EMPTY_LIST", "APPEND", "APPENDS", "EMPTY_DICT"),
+        *("SETITEM", "SETITEMS", "EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3"),
+        *("MEMOIZE", "BINPUT", "LONG_BINPUT", "BINGET", "LONG_BINGET"),
+        *("GLOBAL", "STACK_GLOBAL", "REDUCE", "BUILD"),
+    ]
+)
+_MOST_OPERATIONS: Final = 4096
+_STILL_FPS: Final = 1.0
+_UNICODE: Final = re.compile("U[1-9][0-9]{0,5}")
+_CHARACTER_BYTES: Final = 4
+
+
+class ArrayRecord:
+    """Arguments and state of a pickled NumPy array or type: data, never an object of NumPy."""
+
+    __slots__ = ("arguments", "name", "state")
+
+    def __init__(self, name: str, arguments: tuple[Any, ...]) -> None:
+        self.name, self.arguments, self.state = name, arguments, None
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+
+class GlobalRecord:
+    """Replacement for a permitted global: a call returns a record."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, *arguments: Any) -> ArrayRecord:
+        return ArrayRecord(self.name, arguments)
+
+    def __setstate__(self, _state: Any) -> None:
+        msg = "the state of a global cannot be set"
+        raise pickle.UnpicklingError(msg)
+
+
+class RestrictedUnpickler(pickle.Unpickler):
+    """Reader of pickles that knows no other globals than `GLOBALS`."""
+
+    def find_class(self, module: str, name: str, /) -> GlobalRecord:
+        if (module, name) not in GLOBALS:
+            msg = f"the global {module}.{name} is not permitted"
+            raise pickle.UnpicklingError(msg)
+        return GlobalRecord(name)
+
+
+def read_pickle(data: bytes) -> Any:
+    """Return the content of a pickle of plain values and records of NumPy arrays.
+
+    Raises:
+        InvalidValueError: It has another operation or global, or is damaged.
+    """
+    try:
+        for number, (operation, argument, _) in enumerate(pickletools.genops(data)):
+            # A large memo index takes as much memory as all indices below it.
+            is_large = operation.name == "LONG_BINPUT" and int(argument) > _MOST_OPERATIONS
+            if operation.name not in OPERATIONS or is_large or number > _MOST_OPERATIONS:
+                msg = f"the operation {operation.name} is not permitted"
+                raise pickle.UnpicklingError(msg)  # noqa: TRY301
+        return RestrictedUnpickler(io.BytesIO(data)).load()
+    except Exception as error:  # noqa: BLE001  a damaged pickle raises errors of many kinds
+        msg = f"the pickle is refused ({error}). Send lists of bytes and text with protocol 4"
+        raise InvalidValueError(msg) from None
+
+
+def read_payload(data: bytes) -> tuple[list[bytes], list[str | None]]:
+    """Return picture files and prompts of a request; without prompts, `None` for each picture.
+
+    Raises:
+        InvalidValueError: The payload has another form.
+    """
+    payload = read_pickle(data)
+    images = payload.get("images") if isinstance(payload, dict) else None
+    if not isinstance(images, list) or not all(isinstance(each, bytes) for each in images):
+        msg = "`images` is no list of bytes. Send a dict with picture files as `images`"
+        raise InvalidValueError(msg)
+    prompts = payload.get("prompts", [None] * len(images))
+    if isinstance(prompts, ArrayRecord):
+        prompts = _read_texts(prompts)
+    if not isinstance(prompts, list) or not all(isinstance(each, str | None) for each in prompts):
+        msg = "`prompts` is no list of text. Send a list, or a NumPy array of text"
+        raise InvalidValueError(msg)
+    return images, prompts
+
+
+def _read_texts(record: ArrayRecord) -> list[str] | None:
+    """Return the text of a recorded array; `None` if it is no array of text with one dimension."""
+    match record.state:
+        case (
+            _,
+            (int() as length,),
+            ArrayRecord(
+                name="dtype", arguments=(str() as kind, *_), state=(_, "<" | ">" as order, *_)
+            ),
+            bool(),
+            bytes() as content,
+        ) if _UNICODE.fullmatch(kind) and length * int(kind[1:]) * _CHARACTER_BYTES == len(content):
+            pass
+        case _:
+            return None
+    try:
+        text = content.decode("utf-32-le" if order == "<" else "utf-32-be")
+    except UnicodeDecodeError:
+        return None
+    width = int(kind[1:])
+    return [text[place : place + width].rstrip("\0") for place in range(0, len(text), width)]
+
+
+def build_router(service: RewardService, *, local_only: bool = True) -> APIRouter:
+    """Return the route of the dialect, for callers on this machine unless told otherwise."""
+    router = APIRouter(tags=["pickle"])
+    scorer = PictureScorer(service)
+
+    @router.post("/pickle", response_class=Response)
+    async def score(request: Request) -> Response:
+        try:
+            if local_only:
+                _require_local(request)
+            images, prompts = read_payload(await request.body())
+            rewards = await scorer.score([[each] for each in images], prompts, _STILL_FPS, request)
+        except RequestRefusedError as error:
+            return _encode_reply({"error": str(error)}, error.status, error.headers)
+        except InvalidValueError as error:
+            return _encode_reply({"error": str(error)}, INVALID)
+        return _encode_reply({"scores": rewards, "outputs": rewards})
+
+    return router
+
+
+def build_remote_router(service: RewardService) -> APIRouter:
+    """Return the route of the dialect, for all callers."""
+    return build_router(service, local_only=False)
+
+
+def _require_local(request: Request) -> None:
+    host = request.client.host if request.client else ""
+    try:
+        is_local = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_local = False
+    if not is_local:
+        message = "pickles are accepted from this machine only. Name the dialect pickle-remote"
+        raise RequestRefusedError(403, "not-local", message)
+
+
+def _encode_reply(
+    content: dict[str, Any], status: int = 200, headers: dict[str, str] | None = None
+) -> Response:
+    kind = "application/octet-stream"
+    return Response(pickle.dumps(content, protocol=4), status, headers, media_type=kind)

@@ -1,0 +1,56 @@
+"""Decodes a bundle of PNG and JPEG files with Pillow. Loaded by the confined process."""
+
+import io
+from collections.abc import Mapping
+from typing import Any, BinaryIO, Final
+
+from PIL import Image
+
+from unreel.core.errors import MediaError
+from unreel.core.failure import Failure, FailureReason
+from unreel.media.payload import Parts, Task, TaskPayload
+
+COLOURS: Final = 3
+LENGTH_BYTES: Final = 8
+_FORMATS: Final = ("PNG", "JPEG")
+_MOST_PIXELS: Final = 4096 * 4096
+
+
+def decode_bundle(file: BinaryIO, _request: Mapping[str, Any]) -> Parts:
+    """Yield the pixels of each picture as rgb24."""
+    while head := file.read(LENGTH_BYTES):
+        data = file.read(int.from_bytes(head, "little"))
+        try:
+            yield _decode_picture(data)
+        except (MediaError, MemoryError):
+            raise
+        except Exception as error:  # noqa: BLE001  Pillow raises errors of many kinds
+            detail = f"a frame is no readable PNG or JPEG: {type(error).__name__}: {error}"
+            raise MediaError(Failure(FailureReason.UNDECODABLE, detail[:300])) from None
+    return TaskPayload({})
+
+
+def _decode_picture(data: bytes) -> TaskPayload:
+    with Image.open(io.BytesIO(data), formats=_FORMATS) as picture:
+        width, height = picture.size
+        if width * height > _MOST_PIXELS:
+            detail = f"a frame of {width} x {height} pixels"
+            raise MediaError(Failure(FailureReason.TOO_MANY_PIXELS, detail))
+        pixels = picture.convert("RGB").tobytes()
+    return TaskPayload({"width": width, "height": height}, (pixels,))
+
+
+def _warm_up() -> None:
+    """Load what Pillow loads at first use: a confined process can load nothing."""
+    for kind in _FORMATS:
+        for mode in ("RGB", "RGBA", "L", "P", "I;16"):
+            with io.BytesIO() as file:
+                try:
+                    Image.new(mode, (8, 8)).save(file, format=kind)
+                except OSError:  # a mode that the format lacks
+                    continue
+                _decode_picture(file.getvalue())
+
+
+_warm_up()
+TASKS: Final[Mapping[str, Task]] = {"decode": decode_bundle}

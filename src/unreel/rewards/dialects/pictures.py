@@ -1,0 +1,96 @@
+"""Videos that arrive as PNG or JPEG files, one for each frame.
+
+The files are decoded in a confined process: a hostile JPEG can take minutes.
+"""
+
+import asyncio
+import io
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from unreel.core.errors import InvalidValueError, MediaError
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.settings import read_settings
+from unreel.media.access import open_sandbox
+from unreel.media.payload import TaskPayload, finish
+from unreel.rewards.dialects.picture_task import COLOURS, LENGTH_BYTES, decode_bundle
+from unreel.rewards.dialects.requests import INVALID, score_items
+from unreel.rewards.service.items import Frames, RewardItem, to_frames
+from unreel.rewards.service.limits import RequestRefusedError
+
+if TYPE_CHECKING:
+    from fastapi import Request
+
+    from unreel.rewards.service.scoring import RewardService
+
+_TASKS: Final = "unreel.rewards.dialects.picture_task:TASKS"
+_TASK: Final = "decode"
+_FAILED: Final = 503
+
+
+class PictureScorer:
+    """Scorer of videos that are lists of picture files."""
+
+    def __init__(self, service: "RewardService") -> None:
+        self._service = service
+        self._sandbox = open_sandbox(read_settings(), tasks=_TASKS, needs=[_TASK])
+
+    async def score(
+        self,
+        videos: Sequence[Sequence[bytes]],
+        prompts: Sequence[str | None],
+        fps: float,
+        request: "Request",
+    ) -> list[float]:
+        """Return the reward of each video.
+
+        Raises:
+            RequestRefusedError: A video has no reward, so that none is returned.
+        """
+        if not videos or len(prompts) != len(videos):
+            message = f"{len(videos)} videos and {len(prompts)} prompts. Send as many of both"
+            raise RequestRefusedError(INVALID, "invalid", message)
+        items = []
+        for index, pictures in enumerate(videos):
+            try:
+                frames = to_frames(await asyncio.to_thread(self._decode, pictures), fps)
+            except (MediaError, InvalidValueError) as error:
+                message = f"video {index}: {error}"
+                raise RequestRefusedError(INVALID, "undecodable", message) from None
+            items.append(RewardItem(video=frames, id=str(index), prompt=prompts[index]))
+        values = []
+        for item, reward in await score_items(self._service, items, request):
+            if reward.value is None:
+                reason = reward.failure.reason.value if reward.failure else "failed"
+                message = f"video {item.id}: {reward.failure}"
+                raise RequestRefusedError(_FAILED, reason, message, 1.0)
+            values.append(reward.value)
+        return values
+
+    def _decode(self, pictures: Sequence[bytes]) -> Frames:
+        """Return the pixels of pictures of one size, (T, H, W, 3)."""
+        bundle = b"".join(len(each).to_bytes(LENGTH_BYTES, "little") + each for each in pictures)
+        frames: list[Frames] = []
+
+        def add_frame(part: TaskPayload) -> None:
+            shape = int(part.header["height"]), int(part.header["width"]), COLOURS
+            if len(frames) >= len(pictures) or (frames and frames[0].shape != shape):
+                raise MediaError(Failure(FailureReason.UNDECODABLE, "the frames differ in size"))
+            frames.append(np.frombuffer(part.blobs[0], np.uint8).reshape(shape))
+
+        if self._service.settings.trusted:
+            finish(decode_bundle(io.BytesIO(bundle), {}), add_frame)
+        else:
+            with tempfile.NamedTemporaryFile(prefix="unreel-pictures-") as file:
+                file.write(bundle)
+                file.flush()
+                outcome = self._sandbox(_TASK, Path(file.name), {}, add_frame)
+            if isinstance(outcome, Failure):
+                raise MediaError(outcome)
+        if not frames or len(frames) < len(pictures):
+            raise MediaError(Failure(FailureReason.NO_VIDEO, "a video needs at least one frame"))
+        return np.stack(frames)

@@ -1,0 +1,82 @@
+"""Dialect of UniRL: `POST /score`; the service's own `GET /health` lists the reward `unreel` as UniRL expects it."""
+
+import asyncio
+from typing import Any, Final
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel
+
+from unreel.core.errors import InvalidValueError
+from unreel.rewards.dialects.requests import read_body, require_size, score_items
+from unreel.rewards.service.items import FileBytes, LocalPath, RewardItem, decode_base64
+from unreel.rewards.service.limits import RequestRefusedError
+from unreel.rewards.service.scoring import RewardService
+
+NAME: Final = "unreel"
+"""Name of the reward in `required_rewards`."""
+HEADLINE: Final = "reward"
+"""First sub-metric: UniRL takes the first one unless it is told otherwise."""
+
+
+class HistoryTurn(BaseModel):
+    """Prompt and video; UniRL's fields for images are ignored."""
+
+    text: str = ""
+    video_b64: str | None = None
+    video_path: str | None = None
+
+
+class ScoreQuery(BaseModel):
+    """One video to score: that of the last turn that has one."""
+
+    history: list[HistoryTurn]
+    required_rewards: list[str]
+
+
+class ScoreBatch(BaseModel):
+    """Body of `POST /score`."""
+
+    requests: list[ScoreQuery]
+
+
+def build_router(service: RewardService) -> APIRouter:
+    """Return the routes of the dialect."""
+    router = APIRouter(tags=["unirl"])
+
+    @router.post("/score")
+    async def score(request: Request) -> dict[str, list[Any]]:
+        batch = await read_body(request, ScoreBatch)
+        unknown = {name for query in batch.requests for name in query.required_rewards} - {NAME}
+        if unknown:
+            message = f"no reward is named {sorted(unknown)}. Set required_rewards: [{NAME}]"
+            raise RequestRefusedError(400, "unknown-reward", message)
+        results: list[dict[str, dict[str, float]]] = [{} for _ in batch.requests]
+        errors: list[dict[str, str]] = [{} for _ in batch.requests]
+        items = []
+        for index, query in enumerate(batch.requests):
+            try:
+                items.append(await asyncio.to_thread(_read_query, query, index, service))
+            except InvalidValueError as error:
+                errors[index][NAME] = str(error)
+        for item, reward in await score_items(service, items, request):
+            index = int(item.id or 0)
+            if reward.value is None:
+                errors[index][NAME] = str(reward.failure)
+            else:
+                results[index][NAME] = {HEADLINE: reward.value, **reward.parts}
+        return {"results": results, "errors": errors}
+
+    return router
+
+
+def _read_query(query: ScoreQuery, index: int, service: RewardService) -> RewardItem:
+    turns = [turn for turn in query.history if turn.video_b64 or turn.video_path]
+    if not turns:
+        msg = "the history has no video_b64 and no video_path. Set input_kind: video"
+        raise InvalidValueError(msg)
+    turn, video = turns[-1], LocalPath(turns[-1].video_path or "")
+    if not turn.video_b64:
+        return RewardItem(video=video, id=str(index), prompt=turn.text)
+    data = decode_base64(turn.video_b64, "video_b64")
+    require_size(len(data), service)
+    return RewardItem(video=FileBytes(data), id=str(index), prompt=turn.text)

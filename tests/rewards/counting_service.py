@@ -1,0 +1,71 @@
+"""Reward service for tests, with a reviewer that rates a clip by its number of frames."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from scripted import ScriptedReviewer
+from unreel import Failure, Reply, ReviewRequest
+from unreel.media.synthesise import ClipRecipe, synthesise
+from unreel.rewards.service.app import create_app
+from unreel.rewards.service.settings import ServiceSettings
+
+LATE, UNREADABLE = 31, 32
+"""Numbers of frames of a clip that is answered too late, and of one whose answer has no score."""
+
+
+def value_of(n_frames: int) -> float:
+    """Return the reward of a clip with this number of frames."""
+    return (n_frames % 5) / 4
+
+
+class CountingReviewer(ScriptedReviewer):
+    """Reviewer whose score is 1 + the number of frames modulo 5; it records frames and rates."""
+
+    def __init__(self) -> None:
+        super().__init__(name="counting")
+        self.seen: list[tuple[int, Fraction]] = []
+        self.released = asyncio.Event()
+
+    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
+        video = sheet.exhibits[0].clip.facts.video
+        self.seen.append((video.n_frames, video.average_rate))
+        if video.n_frames == LATE:
+            await asyncio.wait_for(self.released.wait(), 60)
+        if video.n_frames == UNREADABLE:
+            return Reply(text="It is hard to say.")
+        return Reply(text=f"<answer>{1 + video.n_frames % 5}</answer>")
+
+
+def service_settings(folder: Path, reviewer: Any, **settings: Any) -> ServiceSettings:
+    given = {"store": str(folder / "cache.sqlite"), "trusted": True, **settings}
+    return ServiceSettings(models=[reviewer], protocols=["realism"], **given)
+
+
+def small_clip(n_frames: int) -> bytes:
+    return synthesise(ClipRecipe(n_frames=n_frames, rate=Fraction(8), width=64, height=64))
+
+
+@contextmanager
+def serve_rewards(folder: Path, reviewer: CountingReviewer, **settings: Any) -> Iterator[str]:
+    """Serve over HTTP in a thread; the value is the address."""
+    app = create_app(service_settings(folder, reviewer, **settings))
+    config = uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        thread.join(0.01)
+        assert thread.is_alive()
+    try:
+        host, port = server.servers[0].sockets[0].getsockname()[:2]
+        yield f"http://{host}:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
