@@ -1,0 +1,1 @@
+"""Rewards for trainers of video generators."""
