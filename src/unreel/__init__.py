@@ -1,6 +1,6 @@
 """unreel tells whether a video looks AI-generated, where, when and why.
 
-The words of the domain are here, and the verbs: `review`, `evaluate`, `open_run`, `score`, `compare`,
+The words of the domain are here, and the verbs: `review`, `reward`, `evaluate`, `open_run`, `score`, `compare`,
 `curate`, `open_benchmark`, `open_media`. Each name is loaded when it is first used.
 """
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from unreel.api.curating import Curated, curate
     from unreel.api.opening import open_benchmark, open_media
     from unreel.api.reviewing import review, review_async
+    from unreel.api.rewarding import reward
     from unreel.api.running import Run, evaluate, open_run
     from unreel.api.scoring import score
     from unreel.benchmarks.entry import Entry, Rejected
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from unreel.evaluation.review import Review
     from unreel.media.reader import MediaReader
     from unreel.reviewers.contract import ClipInput, InputKind, Reviewer, ReviewRequest, ShownFrame
+    from unreel.rewards.result import Reward
 
 
 __all__ = [
@@ -106,6 +108,7 @@ __all__ = [
     "Review",
     "ReviewRequest",
     "Reviewer",
+    "Reward",
     "Run",
     "SandboxError",
     "Scorecard",
@@ -132,6 +135,7 @@ __all__ = [
     "open_run",
     "review",
     "review_async",
+    "reward",
     "score",
 ]
 
@@ -183,6 +187,7 @@ _LAZY = {
     "Review": "unreel.evaluation.review",
     "ReviewRequest": "unreel.reviewers.contract",
     "Reviewer": "unreel.reviewers.contract",
+    "Reward": "unreel.rewards.result",
     "Run": "unreel.api.running",
     "SandboxError": "unreel.core.errors",
     "Scorecard": "unreel.core.estimate",
@@ -209,6 +214,7 @@ _LAZY = {
     "open_run": "unreel.api.running",
     "review": "unreel.api.reviewing",
     "review_async": "unreel.api.reviewing",
+    "reward": "unreel.api.rewarding",
     "score": "unreel.api.scoring",
 }
 

@@ -50,6 +50,9 @@ COMMANDS: Final = {
     "review": LazyCommand(
         LazyImport("unreel.cli.review:review"), "Check single clips for signs of AI generation."
     ),
+    "reward": LazyCommand(
+        LazyImport("unreel.cli.reward:reward"), "Score generated clips as a reward for training."
+    ),
     "runs": LazyCommand(LazyImport("unreel.cli.runs:runs"), "List, check or repair runs."),
     "score": LazyCommand(
         LazyImport("unreel.cli.score:score"), "Score answers against a benchmark."

@@ -45,7 +45,7 @@ def calibrate_labels(
     """
     told = {str(row.subject): row for row in rows if isinstance(_label(row), Label)}
     return calibrate(
-        [float(_is_generated(row.truth)) for row in told.values()],
+        [float(is_generated(row.truth)) for row in told.values()],
         [float(_label(row) is Label.GENERATED) for row in told.values()],
         seed=seed,
         clusters=[row.cluster for row in told.values()],
@@ -82,7 +82,8 @@ def _label(row: ScoredQuestion[Any, Any]) -> object:
     return None if isinstance(row.outcome, Failure) else row.outcome.label
 
 
-def _is_generated(truth: object) -> bool:
+def is_generated(truth: object) -> bool:
+    """Return whether the ground truth of `trace` or `reality` is a generated clip."""
     if isinstance(truth, TraceTruth):
         return truth.label is Label.GENERATED
     return isinstance(truth, Generated)

@@ -1,1 +1,1 @@
-"""Rewards for trainers of video generators."""
+"""Reward of generated clips for trainers of video generators: value, parts, map, calibration and service."""

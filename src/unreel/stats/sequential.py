@@ -19,7 +19,7 @@ from unreel.stats.sample import Array
 
 START_EVERY: Final = 5
 """Values from one start of a test to the next."""
-SLOPE_SD: Final = 0.1
+SLOPE_SD: Final = 0.3
 """Prior deviation of a slope, in deviations of the noise for each value."""
 SHIFT_SD: Final = 1.0
 """Prior deviation of a shift, in deviations of the noise."""

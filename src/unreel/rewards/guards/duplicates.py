@@ -12,7 +12,6 @@ from unreel.media.fingerprint import HASH_WORDS, ClipFingerprint
 from unreel.media.matching import MOST_BITS
 
 
-
 def encode_fingerprint(own: ClipFingerprint) -> str:
     """Return the hashes of the untrimmed frames as base64: clips of one generator are neither cropped nor stamped."""
     return base64.b64encode(own.words()[0].astype("<u8").tobytes()).decode("ascii")

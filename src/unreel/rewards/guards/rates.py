@@ -67,8 +67,7 @@ def _watch(
         guard,
         mix_starts(len(counts), lambda start: weigh_fraction(fractions[start:], limit)),
         lambda part, alpha: enclose_fraction(fractions[part], alpha),
-        steps=[step for step, _, _ in counts],
-        n_rows=[n for _, _, n in counts],
+        sizes=[(step, n) for step, _, n in counts],
         limit=limit,
         settings=settings,
     )

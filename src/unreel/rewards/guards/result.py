@@ -99,28 +99,29 @@ def conclude(
     mixed: MixedEvidence,
     enclose: Enclose,
     *,
-    steps: Sequence[int],
-    n_rows: Sequence[int],
+    sizes: Sequence[tuple[int, int]],
     limit: float,
     settings: GuardSettings,
 ) -> GuardResult:
-    """Return the result of a guard from its evidence after each of `steps`."""
+    """Return the result of a guard from its evidence after each value; `sizes` are step and rows of each."""
     log_threshold = -math.log(settings.guard_alpha)
     alarm_at = mixed.first_above(log_threshold)
-    at = len(steps) - 1 if alarm_at is None else alarm_at
+    at = len(sizes) - 1 if alarm_at is None else alarm_at
     start = mixed.starts[at]
     alpha = settings.guard_alpha * math.exp(log_start_weight(start))
-    n = sum(n_rows[start : at + 1])
+    n = sum(n_rows for _, n_rows in sizes[start : at + 1])
     return GuardResult(
         guard=guard,
         alarm=alarm_at is not None,
-        estimate=_as_estimate(enclose(slice(start, at + 1), alpha), alpha, n=n, n_steps=at + 1 - start),
+        estimate=_as_estimate(
+            enclose(slice(start, at + 1), alpha), alpha, n=n, n_steps=at + 1 - start
+        ),
         limit=limit,
         log_evidence=float(mixed.log_evidence.max()),
         log_threshold=log_threshold,
-        n_steps=len(steps),
-        since_step=steps[start],
-        alarm_step=None if alarm_at is None else steps[alarm_at],
+        n_steps=len(sizes),
+        since_step=sizes[start][0],
+        alarm_step=None if alarm_at is None else sizes[alarm_at][0],
         meaning=MEANINGS[guard],
     )
 

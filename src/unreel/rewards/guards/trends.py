@@ -49,16 +49,13 @@ def watch_held_out(steps: Sequence[StepSummary], settings: GuardSettings) -> Gua
         "held-out",
         mix_starts(len(paired), weigh),
         lambda part, alpha: enclose_trend(held_out[part], alpha),
-        steps=[step.step for step in paired],
-        n_rows=[step.n_paired for step in paired],
+        sizes=[(step.step, step.n_paired) for step in paired],
         limit=0.0,
         settings=settings,
     )
 
 
-def watch_drift(
-    guard: str, steps: Sequence[StepSummary], settings: GuardSettings
-) -> GuardResult:
+def watch_drift(guard: str, steps: Sequence[StepSummary], settings: GuardSettings) -> GuardResult:
     """Raise an alarm if the mean of a fact leaves the range of the first steps, upwards or downwards."""
     measured = [step for step in steps if guard in step.facts]
     first, later = measured[: settings.reference_steps], measured[settings.reference_steps :]
@@ -77,8 +74,7 @@ def watch_drift(
         guard,
         mix_starts(len(later), weigh),
         lambda part, alpha: enclose_mean(shifts[part], alpha / 2),
-        steps=[step.step for step in later],
-        n_rows=[step.facts[guard].n for step in later],
+        sizes=[(step.step, step.facts[guard].n) for step in later],
         limit=math.copysign(limit, shifts.sum()),
         settings=settings,
     )

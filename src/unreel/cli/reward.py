@@ -1,0 +1,23 @@
+"""`unreel reward`: rewards of generated clips for trainers of video generators."""
+
+from typing import Final
+
+import click
+
+from unreel.cli.late import LazyCommand, LazyGroup
+from unreel.core.registry import LazyImport
+
+_WORDS: Final = {
+    "serve": LazyCommand(
+        LazyImport("unreel.cli.reward_serve:serve", "reward"), "Serve rewards over HTTP."
+    ),
+    "calibrate": LazyCommand(
+        LazyImport("unreel.cli.reward_calibrate:calibrate"),
+        "Fit the probability of real on a stored run.",
+    ),
+}
+
+
+@click.command(cls=LazyGroup, words=_WORDS)
+def reward() -> None:
+    """Score generated clips as a reward for training: 0 to 1 (1 = looks real), or a failure."""

@@ -1,0 +1,61 @@
+"""`unreel reward calibrate`: the probability of real, fitted on a stored run."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from unreel.cli.output import echo, json_option, print_json, print_message
+
+if TYPE_CHECKING:
+    from unreel.protocols.protocol import Mode
+    from unreel.rewards.calibration import Method
+
+
+@click.command()
+@click.argument("run")
+@click.option(
+    "--method",
+    type=click.Choice(["isotonic", "platt"]),
+    default="isotonic",
+    show_default=True,
+    help="Calibration method.",
+)
+@click.option(
+    "--parser",
+    type=click.Choice(["strict", "lenient"]),
+    default="lenient",
+    show_default=True,
+    help="Parser of the stored answers; the service must use the same.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default="reward-calibration.json",
+    show_default=True,
+    help="JSON file of the calibration.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of folds and interval.")
+@json_option
+def calibrate(
+    *, run: str, method: "Method", parser: "Mode", out: Path, seed: int, as_json: bool
+) -> None:
+    """Fit the probability of real on the stored answers of RUN, a run of `unreel eval`.
+
+    Sends nothing. Folds are made by scene: the Brier score is that of scenes that were not fitted.
+    """
+    from unreel.core.settings import read_settings
+    from unreel.evaluation.finding import open_named_run
+    from unreel.rewards.calibration import calibrate_run
+
+    opened = open_named_run(run, read_settings())
+    fitted = calibrate_run(opened, method=method, mode=parser, seed=seed)
+    fitted.write(out)
+    if as_json:
+        print_json(asdict(fitted) | {"out": str(out)})
+        return
+    for name, score in (("before", fitted.brier_before), ("after", fitted.brier)):
+        value, low, high = score
+        echo(f"Brier score {name} calibration: {value:.4f} [{low:.4f}, {high:.4f}]")
+    print_message(f"{fitted.n_clips} clips of {fitted.n_scenes} scenes; written to {out}")

@@ -1,0 +1,203 @@
+"""Calibration of the probability of real on a stored run, cross-fitted by scene."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unreel.core.document import parse_object, read_bytes
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.estimate import Estimate, Unmeasured
+from unreel.core.writing import OutputDirectory
+from unreel.evaluation.job import EvalRun
+from unreel.evaluation.scoring import read_rows
+from unreel.protocols.calibration import is_generated
+from unreel.protocols.protocol import Mode
+from unreel.rewards.formula import real_probability
+from unreel.stats.bootstrap import bootstrap_mean
+
+Method = Literal["isotonic", "platt"]
+FORM: Final = "unreel-reward-calibration@1"
+_MOST_BYTES: Final = 4 << 20
+_FOLDS: Final = 5
+_NEAREST: Final = 1e-3
+"""Distance from 0 and 1 at which the logit of a stated certainty is taken."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewardCalibration:
+    """Fitted correction of one reviewer's probability of real, and how good it is on scenes it was not fitted on."""
+
+    reviewer: str
+    protocol: str
+    """With its version, for example `trace@1`."""
+    condition: str
+    parser: str
+    method: Method
+    stated: tuple[float, ...]
+    """Isotonic: stated probabilities, rising. Platt: slope and intercept of the logit."""
+    corrected: tuple[float, ...]
+    """Isotonic: the corrected probability of each; empty for Platt."""
+    n_clips: int
+    n_scenes: int
+    brier: tuple[float, float, float]
+    """Cross-fitted Brier score and its 95 % interval."""
+    brier_before: tuple[float, float, float]
+    """The same of the stated probabilities."""
+    form: str = FORM
+
+    def apply(self, probability: float, /) -> float:
+        """Return the corrected probability, 0 to 1."""
+        return float(_predict(self.method, self.stated, self.corrected, np.array([probability]))[0])
+
+    def write(self, path: Path) -> None:
+        """Write the calibration as JSON."""
+        text = json.dumps(asdict(self), indent=2) + "\n"
+        OutputDirectory(path.parent, published=True).write(path.name, text.encode())
+
+
+def read_calibration(path: Path) -> RewardCalibration:
+    """Return the calibration in the JSON file at `path`.
+
+    Raises:
+        UnreadableSourceError: It is none.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        stored = dict(parse_object(read_bytes(path, most=_MOST_BYTES)))
+        if stored.get("form") != FORM:
+            raise ValueError(stored.get("form"))  # noqa: TRY301  one refusal for all
+        return TypeAdapter(RewardCalibration).validate_python(stored)
+    except (ValueError, ValidationError) as error:
+        remedy = "Write it again with `unreel reward calibrate RUN`"
+        raise UnreadableSourceError(str(path), f"no calibration ({error})", remedy) from error
+
+
+def calibrate_run(
+    run: EvalRun, *, method: Method = "isotonic", mode: Mode = "lenient", seed: int = 0
+) -> RewardCalibration:
+    """Fit the probability of real on the stored answers of `run`. Sends nothing.
+
+    Raises:
+        InvalidSettingError: The run has several conditions, or no labels to calibrate against.
+    """
+    if len(run.scope.conditions) != 1:
+        setting, problem = "run", f"it has {len(run.scope.conditions)} conditions"
+        raise InvalidSettingError(setting, problem, "Calibrate a run with one condition")
+    rows = {
+        str(row.subject): (stated, float(not is_generated(row.truth)), row.cluster.scene)
+        for _, _, row in read_rows(run, mode=mode)
+        if row is not None and (stated := real_probability(row.outcome)) is not None
+    }
+    stated, real, scenes = zip(*rows.values(), strict=True) if rows else ((), (), ())
+    fitted = fit_calibration(np.array(stated), np.array(real), scenes, method=method, seed=seed)
+    return RewardCalibration(
+        reviewer=run.reviewer_name(),
+        protocol=str(run.scope.instrument),
+        condition=str(run.scope.conditions[0]),
+        parser=mode,
+        method=method,
+        stated=fitted.stated,
+        corrected=fitted.corrected,
+        n_clips=len(rows),
+        n_scenes=len(set(scenes)),
+        brier=fitted.brier,
+        brier_before=fitted.brier_before,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedCalibration:
+    """Parameters of a calibration, and its Brier scores."""
+
+    stated: tuple[float, ...]
+    corrected: tuple[float, ...]
+    brier: tuple[float, float, float]
+    brier_before: tuple[float, float, float]
+
+
+def fit_calibration(
+    stated: NDArray[np.float64],
+    real: NDArray[np.float64],
+    scenes: Sequence[str],
+    *,
+    method: Method,
+    seed: int,
+) -> FittedCalibration:
+    """Fit `real` (0 or 1) on `stated`; the Brier score is that of folds by scene.
+
+    Raises:
+        InvalidSettingError: There are too few scenes, or clips of one label only.
+    """
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    n_folds = min(
+        _FOLDS,
+        *(len({s for s, y in zip(scenes, real, strict=True) if y == side}) for side in (0, 1)),
+    )
+    if n_folds < 2:  # noqa: PLR2004  one fold is fitted, another one tested
+        setting, problem = (
+            "run",
+            "it has real or generated clips of fewer than 2 scenes with a readable answer",
+        )
+        raise InvalidSettingError(
+            setting, problem, "Calibrate on a run with more real and generated clips"
+        )
+    predicted = np.full(len(real), np.nan)
+    folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
+    for known, held_out in folds.split(stated, real, scenes):
+        if len({*real[known]}) > 1:
+            parameters = _fit(method, stated[known], real[known])
+            predicted[held_out] = _predict(method, *parameters, stated[held_out])
+    judged = ~np.isnan(predicted)
+    clusters = [scene for scene, is_judged in zip(scenes, judged, strict=True) if is_judged]
+
+    def brier(probability: NDArray[np.float64]) -> tuple[float, float, float]:
+        errors = (probability[judged] - real[judged]) ** 2
+        score = bootstrap_mean(errors, seed=seed, clusters=clusters, bounds=(0, 1))
+        if isinstance(score, Unmeasured):
+            setting = "run"
+            raise InvalidSettingError(setting, str(score), "Calibrate on a larger run")
+        assert isinstance(score, Estimate)  # noqa: S101  for the type checker
+        return (score.value, score.low, score.high)
+
+    knots, levels = _fit(method, stated, real)
+    return FittedCalibration(
+        stated=knots, corrected=levels, brier=brier(predicted), brier_before=brier(stated)
+    )
+
+
+def _fit(
+    method: Method, stated: NDArray[np.float64], real: NDArray[np.float64]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    if method == "isotonic":
+        from sklearn.isotonic import IsotonicRegression
+
+        curve = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(stated, real)
+        return tuple(map(float, curve.X_thresholds_)), tuple(map(float, curve.y_thresholds_))
+    from sklearn.linear_model import LogisticRegression
+
+    line = LogisticRegression(C=1e6).fit(_logit(stated)[:, None], real)
+    return (float(line.coef_[0, 0]), float(line.intercept_[0])), ()
+
+
+def _predict(
+    method: Method,
+    stated: Sequence[float],
+    corrected: Sequence[float],
+    probability: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    if method == "isotonic":
+        return np.interp(probability, stated, corrected)
+    slope, intercept = stated
+    return 1 / (1 + np.exp(-(slope * _logit(probability) + intercept)))
+
+
+def _logit(probability: NDArray[np.float64]) -> NDArray[np.float64]:
+    inside = np.clip(probability, _NEAREST, 1 - _NEAREST)
+    return np.log(inside / (1 - inside))

@@ -1,0 +1,165 @@
+"""Formula `reward@1`: from the verdicts about a clip to its reward (docs/decisions/0047)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from statistics import fmean
+from typing import Final, Protocol
+
+from unreel.core.clip import Clip
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.judgement import Label
+from unreel.core.span import to_us
+from unreel.core.verdict import RealismVerdict, RealityVerdict, TraceVerdict, Unparsed, Verdict
+from unreel.rewards.result import MapTrace, ReviewerVerdict, Reward, RewardMap
+
+WEIGHTS: Final[Mapping[str, float]] = {"real_probability": 2, "realism": 1, "traced_volume": 1}
+"""Weights in the value. `agreement` is reported and has no weight."""
+_LOWEST, _HIGHEST = 1, 5
+
+
+class ProbabilityCalibrator(Protocol):
+    """Corrects a stated probability of real."""
+
+    def apply(self, probability: float, /) -> float:
+        """Return the corrected probability, 0 to 1."""
+        ...
+
+
+Calibrators = Mapping[tuple[str, str], ProbabilityCalibrator]
+"""By reviewer and protocol."""
+
+
+def compute_reward(
+    verdicts: Sequence[ReviewerVerdict], clip: Clip, calibrators: Calibrators
+) -> Reward:
+    """Return the reward of `clip` from all `verdicts` about it.
+
+    One failed or unreadable verdict makes the value `None`: values over different verdicts are not comparable.
+    """
+    failure = next(iter(_failures(verdicts)), None)
+    parts, duration_us = {}, to_us(clip.facts.video.duration_s)
+    sides = [(v, p) for v in verdicts if (p := real_probability(v.outcome)) is not None]
+    if sides:
+        parts["real_probability"] = fmean(
+            calibrators[key].apply(p) if (key := (v.reviewer, v.protocol)) in calibrators else p
+            for v, p in sides
+        )
+    scores = [(v, s) for v in verdicts if (s := _realism(v.outcome)) is not None]
+    if scores:
+        parts["realism"] = fmean(score for _, score in scores)
+    reward_map = _build_map(verdicts, clip, duration_us)
+    if reward_map is not None:
+        parts["traced_volume"] = fmean(_volume(t, duration_us) for t in reward_map.traces)
+    pairs = [
+        1 - abs(p - q)
+        for (a, p), (b, q) in combinations([*sides, *scores], 2)
+        if a.protocol == b.protocol and a.reviewer != b.reviewer
+    ]
+    if pairs:
+        parts["agreement"] = fmean(pairs)
+    calibrated = bool(sides) and all((v.reviewer, v.protocol) in calibrators for v, _ in sides)
+    return Reward(
+        value=None if failure else combine_parts(parts),
+        failure=failure,
+        parts=parts,
+        verdicts=tuple(verdicts),
+        calibrated=calibrated and failure is None,
+        map=reward_map,
+    )
+
+
+def combine_parts(parts: Mapping[str, float]) -> float:
+    """Return the weighted mean of the parts that are measured, each turned so that 1 is real."""
+    weighted = [
+        (weight, 1 - parts[name] if name == "traced_volume" else parts[name])
+        for name, weight in WEIGHTS.items()
+        if name in parts
+    ]
+    mean = sum(weight * part for weight, part in weighted) / sum(weight for weight, _ in weighted)
+    return min(1.0, max(0.0, mean))
+
+
+def real_probability(outcome: Verdict | Failure) -> float | None:
+    """Return the probability of real that a verdict states, 0 or 1 for a bare label; `None` if it states none."""
+    match outcome:
+        case RealityVerdict(confidence=float()):
+            stated = outcome.p_generated
+            return None if stated is None else 1 - stated
+        case (
+            RealityVerdict(label=Label() as label, confidence=None)
+            | TraceVerdict(label=Label() as label)
+        ):
+            return float(label is Label.REAL)
+        case _:
+            return None
+
+
+def _realism(outcome: Verdict | Failure) -> float | None:
+    if not isinstance(outcome, RealismVerdict) or isinstance(outcome.score, Unparsed):
+        return None
+    return (outcome.score - _LOWEST) / (_HIGHEST - _LOWEST)
+
+
+def _trace_of(outcome: TraceVerdict) -> MapTrace | Unparsed | None:
+    """Return the place of a verdict's trace; `None` if it calls the clip real."""
+    if outcome.label is Label.REAL:
+        return None
+    unread = (outcome.label, outcome.box, outcome.start_us)
+    for part in unread:
+        if isinstance(part, Unparsed):
+            return part
+    assert not isinstance(outcome.box, Unparsed)  # noqa: S101  for the type checker
+    assert not isinstance(outcome.start_us, Unparsed)  # noqa: S101  for the type checker
+    return MapTrace(outcome.box, outcome.start_us)
+
+
+def _build_map(
+    verdicts: Iterable[ReviewerVerdict], clip: Clip, duration_us: int
+) -> RewardMap | None:
+    """Return the map of all traces; `None` if no trace was asked for or one cannot be read."""
+    outcomes = [v.outcome for v in verdicts if v.protocol == "trace"]
+    traces = [_trace_of(o) for o in outcomes if isinstance(o, TraceVerdict)]
+    places = [trace for trace in traces if not isinstance(trace, Unparsed)]
+    if not outcomes or len(places) < len(outcomes) or duration_us <= 0:
+        return None
+    width, height = clip.size
+    return RewardMap(traces=tuple(places), duration_us=duration_us, width=width, height=height)
+
+
+def _volume(trace: MapTrace | None, duration_us: int) -> float:
+    """Return the fraction of area x time that the trace covers."""
+    if trace is None:
+        return 0.0
+    return trace.box.area * max(0.0, 1 - trace.start_us / duration_us)
+
+
+def _failures(verdicts: Iterable[ReviewerVerdict]) -> Iterator[Failure]:
+    for verdict in verdicts:
+        who = f"{verdict.reviewer}, {verdict.protocol}"
+        if isinstance(verdict.outcome, Failure):
+            failure = verdict.outcome
+            yield Failure(failure.reason, f"{who}: {failure.detail}")
+        elif missing := _unread_part(verdict.outcome):
+            yield Failure(FailureReason.MALFORMED_REPLY, f"{who}: cannot read {missing}")
+
+
+def _unread_part(verdict: Verdict) -> str:
+    """Return the name of the part that the formula needs and the answer lacks; "" if there is none."""
+    match verdict:
+        case TraceVerdict():
+            needed = (
+                {}
+                if verdict.label is Label.REAL
+                else {
+                    "the label": verdict.label,
+                    "the box": verdict.box,
+                    "the start time": verdict.start_us,
+                }
+            )
+        case RealismVerdict():
+            needed = {"the score": verdict.score}
+        case RealityVerdict():
+            needed = {"the label": verdict.label, "the confidence": verdict.confidence}
+        case _:
+            needed = {"the choice": verdict.real}
+    return next((name for name, part in needed.items() if isinstance(part, Unparsed)), "")

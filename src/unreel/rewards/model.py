@@ -1,0 +1,346 @@
+"""Reward model: reviewers that stay open and score clips one at a time or in batches."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from unreel.core.clip import Clip, ClipId
+from unreel.core.errors import InvalidSettingError, MediaError
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import clip_id, digest
+from unreel.core.judgement import Pair
+from unreel.core.question import Question
+from unreel.core.settings import EnvironmentSettings, read_settings
+from unreel.core.verdict import PreferenceVerdict, Unparsed, Verdict
+from unreel.evaluation.review import describe_reviewers, inquire
+from unreel.media.access import media_reader
+from unreel.protocols.protocol import REVIEWED, Mode, protocol
+from unreel.protocols.reading import read_text
+from unreel.protocols.text import is_refusal
+from unreel.recipes.check import given
+from unreel.reviewers.asking import ReviewDispatcher
+from unreel.reviewers.contract import ClipInput, InputKind, Reviewer
+from unreel.reviewers.opening import OpenReviewer, ReviewerFactory, ReviewerPool, lend
+from unreel.rewards.answers import AnswerStore, ClaimState, StoredAnswer
+from unreel.rewards.calibration import RewardCalibration
+from unreel.rewards.formula import compute_reward
+from unreel.rewards.result import FORMULA, ReviewerVerdict, Reward
+
+T = TypeVar("T")
+Looks = dict[frozenset[InputKind], "asyncio.Task[tuple[ClipInput, ...] | Failure]"]
+_COMPARED: Final = "preference"
+_POLL_S: Final = 0.1
+
+
+class RewardModel:
+    """Reviewers that score clips. Close it, or use it as a context manager.
+
+    All questions are asked in one event loop of its own, so that connections stay open between calls. Its methods may
+    be called from several threads.
+
+    Args:
+        models: names as `--model` takes them, or reviewer objects.
+        protocols: protocols about one clip; each must be answered by each reviewer.
+        condition: input settings of the questions, for example `{"sampling": "uniform-16"}`.
+        parser: `lenient` also reads usual variations of the requested form, `strict` that form alone.
+        trusted: decode files in this process, without the sandbox.
+        calibration: fitted corrections; each reviewer and protocol needs its own.
+        answers: cache of answers.
+        reviewer: further keys of `[reviewer]`, for example `deadline_s=30`.
+    """
+
+    def __init__(  # noqa: PLR0913  one parameter for each option
+        self,
+        models: str | Reviewer | Sequence[str | Reviewer],
+        *,
+        protocols: Sequence[str] = REVIEWED,
+        condition: Mapping[str, str] | None = None,
+        parser: Mode = "lenient",
+        trusted: bool = False,
+        calibration: RewardCalibration | Sequence[RewardCalibration] | None = None,
+        answers: AnswerStore | None = None,
+        settings: EnvironmentSettings | None = None,
+        **reviewer: Any,
+    ) -> None:
+        listed = [models] if isinstance(models, str) or not isinstance(models, Sequence) else models
+        names = [model for model in listed if isinstance(model, str)]
+        used = settings or read_settings()
+        self._inquiry = inquire(protocols, condition or {}, mode=parser, models=names)
+        self._factories = self._describe(listed, used, given(reviewer))
+        self._calibrators = self._match(
+            [calibration] if isinstance(calibration, RewardCalibration) else calibration or []
+        )
+        self._answers = answers
+        self._under_way: dict[str, asyncio.Task[StoredAnswer | Failure]] = {}
+        self.n_asked = 0
+        """Number of questions that were sent to reviewers."""
+        self._held = ExitStack()
+        self._reader = self._held.enter_context(
+            media_reader(used, trusted=trusted, at_once=("probe", "frames"))
+        )
+        self._desk = ReviewDispatcher(self._reader)
+        self._held.callback(self._desk.close)
+        self._pool = ReviewerPool()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="reward-model", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def identity(self) -> str:
+        """Digest of all settings that can change a reward: equal digests give comparable rewards."""
+        fitted = [f"{key} {calibrator}" for key, calibrator in sorted(self._calibrators.items())]
+        instruments = [str(protocol(name).instrument) for name in self._inquiry.protocols]
+        reviewers = [factory.name for factory in self._factories]
+        condition = str(self._inquiry.condition)
+        parts = (FORMULA, self._inquiry.mode, condition, *instruments, *reviewers, *fitted)
+        return digest("reward-model", *parts)
+
+    @property
+    def part_names(self) -> tuple[str, ...]:
+        """Return the names of the parts that its rewards have."""
+        asked = self._inquiry.protocols
+        measured = {
+            "real_probability": {"trace", "reality"} & {*asked},
+            "realism": "realism" in asked,
+            "traced_volume": "trace" in asked,
+            "agreement": len(self._factories) > 1,
+        }
+        return tuple(name for name, is_measured in measured.items() if is_measured)
+
+    def score(self, clip: str | Path, prompt: str | None = None) -> Reward:
+        """Return the reward of the video file `clip`.
+
+        `prompt`, the text that the clip was generated from, is not shown: `reward@1` measures realism alone.
+        """
+        return self._run(self._score(Path(clip), None, prompt)).result()
+
+    def score_batch(
+        self, clips: Sequence[str | Path], prompts: Sequence[str | None] | None = None
+    ) -> list[Reward]:
+        """Return the rewards of several files, scored concurrently, in order."""
+        texts = prompts or [None] * len(clips)
+        pairs = zip(clips, texts, strict=True)
+        futures = [self._run(self._score(Path(clip), None, text)) for clip, text in pairs]
+        return [future.result() for future in futures]
+
+    async def score_async(
+        self, clip: Path, prompt: str | None = None, *, content: ClipId | None = None
+    ) -> Reward:
+        """Return the reward of the file; `content` is its id if the caller has hashed it."""
+        return await asyncio.wrap_future(self._run(self._score(clip, content, prompt)))
+
+    async def compare_async(
+        self, first: Path, second: Path, contents: tuple[ClipId, ClipId]
+    ) -> float | Failure:
+        """Return the fraction of answers, in both orders, that take `first` for the real clip of the two."""
+        return await asyncio.wrap_future(self._run(self._compare((first, second), contents)))
+
+    def close(self) -> None:
+        """Close reviewers and decoders; harmless when called twice."""
+        if self._loop.is_closed():
+            return
+        self._run(self._pool.close()).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._held.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> "asyncio.Future[T] | Any":
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    async def _score(self, file: Path, content: ClipId | None, _prompt: str | None) -> Reward:
+        clip = await asyncio.to_thread(self._survey, file, content)
+        if isinstance(clip, Failure):
+            return Reward(value=None, failure=clip)
+        looks: Looks = {}
+        verdicts = await asyncio.gather(
+            *(
+                self._judge(name, (clip,), self._pool.open(factory), looks)
+                for name in self._inquiry.protocols
+                for factory in self._factories
+            )
+        )
+        return compute_reward(verdicts, clip, self._calibrators)
+
+    async def _compare(
+        self, files: tuple[Path, Path], contents: tuple[ClipId, ClipId]
+    ) -> float | Failure:
+        clips: list[Clip] = []
+        for file, content in zip(files, contents, strict=True):
+            clip = await asyncio.to_thread(self._survey, file, content)
+            if isinstance(clip, Failure):
+                return clip
+            clips.append(clip)
+        orders = [tuple(clips), tuple(reversed(clips))]
+        looks: list[Looks] = [{}, {}]
+        verdicts = await asyncio.gather(
+            *(
+                self._judge(_COMPARED, order, self._pool.open(factory), looks[number])
+                for number, order in enumerate(orders)
+                for factory in self._factories
+            )
+        )
+        wins = 0
+        for place, verdict in enumerate(verdicts):
+            outcome = verdict.outcome
+            if isinstance(outcome, Failure):
+                return outcome
+            assert isinstance(outcome, PreferenceVerdict)  # noqa: S101  for the type checker
+            shown_first = place < len(self._factories)
+            if not isinstance(outcome.real, str):
+                detail = f"{verdict.reviewer}, {_COMPARED}: cannot read the choice"
+                return Failure(FailureReason.MALFORMED_REPLY, detail)
+            wins += (outcome.real.value == "first") == shown_first
+        return wins / len(verdicts)
+
+    def _survey(self, file: Path, content: ClipId | None) -> Clip | Failure:
+        try:
+            facts = self._reader.probe(file)
+            if isinstance(facts, Failure):
+                return facts
+            return Clip(id=content or clip_id(file), location=str(file), facts=facts)
+        except MediaError as error:
+            return error.failure
+
+    async def _judge(
+        self, name: str, clips: tuple[Clip, ...], opened: OpenReviewer, looks: Looks
+    ) -> ReviewerVerdict:
+        subject = clips[0].id if len(clips) == 1 else Pair(clips[0].id, clips[1].id)
+        question = Question(
+            subject=subject,
+            instrument=protocol(name).instrument,
+            condition=self._inquiry.condition,
+        )
+        reviewer = opened.reviewer.name
+        key = question.key(reviewer)
+        if key not in self._under_way:
+            task = asyncio.create_task(self._ask_once(key, question, clips, opened, looks))
+            self._under_way[key] = task
+            task.add_done_callback(lambda _: self._under_way.pop(key, None))
+        # A caller that gives up does not end the question: its answer is stored for the next caller.
+        answer = await asyncio.shield(self._under_way[key])
+        return ReviewerVerdict(reviewer, name, self._read(answer, name, clips[0]))
+
+    def _read(self, answer: StoredAnswer | Failure, name: str, clip: Clip) -> Verdict | Failure:
+        if isinstance(answer, Failure):
+            return answer
+        verdict = read_text(
+            answer.text,
+            protocol(name),
+            prompt=self._inquiry.condition.prompt,
+            mode=self._inquiry.mode,
+            box_space=answer.box_space,
+            size=clip.size,
+        )
+        decision = protocol(name).wording.decision(verdict)
+        if not isinstance(decision, Unparsed) or not is_refusal(answer.text):
+            return verdict
+        return Failure(FailureReason.REFUSED, "it refused to answer")
+
+    async def _ask_once(
+        self,
+        key: str,
+        question: Question,
+        clips: tuple[Clip, ...],
+        opened: OpenReviewer,
+        looks: Looks,
+    ) -> StoredAnswer | Failure:
+        """Return the stored answer, or ask and store it; failures are not stored."""
+        store = self._answers
+        if store is not None:
+            claimed = await asyncio.to_thread(store.claim, key)
+            while claimed is ClaimState.BUSY:
+                await asyncio.sleep(_POLL_S)
+                claimed = await asyncio.to_thread(store.claim, key)
+            if claimed is ClaimState.INTERRUPTED:
+                detail = "the process that asked this question ended before it stored the answer"
+                return Failure(FailureReason.WORKER_DIED, detail)
+            if isinstance(claimed, StoredAnswer):
+                return claimed
+        answer: StoredAnswer | Failure | None = None
+        try:
+            wants = opened.reviewer.wants
+            if wants not in looks:
+                looks[wants] = asyncio.create_task(
+                    self._desk.show(clips, question.condition, wants)
+                )
+            shown = await asyncio.shield(looks[wants])
+            self.n_asked += not isinstance(shown, Failure)
+            result = await self._desk.put(question, shown, opened)
+            outcome = result.outcome
+            answer = (
+                outcome
+                if isinstance(outcome, Failure)
+                else StoredAnswer(outcome.text, result.box_space)
+            )
+            return answer
+        finally:
+            if store is not None:
+                if isinstance(answer, StoredAnswer):
+                    await asyncio.to_thread(store.store, key, answer)
+                else:
+                    await asyncio.to_thread(store.release, key)
+
+    def _describe(
+        self,
+        models: Sequence[str | Reviewer],
+        settings: EnvironmentSettings,
+        keys: Mapping[str, Any],
+    ) -> tuple[ReviewerFactory, ...]:
+        factories: dict[str, ReviewerFactory] = {}
+        for model in models:
+            if isinstance(model, str):
+                (factory,) = describe_reviewers([model], self._inquiry, settings=settings, **keys)
+            else:
+                factory = lend(model)
+            factories[factory.name] = factory
+        if not factories:
+            setting, problem = "models", "none is named"
+            raise InvalidSettingError(setting, problem, "Name a model, for example 'openai/gpt-5'")
+        return tuple(factories.values())
+
+    def _match(
+        self, calibrations: Sequence[RewardCalibration]
+    ) -> dict[tuple[str, str], RewardCalibration]:
+        """Return the calibrations by reviewer and protocol.
+
+        Raises:
+            InvalidSettingError: One was fitted on answers to other questions.
+        """
+        reviewers = {factory.name for factory in self._factories}
+        instruments = {str(protocol(name).instrument): name for name in self._inquiry.protocols}
+        fitted = {}
+        for calibration in calibrations:
+            expected = (str(self._inquiry.condition), self._inquiry.mode)
+            is_same = (calibration.condition, calibration.parser) == expected
+            if (
+                not is_same
+                or calibration.reviewer not in reviewers
+                or calibration.protocol not in instruments
+            ):
+                problem = (
+                    f"fitted for {calibration.reviewer}, {calibration.protocol}, "
+                    f"{calibration.condition}, parser {calibration.parser}"
+                )
+                remedy = "Score with that model, protocol, condition and parser, or calibrate another run"
+                setting = "calibration"
+                raise InvalidSettingError(setting, problem, remedy)
+            fitted[calibration.reviewer, instruments[calibration.protocol]] = calibration
+        return fitted

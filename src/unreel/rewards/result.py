@@ -1,0 +1,140 @@
+"""Reward of one clip: a value with its parts and its map, or a failure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unreel.core.box import Box
+from unreel.core.errors import InvalidValueError
+from unreel.core.failure import Failure
+from unreel.core.span import MICROSECONDS
+from unreel.core.verdict import Verdict
+
+FORMULA: Final = "reward@1"
+PARTS: Final = ("real_probability", "realism", "traced_volume", "agreement")
+_STEPS_PER_S: Final = 8
+_MOST_STEPS: Final = 80
+_LONGEST_SIDE: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class MapTrace:
+    """Trace of one reviewer: a box from an onset to the end of the clip."""
+
+    box: Box
+    start_us: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardMap:
+    """Dense reward over time, height and width: 1 if no reviewer marks a cell, 0 if all do.
+
+    The mean of `array` is 1 less the part `traced_volume`: a cell that a box covers in part counts in part.
+    """
+
+    traces: tuple[MapTrace | None, ...]
+    """One for each reviewer; `None` for a reviewer that calls the clip real."""
+    duration_us: int
+    width: int
+    height: int
+
+    def __post_init__(self) -> None:
+        if not self.traces or min(self.duration_us, self.width, self.height) <= 0:
+            msg = (
+                "a map needs a reviewer and a clip of some length and size. Check the clip's facts"
+            )
+            raise InvalidValueError(msg)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Return the number of time steps, rows and columns."""
+        n_steps = round(self.duration_us / MICROSECONDS * _STEPS_PER_S)
+        scale = min(1.0, _LONGEST_SIDE / max(self.width, self.height))
+        sides = (max(1, round(side * scale)) for side in (self.height, self.width))
+        return (min(_MOST_STEPS, max(1, n_steps)), *sides)  # type: ignore[return-value]  # two sides
+
+    @cached_property
+    def array(self) -> NDArray[np.float32]:
+        """Time x height x width, float32, from 0 to 1, without NaN."""
+        n_steps, n_rows, n_columns = self.shape
+        marked = np.zeros(self.shape)
+        for trace in filter(None, self.traces):
+            onset = min(1.0, trace.start_us / self.duration_us)
+            marked += (
+                _cover(n_steps, onset, 1.0)[:, None, None]
+                * _cover(n_rows, trace.box.y0, trace.box.y1)[None, :, None]
+                * _cover(n_columns, trace.box.x0, trace.box.x1)[None, None, :]
+            )
+        return np.clip(1 - marked / len(self.traces), 0, 1).astype(np.float32)
+
+    @property
+    def instants_s(self) -> NDArray[np.float64]:
+        """Middle of each time step, in seconds after the start of the clip."""
+        n_steps = self.shape[0]
+        return (np.arange(n_steps) + 0.5) * self.duration_us / MICROSECONDS / n_steps
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the map for storage; `read_map` is the inverse."""
+        traces = [t and [t.box.x0, t.box.y0, t.box.x1, t.box.y1, t.start_us] for t in self.traces]
+        return {
+            "traces": traces,
+            "duration_us": self.duration_us,
+            "width": self.width,
+            "height": self.height,
+        }
+
+
+def read_map(stored: Mapping[str, Any]) -> RewardMap:
+    """Return the map that `RewardMap.to_json` stored."""
+    traces = tuple(t and MapTrace(Box(*t[:4]), t[4]) for t in stored["traces"])
+    return RewardMap(**{**stored, "traces": traces})
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewerVerdict:
+    """Verdict of one reviewer under one protocol, or the failure in its place."""
+
+    reviewer: str
+    protocol: str
+    outcome: Verdict | Failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reward:
+    """Reward of a clip, 0 to 1 (1 = looks real), or a failure; exactly one of the two."""
+
+    value: float | None
+    failure: Failure | None = None
+    parts: Mapping[str, float] = field(default_factory=dict)
+    """The measured ones of `PARTS`."""
+    verdicts: tuple[ReviewerVerdict, ...] = ()
+    calibrated: bool = False
+    """Whether each probability in the value was calibrated."""
+    formula: str = FORMULA
+    map: RewardMap | None = None
+
+    def __post_init__(self) -> None:
+        if (self.value is None) != (self.failure is not None):
+            msg = "a reward is a value or a failure. Give one of them"
+            raise InvalidValueError(msg)
+        if self.value is not None and not 0 <= self.value <= 1:
+            msg = f"a reward is between 0 and 1, got {self.value}. Check its parts"
+            raise InvalidValueError(msg)
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return f"no reward: {self.failure}"
+        parts = ", ".join(f"{name} {part:.3f}" for name, part in self.parts.items())
+        state = "calibrated" if self.calibrated else "not calibrated"
+        return f"{self.value:.3f} ({self.formula}, {state}; {parts})"
+
+
+def _cover(n_cells: int, low: float, high: float) -> NDArray[np.float64]:
+    """Return the fraction of each of `n_cells` equal cells of [0, 1] that lies between `low` and `high`."""
+    edges = np.arange(n_cells + 1) / n_cells
+    covered = np.minimum(edges[1:], high) - np.maximum(edges[:-1], low)
+    return np.clip(covered * n_cells, 0, 1)
