@@ -8,13 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unreel.media.bounds import N_PICKED
-from unreel.media.fingerprint import HASH_WORDS, ClipFingerprint
+from unreel.media.fingerprint import HASH_WORDS
 from unreel.media.matching import MOST_BITS
-
-
-def encode_fingerprint(own: ClipFingerprint) -> str:
-    """Return the hashes of the untrimmed frames as base64: clips of one generator are neither cropped nor stamped."""
-    return base64.b64encode(own.words()[0].astype("<u8").tobytes()).decode("ascii")
 
 
 def count_duplicates(fingerprints: Sequence[str]) -> int:

@@ -1,5 +1,6 @@
 """Facts of a clip that guards follow over a training."""
 
+import base64
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,10 +12,9 @@ from unreel.core.failure import Failure
 from unreel.curation.screen.screens import MotionScreen, measure
 from unreel.curation.watermark.text import ReadText, text_reader
 from unreel.media.borders import find_borders
-from unreel.media.fingerprint import fingerprint
+from unreel.media.fingerprint import hash_frames
 from unreel.media.reader import MediaReader, run_trusted
 from unreel.media.scan import ClipScan
-from unreel.rewards.guards.duplicates import encode_fingerprint
 
 READ_FRAMES: Final = (1, 4, 6)
 """Of the evenly spaced frames of a scan, those in which text is searched."""
@@ -69,7 +69,7 @@ def _static_fraction(scan: ClipScan) -> float:
 
 
 def _fingerprint(scan: ClipScan) -> str:
-    return encode_fingerprint(fingerprint(scan, find_borders(scan.picked)))
+    return base64.b64encode(hash_frames(scan, find_borders(scan.picked))).decode("ascii")
 
 
 def _text(scan: ClipScan) -> str:
