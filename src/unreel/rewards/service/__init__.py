@@ -1,0 +1,1 @@
+"""HTTP service of rewards: FastAPI and uvicorn, or Ray Serve."""

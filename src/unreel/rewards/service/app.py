@@ -1,0 +1,418 @@
+"""FastAPI application of the reward service."""
+
+import asyncio
+import io
+import math
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Annotated, Any, Final
+
+import numpy as np
+from fastapi import FastAPI, Path, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartParser
+
+from unreel.core.errors import InvalidValueError
+from unreel.rewards.dialects import ROUTERS
+from unreel.rewards.result import FORMULA
+from unreel.rewards.service.items import (
+    FileBytes,
+    ItemReward,
+    LocalPath,
+    MediaSource,
+    RemoteUrl,
+    RewardItem,
+    decode_base64,
+    read_frames,
+)
+from unreel.rewards.service.limits import RequestGate, RequestRefusedError, too_large
+from unreel.rewards.service.metrics import CONTENT_TYPE
+from unreel.rewards.service.scoring import PairComparison, RewardService, format_failure
+from unreel.rewards.service.settings import ServiceSettings
+
+_TEXT: Final = 4096
+_PROMPT: Final = 20_000
+_TIE: Final = 0.5
+_INVALID: Final = 422
+_SMALL: Final = 1 << 16
+
+
+class VideoSource(BaseModel):
+    """Clip in exactly one of five forms; `fps` belongs to `array`."""
+
+    model_config = ConfigDict(extra="forbid")
+    data: str | None = Field(default=None, description="Video file in base64.")
+    upload: str | None = Field(default=None, description="Name of a file part of the request.")
+    array: str | None = Field(
+        default=None,
+        description="Base64 of npy or safetensors: uint8 (T, C, H, W) or (T, H, W, C).",
+    )
+    fps: float | None = Field(
+        default=None, gt=0, le=240, description="Frames per second of `array`."
+    )
+    path: str | None = Field(default=None, max_length=_TEXT, description="Below an allowed root.")
+    url: str | None = Field(default=None, max_length=_TEXT, description="At an allowed host.")
+
+    @model_validator(mode="after")
+    def _require_one(self) -> "VideoSource":
+        forms = (self.data, self.upload, self.array, self.path, self.url)
+        if sum(form is not None for form in forms) != 1 or (self.array is None) != (
+            self.fps is None
+        ):
+            msg = "give exactly one of data, upload, array (with fps), path, url"
+            raise ValueError(msg)
+        return self
+
+
+class ItemRequest(BaseModel):
+    """One clip to score."""
+
+    model_config = ConfigDict(extra="forbid")
+    video: VideoSource
+    id: str | None = Field(default=None, max_length=_TEXT)
+    prompt: str | None = Field(default=None, max_length=_PROMPT)
+    step: int | None = Field(default=None, ge=0, le=2**53)
+    group: str | None = Field(default=None, max_length=_TEXT)
+
+
+class BatchRequest(BaseModel):
+    """Clips to score or compare."""
+
+    model_config = ConfigDict(extra="forbid")
+    items: list[ItemRequest] = Field(min_length=1)
+    deadline_s: float = Field(default=30.0, gt=0, le=86_400)
+
+
+class FailureResponse(BaseModel):
+    """Reason why there is no number."""
+
+    reason: str
+    message: str
+
+
+class ErrorResponse(BaseModel):
+    """Body of a refused request."""
+
+    error: FailureResponse
+
+
+class ResultResponse(BaseModel):
+    """Reward of one item."""
+
+    id: str | None
+    reward_id: str
+    value: float | None = Field(ge=0, le=1)
+    calibrated: bool
+    parts: dict[str, float]
+    verdicts: list[dict[str, Any]]
+    failure: FailureResponse | None
+    map: str | None
+
+
+class BatchResponse(BaseModel):
+    """Rewards in the order of the items."""
+
+    formula: str
+    results: list[ResultResponse]
+
+
+class ComparisonResponse(BaseModel):
+    """Comparison of two items; `preferred` is null for a tie, and for a failure."""
+
+    first: int
+    second: int
+    preferred: str | None
+    failure: FailureResponse | None
+
+
+class WinRateResponse(BaseModel):
+    """Win rate of one item over the pairs with readable answers."""
+
+    id: str | None
+    value: float | None = Field(ge=0, le=1)
+    n_compared: int
+    failure: FailureResponse | None
+
+
+class ComparedResponse(BaseModel):
+    """All comparisons within a group."""
+
+    formula: str
+    comparisons: list[ComparisonResponse]
+    results: list[WinRateResponse]
+
+
+_ERRORS: Final[dict[int | str, dict[str, Any]]] = {
+    status: {"model": ErrorResponse, "description": text}
+    for status, text in {
+        400: "Malformed request.",
+        401: "Missing or unknown token.",
+        403: "Token without the scope.",
+        408: "Upload too slow.",
+        413: "Request too large.",
+        415: "Unsupported media type.",
+        422: "Invalid request.",
+        429: "Limit reached; see Retry-After.",
+        503: "Stopping, or stopped by a guard.",
+    }.items()
+}
+
+
+def _body_schema() -> dict[str, Any]:
+    reference = {"$ref": "#/components/schemas/BatchRequest"}
+    form = {
+        "type": "object",
+        "properties": {"request": reference},
+        "required": ["request"],
+        "additionalProperties": {"type": "string", "format": "binary"},
+    }
+    content = {
+        "application/json": {"schema": reference},
+        "multipart/form-data": {
+            "schema": form,
+            "encoding": {"request": {"contentType": "application/json"}},
+        },
+    }
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def create_app(settings: ServiceSettings) -> FastAPI:
+    """Return the application; its models open now and close with its lifespan."""
+    service = RewardService(settings)
+    # The gate bounds the bytes in memory; without this each upload above 1 MB goes through a file.
+    MultiPartParser.spool_max_size = settings.max_clip_bytes
+
+    @asynccontextmanager
+    async def live(_app: FastAPI) -> AsyncIterator[None]:
+        yield
+        await service.drain()
+        await asyncio.to_thread(service.close)
+
+    app = FastAPI(title="unreel reward", version="1", lifespan=live, redoc_url=None)
+    app.state.service = service
+    app.add_middleware(RequestGate, service=service)
+    _add_errors(app, service)
+    _add_rewards(app, service)
+    _add_status(app, service)
+    for name in settings.dialects:
+        app.include_router(ROUTERS[name](service))
+    _describe_bodies(app)
+    return app
+
+
+def _add_rewards(app: FastAPI, service: RewardService) -> None:
+    @app.post(
+        "/v1/rewards",
+        response_model=BatchResponse,
+        responses=_ERRORS,
+        openapi_extra=_body_schema(),
+    )
+    async def score_items(request: Request) -> Response:
+        """Score clips. The reply has one result for each item, in order; a failed one has value null."""
+        items, deadline_s = await read_batch(request, service.settings.max_items, service.settings)
+        results = await service.score(items, deadline_s=deadline_s, token=request.state.token)
+        body = {"formula": FORMULA, "results": [_format_result(result) for result in results]}
+        return JSONResponse(body)
+
+    @app.post(
+        "/v1/rewards:compare",
+        response_model=ComparedResponse,
+        responses=_ERRORS,
+        openapi_extra=_body_schema(),
+    )
+    async def compare_items(request: Request) -> Response:
+        """Compare all pairs of a group in both orders. An unreadable answer gives null, not half a win."""
+        items, deadline_s = await read_batch(
+            request, service.settings.max_compared, service.settings
+        )
+        if len(items) < 2:  # noqa: PLR2004  a pair
+            raise RequestRefusedError(_INVALID, "invalid", "compare at least two items")
+        pairs = await service.compare(items, deadline_s=deadline_s, token=request.state.token)
+        return JSONResponse(_format_comparisons(items, pairs))
+
+    @app.get(
+        "/v1/rewards/{reward_id}/map",
+        response_class=Response,
+        responses={200: {"content": {"application/x-npy": {}}}, 404: _ERRORS[400], **_ERRORS},
+    )
+    async def read_map(reward_id: Annotated[str, Path(pattern="^[0-9a-f]{32}$")]) -> Response:
+        """Return the map of a stored reward as npy: float32, time x height x width, 1 = no trace."""
+        scored = await asyncio.to_thread(service.read_reward, reward_id)
+        reward_map = scored and scored.reward.map
+        if not reward_map:
+            status, message = 404, "no map is stored under this id"
+            raise RequestRefusedError(status, "not-found", message)
+        file = io.BytesIO()
+        np.lib.format.write_array(file, reward_map.array, allow_pickle=False)
+        instants = ",".join(f"{at_s:.6f}" for at_s in reward_map.instants_s)
+        headers = {"x-unreel-instants-s": instants}
+        return Response(file.getvalue(), media_type="application/x-npy", headers=headers)
+
+
+def _add_status(app: FastAPI, service: RewardService) -> None:
+    @app.get("/health")
+    async def read_health() -> dict[str, Any]:
+        """Return that the process runs, and the names of the rewards."""
+        return {"status": "ok", "rewards": {"unreel": ["value", *service.part_names]}}
+
+    @app.get("/ready", responses={503: _ERRORS[503]})
+    async def read_readiness() -> dict[str, str]:
+        """Return whether requests are accepted."""
+        if service.refusal:
+            status = 503
+            raise RequestRefusedError(status, "stopped", service.refusal, 5.0)
+        return {"status": "ready"}
+
+    @app.get("/metrics", response_class=Response, responses={**_ERRORS})
+    async def read_metrics() -> Response:
+        """Return metrics in Prometheus's text format."""
+        return Response(service.metrics.format_text(), media_type=CONTENT_TYPE)
+
+
+def _add_errors(app: FastAPI, service: RewardService) -> None:
+    @app.exception_handler(RequestRefusedError)
+    async def refuse(_request: Request, error: RequestRefusedError) -> Response:
+        service.metrics.refused.labels(error.reason).inc()
+        return JSONResponse(error.document, error.status, error.headers)
+
+    @app.exception_handler(HTTPException)
+    async def refuse_http(request: Request, error: HTTPException) -> Response:
+        refusal = RequestRefusedError(error.status_code, "http", str(error.detail))
+        response = await refuse(request, refusal)
+        response.headers.update(error.headers or {})
+        return response
+
+    @app.exception_handler(RequestValidationError)
+    async def refuse_invalid(request: Request, error: RequestValidationError) -> Response:
+        message = "; ".join(found["msg"] for found in error.errors()[:3])
+        return await refuse(request, RequestRefusedError(_INVALID, "invalid", message))
+
+
+def _describe_bodies(app: FastAPI) -> None:
+    """Add the schema of bodies that are read by hand to the OpenAPI document."""
+    describe: Callable[[], dict[str, Any]] = app.openapi
+
+    def describe_all() -> dict[str, Any]:
+        document = describe()
+        schema = BatchRequest.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        schemas.update(schema.pop("$defs", {}))
+        schemas["BatchRequest"] = schema
+        return document
+
+    app.openapi = describe_all  # type: ignore[method-assign]  # FastAPI's way to extend the document
+
+
+async def read_batch(
+    request: Request, most: int, settings: ServiceSettings
+) -> tuple[list[RewardItem], float]:
+    """Return the items of a request and the rest of its deadline in seconds.
+
+    Raises:
+        RequestRefusedError: The body is no request, or has more than `most` items.
+    """
+    uploads: dict[str, bytes] = {}
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        most_bytes = settings.max_request_bytes
+        async with request.form(max_files=most + 1, max_fields=1, max_part_size=most_bytes) as form:
+            for name, part in form.items():
+                uploads[name] = await part.read() if isinstance(part, UploadFile) else part.encode()
+        body = uploads.pop("request", b"")
+    elif kind == "application/json":
+        body = await request.body()
+    else:
+        status, message = 415, "send application/json or multipart/form-data"
+        raise RequestRefusedError(status, "unsupported-media-type", message)
+    try:
+        parse = BatchRequest.model_validate_json
+        batch = parse(body) if len(body) < _SMALL else await asyncio.to_thread(parse, body)
+        if len(batch.items) > most:
+            msg = f"{len(batch.items)} items; at most {most} are accepted"
+            raise InvalidValueError(msg)  # noqa: TRY301  one refusal for all
+        items = [await _read_item(item, uploads, settings) for item in batch.items]
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise RequestRefusedError(_INVALID, "invalid", f"{place}: {first['msg']}") from None
+    except InvalidValueError as error:
+        raise RequestRefusedError(_INVALID, "invalid", str(error)) from None
+    spent_s = time.monotonic() - request.state.began_s
+    return items, max(0.0, min(batch.deadline_s, settings.deadline_s) - spent_s)
+
+
+async def _read_item(
+    item: ItemRequest, uploads: Mapping[str, bytes], settings: ServiceSettings
+) -> RewardItem:
+    video = await _read_video(item.video, uploads)
+    if isinstance(video, FileBytes) and len(video.data) > settings.max_clip_bytes:
+        raise too_large(settings.max_clip_bytes)
+    return RewardItem(video=video, id=item.id, prompt=item.prompt, step=item.step, group=item.group)
+
+
+async def _read_video(video: VideoSource, uploads: Mapping[str, bytes]) -> MediaSource:
+    if video.data is not None:
+        return FileBytes(await asyncio.to_thread(decode_base64, video.data, "data"))
+    if video.array is not None:
+        data = await asyncio.to_thread(decode_base64, video.array, "array")
+        return await asyncio.to_thread(read_frames, data, video.fps or math.nan)
+    if video.path is not None:
+        return LocalPath(video.path)
+    if video.url is not None:
+        return RemoteUrl(video.url)
+    if video.upload not in uploads:
+        msg = f"no file part is named {video.upload!r}"
+        raise InvalidValueError(msg)
+    return FileBytes(uploads[video.upload])
+
+
+def _format_result(result: ItemReward) -> dict[str, Any]:
+    reward = result.reward
+    has_map = reward.map is not None and reward.value is not None
+    return {
+        "id": result.id,
+        "reward_id": result.reward_id,
+        "value": reward.value,
+        "calibrated": reward.calibrated,
+        "parts": dict(reward.parts),
+        "verdicts": list(result.verdicts),
+        "failure": reward.failure and format_failure(reward.failure),
+        "map": f"/v1/rewards/{result.reward_id}/map" if has_map else None,
+    }
+
+
+def _format_comparisons(items: list[RewardItem], pairs: list[PairComparison]) -> dict[str, Any]:
+    comparisons = [
+        {
+            "first": pair.first,
+            "second": pair.second,
+            "preferred": None
+            if pair.share in (None, _TIE)
+            else ("first" if (pair.share or 0) > _TIE else "second"),
+            "failure": pair.failure and format_failure(pair.failure),
+        }
+        for pair in pairs
+    ]
+    results = []
+    for place, item in enumerate(items):
+        own = [pair for pair in pairs if place in (pair.first, pair.second)]
+        shares = [
+            pair.share if pair.first == place else 1 - pair.share
+            for pair in own
+            if pair.share is not None
+        ]
+        failure = next((pair.failure for pair in own if pair.failure), None)
+        results.append(
+            {
+                "id": item.id,
+                "value": sum(shares) / len(shares) if shares else None,
+                "n_compared": len(shares),
+                "failure": format_failure(failure) if failure and not shares else None,
+            }
+        )
+    return {"formula": FORMULA, "comparisons": comparisons, "results": results}

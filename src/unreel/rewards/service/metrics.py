@@ -1,0 +1,47 @@
+"""Prometheus metrics of one service."""
+
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+if TYPE_CHECKING:
+    from unreel.rewards.service.scoring import RewardService
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS: Final = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
+
+
+class ServiceMetrics:
+    """Counters of requests and items; other modules add theirs to `registry`."""
+
+    def __init__(self, service: "RewardService") -> None:
+        self.registry = CollectorRegistry()
+        self.items = Counter(
+            "unreel_reward_items",
+            "Scored items by outcome: value, or the reason of the failure.",
+            ("outcome", "cached"),
+            registry=self.registry,
+        )
+        self.seconds = Histogram(
+            "unreel_reward_seconds",
+            "Time of a scoring request in seconds.",
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.refused = Counter(
+            "unreel_reward_refused", "Refused requests.", ("reason",), registry=self.registry
+        )
+        gauges = {
+            "unreel_reward_pending": ("Clips that are being scored.", lambda: service.n_pending),
+            "unreel_reward_questions": ("Questions sent.", lambda: service.n_asked),
+            "unreel_reward_interrupted": (
+                "Claims of ended processes that were found.",
+                lambda: service.n_interrupted,
+            ),
+        }
+        for name, (text, read) in gauges.items():
+            Gauge(name, text, registry=self.registry).set_function(read)
+
+    def format_text(self) -> bytes:
+        """Return all metrics in Prometheus's text format."""
+        return generate_latest(self.registry)

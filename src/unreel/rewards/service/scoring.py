@@ -1,0 +1,433 @@
+"""Scoring of items: cache, shared computations, deadlines and the log."""
+
+import asyncio
+import io
+import tempfile
+import time
+from collections import OrderedDict
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic_core import to_jsonable_python
+
+from unreel.core.clip import UNKNOWN_CLIP, ClipId
+from unreel.core.errors import InvalidValueError, MediaError, UnsafeTargetError, format_error
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import digest
+from unreel.core.writing import OutputDirectory
+from unreel.engine.fetching import FetchPolicy, fetch
+from unreel.rewards.calibration import read_calibration
+from unreel.rewards.model import RewardModel
+from unreel.rewards.result import FORMULA, Reward, RewardMap, read_map
+from unreel.rewards.service.items import (
+    FileBytes,
+    FrameArray,
+    ItemReward,
+    LocalPath,
+    MediaSource,
+    RemoteUrl,
+    RewardItem,
+)
+from unreel.rewards.service.limits import RequestRefusedError, TokenLimiter
+from unreel.rewards.service.log import RewardLog, measure_facts
+from unreel.rewards.service.metrics import ServiceMetrics
+from unreel.rewards.service.settings import ServiceSettings, TokenSettings
+from unreel.rewards.service.store import SqlStore
+
+_REMEMBERED: Final = 4096
+_ID_LENGTH: Final = 32
+LogExtras = tuple[dict[str, Any] | None, float | None]
+"""Facts of a clip and its held-out reward."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredClip:
+    """Reward of a clip with its answers as JSON, as it is stored."""
+
+    reward: Reward
+    verdicts: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class PairComparison:
+    """Comparison of two items of a group, in both orders."""
+
+    first: int
+    second: int
+    share: float | None
+    """Fraction of answers that prefer `first`; `None` with a failure."""
+    failure: Failure | None = None
+
+
+class RewardService:
+    """Scores items with one reward model, one cache and one log. Close it."""
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self.settings = settings
+        self._held = ExitStack()
+        self._store = SqlStore(settings.store, lease_s=settings.lease_s, ask_once=settings.ask_once)
+        self._held.callback(self._store.close)
+        self._model = self._held.enter_context(
+            RewardModel(
+                settings.models,
+                protocols=settings.protocols,
+                condition=settings.condition,
+                parser=settings.parser,
+                trusted=settings.trusted,
+                calibration=[read_calibration(path) for path in settings.calibrations],
+                answers=self._store,
+                **settings.reviewer,
+            )
+        )
+        self._identity = self._model.identity
+        self._held_out: RewardModel | None = None
+        if settings.held_out:
+            self._held_out = self._held.enter_context(
+                RewardModel(
+                    settings.held_out,
+                    protocols=settings.protocols,
+                    condition=settings.condition,
+                    parser=settings.parser,
+                    trusted=settings.trusted,
+                    answers=self._store,
+                    **settings.reviewer,
+                )
+            )
+        folder = self._held.enter_context(tempfile.TemporaryDirectory(prefix="unreel-reward-"))
+        self._folder = OutputDirectory(Path(folder))
+        self._log = RewardLog(settings.log) if settings.log else None
+        self._recent: OrderedDict[str, ScoredClip] = OrderedDict()
+        self._extras: OrderedDict[str, asyncio.Task[LogExtras]] = OrderedDict()
+        self._under_way: dict[str, asyncio.Task[ScoredClip]] = {}
+        self._background: set[asyncio.Task[None]] = set()
+        self._limiter = TokenLimiter()
+        self._is_draining = False
+        self.stop_reason: str | None = None
+        """If it is set, requests are answered with 503 and this reason."""
+        self.metrics = ServiceMetrics(self)
+
+    @property
+    def refusal(self) -> str | None:
+        """Return the reason why new requests are refused; `None` if they are not."""
+        return "the service is stopping" if self._is_draining else self.stop_reason
+
+    @property
+    def part_names(self) -> tuple[str, ...]:
+        """Return the names of the parts of its rewards."""
+        return self._model.part_names
+
+    @property
+    def n_pending(self) -> int:
+        """Return the number of clips that are being scored."""
+        return len(self._under_way)
+
+    @property
+    def n_asked(self) -> int:
+        """Return the number of questions that were sent."""
+        held_out = self._held_out.n_asked if self._held_out else 0
+        return self._model.n_asked + held_out
+
+    @property
+    def n_interrupted(self) -> int:
+        """Return the number of questions whose process ended before it stored the answer."""
+        return self._store.n_interrupted
+
+    async def score(
+        self,
+        items: Sequence[RewardItem],
+        *,
+        deadline_s: float,
+        token: TokenSettings | None,
+    ) -> list[ItemReward]:
+        """Return the rewards of `items` in order, within `deadline_s` seconds.
+
+        An item that is late has a failure; its answers are stored for the next request.
+
+        Raises:
+            RequestRefusedError: The token or the service is at its limit.
+        """
+        until_s = time.monotonic() + min(deadline_s, self.settings.deadline_s)
+        with self._limiter.admit(token), self.metrics.seconds.time():
+            self._require_room(len(items))
+            results = await asyncio.gather(*(self._score(item, until_s) for item in items))
+        for result in results:
+            failure = result.reward.failure
+            outcome = failure.reason.value if failure else "value"
+            self.metrics.items.labels(outcome, str(result.cached).lower()).inc()
+        return results
+
+    async def compare(
+        self,
+        items: Sequence[RewardItem],
+        *,
+        deadline_s: float,
+        token: TokenSettings | None,
+    ) -> list[PairComparison]:
+        """Return the comparisons of all pairs of `items`, each asked in both orders."""
+        until_s = time.monotonic() + min(deadline_s, self.settings.deadline_s)
+        with self._limiter.admit(token), ExitStack() as files:
+            self._require_room(len(items))
+            clips = await asyncio.gather(*(self._place(item, files) for item in items))
+            pairs = combinations(range(len(items)), 2)
+            compared = (self._compare_pair(pair, clips, until_s) for pair in pairs)
+            return list(await asyncio.gather(*compared))
+
+    def read_reward(self, reward_id: str) -> ScoredClip | None:
+        """Return a stored reward; `None` if there is none. Blocks."""
+        if reward_id in self._recent:
+            self._recent.move_to_end(reward_id)
+            return self._recent[reward_id]
+        document = self._store.read_reward(reward_id)
+        if document is None:
+            return None
+        return self._remember(reward_id, _read_document(document))
+
+    async def drain(self) -> None:
+        """Refuse new requests, and wait for the clips that are being scored."""
+        self._is_draining = True
+        under_way = [*self._under_way.values(), *self._extras.values(), *self._background]
+        if under_way:
+            await asyncio.wait(under_way, timeout=self.settings.deadline_s)
+
+    def close(self) -> None:
+        """Close models, cache and log."""
+        self._held.close()
+        if self._log is not None:
+            self._log.close()
+
+    def _require_room(self, n_items: int) -> None:
+        if self.n_pending + n_items > self.settings.max_pending:
+            status, message = 429, f"{self.n_pending} clips are being scored. Retry later"
+            raise RequestRefusedError(status, "overloaded", message, 1.0)
+
+    async def _score(self, item: RewardItem, until_s: float) -> ItemReward:
+        reward_id, content, cached = "", UNKNOWN_CLIP, False
+        verdicts: list[dict[str, Any]] = []
+        try:
+            async with asyncio.timeout_at(_loop_time(until_s)):
+                media = await self._read_media(item.video)
+                content = await asyncio.to_thread(media.identify)
+                reward_id = digest(self._identity, content)[:_ID_LENGTH]
+                scored = self._recent.get(reward_id) or await asyncio.to_thread(
+                    self.read_reward, reward_id
+                )
+                cached = scored is not None
+                scored = scored or await self._share(reward_id, content, media, item)
+                reward, verdicts = scored.reward, scored.verdicts
+        except TimeoutError:
+            reward = _failed(FailureReason.OUT_OF_TIME, "not scored before the deadline")
+        except MediaError as error:
+            reward = Reward(value=None, failure=error.failure)
+        result = ItemReward(
+            id=item.id,
+            reward_id=reward_id,
+            content=content,
+            reward=reward,
+            verdicts=verdicts,
+            cached=cached,
+        )
+        if self._log is not None:
+            self._start(self._write_log(item, result))
+        return result
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run `work` after the reply; `drain` waits for it."""
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def _write_log(self, item: RewardItem, result: ItemReward) -> None:
+        assert self._log is not None  # noqa: S101  for the type checker
+        extras = self._extras.get(result.reward_id)
+        facts, held_out = await extras if extras else (None, None)
+        self._log.append(item, result, facts=facts, held_out=held_out)
+
+    async def _share(
+        self, reward_id: str, content: ClipId, media: FileBytes | FrameArray, item: RewardItem
+    ) -> ScoredClip:
+        """Return the result of the one computation of this reward that runs at a time."""
+        if reward_id not in self._under_way:
+            task = asyncio.create_task(self._compute(reward_id, content, media, item))
+            self._under_way[reward_id] = task
+            task.add_done_callback(lambda _: self._under_way.pop(reward_id, None))
+        return await asyncio.shield(self._under_way[reward_id])
+
+    async def _compute(
+        self, reward_id: str, content: ClipId, media: FileBytes | FrameArray, item: RewardItem
+    ) -> ScoredClip:
+        name = f"{reward_id}.mp4"
+        try:
+            data = await asyncio.to_thread(media.read)
+            path = await asyncio.to_thread(self._folder.write, name, data)
+            reward = await self._model.score_async(path, item.prompt, content=content)
+        except Exception as error:  # noqa: BLE001  one clip must not end the others
+            self._folder.remove(name)
+            known = format_error(error)
+            detail = str(known or type(error).__name__)
+            return ScoredClip(_failed(FailureReason.STAGE_FAILED, detail))
+        scored = ScoredClip(reward, _format_verdicts(reward))
+        if reward.value is None:
+            self._folder.remove(name)
+            return scored
+        await asyncio.to_thread(self._store.write_reward, reward_id, _format_document(scored))
+        self._remember(reward_id, scored)
+        if self._log is None:
+            self._folder.remove(name)
+        else:
+            self._extras[reward_id] = asyncio.create_task(self._measure(path, content))
+            _forget_oldest(self._extras)
+        return scored
+
+    async def _measure(self, path: Path, content: ClipId) -> LogExtras:
+        """Return the facts and the held-out reward of a new clip, then remove its file."""
+        try:
+            held_out = None
+            if self._held_out is not None:
+                held_out = (await self._held_out.score_async(path, content=content)).value
+            return await asyncio.to_thread(measure_facts, path), held_out
+        except Exception:  # noqa: BLE001  a reward is logged without them
+            return None, None
+        finally:
+            self._folder.remove(path.name)
+
+    async def _read_media(self, source: MediaSource) -> FileBytes | FrameArray:
+        """Return the media in memory.
+
+        Raises:
+            MediaError: It is not allowed, absent or too large.
+        """
+        match source:
+            case LocalPath(path):
+                media = FileBytes(await asyncio.to_thread(self._read_path, path))
+            case RemoteUrl(url):
+                media = FileBytes(await asyncio.to_thread(self._fetch, url))
+            case _:
+                return source
+        return media
+
+    def _read_path(self, path: str) -> bytes:
+        most = self.settings.max_clip_bytes
+        for root in self.settings.roots:
+            try:
+                name = (root / path).relative_to(root).as_posix()
+                with OutputDirectory(root).read(name) as file:
+                    data = file.read(most + 1)
+            except (InvalidValueError, UnsafeTargetError, OSError, ValueError):
+                continue  # outside of this root, through a link, or absent
+            if len(data) > most:
+                raise MediaError(Failure(FailureReason.TOO_LARGE, f"more than {most} bytes"))
+            return data
+        raise MediaError(Failure(FailureReason.NOT_A_FILE, "no file below an allowed root"))
+
+    def _fetch(self, url: str) -> bytes:
+        reach = FetchPolicy(
+            named=self.settings.hosts,
+            max_bytes=self.settings.max_clip_bytes,
+            seconds=self.settings.upload_s,
+        )
+        file = io.BytesIO()
+        fetch(url, file, reach=reach, storage={})
+        return file.getvalue()
+
+    async def _place(self, item: RewardItem, files: ExitStack) -> tuple[ClipId, Path] | Failure:
+        """Return the clip as a file that lasts as long as `files`."""
+        try:
+            media = await self._read_media(item.video)
+            content = await asyncio.to_thread(media.identify)
+            name = f"{content}-{id(files):x}.mp4"
+            path = self._folder.write(name, await asyncio.to_thread(media.read))
+            files.callback(self._folder.remove, name)
+        except MediaError as error:
+            return error.failure
+        return content, path
+
+    async def _compare_pair(
+        self,
+        pair: tuple[int, int],
+        clips: Sequence[tuple[ClipId, Path] | Failure],
+        until_s: float,
+    ) -> PairComparison:
+        first, second = (clips[place] for place in pair)
+        share: float | Failure
+        if isinstance(first, Failure) or isinstance(second, Failure):
+            share = first if isinstance(first, Failure) else second  # type: ignore[assignment]
+        elif first[0] == second[0]:
+            share = 0.5
+        else:
+            try:
+                async with asyncio.timeout_at(_loop_time(until_s)):
+                    contents = (first[0], second[0])
+                    share = await self._model.compare_async(first[1], second[1], contents)
+            except TimeoutError:
+                share = Failure(FailureReason.OUT_OF_TIME, "not compared before the deadline")
+            except Exception as error:  # noqa: BLE001  one pair must not end the others
+                share = Failure(FailureReason.STAGE_FAILED, str(format_error(error) or error))
+        if isinstance(share, Failure):
+            return PairComparison(*pair, None, share)
+        return PairComparison(*pair, share)
+
+    def _remember(self, reward_id: str, scored: ScoredClip) -> ScoredClip:
+        self._recent[reward_id] = scored
+        _forget_oldest(self._recent)
+        return scored
+
+
+def _forget_oldest(entries: OrderedDict[str, Any]) -> None:
+    while len(entries) > _REMEMBERED:
+        entries.popitem(last=False)
+
+
+def _failed(reason: FailureReason, detail: str) -> Reward:
+    return Reward(value=None, failure=Failure(reason, detail))
+
+
+def _loop_time(until_s: float) -> float:
+    return asyncio.get_running_loop().time() + until_s - time.monotonic()
+
+
+def _format_verdicts(reward: Reward) -> list[dict[str, Any]]:
+    return [
+        {
+            "reviewer": verdict.reviewer,
+            "protocol": verdict.protocol,
+            **(
+                {"failure": format_failure(verdict.outcome)}
+                if isinstance(verdict.outcome, Failure)
+                else {"verdict": to_jsonable_python(verdict.outcome)}
+            ),
+        }
+        for verdict in reward.verdicts
+    ]
+
+
+def format_failure(failure: Failure) -> dict[str, str]:
+    """Return a failure as JSON."""
+    return {"reason": failure.reason.value, "message": f"{failure.detail}. {failure.reason.remedy}"}
+
+
+def _format_document(scored: ScoredClip) -> dict[str, Any]:
+    reward = scored.reward
+    return {
+        "value": reward.value,
+        "parts": dict(reward.parts),
+        "calibrated": reward.calibrated,
+        "formula": reward.formula,
+        "map": reward.map and reward.map.to_json(),
+        "verdicts": scored.verdicts,
+    }
+
+
+def _read_document(document: Mapping[str, Any]) -> ScoredClip:
+    stored: RewardMap | None = document["map"] and read_map(document["map"])
+    reward = Reward(
+        value=document["value"],
+        parts=document["parts"],
+        calibrated=document["calibrated"],
+        formula=document.get("formula", FORMULA),
+        map=stored,
+    )
+    return ScoredClip(reward, document["verdicts"])

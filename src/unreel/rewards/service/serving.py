@@ -1,0 +1,102 @@
+"""Running the service: one process with uvicorn, or replicas with Ray Serve."""
+
+import signal
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from unreel.core.errors import InvalidSettingError, MissingExtraError
+from unreel.core.held_server import require_free
+from unreel.core.server import ServerAddress
+from unreel.rewards.service.app import create_app
+from unreel.rewards.service.settings import ServiceSettings
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+
+def require_tokens(settings: ServiceSettings, host: str, port: int) -> None:
+    """Refuse to listen beyond this machine without tokens.
+
+    Raises:
+        InvalidSettingError: It would.
+    """
+    address = ServerAddress(scheme="http", host=host, port=port)
+    if not settings.tokens and not address.is_loopback:
+        setting, problem = "--tokens", f"everybody who reaches {host} could ask your models"
+        raise InvalidSettingError(
+            setting, problem, "Give a file of tokens, or use --host 127.0.0.1"
+        )
+    if port:
+        require_free(host, port)
+
+
+def run_process(
+    settings: ServiceSettings, *, host: str, port: int, on_start: Callable[[str], None]
+) -> None:
+    """Serve in this process until SIGTERM or Ctrl-C, then finish the requests that run."""
+    config = uvicorn.Config(
+        create_app(settings),
+        host=host,
+        port=port,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=int(settings.deadline_s) + 1,
+    )
+    server = _AnnouncedServer(config, on_start)
+    server.run()
+
+
+class _AnnouncedServer(uvicorn.Server):
+    """Server that reports its address when it listens."""
+
+    def __init__(self, config: uvicorn.Config, on_start: Callable[[str], None]) -> None:
+        super().__init__(config)
+        self._on_start = on_start
+
+    async def startup(self, sockets: list[Any] | None = None) -> None:
+        """Listen, then report the address."""
+        await super().startup(sockets)
+        for listener in self.servers:
+            for sock in listener.sockets:
+                name, port = sock.getsockname()[:2]
+                shown = f"[{name}]" if ":" in name else name
+                self._on_start(f"http://{shown}:{port}")
+
+
+def run_replicas(
+    settings: ServiceSettings,
+    *,
+    host: str,
+    port: int,
+    replicas: int,
+    on_start: Callable[[str], None],
+) -> None:
+    """Serve with replicas of the same application on Ray Serve until a signal arrives.
+
+    Raises:
+        MissingExtraError: Ray Serve is not installed.
+    """
+    try:
+        from ray import serve
+    except ImportError as error:
+        module, extra = "ray[serve]", "ray"
+        raise MissingExtraError(module, extra) from error
+    if replicas > 1 and "://" not in settings.store:
+        on_start("replicas on other machines need --store postgresql://...; this file is local")
+    build: Callable[[], FastAPI] = partial(create_app, settings)
+
+    @serve.deployment(num_replicas=replicas, max_ongoing_requests=settings.max_pending)
+    @serve.ingress(build)
+    class RewardReplica:
+        """One replica of the service."""
+
+    serve.start(http_options={"host": host, "port": port})
+    serve.run(RewardReplica.bind(), name="unreel-reward", route_prefix="/")
+    on_start(f"http://{host}:{port}")
+    try:
+        signal.pause()
+    finally:
+        serve.shutdown()

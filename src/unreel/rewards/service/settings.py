@@ -1,0 +1,110 @@
+"""Settings of the reward service, and its bearer tokens."""
+
+import hashlib
+import hmac
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import Field
+
+from unreel.core.document import read_toml
+from unreel.core.errors import InvalidSettingError
+from unreel.protocols.protocol import REVIEWED, Mode
+from unreel.recipes.check import check_sections
+from unreel.recipes.section import RecipeSection
+from unreel.reviewers.contract import Reviewer
+
+Scope = Literal["reward", "compare", "metrics"]
+_MB: Final = 1 << 20
+
+
+class TokenSettings(RecipeSection):
+    """One bearer token: its hash, its scopes and its limits."""
+
+    name: str
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    """SHA-256 of the token in hexadecimal; the token itself is stored nowhere."""
+    scopes: tuple[Scope, ...] = ("reward",)
+    rate: float = Field(default=200.0, gt=0)
+    """Requests per second, with a burst of twice as many."""
+    concurrency: int = Field(default=256, ge=1)
+    """Requests at the same time."""
+    max_mb: float | None = Field(default=None, gt=0)
+    """Largest request in MB; the limit of the service if it is lower."""
+
+
+class TokenFile(RecipeSection):
+    """TOML file of tokens: one `[[token]]` each."""
+
+    token: tuple[TokenSettings, ...] = Field(min_length=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSettings:
+    """Settings of one service; all replicas of a service have the same."""
+
+    models: Sequence[str | Reviewer]
+    protocols: Sequence[str] = REVIEWED
+    condition: Mapping[str, str] = field(default_factory=dict)
+    parser: Mode = "lenient"
+    reviewer: Mapping[str, Any] = field(default_factory=dict)
+    """Further keys of `[reviewer]`."""
+    trusted: bool = False
+    calibrations: tuple[Path, ...] = ()
+    held_out: Sequence[str | Reviewer] = ()
+    """Reviewers whose reward is logged and never returned."""
+    store: str = "reward-cache.sqlite"
+    """File of SQLite, or a PostgreSQL address."""
+    ask_once: bool = False
+    """Return `worker-died` for a question whose process ended, instead of asking it again."""
+    lease_s: float = 15.0
+    """Seconds without a sign of life after which a process counts as ended."""
+    tokens: tuple[TokenSettings, ...] = ()
+    """Without tokens every caller may do everything: on loopback only."""
+    roots: tuple[Path, ...] = ()
+    hosts: tuple[str, ...] = ()
+    """Places that a `url` may name, for example `https://clips.example.org`."""
+    dialects: tuple[str, ...] = ()
+    log: Path | None = None
+    max_request_bytes: int = 256 * _MB
+    max_clip_bytes: int = 64 * _MB
+    max_held_bytes: int = 2048 * _MB
+    """Bytes of all requests at the same time."""
+    max_items: int = 64
+    max_compared: int = 16
+    max_pending: int = 512
+    """Clips that are scored or wait for it; more are refused with 429."""
+    upload_s: float = 60.0
+    deadline_s: float = 120.0
+    """Default and longest time for a request."""
+
+    def __post_init__(self) -> None:
+        from unreel.rewards.dialects import ROUTERS
+
+        for name in self.dialects:
+            if name not in ROUTERS:
+                problem, known = f"no dialect is named {name!r}", ", ".join(ROUTERS) or "none"
+                setting = "--dialect"
+                raise InvalidSettingError(setting, problem, f"Known: {known}")
+
+
+def read_tokens(path: Path) -> tuple[TokenSettings, ...]:
+    """Return the tokens of a TOML file.
+
+    Raises:
+        UnreadableSourceError: It cannot be read.
+        InvalidSettingError: A key is unknown or a value cannot be used.
+    """
+    return check_sections(TokenFile, read_toml(path, "file of tokens")).token
+
+
+def find_token(header: str | None, tokens: Sequence[TokenSettings]) -> TokenSettings | None:
+    """Return the token of an `Authorization` header; `None` if it is missing or unknown."""
+    scheme, _, secret = (header or "").partition(" ")
+    if scheme.lower() != "bearer" or not secret:
+        return None
+    digest = hashlib.sha256(secret.strip().encode("utf-8", "surrogateescape")).hexdigest()
+    matches = [token for token in tokens if hmac.compare_digest(token.sha256, digest)]
+    return matches[0] if matches else None

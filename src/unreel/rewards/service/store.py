@@ -1,0 +1,196 @@
+"""Cache of answers and rewards in SQLite or PostgreSQL, shared by all replicas."""
+
+import json
+import os
+import secrets
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import (
+    URL,
+    Column,
+    ColumnElement,
+    Engine,
+    Executable,
+    Float,
+    MetaData,
+    Table,
+    Text,
+    create_engine,
+    delete,
+    event,
+    insert,
+    make_url,
+    select,
+    update,
+)
+from sqlalchemy.exc import ArgumentError, IntegrityError
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.writing import OutputDirectory
+from unreel.rewards.answers import ClaimState, StoredAnswer
+
+_TABLES: Final = MetaData()
+_WAIT_S: Final = 30
+_ANSWERS: Final = Table(
+    "reward_answers",
+    _TABLES,
+    Column("key", Text, primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("answer", Text),
+    Column("box_space", Text),
+)
+"""A row without an answer is a claim of its owner."""
+_OWNERS: Final = Table(
+    "reward_owners",
+    _TABLES,
+    Column("owner", Text, primary_key=True),
+    Column("seen_at", Float, nullable=False),
+)
+_REWARDS: Final = Table(
+    "reward_results",
+    _TABLES,
+    Column("reward_id", Text, primary_key=True),
+    Column("document", Text, nullable=False),
+)
+
+
+class SqlStore:
+    """Store of answers and rewards; its methods block and may be called in several threads.
+
+    Args:
+        address: a file of SQLite, or `postgresql://...`.
+        lease_s: seconds without a sign of life after which a process counts as ended.
+        ask_once: whether an interrupted question is never asked again.
+    """
+
+    def __init__(self, address: str, *, lease_s: float = 15.0, ask_once: bool = False) -> None:
+        self._engine = _open(address)
+        self._lease_s, self._ask_once = lease_s, ask_once
+        self._owner = secrets.token_hex(8)
+        self._closed = threading.Event()
+        self.n_interrupted = 0
+        """Number of claims of ended processes that were found."""
+        try:
+            _TABLES.create_all(self._engine)
+        except IntegrityError:  # another replica made them in this moment
+            _TABLES.create_all(self._engine)
+        with self._engine.begin() as connection:
+            connection.execute(insert(_OWNERS).values(owner=self._owner, seen_at=_now()))
+        self._heart = threading.Thread(target=self._beat, name="reward-store", daemon=True)
+        self._heart.start()
+
+    def claim(self, key: str, /) -> StoredAnswer | ClaimState:
+        """Return the stored answer, or claim the question."""
+        with self._engine.connect() as connection:
+            row = connection.execute(select(_ANSWERS).where(_ANSWERS.c.key == key)).first()
+            if row is not None and row.answer is not None:
+                return StoredAnswer(row.answer, row.box_space)
+            if row is None:
+                change: Executable = insert(_ANSWERS).values(key=key, owner=self._owner)
+            else:
+                seen = select(_OWNERS.c.seen_at).where(_OWNERS.c.owner == row.owner)
+                seen_at = connection.execute(seen).scalar()
+                if seen_at is not None and seen_at > _now() - self._lease_s:
+                    return ClaimState.BUSY
+                if self._ask_once:
+                    return ClaimState.INTERRUPTED
+                change = update(_ANSWERS).where(*_claim(key, row.owner)).values(owner=self._owner)
+            connection.rollback()
+            try:
+                taken = connection.execute(change)
+                connection.commit()
+            except IntegrityError:
+                return ClaimState.BUSY
+        self.n_interrupted += row is not None and bool(taken.rowcount)
+        return ClaimState.OURS if row is None or taken.rowcount else ClaimState.BUSY
+
+    def store(self, key: str, answer: StoredAnswer, /) -> None:
+        """Store the answer to a claimed question."""
+        values = {"answer": answer.text, "box_space": answer.box_space}
+        with self._engine.begin() as connection:
+            connection.execute(update(_ANSWERS).where(_ANSWERS.c.key == key).values(**values))
+
+    def release(self, key: str, /) -> None:
+        """End this process's claim of a question without an answer."""
+        with self._engine.begin() as connection:
+            connection.execute(delete(_ANSWERS).where(*_claim(key, self._owner)))
+
+    def read_reward(self, reward_id: str) -> Mapping[str, Any] | None:
+        """Return the stored document of a reward; `None` if there is none."""
+        query = select(_REWARDS.c.document).where(_REWARDS.c.reward_id == reward_id)
+        with self._engine.connect() as connection:
+            document = connection.execute(query).scalar()
+        return None if document is None else json.loads(document)
+
+    def write_reward(self, reward_id: str, document: Mapping[str, Any]) -> None:
+        """Store the document of a reward, once."""
+        values = {"reward_id": reward_id, "document": json.dumps(document, allow_nan=False)}
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(insert(_REWARDS).values(**values))
+        except IntegrityError:
+            return
+
+    def close(self) -> None:
+        """End the lease of this process; harmless when called twice."""
+        if self._closed.is_set():
+            return
+        self._closed.set()
+        self._heart.join()
+        with self._engine.begin() as connection:
+            connection.execute(delete(_OWNERS).where(_OWNERS.c.owner == self._owner))
+        self._engine.dispose()
+
+    def _beat(self) -> None:
+        while not self._closed.wait(self._lease_s / 3):
+            with self._engine.begin() as connection:
+                own = update(_OWNERS).where(_OWNERS.c.owner == self._owner)
+                connection.execute(own.values(seen_at=_now()))
+
+
+def _claim(key: str, owner: str) -> tuple[ColumnElement[bool], ...]:
+    return _ANSWERS.c.key == key, _ANSWERS.c.owner == owner, _ANSWERS.c.answer.is_(None)
+
+
+def _now() -> float:
+    return time.time()  # noqa: TID251  leases are compared between machines
+
+
+def _open(address: str) -> Engine:
+    setting, remedy = "--store", "Give the path of a file, or postgresql://USER@HOST/DATABASE"
+    if "://" not in address:
+        return _open_file(Path(address).resolve())
+    try:
+        url = make_url(address)
+    except (ArgumentError, ValueError):
+        raise InvalidSettingError(setting, "no address of a database", remedy) from None
+    if url.drivername in {"postgresql", "postgres"}:
+        return create_engine(
+            url.set(drivername="postgresql+psycopg"),
+            hide_parameters=True,
+            pool_pre_ping=True,
+            pool_size=16,
+            connect_args={"connect_timeout": _WAIT_S},
+        )
+    raise InvalidSettingError(setting, f"cannot use {url.drivername!a}", remedy)
+
+
+def _open_file(path: Path) -> Engine:
+    if not path.exists():  # SQLite would make a file that everybody may read
+        os.close(OutputDirectory(path.parent).open(path.name, os.O_RDWR))
+    engine = create_engine(
+        URL.create("sqlite", database=str(path)),
+        hide_parameters=True,
+        connect_args={"timeout": _WAIT_S},
+    )
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, _record: object) -> None:
+        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "trusted_schema=OFF"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    return engine
