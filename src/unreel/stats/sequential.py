@@ -70,8 +70,11 @@ def log_start_weight(start: int) -> float:
     return -math.log((number + 1) * (number + 2))
 
 
-def weigh_trend(values: Array, sign: int) -> Array:
-    """Return the log evidence, after each value, that the values rise (`sign` 1) or fall (-1)."""
+def weigh_trend(values: Array, sign: int, least: float = 0.0) -> Array:
+    """Return the log evidence, after each value, that the values rise (`sign` 1) or fall (-1).
+
+    There is none while the change along the fitted line is smaller than `least`.
+    """
     x = np.arange(len(values), dtype=np.float64)
     y = values - (values[0] if len(values) else 0.0)
     n = x + 1
@@ -79,9 +82,9 @@ def weigh_trend(values: Array, sign: int) -> Array:
     product = np.cumsum(x * y) - np.cumsum(x) * np.cumsum(y) / n
     total = np.maximum(np.cumsum(y * y) - np.cumsum(y) ** 2 / n, 0.0)
     floor = _ROUNDING * (1 + np.cumsum(y * y))
-    explained = np.divide(product**2, spread, out=np.zeros_like(total), where=spread > 0)
-    own = _log_t_evidence(total, explained, SLOPE_SD**2 * spread, n_free=n - 1, floor=floor)
-    return np.where(sign * product > 0, own, -np.inf)
+    slopes = np.divide(product, spread, out=np.zeros_like(total), where=spread > 0)
+    own = _log_t_evidence(total, slopes * product, SLOPE_SD**2 * spread, n_free=n - 1, floor=floor)
+    return np.where((sign * slopes > 0) & (sign * slopes * x >= least), own, -np.inf)
 
 
 def weigh_mean(values: Array, limit: float, sign: int) -> Array:

@@ -31,6 +31,8 @@ class GuardSettings:
 
     alpha: float = 0.05
     """Probability of any false alarm in a run, over all guards and all looks."""
+    held_out_fall: float = 0.05
+    """Smallest fall of the held-out reward, from 0 to 1, that is an alarm: policies wander a little."""
     reference_steps: int = 5
     """First steps of the run, whose clips are the reference of drift."""
     drift_sd: float = 2.0

@@ -43,7 +43,8 @@ def watch_held_out(steps: Sequence[StepSummary], settings: GuardSettings) -> Gua
     held_out = np.array([step.held_out for step in paired], np.float64)
 
     def weigh(start: int) -> Array:
-        return np.minimum(weigh_trend(value[start:], 1), weigh_trend(held_out[start:], -1))
+        falls = weigh_trend(held_out[start:], -1, least=settings.held_out_fall)
+        return np.minimum(weigh_trend(value[start:], 1), falls)
 
     return conclude(
         "held-out",
