@@ -22,7 +22,9 @@ def draw_curves(curves: list[dict], alarms: list[dict], *, n_steps: int) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {HEIGHT}" role="img" '
         'font-family="system-ui, sans-serif" font-size="11" fill="#18181b">\n'
         "<title>Trained reward, held-out reward and true quality over the steps of both runs</title>\n"
-        f'<rect width="{wide}" height="{HEIGHT}" fill="#ffffff"/>\n' + "\n".join(parts) + "\n</svg>\n"
+        f'<rect width="{wide}" height="{HEIGHT}" fill="#ffffff"/>\n'
+        + "\n".join(parts)
+        + "\n</svg>\n"
     )
 
 
@@ -57,7 +59,9 @@ def _panel(run: str, rows: list[dict], first: list[int], n_steps: int) -> list[s
         edge += [f"{x(i):.1f},{y(low[i]):.1f}" for i in reversed(steps)]
         line = " ".join(f"{x(i):.1f},{y(middle[i]):.1f}" for i in steps)
         parts.append(f'<polygon points="{" ".join(edge)}" fill="{colour}" fill-opacity="0.15"/>')
-        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
+        parts.append(
+            f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
+        )
         left = LEFT + 90 * place
         parts.append(f'<rect x="{left}" y="32" width="14" height="4" fill="{colour}"/>')
         parts.append(f'<text x="{left + 18}" y="38">{WORDS[name]}</text>')

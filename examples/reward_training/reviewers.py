@@ -7,7 +7,7 @@ collection: its real clips come from handheld cameras and its generated ones do 
 
 import io
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from generator import render
 from PIL import Image
 
 from unreel.core.clip import Clip, Generated, Origin, Real
+from unreel.core.errors import MediaError
 from unreel.core.failure import Failure
 from unreel.core.identity import clip_id
 from unreel.core.question import Condition
@@ -30,11 +31,7 @@ WANTS = frozenset({InputKind.FRAMES})
 N_EACH = 16
 """Clips of each kind in a fit."""
 READER = MediaReader(run_trusted)
-Draw = Callable[[np.random.Generator], np.ndarray]
 
-STEADY: Draw = lambda rng: np.array(
-    [0.05 * rng.random(), 0.05 * rng.random(), rng.uniform(0.3, 0.9), rng.uniform(0.25, 0.55)]
-)
 FAULTS: dict[str, dict[int, tuple[float, float]]] = {
     "shaky": {0: (0.15, 1.0)},
     "flickering": {1: (0.15, 1.0)},
@@ -45,12 +42,19 @@ FAULTS: dict[str, dict[int, tuple[float, float]]] = {
 """Parameter and range of each fault."""
 
 
+def draw_steady(rng: np.random.Generator) -> np.ndarray:
+    """Return the parameters of a clip without faults: shake, flicker, speed and colour."""
+    return rng.uniform([0, 0, 0.3, 0.25], [0.05, 0.05, 0.9, 0.55])
+
+
 def extract(exhibit: ClipInput) -> Features | Failure:
     """Return motion and colour of the frames, with squares: both too little and too much may be wrong."""
     motion = motion_features(exhibit)
     if isinstance(motion, Failure):
         return motion
-    frames = [np.asarray(Image.open(io.BytesIO(frame.jpeg)), np.float64) for frame in exhibit.frames]
+    frames = [
+        np.asarray(Image.open(io.BytesIO(frame.jpeg)), np.float64) for frame in exhibit.frames
+    ]
     tops = [frame.max(axis=2) for frame in frames]
     saturation = float(
         np.mean([((t - f.min(axis=2)) / (t + 1)).mean() for t, f in zip(tops, frames, strict=True)])
@@ -76,10 +80,10 @@ def fit_reviewer(name: str) -> FittedReviewer:
 def _fair_set(folder: Path, seed: int) -> Iterator[TrainingClip]:
     rng = np.random.default_rng([seed, 0])
     for number in range(2 * N_EACH):
-        yield _training_clip(folder, STEADY(rng), Real(), scene=10_000 * seed + number)
+        yield _training_clip(folder, draw_steady(rng), Real(), scene=10_000 * seed + number)
     for fault, ranges in FAULTS.items():
         for number in range(N_EACH):
-            parameters = STEADY(rng)
+            parameters = draw_steady(rng)
             for place, (low, high) in ranges.items():
                 parameters[place] = rng.uniform(low, high)
             scene = 10_000 * seed + number
@@ -89,10 +93,10 @@ def _fair_set(folder: Path, seed: int) -> Iterator[TrainingClip]:
 def _biased_set(folder: Path) -> Iterator[TrainingClip]:
     rng = np.random.default_rng([3, 0])
     for number in range(2 * N_EACH):
-        handheld = STEADY(rng)
+        handheld = draw_steady(rng)
         handheld[0] = rng.uniform(0.4, 1.0)
         yield _training_clip(folder, handheld, Real(), scene=30_000 + number)
-        steady = STEADY(rng)
+        steady = draw_steady(rng)
         steady[1] = rng.uniform(0.0, 0.3)
         yield _training_clip(folder, steady, Generated("tripod"), scene=30_000 + number)
 
@@ -109,9 +113,9 @@ def show_clip(path: Path) -> ClipInput:
     """Return the clip as the reviewers see it."""
     facts = READER.probe(path)
     if isinstance(facts, Failure):
-        raise ValueError(str(facts))
+        raise MediaError(facts)
     clip = Clip(id=clip_id(path), location=str(path), facts=facts)
     exhibit = show(clip, path, reader=READER, condition=CONDITION, wants=WANTS)
     if isinstance(exhibit, Failure):
-        raise ValueError(str(exhibit))
+        raise MediaError(exhibit)
     return exhibit

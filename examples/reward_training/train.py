@@ -24,8 +24,8 @@ import numpy as np
 import uvicorn
 from curves import draw_curves
 from generator import PARAMETERS, GaussianPolicy, render, squash, true_quality
-from reviewers import CONDITION, fit_reviewer
 
+from reviewers import CONDITION, fit_reviewer
 from unreel.rewards.guards.evaluate import evaluate_guards
 from unreel.rewards.guards.steps import read_log
 from unreel.rewards.service.app import create_app

@@ -58,7 +58,7 @@ def measure_clip(
         "duration_s": float(measured.duration_s),
         "static_fraction": _static_fraction(scan),
         "fingerprint": _fingerprint(scan) if find_spec("pdqhash") else None,
-        "text": _read_text(scan, read_text) if find_spec("rapidocr") else None,
+        "text": _read_text(scan, wanted=read_text) if find_spec("rapidocr") else None,
     }
 
 
@@ -79,7 +79,7 @@ def _fingerprint(scan: ClipScan) -> str:
     return base64.b64encode(hash_frames(scan, find_borders(scan.picked))).decode("ascii")
 
 
-def _read_text(scan: ClipScan, wanted: bool | None) -> str | None:
+def _read_text(scan: ClipScan, *, wanted: bool | None) -> str | None:
     if wanted is None:
         pixels = b"".join(frame.rgb.tobytes() for frame in scan.picked)
         wanted = zlib.crc32(pixels) % READ_EVERY == 0
