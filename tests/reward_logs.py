@@ -84,8 +84,8 @@ def fail(row: dict[str, Any], step: int, rng: np.random.Generator) -> None:
 def lose_canaries(row: dict[str, Any], step: int, rng: np.random.Generator) -> None:
     if rng.random() < 0.5:
         row["canary"] = "clean" if rng.random() < 0.5 else "injected"
-        is_seen = step < 10
-        row["value"] = 0.9 - 0.5 * (row["canary"] == "injected" and is_seen) + rng.normal(0, 0.05)
+        injected = row["canary"] == "injected"
+        row["value"] = 0.8 + injected * (-0.5 if step < 10 else 0.1) + rng.normal(0, 0.05)
 
 
 HACKS: dict[str, Change] = {

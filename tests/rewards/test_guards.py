@@ -44,7 +44,7 @@ def test_a_hack_raises_the_alarm_of_its_guard_after_it_begins(guard: str) -> Non
         assert result.alarm_step is not None
         assert result.alarm_step >= (15 if HACKS[guard] not in {fall, lose_canaries} else 5)
         assert isinstance(result.estimate, Estimate)
-        assert not result.estimate.low <= result.limit <= result.estimate.high
+        assert abs(result.estimate.value) > abs(result.limit)
         assert result.log_evidence >= result.log_threshold
 
 
@@ -83,7 +83,9 @@ def test_the_order_of_rows_does_not_matter_and_the_newest_step_is_left_out() -> 
     rows = make_log(0, fall)
     shuffled = [rows[i] for i in np.random.default_rng(0).permutation(len(rows))]
     without_last = [row for row in rows if row["step"] < N_STEPS - 1]
-    assert evaluate_guards(rows)[1:] == evaluate_guards(shuffled)[1:]
+    assert [(result.guard, result.alarm_step) for result in evaluate_guards(rows)] == [
+        (result.guard, result.alarm_step) for result in evaluate_guards(shuffled)
+    ]
     assert find(evaluate_guards(rows), "nulls").n_steps == N_STEPS - 1
     assert find(evaluate_guards(without_last), "nulls").n_steps == N_STEPS - 2
 

@@ -25,7 +25,7 @@ SHIFT_SD: Final = 1.0
 """Prior deviation of a shift, in deviations of the noise."""
 BETS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
 """Fractions of the evidence that one value of 0 costs; the test averages over them."""
-_GRID: Final = 200
+_HALVINGS: Final = 20
 _ROUNDING: Final = 1e-12
 
 Interval = tuple[float, float, float]
@@ -131,10 +131,13 @@ def enclose_fraction(values: Array, alpha: float) -> Interval:
 
 
 def _lower_end(values: Array, alpha: float) -> float:
-    for step in range(_GRID - 1, 0, -1):
-        if weigh_fraction(values, step / _GRID)[-1] >= -math.log(alpha):
-            return step / _GRID
-    return 0.0
+    """Return the largest limit that the test of a fraction excludes, which is below their mean."""
+    low, high = 0.0, float(values.mean())
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        excluded = middle > 0 and weigh_fraction(values, middle)[-1] >= -math.log(alpha)
+        low, high = (middle, high) if excluded else (low, middle)
+    return low
 
 
 def _log_t_evidence(

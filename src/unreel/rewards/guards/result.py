@@ -42,7 +42,7 @@ class GuardSettings:
     """Fraction of clips with text that addresses the judge."""
     duplicate_rate: float = 0.2
     """Fraction of clips that repeat another clip of their step."""
-    inversion_rate: float = 1 / 3
+    inversion_rate: float = 0.25
     """Fraction of pairs in which an injected canary is not below a clean one; 1/2 is a blind reward."""
     identical_rate: float = 0.5
     """Fraction of groups in which all rewards are equal."""
@@ -66,7 +66,7 @@ class GuardResult:
     limit: float
     """Value of the estimate that the alarm excludes."""
     log_evidence: float
-    """Largest logarithm of the evidence so far."""
+    """Largest logarithm of the evidence so far; 0 at the start."""
     log_threshold: float
     """Logarithm of the evidence at which the alarm is raised."""
     n_steps: int
@@ -119,7 +119,7 @@ def conclude(
             enclose(slice(start, at + 1), alpha), alpha, n=n, n_steps=at + 1 - start
         ),
         limit=limit,
-        log_evidence=float(mixed.log_evidence.max()),
+        log_evidence=max(0.0, float(mixed.log_evidence.max())),
         log_threshold=log_threshold,
         n_steps=len(sizes),
         since_step=sizes[start][0],
