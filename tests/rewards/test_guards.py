@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 
 from reward_logs import HACKS, N_STEPS, fall, freeze, lose_canaries, make_log, rise_then_fall
+from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.media.reader import MediaReader, run_trusted
 from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.rewards.guards.duplicates import count_duplicates
 from unreel.rewards.guards.evaluate import GuardMonitor, evaluate_guards
 from unreel.rewards.guards.facts import measure_clip
+from unreel.rewards.guards.live import LiveGuards
 from unreel.rewards.guards.result import MEANINGS, GuardResult, GuardSettings
 from unreel.rewards.guards.steps import BLOCK_ROWS, StepCollector, read_log
 from unreel.rewards.guards.text import addresses_judge
@@ -242,3 +244,17 @@ def test_a_stricter_rate_needs_more_evidence() -> None:
     assert strict.alarm_step is not None
     assert usual.alarm_step is not None
     assert strict.alarm_step >= usual.alarm_step
+
+
+def test_a_service_exports_its_guards_and_learns_why_to_stop() -> None:
+    prometheus = pytest.importorskip("prometheus_client")
+    registry = prometheus.CollectorRegistry()
+    guards = LiveGuards(registry, stop_on=["held-out"])
+    reasons = [guards.add(row) for row in make_log(0, fall)]
+    assert reasons[0] is None
+    assert reasons[-1] is not None
+    assert reasons[-1].startswith("guard held-out, step ")
+    assert registry.get_sample_value("unreel_reward_guard_alarm", {"guard": "held-out"}) == 1
+    assert registry.get_sample_value("unreel_reward_guard_alarm", {"guard": "motion"}) == 0
+    with pytest.raises(UnknownNameError, match="held-out"):
+        LiveGuards(prometheus.CollectorRegistry(), stop_on=["heldout"])

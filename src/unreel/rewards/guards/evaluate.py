@@ -47,8 +47,8 @@ class GuardMonitor:
 
     def evaluate(self) -> tuple[GuardResult, ...]:
         """Return the result of each guard over the complete steps so far."""
-        steps = self._collector.finish()
-        if len(steps) != self._n_steps:
-            self._n_steps = len(steps)
-            self._results = evaluate_steps(steps, self._settings)
+        n_steps = self._collector.n_complete
+        if n_steps != self._n_steps:
+            self._n_steps = n_steps
+            self._results = evaluate_steps(self._collector.finish(), self._settings)
         return self._results

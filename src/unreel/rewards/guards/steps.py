@@ -127,6 +127,11 @@ class StepCollector:
             if len(self._open) > _OPEN_STEPS and not self._keep_open:
                 self._close(min(self._open))
 
+    @property
+    def n_complete(self) -> int:
+        """Return the number of steps but the newest."""
+        return len(self.closed) + max(0, len(self._open) - 1)
+
     def finish(self) -> list[StepSummary]:
         """Return the summaries of all steps but the newest, which may be incomplete."""
         open_steps = sorted(self._open)[:-1]
