@@ -122,7 +122,8 @@ class KillTrial:
             if end in {"value", "worker-died"}:
                 return
             await asyncio.sleep(0.3)
-        raise AssertionError("no answer after 400 requests")
+        msg = "no answer after 400 requests"
+        raise AssertionError(msg)
 
     async def _ask_once(self, client: httpx.AsyncClient, data: bytes) -> str:
         try:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from starlette.requests import ClientDisconnect
+
 from unreel.core.errors import UnreelError
 from unreel.rewards.service.settings import Scope, ServiceSettings, TokenSettings, find_token
 
@@ -114,7 +116,10 @@ class RequestGate:
             token = state["token"] = self._authorise(scope, headers)
             body.most = self._require_size(headers, token)
             await self._app(scope, body, watch)
+        except ClientDisconnect:
+            return
         except RequestRefusedError as refusal:
+            self._service.metrics.refused.labels(refusal.reason).inc()
             if not started:
                 await _refuse(send, refusal)
         finally:
