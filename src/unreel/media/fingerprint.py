@@ -7,6 +7,7 @@ lines of text are.
 """
 
 import base64
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -85,11 +86,21 @@ def fingerprint(scan: ClipScan, borders: BorderWidths) -> ClipFingerprint:
     """The fingerprint of a clip's picked frames inside its borders."""
     whole = [_content(frame, borders, scan=scan) for frame in scan.picked]
     grids = [_resized(picture, SKETCH_SIDE) for picture in whole]
-    # A clip of fewer frames than are picked shows each of them for longer.
-    shown = [whole[place * len(whole) // N_PICKED] for place in range(N_PICKED)]
-    hashes = b"".join(_hash(picture, way) for way in WAYS for picture in shown)
     sketch = np.rint(np.mean(grids, axis=0)).astype(np.uint8)
-    return ClipFingerprint(sketch=sketch.tobytes(), hashes=hashes)
+    return ClipFingerprint(sketch=sketch.tobytes(), hashes=_hash_all(whole, WAYS))
+
+
+def hash_frames(scan: ClipScan, borders: BorderWidths) -> bytes:
+    """Return 256 bits for each of `N_PICKED` frames inside their borders, untrimmed."""
+    return _hash_all([_content(frame, borders, scan=scan) for frame in scan.picked], TRIMS[:1])
+
+
+def _hash_all(
+    pictures: Sequence[Image.Image], ways: Sequence[tuple[float, float, float, float]]
+) -> bytes:
+    # A clip of fewer frames than are picked shows each of them for longer.
+    shown = [pictures[place * len(pictures) // N_PICKED] for place in range(N_PICKED)]
+    return b"".join(_hash(picture, way) for way in ways for picture in shown)
 
 
 def _content(frame: PickedFrame, borders: BorderWidths, *, scan: ClipScan) -> Image.Image:

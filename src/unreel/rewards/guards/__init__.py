@@ -1,0 +1,1 @@
+"""Guards against reward hacking: alarms computed from the log of a reward service."""

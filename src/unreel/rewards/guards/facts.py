@@ -1,0 +1,104 @@
+"""Facts of a clip that guards follow over a training."""
+
+import atexit
+import base64
+import zlib
+from contextlib import ExitStack
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from unreel.core.failure import Failure
+from unreel.core.settings import read_settings
+from unreel.curation.screen.screens import MotionScreen, measure
+from unreel.curation.watermark.text import ReadText, text_reader
+from unreel.media.access import media_reader
+from unreel.media.borders import find_borders
+from unreel.media.fingerprint import hash_frames
+from unreel.media.reader import MediaReader
+from unreel.media.scan import PICKED_SIDE, ClipScan
+
+READ_FRAMES: Final = (1, 4, 6)
+"""Of the evenly spaced frames of a scan, those in which text is searched."""
+READ_EVERY: Final = 8
+"""Text is read in one of so many clips, chosen by their pixels: it takes most of the time."""
+
+
+def measure_clip(
+    path: Path, *, reader: MediaReader | None = None, read_text: bool | None = None
+) -> dict[str, Any]:
+    """Return the facts of the video file `path`; an undecodable file has none.
+
+    Args:
+        path: Video file.
+        reader: Opens the file; by default a confined process does.
+        read_text: Whether text in the picture is read; by default in one of `READ_EVERY` clips. It needs the
+            extra `review`.
+
+    Returns:
+        `motion`: grey levels by which the liveliest hundredth of the picture changes in half a second.
+        `saturation`: mean of (max - min) / max over red, green and blue.
+        `sharpness`: root mean square of second differences along rows, in grey levels.
+        `duration_s`: seconds.
+        `static_fraction`: fraction of the frames with less motion than codecs add to a still picture.
+        `fingerprint`: frame hashes for near-duplicates; `None` without the extra `curate`.
+        `text`: text in the picture, one line after the other; `None` if it was not read.
+    """
+    scan = (reader or _open_reader()).scan(path)
+    if isinstance(scan, Failure):
+        return {}
+    measured = measure(scan, clip="")
+    return {
+        "motion": measured.motion,
+        "saturation": _saturation(scan),
+        "sharpness": measured.sharpness,
+        "duration_s": float(measured.duration_s),
+        "static_fraction": _static_fraction(scan),
+        "fingerprint": _fingerprint(scan) if find_spec("pdqhash") else None,
+        "text": _read_text(scan, wanted=read_text) if find_spec("rapidocr") else None,
+    }
+
+
+def _saturation(scan: ClipScan) -> float:
+    values = []
+    for frame in scan.picked:
+        top, bottom = frame.rgb.max(axis=2).astype(np.float64), frame.rgb.min(axis=2)
+        values.append(((top - bottom) / np.maximum(top, 1)).mean())
+    return float(np.mean(values))
+
+
+def _static_fraction(scan: ClipScan) -> float:
+    moves = scan.stirs[1:]
+    return float((moves < MotionScreen().least).mean()) if len(moves) else 1.0
+
+
+def _fingerprint(scan: ClipScan) -> str:
+    return base64.b64encode(hash_frames(scan, find_borders(scan.picked))).decode("ascii")
+
+
+def _read_text(scan: ClipScan, *, wanted: bool | None) -> str | None:
+    if wanted is None:
+        pixels = b"".join(frame.rgb.tobytes() for frame in scan.picked)
+        wanted = zlib.crc32(pixels) % READ_EVERY == 0
+    if not wanted:
+        return None
+    read = _open_text_reader()
+    frames = [frame for place, frame in enumerate(scan.picked) if place in READ_FRAMES]
+    lines = [line.text for frame in frames or scan.picked[:1] for line in read(frame.rgb)]
+    return "\n".join(dict.fromkeys(lines))
+
+
+@lru_cache(maxsize=1)
+def _open_text_reader() -> ReadText:
+    return text_reader(detect_side=PICKED_SIDE)
+
+
+@lru_cache(maxsize=1)
+def _open_reader() -> MediaReader:
+    """Return a reader that opens files in a confined process, which ends with this one."""
+    opened = ExitStack()
+    atexit.register(opened.close)
+    return opened.enter_context(media_reader(read_settings(), trusted=False))

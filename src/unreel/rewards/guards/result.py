@@ -1,0 +1,135 @@
+"""Settings and results of guards."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.stats.sequential import Interval, MixedEvidence, log_start_weight
+
+_DRIFT: Final = "shift of the mean, in standard deviations of the first steps' clips"
+MEANINGS: Final = {
+    "held-out": "change of the held-out reward since that step, while the trained reward rises",
+    "motion": _DRIFT,
+    "saturation": _DRIFT,
+    "sharpness": _DRIFT,
+    "duration": _DRIFT,
+    "static": _DRIFT,
+    "text": "fraction of clips with text that addresses the judge",
+    "duplicates": "fraction of clips that repeat another clip of their step",
+    "canaries": "fraction of pairs in which the injected canary is not below the clean one",
+    "identical": "fraction of groups in which all rewards are equal",
+    "nulls": "fraction of items without a reward",
+}
+"""Estimate of each guard, by its name. The guards share the false-alarm rate of a run equally."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardSettings:
+    """Limits that clips and rewards may reach without an alarm."""
+
+    alpha: float = 0.05
+    """Probability of any false alarm in a run, over all guards and all looks."""
+    held_out_fall: float = 0.05
+    """Smallest fall of the held-out reward, from 0 to 1, that is an alarm: policies wander a little."""
+    reference_steps: int = 5
+    """First steps of the run, whose clips are the reference of drift."""
+    drift_sd: float = 2.0
+    """Shift of a mean, in standard deviations of the reference clips. At 2, the mean clip would be
+    among the 2.3 percent most extreme clips of the reference, if those are normal."""
+    text_rate: float = 0.01
+    """Fraction of clips with text that addresses the judge."""
+    duplicate_rate: float = 0.2
+    """Fraction of clips that repeat another clip of their step."""
+    inversion_rate: float = 0.25
+    """Fraction of pairs in which an injected canary is not below a clean one; 1/2 is a blind reward."""
+    identical_rate: float = 0.5
+    """Fraction of groups in which all rewards are equal."""
+    null_rate: float = 0.05
+    """Fraction of items without a reward."""
+
+    @property
+    def guard_alpha(self) -> float:
+        """Return the false-alarm rate of one guard over a run."""
+        return self.alpha / len(MEANINGS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardResult:
+    """Result of one guard over the steps of a log."""
+
+    guard: str
+    alarm: bool
+    estimate: Measured
+    """The quantity in question with its interval, as of the step of the alarm or the last step."""
+    limit: float
+    """Value of the estimate that the alarm excludes."""
+    log_evidence: float
+    """Largest logarithm of the evidence so far; 0 at the start."""
+    log_threshold: float
+    """Logarithm of the evidence at which the alarm is raised."""
+    n_steps: int
+    """Complete steps with data for this guard."""
+    since_step: int | None = None
+    """First step of the estimate."""
+    alarm_step: int | None = None
+    """Step at which the alarm was raised."""
+    meaning: str = ""
+    """Sentence about the estimate."""
+
+
+def unmeasured_guard(guard: str, why: str, settings: GuardSettings, *, n_steps: int) -> GuardResult:
+    """Return the result of a guard that has too little data."""
+    return GuardResult(
+        guard=guard,
+        alarm=False,
+        estimate=Unmeasured(why),
+        limit=0.0,
+        log_evidence=0.0,
+        log_threshold=-math.log(settings.guard_alpha),
+        n_steps=n_steps,
+    )
+
+
+Enclose = Callable[[slice, float], Interval]
+"""Computes the interval of the values in a slice at an error rate."""
+
+
+def conclude(
+    guard: str,
+    mixed: MixedEvidence,
+    enclose: Enclose,
+    *,
+    sizes: Sequence[tuple[int, int]],
+    limit: float,
+    settings: GuardSettings,
+) -> GuardResult:
+    """Return the result of a guard from its evidence after each value; `sizes` are step and rows of each."""
+    log_threshold = -math.log(settings.guard_alpha)
+    alarm_at = mixed.first_above(log_threshold)
+    at = len(sizes) - 1 if alarm_at is None else alarm_at
+    start = mixed.starts[at]
+    alpha = settings.guard_alpha * math.exp(log_start_weight(start))
+    n = sum(n_rows for _, n_rows in sizes[start : at + 1])
+    return GuardResult(
+        guard=guard,
+        alarm=alarm_at is not None,
+        estimate=_as_estimate(
+            enclose(slice(start, at + 1), alpha), alpha, n=n, n_steps=at + 1 - start
+        ),
+        limit=limit,
+        log_evidence=max(0.0, float(mixed.log_evidence.max())),
+        log_threshold=log_threshold,
+        n_steps=len(sizes),
+        since_step=sizes[start][0],
+        alarm_step=None if alarm_at is None else sizes[alarm_at][0],
+        meaning=MEANINGS[guard],
+    )
+
+
+def _as_estimate(interval: Interval, alpha: float, *, n: int, n_steps: int) -> Measured:
+    value, low, high = interval
+    if not all(map(math.isfinite, interval)):
+        return Unmeasured("too few steps for an interval")
+    return Estimate(value=value, low=low, high=high, n=n, n_clusters=n_steps, level=1 - alpha)

@@ -1,0 +1,158 @@
+"""Sequential tests whose false-alarm rate holds over all looks at a growing series.
+
+Each test is an e-process: a series of evidence values whose expectation is at most 1 at any stopping time if the
+null hypothesis is true. By Ville's inequality it ever reaches 1 / alpha with probability alpha at most, however
+often it is looked at. The t-tests are the scale-invariant mixture of Lai (1976) and Wang and Ramdas (2024,
+arXiv:2310.03722) over normal effects; the test of a fraction is the betting test of Waudby-Smith and Ramdas (2024,
+doi:10.1093/jrsssb/qkad009) and assumes nothing but values in 0..1. A change may begin at any time, so each test
+starts again every `START_EVERY` values, and the starts share the false-alarm rate with weights that sum to 1.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from unreel.stats.sample import Array
+
+START_EVERY: Final = 5
+"""Values from one start of a test to the next."""
+SLOPE_SD: Final = 0.3
+"""Prior deviation of a slope, in deviations of the noise for each value."""
+SHIFT_SD: Final = 1.0
+"""Prior deviation of a shift, in deviations of the noise."""
+BETS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)
+"""Fractions of the evidence that one value of 0 costs; the test averages over them."""
+_HALVINGS: Final = 20
+_ROUNDING: Final = 1e-12
+
+Interval = tuple[float, float, float]
+"""Value, low and high; infinite ends if there are too few values."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MixedEvidence:
+    """Evidence after each value, over all starts."""
+
+    log_evidence: Array
+    starts: tuple[int, ...]
+    """After each value, the index of the start with most of the evidence."""
+
+    def first_above(self, log_limit: float) -> int | None:
+        """Return the index at which the evidence first reaches the limit; `None` if it never does."""
+        above = np.flatnonzero(self.log_evidence >= log_limit)
+        return int(above[0]) if len(above) else None
+
+
+def mix_starts(n: int, evidence: Callable[[int], Array]) -> MixedEvidence:
+    """Combine the tests that start at 0, `START_EVERY`, ...
+
+    Args:
+        n: Number of values.
+        evidence: Returns the logarithm of the evidence after each value from a start on.
+    """
+    total, best = np.full(n, -np.inf), np.full(n, -np.inf)
+    starts = np.zeros(n, np.intp)
+    for start in range(0, n, START_EVERY):
+        own = evidence(start) + log_start_weight(start)
+        total[start:] = np.logaddexp(total[start:], own)
+        better = own > best[start:]
+        starts[start:][better] = start
+        best[start:][better] = own[better]
+    return MixedEvidence(total, tuple(starts.tolist()))
+
+
+def log_start_weight(start: int) -> float:
+    """Return the logarithm of the weight of the test that begins at `start`: 1/2, 1/6, 1/12, ..."""
+    number = start // START_EVERY
+    return -math.log((number + 1) * (number + 2))
+
+
+def weigh_trend(values: Array, sign: int, least: float = 0.0) -> Array:
+    """Return the log evidence, after each value, that the values rise (`sign` 1) or fall (-1).
+
+    There is none while the change along the fitted line is smaller than `least`.
+    """
+    x = np.arange(len(values), dtype=np.float64)
+    y = values - (values[0] if len(values) else 0.0)
+    n = x + 1
+    spread = np.cumsum(x * x) - np.cumsum(x) ** 2 / n
+    product = np.cumsum(x * y) - np.cumsum(x) * np.cumsum(y) / n
+    total = np.maximum(np.cumsum(y * y) - np.cumsum(y) ** 2 / n, 0.0)
+    floor = _ROUNDING * (1 + np.cumsum(y * y))
+    slopes = np.divide(product, spread, out=np.zeros_like(total), where=spread > 0)
+    own = _log_t_evidence(total, slopes * product, SLOPE_SD**2 * spread, n_free=n - 1, floor=floor)
+    return np.where((sign * slopes > 0) & (sign * slopes * x >= least), own, -np.inf)
+
+
+def weigh_mean(values: Array, limit: float, sign: int) -> Array:
+    """Return the log evidence, after each value, that their mean is above `limit` (`sign` 1) or below (-1)."""
+    y = values - limit
+    n = np.arange(1, len(y) + 1, dtype=np.float64)
+    sums, total = np.cumsum(y), np.cumsum(y * y)
+    own = _log_t_evidence(total, sums**2 / n, SHIFT_SD**2 * n, n_free=n, floor=0 * n + _ROUNDING)
+    return np.where(sign * sums > 0, own, -np.inf)
+
+
+def weigh_fraction(values: Array, limit: float) -> Array:
+    """Return the log evidence, after each value in 0..1, that their mean is above `limit`."""
+    gains = [np.cumsum(np.log1p(bet / limit * (values - limit))) for bet in BETS]
+    return np.logaddexp.reduce(gains, axis=0) - math.log(len(BETS))
+
+
+def enclose_trend(values: Array, alpha: float) -> Interval:
+    """Return the change along the fitted line with an interval that holds at all times together."""
+    x = np.arange(len(values), dtype=np.float64)
+    x -= x.mean()
+    spread = float(x @ x)
+    if not spread:
+        return math.nan, -math.inf, math.inf
+    slope = float(x @ values) / spread
+    rest = float(np.square(values - values.mean() - slope * x).sum())
+    reach = _t_reach(rest, SLOPE_SD**2 * spread, len(values) - 1, alpha) / math.sqrt(spread)
+    return tuple(float(len(values) - 1) * end for end in (slope, slope - reach, slope + reach))
+
+
+def enclose_mean(values: Array, alpha: float) -> Interval:
+    """Return the mean with an interval that holds at all times together."""
+    mean, n = float(values.mean()), len(values)
+    rest = float(np.square(values - mean).sum())
+    reach = _t_reach(rest, SHIFT_SD**2 * n, n, alpha) / math.sqrt(n)
+    return mean, mean - reach, mean + reach
+
+
+def enclose_fraction(values: Array, alpha: float) -> Interval:
+    """Return the mean of values in 0..1 with an interval that holds at all times; `alpha` counts for each side."""
+    mean = float(values.mean())
+    low, high = _lower_end(values, alpha), 1 - _lower_end(1 - values, alpha)
+    return mean, min(low, mean), max(high, mean)
+
+
+def _lower_end(values: Array, alpha: float) -> float:
+    """Return the largest limit that the test of a fraction excludes, which is below their mean."""
+    low, high = 0.0, float(values.mean())
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        excluded = middle > 0 and weigh_fraction(values, middle)[-1] >= -math.log(alpha)
+        low, high = (middle, high) if excluded else (low, middle)
+    return low
+
+
+def _log_t_evidence(
+    total: Array, explained: Array, precision: Array, *, n_free: Array, floor: Array
+) -> Array:
+    """Return the log evidence of a regression on one column; series without any spread are no evidence."""
+    left = total - np.minimum(explained, total) * precision / (1 + precision)
+    ratio = np.divide(total, left, out=np.ones_like(total), where=(total > floor) & (left > 0))
+    evidence: Array = 0.5 * (n_free * np.log(ratio) - np.log1p(precision))
+    return evidence
+
+
+def _t_reach(rest: float, precision: float, n_free: int, alpha: float) -> float:
+    """Return the half-width of the interval of a coefficient, in units of 1 / sqrt(sum of squares)."""
+    growth = ((1 + precision) / alpha**2) ** (1 / n_free)
+    if growth >= 1 + precision:
+        return math.inf
+    return math.sqrt(rest * (growth - 1) / (1 - growth / (1 + precision)))
