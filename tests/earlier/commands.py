@@ -11,6 +11,8 @@ from click.testing import CliRunner, Result
 from unreel.cli.main import unreel
 
 HERE = Path(__file__).parent
+MADE_BY = "c84a833"
+"""Commit whose stored work is continued; also the folder of its archives and documents."""
 
 
 def call(*words: object) -> Result:
@@ -23,6 +25,11 @@ def read_json(*words: object) -> Any:
     done = call(*words, "--json")
     assert done.exit_code in {0, 1}, f"{words}: {done.stderr} {done.exception!r}"
     return json.loads(done.stdout)
+
+
+def read_golden(name: str) -> Any:
+    """Return the document that the earlier commit printed."""
+    return json.loads((HERE / MADE_BY / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def unpack(folder: Path, archive: str, only: str = "earlier/") -> Path:

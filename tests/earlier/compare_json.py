@@ -26,7 +26,7 @@ from earlier.commands import call, set_model, unpack, unpack_clips, unpack_lesso
 from earlier.make_campaign import PUSHES, READS, STATE, WHERE, push_words, set_address
 from earlier.make_training import TRAIN
 from earlier.model_server import serve_model
-from earlier.studio_replay import StudioReplies, serve_replies
+from earlier.studio_snapshot import StudioSnapshot, serve_snapshot
 
 WORK = """\
 doctor
@@ -171,7 +171,7 @@ def _named(command: click.Command, path: tuple[str, ...]) -> Iterator[str]:
             yield from _named(found, (*path, name))
 
 
-def run_release(python: str, model: str, replies: str, folder: Path) -> Any:
+def run_release(python: str, model: str, studio: str, folder: Path) -> Any:
     """Run all commands with `python` in a new copy of the stored work."""
     shutil.rmtree(folder, ignore_errors=True)
     unpack_lessons(folder)
@@ -180,7 +180,7 @@ def run_release(python: str, model: str, replies: str, folder: Path) -> Any:
         unpack(folder, f"c84a833/{part}.tar.gz")
     with contextlib.chdir(root):
         set_model(model)
-        set_address(replies)
+        set_address(studio)
         prepare()
     program = "import sys; from earlier.compare_json import print_all; print_all(sys.argv[1])"
     words = [python, "-c", program, model]
@@ -208,13 +208,11 @@ def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
 def main(before: str, after: str) -> int:
     """Compare the two releases; return the exit status."""
     folder = Path(tempfile.gettempdir()) / "unreel-compare"
-    recorded = StudioReplies()
-    with serve_model() as model, serve_replies(recorded) as replies:
-        unpack(folder, "c84a833/campaign.tar.gz")
-        text = (folder / "earlier/replies.json").read_text(encoding="utf-8")
-        recorded.recorded.update(json.loads(text))
+    unpack(folder, "c84a833/campaign.tar.gz")
+    contents = json.loads((folder / "earlier/snapshot.json").read_text(encoding="utf-8"))
+    with serve_model() as model, serve_snapshot(StudioSnapshot(**contents)) as studio:
         found = [
-            run_release(python, model.name, replies.address, folder) for python in (before, after)
+            run_release(python, model.name, studio.address, folder) for python in (before, after)
         ]
     old, new = (release["documents"] for release in found)
     lines = [

@@ -1,4 +1,4 @@
-"""Make three campaigns on a real Label Studio, and record its replies to a second push and pull."""
+"""Make three campaigns on a real Label Studio, and keep its contents for a second push and pull."""
 
 import csv
 import hashlib
@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, OpenerDirector, Request, build_opener
 
 from earlier.commands import read_json
-from earlier.studio_replay import StudioReplies, serve_replies
+from earlier.studio_snapshot import serve_snapshot, take_snapshot
 
 PEOPLE = ("ada", "ben", "cleo")
 BENCH = "few.csv"
@@ -52,7 +52,7 @@ def set_address(address: str) -> None:
 
 
 def make_campaign(program: Path) -> None:
-    """Push, answer and pull three campaigns; keep the ledger, the copies and the replies."""
+    """Push, answer and pull three campaigns; keep the ledger, the copies and the contents."""
     with Path("clips.csv").open(encoding="utf-8") as file:
         rows = list(csv.reader(file))[: N_CLIPS + 1]
     with Path(BENCH).open("w", encoding="utf-8", newline="") as file:
@@ -68,16 +68,19 @@ def make_campaign(program: Path) -> None:
             read_json(*push_words(campaign))
             answer_all(address, campaign)
             read_json("annotate", "pull", campaign, *STATE)
-        with serve_replies(StudioReplies(), source=address) as replies:
-            set_address(replies.address)
-            for campaign in PUSHES:
-                keep(f"{campaign}-push", *push_words(campaign))
-                keep(f"{campaign}-pull", "annotate", "pull", campaign, *STATE)
-        assert replies.writes == [], replies.writes
-        Path("replies.json").write_text(json.dumps(replies.recorded, indent=1), encoding="utf-8")
+        token = json.loads(Path("state/secrets.json").read_text(encoding="utf-8"))["token"]
+        snapshot = take_snapshot(lambda path: request(build_opener(), address + path, token))
     finally:
         os.kill(server.pid, signal.SIGTERM)
         server.wait(60)
+    kept = {"pages": snapshot.pages, "tasks": snapshot.tasks, "storages": snapshot.storages}
+    Path("snapshot.json").write_text(json.dumps(kept, indent=1), encoding="utf-8")
+    with serve_snapshot(snapshot):
+        set_address(snapshot.address)
+        for campaign in PUSHES:
+            keep(f"{campaign}-push", *push_words(campaign))
+            keep(f"{campaign}-pull", "annotate", "pull", campaign, *STATE)
+    assert snapshot.writes == [], snapshot.writes
     for campaign, commands in READS.items():
         for (command,) in commands:
             keep(f"{campaign}-{command}", "annotate", command, campaign, *WHERE)

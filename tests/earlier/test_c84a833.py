@@ -8,32 +8,24 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from earlier.commands import (
-    HERE,
+    MADE_BY,
     call,
+    read_golden,
     read_json,
     set_model,
     unpack,
     unpack_clips,
-    unpack_lessons,
 )
 from earlier.make import CURATE, PLAY, RANK, RUNS
 from earlier.make_campaign import PUSHES, READS, STATE, WHERE, push_words, set_address
-from earlier.make_training import TRAIN
 from earlier.model_server import Model, serve_model
-from earlier.studio_replay import StudioReplies, serve_replies
+from earlier.studio_snapshot import StudioSnapshot, serve_snapshot
 
 pytest.importorskip("lance", reason="needs the extra `eval`")
-
-MADE_BY = "c84a833"
-
-
-def read_golden(name: str) -> Any:
-    return json.loads((HERE / MADE_BY / f"{name}.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture
@@ -95,37 +87,16 @@ def test_campaigns_push_and_pull_nothing_again_and_read_equally(
     pytest.importorskip("httpx2", reason="needs the extra `annotate`")
     unpack_clips(tmp_path)
     monkeypatch.chdir(unpack(tmp_path, f"{MADE_BY}/campaign.tar.gz"))
-    recorded = json.loads(Path("replies.json").read_text(encoding="utf-8"))
-    with serve_replies(StudioReplies(recorded)) as replies:
-        set_address(replies.address)
+    contents = json.loads(Path("snapshot.json").read_text(encoding="utf-8"))
+    with serve_snapshot(StudioSnapshot(**contents)) as studio:
+        set_address(studio.address)
         for campaign in PUSHES:
             assert read_json(*push_words(campaign)) == read_golden(f"{campaign}-push")
             assert read_json("annotate", "pull", campaign, *STATE) == read_golden(
                 f"{campaign}-pull"
             )
-    assert (replies.writes, replies.unknown) == ([], [])
+    assert studio.writes == []
     for campaign, commands in READS.items():
         for (command,) in commands:
             printed = read_json("annotate", command, campaign, *WHERE)
             assert printed == read_golden(f"{campaign}-{command}")
-
-
-@pytest.mark.filterwarnings("default")
-def test_a_killed_training_continues_at_its_checkpoint_and_ends_with_the_same_loss(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("torch", reason="needs the environment for training")
-    unpack_lessons(tmp_path)
-    monkeypatch.chdir(unpack(tmp_path, f"{MADE_BY}/training.tar.gz"))
-    expected = read_golden("training")
-
-    trained = read_json(*TRAIN, "--out", "killed", "--resume")
-
-    assert trained["went_on_from"] == 2
-    assert trained["loss"] == pytest.approx(expected["loss"], abs=1e-4)
-    same = ("step", "ended", "unshown")
-    assert [trained[name] for name in same] == [expected[name] for name in same]
-    again = read_json(*TRAIN, "--out", "killed", "--resume")
-    assert again["went_on_from"] == trained["step"]
-    card = json.loads(call("train", "card", "killed/model", "--json").stdout)
-    assert card["data"] == read_golden("card")["data"]
