@@ -1,19 +1,20 @@
-"""Makes the stored work of this release, for later ones to go on with.
+"""Make the stored work of a release, for later ones to continue.
 
-    PYTHONPATH=tests python tests/earlier/make.py FOLDER
+    PYTHONPATH=tests python tests/earlier/make.py work|campaign|training FOLDER [LABEL_STUDIO]
 
-FOLDER gets drawn clips, a curation of them with its frozen benchmark, runs of all four instruments, the
-judge's rulings on one, and what the commands printed, all by the `unreel` on the path.
+FOLDER must not exist. `python` decides the release: run it with the environment of another checkout. `work` makes a
+curation with its frozen benchmark, runs of all four protocols, rulings of a judge, and a season; `campaign`
+two campaigns on a real Label Studio; `training` a training that was stopped (in the environment for training).
+The clips are those of `stored.tar.gz`. FOLDER/golden gets the printed documents.
 """
 
+import contextlib
 import json
-import subprocess
 import sys
-from fractions import Fraction
 from pathlib import Path
 
+from earlier.commands import read_json, unpack_clips, unpack_lessons
 from earlier.model_server import serve_model
-from synthesise import ClipRecipe, synthesise
 
 RECIPE = """\
 name = "small"
@@ -37,14 +38,14 @@ shortest_s = 0.2
 texts = false
 
 [inject]
-share = 1.0
+share = 0.5
 categories = ["object-distortion", "sudden-blurring"]
 
 [normalise]
-width = 128
-height = 96
+width = 96
+height = 72
 rate = 12
-crf = 30
+crf = 36
 
 [describe]
 model = "{model}"
@@ -57,51 +58,85 @@ version = "1.0"
 first_frames = true
 labels = []
 """
+SEASON = """\
+name = "autumn"
+benchmark = "clips.csv"
+protocol = "reality"
+
+[[creator]]
+name = "Sora"
+kind = "frozen"
+
+[[creator]]
+name = "Veo"
+kind = "frozen"
+
+[[creator]]
+name = "recompressed"
+kind = "degrade"
+way = "recompressed"
+
+[[condition]]
+prompt = "paper"
+
+[[condition]]
+prompt = "detailed"
+
+[[reviewer]]
+model = "{model}"
+title = "Served"
+"""
 RUNS = {
     "reality": ["clips.csv", "--condition", "prompt=paper", "--condition", "prompt=detailed"],
     "realism": ["clips.csv"],
     "preference": ["clips.csv"],
     "trace": ["curation/benchmark", "--condition", "sampling=uniform-8"],
 }
+CURATE = ("curate", "run", "curate.toml", "--out", "curation", "--accept-leak", "--trusted")
+PLAY = ("arena", "run", "season.toml", "--trusted")
+RANK = ("arena", "rank", "season.toml", "--resamples", 100)
 
 
-def draw_clips(folder: Path) -> None:
-    lines = ["file,label,generator,group,score"]
-    for number in range(8):
-        creator = ["", "", "Sora", "Veo"][number % 4]
-        recipe = ClipRecipe(
-            width=128, height=96, rate=Fraction(12), n_frames=14 + number, seed=number
-        )
-        (folder / f"c{number}.mp4").write_bytes(synthesise(recipe))
-        label = "generated" if creator else "real"
-        lines.append(f"c{number}.mp4,{label},{creator},g{number // 4}{number % 2},{number % 5 + 1}")
-    (folder / "clips.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+def keep(name: str, *words: object) -> None:
+    """Write the document that `unreel` prints for `words` to the folder of golden files."""
+    text = json.dumps(read_json(*words), indent=1, sort_keys=True)
+    Path("golden", f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
-def run(folder: Path, *words: str) -> str:
-    done = subprocess.run(
-        ["unreel", *words], cwd=folder, capture_output=True, text=True, check=False
-    )
-    if done.returncode == 2:
-        sys.exit(f"unreel {' '.join(words)}: {done.stderr}")
-    return done.stdout
-
-
-def main(folder: Path) -> None:
-    folder.mkdir(parents=True)
-    draw_clips(folder)
+def make_work() -> None:
+    """Make a curation, four runs and a season."""
     with serve_model() as model:
-        (folder / "curate.toml").write_text(RECIPE.format(model=model.name), encoding="utf-8")
-        run(folder, "curate", "run", "curate.toml", "--out", "curation", "--accept-leak")
+        Path("curate.toml").write_text(RECIPE.format(model=model.name), encoding="utf-8")
+        Path("season.toml").write_text(SEASON.format(model=model.name), encoding="utf-8")
+        keep("curation", *CURATE)
         for protocol, (benchmark, *words) in RUNS.items():
-            asked = ["eval", benchmark, "--protocol", protocol, "--model", model.name]
-            run(folder, *asked, *words, "--out", f"runs/{protocol}")
-            printed = run(folder, "score", f"runs/{protocol}", "--json")
-            (folder / f"{protocol}.json").write_text(printed, encoding="utf-8")
-        printed = run(folder, "score", "runs/trace", "--judge", model.name, "--json")
-        (folder / "judged.json").write_text(printed, encoding="utf-8")
-        (folder / "asked.json").write_text(json.dumps(len(model.asked)), encoding="utf-8")
+            asked = ["eval", benchmark, "--protocol", protocol, "--model", model.name, "--trusted"]
+            read_json(*asked, *words, "--out", f"runs/{protocol}")
+            keep(protocol, "score", f"runs/{protocol}")
+        keep("judged", "score", "runs/trace", "--judge", model.name)
+        read_json("arena", "plan", "season.toml", "--pin")
+        read_json(*PLAY)
+        keep("season", *RANK)
+        keep("ablations", "arena", "ablations", "season.toml")
+
+
+def main(part: str, folder: Path, *more: str) -> None:
+    """Make one part in `folder`."""
+    folder.mkdir(parents=True)
+    prepare = unpack_lessons if part == "training" else unpack_clips
+    with contextlib.chdir(prepare(folder)):
+        Path("golden").mkdir()
+        if part == "work":
+            make_work()
+        elif part == "campaign":
+            from earlier.make_campaign import make_campaign
+
+            make_campaign(Path(more[0]))
+        else:
+            from earlier.make_training import make_training
+
+            make_training()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:])

@@ -1,0 +1,59 @@
+"""Commands of `unreel` in this process, and the stored work that they continue."""
+
+import json
+import re
+import tarfile
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from unreel.cli.main import unreel
+
+HERE = Path(__file__).parent
+MADE_BY = "c84a833"
+"""Commit whose stored work is continued; also the folder of its archives and documents."""
+
+
+def call(*words: object) -> Result:
+    """Run `unreel` with `words` in the present folder."""
+    return CliRunner().invoke(unreel, [str(word) for word in words])
+
+
+def read_json(*words: object) -> Any:
+    """Run `unreel` with `words` and `--json`; return its document."""
+    done = call(*words, "--json")
+    assert done.exit_code in {0, 1}, f"{words}: {done.stderr} {done.exception!r}"
+    return json.loads(done.stdout)
+
+
+def read_golden(name: str) -> Any:
+    """Return the document that the earlier commit printed."""
+    return json.loads((HERE / MADE_BY / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def unpack(folder: Path, archive: str, only: str = "earlier/") -> Path:
+    """Unpack the files of an archive whose names match `only`; return the folder of the work."""
+    with tarfile.open(HERE / archive) as opened:
+        members = [each for each in opened if re.match(only, each.name)]
+        opened.extractall(folder, members, filter="data")
+    return folder / "earlier"
+
+
+def unpack_clips(folder: Path) -> Path:
+    """Unpack the drawn clips and their table; return their folder."""
+    return unpack(folder, "stored.tar.gz", r"earlier/(c\d\.mp4|clips\.csv)")
+
+
+def unpack_lessons(folder: Path) -> Path:
+    """Unpack the benchmark that the training learns from, as `lessons`; return the folder above it."""
+    root = unpack(folder, "stored.tar.gz", "earlier/curation/benchmark/")
+    return (root / "curation/benchmark").rename(root / "lessons").parent
+
+
+def set_model(name: str) -> None:
+    """Let the recipes of the present folder name the model `name`."""
+    for recipe in (Path("curate.toml"), Path("season.toml")):
+        if recipe.exists():
+            text = re.sub(r"compatible/tiny@[^\"]*", name, recipe.read_text(encoding="utf-8"))
+            recipe.write_text(text, encoding="utf-8")
