@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scripted import ScriptedReviewer
-from unreel.media.synthesise import ClipRecipe, synthesise
+from synthesise import ClipRecipe, synthesise
 
 
 @pytest.fixture(scope="session")

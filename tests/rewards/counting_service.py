@@ -11,8 +11,8 @@ from typing import Any
 import uvicorn
 
 from scripted import ScriptedReviewer
+from synthesise import ClipRecipe, synthesise
 from unreel import Failure, Reply, ReviewRequest
-from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.rewards.service.app import create_app
 from unreel.rewards.service.settings import ServiceSettings
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from reward_logs import HACKS, N_STEPS, fall, freeze, lose_canaries, make_log, rise_then_fall
+from synthesise import ClipRecipe, synthesise
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.media.reader import MediaReader, run_trusted
-from unreel.media.synthesise import ClipRecipe, synthesise
 from unreel.rewards.guards.duplicates import count_duplicates
 from unreel.rewards.guards.evaluate import GuardMonitor, evaluate_guards
 from unreel.rewards.guards.facts import measure_clip
