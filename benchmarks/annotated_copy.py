@@ -24,9 +24,9 @@ from unreel.core.failure import Failure
 from unreel.core.settings import read_settings
 from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import BoxAt
-from unreel.media import annotate as copying
+from unreel.media import annotated_copy as copying
 from unreel.media.access import open_sandbox
-from unreel.media.annotate_wire import CopyTaker, commentary_request
+from unreel.media.annotated_copy_wire import CopyTaker, commentary_request
 from unreel.media.overlay import MovingMark, OverlayCommentary, TimelineLane
 from unreel.media.sandbox import SandboxLimits
 

@@ -17,8 +17,8 @@ import time
 import numpy as np
 from peak_memory import peak_mib
 
-from unreel.arena.play import NOBODY, AnswerTable, SeasonClips
-from unreel.arena.ranking import rank
+from unreel.arena.answers.play import NOBODY, AnswerTable, SeasonClips
+from unreel.arena.boards.ranking import rank
 from unreel.stats.resampling import RESAMPLES
 
 

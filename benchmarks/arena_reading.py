@@ -24,23 +24,23 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from peak_memory import peak_mib
 
 from facts import FACTS as DRAWN
-from unreel.arena.cells import SeasonReviewer
-from unreel.arena.gathering import CONTROLS, METADATA, look_table
-from unreel.arena.lineup import read_lineup
-from unreel.arena.playing import read_play
-from unreel.arena.working_folder import SET, EnteredReviewer, SeasonEntrants, SeasonFolder
-from unreel.benchmarks.planning import PlannedQuestion
+from unreel.arena.answers.lineup import read_lineup
+from unreel.arena.answers.read_play import read_play
+from unreel.arena.run.questions import SeasonReviewer
+from unreel.arena.season.benchmark import CONTROLS, METADATA, look_table
+from unreel.arena.season.folder import SET, EnteredReviewer, SeasonEntrants, SeasonFolder
+from unreel.benchmarks.questions import PlannedQuestion
+from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import EnvironmentSettings
-from unreel.core.writing import OutputDirectory
-from unreel.engine.access import StorageAccess, file_key
-from unreel.engine.lock import writer_lock
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.stage import Row
+from unreel.engine.storage_access import StorageAccess, file_key
 from unreel.engine.survey import FACTS, ClipSurvey
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.evaluation.job import keeper_of
+from unreel.engine.writer_lock import writer_lock
 from unreel.evaluation.recipe import check_recipe
+from unreel.evaluation.run_job import keeper_of
 
 _CREATORS = 50
 _ROWS = 10_000

@@ -25,8 +25,7 @@ from unreel.core.box import Box
 from unreel.core.estimate import Estimate
 from unreel.core.facts import ClipFacts, VideoFacts
 from unreel.curation.audit.audit import AuditFinding, AuditResult, audit
-from unreel.curation.audit.observation import ClipObservation
-from unreel.curation.audit.views import FeatureView
+from unreel.curation.audit.features import ClipObservation, FeatureView
 from unreel.curation.watermark.mark import MarkKind, WatermarkRegion, WatermarkSearch
 from unreel.stats.proportion import mid_p_interval
 

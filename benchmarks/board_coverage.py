@@ -12,9 +12,9 @@ import argparse
 import numpy as np
 import numpy.typing as npt
 
-from unreel.arena.play import NOBODY, AnswerTable, SeasonClips
-from unreel.arena.ranking import rank
-from unreel.arena.standings import SeasonLeaderboard
+from unreel.arena.answers.play import NOBODY, AnswerTable, SeasonClips
+from unreel.arena.boards.ranking import rank
+from unreel.arena.boards.standings import SeasonLeaderboard
 from unreel.core.estimate import Estimate
 
 REVIEWERS, CREATORS, SCENES = 5, 4, 40

@@ -21,7 +21,7 @@ from peak_memory import peak_mib
 
 from unreel.core.identity import digest
 from unreel.engine.committer import CommitPace, TableCommitter
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.run import run
 from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.table import LanceTable

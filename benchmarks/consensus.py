@@ -17,11 +17,10 @@ import numpy as np
 from simulated_votes import SimulatedCampaign, SimulatedPerson, simulate_votes, watcher
 
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.consensus.deciding import decide
-from unreel.annotation.consensus.outcome import SettledTask
-from unreel.annotation.consensus.rule import ConsensusMethod, ConsensusRule
+from unreel.annotation.consensus.consensus import decide
+from unreel.annotation.consensus.outcome import ConsensusMethod, ConsensusRule, SettledTask
 from unreel.annotation.opinion import answer_of
-from unreel.annotation.quality.looking import find_informed
+from unreel.annotation.quality.inattention import find_informed
 from unreel.core.estimate import Estimate, Measured
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.dawid_skene import dawid_skene

@@ -27,9 +27,9 @@ from unreel.stats.agreement import cohen_kappa, krippendorff_alpha
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.correlation import plcc, srocc
 from unreel.stats.detection import auc, balanced_accuracy, calibrate, f1, tpr_at_fpr
-from unreel.stats.leaving_out import JackknifeGroups, leaving_out
-from unreel.stats.ordering import pair_consistency
-from unreel.stats.paired import paired_difference
+from unreel.stats.jackknife_values import JackknifeGroups, leaving_out
+from unreel.stats.pair_order import pair_consistency
+from unreel.stats.paired_tests import paired_difference
 from unreel.stats.proportion import share_of
 
 SIZES = (6, 20, 50, 200)

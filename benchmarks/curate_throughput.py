@@ -278,7 +278,7 @@ def _scan_stage() -> Any:
 
 def _run_engine(engine: str, files: list[str], workers: int) -> int:
     from unreel.curation.findings import FINDINGS
-    from unreel.engine.place import StorageLocation
+    from unreel.engine.location import StorageLocation
     from unreel.engine.run import run
     from unreel.engine.stage import WorkerResources
     from unreel.engine.table import LanceTable

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 from peak_memory import peak_mib
 
-from unreel.engine.keys import KeyIndex
+from unreel.engine.key_index import KeyIndex
 
 LOOKS = (1_024, 65_536)
 APPENDED = 10_000

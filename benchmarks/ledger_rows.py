@@ -23,10 +23,10 @@ from peak_memory import peak_mib
 
 import postgres
 from campaigns import CAMPAIGN, record_of, task_of
+from unreel.annotation.campaign_state import judgements, read_campaign
 from unreel.annotation.judgements import AnnotationRecord, TraceAnswer
+from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.ledger.opening import open_ledger
-from unreel.annotation.reading import judgements, read_campaign
 from unreel.core.box import Box
 from unreel.core.judgement import Label
 from unreel.core.span import TimeSpan

@@ -26,10 +26,10 @@ from drawn_prints import BLOCK, FRAMES, KINDS, Drawn, draw_block
 from numpy.typing import NDArray
 from peak_memory import peak_mib
 
-from unreel.media import matching
+from unreel.media import near_duplicates
 from unreel.media.fingerprint import HASH_WORDS, WAYS
-from unreel.media.matching import ClipMatch, find_matches
-from unreel.stats.joining import join
+from unreel.media.near_duplicates import ClipMatch, find_matches
+from unreel.stats.connected_groups import join
 
 _SHAPE = (len(WAYS), FRAMES, HASH_WORDS)
 _ROW = len(WAYS) * FRAMES * HASH_WORDS * 8
@@ -194,10 +194,10 @@ class _Some:
 def _beside_all_pairs(
     prints: FilePrints, matches: Sequence[ClipMatch], *, known: int
 ) -> dict[str, Any]:
-    few, matching.FEW = matching.FEW, len(prints.sketches)
+    few, near_duplicates.FEW = near_duplicates.FEW, len(prints.sketches)
     start_s = time.perf_counter()
     every = find_matches(prints, known=known)
-    matching.FEW = few
+    near_duplicates.FEW = few
     groups = [
         {tuple(group) for group in join(prints.names, [(m.first, m.second) for m in found])}
         for found in (every, matches)

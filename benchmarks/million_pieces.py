@@ -30,24 +30,24 @@ from typing import Any
 
 from peak_memory import peak_mib
 
-from unreel.cli.heaps import share_heaps
+from unreel.cli.memory_settings import share_heaps
 from unreel.core.clip import ClipId
 from unreel.core.facts import ClipFacts, VideoFacts
 from unreel.core.identity import digest_id
 from unreel.core.settings import read_settings
-from unreel.curation.audit.take import InspectedFileWithMarks
-from unreel.curation.job import CurationRun, curate
+from unreel.curation.audit.step import InspectedFileWithMarks
+from unreel.curation.curation_run import CurationRun, curate
 from unreel.curation.measures import FingerprintedScan, MeasuredShot
-from unreel.curation.normalise.stored import StoredClip
+from unreel.curation.normalise.stored_clips import StoredClip
 from unreel.curation.piece import stored_name
 from unreel.curation.recipe import check_recipe
-from unreel.curation.source.take import IngestedFile
+from unreel.curation.source.step import IngestedFile
 from unreel.curation.step import CurationContext, Look, StepName, StepSubject, as_plain, to_json
 from unreel.curation.watermark.mark import WatermarkSearch
-from unreel.engine.access import StorageAccess
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.progress import JobCallbacks
 from unreel.engine.stage import Row, Stage, WorkerResources
+from unreel.engine.storage_access import StorageAccess
 from unreel.media.borders import BorderWidths
 from unreel.media.bounds import N_PICKED
 from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, ClipFingerprint

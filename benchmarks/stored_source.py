@@ -17,14 +17,14 @@ from pathlib import Path
 from peak_memory import peak_mib
 
 from unreel.core.identity import digest
-from unreel.engine.due import PendingKeys
-from unreel.engine.lock import writer_lock
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
+from unreel.engine.pending import PendingKeys
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
 from unreel.engine.stored_rows import StoredRows
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
+from unreel.engine.writer_lock import writer_lock
 from unreel.evaluation.tables import ANSWERS
 
 SOURCE = TableSchema(name="pieces", version=1, columns={"facts": "string", "location": "string"})

@@ -25,17 +25,17 @@ from unreel.annotation.campaign import (
     ClipCopy,
     TaskAssignment,
 )
-from unreel.annotation.interfaces.answers import write_result
-from unreel.annotation.interfaces.data import task_data
+from unreel.annotation.interfaces.label_studio_results import write_result
 from unreel.annotation.interfaces.screens import screen_of
+from unreel.annotation.interfaces.task_data import task_data
 from unreel.annotation.judgements import VoteAnswer
+from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.ledger.opening import open_ledger
 from unreel.annotation.studio.accounts import invite
 from unreel.annotation.studio.client import StudioClient
+from unreel.annotation.studio.projects import open_room, remembered_rooms
 from unreel.annotation.studio.pull import pull_campaign
 from unreel.annotation.studio.push import PushRequest, push_assignments
-from unreel.annotation.studio.rooms import open_room, remembered_rooms
 from unreel.annotation.studio.settings import find_connection
 from unreel.core.identity import digest
 from unreel.core.judgement import Label

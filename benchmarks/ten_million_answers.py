@@ -25,12 +25,12 @@ from typing import Any
 from peak_memory import peak_mib
 
 from unreel.core.identity import digest
-from unreel.engine.lock import writer_lock
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.run import ALL_FAILURES, run
 from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
+from unreel.engine.writer_lock import writer_lock
 from unreel.evaluation.tables import ANSWERS
 
 AT_ONCE = 50_000

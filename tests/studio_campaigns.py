@@ -20,9 +20,9 @@ from unreel.annotation.campaign import (
     ClipCopy,
     TaskAssignment,
 )
-from unreel.annotation.interfaces.answers import write_result
-from unreel.annotation.interfaces.data import TASK_KEY
+from unreel.annotation.interfaces.label_studio_results import write_result
 from unreel.annotation.interfaces.screens import AnnotationScreen, screen_of
+from unreel.annotation.interfaces.task_data import TASK_KEY
 from unreel.annotation.judgements import (
     PassFailAnswer,
     PreferenceAnswer,
@@ -35,10 +35,10 @@ from unreel.annotation.judgements import (
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.accounts import invite, kept_passwords
 from unreel.annotation.studio.client import StudioClient
+from unreel.annotation.studio.projects import remembered_rooms
 from unreel.annotation.studio.push import PushRequest
-from unreel.annotation.studio.reading import read_tasks
-from unreel.annotation.studio.rooms import remembered_rooms
 from unreel.annotation.studio.settings import StudioConnection
+from unreel.annotation.studio.task_pages import read_tasks
 from unreel.core.box import Box
 from unreel.core.identity import digest
 from unreel.core.judgement import Label, Rating

@@ -9,10 +9,10 @@ from pathlib import Path
 from plain import CONNECTIONS
 
 from unreel.core.settings import read_settings
-from unreel.engine.access import StorageAccess
-from unreel.engine.place import StorageLocation
-from unreel.evaluation.job import EvalRun, evaluate
+from unreel.engine.location import StorageLocation
+from unreel.engine.storage_access import StorageAccess
 from unreel.evaluation.recipe import check_recipe
+from unreel.evaluation.run_job import EvalRun, evaluate
 
 if __name__ == "__main__":
     listing, base_url, folder, engine, *trusted = sys.argv[1:]

@@ -15,13 +15,15 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
-from unreel.benchmarks.published.counts import (
+from unreel.benchmarks.published.tables import (
     COUNT_TABLES,
     GeneratedCount,
     count_tables,
+    creator_lines,
+    human_rows,
+    show,
     two_places,
 )
-from unreel.benchmarks.published.tables import creator_lines, human_rows, show
 
 REAL = "real"
 SAID = {True: "<answer>0</answer>", False: "<answer>1</answer>"}

@@ -13,10 +13,17 @@ from typing import Any, Final
 import numpy as np
 from PIL import Image
 
-from unreel.arena.ablations import ablate
-from unreel.arena.leaning import find_leanings
-from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT, AnswerTable, SeasonClips
-from unreel.arena.ranking import rank
+from unreel.arena.answers.play import (
+    NOBODY,
+    SAID_GENERATED,
+    SAID_REAL,
+    SILENT,
+    AnswerTable,
+    SeasonClips,
+)
+from unreel.arena.boards.ablations import ablate
+from unreel.arena.boards.bias import find_leanings
+from unreel.arena.boards.ranking import rank
 from unreel.report.season.site import write_season_site
 from unreel.report.season.view import SeasonView, address
 

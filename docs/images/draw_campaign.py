@@ -22,7 +22,8 @@ from unreel.annotation.campaign import (
     ClipCopy,
     TaskAssignment,
 )
-from unreel.annotation.consensus.rule import ConsensusRule
+from unreel.annotation.campaign_state import CampaignRecords
+from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import (
     AnnotationRecord,
     QuarantinedSubmission,
@@ -30,9 +31,8 @@ from unreel.annotation.judgements import (
     TraceAnswer,
 )
 from unreel.annotation.page.site import PageSettings, write_page
-from unreel.annotation.publishing.gathering import gather, poll_of
-from unreel.annotation.publishing.humans import human_rows
-from unreel.annotation.reading import CampaignRecords
+from unreel.annotation.publishing.edition import gather, poll_of
+from unreel.annotation.publishing.human_scores import human_rows
 from unreel.benchmarks.entry import Entry
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Real

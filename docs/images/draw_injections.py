@@ -14,7 +14,7 @@ from synthesise import ClipRecipe, SceneName, synthesise
 from unreel.core.settings import read_settings
 from unreel.core.trace import Category
 from unreel.curation.inject.clip import LoadedClip, load_clip
-from unreel.curation.inject.inject import CATEGORIES, InjectedFrames, inject
+from unreel.curation.inject.injection import CATEGORIES, InjectedFrames, inject
 from unreel.media.access import media_reader
 from unreel.media.overlay import outline, paint
 

@@ -23,17 +23,17 @@ from unreel.core.box import Box
 from unreel.core.clip import Generated, Real
 from unreel.core.settings import read_settings
 from unreel.core.trace import Trace
-from unreel.engine.access import StorageAccess
-from unreel.engine.place import StorageLocation
-from unreel.evaluation.job import EvalRun, evaluate
+from unreel.engine.location import StorageLocation
+from unreel.engine.storage_access import StorageAccess
+from unreel.evaluation.explanation_scores import ExplanationJudges, kept_rulings
 from unreel.evaluation.judge import judge_all
 from unreel.evaluation.recipe import check_recipe
+from unreel.evaluation.run_job import EvalRun, evaluate
 from unreel.evaluation.scoring import score_run
-from unreel.evaluation.texts import ExplanationJudges, kept_rulings
 from unreel.report.site import write_report
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.endpoint.reviewer import ModelIOFormat, endpoint_name
-from unreel.reviewers.opening import lend
+from unreel.reviewers.factory import lend
 
 HERE: Final = Path(__file__).parent
 WIDTH, HEIGHT, FRAMES = 480, 270, 84

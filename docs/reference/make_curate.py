@@ -8,11 +8,11 @@ A test compares both with what this writes.
 from pathlib import Path
 from typing import Final
 
+from unreel.curation.recipe_docs import describe_recipe
 from unreel.curation.start.recipe import write_recipe
 from unreel.curation.start.sample import HEAD as EXAMPLE_HEAD
 from unreel.curation.start.sample import VALUES
-from unreel.curation.telling import describe_recipe
-from unreel.recipes.telling import DescribedKey, DescribedSection
+from unreel.recipes.documentation import DescribedKey, DescribedSection
 
 PAGE: Final = Path(__file__).with_name("curate.md")
 EXAMPLE: Final = Path(__file__).parents[1] / "examples" / "curate.toml"

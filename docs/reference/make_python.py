@@ -19,7 +19,7 @@ from textwrap import dedent, indent
 from typing import Any, Final
 
 import unreel
-from unreel.api import models
+from unreel.api import keyword_types
 from unreel.protocols.protocol import REVIEWED
 
 PAGE: Final = Path(__file__).with_name("python.md")
@@ -98,11 +98,11 @@ def write_docstring(text: str) -> str:
 
 def write_aliases() -> str:
     """What stands behind the names that signatures use and that are no words."""
-    notes = read_notes(models)
+    notes = read_notes(keyword_types)
     lines = [f"- `{name}`: {_flow(notes[name])}" for name in ("Model", "Way")]
     lines += ["- `Models`: a `Model`, or several.", "- `Mode`: `'strict'` or `'lenient'`."]
     lines.append(f"- `REVIEWED`: `{REVIEWED}`.")
-    for keys in (models.ReviewerKeys, models.RecipeKeys):
+    for keys in (keyword_types.ReviewerKeys, keyword_types.RecipeKeys):
         names = ", ".join(f"`{name}`" for name in read_fields(keys))
         lines.append(f"- `{keys.__name__}`: {inspect.getdoc(keys).rstrip('.')}: {names}.")
     lines[-1] = lines[-1].removesuffix(".") + "; and those of `ReviewerKeys`."

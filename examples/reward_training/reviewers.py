@@ -1,6 +1,6 @@
 """Three reviewers that learn from synthesised clips: two rewards to train on, and one that is held out.
 
-All are fitted baselines of `unreel.reviewers.floors`. `honest` and `held_out` see motion and colour, and learn from
+All are fitted baselines of `unreel.reviewers.baselines`. `honest` and `held_out` see motion and colour, and learn from
 clips with every fault of the generator, each from its own clips. `hackable` is the `motion` baseline after a biased
 collection: its real clips come from handheld cameras and its generated ones do not, so it learns that shake is real.
 """
@@ -21,10 +21,10 @@ from unreel.core.failure import Failure
 from unreel.core.identity import clip_id
 from unreel.core.question import Condition
 from unreel.media.reader import MediaReader, run_trusted
+from unreel.reviewers.baselines.fitting import Features, FittedReviewer, TrainingClip, cross_fit
+from unreel.reviewers.baselines.motion import fit_motion, motion_features
+from unreel.reviewers.clip_input import show
 from unreel.reviewers.contract import ClipInput, InputKind
-from unreel.reviewers.floors.fitting import Features, FittedReviewer, TrainingClip, cross_fit
-from unreel.reviewers.floors.motion import fit_motion, motion_features
-from unreel.reviewers.showing import show
 
 CONDITION = Condition(sampling="uniform-8", prompt="confidence")
 WANTS = frozenset({InputKind.FRAMES})

@@ -10,15 +10,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unreel.api.comparing import compare
-    from unreel.api.curating import Curated, curate
-    from unreel.api.opening import open_benchmark, open_media
-    from unreel.api.reviewing import review, review_async
+    from unreel.api.compare import compare
+    from unreel.api.curate import Curated, curate
+    from unreel.api.review import review, review_async
     from unreel.api.rewarding import reward
-    from unreel.api.running import Run, evaluate, open_run
-    from unreel.api.scoring import score
+    from unreel.api.runs import Run, evaluate, open_run
+    from unreel.api.score import score
+    from unreel.api.sources import open_benchmark, open_media
     from unreel.benchmarks.entry import Entry, Rejected
-    from unreel.benchmarks.opening import Benchmark
+    from unreel.benchmarks.loader import Benchmark
     from unreel.core.answer import Reply, Usage
     from unreel.core.box import Box
     from unreel.core.clip import Clip, ClipId, Generated, Origin, Real
@@ -141,7 +141,7 @@ __all__ = [
 
 _LAZY = {
     "AudioFacts": "unreel.core.facts",
-    "Benchmark": "unreel.benchmarks.opening",
+    "Benchmark": "unreel.benchmarks.loader",
     "Box": "unreel.core.box",
     "BoxAt": "unreel.core.trace",
     "Category": "unreel.core.trace",
@@ -153,7 +153,7 @@ _LAZY = {
     "Comparisons": "unreel.core.comparison",
     "Condition": "unreel.core.question",
     "Coverage": "unreel.core.estimate",
-    "Curated": "unreel.api.curating",
+    "Curated": "unreel.api.curate",
     "Difference": "unreel.core.comparison",
     "Entry": "unreel.benchmarks.entry",
     "Estimate": "unreel.core.estimate",
@@ -188,7 +188,7 @@ _LAZY = {
     "ReviewRequest": "unreel.reviewers.contract",
     "Reviewer": "unreel.reviewers.contract",
     "Reward": "unreel.rewards.result",
-    "Run": "unreel.api.running",
+    "Run": "unreel.api.runs",
     "SandboxError": "unreel.core.errors",
     "Scorecard": "unreel.core.estimate",
     "ShownFrame": "unreel.reviewers.contract",
@@ -206,16 +206,16 @@ _LAZY = {
     "Verdict": "unreel.core.verdict",
     "VideoFacts": "unreel.core.facts",
     "Vote": "unreel.core.judgement",
-    "compare": "unreel.api.comparing",
-    "curate": "unreel.api.curating",
-    "evaluate": "unreel.api.running",
-    "open_benchmark": "unreel.api.opening",
-    "open_media": "unreel.api.opening",
-    "open_run": "unreel.api.running",
-    "review": "unreel.api.reviewing",
-    "review_async": "unreel.api.reviewing",
+    "compare": "unreel.api.compare",
+    "curate": "unreel.api.curate",
+    "evaluate": "unreel.api.runs",
+    "open_benchmark": "unreel.api.sources",
+    "open_media": "unreel.api.sources",
+    "open_run": "unreel.api.runs",
+    "review": "unreel.api.review",
+    "review_async": "unreel.api.review",
     "reward": "unreel.api.rewarding",
-    "score": "unreel.api.scoring",
+    "score": "unreel.api.score",
 }
 
 _RENAMED = {"Exhibit": "ClipInput", "Material": "InputKind", "Sheet": "ReviewRequest"}

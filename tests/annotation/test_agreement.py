@@ -13,7 +13,13 @@ from unreel.annotation.agreement import (
 from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.judgements import VoteAnswer
 from unreel.annotation.opinion import UnstoredOpinion
-from unreel.annotation.tubes import corners_at, shared_box_iou, sweep, temporal_iou, tube_iou
+from unreel.annotation.trace_overlap import (
+    corners_at,
+    shared_box_iou,
+    sweep,
+    temporal_iou,
+    tube_iou,
+)
 from unreel.core.box import Box
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.judgement import Label

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from campaigns import task_of, tasks_of
 from pace import slowness
-from unreel.annotation.assigning import assign
+from unreel.annotation.assignment import assign
 from unreel.annotation.campaign import AnnotationTask, StudyArm, TaskAssignment
 from unreel.annotation.judgements import VoteAnswer
-from unreel.annotation.ordering import scenes_of
+from unreel.annotation.task_order import scenes_of
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.judgement import Label
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from synthesise import ClipRecipe, synthesise
+from unreel.annotation.browser_copies import CopyRequest, CopyResult, copy_urls, make_copies
 from unreel.annotation.campaign import ClipCopy
-from unreel.annotation.copies import CopyRequest, CopyResult, copy_urls, make_copies
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure
 from unreel.core.identity import clip_id
 from unreel.core.settings import read_settings
-from unreel.engine.access import StorageAccess
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
+from unreel.engine.storage_access import StorageAccess
 from unreel.media.access import media_reader
 from unreel.media.faststart import index_first
 

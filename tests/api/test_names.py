@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import unreel
-from unreel.api.models import RecipeKeys, ReviewerKeys
+from unreel.api.keyword_types import RecipeKeys, ReviewerKeys
 from unreel.evaluation.recipe import EvalRecipe
-from unreel.reviewers.section import ReviewerSection
+from unreel.reviewers.config import ReviewerSection
 
 Python = Callable[..., str]
 VERBS = ("compare", "curate", "evaluate", "open_benchmark", "open_media", "open_run", "review")

@@ -13,7 +13,7 @@ import pytest
 import unreel
 from pace import slowness
 from unreel import Condition, FailureReason, Label, Reply, TraceVerdict
-from unreel.api.waiting import wait_for
+from unreel.api.review import wait_for
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 
 FAKE = (

@@ -25,7 +25,7 @@ def test_text_becomes_the_id_of_a_clip_behind_one_door() -> None:
     assert elsewhere == [], "use core.names.read_clip_id, or an id of core.identity"
 
 
-DOOR = "core/writing.py"
+DOOR = "core/output_files.py"
 MAKING = {
     *("chmod", "copy2", "copyfile", "copytree", "extract", "extractall", "hardlink_to", "link_to"),
     *("lchmod", "link", "makedirs", "mkdir", "mkfifo", "mknod", "mkstemp", "mktemp", "move"),
@@ -46,31 +46,31 @@ ELSEWHERE = {
     ("testing/creators.py", "save"),
     ("testing/reviewers.py", "save"),
     # through the door, which has methods of the same names
-    ("annotation/ledger/opening.py", "open"),
+    ("annotation/ledger/connection.py", "open"),
     ("annotation/publishing/publish.py", "rename"),
     ("engine/start_log.py", "rename"),
-    ("arena/log.py", "open"),
+    ("arena/submission/log.py", "open"),
     ("reviewers/endpoint/spending_log.py", "open"),
-    ("engine/lock.py", "open"),
+    ("engine/writer_lock.py", "open"),
     ("rewards/service/store.py", "open"),
     ("report/clips/media_folder.py", "link"),
     ("training/checkpoints.py", "rename"),
     ("reviewers/local/server.py", "link"),
     ("training/formats/exporting.py", "link"),
-    ("training/trainer.py", "link"),
-    ("training/trainer.py", "save"),
+    ("training/run.py", "link"),
+    ("training/run.py", "save"),
     # Lance writes by itself, after the place was looked at
     ("engine/table_writer.py", "write_dataset"),
     # a processor writes itself into a draft that the door made
-    ("training/improving.py", "save"),
+    ("training/grpo/run.py", "save"),
     # the device that keeps nothing
-    ("engine/examine.py", "open"),
+    ("engine/table_check.py", "open"),
     # features of a clip, no file
-    ("reviewers/floors/fitting.py", "extract"),
+    ("reviewers/baselines/fitting.py", "extract"),
     # files of the kernel
-    ("reviewers/outside/cage.py", "open"),
+    ("reviewers/external/confined_program.py", "open"),
     # a store of objects that is no folder of this machine
-    ("engine/place.py", "put"),
+    ("engine/location.py", "put"),
 }
 
 

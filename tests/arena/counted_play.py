@@ -4,8 +4,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT, AnswerTable, SeasonClips
-from unreel.benchmarks.published.counts import REAL, GeneratedCount
+from unreel.arena.answers.play import (
+    NOBODY,
+    SAID_GENERATED,
+    SAID_REAL,
+    SILENT,
+    AnswerTable,
+    SeasonClips,
+)
+from unreel.benchmarks.published.tables import REAL, GeneratedCount
 
 Counted = Mapping[str, Mapping[str, GeneratedCount]]
 """By reviewer, then by `REAL` or creator."""

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from footage import film, write_clip
-from unreel.arena.entering.creator_checks import EntryCheckContext
-from unreel.arena.entering.entry import SubmittedEntry, read_entry
-from unreel.arena.scenes import open_scenery
-from unreel.arena.season import Season, read_season
+from unreel.arena.season.recipe import Season, read_season
+from unreel.arena.season.scenes import open_scenery
+from unreel.arena.submission.creator_checks import EntryCheckContext
+from unreel.arena.submission.entry import SubmittedEntry, read_entry
 from unreel.core.settings import read_settings
-from unreel.engine.access import StorageAccess
+from unreel.engine.storage_access import StorageAccess
 
 N_SCENES = 4
 

@@ -4,7 +4,14 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT, AnswerTable, SeasonClips
+from unreel.arena.answers.play import (
+    NOBODY,
+    SAID_GENERATED,
+    SAID_REAL,
+    SILENT,
+    AnswerTable,
+    SeasonClips,
+)
 
 LENGTH = "length"
 SILENT_SHARE = 0.02

@@ -7,25 +7,23 @@ from fractions import Fraction
 from typing import Final, Literal
 
 from arena.counted_play import Counted, counted_play
-from unreel.arena.comparing import places
-from unreel.arena.play import AnswerTable
-from unreel.arena.ranking import rank
-from unreel.arena.standings import MatrixCell, SeasonLeaderboard
-from unreel.benchmarks.published.counts import (
+from unreel.arena.answers.play import AnswerTable
+from unreel.arena.boards.comparison import places
+from unreel.arena.boards.ranking import rank
+from unreel.arena.boards.standings import MatrixCell, SeasonLeaderboard
+from unreel.benchmarks.published.tables import (
     COLUMNS,
     COUNT_TABLES,
     REAL,
     GeneratedCount,
-    count_tables,
-    two_places,
-)
-from unreel.benchmarks.published.tables import (
     PrintedLine,
+    count_tables,
     creator_lines,
     goldens,
     human_rows,
     reviewer_lines,
     trace_rows,
+    two_places,
 )
 from unreel.benchmarks.published.trace_check import N_FAKE, N_REAL, SPLITS
 from unreel.core.estimate import Estimate, Measured

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from unreel.arena.play import NOBODY, AnswerTable, SeasonClips
+from unreel.arena.answers.play import NOBODY, AnswerTable, SeasonClips
 
 
 def lineup(

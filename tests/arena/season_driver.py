@@ -8,12 +8,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from unreel.arena.job import SeasonJob, run_season
-from unreel.arena.season import read_season
-from unreel.arena.working_folder import open_folder
+from unreel.arena.run.job import SeasonJob, run_season
+from unreel.arena.season.folder import open_folder
+from unreel.arena.season.recipe import read_season
 from unreel.core.settings import read_settings
-from unreel.engine.access import StorageAccess
 from unreel.engine.progress import JobCallbacks
+from unreel.engine.storage_access import StorageAccess
 
 
 def say(*words: object) -> None:

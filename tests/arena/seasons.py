@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from synthesise import ClipRecipe, synthesise
-from unreel.arena.job import SeasonJob, SeasonOutcome, run_season
-from unreel.arena.scenes import open_scenery
-from unreel.arena.season import read_season
-from unreel.arena.working_folder import SeasonFolder, open_folder
+from unreel.arena.run.job import SeasonJob, SeasonOutcome, run_season
+from unreel.arena.season.folder import SeasonFolder, open_folder
+from unreel.arena.season.recipe import read_season
+from unreel.arena.season.scenes import open_scenery
 from unreel.core.settings import read_settings
-from unreel.engine.access import StorageAccess
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
+from unreel.engine.storage_access import StorageAccess
 from unreel.evaluation.tables import ANSWERS
 
 N_SCENES = 4

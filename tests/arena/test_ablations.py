@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 from arena.plays import lineup, play
-from unreel.arena.ablations import (
+from unreel.arena.answers.play import (
+    NOBODY,
+    SAID_GENERATED,
+    SAID_REAL,
+    SILENT,
+    AnswerTable,
+    generated,
+    lay_out,
+    real,
+)
+from unreel.arena.boards.ablations import (
     AS_FILMED,
     BALANCED,
     DEGRADATION,
@@ -15,9 +25,7 @@ from unreel.arena.ablations import (
     ablate,
     compare_plays,
 )
-from unreel.arena.grid import generated, lay_out, real
-from unreel.arena.leaning import find_leanings
-from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT, AnswerTable
+from unreel.arena.boards.bias import find_leanings
 from unreel.core.estimate import Estimate, Unmeasured
 
 SHOWN = lineup(("Sora", "Wan/image", "Wan/text"), n_scenes=40, controls=("scaled",))

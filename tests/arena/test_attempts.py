@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from arena.plays import lineup, play
-from unreel.arena.attempts import (
+from unreel.arena.answers.play import AnswerTable, SeasonClips, leave_out
+from unreel.arena.boards.ranking import rank
+from unreel.arena.fairness.attempts import (
     BestAttempt,
     Kind,
     correct_best,
@@ -15,10 +17,7 @@ from unreel.arena.attempts import (
     is_row_of,
     rank_tries,
 )
-from unreel.arena.log import EntryState, LogEvent, LogLine, SeasonLog
-from unreel.arena.play import AnswerTable, SeasonClips
-from unreel.arena.ranking import rank
-from unreel.arena.restricting import leave_out
+from unreel.arena.submission.log import EntryState, LogEvent, LogLine, SeasonLog
 from unreel.core.estimate import Estimate, Unmeasured
 
 N_TRIES = 10

@@ -7,10 +7,10 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra `eval`")
 
 from arena.seasons import Stadium, write_benchmark
-from unreel.arena.foreseeing import foresee
-from unreel.arena.job import DRIVER
+from unreel.arena.run.forecast import foresee
+from unreel.arena.run.job import DRIVER
 from unreel.core.errors import UnreadableSourceError
-from unreel.engine.lock import writer_lock
+from unreel.engine.writer_lock import writer_lock
 
 ANSWERS = '{"name": "real-0", "text": "<answer>1</answer>"}\n'
 """Recorded answers: one of the four questions of the season has an answer."""

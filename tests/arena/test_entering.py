@@ -14,16 +14,22 @@ from arena.entrants import (
     write_made,
     write_season,
 )
-from unreel.arena.attempts import count_tries
-from unreel.arena.entering.creator_checks import EntryCheckContext
-from unreel.arena.entering.entered import ENTRIES, entries_of, entry_name, note_played, with_entries
-from unreel.arena.entering.entry import read_entry
-from unreel.arena.entering.finding import FindingSeverity
-from unreel.arena.entering.submit import ENTERING, SubmissionResult, submit, withdraw
-from unreel.arena.log import EntryState, read_log
+from unreel.arena.fairness.attempts import count_tries
+from unreel.arena.submission.accepted import (
+    ENTRIES,
+    entries_of,
+    entry_name,
+    note_played,
+    with_entries,
+)
+from unreel.arena.submission.creator_checks import EntryCheckContext
+from unreel.arena.submission.entry import read_entry
+from unreel.arena.submission.finding import FindingSeverity
+from unreel.arena.submission.log import EntryState, read_log
+from unreel.arena.submission.submit import ENTERING, SubmissionResult, submit, withdraw
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
-from unreel.engine.lock import writer_lock
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
+from unreel.engine.writer_lock import writer_lock
 
 
 class Ground:

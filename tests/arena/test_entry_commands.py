@@ -11,10 +11,9 @@ import pytest
 pytest.importorskip("lance")
 
 from arena.entrants import creator, write_entry, write_made, write_season
-from unreel.arena.entering.entry import read_entry
-from unreel.arena.hiding import PROMISE
-from unreel.arena.holdout import open_secret, promise
-from unreel.arena.log import LOG
+from unreel.arena.fairness.holdout import PROMISE, open_secret, promise
+from unreel.arena.submission.entry import read_entry
+from unreel.arena.submission.log import LOG
 from unreel.core.errors import InvalidSettingError
 from warm import Warm
 

@@ -4,7 +4,10 @@ import re
 import tomllib
 from pathlib import Path
 
-from unreel.arena.entering.clip_rules import (
+from unreel.arena.fairness.similar_reviewers import ALARM_BELOW, LEAST_SHARED
+from unreel.arena.season.recipe import SeasonHoldoutSection
+from unreel.arena.submission.copies import COPY_BITS, NEAR_BITS
+from unreel.arena.submission.creator_checks import (
     FASTEST,
     FEWEST_FRAMES,
     LONGEST_S,
@@ -12,10 +15,7 @@ from unreel.arena.entering.clip_rules import (
     SLOWEST,
     SMALLEST_SIDE,
 )
-from unreel.arena.entering.copies import COPY_BITS, NEAR_BITS
-from unreel.arena.entering.entry import EntryRecipe
-from unreel.arena.season import SeasonHoldoutSection
-from unreel.arena.suspicion import ALARM_BELOW, LEAST_SHARED
+from unreel.arena.submission.entry import EntryRecipe
 from unreel.recipes.check import check_sections
 
 PAGE = (Path(__file__).parents[2] / "docs" / "arena-entries.md").read_text(encoding="utf-8")

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.plays import lineup, play
-from unreel.arena.grid import generated, real
-from unreel.arena.holdout import (
+from unreel.arena.answers.play import SAID_GENERATED, SAID_REAL, AnswerTable, generated, real
+from unreel.arena.fairness.holdout import (
     SECRET,
     canary_scenes,
     compare_hidden,
@@ -20,7 +20,6 @@ from unreel.arena.holdout import (
     open_secret,
     promise,
 )
-from unreel.arena.play import SAID_GENERATED, SAID_REAL, AnswerTable
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Unmeasured
 

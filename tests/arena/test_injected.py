@@ -14,8 +14,8 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
 from unreel.core.trace import Category, Trace
+from unreel.creators.config import CreatorSection
 from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput, GeneratedClip
-from unreel.creators.section import CreatorSection
 from unreel.recipes.check import check_sections
 from unreel.testing.creators import CreatorKit, KitCreatorContext, sample_briefs
 

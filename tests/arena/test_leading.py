@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from arena.plays import lineup, play
-from unreel.arena import preference
-from unreel.arena.comparing import find_leading
-from unreel.arena.figures import REAL_CLIPS
-from unreel.arena.measuring import measure
-from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, AnswerTable
-from unreel.arena.preference import TOOK_FIRST, TOOK_SECOND, PairPlay, rank_preferences
-from unreel.arena.ranking import rank
-from unreel.arena.standings import LeaderboardRow
-from unreel.arena.tally import ResampledAnswers
+from unreel.arena.answers.play import NOBODY, SAID_GENERATED, SAID_REAL, AnswerTable
+from unreel.arena.answers.tally import ResampledAnswers
+from unreel.arena.boards import preference
+from unreel.arena.boards.comparison import find_leading
+from unreel.arena.boards.figures import REAL_CLIPS
+from unreel.arena.boards.preference import TOOK_FIRST, TOOK_SECOND, PairPlay, rank_preferences
+from unreel.arena.boards.ranking import rank
+from unreel.arena.boards.rates import measure
+from unreel.arena.boards.standings import LeaderboardRow
 from unreel.core.estimate import Estimate
 
 N_SEASONS = 100

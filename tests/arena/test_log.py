@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.arena.log import BEGINNING, LOG, EntryState, LogEvent, append, append_all, read_log
+from unreel.arena.submission.log import (
+    BEGINNING,
+    LOG,
+    EntryState,
+    LogEvent,
+    append,
+    append_all,
+    read_log,
+)
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 
 
@@ -205,7 +213,7 @@ _WRITER = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from unreel.arena.log import LogEvent, EntryState, append
+from unreel.arena.submission.log import LogEvent, EntryState, append
 for number in range(20):
     append(Path(sys.argv[1]), LogEvent(entry=f"{sys.argv[2]}-{number}", state=EntryState.SUBMITTED, at_us=0, kind="creator"))
 """

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from synthesise import ClipRecipe, synthesise
-from unreel.arena.briefs import WORDLESS
-from unreel.arena.making import MakeStage
-from unreel.arena.workplace import DiskWorkplace
+from unreel.arena.run.clip_folder import DiskWorkplace
+from unreel.arena.run.make_clips import MakeStage
+from unreel.arena.season.briefs import WORDLESS
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_settings
+from unreel.creators.config import CreatorFactory
 from unreel.creators.contract import (
     ClipBrief,
     ClipClass,
@@ -26,9 +27,8 @@ from unreel.creators.contract import (
     GeneratedClip,
     Given,
 )
-from unreel.creators.section import CreatorFactory
-from unreel.engine.access import StorageAccess
 from unreel.engine.stage import Row
+from unreel.engine.storage_access import StorageAccess
 
 CLIP = synthesise(ClipRecipe(n_frames=8))
 Leave = Callable[[Path], Path]

@@ -15,14 +15,14 @@ from arena.seasons import Stadium, write_benchmark
 from creators import fault_server
 from creators.fault_server import FaultService
 from synthesise import ClipRecipe, synthesise
-from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL
-from unreel.arena.playing import read_play
-from unreel.cli.contacts import print_external_reviewers, print_services
+from unreel.arena.answers.play import NOBODY, SAID_GENERATED, SAID_REAL
+from unreel.arena.answers.read_play import read_play
+from unreel.cli.contacted_services import print_external_reviewers, print_services
 from unreel.core.failure import FailureReason
 from unreel.core.settings import EnvironmentSettings
-from unreel.creators.section import CreatorSection
-from unreel.reviewers.outside.bubblewrap import cage_problem
-from unreel.reviewers.section import ReviewerSection
+from unreel.creators.config import CreatorSection
+from unreel.reviewers.config import ReviewerSection
+from unreel.reviewers.external.bubblewrap import cage_problem
 
 N_SCENES = 2
 DETECTOR = """

@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 
 from arena.plays import lineup, play
-from unreel.arena.ablations import EVERYBODY
-from unreel.arena.grid import generated
-from unreel.arena.pair_ablation import compare_pairs
-from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT, AnswerTable
-from unreel.arena.preference import TOOK_FIRST, TOOK_SECOND, PairPlay
+from unreel.arena.answers.play import (
+    NOBODY,
+    SAID_GENERATED,
+    SAID_REAL,
+    SILENT,
+    AnswerTable,
+    generated,
+)
+from unreel.arena.boards.ablations import EVERYBODY
+from unreel.arena.boards.pair_ablation import compare_pairs
+from unreel.arena.boards.preference import TOOK_FIRST, TOOK_SECOND, PairPlay
 from unreel.core.estimate import Estimate, Unmeasured
 
 SHOWN = lineup(("Sora", "Wan"), n_scenes=30)

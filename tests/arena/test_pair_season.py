@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from arena.seasons import Stadium, write_benchmark
-from unreel.arena.figures import REAL_CLIPS
-from unreel.arena.foreseeing import foresee
-from unreel.arena.pair_playing import read_pairs
-from unreel.arena.preference import rank_preferences
+from unreel.arena.boards.figures import REAL_CLIPS
+from unreel.arena.boards.preference import rank_preferences
+from unreel.arena.boards.read_pairs import read_pairs
+from unreel.arena.run.forecast import foresee
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Estimate
 

@@ -18,10 +18,10 @@ from arena.seasons import Stadium, write_benchmark
 from campaigns import CAMPAIGN, in_order, record_of, task_of
 from unreel.annotation.campaign import Annotator
 from unreel.annotation.judgements import VoteAnswer
-from unreel.annotation.ledger.opening import open_ledger
-from unreel.arena.people import MAJORITY, PERSON, VoterBallot, with_people
-from unreel.arena.play import SAID_GENERATED, SAID_REAL, SILENT, AnswerTable
-from unreel.arena.ranking import rank
+from unreel.annotation.ledger.connection import open_ledger
+from unreel.arena.answers.people import MAJORITY, PERSON, VoterBallot, with_people
+from unreel.arena.answers.play import SAID_GENERATED, SAID_REAL, SILENT, AnswerTable
+from unreel.arena.boards.ranking import rank
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.plays import lineup
-from unreel.arena.cells import SeasonQuestion
-from unreel.arena.planning import AnswerCounts, choose, known_from
-from unreel.arena.play import SILENT, AnswerTable
+from unreel.arena.answers.play import SILENT, AnswerTable
+from unreel.arena.run.plan import AnswerCounts, choose, known_from
+from unreel.arena.run.questions import SeasonQuestion
 
 
 def ask(

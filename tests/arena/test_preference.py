@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from unreel.arena.figures import REAL_CLIPS, figure
-from unreel.arena.play import NOBODY, SILENT
-from unreel.arena.preference import PairPlay, rank_preferences
+from unreel.arena.answers.play import NOBODY, SILENT
+from unreel.arena.boards.figures import REAL_CLIPS, figure
+from unreel.arena.boards.preference import PairPlay, rank_preferences
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Unmeasured
 

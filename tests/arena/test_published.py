@@ -5,10 +5,9 @@ import pytest
 
 from arena.counted_play import counted_play
 from arena.printed_figures import NO_VERDICTS, RecomputedFigure, recalculate, table_2, table_3
-from unreel.arena.ranking import rank
+from unreel.arena.boards.ranking import rank
 from unreel.benchmarks.published.check import check
-from unreel.benchmarks.published.counts import REAL, GeneratedCount
-from unreel.benchmarks.published.tables import reviewer_lines
+from unreel.benchmarks.published.tables import REAL, GeneratedCount, reviewer_lines
 from unreel.core.estimate import Estimate
 
 

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.ranked_plays import lineup, play, without
-from unreel.arena.figures import CREATOR_FIGURES, REAL_CLIPS, REVIEWER_FIGURES, figure
-from unreel.arena.play import AnswerTable
-from unreel.arena.ranking import rank
-from unreel.arena.standings import LeaderboardRow, SeasonLeaderboard
+from unreel.arena.answers.play import AnswerTable
+from unreel.arena.boards.figures import CREATOR_FIGURES, REAL_CLIPS, REVIEWER_FIGURES, figure
+from unreel.arena.boards.ranking import rank
+from unreel.arena.boards.standings import LeaderboardRow, SeasonLeaderboard
 from unreel.core.errors import InvalidValueError, UnknownNameError
 from unreel.core.estimate import Estimate, Unmeasured
 

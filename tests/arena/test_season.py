@@ -10,14 +10,14 @@ import pytest
 
 from arena.seasons import N_SCENES, Stadium, write_benchmark, write_clips
 from chat import Reply, says, serve_chat
-from unreel.arena.foreseeing import foresee
-from unreel.arena.gathering import open_set, read_controls
-from unreel.arena.lineup import read_lineup
-from unreel.arena.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT
-from unreel.arena.playing import read_play
-from unreel.arena.scenes import name_files
-from unreel.arena.season import read_season
-from unreel.arena.stored_season import stored_recipe
+from unreel.arena.answers.lineup import read_lineup
+from unreel.arena.answers.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT
+from unreel.arena.answers.read_play import read_play
+from unreel.arena.run.forecast import foresee
+from unreel.arena.season.benchmark import open_set, read_controls
+from unreel.arena.season.recipe import read_season
+from unreel.arena.season.scenes import name_files
+from unreel.arena.season.stored_recipe import stored_recipe
 from unreel.benchmarks.entry import Entry
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreelError
 

@@ -9,10 +9,10 @@ from click.testing import CliRunner, Result
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from arena.seasons import Stadium, write_benchmark, write_clips
-from unreel.arena.job import DRIVER
+from unreel.arena.run.job import DRIVER
 from unreel.cli.main import unreel
 from unreel.core.errors import UnreelError
-from unreel.engine.lock import writer_lock
+from unreel.engine.writer_lock import writer_lock
 
 N_SCENES = 3
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from unreel.arena.season import read_season
-from unreel.arena.season_template import write_season
+from unreel.arena.season.recipe import read_season
+from unreel.arena.season.template import write_season
 from unreel.cli.main import unreel
 from unreel.core.errors import InvalidSettingError
 

@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 
 from arena.plays import lineup, play
-from unreel.arena.grid import generated
-from unreel.arena.play import SAID_GENERATED, SAID_REAL, SILENT, AnswerTable, SeasonClips
-from unreel.arena.suspicion import find_alike
+from unreel.arena.answers.play import (
+    SAID_GENERATED,
+    SAID_REAL,
+    SILENT,
+    AnswerTable,
+    SeasonClips,
+    generated,
+)
+from unreel.arena.fairness.similar_reviewers import find_alike
 from unreel.core.estimate import Estimate, Unmeasured
 
 SHOWN = lineup(("Sora", "Wan", "LTX"), n_scenes=50)

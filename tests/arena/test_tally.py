@@ -3,8 +3,8 @@
 import numpy as np
 
 from arena.plays import lineup, play
-from unreel.arena.play import SAID_GENERATED, SILENT
-from unreel.arena.tally import ResampledAnswers
+from unreel.arena.answers.play import SAID_GENERATED, SILENT
+from unreel.arena.answers.tally import ResampledAnswers
 
 PLAY = play(
     lineup(("Sora", "Veo"), n_scenes=40, controls=("blur",)),

@@ -14,11 +14,11 @@ import pytest
 from click.testing import CliRunner
 
 from arena.seasons import Stadium, write_benchmark, write_clips
-from unreel.arena.playing import read_play
-from unreel.arena.ranking import rank
-from unreel.arena.scenes import open_scenery
-from unreel.arena.season import read_season
-from unreel.arena.working_folder import SeasonFolder
+from unreel.arena.answers.read_play import read_play
+from unreel.arena.boards.ranking import rank
+from unreel.arena.season.folder import SeasonFolder
+from unreel.arena.season.recipe import read_season
+from unreel.arena.season.scenes import open_scenery
 from unreel.cli.main import unreel
 from unreel.core.judgement import Label
 from unreel.engine.table import LanceTable

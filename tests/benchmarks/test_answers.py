@@ -11,7 +11,7 @@ from unreel.benchmarks.answers import join_answers
 from unreel.benchmarks.deeptrace import read_deeptrace
 from unreel.benchmarks.entry import DeclaredFacts, Entry, Rejected
 from unreel.benchmarks.realism import read_realism
-from unreel.benchmarks.scoring import build_rows
+from unreel.benchmarks.scored_rows import build_rows
 from unreel.core.answer import Reply
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import InvalidValueError, UnreadableSourceError

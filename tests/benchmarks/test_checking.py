@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from unreel.benchmarks.checking import NAMES_KEPT, OTHERS, check_benchmark
+from unreel.benchmarks.check import NAMES_KEPT, OTHERS, check_benchmark
 from unreel.benchmarks.columns import KNOWN, MEANS
 from unreel.benchmarks.examples import EXAMPLES, write_example
 from unreel.benchmarks.layout import BenchmarkLayout

@@ -5,8 +5,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.benchmarks.choosing import choose
 from unreel.benchmarks.entry import Entry
+from unreel.benchmarks.subset import choose
 from unreel.core.clip import Generated, Real
 
 CREATORS = ("a", "b", "c")

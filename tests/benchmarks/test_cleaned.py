@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.opening import open_benchmark
+from unreel.benchmarks.loader import open_benchmark
 from unreel.benchmarks.video_folder import write_video_folder
 from unreel.core.clip import Generated
 

@@ -7,7 +7,7 @@ import pytest
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.folders import walk_videos
 from unreel.benchmarks.limits import FOLDER_DEPTH
-from unreel.benchmarks.opening import open_benchmark
+from unreel.benchmarks.loader import open_benchmark
 from unreel.core.errors import UnreadableSourceError
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from benchmarks.census import take_census
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.listing import read_list
-from unreel.benchmarks.opening import open_benchmark
+from unreel.benchmarks.loader import open_benchmark
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import UnknownNameError, UnreadableSourceError
 from unreel.core.judgement import Label, Rating

@@ -10,13 +10,11 @@ import pytest
 from pydantic_core import to_jsonable_python
 
 from unreel.benchmarks.answers import join_answers
-from unreel.benchmarks.opening import open_benchmark
-from unreel.benchmarks.published.counts import count_tables
-from unreel.benchmarks.published.making import make_table
+from unreel.benchmarks.loader import open_benchmark
+from unreel.benchmarks.published.paper_tables import ScorecardFile, make_table, read_scored
 from unreel.benchmarks.published.reality_check import check_creator_cells
-from unreel.benchmarks.published.scored import ScorecardFile, read_scored
-from unreel.benchmarks.published.tables import PublishedTable, show
-from unreel.benchmarks.scoring import build_rows
+from unreel.benchmarks.published.tables import PublishedTable, count_tables, show
+from unreel.benchmarks.scored_rows import build_rows
 from unreel.benchmarks.votes import join_votes, score_votes
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 from unreel.core.estimate import Coverage, Estimate, Metric, Scorecard, Unmeasured

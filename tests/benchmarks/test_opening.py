@@ -9,7 +9,7 @@ import pytest
 from benchmarks.census import take_census
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.layout import BenchmarkLayout
-from unreel.benchmarks.opening import open_benchmark
+from unreel.benchmarks.loader import open_benchmark
 from unreel.core.clip import Real
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 

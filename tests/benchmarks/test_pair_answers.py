@@ -8,7 +8,7 @@ import pytest
 
 from unreel.benchmarks.answers import join_answers
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.scoring import build_rows
+from unreel.benchmarks.scored_rows import build_rows
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.estimate import Estimate, Scorecard, Unmeasured

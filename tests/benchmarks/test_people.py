@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from unreel.benchmarks.people import (
+from unreel.benchmarks.human_scores import (
     PEOPLE,
     HumanScoreRow,
     HumanScores,
@@ -14,8 +14,8 @@ from unreel.benchmarks.people import (
 )
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.estimate import Coverage, Estimate, Metric, Scorecard, Unmeasured
+from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Instrument
-from unreel.core.writing import OutputDirectory
 
 _ALL = Coverage(parsed=8, asked=8)
 _ACCURACY = Estimate(value=75.0, low=50.0, high=90.0, n=8, n_clusters=8)

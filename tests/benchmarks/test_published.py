@@ -8,15 +8,7 @@ from pathlib import Path
 import pytest
 
 from unreel.benchmarks.published.causes import PrintedCell, explain_cell
-from unreel.benchmarks.published.check import check
-from unreel.benchmarks.published.counts import (
-    COUNT_TABLES,
-    REAL,
-    GeneratedCount,
-    count_tables,
-    two_places,
-)
-from unreel.benchmarks.published.realism_check import ordered_pairs
+from unreel.benchmarks.published.check import check, ordered_pairs
 from unreel.benchmarks.published.reality_check import (
     check_creator_cells,
     check_reviewer_cells,
@@ -24,12 +16,17 @@ from unreel.benchmarks.published.reality_check import (
     reviewer_cells,
 )
 from unreel.benchmarks.published.tables import (
+    COUNT_TABLES,
+    REAL,
     SOURCES,
+    GeneratedCount,
+    count_tables,
     goldens,
     reviewer_lines,
     show,
     source_rows,
     trace_rows,
+    two_places,
 )
 from unreel.benchmarks.published.verdicts import FigureCheck, MisprintCause, PrintedMisprint
 from unreel.core.errors import UnknownNameError

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from benchmarks.census import take_census
-from unreel.benchmarks.opening import open_benchmark
+from unreel.benchmarks.loader import open_benchmark
 from unreel.core.errors import UnreelError
 
 

@@ -21,9 +21,9 @@ from typing import Any
 import eval_trial
 
 from unreel.core.identity import digest
-from unreel.engine import suspects
+from unreel.engine import crash_suspects
 from unreel.engine.committer import CommitPace
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.run import ALL_FAILURES, run
 from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.table import LanceTable
@@ -168,11 +168,11 @@ def main() -> None:
     options.add_argument("--stop-at", default="")
     options.add_argument("--stage", default="")
     options.add_argument("--pace-rows", type=int, default=PACE_ROWS)
-    options.add_argument("--deaths-alone", type=int, default=suspects.DEATHS_ALONE)
+    options.add_argument("--deaths-alone", type=int, default=crash_suspects.DEATHS_ALONE)
     options.add_argument("--retry", action="store_true")
     options.add_argument("--plain", action="store_true")
     given = options.parse_args()
-    suspects.DEATHS_ALONE = given.deaths_alone  # type: ignore[misc]  the control's rule
+    crash_suspects.DEATHS_ALONE = given.deaths_alone  # type: ignore[misc]  the control's rule
     steps, pace = Steps(given.stop_at), CommitPace(rows=given.pace_rows, seconds=0.5)
     if given.engine == "ray":
         start_ray()

@@ -9,21 +9,21 @@ from typing import Any
 import lance
 import pyarrow as pa
 
-from unreel.benchmarks.planning import PlannedQuestion
+from unreel.benchmarks.questions import PlannedQuestion
 from unreel.core.settings import read_settings
-from unreel.engine.access import StorageAccess
 from unreel.engine.committer import CommitPace
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.progress import JobCallbacks
 from unreel.engine.run import ALL_FAILURES
 from unreel.engine.run import run as run_stages
 from unreel.engine.stage import Row, stored
+from unreel.engine.stage_worker import StageWorker
+from unreel.engine.storage_access import StorageAccess
 from unreel.engine.survey import SurveyStage, survey_rows
-from unreel.engine.worker import StageWorker
-from unreel.evaluation.asking import ReviewStage, answer_row
-from unreel.evaluation.fitting import describe_reviewer
-from unreel.evaluation.job import EvalRun, evaluate
+from unreel.evaluation.baseline_fitting import describe_reviewer
 from unreel.evaluation.recipe import check_recipe
+from unreel.evaluation.review_stage import ReviewStage, answer_row
+from unreel.evaluation.run_job import EvalRun, evaluate
 from unreel.evaluation.tables import ANSWERS
 
 IN_FLIGHT = 8

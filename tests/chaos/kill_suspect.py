@@ -35,8 +35,8 @@ from harness import (
 from kill_worker import mark, spread
 from trial import Bare
 
+from unreel.engine.crash_suspects import DEATHS_ALONE
 from unreel.engine.start_log import DEATHS_IN_COMPANY
-from unreel.engine.suspects import DEATHS_ALONE
 
 MOST_KILLS = DEATHS_IN_COMPANY + DEATHS_ALONE - 1
 """Deaths that an innocent must bear: a row that is then left alone once comes back."""

@@ -90,7 +90,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the kernel's lock is not asked",
-        "engine/lock.py",
+        "engine/writer_lock.py",
         "fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)",
         "pass",
         (TABLE + "test_a_second_committer_of_another_process_is_refused",),
@@ -107,7 +107,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the lease of a holder that moves is taken over",
-        "engine/lock.py",
+        "engine/writer_lock.py",
         "if holder.alive is not False:",
         "if False:",
         (PLACE + "test_a_lease_is_refused_while_its_holder_moves",),
@@ -128,14 +128,14 @@ MUTATIONS = (
     ),
     Mutation(
         "what is in the table is asked again",
-        "engine/due.py",
+        "engine/pending.py",
         "        tries[places] = 0\n",
         "",
         (LOCAL + "test_a_second_run_asks_nothing_and_a_retry_replaces_failures_only",),
     ),
     Mutation(
         "failures are asked again without being told to",
-        "engine/due.py",
+        "engine/pending.py",
         "failed = [reason in self._retry for",
         "failed = [True for",
         (LOCAL + "test_a_second_run_asks_nothing_and_a_retry_replaces_failures_only",),
@@ -149,14 +149,14 @@ MUTATIONS = (
     ),
     Mutation(
         "doubled keys are not seen",
-        "engine/keys.py",
+        "engine/key_index.py",
         "        is_twin[1:] |= same\n        is_twin[:-1] |= same\n",
         "",
         (TABLE + "test_a_doubled_key_is_an_error_that_says_what_to_do_and_can_be_mended",),
     ),
     Mutation(
         "a mark is taken for its key",
-        "engine/due.py",
+        "engine/pending.py",
         "same = (self.stamps[slots] == stamps[places]).all(axis=1)",
         "same = np.ones(len(slots), dtype=np.bool_)",
         (KEYS + "test_a_key_is_found_exactly_when_all_marks_collide",),
@@ -224,7 +224,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a row under another key is taken",
-        "engine/worker.py",
+        "engine/stage_worker.py",
         """if not isinstance(done, dict) or done.get("key") != row["key"]:""",
         "if not isinstance(done, dict):",
         (LOCAL + "test_rows_failures_and_scratch_columns_are_the_same_on_every_engine",),
@@ -238,28 +238,28 @@ MUTATIONS = (
     ),
     Mutation(
         "on local a row is not recorded as begun",
-        "engine/local.py",
+        "engine/local_runner.py",
         "        self._ledger.begin(item)\n",
         "",
         (RECORDED + "test_a_row_in_flight_is_on_record_until_it_is_finished",),
     ),
     Mutation(
         "on local a finish is not written",
-        "engine/local.py",
+        "engine/local_runner.py",
         "            self._ledger.finish(item)\n",
         "",
         (RECORDED + "test_a_row_in_flight_is_on_record_until_it_is_finished",),
     ),
     Mutation(
         "on local a suspect runs beside the others",
-        "engine/local.py",
+        "engine/local_runner.py",
         "if self._ledger.is_suspect(ledger_item(row)):",
         "if False:",
         (RECORDED + "test_a_suspect_runs_alone_and_is_stored",),
     ),
     Mutation(
         "on local a suspect that kills is dropped",
-        "engine/local.py",
+        "engine/local_runner.py",
         "            if row is not None:\n                await self._deliver(row)\n",
         "            if row is outcome:\n                await self._deliver(row)\n",
         (
@@ -276,7 +276,7 @@ MUTATIONS = (
     ),
     Mutation(
         "an interrupt is held against what was in flight",
-        "engine/local.py",
+        "engine/local_runner.py",
         """                thread.join()
                 book.withdraw()
                 raise
@@ -295,7 +295,7 @@ MUTATIONS = (
     ),
     Mutation(
         "on ray a row counts as begun while it waits",
-        "engine/ray_data.py",
+        "engine/ray_runner.py",
         """        await self._worker.enter()
         try:
             await self._pen.begin(item)
@@ -308,63 +308,63 @@ MUTATIONS = (
     ),
     Mutation(
         "on ray a finish is not written",
-        "engine/ray_data.py",
+        "engine/ray_runner.py",
         "        self._book.finish.remote(items)\n",
         "        pass\n",
         (RAY + "test_what_a_worker_had_not_begun_or_had_finished_does_not_die_with_it",),
     ),
     Mutation(
         "on ray suspects are dropped",
-        "engine/ray_data.py",
+        "engine/ray_runner.py",
         "                            suspects.add(row)\n",
         "                            pass\n",
         (RAY + "test_a_row_that_kills_its_worker_each_time_is_quarantined_and_all_others_finish",),
     ),
     Mutation(
         "on local suspects are dropped",
-        "engine/local.py",
+        "engine/local_runner.py",
         "            self._suspects.add(row)\n",
         "            pass\n",
         ("tests/engine/test_recorded_suspects.py::test_a_suspect_runs_alone_and_is_stored",),
     ),
     Mutation(
         "the first death alone condemns",
-        "engine/suspects.py",
+        "engine/crash_suspects.py",
         "if trial.deaths >= DEATHS_ALONE:",
         "if trial.deaths >= 1:",
         (SUSPECTS + "test_a_suspect_that_dies_alone_each_time_is_quarantined",),
     ),
     Mutation(
         "the rule is another one than is written down",
-        "engine/suspects.py",
+        "engine/crash_suspects.py",
         "DEATHS_ALONE: Final = 5",
         "DEATHS_ALONE: Final = 2",
         (SUSPECTS + "test_the_rule_is_the_one_that_is_written_down",),
     ),
     Mutation(
         "a worker that never began counts as a death",
-        "engine/suspects.py",
+        "engine/crash_suspects.py",
         "if isinstance(outcome, WorkerCrashed) and not outcome.began:",
         "if False:",
         (SUSPECTS + "test_a_worker_that_ends_before_it_began_counts_for_nobody",),
     ),
     Mutation(
         "a suspect's process outlives its driver",
-        "engine/lone.py",
+        "engine/isolated_process.py",
         "        connection.wait([driver.sentinel])\n        os._exit(1)\n",
         "        pass\n",
         (SUSPECTS + "test_a_lone_process_does_not_outlive_its_driver",),
     ),
     Mutation(
         "the lock of an eval's driver is not taken",
-        "evaluation/job.py",
+        "evaluation/run_job.py",
         "with writer_lock(place / DRIVER):",
         "if True:",
         (DUE_ROWS + "test_a_second_driver_of_an_eval_is_refused_before_it_writes",),
     ),
     Mutation(
         "the lock of a season's driver is not taken",
-        "arena/job.py",
+        "arena/run/job.py",
         "with writer_lock(folder.place / DRIVER):",
         "if True:",
         (SEASON + "test_a_second_driver_of_a_season_is_refused_before_it_writes",),
@@ -400,21 +400,21 @@ MUTATIONS = (
     ),
     Mutation(
         "an eval stores an answer with one character changed",
-        "evaluation/asking.py",
+        "evaluation/review_stage.py",
         '"text": asked.outcome.text,',
         '"text": asked.outcome.text[:9] + "?" + asked.outcome.text[10:],',
         (TEXTS + "test_an_answer_is_stored_character_by_character",),
     ),
     Mutation(
         "an eval stores a long answer with a character in its middle changed",
-        "evaluation/asking.py",
+        "evaluation/review_stage.py",
         '"text": asked.outcome.text,',
         '"text": asked.outcome.text[:9_000] + asked.outcome.text[9_000:].replace("009", "0?9", 1),',
         (TEXTS + "test_an_answer_is_stored_character_by_character",),
     ),
     Mutation(
         "an eval strips the end of an answer",
-        "evaluation/asking.py",
+        "evaluation/review_stage.py",
         '"text": asked.outcome.text,',
         '"text": asked.outcome.text.rstrip(),',
         (TEXTS + "test_an_answer_is_stored_character_by_character",),
@@ -428,7 +428,7 @@ MUTATIONS = (
     ),
     Mutation(
         "another model that answers is not stored",
-        "evaluation/asking.py",
+        "evaluation/review_stage.py",
         '"answered_by": asked.outcome.answered_by,',
         '"answered_by": None,',
         (MODELS + "test_another_model_is_stored_with_its_answers_counted_and_shown",),
@@ -465,7 +465,7 @@ MUTATIONS = (
     ),
     Mutation(
         "an eval stores a failed request as the answer 0",
-        "evaluation/asking.py",
+        "evaluation/review_stage.py",
         "return failed(noted, asked.outcome)",
         'return noted | {"text": "<answer>0</answer>"}',
         (TEXTS + "test_a_failed_request_is_stored_with_its_reason_and_without_an_answer",),
@@ -503,14 +503,14 @@ MUTATIONS = (
     ),
     Mutation(
         "the arena counts its first cell twice",
-        "arena/tally.py",
+        "arena/answers/tally.py",
         "return counts.reshape(-1, total)",
         "counts[0] *= 2; return counts.reshape(-1, total)",
         (TALLY + "test_every_answer_is_in_one_cell",),
     ),
     Mutation(
         "the arena counts the first answer of each reviewer twice",
-        "arena/tally.py",
+        "arena/answers/tally.py",
         "rows = tuple(order[ends[i] : ends[i + 1]] for i in range(len(play.reviewers)))",
         "rows = tuple(order[[ends[i], *range(ends[i], ends[i + 1])]]"
         " for i in range(len(play.reviewers)))",
@@ -525,7 +525,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a training that goes on begins one step late",
-        "training/teacher.py",
+        "training/sft/trainer.py",
         "        self.state.save_to_json(str(folder.root / HISTORY))\n",
         "        self.state.global_step += 1\n"
         "        self.state.save_to_json(str(folder.root / HISTORY))\n"
@@ -556,28 +556,28 @@ MUTATIONS = (
     ),
     Mutation(
         "a failure is never due for the engine",
-        "engine/due.py",
+        "engine/pending.py",
         "failed = [reason in self._retry for",
         "failed = [False for",
         (KEYS + "test_a_run_asks_what_is_missing_and_failures_only_on_demand",),
     ),
     Mutation(
         "every failure is due for the counting of an eval",
-        "engine/due.py",
+        "engine/pending.py",
         "failed = [reason in self._retry for",
         "failed = [True for",
         (DUE_ROWS + "test_a_failed_row_is_due_only_for_a_reason_that_is_retried",),
     ),
     Mutation(
         "a failure counts as answered in a season",
-        "arena/cells.py",
+        "arena/run/questions.py",
         "PendingKeys(run.answers, NEVER_PUT.union(retry))",
         "PendingKeys(run.answers)",
         (SEASON + "test_failures_are_due_again_only_for_the_reasons_that_are_retried",),
     ),
     Mutation(
         "a cap on cost forgets what earlier calls spent",
-        "evaluation/spending.py",
+        "evaluation/run_cost.py",
         "    return opener.after(before)\n",
         "    return opener\n",
         (SPENDING + "test_a_cap_counts_what_earlier_calls_spent",),
@@ -591,28 +591,28 @@ MUTATIONS = (
     ),
     Mutation(
         "a reply without usage costs nothing",
-        "reviewers/endpoint/asker.py",
+        "reviewers/endpoint/client.py",
         "        if counted or refused or not self._has_price:\n",
         "        if True:\n",
         (SPENDING + "test_a_server_that_reports_no_usage_stops_at_the_cap",),
     ),
     Mutation(
         "a paid failure loses its tokens",
-        "reviewers/endpoint/asker.py",
+        "reviewers/endpoint/client.py",
         "self._redact(outcome.detail), course.usage)",
         "self._redact(outcome.detail))",
         (SPENDING + "test_a_paid_failure_keeps_its_tokens_and_cost",),
     ),
     Mutation(
         "asking goes on although the disk is full",
-        "engine/local.py",
+        "engine/local_runner.py",
         "                self._sink.require_ready()\n",
         "                pass\n",
         (FULL_DISK + "test_nothing_is_asked_that_the_disk_has_no_room_for",),
     ),
     Mutation(
         "refusals for a rate limit use up the retries",
-        "reviewers/endpoint/asker.py",
+        "reviewers/endpoint/client.py",
         "while not throttled and not self._retries",
         "while not self._retries",
         ("tests/reviewers/test_rate_limits.py::test_a_rate_limit_costs_time_and_no_question",),

@@ -17,7 +17,7 @@ from eval_trial import IN_FLIGHT, run_in
 from harness import HERE, finish
 
 from unreel.core.identity import digest
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable
 from unreel.evaluation.scoring import score_run
@@ -118,7 +118,7 @@ class Bare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """`unreel.evaluation.job.evaluate` over real clips, asking a real server."""
+    """`unreel.evaluation.run_job.evaluate` over real clips, asking a real server."""
 
     manifest: Path
     port: int

@@ -9,7 +9,7 @@ pytest.importorskip("sqlalchemy", reason="needs the extra annotate: pip install 
 
 from campaigns import ANN, BEN, CAMPAIGN, CAT, in_order, record_of, task_of
 from unreel.annotation.judgements import VoteAnswer
-from unreel.annotation.ledger.opening import open_ledger
+from unreel.annotation.ledger.connection import open_ledger
 from unreel.core.judgement import Label
 
 N_TASKS = 30

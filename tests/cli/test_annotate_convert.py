@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from marked_videos import BOX, cvat, key, labelbox, region, studio
-from unreel.benchmarks.opening import open_benchmark
+from unreel.benchmarks.loader import open_benchmark
 
 
 def convert(run: Any, *words: object, status: int = 0) -> Any:

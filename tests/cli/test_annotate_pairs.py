@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
-from unreel.annotation.asking import TaskSubject, chosen_subjects, make_tasks
+from unreel.annotation.browser_copies import CopyRequest
 from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
@@ -18,10 +18,10 @@ from unreel.annotation.campaign import (
     Campaign,
     ClipCopy,
 )
-from unreel.annotation.copies import CopyRequest
 from unreel.annotation.judgements import AnnotationRecord, PreferenceAnswer
-from unreel.annotation.ledger.opening import open_ledger
-from unreel.annotation.pairs.listing import read_pairs
+from unreel.annotation.ledger.connection import open_ledger
+from unreel.annotation.pairs.plan import read_pairs
+from unreel.annotation.tasks import TaskSubject, chosen_subjects, make_tasks
 from unreel.core.errors import InvalidSettingError
 from unreel.core.identity import digest_id
 from unreel.core.verdict import Position

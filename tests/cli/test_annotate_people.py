@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("sqlalchemy", reason="needs the extra annotate: pip install 'unreel[annotate]'")
 
 from campaigns import ANN, BEN, CAMPAIGN, in_order, record_of, tasks_of
-from unreel.annotation.ledger.opening import open_ledger
+from unreel.annotation.ledger.connection import open_ledger
 
 
 @pytest.fixture

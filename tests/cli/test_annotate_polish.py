@@ -21,9 +21,9 @@ from unreel.annotation.campaign import (
     ClipCopy,
 )
 from unreel.annotation.judgements import AnnotationRecord, RatingAnswer
-from unreel.annotation.ledger.opening import open_ledger
+from unreel.annotation.ledger.connection import open_ledger
 from unreel.benchmarks.entry import Entry
-from unreel.benchmarks.opening import open_benchmark
+from unreel.benchmarks.loader import open_benchmark
 from unreel.core.identity import bytes_id
 from unreel.core.judgement import Rating
 

@@ -9,8 +9,8 @@ import click
 import pytest
 from rich.console import Console
 
-from unreel.cli.helping import wrap_help
-from unreel.cli.tabling import lay_out
+from unreel.cli.lazy_group import wrap_help
+from unreel.cli.table_layout import lay_out
 
 MAIN = "import sys; sys.argv[0] = 'unreel'; from unreel.cli.main import main; main()"
 

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from unreel.cli.compare import print_comparisons
+from unreel.cli.evaluation.compare import print_comparisons
 from unreel.core.comparison import Comparison, Comparisons, Difference
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.question import Instrument

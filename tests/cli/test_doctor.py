@@ -8,7 +8,7 @@ from importlib.metadata import requires
 import pytest
 
 from unreel.cli.doctor import BRINGS, ProviderStatus
-from unreel.reviewers.outside.bubblewrap import cage_problem
+from unreel.reviewers.external.bubblewrap import cage_problem
 
 
 def test_extras_are_named_with_what_they_bring(run) -> None:

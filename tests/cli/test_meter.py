@@ -15,11 +15,10 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from synthesise import ClipRecipe, synthesise
-from unreel.cli.meter import ProgressMeter
 from unreel.cli.output import SilenceWatch
-from unreel.cli.streams import OUTPUT
-from unreel.engine.progress import Progress
-from unreel.engine.progress_line import describe, spell_cost, spell_time
+from unreel.cli.progress import ProgressMeter
+from unreel.cli.safe_streams import OUTPUT
+from unreel.engine.progress import Progress, describe, spell_cost, spell_time
 
 
 def test_the_line_tells_rate_share_time_left_money_and_causes() -> None:
@@ -69,7 +68,7 @@ def test_off_a_terminal_lines_are_ten_seconds_apart(capsys: pytest.CaptureFixtur
 def test_off_a_terminal_a_run_that_does_not_move_is_heard_of(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unreel.cli.meter.PIPE_PAUSE_S", 0.05)
+    monkeypatch.setattr("unreel.cli.progress.PIPE_PAUSE_S", 0.05)
     with ProgressMeter(terminal=False) as meter:
         meter.tell("reading bench")
         time.sleep(0.5)

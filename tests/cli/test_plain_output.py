@@ -13,7 +13,7 @@ import pytest
 
 from chat import refuses, serve_chat
 from synthesise import ClipRecipe, synthesise
-from unreel.core.plain import plain
+from unreel.core.safe_text import plain
 
 PAYLOADS = {
     "clear": "\x1b[2J",
@@ -213,7 +213,7 @@ def test_the_signer_of_a_file_is_shown_plainly(tell: Tell, tmp_path: Path) -> No
 @pytest.mark.parametrize("last", ["raise RuntimeError(t)", "warn(t)", "getLogger().error(t)"])
 def test_tracebacks_warnings_and_logs_of_others_are_plain(tell: Tell, last: str) -> None:
     code = (
-        "from unreel.cli.streams import guard_streams; from warnings import warn; "
+        "from unreel.cli.safe_streams import guard_streams; from warnings import warn; "
         f"from logging import getLogger; guard_streams(); t = {UTTERABLE.replace('FORGED', '')!r}; {last}"
     )
     assert "\ufffd[2J" in tell(code=code)

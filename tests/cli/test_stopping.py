@@ -7,8 +7,8 @@ import time
 
 JOB = """
 import time
-from unreel.cli.meter import ProgressMeter
-from unreel.cli.stopping import StopSignal, goes_on, hear_signals
+from unreel.cli.progress import ProgressMeter
+from unreel.cli.stop_signals import StopSignal, goes_on, hear_signals
 hear_signals()
 try:
     with goes_on("runs/x", ProgressMeter()):

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from unreel.core.document import JSON_VALUES, parse_json, parse_object, read_bytes, read_toml
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.small_documents import JSON_VALUES, parse_json, parse_object, read_bytes, read_toml
 
 
 def test_a_document_is_read_up_to_its_size(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import InvalidSettingError, MachineError
-from unreel.core.held_server import HeldServer, require_free
+from unreel.core.managed_server import HeldServer, require_free
 
 
 class Shouting(HeldServer):

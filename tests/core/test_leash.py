@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from unreel.core import leash
-from unreel.core.leash import ManagedProcess, hold
+from unreel.core import managed_process
+from unreel.core.managed_process import ManagedProcess, hold
 
 STUBBORN = (
     "import os, signal, subprocess, sys, time\n"
@@ -64,7 +64,7 @@ def test_ending_takes_along_what_ignores_signals_and_left_its_group(
 
 def test_a_killed_holder_takes_its_command_along(tmp_path: Path) -> None:
     code = (
-        "import os, sys, time\nfrom pathlib import Path\nfrom unreel.core.leash import ManagedProcess\n"
+        "import os, sys, time\nfrom pathlib import Path\nfrom unreel.core.managed_process import ManagedProcess\n"
         f"log = open({str(tmp_path / 'log')!r}, 'ab')\n"
         f"one = ManagedProcess([sys.executable, '-c', {STUBBORN!r}], log=log, environment=os.environ,"
         f" folder=Path({str(tmp_path)!r}))\n"
@@ -80,7 +80,7 @@ def test_a_leash_whose_holding_process_hangs_is_cut(
     start: Callable[[str], ManagedProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = start("import time; time.sleep(600)")
-    monkeypatch.setattr(leash, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(managed_process, "PATIENCE_S", 0.1)
     os.kill(one._holder.pid, signal.SIGSTOP)
     one.end()
     assert not one.is_alive
@@ -89,14 +89,16 @@ def test_a_leash_whose_holding_process_hangs_is_cut(
 @pytest.fixture
 def own_signals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Lets this process hold a command itself, and be as it was afterwards."""
-    before, children = set(leash._children()), leash._children
-    monkeypatch.setattr(leash, "_children", lambda: [p for p in children() if p not in before])
+    before, children = set(managed_process._children()), managed_process._children
+    monkeypatch.setattr(
+        managed_process, "_children", lambda: [p for p in children() if p not in before]
+    )
     heard = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     handlers = [signal.getsignal(number) for number in heard]
     yield
     for number, handler in zip(heard, handlers, strict=True):
         signal.signal(number, handler)
-    ctypes.CDLL(None).prctl(leash._PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+    ctypes.CDLL(None).prctl(managed_process._PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
 @pytest.mark.usefixtures("own_signals")
@@ -115,7 +117,7 @@ def test_holding_ends_with_the_command_and_kills_what_it_left_behind(tmp_path: P
 
 @pytest.mark.usefixtures("own_signals")
 def test_holding_ends_with_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leash, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(managed_process, "PATIENCE_S", 1.0)
     reading, writing = os.pipe()
     os.close(writing)
     try:

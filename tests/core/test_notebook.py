@@ -7,8 +7,8 @@ import pytest
 from unreel.core.clip import Clip
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Coverage, Estimate, Metric, Scorecard, Unmeasured
-from unreel.core.notebook import html_table
 from unreel.core.question import Instrument
+from unreel.core.sheet import html_table
 from unreel.testing.reviewers import sample_exhibit
 
 CARD = Scorecard(

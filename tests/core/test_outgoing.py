@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from unreel.core.outgoing import (
+from unreel.core.address_check import (
     RefusedAddressError,
     innermost_addresses,
     is_refused,

@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from unreel.core.plain import MARK, plain, plain_lines
+from unreel.core.safe_text import MARK, plain, plain_lines
 
 TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 EVERY = [chr(code) for code in range(sys.maxunicode + 1)]

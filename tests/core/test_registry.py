@@ -64,7 +64,7 @@ def test_what_cannot_be_loaded_is_told_with_whose_it_is(
 
 def test_nobody_looks_for_packages_before_a_name_of_theirs_is_asked_for() -> None:
     code = (
-        "import sys; from unreel.reviewers.roster import REVIEWERS; REVIEWERS.load('coin');"
+        "import sys; from unreel.reviewers.registry import REVIEWERS; REVIEWERS.load('coin');"
         "assert 'importlib.metadata' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.retrying import (
+from unreel.core.retry import (
     LONGEST_WAIT_S,
     RESERVE,
     SAVINGS,

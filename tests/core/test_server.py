@@ -3,7 +3,7 @@
 import pytest
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.server import (
+from unreel.core.server_keys import (
     OWN_KEY,
     ServerAddress,
     key_variable,

@@ -8,7 +8,7 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from unreel.core.plain import MARK
+from unreel.core.safe_text import MARK
 from unreel.core.sheet import csv_text, latex_text, markdown_table
 
 

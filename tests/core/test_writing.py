@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError, UnsafeTargetError
 from unreel.core.names import plain_name
-from unreel.core.writing import OutputDirectory, open_regular
+from unreel.core.output_files import OutputDirectory, open_regular
 
 APPEND = os.O_WRONLY | os.O_APPEND
 

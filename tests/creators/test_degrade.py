@@ -13,8 +13,8 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
+from unreel.creators.config import CreatorSection
 from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput, GeneratedClip
-from unreel.creators.section import CreatorSection
 from unreel.media.reader import MediaReader, run_trusted
 from unreel.media.sound import ClipSound
 from unreel.recipes.check import check_sections

@@ -21,16 +21,16 @@ pytest.importorskip("obstore", reason="needs the extra eval: pip install 'unreel
 
 from creators.fault_server import CLIP, FAULTS, FaultService
 from pace import slowness
-from unreel.arena.workplace import DiskWorkplace
+from unreel.arena.run.clip_folder import DiskWorkplace
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
+from unreel.creators.config import CreatorSection
 from unreel.creators.contract import ClipBrief, Creator, CreatorInput, GeneratedClip
-from unreel.creators.endpoint.filling import fill, look_up, read_id
-from unreel.creators.endpoint.section import EndpointKeys
+from unreel.creators.endpoint.config import EndpointKeys
+from unreel.creators.endpoint.request_template import fill, look_up, read_id
 from unreel.creators.kind import CreatorEnvironment
-from unreel.creators.section import CreatorSection
-from unreel.engine.access import StorageAccess
+from unreel.engine.storage_access import StorageAccess
 from unreel.testing.creators import CreatorKit, sample_frame
 
 QUICK = {"deadline_s": 3.0, "attempt_s": 1.0, "poll_s": 0.02, "max_mb": 1}

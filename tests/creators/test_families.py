@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import EnvironmentSettings
+from unreel.creators.config import CreatorSection
 from unreel.creators.families import FAMILIES, fit_frames, fit_size
-from unreel.creators.section import CreatorSection
 from unreel.recipes.check import check_sections
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

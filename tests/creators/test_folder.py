@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
+from unreel.creators.config import CreatorSection
 from unreel.creators.contract import ClipBrief, Creator, CreatorInput, GeneratedClip
-from unreel.creators.section import CreatorSection
 from unreel.testing.creators import SCENES, CreatorKit, KitCreatorContext
 
 BRIEF = ClipBrief(

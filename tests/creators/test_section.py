@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.settings import EnvironmentSettings
+from unreel.creators.config import CREATORS, CreatorSection
 from unreel.creators.contract import ClipClass, CreatorInput
 from unreel.creators.kind import CreatorKeys
-from unreel.creators.roster import CREATORS
-from unreel.creators.section import CreatorSection
 from unreel.recipes.check import check_sections
 
 

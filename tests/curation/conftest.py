@@ -11,14 +11,14 @@ import pytest
 
 from synthesise import ClipRecipe, synthesise
 from unreel.core.settings import read_settings
-from unreel.engine.access import StorageAccess
+from unreel.engine.storage_access import StorageAccess
 
 pytest.importorskip("lance", reason="needs the extra `eval`")
 
-from unreel.curation.job import CurationRun
+from unreel.curation.curation_run import CurationRun
 from unreel.curation.recipe import check_recipe
 from unreel.curation.step import CurationContext
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 
 
 @pytest.fixture(scope="session")

@@ -10,13 +10,13 @@ import threading
 from pathlib import Path
 
 from unreel.core.settings import read_settings
-from unreel.curation.job import CurationRun, curate
+from unreel.curation.curation_run import CurationRun, curate
 from unreel.curation.recipe import read_recipe
 from unreel.curation.step import CurationContext
-from unreel.engine.access import StorageAccess
 from unreel.engine.committer import CommitPace
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.progress import JobCallbacks
+from unreel.engine.storage_access import StorageAccess
 
 
 def say(*words: object) -> None:

@@ -15,13 +15,11 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label
 from unreel.curation.audit.audit import MOST_PER_SIDE, AuditFinding, AuditResult, audit, judge
 from unreel.curation.audit.card import AUDIT_JSON, UNGROUPED_ALARMS, to_markdown
-from unreel.curation.audit.cross_fit import cross_fit
+from unreel.curation.audit.cross_fit import cross_fit, relabel
+from unreel.curation.audit.features import ClipObservation, FeatureView
 from unreel.curation.audit.frame import frame_features
-from unreel.curation.audit.observation import ClipObservation
-from unreel.curation.audit.relabelling import relabel
-from unreel.curation.audit.views import FeatureView
 from unreel.curation.watermark.mark import MarkKind, WatermarkRegion, WatermarkSearch
-from unreel.reviewers.floors.folding import FoldGroup, fold
+from unreel.reviewers.baselines.folds import FoldGroup, fold
 
 Plant = Callable[[ClipObservation, random.Random], ClipObservation]
 

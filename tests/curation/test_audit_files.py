@@ -13,8 +13,7 @@ from unreel.core.estimate import Estimate
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
 from unreel.curation.audit.audit import AuditFinding, audit
-from unreel.curation.audit.observation import observe
-from unreel.curation.audit.views import FeatureView
+from unreel.curation.audit.features import FeatureView, observe
 from unreel.media.access import media_reader
 from unreel.media.decode import Rgb
 from unreel.media.encode import ClipWriter, VideoTrack

@@ -2,8 +2,8 @@
 
 import shutil
 
+from unreel.curation.curation_run import curate
 from unreel.curation.diff import BYTES, FieldChange, compare
-from unreel.curation.job import curate
 
 
 def frozen(curation, source, out, **sections):

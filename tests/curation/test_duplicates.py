@@ -14,12 +14,11 @@ from unreel.core.errors import InvalidValueError
 from unreel.media.borders import BorderWidths, find_borders
 from unreel.media.bounds import MAX_PIXELS
 from unreel.media.decode import Rgb, decode_frames
-from unreel.media.fingerprint import ClipFingerprint, fingerprint
-from unreel.media.matching import find_matches
-from unreel.media.prints import HeldPrints
+from unreel.media.fingerprint import ClipFingerprint, HeldPrints, fingerprint
+from unreel.media.near_duplicates import find_matches
 from unreel.media.scan import scan
 from unreel.media.timeline import read_timeline
-from unreel.stats.joining import join
+from unreel.stats.connected_groups import join
 
 pytest.importorskip("pdqhash", reason="needs the extra `curate`")
 

@@ -8,24 +8,24 @@ from pathlib import Path
 import pytest
 
 from benchmarks.census import take_census
-from unreel.benchmarks.opening import open_benchmark
+from unreel.benchmarks.loader import open_benchmark
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.identity import clip_id
+from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import read_settings
-from unreel.core.writing import OutputDirectory
+from unreel.curation.curation_run import curate
 from unreel.curation.freeze.media import BenchmarkMedia, copy_media
-from unreel.curation.freeze.section import FreezeSection
-from unreel.curation.freeze.take import take
-from unreel.curation.job import curate
+from unreel.curation.freeze.step import take
+from unreel.curation.hub_dataset import AcceptedRisks, publish
 from unreel.curation.pieces import WorkDirectory
-from unreel.curation.publish.hub import AcceptedRisks, publish
+from unreel.curation.recipe import FreezeSection
 from unreel.curation.sorted_runs import SortedRuns
 from unreel.curation.state import CurationJob
 from unreel.curation.step import CurationContext
-from unreel.engine.access import StorageAccess
-from unreel.engine.place import StorageLocation
-from unreel.evaluation.job import EvalRun, evaluate
+from unreel.engine.location import StorageLocation
+from unreel.engine.storage_access import StorageAccess
 from unreel.evaluation.recipe import check_recipe as check_run
+from unreel.evaluation.run_job import EvalRun, evaluate
 
 
 def test_it_is_read_back_with_labels_creators_rights_and_splits(footage, curation) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from unreel.core.identity import clip_id
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
 from unreel.curation.freeze.media import BenchmarkMedia, copy_media
 from unreel.curation.sorted_runs import SortedRuns
 

@@ -11,11 +11,11 @@ from unreel.benchmarks.entry import Rejected
 from unreel.core.clip import Generated, Real
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.settings import read_settings
-from unreel.curation.job import curate
-from unreel.curation.source.section import SourceSection
+from unreel.curation.curation_run import curate
+from unreel.curation.recipe import SourceSection
 from unreel.curation.source.sources import SourceClip, SourceContext, list_sources
-from unreel.engine.access import StorageAccess
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
+from unreel.engine.storage_access import StorageAccess
 
 
 @pytest.fixture

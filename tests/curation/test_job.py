@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from small_recipe import RECIPE
-from unreel.benchmarks.opening import open_benchmark
+from unreel.benchmarks.loader import open_benchmark
 from unreel.core.errors import InvalidSettingError
-from unreel.curation.job import curate
+from unreel.curation.curation_run import curate
 
 # How busy this machine is must not decide which clips a benchmark has.
 PATIENT = {"UNREEL_MEDIA_SECONDS": "600"}

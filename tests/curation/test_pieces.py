@@ -23,14 +23,14 @@ from unreel.core.clip import Clip, Generated, Real
 from unreel.core.facts import AudioFacts, FileTag
 from unreel.core.identity import digest, digest_id
 from unreel.core.judgement import Label, Rating, Vote
+from unreel.core.output_files import OutputDirectory
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
-from unreel.core.writing import OutputDirectory
-from unreel.curation.duplicates.prints import StoredPrints
+from unreel.curation.duplicates import StoredPrints
+from unreel.curation.exclusions import LeavingOut
 from unreel.curation.freeze.manifest import ManifestWriter
 from unreel.curation.freeze.splits import SplitMember, assign_splits, draw_splits
 from unreel.curation.keys import SubjectKeys
-from unreel.curation.leaving import LeavingOut
 from unreel.curation.measures import MeasuredShot
 from unreel.curation.piece import CONTRADICTION, ClipSegment, ExcludedSegment, MadeFile
 from unreel.curation.pieces import NO_PIECES, WorkDirectory, keep_once

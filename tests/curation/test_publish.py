@@ -8,10 +8,15 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
-from unreel.curation.freeze.section import SPLITS
-from unreel.curation.job import curate
-from unreel.curation.publish.hub import AcceptedRisks, publish
-from unreel.curation.publish.licences import front_matter, hub_identifier, write_licences
+from unreel.curation.curation_run import curate
+from unreel.curation.hub_dataset import (
+    AcceptedRisks,
+    front_matter,
+    hub_identifier,
+    publish,
+    write_licences,
+)
+from unreel.curation.recipe import SPLITS
 
 CITED = {"authors": ["Doe, Jane"], "year": 2026, "url": "https://example.org"}
 FREEZE = {"version": "1.0", "shares": [3, 1, 1], "citation": CITED, "first_frames": True}

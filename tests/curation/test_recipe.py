@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
-from unreel.curation.job import plan_steps
+from unreel.curation.curation_run import plan_steps
 from unreel.curation.recipe import check_recipe, read_recipe
 
 SOURCE = {"path": "clips", "label": "real"}

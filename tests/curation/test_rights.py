@@ -6,11 +6,10 @@ import shutil
 import pytest
 
 from unreel.core.errors import InvalidSettingError
+from unreel.curation.curation_run import curate
 from unreel.curation.freeze.citation import missing_parts, write_bibtex, write_cff
-from unreel.curation.freeze.labels import find_lack
-from unreel.curation.freeze.section import CitationSection, FreezeSection
-from unreel.curation.job import curate
-from unreel.curation.recipe import check_recipe
+from unreel.curation.freeze.splits import find_lack
+from unreel.curation.recipe import CitationSection, FreezeSection, check_recipe
 
 LICENSED = """file,label,licence
 real/clip1.mp4,real,CC0

@@ -7,7 +7,7 @@ import pytest
 
 from footage import film, write_clip
 from unreel.core.errors import InvalidSettingError, UnknownNameError
-from unreel.curation.screen.screens import (
+from unreel.curation.screen import (
     SCREENS,
     FailedScreen,
     LengthScreen,
@@ -123,7 +123,7 @@ class NoPortraits:
 def test_a_policy_of_another_package_is_found_by_its_entry_point(tmp_path, monkeypatch) -> None:
     module = tmp_path / "house_policy.py"
     module.write_text(
-        "from unreel.curation.screen.screens import PassedScreen, FailedScreen\n"
+        "from unreel.curation.screen import PassedScreen, FailedScreen\n"
         "class Landscape:\n"
         "    name = 'landscape'\n"
         "    def judge(self, findings):\n"

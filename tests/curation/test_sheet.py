@@ -7,9 +7,8 @@ import pytest
 
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.settings import read_settings
-from unreel.curation.job import curate
-from unreel.curation.sheet.choose import choose_frozen, choose_left_out
-from unreel.curation.sheet.page import SheetWish, write_sheet
+from unreel.curation.contact_sheet import SheetWish, choose_frozen, choose_left_out, write_sheet
+from unreel.curation.curation_run import curate
 from unreel.media.access import media_reader
 
 HOSTILE = '<img src=x onerror="alert(1)">\u202e'

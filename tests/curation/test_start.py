@@ -9,14 +9,14 @@ import pytest
 
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 from unreel.core.settings import read_settings
-from unreel.curation.checking import check
-from unreel.curation.job import curate
+from unreel.curation.curation_run import curate
+from unreel.curation.forecast import check
 from unreel.curation.recipe import check_recipe, read_recipe
+from unreel.curation.recipe_docs import describe_recipe, find_sections
 from unreel.curation.start.folder import start_recipe
 from unreel.curation.start.recipe import write_recipe
 from unreel.curation.start.sample import write_sample
-from unreel.curation.telling import describe_recipe, find_sections
-from unreel.engine.access import StorageAccess
+from unreel.engine.storage_access import StorageAccess
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -148,7 +148,7 @@ def test_a_recipe_whose_clips_have_no_licence_could_not_run(footage, tmp_path) -
 
 
 def test_missing_files_and_missing_packages_are_told(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("unreel.curation.checking.find_spec", lambda _name: None)
+    monkeypatch.setattr("unreel.curation.forecast.find_spec", lambda _name: None)
     (tmp_path / "clips.csv").write_text("file,label\na.mp4,real\n")
     recipe = 'name = "x"\n[source]\npath = "clips.csv"\nlicence = "CC0"\n[duplicates]\n[audit]\n'
     (tmp_path / "r.toml").write_text(recipe)

@@ -9,14 +9,14 @@ import pytest
 
 from scenes.ball import SampleScene
 from synthesise import ClipRecipe, synthesise
-from unreel.benchmarks.opening import open_benchmark
+from unreel.benchmarks.loader import open_benchmark
 from unreel.core.box import Box
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
-from unreel.curation.job import curate
-from unreel.curation.normalise.traces import FrameMapping, carry_traces, fitted
-from unreel.curation.screen.take import read_decisions
+from unreel.curation.curation_run import curate
+from unreel.curation.normalise.step import FrameMapping, carry_traces, fitted
+from unreel.curation.screen import read_decisions
 from unreel.media.encode import ClipWriter, VideoTrack
 from unreel.media.normalise import NormalForm
 

@@ -8,9 +8,9 @@ from email.message import Message
 import pytest
 
 from chat import Reply, refuses, says, serve_chat
-from unreel.benchmarks.opening import open_benchmark
+from unreel.benchmarks.loader import open_benchmark
 from unreel.core.errors import InvalidSettingError
-from unreel.curation.job import curate
+from unreel.curation.curation_run import curate
 from unreel.curation.recipe import check_recipe
 
 STORIES = (

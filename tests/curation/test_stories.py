@@ -20,25 +20,25 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import clip_id
 from unreel.core.settings import read_settings
-from unreel.curation.cluster import take
-from unreel.curation.cluster.grouping import cluster, embed, sample_evenly
-from unreel.curation.describe.difficulty import (
+from unreel.curation import cluster as take
+from unreel.curation.cluster import cluster, embed, sample_evenly
+from unreel.curation.describe import (
     ClipDiversity,
     DifficultyLevel,
     background_detail,
     count_actions,
     count_objects,
     measure_diversity,
+    tell_story,
 )
-from unreel.curation.describe.story import tell_story
 from unreel.curation.step import StepSubject
 from unreel.media.access import media_reader
 from unreel.protocols.reality.prompts import STORYBOARD
-from unreel.reviewers.asking import ReviewDispatcher
+from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.endpoint.chat import build_body
 from unreel.reviewers.endpoint.families import find_family
-from unreel.reviewers.opening import OpenReviewer
+from unreel.reviewers.factory import OpenReviewer
 
 pytest.importorskip("sklearn", reason="needs the extra `curate`")
 

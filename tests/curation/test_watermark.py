@@ -12,10 +12,9 @@ from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
-from unreel.curation.watermark.clip import clean_clip, watermarks_of
+from unreel.curation.watermark.clip import clean_clip, grown, remove_watermarks, watermarks_of
 from unreel.curation.watermark.find import find_watermarks
 from unreel.curation.watermark.mark import MarkKind, WatermarkRegion, WatermarkSearch
-from unreel.curation.watermark.remove import grown, remove_watermarks
 from unreel.curation.watermark.stillness import median
 from unreel.curation.watermark.text import ReadText, TextLine, text_reader
 from unreel.media.access import media_reader

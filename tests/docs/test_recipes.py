@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from unreel.core.document import read_toml
+from unreel.core.small_documents import read_toml
 from unreel.evaluation.recipe import EvalRecipe, check_recipe
 from unreel.recipes.section import RecipeSection
 from unreel.reviewers.condition import ConditionSection
-from unreel.reviewers.section import ReviewerSection
+from unreel.reviewers.config import ReviewerSection
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/recipes.md").read_text(encoding="utf-8")
 

@@ -4,8 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
-from unreel.creators.endpoint.section import EndpointKeys
-from unreel.creators.section import CreatorSection
+from unreel.creators.config import CreatorSection
+from unreel.creators.endpoint.config import EndpointKeys
 
 PAGE = (Path(__file__).parents[2] / "docs" / "creators-endpoint.md").read_text(encoding="utf-8")
 

@@ -7,7 +7,7 @@ import pytest
 
 lance = pytest.importorskip("lance", reason="needs the extra `eval`")
 
-from unreel.engine.place import StorageLocation  # noqa: E402
+from unreel.engine.location import StorageLocation  # noqa: E402
 from unreel.engine.table import LanceTable  # noqa: E402
 from unreel.evaluation.tables import ANSWERS  # noqa: E402
 

@@ -20,7 +20,7 @@ from raylets import Raylets, raylets
 from small_recipe import RECIPE
 from synthesise import ClipRecipe, synthesise
 from unreel.core.settings import lend_environment
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
 from unreel.evaluation.tables import ANSWERS
 
@@ -35,7 +35,7 @@ WAIT_S = 60.0
 MEETING = """
 import json, sys
 from pathlib import Path
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.run import run
 from unreel.engine.stage import WorkerResources, Stage
 from unreel.engine.stored_rows import StoredRows
@@ -69,7 +69,7 @@ summary = run(StoredRows(source, ask), [Meet()], table=table, engine="ray")
 print(json.dumps([summary.done, summary.failed, len(list(folder.iterdir()))]))
 """
 JOIN = """
-from unreel.engine.own_ray import joined_ray
+from unreel.engine.private_ray import joined_ray
 with joined_ray():
     print("joined")
 """

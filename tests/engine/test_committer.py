@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError
 from unreel.engine.committer import CommitPace, TableCommitter
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.progress import Progress
 from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable

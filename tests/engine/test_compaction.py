@@ -6,10 +6,10 @@ import pytest
 
 from unreel.core.errors import UnreadableSourceError
 from unreel.engine.committer import CommitPace, TableCommitter
-from unreel.engine.lock import writer_lock
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
+from unreel.engine.writer_lock import writer_lock
 from unreel.evaluation.tables import ANSWERS
 
 

@@ -9,13 +9,19 @@ import pytest
 from judges import dies_of_b, nothing
 from unreel.core.errors import UnreadableSourceError
 from unreel.engine.committer import CommitPace, TableCommitter
-from unreel.engine.examine import CHANGED, UNKNOWN_REASON, TableChecker, UnreadableFragment, examine
-from unreel.engine.lock import writer_lock
-from unreel.engine.place import StorageLocation
-from unreel.engine.seal import seal_of
+from unreel.engine.location import StorageLocation
+from unreel.engine.row_seal import seal_of
 from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable
+from unreel.engine.table_check import (
+    CHANGED,
+    UNKNOWN_REASON,
+    TableChecker,
+    UnreadableFragment,
+    examine,
+)
 from unreel.engine.table_writer import TableWriter
+from unreel.engine.writer_lock import writer_lock
 from unreel.evaluation.tables import ANSWERS
 
 

@@ -22,10 +22,10 @@ from pace import slowness
 from unreel.core.errors import InvalidSettingError, MediaError
 from unreel.core.failure import FailureReason
 from unreel.core.settings import read_settings
-from unreel.engine.access import StorageAccess, local_copy
-from unreel.engine.fetching import FetchPolicy
-from unreel.engine.fetching import fetch as fetch_into
-from unreel.engine.naming import read_places
+from unreel.engine.allowed_locations import read_places
+from unreel.engine.downloads import FetchPolicy
+from unreel.engine.downloads import fetch as fetch_into
+from unreel.engine.storage_access import StorageAccess, local_copy
 
 MB = 1 << 20
 Answer = Callable[[BaseHTTPRequestHandler], None]
@@ -294,7 +294,7 @@ CLIENTS = """
 import sys
 from unreel.core.settings import read_settings, read_storage
 from unreel.evaluation.tables import ANSWERS
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
 place = StorageLocation("s3://bucket/run", read_storage(read_settings()))
 for ask in (

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidSettingError
-from unreel.engine.fleet import (
+from unreel.engine.cluster_size import (
     BLOCK_BYTES,
     ClusterCapacity,
     WorkerPoolSize,

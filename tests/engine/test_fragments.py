@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.engine.fragments import FULL_BYTES, FULL_ROWS, TableFragment, find_joins
+from unreel.engine.table_writer import FULL_BYTES, FULL_ROWS, TableFragment, find_joins
 
 EVERY = 32
 ROW_BYTES = 300

@@ -11,10 +11,10 @@ pytest.importorskip("lance", reason="needs the extra `eval`")
 
 from synthesise import ClipRecipe, synthesise
 from unreel.core.identity import digest
-from unreel.engine.access import file_key
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.run import run
 from unreel.engine.stage import Row, Stage, WorkerResources
+from unreel.engine.storage_access import file_key
 from unreel.engine.survey import CLIPS, FACTS
 from unreel.engine.table import LanceTable
 from unreel.media.probe import probe
@@ -29,7 +29,7 @@ ENGINE = f"""
 import sys
 from unreel.core.identity import digest
 from unreel.evaluation.tables import ANSWERS
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.run import run
 from unreel.engine.stage import WorkerResources, Stage
 from unreel.engine.table import LanceTable
@@ -48,9 +48,9 @@ EVAL = f"""
 import sys
 from pathlib import Path
 from unreel.core.settings import read_settings
-from unreel.engine.access import StorageAccess
-from unreel.engine.place import StorageLocation
-from unreel.evaluation.job import EvalRun, evaluate
+from unreel.engine.storage_access import StorageAccess
+from unreel.engine.location import StorageLocation
+from unreel.evaluation.run_job import EvalRun, evaluate
 from unreel.evaluation.recipe import check_recipe
 from unreel.evaluation.scoring import score_run
 

@@ -18,7 +18,7 @@ import json, os, sys, threading, warnings
 from pathlib import Path
 warnings.simplefilter("ignore")
 import psutil, ray
-from unreel.engine.ray_data import RayRunner
+from unreel.engine.ray_runner import RayRunner
 from unreel.engine.stage import WorkerResources, Stage
 
 class Echo(Stage):

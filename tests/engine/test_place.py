@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import UnreadableSourceError
-from unreel.engine.lock import writer_lock
-from unreel.engine.place import StorageLocation, require_conditional_puts
+from unreel.engine.location import StorageLocation, require_conditional_puts
 from unreel.engine.run import run
 from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.table import LanceTable
+from unreel.engine.writer_lock import writer_lock
 from unreel.evaluation.tables import ANSWERS
 
 
@@ -122,8 +122,8 @@ def test_the_lease_of_a_killed_process_is_taken_over_before_its_parent_buried_it
 ) -> None:
     place = s3 / "unburied.lance"
     code = (
-        "import json, sys; from unreel.engine.lock import writer_lock; "
-        "from unreel.engine.place import StorageLocation; "
+        "import json, sys; from unreel.engine.writer_lock import writer_lock; "
+        "from unreel.engine.location import StorageLocation; "
         "place = StorageLocation(sys.argv[1], json.loads(sys.argv[2])); "
         "writer_lock(place).__enter__(); print('held', flush=True); sys.stdin.read()"
     )

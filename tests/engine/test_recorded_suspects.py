@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from unreel.engine import suspects
+from unreel.engine import crash_suspects
 from unreel.engine.run import run
 from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.start_log import DEATHS_IN_COMPANY, StartLog
@@ -75,7 +75,7 @@ def test_a_suspect_runs_alone_and_is_stored(table: LanceTable, tmp_path: Path) -
 def test_a_suspect_that_kills_its_process_each_time_is_quarantined_and_the_others_are_stored(
     table: LanceTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(suspects, "DEATHS_ALONE", 2)  # each costs a start of Python
+    monkeypatch.setattr(crash_suspects, "DEATHS_ALONE", 2)  # each costs a start of Python
     book = tmp_path / "book"
     book.write_text(TWO_STARTS)
     summary = run(QUESTIONS, [DeadlyElsewhere()], table=table, ledger=book)

@@ -19,14 +19,14 @@ import pytest
 from unreel.core.errors import InvalidSettingError, MediaError, UnknownNameError
 from unreel.core.failure import Failure, FailureReason
 from unreel.engine.committer import CommitPace
-from unreel.engine.local import LocalRunner
-from unreel.engine.place import StorageLocation
+from unreel.engine.crash_suspects import DEATHS_ALONE
+from unreel.engine.local_runner import LocalRunner
+from unreel.engine.location import StorageLocation
 from unreel.engine.run import ALL_FAILURES, run
 from unreel.engine.runner import StageRunner
 from unreel.engine.stage import Row, Stage, WorkerResources
 from unreel.engine.start_log import DEATHS_IN_COMPANY, StartLog
 from unreel.engine.stored_rows import StoredRows
-from unreel.engine.suspects import DEATHS_ALONE
 from unreel.engine.table import LanceTable
 from unreel.evaluation.tables import ANSWERS
 
@@ -391,7 +391,7 @@ class TestRayRunner(RunnerKit):
     def runner(self, ray_cluster: None) -> StageRunner:
         from ray import cloudpickle
 
-        from unreel.engine.ray_data import RayRunner
+        from unreel.engine.ray_runner import RayRunner
 
         # Workers cannot import test modules, so their classes travel whole.
         cloudpickle.register_pickle_by_value(sys.modules[__name__])

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.engine.seal import seal_of, seals_of
+from unreel.engine.row_seal import seal_of, seals_of
 
 CELLS = st.one_of(
     st.lists(st.one_of(st.none(), st.text()), min_size=3, max_size=3),

@@ -10,11 +10,11 @@ from lance.fragment import write_fragments
 from unreel.core.errors import UnreadableSourceError
 from unreel.engine import table_writer
 from unreel.engine.committer import CommitPace, TableCommitter
-from unreel.engine.lock import writer_lock
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
+from unreel.engine.writer_lock import writer_lock
 
 Observe = Callable[[str, int], None]
 LONG = "".join(f"{number:06d} " for number in range(10_000))

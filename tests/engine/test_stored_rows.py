@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.run import run
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row, Stage

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.engine.fetching import fetch_public
-from unreel.engine.naming import require_public, site_of
+from unreel.engine.allowed_locations import require_public, site_of
+from unreel.engine.downloads import fetch_public
 
 PUBLIC = "93.184.216.34"
 VISITS: list[str] = []
@@ -108,7 +108,7 @@ def open_internet(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def connect(peer: Any, seconds: float) -> socket.socket:
         return real(("127.0.0.1", port) if peer[0] == PUBLIC else peer, seconds)
 
-    monkeypatch.setattr("unreel.engine.fetching.socket.create_connection", connect)
+    monkeypatch.setattr("unreel.engine.downloads.socket.create_connection", connect)
 
 
 @pytest.mark.usefixtures("open_internet")

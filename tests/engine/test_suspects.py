@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import InvalidSettingError, InvalidValueError
-from unreel.engine.lone import IsolatedProcess
+from unreel.engine.crash_suspects import DEATHS_ALONE, CrashSuspects, WorkerCrashed
+from unreel.engine.isolated_process import IsolatedProcess
 from unreel.engine.stage import Row, Stage
 from unreel.engine.start_log import DEATHS_IN_COMPANY
-from unreel.engine.suspects import DEATHS_ALONE, CrashSuspects, WorkerCrashed
 
 KILLED = WorkerCrashed("SIGKILL", began=True)
 
@@ -79,7 +79,7 @@ def test_a_run_whose_workers_never_begin_ends_and_says_what_to_do() -> None:
 CHILD = """
 import asyncio, ctypes, os, sys, time
 from unreel.core.failure import FailureReason
-from unreel.engine.lone import IsolatedProcess
+from unreel.engine.isolated_process import IsolatedProcess
 from unreel.engine.stage import Stage
 
 class Does(Stage):

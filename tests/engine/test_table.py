@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.engine.committer import CommitPace, TableCommitter
-from unreel.engine.due import PendingKeys
-from unreel.engine.lock import writer_lock
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
+from unreel.engine.pending import PendingKeys
 from unreel.engine.progress import Progress
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
 from unreel.engine.survey import CLIPS
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
+from unreel.engine.writer_lock import writer_lock
 from unreel.evaluation.tables import ANSWERS
 
 
@@ -150,8 +150,8 @@ def test_a_second_committer_of_this_process_is_refused(table: LanceTable) -> Non
 
 def test_a_second_committer_of_another_process_is_refused(table: LanceTable) -> None:
     code = (
-        "import sys; from unreel.engine.place import StorageLocation\n"
-        "from unreel.engine.lock import writer_lock\n"
+        "import sys; from unreel.engine.location import StorageLocation\n"
+        "from unreel.engine.writer_lock import writer_lock\n"
         "with writer_lock(StorageLocation(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", code, table.place.uri]

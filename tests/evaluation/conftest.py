@@ -68,10 +68,10 @@ def clips(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def start(clips: Path, tmp_path: Path) -> Callable[..., Any]:
     """Makes a run over the clips."""
     from unreel.core.settings import read_settings
-    from unreel.engine.access import StorageAccess
-    from unreel.engine.place import StorageLocation
-    from unreel.evaluation.job import EvalRun
+    from unreel.engine.location import StorageLocation
+    from unreel.engine.storage_access import StorageAccess
     from unreel.evaluation.recipe import check_recipe
+    from unreel.evaluation.run_job import EvalRun
 
     def make(*, out: str = "run", benchmark: Path = clips, **settings: Any) -> EvalRun:
         values = {"benchmark": str(benchmark), "protocol": "reality", "model": "coin", **settings}

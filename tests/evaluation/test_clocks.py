@@ -18,7 +18,7 @@ from PIL import Image
 from scenes.ball import read_index
 from synthesise import ClipRecipe, Container, synthesise
 from unreel.benchmarks.export.item import ExportItem, ExportRecipe
-from unreel.benchmarks.export.showing import show as show_exported
+from unreel.benchmarks.export.writer import show as show_exported
 from unreel.core.clip import Clip
 from unreel.core.identity import clip_id
 from unreel.core.judgement import Label
@@ -29,14 +29,14 @@ from unreel.curation.inject.clip import inject_clip
 from unreel.media.decode import Rgb
 from unreel.media.reader import MediaReader, SampledFrame, run_trusted
 from unreel.media.render import FrameRange
+from unreel.protocols.parse_answer import read_text
+from unreel.protocols.presentation import mark_instant
 from unreel.protocols.protocol import ScoredQuestion, protocol
-from unreel.protocols.reading import read_text
-from unreel.protocols.showing import mark_instant
 from unreel.protocols.trace.truth import TraceTruth
+from unreel.reviewers.clip_input import show
 from unreel.reviewers.contract import InputKind, ReviewRequest
 from unreel.reviewers.endpoint.chat import build_body
 from unreel.reviewers.endpoint.families import FAMILIES, ModelFamily
-from unreel.reviewers.showing import show
 
 NTSC = Fraction(30000, 1001)
 EVERY_FRAME = "fps-1000"

@@ -29,11 +29,16 @@ from unreel.core.verdict import (
     RealityVerdict,
     TraceVerdict,
 )
-from unreel.evaluation.comparing import ComparedReviewer, compare_sides
+from unreel.evaluation.comparison import ComparedReviewer, compare_sides
 from unreel.protocols.protocol import ParserOptions, ScoredQuestion, protocol
 from unreel.protocols.trace.truth import TraceTruth
-from unreel.stats.leaving_out import MOST_GROUPS, JackknifeEstimate, JackknifeGroups, leaving_out
-from unreel.stats.ties import SharedLabels
+from unreel.stats.cluster_ids import SharedLabels
+from unreel.stats.jackknife_values import (
+    MOST_GROUPS,
+    JackknifeEstimate,
+    JackknifeGroups,
+    leaving_out,
+)
 
 Type = Callable[..., Any]
 Rng = np.random.Generator
@@ -458,7 +463,7 @@ def test_a_command_compares_only_what_can_be_compared(runs: dict[str, str], type
 def test_one_run_under_two_conditions_is_compared_with_itself(
     start: Callable[..., Any], typed: Type
 ) -> None:
-    from unreel.evaluation.job import evaluate
+    from unreel.evaluation.run_job import evaluate
 
     run = start(condition=[{"sampling": "uniform-2"}, {"sampling": "uniform-4"}])
     evaluate(run)

@@ -18,8 +18,8 @@ from synthesise import ClipRecipe, synthesise
 from unreel.core.identity import clip_id
 from unreel.core.question import Condition
 from unreel.core.settings import read_settings
-from unreel.engine.access import StorageAccess
-from unreel.evaluation.job import evaluate, open_run
+from unreel.engine.storage_access import StorageAccess
+from unreel.evaluation.run_job import evaluate, open_run
 from unreel.evaluation.scoring import score_run
 
 

@@ -15,12 +15,12 @@ import lance
 import pyarrow as pa
 
 from unreel.core.settings import read_settings
-from unreel.engine.access import StorageAccess
 from unreel.engine.committer import CommitPace
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
+from unreel.engine.storage_access import StorageAccess
 from unreel.engine.table import LanceTable
-from unreel.evaluation.job import EvalRun, evaluate
 from unreel.evaluation.recipe import check_recipe
+from unreel.evaluation.run_job import EvalRun, evaluate
 from unreel.evaluation.tables import ANSWERS
 
 Type = Callable[..., Any]
@@ -324,8 +324,8 @@ def test_answers_of_a_lost_manifest_are_found_again_and_not_asked_twice(
 def test_what_was_compacted_away_an_hour_ago_replaces_a_file_that_cannot_be_read(
     damaged: Path, typed: Type
 ) -> None:
-    from unreel.engine.lock import writer_lock
     from unreel.engine.table_writer import TableWriter
+    from unreel.engine.writer_lock import writer_lock
 
     table = answers_of(damaged)
     with writer_lock(table.place) as lock:

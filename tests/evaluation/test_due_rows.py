@@ -9,12 +9,12 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from unreel.core.errors import UnreadableSourceError
-from unreel.engine.due import PendingKeys
-from unreel.engine.lock import writer_lock
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
+from unreel.engine.pending import PendingKeys
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.evaluation.job import DRIVER, evaluate
+from unreel.engine.writer_lock import writer_lock
+from unreel.evaluation.run_job import DRIVER, evaluate
 from unreel.evaluation.tables import ANSWERS
 
 QUESTIONS = [{"key": key} for key in ("answered", "refused", "too-slow", "new")]

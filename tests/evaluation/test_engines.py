@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 pytest.importorskip("ray", reason="needs the extra ray: pip install 'unreel[ray]'")
 
-from unreel.evaluation.job import evaluate
+from unreel.evaluation.run_job import evaluate
 from unreel.evaluation.scoring import score_run
 
 CHAT_SERVER = Path(__file__).parents[1] / "chaos" / "chat_server.py"

@@ -13,14 +13,14 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 from unreel.benchmarks.entry import Row
 from unreel.benchmarks.export.item import ExportItem, ExportRecipe
 from unreel.benchmarks.export.questions import ask_about
-from unreel.benchmarks.opening import Benchmark
-from unreel.benchmarks.planning import PlannedQuestion
+from unreel.benchmarks.loader import Benchmark
+from unreel.benchmarks.questions import PlannedQuestion
 from unreel.benchmarks.truth import write_truths
 from unreel.core.errors import InvalidSettingError
 from unreel.engine.progress import JobCallbacks
 from unreel.engine.run import PrefetchedIterator
 from unreel.evaluation.export import export_rows
-from unreel.evaluation.job import EvalRun, evaluate
+from unreel.evaluation.run_job import EvalRun, evaluate
 from unreel.evaluation.scoring import score_run
 from unreel.media.reader import MediaReader, run_trusted
 

@@ -13,9 +13,9 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 
 from unreel.core.errors import UnreadableSourceError
 from unreel.evaluation.export import COLUMNS, export_rows, write_run
-from unreel.evaluation.job import evaluate
-from unreel.report.clips.book import FAILED, RIGHT, UNREADABLE, WRONG
+from unreel.evaluation.run_job import evaluate
 from unreel.report.clips.browser import status_of
+from unreel.report.clips.pages import FAILED, RIGHT, UNREADABLE, WRONG
 from unreel.report.entrants import read_run
 
 

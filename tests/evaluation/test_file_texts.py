@@ -14,7 +14,7 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 from report.reported import accuse, entry, lay_out, trace
 from unreel.core.judgement import Rating
 from unreel.core.verdict import Unparsed
-from unreel.evaluation.texts import ReasonSimilarity
+from unreel.evaluation.explanation_scores import ReasonSimilarity
 from unreel.protocols.protocol import ParserOptions, ScoredQuestion, protocol
 
 NAMES = ("veo-1", "veo-2", "veo-3")

@@ -10,7 +10,7 @@ from synthesise import ClipRecipe, synthesise
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from unreel.evaluation.forecast import forecast, kept_aside
-from unreel.evaluation.job import evaluate
+from unreel.evaluation.run_job import evaluate
 
 
 def test_what_is_foreseen_is_what_is_asked(start, server) -> None:

@@ -27,7 +27,7 @@ from synthesise import ClipRecipe, synthesise
 from unreel.benchmarks.export.item import ExportItem, ExportRecipe
 from unreel.benchmarks.export.questions import ask_about
 from unreel.benchmarks.export.scoring import list_figures, score_replies
-from unreel.benchmarks.opening import open_benchmark
+from unreel.benchmarks.loader import open_benchmark
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.evaluation.inspect_task import review
 from unreel.media.reader import MediaReader, run_trusted

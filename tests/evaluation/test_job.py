@@ -13,7 +13,7 @@ from unreel.core.estimate import Estimate, Unmeasured
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
-from unreel.evaluation.job import evaluate, open_run
+from unreel.evaluation.run_job import evaluate, open_run
 from unreel.evaluation.scoring import score_run
 
 

@@ -26,12 +26,11 @@ from unreel.core.answer import Usage
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.identity import digest
-from unreel.core.retrying import RetryPolicy
-from unreel.engine.lock import writer_lock
-from unreel.engine.place import StorageLocation
+from unreel.core.retry import RetryPolicy
+from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.evaluation.faults import ruling_fault
+from unreel.engine.writer_lock import writer_lock
 from unreel.evaluation.judge import (
     PROMPT_VERSION,
     TRIES,
@@ -41,12 +40,13 @@ from unreel.evaluation.judge import (
     judge_all,
     read_rulings,
 )
-from unreel.evaluation.rulings import JudgeRuling, KeptRulings
+from unreel.evaluation.judge_rulings import JudgeRuling, KeptRulings
+from unreel.evaluation.run_check import ruling_fault
 from unreel.evaluation.tables import RULINGS
 from unreel.protocols.trace.judge import judge_prompt
 from unreel.reviewers.endpoint.budget import TokenPrice
 from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer, ModelIOFormat
-from unreel.reviewers.opening import ReviewerFactory
+from unreel.reviewers.factory import ReviewerFactory
 
 HASTE = RetryPolicy(deadline_s=2.0, attempt_s=1.0, backoff_s=0.01, outage_s=0.2)
 EASY = EndpointLimits(patience=HASTE)
@@ -277,13 +277,13 @@ import sys
 from functools import partial
 from pathlib import Path
 from unreel.engine.committer import CommitPace
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
 from unreel.evaluation.judge import ExplanationPair, judge_all
-from unreel.evaluation.rulings import KeptRulings
+from unreel.evaluation.judge_rulings import KeptRulings
 from unreel.evaluation.tables import RULINGS
 from unreel.reviewers.endpoint.reviewer import EndpointReviewer
-from unreel.reviewers.opening import ReviewerFactory
+from unreel.reviewers.factory import ReviewerFactory
 
 if __name__ == "__main__":
     run = Path(sys.argv[2])

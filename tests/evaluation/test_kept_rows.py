@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from protocols.drawn_rows import INSTRUMENTS, SHAPES, draw_rows
 from unreel.core.clip import ClipId, Real
 from unreel.core.judgement import Pair, subject_of
-from unreel.evaluation.kept_rows import KeptRows
+from unreel.evaluation.scored_columns import KeptRows
 from unreel.protocols.protocol import ScoredQuestion, protocol
 
 

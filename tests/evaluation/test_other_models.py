@@ -10,7 +10,7 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
 
 from unreel.evaluation.export import export_rows
-from unreel.evaluation.job import evaluate
+from unreel.evaluation.run_job import evaluate
 from unreel.evaluation.scoring import OTHER_NAMES, score_run
 from unreel.report.site import write_report
 

@@ -11,13 +11,13 @@ from synthesise import ClipRecipe, synthesise
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
-from unreel.evaluation.perturbing import ask_again
+from unreel.evaluation.perturbation import ask_again
 from unreel.evaluation.review import Review, inquire, review_clip, survey_clip
 from unreel.evaluation.stability import ASKED_TIMES
 from unreel.media.access import media_reader
-from unreel.reviewers.asking import ReviewDispatcher
+from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
-from unreel.reviewers.opening import OpenReviewer
+from unreel.reviewers.factory import OpenReviewer
 
 RECIPE = ClipRecipe(n_frames=12, width=200, height=120, seed=3)
 Says = Callable[[str], str | Failure]

@@ -24,8 +24,8 @@ from unreel.evaluation.review import (
 )
 from unreel.evaluation.sample import sample_reviewers, sample_truth, write_sample
 from unreel.media.access import media_reader
-from unreel.reviewers.asking import ReviewDispatcher
-from unreel.reviewers.opening import ReviewerPool
+from unreel.reviewers.ask import ReviewDispatcher
+from unreel.reviewers.factory import ReviewerPool
 
 SETTINGS = EnvironmentSettings()
 FAKE = (
@@ -177,7 +177,7 @@ def test_the_recorded_box_of_the_sample_holds_the_fault(tmp_path) -> None:
 
 def test_a_review_loads_no_table_and_no_client() -> None:
     code = (
-        "import sys, unreel.cli.review, unreel.evaluation.review, unreel.report.review.terminal;"
+        "import sys, unreel.cli.review.review, unreel.evaluation.review, unreel.report.review.terminal;"
         "print(*{m.partition('.')[0] for m in sys.modules})"
     )
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from report.reported import accuse, ask, entry, lay_out, record, trace
-from unreel.engine.lock import writer_lock
 from unreel.engine.table_writer import TableWriter
-from unreel.evaluation.job import EvalRun
+from unreel.engine.writer_lock import writer_lock
+from unreel.evaluation.run_job import EvalRun
 
 NAMES = ("veo-1", "veo-2", "veo-3")
 Type = Callable[..., Any]

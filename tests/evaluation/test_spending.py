@@ -12,7 +12,7 @@ import pytest
 from chat import Reply, refuses, says, serve_chat
 from unreel.core.errors import MachineError
 from unreel.engine.progress import JobCallbacks
-from unreel.evaluation.job import evaluate
+from unreel.evaluation.run_job import evaluate
 from unreel.report.boards.figures import cost_of
 from unreel.report.entrants import read_run
 

@@ -9,11 +9,11 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
 from unreel.core.answer import digest_text
-from unreel.engine.lock import writer_lock
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.evaluation.job import EvalRun, evaluate
+from unreel.engine.writer_lock import writer_lock
+from unreel.evaluation.run_job import EvalRun, evaluate
 from unreel.evaluation.scoring import score_run
 from unreel.evaluation.tables import ANSWERS
 

@@ -20,10 +20,10 @@ from unreel.core.errors import (
     UnsafeTargetError,
 )
 from unreel.core.settings import read_settings
-from unreel.engine.access import StorageAccess
-from unreel.engine.place import StorageLocation
-from unreel.evaluation.job import EvalRun, evaluate, open_run
+from unreel.engine.location import StorageLocation
+from unreel.engine.storage_access import StorageAccess
 from unreel.evaluation.recipe import check_recipe
+from unreel.evaluation.run_job import EvalRun, evaluate, open_run
 from unreel.evaluation.scoring import score_run
 
 REFUSALS = (UnreadableSourceError, InvalidSettingError, UnknownNameError)

@@ -14,10 +14,10 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.settings import read_settings
 from unreel.engine.progress import JobCallbacks
-from unreel.evaluation.finding import name_run, plan_run
-from unreel.evaluation.job import evaluate
-from unreel.evaluation.keeping import find_changes
 from unreel.evaluation.recipe import check_recipe
+from unreel.evaluation.run_job import evaluate
+from unreel.evaluation.run_lookup import name_run, plan_run
+from unreel.evaluation.run_store import find_changes
 
 Typed = Callable[..., Any]
 

@@ -15,11 +15,11 @@ import pytest
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
-from unreel.engine.lock import find_holder, writer_lock
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
+from unreel.engine.writer_lock import find_holder, writer_lock
 
 BEATS_SOON = (
-    "from unreel.engine.lock import writer_lock; writer_lock.__kwdefaults__['lease_s'] = 4; "
+    "from unreel.engine.writer_lock import writer_lock; writer_lock.__kwdefaults__['lease_s'] = 4; "
     "from unreel.cli.main import main; main()"
 )
 SAID = json.dumps(
@@ -164,8 +164,8 @@ def test_the_holder_of_a_folder_is_seen_without_letting_its_lock_go(tmp_path: Pa
         assert holder is not None
         assert f"pid {os.getpid()}" in holder.name
         code = (
-            "import sys; from unreel.engine.place import StorageLocation; "
-            "from unreel.engine.lock import find_holder, writer_lock; "
+            "import sys; from unreel.engine.location import StorageLocation; "
+            "from unreel.engine.writer_lock import find_holder, writer_lock; "
             "place = StorageLocation(sys.argv[1]); print(find_holder(place).name); "
             "writer_lock(place).__enter__()"
         )

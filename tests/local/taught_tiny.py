@@ -16,8 +16,8 @@ from local.sheets import ask, shown
 from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.local.checkpoint import digest_weights
 from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
+from unreel.reviewers.local.input_format import FamilyName, Form, InputSpec, write_taught
 from unreel.reviewers.local.loading import load_model
-from unreel.reviewers.local.taught import FamilyName, Form, InputSpec, write_taught
 
 N_CLIPS = 20
 FORMS: tuple[Form, ...] = ("frames", "video")

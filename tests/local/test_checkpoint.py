@@ -20,9 +20,9 @@ from local.sheets import ask, shown
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.reviewers.local.checkpoint import LocalCheckpoint, digest_weights, read_checkpoint
+from unreel.reviewers.local.input_format import FamilyName, InputSpec, write_taught
 from unreel.reviewers.local.loading import load_model
 from unreel.reviewers.local.reviewer import LocalReviewer
-from unreel.reviewers.local.taught import FamilyName, InputSpec, write_taught
 from unreel.testing.reviewers import run
 
 pytestmark = pytest.mark.filterwarnings("default")

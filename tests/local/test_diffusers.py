@@ -21,10 +21,10 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
+from unreel.creators.config import CreatorSection
 from unreel.creators.contract import ClipBrief, Creator, CreatorInput, GeneratedClip
 from unreel.creators.diffusers import DiffusersKeys
 from unreel.creators.families import FAMILIES, FamilyName
-from unreel.creators.section import CreatorSection
 from unreel.media.reader import MediaReader, run_trusted
 from unreel.testing.creators import CreatorKit, KitCreatorContext, sample_frame
 

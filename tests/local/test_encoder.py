@@ -18,7 +18,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.question import Condition
 from unreel.reviewers.local.encoder import IGNORED, EncodedRequest, RequestEncoder
-from unreel.reviewers.local.taught import FamilyName, Form, InputSpec
+from unreel.reviewers.local.input_format import FamilyName, Form, InputSpec
 
 pytestmark = pytest.mark.filterwarnings("default")
 FORMS: tuple[Form, ...] = ("frames", "video")

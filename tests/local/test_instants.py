@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.sheets import shown
-from unreel.reviewers.instants import even_timing, exact_timing, uneven
+from unreel.reviewers.frame_times import even_timing, exact_timing, uneven
 
 INSTANTS = st.lists(
     st.fractions(min_value=0, max_value=600, max_denominator=90_000),

@@ -16,7 +16,12 @@ from synthesise import ClipRecipe, synthesise
 from unreel.cli.main import unreel
 from unreel.core.errors import InvalidSettingError
 from unreel.reviewers.condition import ConditionSection
-from unreel.reviewers.local.taught import FamilyName, InputSpec, TaughtInstrument, write_taught
+from unreel.reviewers.local.input_format import (
+    FamilyName,
+    InputSpec,
+    TaughtInstrument,
+    write_taught,
+)
 
 pytestmark = pytest.mark.filterwarnings("default")
 

@@ -11,10 +11,15 @@ pytest.importorskip("transformers")
 pytest.importorskip("lance")
 
 from arena.seasons import Stadium, write_benchmark, write_clips
-from unreel.arena.playing import read_play
-from unreel.arena.ranking import rank
+from unreel.arena.answers.read_play import read_play
+from unreel.arena.boards.ranking import rank
 from unreel.reviewers.condition import ConditionSection
-from unreel.reviewers.local.taught import FamilyName, InputSpec, TaughtInstrument, write_taught
+from unreel.reviewers.local.input_format import (
+    FamilyName,
+    InputSpec,
+    TaughtInstrument,
+    write_taught,
+)
 
 pytestmark = pytest.mark.filterwarnings("default")
 N_SCENES = 2

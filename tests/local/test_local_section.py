@@ -10,16 +10,16 @@ import pytest
 from unreel.core.errors import InvalidSettingError, MissingExtraError, UnreadableSourceError
 from unreel.core.registry import require_extra
 from unreel.core.settings import EnvironmentSettings
-from unreel.engine.access import StorageAccess
-from unreel.evaluation.asking import ReviewStage
+from unreel.engine.storage_access import StorageAccess
 from unreel.evaluation.recipe import EvalRecipe, check_recipe
 from unreel.evaluation.review import describe_reviewers, inquire, taught_protocols
+from unreel.evaluation.review_stage import ReviewStage
 from unreel.protocols.protocol import protocol
 from unreel.recipes.check import check_sections
 from unreel.reviewers.condition import ConditionSection
+from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.endpoint.keys import contacts
-from unreel.reviewers.local.taught import Form, InputSpec, TaughtInstrument, write_taught
-from unreel.reviewers.section import ReviewerSection
+from unreel.reviewers.local.input_format import Form, InputSpec, TaughtInstrument, write_taught
 
 LESSONS = ConditionSection(
     sampling="fps-2-max-20", prompt="fine-tuning-no-explanation", max_pixels=50_176, marks="on"

@@ -18,20 +18,20 @@ from training.sets import clip, fake, real, recipe, write_set
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure
 from unreel.core.settings import read_settings
-from unreel.engine.access import StorageAccess, find_change, local_copy
-from unreel.engine.whereabouts import open_access
+from unreel.engine.resolve_location import open_access
+from unreel.engine.storage_access import StorageAccess, find_change, local_copy
 from unreel.media.access import media_reader
-from unreel.reviewers.asking import PresentationSettings, ReviewDispatcher, ReviewResult
+from unreel.reviewers.ask import PresentationSettings, ReviewDispatcher, ReviewResult
 from unreel.reviewers.contract import ReviewRequest
+from unreel.reviewers.factory import OpenReviewer
 from unreel.reviewers.local.checkpoint import read_checkpoint
 from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
+from unreel.reviewers.local.input_format import FamilyName, Form
 from unreel.reviewers.local.reviewer import LocalReviewer
-from unreel.reviewers.local.taught import FamilyName, Form
-from unreel.reviewers.opening import OpenReviewer
 from unreel.testing.reviewers import run
 from unreel.training.examples.example import ShownExample, TrainingExample
+from unreel.training.examples.presentation import lay_out
 from unreel.training.examples.reading import read_examples
-from unreel.training.examples.showing import lay_out
 
 pytestmark = pytest.mark.filterwarnings("default")
 PROMPTS = {"trace": "fine-tuning", "preference": "paper"}

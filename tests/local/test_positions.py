@@ -15,8 +15,8 @@ from local.sheets import ask, shown
 from tiny_models import FAMILIES
 from unreel.core.errors import InvalidSettingError
 from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
+from unreel.reviewers.local.input_format import FamilyName, Form, InputSpec
 from unreel.reviewers.local.positions import mend_positions, require_known
-from unreel.reviewers.local.taught import FamilyName, Form, InputSpec
 
 pytestmark = pytest.mark.filterwarnings("default")
 SHAPES = [

@@ -11,11 +11,11 @@ from local.sheets import ask, shown
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.question import Condition
+from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.contract import ClipInput, InputKind
 from unreel.reviewers.endpoint.chat import build_body
 from unreel.reviewers.endpoint.families import find_family
 from unreel.reviewers.endpoint.reviewer import EndpointReviewer, ModelIOFormat
-from unreel.reviewers.section import ReviewerSection
 
 IRREGULAR = [Fraction(0), Fraction(1001, 30_000), Fraction(9, 2), Fraction(81, 10)]
 QWEN25, QWEN3, LLAMA = "qwen2.5-vl.mine", "qwen3-vl.mine", "videollama3.mine"

@@ -9,8 +9,8 @@ import pytest
 from local.stand_in import write_adapter, write_model
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.reviewers.endpoint.families import find_family
+from unreel.reviewers.local.input_format import InputSpec, write_taught
 from unreel.reviewers.local.serving import ServingAddress, ServingPlan, plan_serving
-from unreel.reviewers.local.taught import InputSpec, write_taught
 
 
 def plan(folder: Path, place: ServingAddress = ServingAddress(), **more: Any) -> ServingPlan:  # noqa: B008  frozen

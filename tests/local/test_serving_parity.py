@@ -37,7 +37,7 @@ from local.taught_tiny import (
 )
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.retrying import RetryPolicy
+from unreel.core.retry import RetryPolicy
 from unreel.reviewers.contract import Reviewer, ReviewRequest
 from unreel.reviewers.endpoint.chat import build_body
 from unreel.reviewers.endpoint.families import family_of
@@ -45,8 +45,8 @@ from unreel.reviewers.endpoint.providers import read_address
 from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer, ModelIOFormat
 from unreel.reviewers.local.checkpoint import read_checkpoint
 from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
+from unreel.reviewers.local.input_format import FamilyName, Form
 from unreel.reviewers.local.reviewer import LocalReviewer
-from unreel.reviewers.local.taught import FamilyName, Form
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(3600)]
 

@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from unreel.protocols.protocol import protocol
-from unreel.reviewers.local.taught import FamilyName
+from unreel.reviewers.local.input_format import FamilyName
 
 pytestmark = pytest.mark.filterwarnings("default")
 CLASSES: dict[FamilyName, str] = {

@@ -18,8 +18,8 @@ from unreel.core.settings import EnvironmentSettings
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
 from unreel.media.access import media_reader
-from unreel.media.annotate import annotate
-from unreel.media.annotate_wire import CopyTaker
+from unreel.media.annotated_copy import annotate
+from unreel.media.annotated_copy_wire import CopyTaker
 from unreel.media.encode import ClipWriter
 from unreel.media.overlay import NARROWEST, PALETTE, MovingMark, OverlayCommentary, TimelineLane
 from unreel.media.payload import TaskPayload
@@ -150,7 +150,7 @@ def test_pixels_that_are_not_square_are_shown_as_players_do(monkeypatch) -> None
 
 
 def test_a_clip_without_end_is_refused(monkeypatch) -> None:
-    monkeypatch.setattr("unreel.media.annotate.MAX_FRAMES", 23)
+    monkeypatch.setattr("unreel.media.annotated_copy.MAX_FRAMES", 23)
     with pytest.raises(MediaError, match="24 frames"):
         copied(synthesise(CLIP))
 
@@ -226,8 +226,8 @@ def test_pieces_that_cannot_be_are_not_written(at, data, n_frames, told) -> None
 
 
 def test_a_copy_that_never_ends_is_cut_off(monkeypatch) -> None:
-    monkeypatch.setattr("unreel.media.annotate_wire._LEAST_BYTES", 100)
-    monkeypatch.setattr("unreel.media.annotate_wire._BYTES_PER_S", 100)
+    monkeypatch.setattr("unreel.media.annotated_copy_wire._LEAST_BYTES", 100)
+    monkeypatch.setattr("unreel.media.annotated_copy_wire._BYTES_PER_S", 100)
     into = io.BytesIO()
     taker = CopyTaker(into, duration_us=SECOND, on_frames=lambda _: None)
     taker.add(TaskPayload({"at": 0, "n_frames": 1}, (START,)))

@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from reliability.disk import disk
-from unreel.media import matching
+from unreel.media import near_duplicates
 from unreel.media.bands import CROWD, HashedFrames, draw_band
-from unreel.media.families import ClipFamilies
-from unreel.media.fingerprint import ClipFingerprint
-from unreel.media.matching import find_matches
-from unreel.media.prints import HeldPrints
-from unreel.stats.joining import join
+from unreel.media.fingerprint import ClipFingerprint, HeldPrints
+from unreel.media.near_duplicates import ClipFamilies, find_matches
+from unreel.stats.connected_groups import join
 
 __all__ = ["disk"]  # a fixture
 WAYS, FRAMES, WORDS = 13, 8, 4
@@ -76,7 +74,7 @@ def families(prints: Arrays, *, known: int = 0, seed: int = 0) -> list[list[str]
 @pytest.fixture
 def banded(monkeypatch) -> None:
     """Every set is a large one."""
-    monkeypatch.setattr(matching, "FEW", 0)
+    monkeypatch.setattr(near_duplicates, "FEW", 0)
 
 
 @pytest.mark.parametrize("bits", [0, 10, 20])
@@ -106,7 +104,7 @@ def test_a_copy_is_found_by_any_trim_and_without_its_top_or_bottom() -> None:
 def test_a_large_set_has_the_families_that_all_pairs_make(monkeypatch) -> None:
     prints = copied(drawn(400), np.arange(200) // 5, bits=8)
     every = families(prints)
-    monkeypatch.setattr(matching, "FEW", 0)
+    monkeypatch.setattr(near_duplicates, "FEW", 0)
     assert len(every) == 40
     assert families(prints) == every
     assert find_matches(prints, seed=3) == find_matches(prints, seed=3)
@@ -115,10 +113,10 @@ def test_a_large_set_has_the_families_that_all_pairs_make(monkeypatch) -> None:
 @pytest.mark.usefixtures("banded")
 def test_pairs_are_looked_at_in_parts_and_match_as_they_do_at_once(monkeypatch) -> None:
     prints = copied(drawn(400), np.arange(200) // 5, bits=8)
-    at_once, sizes, levelled = find_matches(prints), [0], matching._levelled
-    monkeypatch.setattr(matching, "_CODES_AT_ONCE", 50)
+    at_once, sizes, levelled = find_matches(prints), [0], near_duplicates._levelled
+    monkeypatch.setattr(near_duplicates, "_CODES_AT_ONCE", 50)
     monkeypatch.setattr(
-        matching, "_levelled", lambda grids: sizes.append(len(grids)) or levelled(grids)
+        near_duplicates, "_levelled", lambda grids: sizes.append(len(grids)) or levelled(grids)
     )
     assert find_matches(prints) == at_once
     assert max(sizes) == 50
@@ -126,7 +124,7 @@ def test_pairs_are_looked_at_in_parts_and_match_as_they_do_at_once(monkeypatch) 
 
 @pytest.mark.parametrize("few", [0, 10_000])
 def test_a_crowd_of_one_scene_is_one_family_told_by_fewer_pairs_than_all(monkeypatch, few) -> None:
-    monkeypatch.setattr(matching, "FEW", few)
+    monkeypatch.setattr(near_duplicates, "FEW", few)
     prints = copied(drawn(50), np.zeros(600, np.intp), bits=6)
     found = find_matches(prints)
     groups = join(prints.names, [(match.first, match.second) for match in found])
@@ -136,7 +134,7 @@ def test_a_crowd_of_one_scene_is_one_family_told_by_fewer_pairs_than_all(monkeyp
 
 @pytest.mark.parametrize("few", [0, 10_000])
 def test_clips_that_are_all_black_are_one_family(monkeypatch, few) -> None:
-    monkeypatch.setattr(matching, "FEW", few)
+    monkeypatch.setattr(near_duplicates, "FEW", few)
     prints = drawn(2_000)
     prints.sketches[1_000:] = 16
     prints.hashes[1_000:] = 0

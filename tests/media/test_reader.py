@@ -14,8 +14,8 @@ from scenes.ball import read_index
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
-from unreel.media import gathering as gathering_module
-from unreel.media.annotate_wire import commentary_request
+from unreel.media import frame_collector as gathering_module
+from unreel.media.annotated_copy_wire import commentary_request
 from unreel.media.bounds import MAX_PIXELS
 from unreel.media.decode import decode_frames
 from unreel.media.normalise import NormalForm, normalise

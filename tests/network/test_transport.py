@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from certificates import write_certificate
-from unreel.core import outgoing
+from unreel.core import address_check
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.server import read_server
+from unreel.core.server_keys import read_server
 from unreel.creators.endpoint.client import ServiceClient
-from unreel.creators.endpoint.way import ServiceEndpoint
+from unreel.creators.endpoint.service_endpoint import ServiceEndpoint
 from unreel.network.client import HttpReply
 from unreel.network.transport import find_proxy
 from unreel.reviewers.endpoint.providers import ModelAddress
@@ -62,7 +62,7 @@ def _listening(address: str, port: int = 0, tls: ssl.SSLContext | None = None) -
 @pytest.fixture
 def canary(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, list[bytes], list[bytes]]]:
     """An honest server, and at the same port of another address one that counts as a metadata service."""
-    monkeypatch.setattr(outgoing, "_METADATA", frozenset({ip_address(CANARY)}))
+    monkeypatch.setattr(address_check, "_METADATA", frozenset({ip_address(CANARY)}))
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)

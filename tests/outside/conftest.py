@@ -122,10 +122,10 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def finished(bench: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was really asked."""
     from unreel.core.settings import read_settings
-    from unreel.engine.access import StorageAccess
-    from unreel.engine.place import StorageLocation
-    from unreel.evaluation.job import EvalRun, evaluate
+    from unreel.engine.location import StorageLocation
+    from unreel.engine.storage_access import StorageAccess
     from unreel.evaluation.recipe import check_recipe
+    from unreel.evaluation.run_job import EvalRun, evaluate
 
     folder = tmp_path_factory.mktemp("finished") / "run"
     values = {"benchmark": str(bench), "protocol": "reality", "model": "always-real"}

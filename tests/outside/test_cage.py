@@ -23,15 +23,15 @@ from outside import attacks
 from reviewers.test_outside import asked
 from unreel.core.errors import InvalidSettingError, MachineError
 from unreel.core.failure import Failure, FailureReason
-from unreel.reviewers.outside import cage
-from unreel.reviewers.outside.bubblewrap import (
+from unreel.reviewers.config import ReviewerSection
+from unreel.reviewers.external import confined_program
+from unreel.reviewers.external.bubblewrap import (
     bubblewrap_command,
     cage_problem,
     find_readable,
 )
-from unreel.reviewers.outside.syscall_filter import NEWEST, build_filter
-from unreel.reviewers.outside.watchdog import OVER_LIMIT
-from unreel.reviewers.section import ReviewerSection
+from unreel.reviewers.external.syscall_filter import NEWEST, build_filter
+from unreel.reviewers.external.watchdog import OVER_LIMIT
 
 MARK = "b7c1-never-outside"
 NOBODY = 65534
@@ -60,7 +60,7 @@ class Yard:
             folder.mkdir(parents=True)
         shutil.copy(attacks.__file__, self.program)
         for name in ("cage.py", "watchdog.py"):
-            shutil.copy(Path(cage.__file__).with_name(name), self.cage)
+            shutil.copy(Path(confined_program.__file__).with_name(name), self.cage)
         (base / "own" / "beside").write_text(MARK)
         self.clip.write_bytes(b"clip")
         for name in ("secret", "open", "removable", "marked"):
@@ -343,7 +343,7 @@ def test_a_stream_that_is_a_socket_is_refused(yard: Yard) -> None:
             timeout=60,
             check=False,
         )
-    assert done.returncode == cage.NOT_CONFINED, done.stderr
+    assert done.returncode == confined_program.NOT_CONFINED, done.stderr
     assert b"socket" in done.stderr
 
 

@@ -13,13 +13,13 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 from synthesise import ClipRecipe, synthesise
 from unreel.core.answer import Reply
 from unreel.core.errors import UnreelError
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
 from unreel.evaluation.judge import ExplanationPair, JudgeRulings, judge_all
-from unreel.evaluation.rulings import KeptRulings
+from unreel.evaluation.judge_rulings import KeptRulings
 from unreel.evaluation.tables import RULINGS
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
-from unreel.reviewers.opening import lend
+from unreel.reviewers.factory import lend
 
 EVAL = ("eval", "{bench}", "--protocol", "reality", "--model", "always-real", "--trusted")
 CURATE = ("curate", "run", "recipe.toml", "--trusted", "--out", "set")

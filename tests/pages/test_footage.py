@@ -12,7 +12,7 @@ from unreel.core.identity import clip_id
 from unreel.core.settings import EnvironmentSettings
 from unreel.media.access import media_reader
 from unreel.media.reader import MediaReader
-from unreel.pages.footage import PlayerFootage, prepare_footage
+from unreel.pages.playable_clip import PlayerFootage, prepare_footage
 
 BALL = ClipRecipe(n_frames=12, seed=3)
 

@@ -13,7 +13,7 @@ from pages.specs import read_spec
 from unreel.core.box import Box
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
-from unreel.pages.footage import PlayerFootage
+from unreel.pages.playable_clip import PlayerFootage
 from unreel.pages.player import (
     BoxSpec,
     PlayerSpec,

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from footage import film, write_clip
-from unreel.creators.roster import CREATORS
-from unreel.creators.section import CreatorSection
+from unreel.creators.config import CREATORS, CreatorSection
 from unreel.recipes.check import check_sections
 
 pytest.importorskip("lance", reason="needs the extra `eval`")

@@ -19,6 +19,7 @@ from unreel.core.verdict import (
     Unparsed,
     UnparsedReason,
 )
+from unreel.protocols.presentation import shows_times
 from unreel.protocols.protocol import (
     REVIEWED,
     TASKED,
@@ -28,7 +29,6 @@ from unreel.protocols.protocol import (
     protocol,
     protocol_names,
 )
-from unreel.protocols.showing import shows_times
 from unreel.protocols.space import BoxSpace
 from unreel.protocols.trace.truth import TraceTruth
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from unreel.protocols.framing import LONGEST, on_one_line
+from unreel.protocols.prompt_quoting import LONGEST, on_one_line
 from unreel.protocols.trace.judge import JUDGE, as_shown, judge_prompt
 
 LABELS = ("Ground Truth", "Predicted", "Answer")

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from unreel.core.judgement import Label
 from unreel.core.verdict import Position, Unparsed
-from unreel.protocols.claims import read_claim
+from unreel.protocols.claim_parser import read_claim
 from unreel.protocols.protocol import ParserOptions, protocol
 from unreel.protocols.space import declare_space
-from unreel.protocols.trace.onset import read_onset
-from unreel.protocols.trace.place import read_box
+from unreel.protocols.trace.box_parser import read_box
+from unreel.protocols.trace.onset_parser import read_onset
 
 FRAME = declare_space("pixel", width=1280, height=720)
 LENIENT = ParserOptions(mode="lenient", prompt="paper", space=FRAME)

@@ -8,10 +8,10 @@ import pytest
 
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols.preference.prompts import PROMPTS as PREFERENCE
+from unreel.protocols.presentation import around_clips
 from unreel.protocols.protocol import ProtocolPrompt, protocol
 from unreel.protocols.realism.prompts import PROMPTS as REALISM
 from unreel.protocols.reality.prompts import STORYBOARD
-from unreel.protocols.showing import around_clips
 from unreel.protocols.trace.judge import JUDGE, judge_prompt, parse_judge
 from unreel.protocols.trace.prompts import PROMPTS as TRACE
 from unreel.protocols.trace.prompts import SENTENCE_PROMPTS, VIDEO_MARK

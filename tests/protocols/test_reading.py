@@ -2,9 +2,9 @@
 
 from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, TraceVerdict
+from unreel.protocols.parse_answer import read_text
+from unreel.protocols.presentation import mark_clip, mark_instant
 from unreel.protocols.protocol import protocol
-from unreel.protocols.reading import read_text
-from unreel.protocols.showing import mark_clip, mark_instant
 
 
 def test_boxes_are_read_in_the_space_and_size_that_were_declared() -> None:

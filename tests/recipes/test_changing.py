@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from unreel.core.errors import InvalidSettingError
-from unreel.recipes.changing import apply_change
+from unreel.recipes.check import apply_change
 
 
 def changed(change: str, values: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from chaos.clips import make_clips
 from reliability.disk import disk
 from reliability.store import Store, faulty_store
 from reliability.trial import Chat, Trial, chat_server
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 
 __all__ = ["disk"]  # a fixture that lives in a file of its own
 

@@ -11,7 +11,7 @@ import pytest
 
 from reliability.proxy import Proxy, faulty_proxy
 from seaweed import has_bucket, weed_command
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 
 _KEYS = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "us-east-1"}
 

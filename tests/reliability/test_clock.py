@@ -59,8 +59,8 @@ _READER = """
 import sys
 from pathlib import Path
 from unreel.evaluation.tables import ANSWERS
-from unreel.engine.lock import writer_lock
-from unreel.engine.place import StorageLocation
+from unreel.engine.writer_lock import writer_lock
+from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 
@@ -98,8 +98,8 @@ def test_the_wall_clock_is_read_only_where_no_decision_hangs_on_it() -> None:
     }
     # A date on a page, a Retry-After that is a date, how far the clock was set, and a server without a Date header.
     asking = {
-        "creators/endpoint/calling.py",
-        "reviewers/endpoint/asker.py",
+        "creators/endpoint/call.py",
+        "reviewers/endpoint/client.py",
         "annotation/studio/client.py",
     }
-    assert found == {"cli/review_job.py", "engine/table_writer.py", *asking}
+    assert found == {"cli/review/review_job.py", "engine/table_writer.py", *asking}

@@ -12,8 +12,8 @@ import pytest
 from chaos.clips import make_clips
 from reliability.disk import fill, mount
 from reliability.trial import AT_ONCE, Chat, Trial
-from unreel.engine.place import StorageLocation
-from unreel.evaluation.spending import spent_usd
+from unreel.engine.location import StorageLocation
+from unreel.evaluation.run_cost import spent_usd
 
 logger = logging.getLogger(__name__)
 PRICES = '[models."compatible/tiny"]\ninput_usd_per_million = 1\noutput_usd_per_million = 5\n'

@@ -10,7 +10,7 @@ import pytest
 
 from reliability.disk import fill, mount
 from reliability.trial import Ended, Trial, require_kept
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 
 
 def test_a_full_disk_ends_the_run_in_words_and_room_lets_it_go_on(

@@ -16,7 +16,9 @@ WORDS = {
     signal.SIGTERM: "stopped by SIGTERM",
     signal.SIGHUP: "stopped by the end of its terminal",
 }
-SHORT_LEASE = "import unreel.engine.lock as l; l.writer_lock.__kwdefaults__['lease_s'] = 3.0; "
+SHORT_LEASE = (
+    "import unreel.engine.writer_lock as l; l.writer_lock.__kwdefaults__['lease_s'] = 3.0; "
+)
 
 
 def stop_by(trial: Trial, number: signal.Signals) -> None:

@@ -11,14 +11,14 @@ from unreel.core.facts import ClipFacts, VideoFacts
 from unreel.core.identity import digest
 from unreel.core.question import Condition, Question
 from unreel.core.settings import read_settings
-from unreel.engine.access import StorageAccess, file_mark
-from unreel.engine.lock import writer_lock
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
+from unreel.engine.storage_access import StorageAccess, file_mark
 from unreel.engine.survey import FACTS
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
-from unreel.evaluation.job import EvalRun, evaluate
+from unreel.engine.writer_lock import writer_lock
 from unreel.evaluation.recipe import check_recipe
+from unreel.evaluation.run_job import EvalRun, evaluate
 from unreel.evaluation.stored_recipe import RECIPE_FILE
 from unreel.protocols.protocol import protocol
 

@@ -12,13 +12,13 @@ from unreel.core.trace import Trace
 from unreel.evaluation.review import Review, inquire, review_clip, survey_clip
 from unreel.evaluation.sample import SampleReviewer
 from unreel.media.access import media_reader
-from unreel.media.annotate_wire import OnFrames
-from unreel.report.review.check import FileCheck, marks_not_looked_for
+from unreel.media.annotated_copy_wire import OnFrames
 from unreel.report.review.evidence import EvidenceBackground, EvidenceFiles, write_evidence
+from unreel.report.review.file_check import FileCheck, marks_not_looked_for
 from unreel.report.review.origin import describe_origin
 from unreel.report.review.provenance import ManifestState, ProvenanceResult
-from unreel.reviewers.asking import ReviewDispatcher
-from unreel.reviewers.opening import OpenReviewer
+from unreel.reviewers.ask import ReviewDispatcher
+from unreel.reviewers.factory import OpenReviewer
 
 NO_MANIFEST = ProvenanceResult(state=ManifestState.ABSENT, says="The file carries no credentials.")
 DRAWN = marks_not_looked_for("the clip was drawn.")

@@ -18,10 +18,10 @@ from synthesise import ClipRecipe, synthesise
 from unreel.core.answer import Reply, Usage
 from unreel.core.errors import UnsafeTargetError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.plain import plain, plain_lines
+from unreel.core.safe_text import plain, plain_lines
 from unreel.media.overlay import NARROWEST
-from unreel.pages.footage import INLINE_BYTES
-from unreel.report.review.film import comment
+from unreel.pages.playable_clip import INLINE_BYTES
+from unreel.report.review.annotated_clip import comment
 from unreel.report.review.findings import find_tracks
 from unreel.report.review.opinion_text import agreements, tone
 

@@ -10,7 +10,7 @@ from pdf import n_sheets, words_of
 from report.reviewed import review_with, trace_text, write
 from synthesise import ClipRecipe, synthesise
 from unreel.core.failure import Failure, FailureReason
-from unreel.report.review.check import FileCheck, FileCheckResult
+from unreel.report.review.file_check import FileCheck, FileCheckResult
 
 WHY = "the ball bends in a way that takes many words to tell, more than a mark on a timeline has room for"
 SAID = {

@@ -9,7 +9,8 @@ from report.reviewed import DRAWN, MADE_AT, NO_MANIFEST, review_with, trace_text
 from synthesise import ClipRecipe, synthesise
 from unreel.core.failure import Failure, FailureReason
 from unreel.evaluation.review import Review
-from unreel.report.review.check import FileCheck
+from unreel.report.review.file_check import FileCheck
+from unreel.report.review.headline import classify_review
 from unreel.report.review.index_page import (
     IndexEntry,
     IndexNotes,
@@ -18,7 +19,6 @@ from unreel.report.review.index_page import (
     tell_attention,
     write_index,
 )
-from unreel.report.review.opening import classify_review
 from unreel.report.review.origin import describe_origin
 
 FAKE = trace_text((0, 0, 96, 64), start_s=0.25)

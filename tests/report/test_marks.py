@@ -14,7 +14,7 @@ from unreel.core.box import Box
 from unreel.core.settings import EnvironmentSettings
 from unreel.curation.watermark.mark import MarkKind, WatermarkRegion, WatermarkSearch
 from unreel.media.access import media_reader
-from unreel.report.review.check import FileCheckResult
+from unreel.report.review.file_check import FileCheckResult
 from unreel.report.review.marks import check_marks, generator_in, look_for_marks
 
 CORNER = Box(0.8, 0.85, 0.95, 0.92)

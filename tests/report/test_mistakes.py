@@ -18,8 +18,7 @@ from report.reported import HOSTILE, ask, entry, lay_out, record
 from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict
 from unreel.report.entrants import ReportEntrant
-from unreel.report.mistakes.page import MOST, reviewer_files
-from unreel.report.mistakes.worst import worst_first
+from unreel.report.mistakes import MOST, reviewer_files, worst_first
 from unreel.report.site import write_report
 
 

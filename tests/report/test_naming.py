@@ -11,7 +11,7 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 from report.contenders import FAKE, REAL, board_of, clip, entrant
 from unreel.core.question import Condition
 from unreel.report.boards.board import ReportBoard, set_up_board
-from unreel.report.boards.naming import name_boards, name_contenders
+from unreel.report.boards.board_names import name_boards, name_contenders
 from unreel.report.boards.pairwise import differences
 from unreel.report.entrants import ReportEntrant, shared_boards
 

@@ -13,7 +13,7 @@ from unreel.evaluation.opinion import Opinion
 from unreel.evaluation.review import Review
 from unreel.evaluation.stability import VariantTrial
 from unreel.media.perturb import plan_variants
-from unreel.report.review.opening import first_onset_us, name_kind, opening
+from unreel.report.review.headline import first_onset_us, name_kind, opening
 
 FAKE = trace_text((0, 0, 96, 64), start_s=0.25)
 LATER = trace_text((0, 0, 96, 64), start_s=0.75)

@@ -6,9 +6,8 @@ import pytest
 
 from facts import FACTS
 from unreel.core.facts import ClipFacts, FileTag
-from unreel.report.review.check import FileCheckResult, marks_not_looked_for
-from unreel.report.review.origin import describe_origin
-from unreel.report.review.programs import check_encoding_passes, check_programs
+from unreel.report.review.file_check import FileCheckResult, marks_not_looked_for
+from unreel.report.review.origin import check_encoding_passes, check_programs, describe_origin
 from unreel.report.review.provenance import (
     C2paManifest,
     ManifestState,

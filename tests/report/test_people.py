@@ -10,9 +10,9 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 
 from report.contenders import FAKE, REAL, board_of, clip, entrant
 from report.reported import HOSTILE
-from unreel.benchmarks.people import PEOPLE, HumanScoreRow, HumanScores, write_people
+from unreel.benchmarks.human_scores import PEOPLE, HumanScoreRow, HumanScores, write_people
 from unreel.core.estimate import Estimate
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
 from unreel.report.boards.board import ReportBoard
 from unreel.report.boards.downloads import table_files
 from unreel.report.boards.ranking import leaderboard

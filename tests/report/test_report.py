@@ -20,18 +20,18 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 from report.reported import accuse, ask, entry, lay_out, record, trace
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate
-from unreel.evaluation.asking import CLIP_CLOCK
+from unreel.evaluation.explanation_scores import ExplanationJudges, kept_rulings
 from unreel.evaluation.judge import judge_all
+from unreel.evaluation.review_stage import CLIP_CLOCK
 from unreel.evaluation.scoring import score_run
-from unreel.evaluation.texts import ExplanationJudges, kept_rulings
 from unreel.report.boards.board import set_up_board
 from unreel.report.boards.ranking import leaderboard
-from unreel.report.clips.book import FAILED, RIGHT, UNREADABLE, WRONG
 from unreel.report.clips.browser import shown_us
+from unreel.report.clips.pages import FAILED, RIGHT, UNREADABLE, WRONG
 from unreel.report.entrants import read_run
 from unreel.report.site import write_report
 from unreel.reviewers.endpoint.reviewer import EndpointReviewer
-from unreel.reviewers.opening import lend
+from unreel.reviewers.factory import lend
 
 ENTRIES = [
     entry("film", group="g0", score=5),

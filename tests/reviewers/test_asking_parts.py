@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 from unreel.core.answer import Reply, Usage
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.retrying import (
+from unreel.core.retry import (
     RetryPolicy,
 )
 from unreel.network.client import HttpReply
 from unreel.protocols.space import declare_space
-from unreel.reviewers.endpoint.asker import EndpointClient
-from unreel.reviewers.endpoint.breaker import (
+from unreel.reviewers.endpoint.budget import RequestBudget, TokenPrice
+from unreel.reviewers.endpoint.circuit_breaker import (
     LONGEST_PAUSE_S,
     STREAK,
     CircuitBreaker,
     CircuitOpen,
     RequestPermit,
 )
-from unreel.reviewers.endpoint.budget import RequestBudget, TokenPrice
+from unreel.reviewers.endpoint.client import EndpointClient
 from unreel.reviewers.endpoint.concurrency import FIRST_LIMIT, ConcurrencyLimit, LoadSignal
 from unreel.reviewers.endpoint.families import FAMILIES, family, find_family
 from unreel.reviewers.endpoint.replies import (

@@ -21,14 +21,14 @@ from unreel.core.errors import (
 )
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition, Marks
-from unreel.core.retrying import RetryPolicy
+from unreel.core.retry import RetryPolicy
 from unreel.reviewers.contract import ReviewRequest, WholeClip
 from unreel.reviewers.endpoint.budget import TokenPrice, read_prices
 from unreel.reviewers.endpoint.chat import build_body
 from unreel.reviewers.endpoint.families import family_of, find_family
 from unreel.reviewers.endpoint.providers import read_address
 from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer, ModelIOFormat
-from unreel.reviewers.parts import Showing
+from unreel.reviewers.message_parts import Showing
 from unreel.testing.reviewers import run
 
 SECRET = "sk-4f0c9e-never-shown"

@@ -16,7 +16,7 @@ from pace import slowness
 from stalls import Stalls
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.retrying import RetryPolicy
+from unreel.core.retry import RetryPolicy
 from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer
 

@@ -31,14 +31,13 @@ from unreel.core.verdict import (
 )
 from unreel.protocols.protocol import ParserOptions, protocol
 from unreel.protocols.space import declare_space
+from unreel.reviewers.baselines.constant import CoinReviewer, always_generated, always_real, phrase
+from unreel.reviewers.baselines.fitting import FittedReviewer, TrainingClip, cross_fit, fit_logistic
+from unreel.reviewers.baselines.metadata import fit_metadata
+from unreel.reviewers.baselines.motion import fit_motion, motion_features
 from unreel.reviewers.contract import ClipInput, ReviewRequest
-from unreel.reviewers.floors.constant import CoinReviewer, always_generated, always_real
-from unreel.reviewers.floors.fitting import FittedReviewer, TrainingClip, cross_fit, fit_logistic
-from unreel.reviewers.floors.metadata import fit_metadata
-from unreel.reviewers.floors.motion import fit_motion, motion_features
-from unreel.reviewers.floors.phrasing import phrase
 from unreel.reviewers.recorded import RecordedReviewer, read_recorded
-from unreel.reviewers.roster import REVIEWERS
+from unreel.reviewers.registry import REVIEWERS
 from unreel.testing.reviewers import sample_exhibit
 
 MakeSheet = Callable[..., ReviewRequest]

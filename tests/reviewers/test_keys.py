@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from unreel.core.answer import Reply
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
-from unreel.core.retrying import RetryPolicy
+from unreel.core.retry import RetryPolicy
 from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.endpoint.keys import contact, contacts
 from unreel.reviewers.endpoint.providers import PROVIDERS, read_address

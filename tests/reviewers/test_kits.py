@@ -10,18 +10,18 @@ import pytest
 
 from unreel.core.answer import Reply
 from unreel.core.clip import Generated, Origin, Real
-from unreel.core.retrying import RetryPolicy
-from unreel.reviewers.contract import Reviewer
-from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer
-from unreel.reviewers.floors.constant import (
+from unreel.core.retry import RetryPolicy
+from unreel.reviewers.baselines.constant import (
     AlwaysReviewer,
     CoinReviewer,
     always_generated,
     always_real,
 )
-from unreel.reviewers.floors.fitting import FittedReviewer, TrainingClip
-from unreel.reviewers.floors.metadata import fit_metadata
-from unreel.reviewers.floors.motion import fit_motion
+from unreel.reviewers.baselines.fitting import FittedReviewer, TrainingClip
+from unreel.reviewers.baselines.metadata import fit_metadata
+from unreel.reviewers.baselines.motion import fit_motion
+from unreel.reviewers.contract import Reviewer
+from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer
 from unreel.reviewers.recorded import RecordedReviewer
 from unreel.testing.reviewers import ReviewerKit, sample_exhibit, sample_sheets
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.server import read_server
+from unreel.core.server_keys import read_server
 from unreel.reviewers.endpoint.keys import contact
-from unreel.reviewers.endpoint.listening import is_listening, offered_models, require_listening
 from unreel.reviewers.endpoint.providers import PROVIDERS
+from unreel.reviewers.endpoint.server_check import is_listening, offered_models, require_listening
 
 
 @contextmanager

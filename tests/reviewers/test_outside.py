@@ -22,10 +22,10 @@ from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition
 from unreel.protocols.protocol import protocol
+from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.contract import ClipInput, Reviewer, ReviewRequest, WholeClip
-from unreel.reviewers.outside.bubblewrap import cage_problem
-from unreel.reviewers.outside.scores import ScoreInterpretation, read_last_line
-from unreel.reviewers.section import ReviewerSection
+from unreel.reviewers.external.bubblewrap import cage_problem
+from unreel.reviewers.external.scores import ScoreInterpretation, read_last_line
 from unreel.testing.reviewers import ReviewerKit, run, sample_exhibit
 
 CLIP = b"\x00\x00\x00\x18ftypisom" + bytes(range(200))

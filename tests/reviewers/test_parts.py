@@ -7,7 +7,14 @@ import pytest
 from unreel.core.failure import Failure
 from unreel.core.question import Condition, Instrument
 from unreel.reviewers.contract import ReviewRequest, WholeClip
-from unreel.reviewers.parts import AudioPart, FilePart, ImagePart, PromptText, VideoPart, compose
+from unreel.reviewers.message_parts import (
+    AudioPart,
+    FilePart,
+    ImagePart,
+    PromptText,
+    VideoPart,
+    compose,
+)
 from unreel.testing.reviewers import sample_exhibit
 
 

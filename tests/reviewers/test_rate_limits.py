@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import pytest
 
 from unreel.core.failure import Failure
-from unreel.core.retrying import RetryPolicy
+from unreel.core.retry import RetryPolicy
 from unreel.network.client import HttpReply
-from unreel.reviewers.endpoint.asker import EndpointClient
 from unreel.reviewers.endpoint.budget import RequestBudget
+from unreel.reviewers.endpoint.client import EndpointClient
 from unreel.reviewers.endpoint.concurrency import ConcurrencyLimit
 
 logger = logging.getLogger(__name__)

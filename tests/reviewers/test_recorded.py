@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from unreel.benchmarks.given import NAME_COLUMNS, ImportedAnswer, read_answers
+from unreel.benchmarks.answers import NAME_COLUMNS, ImportedAnswer, read_answers
 from unreel.core.answer import Reply
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason

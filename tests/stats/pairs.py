@@ -4,8 +4,8 @@ import numpy.typing as npt
 
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.leaving_out import JackknifeGroups, leaving_out
-from unreel.stats.paired import paired_difference
+from unreel.stats.jackknife_values import JackknifeGroups, leaving_out
+from unreel.stats.paired_tests import paired_difference
 from unreel.stats.sample import Clusters
 
 

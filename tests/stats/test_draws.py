@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError
-from unreel.stats.draws import meeting_chances
+from unreel.stats.copied_answers import meeting_chances
 
 
 @given(st.integers(0, 60).flatmap(lambda n: st.tuples(st.just(n), *[st.integers(0, n)] * 2)))

@@ -13,7 +13,7 @@ from unreel.core.estimate import Estimate, Measured
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.correlation import plcc, srocc
 from unreel.stats.detection import auc, balanced_accuracy, calibrate
-from unreel.stats.ordering import pair_consistency
+from unreel.stats.pair_order import pair_consistency
 
 Array = npt.NDArray[np.float64]
 Trial = Callable[[np.random.Generator, int], Measured]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from unreel.core.estimate import Unmeasured
 from unreel.stats.jackknife import DifferenceInterval, enclose_difference
-from unreel.stats.leaving_out import JackknifeValues
+from unreel.stats.jackknife_values import JackknifeValues
 
 
 def _without_each(gaps: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.stats.joining import join
+from unreel.stats.connected_groups import join
 
 
 def test_names_are_joined_through_others_and_keep_their_order() -> None:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unreel.stats.many import holm
+from unreel.stats.paired_tests import holm
 
 Chances = st.lists(st.floats(0, 1), max_size=12)
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from unreel.core.cluster import RowCluster
 from unreel.core.estimate import Estimate
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.draw import ClusterResampler
+from unreel.stats.cluster_ids import ClusterIds, LabelNumbers, SharedLabels
+from unreel.stats.cluster_resampler import ClusterResampler
+from unreel.stats.jackknife_values import MOST_GROUPS
 from unreel.stats.label_digests import LabelDigests
-from unreel.stats.leaving_out import MOST_GROUPS
 from unreel.stats.sample import RowSample
-from unreel.stats.ties import ClusterIds, LabelNumbers, SharedLabels
 
 
 @given(st.lists(st.text(max_size=3), max_size=40), st.integers(0, 5))
@@ -75,7 +75,7 @@ def test_groups_drawn_by_kind_weigh_rows_as_groups_drawn_one_by_one(
     values = rng.integers(0, 2, len(scenes)).astype(float)
     clusters = [RowCluster(f"{scene:03}") for scene in scenes]
     one_by_one = bootstrap_mean(values, seed=1, clusters=clusters, bounds=(0, 1))
-    monkeypatch.setattr("unreel.stats.draw.MANY", 20)
+    monkeypatch.setattr("unreel.stats.cluster_resampler.MANY", 20)
     draw = RowSample.of((values,), clusters).scenes
     assert (len(draw.sizes), draw.n_groups) == (9, 300)  # 1 to 3 rows, of which none to all are 1
     by_kind = bootstrap_mean(values, seed=1, clusters=clusters, bounds=(0, 1))
@@ -87,7 +87,7 @@ def test_groups_drawn_by_kind_weigh_rows_as_groups_drawn_one_by_one(
 
 
 def test_what_nobody_made_is_in_every_draw_by_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unreel.stats.draw.MANY", 1)
+    monkeypatch.setattr("unreel.stats.cluster_resampler.MANY", 1)
     # Two rows of no group, then groups 0 and 1 that hold one of each distinct row, and 2 that holds the first.
     draw = ClusterResampler.of(np.array([-1, 0, 1, 2, -1, 0, 1]), np.array([0, 4]))
     weights = draw.draw(np.random.default_rng(0), 50)
@@ -99,7 +99,7 @@ def test_what_nobody_made_is_in_every_draw_by_kind(monkeypatch: pytest.MonkeyPat
 def test_the_order_of_scenes_changes_nothing_where_they_are_drawn_by_kind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("unreel.stats.draw.MANY", 5)
+    monkeypatch.setattr("unreel.stats.cluster_resampler.MANY", 5)
     values = [float(i % 3 == 0) for i in range(60)]
     scenes = np.arange(60, dtype=np.int32) // 2
     nobody = np.full(60, -1, np.int32)

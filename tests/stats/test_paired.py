@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from stats.pairs import mean_difference
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.leaving_out import JackknifeGroups
-from unreel.stats.paired import paired_difference
+from unreel.stats.jackknife_values import JackknifeGroups
+from unreel.stats.paired_tests import paired_difference
 
 Estimated = Callable[[Measured], Estimate]
 

@@ -15,7 +15,7 @@ from unreel.stats.agreement import cohen_kappa, krippendorff_alpha
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.correlation import plcc, srocc
 from unreel.stats.detection import auc, calibrate
-from unreel.stats.ordering import pair_consistency
+from unreel.stats.pair_order import pair_consistency
 
 N = 100_000
 SLOW = pytest.mark.slow

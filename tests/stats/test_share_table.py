@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from unreel.core.estimate import Unmeasured
 from unreel.stats.bootstrap import StatisticLimits, enclose
 from unreel.stats.proportion import mid_p_interval
-from unreel.stats.share_table import enclose_shares, mid_p_intervals
+from unreel.stats.proportion_table import enclose_shares, mid_p_intervals
 
 
 @given(st.floats(0, 1), st.floats(1, 1e5))

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Unmeasured
-from unreel.stats.proportion import share_of
-from unreel.stats.shares import WeightedShare, sum_shares
+from unreel.stats.proportion import WeightedShare, share_of, sum_shares
 
 counts = st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 

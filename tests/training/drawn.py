@@ -18,7 +18,7 @@ from training.sets import fake, real, write_set
 from unreel.benchmarks.entry import Entry
 from unreel.core.clip import Generated
 from unreel.core.trace import Category
-from unreel.curation.inject.inject import InjectedFrames, inject
+from unreel.curation.inject.injection import InjectedFrames, inject
 from unreel.media.decode import Rgb
 
 Kind = Literal["taught", "other"]

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # as a program it has no tes
 from tiny_models import write_tiny
 from training import sets
 from unreel.core.settings import EnvironmentSettings
-from unreel.engine.whereabouts import open_access
+from unreel.engine.resolve_location import open_access
 from unreel.training.recipe import TrainRecipe
 
 N_CLIPS = 10
@@ -52,7 +52,7 @@ def run(root: Path, folder: Path, *, family: Any = "qwen2.5-vl", **changes: Any)
     """Train in this process."""
     import torch
 
-    from unreel.training.trainer import TrainingCallbacks, train
+    from unreel.training.run import TrainingCallbacks, train
 
     torch.set_num_threads(1)
     told = {name: changes.pop(name) for name in ("going", "spectator") if name in changes}
@@ -72,7 +72,7 @@ def main() -> None:
     import warnings
 
     warnings.simplefilter("ignore")
-    from unreel.training.trainer import TrainingCallbacks
+    from unreel.training.run import TrainingCallbacks
 
     root, folder, changes = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3])
     if len(sys.argv) > 4:

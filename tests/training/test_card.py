@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import UnreadableSourceError
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
 from unreel.training.card import (
     LIMITS,
     CheckpointCard,

@@ -12,7 +12,7 @@ pytest.importorskip("lance")
 
 from tiny_models import write_tiny
 from training.sets import clip, fake, real, recipe, write_set
-from unreel.reviewers.local.taught import write_taught
+from unreel.reviewers.local.input_format import write_taught
 
 pytestmark = pytest.mark.filterwarnings("default")
 

@@ -31,7 +31,7 @@ def test_accelerate_reads_the_file(devices: DevicesSection, kind: str, tmp_path:
     assert read.mixed_precision == "bf16"
     assert len(launch.commands) == devices.nodes
     assert launch.commands[-1].endswith(
-        "-m unreel.cli.train_launch train run recipe.toml --out 'a b'"
+        "-m unreel.cli.train.accelerate_worker train run recipe.toml --out 'a b'"
     )
 
 

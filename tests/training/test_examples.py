@@ -11,14 +11,14 @@ import pytest
 pytest.importorskip("lance")  # examples are kept in tables
 
 from training.sets import MELTS, clip, fake, real, recipe, write_set
-from unreel.benchmarks.opening import open_benchmark
+from unreel.benchmarks.loader import open_benchmark
 from unreel.core.box import Box
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 from unreel.core.judgement import Label, Rating
 from unreel.core.settings import read_settings
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
-from unreel.engine.whereabouts import open_access
+from unreel.engine.resolve_location import open_access
 from unreel.training.examples.mixing import pass_over
 from unreel.training.examples.reading import ExampleSet, read_examples
 from unreel.training.recipe import TrainRecipe

@@ -18,14 +18,14 @@ from footage import film, write_clip
 from tiny_models import write_tiny
 from training.sets import fake, real, write_set
 from unreel.core.settings import read_settings
-from unreel.engine.access import find_change, local_copy
-from unreel.engine.whereabouts import open_access
+from unreel.engine.resolve_location import open_access
+from unreel.engine.storage_access import find_change, local_copy
 from unreel.media.access import media_reader
-from unreel.reviewers.asking import PresentationSettings
+from unreel.reviewers.ask import PresentationSettings
 from unreel.reviewers.local.encoder import RequestEncoder
-from unreel.reviewers.local.taught import read_taught
+from unreel.reviewers.local.input_format import read_taught
+from unreel.training.examples.presentation import lay_out
 from unreel.training.examples.reading import ExampleSet, read_examples
-from unreel.training.examples.showing import lay_out
 from unreel.training.formats.contract import FORMATS
 from unreel.training.formats.exporting import ROWS, export_examples
 from unreel.training.formats.order import place_order

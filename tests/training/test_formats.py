@@ -15,22 +15,22 @@ pytest.importorskip("lance")  # examples are kept in tables
 
 from footage import film, write_clip
 from training.sets import MELTS, fake, real, recipe, write_set
-from unreel.cli.train_export import export as typed_export
+from unreel.cli.train.export import export as typed_export
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.core.settings import read_settings
 from unreel.core.verdict import Unparsed
-from unreel.engine.access import StorageAccess, find_change, local_copy
-from unreel.engine.whereabouts import open_access
+from unreel.engine.resolve_location import open_access
+from unreel.engine.storage_access import StorageAccess, find_change, local_copy
 from unreel.media.access import media_reader
 from unreel.media.reader import MediaReader
+from unreel.protocols.parse_answer import read_text
 from unreel.protocols.protocol import protocol
-from unreel.protocols.reading import read_text
-from unreel.reviewers.asking import PresentationSettings
-from unreel.reviewers.local.taught import read_taught
+from unreel.reviewers.ask import PresentationSettings
+from unreel.reviewers.local.input_format import read_taught
+from unreel.training.examples.presentation import SEEN
 from unreel.training.examples.reading import ExampleSet, read_examples
-from unreel.training.examples.showing import SEEN
 from unreel.training.formats.contract import FORMATS
 from unreel.training.formats.exporting import MANIFEST, ROWS, ExportedExamples, export_examples
 from unreel.training.formats.order import place_order

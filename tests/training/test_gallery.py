@@ -1,6 +1,6 @@
 """What was shown once is kept, up to a size."""
 
-from unreel.training.gallery import LruCache, keep, open_gallery, recall
+from unreel.training.sft.lru_cache import LruCache, keep, open_gallery, recall
 
 
 def test_what_nobody_asked_for_longest_goes_first() -> None:

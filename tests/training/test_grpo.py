@@ -24,18 +24,18 @@ from unreel.core.estimate import Estimate
 from unreel.core.question import Condition
 from unreel.reviewers.contract import ReviewRequest, ShownFrame
 from unreel.reviewers.local.encoder import RequestEncoder
+from unreel.reviewers.local.input_format import FamilyName, InputSpec
 from unreel.reviewers.local.loading import load_model
-from unreel.reviewers.local.taught import FamilyName, InputSpec
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.testing.reviewers import sample_exhibit
-from unreel.training.asked import PromptItem
+from unreel.training.answer_sampling import AnswerSampler
+from unreel.training.grpo.prompt_items import PromptItem
 from unreel.training.recipe import TrainRecipe, check_recipe
 from unreel.training.rewards.key import AnswerKey
 from unreel.training.rewards.terms import settle
-from unreel.training.sampling import AnswerSampler
 
 trl.is_vllm_available = lambda *_, **__: False  # loading it takes half a minute
-from unreel.training.grpo import GrpoTrainer, configure, paid
+from unreel.training.grpo.trainer import GrpoTrainer, configure, paid
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(1800)]
 TERMS = settled([])

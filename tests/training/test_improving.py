@@ -12,9 +12,9 @@ pytest.importorskip("lance")
 
 from training import lab
 from unreel.core.errors import InvalidSettingError, InvalidValueError
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
+from unreel.reviewers.local.input_format import read_taught
 from unreel.reviewers.local.loading import load_model
-from unreel.reviewers.local.taught import read_taught
 from unreel.training.card import read_card
 from unreel.training.checkpoints import read_sealed
 
@@ -84,11 +84,11 @@ def test_a_model_that_answers_nothing_well_leaves_no_harvest(root: Path, tmp_pat
 
 def test_answers_that_were_kept_are_learned(root: Path, tmp_path: Path) -> None:
     from unreel.core.settings import EnvironmentSettings
-    from unreel.engine.whereabouts import open_access
-    from unreel.training.base import find_base
+    from unreel.engine.resolve_location import open_access
+    from unreel.training.base_model import find_base
     from unreel.training.examples.reading import read_examples
-    from unreel.training.harvesting import made_by
-    from unreel.training.rejection import AcceptedAnswer, write_harvest
+    from unreel.training.rejection.collect_answers import made_by
+    from unreel.training.rejection.run import AcceptedAnswer, write_harvest
 
     changes = PAID | {"reward": {"method": "rejection", "generations": 2}}
     recipe = lab.recipe(root, **changes)

@@ -7,7 +7,7 @@ import pytest
 
 from unreel.core.errors import UnreadableSourceError
 from unreel.training.checkpoints import CheckpointFolder, step_name
-from unreel.training.keeping import FILE, TrainingManifest, begin
+from unreel.training.manifest import FILE, TrainingManifest, begin
 from unreel.training.recipe import TrainRecipe, check_recipe
 
 

@@ -101,7 +101,7 @@ def test_killed_while_a_checkpoint_is_written_the_one_before_is_used(
 
 def test_a_second_training_in_the_same_folder_is_refused(root: Path, tmp_path: Path) -> None:
     from unreel.core.errors import UnreadableSourceError
-    from unreel.training.trainer import TrainingCallbacks
+    from unreel.training.run import TrainingCallbacks
 
     def intrude(_step: int, _loss: float, _vigil: object) -> None:
         with pytest.raises(UnreadableSourceError, match="another run writes it"):
@@ -115,7 +115,7 @@ def test_a_second_training_in_the_same_folder_is_refused(root: Path, tmp_path: P
 
 def test_a_full_disk_is_told_and_the_last_checkpoint_stays_whole(root: Path, disk: Path) -> None:
     from unreel.core.errors import MachineError
-    from unreel.training.trainer import TrainingCallbacks
+    from unreel.training.run import TrainingCallbacks
 
     ballast: list[Path] = []
 

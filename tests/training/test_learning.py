@@ -24,7 +24,7 @@ from unreel.core.comparison import Difference
 from unreel.core.estimate import Estimate
 from unreel.core.settings import EnvironmentSettings
 from unreel.core.trace import Trace
-from unreel.engine.whereabouts import open_access
+from unreel.engine.resolve_location import open_access
 from unreel.training.recipe import TrainRecipe, check_recipe
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.slow, pytest.mark.timeout(7200)]
@@ -51,7 +51,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Learned:
 
 def learn(root: Path, *, n_steps: int = N_STEPS) -> Learned:
     """Draw, train, ask and compare below `root`."""
-    from unreel.training.trainer import train
+    from unreel.training.run import train
 
     write_drawn(root / "taught", kind="taught", seeds=range(N_TAUGHT))
     other = write_drawn(root / "other", kind="other", seeds=range(N_OTHER))

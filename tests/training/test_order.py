@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from unreel.training.order import ExampleOrder, count_steps, pass_length
 from unreel.training.recipe import OptimiseSection
+from unreel.training.sft.example_order import ExampleOrder, count_steps, pass_length
 
 
 def _examples(n: int, data: int = 0) -> list[SimpleNamespace]:

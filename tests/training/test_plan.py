@@ -14,7 +14,7 @@ from unreel.core.errors import InvalidSettingError, UnknownNameError, Unreadable
 from unreel.training.plan.architecture import find_architecture
 from unreel.training.plan.device import device
 from unreel.training.plan.estimate import TrainingEstimate, TrainingHardware, plan_training
-from unreel.training.plan.gathering import expected_strata
+from unreel.training.plan.strata import expected_strata
 from unreel.training.recipe import TrainRecipe, check_recipe, read_recipe, shipped_recipes
 
 

@@ -8,15 +8,15 @@ import pytest
 from training.marking import REAL_TEXT, draw_truths, fake, perfect, settled
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.judgement import Label
+from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Condition, Question
-from unreel.core.writing import OutputDirectory
 from unreel.protocols.space import declare_space
 from unreel.protocols.trace import TRACE
 from unreel.protocols.trace.truth import TraceTruth
 from unreel.testing.reviewers import sample_exhibit
-from unreel.training.asked import RewardedQuestion, by_question
 from unreel.training.examples.example import TrainingExample
-from unreel.training.rejection import FILE, learn_from, read_harvest, reap, write_harvest
+from unreel.training.grpo.prompt_items import RewardedQuestion, by_question
+from unreel.training.rejection.run import FILE, learn_from, read_harvest, reap, write_harvest
 from unreel.training.rewards.key import AnswerKey
 from unreel.training.rewards.reward import Reward
 

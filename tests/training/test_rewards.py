@@ -12,9 +12,9 @@ from unreel.core.clip import Generated, Real
 from unreel.core.errors import InvalidSettingError, UnreelError
 from unreel.core.judgement import Rating
 from unreel.training.recipe import RewardSection
-from unreel.training.rewards.foreign import SwiftReward, compute_score
 from unreel.training.rewards.key import AnswerKey, read_key
 from unreel.training.rewards.terms import settle
+from unreel.training.rewards.trainer_functions import SwiftReward, compute_score
 
 TRUTHS = draw_truths(200, seed=3)
 TERMS = settled(TRUTHS)

@@ -14,19 +14,19 @@ from training.sets import clip, fake, real, recipe, write_set
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_settings
-from unreel.engine.access import StorageAccess, find_change, local_copy
-from unreel.engine.whereabouts import open_access
+from unreel.engine.resolve_location import open_access
+from unreel.engine.storage_access import StorageAccess, find_change, local_copy
 from unreel.media.access import media_reader
 from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import ParserOptions, protocol
 from unreel.protocols.space import declare_space
-from unreel.reviewers.asking import PresentationSettings, ReviewDispatcher
+from unreel.reviewers.ask import PresentationSettings, ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
-from unreel.reviewers.opening import lend
+from unreel.reviewers.factory import lend
 from unreel.training.examples.example import ShownExample, TrainingExample
+from unreel.training.examples.input_size import ByRule
+from unreel.training.examples.presentation import lay_out
 from unreel.training.examples.reading import read_examples
-from unreel.training.examples.showing import lay_out
-from unreel.training.examples.viewing import ByRule
 
 
 @dataclass

@@ -18,8 +18,8 @@ pytest.importorskip("lance")
 from click.testing import CliRunner, Result
 
 from training import lab
-from unreel.cli.stopping import asks_first
-from unreel.cli.train_run import card, run
+from unreel.cli.stop_signals import asks_first
+from unreel.cli.train.run import card, run
 from unreel.core.errors import InvalidSettingError
 from unreel.training.checkpoints import CheckpointFolder
 

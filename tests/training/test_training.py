@@ -13,15 +13,15 @@ from unreel.core.answer import Reply
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
-from unreel.engine.whereabouts import open_access
+from unreel.engine.resolve_location import open_access
 from unreel.media.access import media_reader
-from unreel.reviewers.asking import PresentationSettings
+from unreel.reviewers.ask import PresentationSettings
 from unreel.reviewers.local.encoder import RequestEncoder
-from unreel.reviewers.local.taught import read_taught
+from unreel.reviewers.local.input_format import read_taught
 from unreel.training.checkpoints import CheckpointFolder
 from unreel.training.examples.example import ShownExample
+from unreel.training.examples.presentation import lay_out
 from unreel.training.examples.reading import read_examples
-from unreel.training.examples.showing import lay_out
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -33,7 +33,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_training_ends_with_a_sealed_model_a_curve_and_a_card(root: Path, tmp_path: Path) -> None:
     steps: list[tuple[int, float]] = []
-    from unreel.training.trainer import TrainingCallbacks
+    from unreel.training.run import TrainingCallbacks
 
     told = TrainingCallbacks(on_step=lambda step, loss, _: steps.append((step, loss)))
     trained = lab.run(root, tmp_path, spectator=told, watch={"every": 3})
@@ -117,7 +117,7 @@ def _ask(root: Path, model: Path) -> Reply | Failure:
 
 
 def test_clips_that_cannot_be_shown_are_counted_and_told(tmp_path: Path) -> None:
-    from unreel.training.trainer import TrainingCallbacks
+    from unreel.training.run import TrainingCallbacks
 
     root = lab.write_lab(tmp_path / "lab")
     gone = {"clip4", "clip5"}

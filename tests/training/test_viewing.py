@@ -11,15 +11,15 @@ pytest.importorskip("lance")
 from tiny_models import write_tiny
 from training.sets import clip, fake, real, recipe, write_set
 from unreel.core.settings import read_settings
-from unreel.engine.access import find_change, local_copy
-from unreel.engine.whereabouts import open_access
+from unreel.engine.resolve_location import open_access
+from unreel.engine.storage_access import find_change, local_copy
 from unreel.media.access import media_reader
-from unreel.reviewers.asking import PresentationSettings
+from unreel.reviewers.ask import PresentationSettings
 from unreel.training.examples.example import ShownExample
+from unreel.training.examples.input_size import ByProcessor, ByRule, TokenCounts, open_view
 from unreel.training.examples.page import write_page
+from unreel.training.examples.presentation import lay_out
 from unreel.training.examples.reading import read_examples
-from unreel.training.examples.showing import lay_out
-from unreel.training.examples.viewing import ByProcessor, ByRule, TokenCounts, open_view
 from unreel.training.recipe import TrainRecipe
 
 pytestmark = pytest.mark.filterwarnings("default")

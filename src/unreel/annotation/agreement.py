@@ -12,11 +12,11 @@ from itertools import combinations
 import numpy as np
 
 from unreel.annotation.campaign import AnnotationInterface, ClipCopy
-from unreel.annotation.consensus.matching import AnnotatorTrace, cluster_marks
-from unreel.annotation.consensus.rule import SAME_FAULT
+from unreel.annotation.consensus.outcome import SAME_FAULT
+from unreel.annotation.consensus.trace_matching import AnnotatorTrace, cluster_marks
 from unreel.annotation.judgements import TraceAnswer
 from unreel.annotation.opinion import DISCARD, AnnotatorOpinion, answer_of, by_task
-from unreel.annotation.tubes import shared_box_iou, sweep, temporal_iou, tube_iou
+from unreel.annotation.trace_overlap import shared_box_iou, sweep, temporal_iou, tube_iou
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.core.trace import Category
 from unreel.stats.agreement import fleiss_kappa, krippendorff_alpha

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import bdtr
 
 from unreel.annotation.agreement import same_answers
+from unreel.annotation.campaign_state import CampaignRecords, judgements, read_campaign
 from unreel.annotation.judgements import QuarantinedSubmission
-from unreel.annotation.reading import CampaignRecords, judgements, read_campaign
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.span import MICROSECONDS
 

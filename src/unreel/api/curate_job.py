@@ -5,14 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from unreel.api.curating import Curated
+from unreel.api.curate import Curated
 from unreel.core.settings import read_settings
-from unreel.curation.job import CurationRun, open_bench
-from unreel.curation.job import curate as curate_bench
+from unreel.curation.curation_run import CurationRun, open_bench
+from unreel.curation.curation_run import curate as curate_bench
 from unreel.curation.recipe import check_recipe, read_recipe
 from unreel.engine.progress import JobCallbacks, Progress
+from unreel.engine.resolve_location import open_access
 from unreel.engine.run import ALL_FAILURES
-from unreel.engine.whereabouts import open_access
 from unreel.media.access import require_protection
 
 

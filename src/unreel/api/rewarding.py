@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Unpack
 
-from unreel.api.models import Models, ReviewerKeys, require_reviewer
+from unreel.api.keyword_types import Models, ReviewerKeys, require_reviewer
 from unreel.protocols.protocol import REVIEWED, Mode
 from unreel.rewards.calibration import RewardCalibration
 from unreel.rewards.model import RewardModel

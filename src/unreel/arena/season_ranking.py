@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from unreel.arena.attempts import count_tries, rank_tries
-from unreel.arena.lineup import read_lineup
-from unreel.arena.log import read_log
-from unreel.arena.pair_playing import read_pairs
-from unreel.arena.play import AnswerTable
-from unreel.arena.playing import read_play
-from unreel.arena.preference import PairPlay, PreferenceRates, rank_preferences
-from unreel.arena.standings import SeasonLeaderboard
-from unreel.arena.working_folder import SeasonFolder
+from unreel.arena.answers.lineup import read_lineup
+from unreel.arena.answers.play import AnswerTable
+from unreel.arena.answers.read_play import read_play
+from unreel.arena.boards.preference import PairPlay, PreferenceRates, rank_preferences
+from unreel.arena.boards.read_pairs import read_pairs
+from unreel.arena.boards.standings import SeasonLeaderboard
+from unreel.arena.fairness.attempts import count_tries, rank_tries
+from unreel.arena.season.folder import SeasonFolder
+from unreel.arena.submission.log import read_log
 from unreel.stats.resampling import RESAMPLES
 
 

@@ -18,9 +18,9 @@ from unreel.benchmarks.limits import DOCUMENT_BYTES
 from unreel.benchmarks.records import entry_of, name_of
 from unreel.benchmarks.tables import Cells
 from unreel.core.box import Box
-from unreel.core.document import parse_json, read_bytes
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.judgement import Label
+from unreel.core.small_documents import parse_json, read_bytes
 from unreel.core.span import TimeSpan, to_us
 from unreel.core.trace import BoxAt, Category, Trace
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.core.errors import UnreadableSourceError
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
 from unreel.media.sample_clips import read_sample_clip
 
 

@@ -15,9 +15,9 @@ from unreel.benchmarks.limits import NESTED_VALUES
 from unreel.benchmarks.ratings import ANNOTATORS, agree, annotators_of, family_of, rating_of
 from unreel.benchmarks.tables import Cells
 from unreel.core.clip import Generated, Origin, Real
-from unreel.core.document import parse_json
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label, Rating, Vote
+from unreel.core.small_documents import parse_json
 from unreel.core.span import to_us
 from unreel.core.trace import Trace
 

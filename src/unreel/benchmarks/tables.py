@@ -13,9 +13,9 @@ from unreel.benchmarks.cells import CELL_SHOWN
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.limits import COLUMNS, ROW_BYTES
 from unreel.benchmarks.parquet import parquet_columns, read_parquet
-from unreel.core.document import parse_json
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.settings import read_settings
+from unreel.core.small_documents import parse_json
 
 DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 TABLE_SUFFIXES: Final = (*DELIMITERS, ".jsonl", ".parquet")

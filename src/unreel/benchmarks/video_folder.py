@@ -13,12 +13,12 @@ from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.folders import own_file
 from unreel.benchmarks.listing import read_list
-from unreel.benchmarks.names import NameDigests
 from unreel.benchmarks.records import to_record
 from unreel.benchmarks.tables import TABLE_SUFFIXES
+from unreel.benchmarks.unique_names import NameDigests
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.names import plain_suffix
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
 
 METADATA: Final = tuple(f"metadata{suffix}" for suffix in TABLE_SUFFIXES)
 # `datasets` reads a split out of words such as "test" in a path, so written names hold none.

@@ -9,11 +9,10 @@ from typing import Final
 import numpy as np
 
 from unreel.benchmarks import cells
-from unreel.benchmarks.answers import VOTER, require_split
+from unreel.benchmarks.answers import NAME_COLUMNS, VOTER, clip_name, require_split
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.entry import Row as Record
-from unreel.benchmarks.given import NAME_COLUMNS, clip_name
-from unreel.benchmarks.nothing import no_answer
+from unreel.benchmarks.no_result_advice import no_answer
 from unreel.benchmarks.records import LABELS
 from unreel.benchmarks.tables import Cells, read_table
 from unreel.core.clip import Origin

@@ -9,14 +9,13 @@ import click
 
 from unreel.benchmarks.columns import MEANS
 from unreel.benchmarks.layout import BenchmarkLayout
-from unreel.cli.columns import LAYOUTS, layout_option, map_option, read_mapping
-from unreel.cli.consent import outside_option
+from unreel.cli.options import LAYOUTS, layout_option, map_option, outside_option, read_mapping
 from unreel.cli.output import echo, json_option, print_json, print_message, print_table
 from unreel.core.registry import LazyImport
 from unreel.stats.power import DISCORDANT
 
 if TYPE_CHECKING:
-    from unreel.benchmarks.checking import BenchmarkCheck, RejectionReason
+    from unreel.benchmarks.check import BenchmarkCheck, RejectionReason
 
 _NAMES_SHOWN: Final = 8
 _REASONS_SHOWN: Final = 10
@@ -50,7 +49,7 @@ def check(
     rows. Checks that files exist and opens none. Exits with status 1 if rows are unusable or files
     are missing, and with 2 if no row is usable.
     """
-    check_benchmark = LazyImport("unreel.benchmarks.checking:check_benchmark").load()
+    check_benchmark = LazyImport("unreel.benchmarks.check:check_benchmark").load()
     columns = read_mapping(mapping) or None
     checked: BenchmarkCheck = check_benchmark(path, layout, mapping=columns, outside=outside)
     if as_json:

@@ -8,8 +8,8 @@ from typing import IO, Final, TextIO, cast
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from unreel.cli.streams import OUTPUT, styled
-from unreel.core.plain import plain_lines
+from unreel.cli.safe_streams import OUTPUT, styled
+from unreel.core.safe_text import plain_lines
 
 _PADDING: Final = re.compile(r" +\n")
 

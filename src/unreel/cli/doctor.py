@@ -16,12 +16,12 @@ import click
 from unreel.cli.output import echo, json_option, print_json, print_message
 from unreel.core.errors import SandboxError, UnreelError
 from unreel.core.registry import LazyImport
-from unreel.core.server import read_server
+from unreel.core.server_keys import read_server
 from unreel.core.settings import EnvironmentSettings, read_secret, read_settings, read_storage
 from unreel.media.sandbox import LAYERS, REMEDIES, FileSandbox
-from unreel.reviewers.endpoint.listening import is_listening, offered_models
 from unreel.reviewers.endpoint.providers import PROVIDERS
-from unreel.reviewers.outside.bubblewrap import cage_problem, cage_remedy
+from unreel.reviewers.endpoint.server_check import is_listening, offered_models
+from unreel.reviewers.external.bubblewrap import cage_problem, cage_remedy
 
 BRINGS: Final[Mapping[str, str]] = {
     "arena": "rankings of creators and reviewers",

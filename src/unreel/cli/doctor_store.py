@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from unreel.engine.place import require_conditional_puts
-from unreel.engine.whereabouts import resolve_location
+from unreel.engine.location import require_conditional_puts
+from unreel.engine.resolve_location import resolve_location
 
 
 def try_place(named: str, storage: Mapping[str, str]) -> None:

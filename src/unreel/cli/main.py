@@ -6,60 +6,70 @@ from typing import Final
 
 import click
 
-from unreel.cli.helping import with_nearest
-from unreel.cli.late import LazyCommand, LazyGroup
+from unreel.cli.lazy_group import LazyCommand, LazyGroup, with_nearest
 from unreel.cli.output import SILENCE, print_message
-from unreel.cli.stopping import StopSignal, hear_signals
-from unreel.cli.streams import guard_streams
+from unreel.cli.safe_streams import guard_streams
+from unreel.cli.stop_signals import StopSignal, hear_signals
 from unreel.core.errors import MachineError, format_error
 from unreel.core.registry import LazyImport
 
 _ADDRESS_SPACE: Final = 3 << 29
 COMMANDS: Final = {
     "annotate": LazyCommand(
-        LazyImport("unreel.cli.annotate:annotate"), "Annotate clips with people in Label Studio."
+        LazyImport("unreel.cli.annotate.group:annotate"),
+        "Annotate clips with people in Label Studio.",
     ),
     "arena": LazyCommand(
-        LazyImport("unreel.cli.arena:arena"), "Rank creators and reviewers against each other."
+        LazyImport("unreel.cli.arena.group:arena"),
+        "Rank creators and reviewers against each other.",
     ),
     "benchmarks": LazyCommand(
         LazyImport("unreel.cli.benchmarks:benchmarks"),
         "List benchmark layouts, or check your benchmark.",
     ),
-    "eval": LazyCommand(LazyImport("unreel.cli.eval:eval_"), "Evaluate models on a benchmark."),
+    "eval": LazyCommand(
+        LazyImport("unreel.cli.evaluation.eval:eval_"), "Evaluate models on a benchmark."
+    ),
     "compare": LazyCommand(
-        LazyImport("unreel.cli.compare:compare"), "Compare models on the same clips."
+        LazyImport("unreel.cli.evaluation.compare:compare"), "Compare models on the same clips."
     ),
     "curate": LazyCommand(
-        LazyImport("unreel.cli.curate:curate"), "Turn raw video into a frozen benchmark."
+        LazyImport("unreel.cli.curate.curate:curate"), "Turn raw video into a frozen benchmark."
     ),
     "doctor": LazyCommand(LazyImport("unreel.cli.doctor:doctor"), "Check the installation."),
     "export": LazyCommand(
-        LazyImport("unreel.cli.export:export"), "Export a benchmark or a run for another tool."
+        LazyImport("unreel.cli.evaluation.export:export"),
+        "Export a benchmark or a run for another tool.",
     ),
     "frames": LazyCommand(
-        LazyImport("unreel.cli.frames:frames"), "Write the frames of a sampling plan as JPEG."
+        LazyImport("unreel.cli.review.frames:frames"),
+        "Write the frames of a sampling plan as JPEG.",
     ),
     "probe": LazyCommand(
-        LazyImport("unreel.cli.probe:probe"), "Print exact properties of video files."
+        LazyImport("unreel.cli.review.probe:probe"), "Print exact properties of video files."
     ),
     "published": LazyCommand(
         LazyImport("unreel.cli.published:published"), "Print or recompute the papers' figures."
     ),
-    "report": LazyCommand(LazyImport("unreel.cli.report:report"), "Write runs as HTML pages."),
+    "report": LazyCommand(
+        LazyImport("unreel.cli.evaluation.report:report"), "Write runs as HTML pages."
+    ),
     "review": LazyCommand(
-        LazyImport("unreel.cli.review:review"), "Check single clips for signs of AI generation."
+        LazyImport("unreel.cli.review.review:review"),
+        "Check single clips for signs of AI generation.",
     ),
     "reward": LazyCommand(
         LazyImport("unreel.cli.reward:reward"), "Score generated clips as a reward for training."
     ),
-    "runs": LazyCommand(LazyImport("unreel.cli.runs:runs"), "List, check or repair runs."),
+    "runs": LazyCommand(
+        LazyImport("unreel.cli.evaluation.runs:runs"), "List, check or repair runs."
+    ),
     "score": LazyCommand(
-        LazyImport("unreel.cli.score:score"), "Score answers against a benchmark."
+        LazyImport("unreel.cli.evaluation.score:score"), "Score answers against a benchmark."
     ),
     "serve": LazyCommand(LazyImport("unreel.cli.serve:serve"), "Serve a checkpoint with vLLM."),
     "train": LazyCommand(
-        LazyImport("unreel.cli.train:train"), "Train a model on human judgements."
+        LazyImport("unreel.cli.train.group:train"), "Train a model on human judgements."
     ),
 }
 

@@ -5,6 +5,7 @@ are the only ones that print, and every text passes `core.plain` here; one line 
 """
 
 import json
+import shlex
 import sys
 import threading
 import time
@@ -13,10 +14,22 @@ from typing import Any, Final, Literal, TypeVar, get_args
 
 import click
 
-from unreel.cli.streams import OUTPUT, is_fresh
-from unreel.core.plain import plain
+from unreel.cli.safe_streams import OUTPUT, is_fresh
+from unreel.core.safe_text import plain
 from unreel.core.sheet import csv_text, latex_text
 from unreel.core.span import with_seconds
+
+
+def again(*more: str) -> str:
+    """The same command for a shell, with the options `more` behind it."""
+    typed = [part for part in sys.argv[1:] if part not in more]
+    return f"`{shlex.join(['unreel', *typed, *more])}`"
+
+
+def asks_again(run: str) -> str:
+    """The command that asks again what failed in the run of that name."""
+    return f"`{shlex.join(['unreel', 'eval', '--out', run, '--retry-failed'])}`"
+
 
 Form = Literal["text", "csv", "latex"]
 """How a table is printed: for a terminal, a spreadsheet or a paper."""
@@ -105,7 +118,7 @@ def _print_text(
     console = open_console()
     lines = [[plain(str(row[column])) for column in columns] for row in rows]
     if console.is_terminal:
-        from unreel.cli.tabling import lay_out
+        from unreel.cli.table_layout import lay_out
 
         heads = [plain(column.replace("_", " ")) for column in columns]
         console.print(lay_out(heads, lines, title=plain(title or ""), console=console))

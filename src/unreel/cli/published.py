@@ -62,8 +62,8 @@ def make(table: str, *, scores: tuple[str, ...], form: Form, as_json: bool) -> N
     Available: reality_creators (table 3), reality_think (4), reality_preference (5) and
     reality_human (16). NAME is the model's name; by default the file's.
     """
-    make_table = LazyImport("unreel.benchmarks.published.making:make_table").load()
-    read_scored = LazyImport("unreel.benchmarks.published.scored:read_scored").load()
+    make_table = LazyImport("unreel.benchmarks.published.paper_tables:make_table").load()
+    read_scored = LazyImport("unreel.benchmarks.published.paper_tables:read_scored").load()
     made = make_table(table, [scored for named in scores for scored in read_scored(named)])
     title = f"As {made.source.table} of {made.source.paper}"
     _print_table(made, title, form, as_json=as_json)

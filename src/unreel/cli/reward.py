@@ -4,7 +4,7 @@ from typing import Final
 
 import click
 
-from unreel.cli.late import LazyCommand, LazyGroup
+from unreel.cli.lazy_group import LazyCommand, LazyGroup
 from unreel.core.registry import LazyImport
 
 _WORDS: Final = {

@@ -46,7 +46,7 @@ def calibrate(
     Sends nothing. Folds are made by scene: the Brier score is that of scenes that were not fitted.
     """
     from unreel.core.settings import read_settings
-    from unreel.evaluation.finding import open_named_run
+    from unreel.evaluation.run_lookup import open_named_run
     from unreel.rewards.calibration import calibrate_run
 
     opened = open_named_run(run, read_settings())

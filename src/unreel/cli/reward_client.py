@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from unreel.cli.output import print_message
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
 
 
 @click.command()

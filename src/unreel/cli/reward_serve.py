@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from unreel.cli.condition import read_conditions
+from unreel.cli.options import box_space_option, condition_option, read_conditions
 from unreel.cli.output import SILENCE, print_message, trusted_option
-from unreel.cli.shared_options import box_space_option, condition_option
-from unreel.cli.stopping import StopSignal
+from unreel.cli.stop_signals import StopSignal
 from unreel.protocols.protocol import REVIEWED
 
 if TYPE_CHECKING:

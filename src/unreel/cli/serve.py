@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from unreel.cli.meter import ProgressMeter
 from unreel.cli.output import SILENCE, echo, json_option, print_json, print_message
-from unreel.cli.stopping import StopSignal
+from unreel.cli.progress import ProgressMeter
+from unreel.cli.stop_signals import StopSignal
 from unreel.core.errors import InvalidSettingError
 
 if TYPE_CHECKING:

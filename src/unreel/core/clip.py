@@ -5,7 +5,7 @@ from typing import Final, NewType
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.facts import ClipFacts
-from unreel.core.notebook import html_table
+from unreel.core.sheet import html_table
 
 ClipId = NewType("ClipId", str)
 """SHA-256 of the file's bytes, as 64 lower-case hexadecimal digits: `core.names.read_clip_id` checks

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from unreel.core.estimate import Measured
-from unreel.core.notebook import html_table
-from unreel.core.plain import plain
 from unreel.core.question import Instrument
+from unreel.core.safe_text import plain
+from unreel.core.sheet import html_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from unreel.core.errors import InvalidValueError, UnknownNameError
-from unreel.core.notebook import html_table
-from unreel.core.plain import plain
 from unreel.core.question import Instrument
+from unreel.core.safe_text import plain
+from unreel.core.sheet import html_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

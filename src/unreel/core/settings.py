@@ -147,7 +147,7 @@ def read_storage(
     """Options that open the object store, keys among them: pass them on, never store or print them.
 
     Our own settings go before the usual `AWS_*` variables. Without keys nothing is signed, unless
-    `s3_role` lets the client look for them (see `unreel.engine.place.StorageLocation`). An address without TLS
+    `s3_role` lets the client look for them (see `unreel.engine.location.StorageLocation`). An address without TLS
     is taken only because it is named.
     """
     given = os.environ if environment is None else environment

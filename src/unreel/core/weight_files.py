@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Final
 
-from unreel.core.document import parse_object, read_bytes
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.small_documents import parse_object, read_bytes
 
 INDEX_FILES: Final = "*.safetensors.index.json"
 _INDEX_BYTES: Final = 64 << 20

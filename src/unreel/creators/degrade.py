@@ -14,10 +14,10 @@ from unreel.core.errors import InvalidSettingError, known_names
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
 from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput, GeneratedClip
+from unreel.creators.edited_clips import ReworkingCreator, ReworkRequest
 from unreel.creators.kind import CreatorEnvironment, CreatorKeys
-from unreel.creators.reworking import ReworkingCreator, ReworkRequest
 from unreel.media.normalise import NormalForm
 from unreel.media.perturb import HALF, MESSENGER_CRF, MOST_OF_IT, choose_crop, own_form
 from unreel.media.render import OWN_SPEED, WHOLE, FrameRange

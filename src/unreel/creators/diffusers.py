@@ -17,9 +17,9 @@ from pydantic import Field, field_serializer, model_validator
 from unreel.core.errors import InvalidSettingError, raise_refusal
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
+from unreel.core.output_files import OutputDirectory
 from unreel.core.registry import require_extra
 from unreel.core.weight_files import INDEX_FILES, require_safe_index
-from unreel.core.writing import OutputDirectory
 from unreel.creators.contract import (
     ClipBrief,
     ClipClass,

@@ -13,7 +13,7 @@ from pydantic import Field
 from unreel.core.chunks import READ_BYTES
 from unreel.core.errors import InvalidValueError, UnsafeTargetError, raise_refusal
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
 from unreel.creators.contract import (
     ClipBrief,
     ClipClass,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from unreel.benchmarks.entry import Entry
-from unreel.benchmarks.opening import Benchmark, open_benchmark
+from unreel.benchmarks.loader import Benchmark, open_benchmark
 from unreel.benchmarks.records import to_record
 from unreel.benchmarks.tables import read_table
 from unreel.benchmarks.video_folder import find_metadata

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from unreel.engine.examine import WRONG_CLIP, WRONG_KEY, TableRule, is_hash
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
+from unreel.engine.table_check import WRONG_CLIP, WRONG_KEY, TableRule, is_hash
 
 FINDINGS: Final = TableSchema(
     name="findings",

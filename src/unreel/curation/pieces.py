@@ -14,15 +14,15 @@ from pydantic import TypeAdapter
 
 from unreel.core.chunks import SCAN_ROWS
 from unreel.core.names import read_clip_id
-from unreel.core.writing import OutputDirectory
-from unreel.curation.leaving import NONE_LEFT_OUT, LeavingOut, LeftOuts
+from unreel.core.output_files import OutputDirectory
+from unreel.curation.exclusions import NONE_LEFT_OUT, LeavingOut, LeftOuts
 from unreel.curation.measures import MeasuredShot
 from unreel.curation.piece import CONTRADICTION, ClipSegment, ExcludedSegment
 from unreel.curation.step import CurationContext, Given, StepSubject
 from unreel.curation.working_table import NO_ROWS, WorkingTable, write_rows
-from unreel.engine.lock import WriterLock, writer_lock
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.stage import Row
+from unreel.engine.writer_lock import WriterLock, writer_lock
 from unreel.media.fingerprint import ClipFingerprint
 
 Item = TypeVar("Item")

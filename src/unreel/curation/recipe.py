@@ -4,30 +4,237 @@ A section that is absent is a step that is not taken. Its settings are in the fo
 """
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from unreel.core.document import read_toml
+from unreel.benchmarks.columns import KNOWN
 from unreel.core.errors import InvalidSettingError
-from unreel.curation.audit.section import AuditSection
-from unreel.curation.cluster.section import ClusterSection
-from unreel.curation.crop.section import CropSection
-from unreel.curation.describe.section import DescribeSection
-from unreel.curation.duplicates.section import DuplicatesSection
-from unreel.curation.freeze.section import FreezeSection
-from unreel.curation.inject.section import InjectSection
-from unreel.curation.lengths.section import LengthsSection
-from unreel.curation.normalise.section import NormaliseSection
-from unreel.curation.screen.section import ScreenSection
-from unreel.curation.source.section import SourceSection
-from unreel.curation.split.section import SplitSection
+from unreel.core.judgement import Label
+from unreel.core.small_documents import read_toml
+from unreel.core.trace import Category
 from unreel.curation.state import RecipeHead
-from unreel.curation.watermark.section import WatermarkSection
-from unreel.recipes.changing import apply_change
-from unreel.recipes.check import check_sections
-from unreel.recipes.section import MOST_PARTS
+from unreel.media.normalise import NormalForm
+from unreel.recipes.check import apply_change, check_sections
+from unreel.recipes.section import (
+    MOST_PARTS,
+    Count,
+    Deadline,
+    Exact,
+    MaxTokens,
+    NumberUnit,
+    RecipeSection,
+    Seconds,
+    Text,
+)
+from unreel.reviewers.config import ReviewerSection
+
+
+class AuditSection(RecipeSection):
+    """`[audit]`: tests whether file properties reveal the labels; a leak prevents the freeze."""
+
+    texts: bool = True
+    """Read texts on clips whose marks no earlier step looked for."""
+
+
+class ClusterSection(RecipeSection):
+    """`[cluster]`: stories are grouped by meaning, and the same number is kept of each group."""
+
+
+class CropSection(RecipeSection):
+    """`[crop]`: filled borders go."""
+
+
+class DescribeSection(ReviewerSection):
+    """`[describe]`: a vision model describes each real clip from 8 frames."""
+
+    max_tokens: MaxTokens = 1024
+    """Most tokens of a story."""
+    deadline_s: Deadline = 180.0
+    """For one question, retries included."""
+
+
+class DuplicatesSection(RecipeSection):
+    """`[duplicates]`: clips that show the same, however they were encoded, scaled or stamped."""
+
+    near: Literal["drop", "keep"] = "drop"
+    """`drop` keeps the largest of those with one label; `keep` keeps all, in one split."""
+
+
+SPLITS: Final = ("train", "val", "test")
+Share = Annotated[int, Field(ge=0, le=1_000_000)]
+Year = Annotated[int, Field(ge=1900, le=9999)]
+
+
+class CitationSection(RecipeSection):
+    """`[freeze.citation]`: citation of the benchmark; the card lists missing fields."""
+
+    authors: Annotated[tuple[Text, ...], Field(max_length=MOST_PARTS)] = ()
+    """Each as "Family, Given", or the name of a group."""
+    year: Year | None = None
+    """In which it is published."""
+    url: Text = ""
+    """Where it is published."""
+    doi: Text = ""
+    """Its DOI, such as 10.5281/zenodo.1."""
+    bibtex: Text = ""
+    """A whole entry, in place of the one that is made from the other keys."""
+
+
+class FreezeSection(RecipeSection):
+    """`[freeze]`: content of the frozen benchmark."""
+
+    version: Text = "0.1.0"
+    """Of the benchmark."""
+    shares: Annotated[tuple[Share, Share, Share], NumberUnit("parts")] = (8, 1, 1)
+    """Parts of train, val and test; a split with 0 is not made."""
+    labels: Annotated[tuple[Label, ...], Field(max_length=len(Label))] = tuple(Label)
+    """What every split must hold; a set of one label says so here."""
+    first_frames: bool = False
+    """Publish the first frame of each clip as a picture too."""
+    media: Literal["copy", "in_place"] = "copy"
+    """`in_place` copies nothing: the manifest names where the files lie, for sets too large to hold twice."""
+    about: Text = ""
+    """A paragraph for the data card."""
+    citation: CitationSection | None = None
+    """How it is to be cited."""
+
+    @property
+    def in_place(self) -> bool:
+        """Return whether media stay at their location."""
+        return self.media == "in_place"
+
+    @model_validator(mode="after")
+    def _something_is_shared(self) -> "FreezeSection":
+        if not sum(self.shares):
+            setting, problem = "freeze.shares", "no split gets anything"
+            raise InvalidSettingError(setting, problem, "Give parts such as [8, 1, 1]")
+        return self
+
+
+CATEGORIES: Final = tuple(category for category in Category if category is not Category.OTHER)
+
+
+class InjectSection(RecipeSection):
+    """`[inject]`: real clips gain twins with one known trace each."""
+
+    share: Annotated[float, Field(gt=0, le=1), NumberUnit("part")] = 1.0
+    """Of the real clips, that gain a twin."""
+    categories: Annotated[tuple[Category, ...], Field(min_length=1, max_length=MOST_PARTS)] = (
+        CATEGORIES
+    )
+    """What may go wrong; one is drawn for each twin."""
+    strength: Annotated[float, Field(gt=0, le=1)] = 0.7
+    """How plain the trace is: 1 is seen at once."""
+
+    @model_validator(mode="after")
+    def _categories_can_be_injected(self) -> "InjectSection":
+        if Category.OTHER in self.categories:
+            setting, problem = "inject.categories", "nothing is injected as 'other'"
+            raise InvalidSettingError(setting, problem, f"Known: {', '.join(CATEGORIES)}")
+        return self
+
+
+class LengthsSection(RecipeSection):
+    """`[lengths]`: real clips are trimmed until they last as generated ones do."""
+
+
+class NormaliseSection(RecipeSection):
+    """`[normalise]`: one format for every clip, so that the encoding does not reveal its origin."""
+
+    width: Annotated[int, NumberUnit("pixels")] = 1280
+    """Even; the picture is fitted inside and centred on black."""
+    height: Annotated[int, NumberUnit("pixels")] = 720
+    """Even."""
+    rate: Annotated[Exact, NumberUnit("frames a second")] = Fraction(24)
+    """Such as 24 or "30000/1001"."""
+    crf: int = 18
+    """Quality of x264, 0 (best) to 51."""
+    sound: Literal["dropped", "kept"] = "dropped"
+    """`kept` gives every clip a track, silent where the clip was mute."""
+
+    @model_validator(mode="after")
+    def _form_can_be_encoded(self) -> "NormaliseSection":
+        _ = self.form
+        return self
+
+    @property
+    def form(self) -> NormalForm:
+        """The form as `media` knows it."""
+        return NormalForm(
+            width=self.width,
+            height=self.height,
+            rate=self.rate,
+            crf=self.crf,
+            sound=self.sound,
+        )
+
+
+class ScreenSection(RecipeSection):
+    """`[screen]`: removes segments that cannot be judged; human decisions take precedence."""
+
+    screens: dict[str, dict[str, Any]] = Field(default={"motion": {}}, max_length=MOST_PARTS)
+    """By name, each with its settings below `[screen.screens.NAME]`."""
+    decisions: Text | None = None
+    """JSONL of people's decisions, lines of `queue.jsonl`; relative to the recipe's file."""
+
+
+class SourceSection(RecipeSection):
+    """`[source]` or `[[source]]`: where clips come from, and what holds for each of them.
+
+    `label`, `creator`, `licence`, `source` and `group` stand in where the source itself is silent.
+    """
+
+    path: Text
+    """A folder, a table (CSV, JSONL, Parquet) or an `s3://` prefix; relative to the recipe's file."""
+    name: Text = ""
+    """Goes before the names of its clips, for sources whose names meet."""
+    layout: Text | None = None
+    """As in `unreel eval`; found by itself. `files` takes every video below `path`."""
+    columns: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
+    """The column of a field, for a table that has names of its own."""
+    label: Label | None = None
+    """Of clips whose table or folder does not tell."""
+    creator: Text = ""
+    """Who made the generated clips, where the source is silent."""
+    licence: Text = ""
+    """Of clips whose source names none, such as "CC BY 4.0"."""
+    source: Text = ""
+    """Where they were found, such as an address."""
+    group: Text = ""
+    """Clips of one group show the same scene and share a split."""
+    limit: Annotated[Count, NumberUnit("clips")] | None = None
+    """The first clips only."""
+
+    @model_validator(mode="after")
+    def _fields_are_known(self) -> "SourceSection":
+        for field in self.columns:
+            if field not in KNOWN:
+                setting, problem = "columns", f"no field of a clip is named {field!r}"
+                raise InvalidSettingError(setting, problem, f"Known: {', '.join(sorted(KNOWN))}")
+        return self
+
+
+class SplitSection(RecipeSection):
+    """`[split]`: single-theme pieces, cut where the colours of two frames differ too much."""
+
+    detector: Literal["colour", "transnetv2"] = "colour"
+    """What finds cuts; `transnetv2` needs `unreel[transnet]`."""
+    threshold: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    """Of `colour`: Bhattacharyya distance of two frames' histograms."""
+    shortest_s: Seconds = Fraction(1)
+    """Shorter pieces are left out."""
+
+
+class WatermarkSection(RecipeSection):
+    """`[watermark]`: overlaid texts and logos are found and written down."""
+
+    texts: bool = True
+    """Read texts; costs about a second of one core for each of several frames."""
+    clean: bool = False
+    """Give every clip a copy without its marks, for `unreel eval --condition watermark=removed`."""
 
 
 def _listed(value: object) -> object:

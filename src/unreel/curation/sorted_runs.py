@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any, Final
 
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
 
 _RUN: Final = 20_000
 """So many are sorted in memory."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
-from unreel.curation.leaving import NONE_LEFT_OUT, LeftOuts
+from unreel.curation.exclusions import NONE_LEFT_OUT, LeftOuts
 from unreel.curation.piece import (
     CONTRADICTION,
     GIVE_LICENCE,

@@ -18,24 +18,24 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from unreel.core.clip import ClipId
-from unreel.core.document import parse_object
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason, damaged_row, stored_failure
 from unreel.core.identity import digest
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
+from unreel.core.small_documents import parse_object
 from unreel.curation.findings import FINDINGS
 from unreel.curation.keys import SubjectKeys
-from unreel.engine.access import StorageAccess, find_change, local_copy
 from unreel.engine.committer import CommitPace
-from unreel.engine.due import PendingKeys
-from unreel.engine.keys import as_texts
+from unreel.engine.key_index import as_texts
+from unreel.engine.location import StorageLocation
 from unreel.engine.media_stage import MediaStage
-from unreel.engine.place import StorageLocation
+from unreel.engine.pending import PendingKeys
 from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
 from unreel.engine.run import run as run_stages
 from unreel.engine.run import shared_runner
 from unreel.engine.runner import StageRunner
 from unreel.engine.stage import InFlightLimit, Row, Stage, WorkerResources, failed
+from unreel.engine.storage_access import StorageAccess, find_change, local_copy
 from unreel.engine.table import LanceTable
 from unreel.media.reader import MediaReader
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unreel.core.chunks import SCAN_ROWS
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
 
 Places = NDArray[np.int64]
 """Rows that are read or written at once: with their fingerprints they take up a few megabytes."""

@@ -11,13 +11,13 @@ from types import TracebackType
 from typing import Any, Final
 
 from unreel.core.errors import InvalidValueError, MachineError, raise_refusal, require_room
-from unreel.engine.lock import writer_lock
-from unreel.engine.place import require_conditional_puts
+from unreel.engine.location import require_conditional_puts
 from unreel.engine.progress import Progress
 from unreel.engine.schema import text_size
 from unreel.engine.stage import Row, stored
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
+from unreel.engine.writer_lock import writer_lock
 
 COMPACT_EVERY: Final = 32
 """Commits after which fragments are joined; a quarter of them are worth it at the end."""

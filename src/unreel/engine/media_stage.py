@@ -3,8 +3,8 @@
 from contextlib import ExitStack
 from typing import Any, ClassVar
 
-from unreel.engine.access import StorageAccess
 from unreel.engine.stage import Stage, WorkerResources
+from unreel.engine.storage_access import StorageAccess
 from unreel.media.access import media_reader
 
 

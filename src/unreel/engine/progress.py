@@ -1,5 +1,6 @@
 """Progress of a job, and the callbacks that report it."""
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -49,3 +50,118 @@ class JobCallbacks:
 
 
 NO_CALLBACKS: Final = JobCallbacks()
+
+
+COST: Final = "cost_usd"
+"""The total of a run that is money."""
+_CAUSES: Final = 3
+_MINUTE_S: Final = 60
+_HOUR_S: Final = 3600
+
+
+class ProgressLine:
+    """Progress of a run as text; each display calls `text`.
+
+    Args:
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._whose = ""
+        self._phase = ""
+        self._part = ""
+        self._due: int | None = None
+        self._progress: Progress | None = None
+        self.cost_usd: float | None = None
+        """What the rows so far cost; `None` where no price is known."""
+        self._n_of_part: dict[str, int] = {}
+        self._began_s = clock()
+
+    def begin(self, whose: str = "") -> None:
+        """Another run begins; where there are several, its lines start with `whose` it is."""
+        self._whose, self._part, self._due, self.cost_usd = whose, "", None, None
+        self._progress, self._n_of_part = None, {}
+
+    def tell(self, phase: str) -> None:
+        """Begin an activity of unknown length."""
+        self._phase, self._part, self._began_s = phase, "", self._clock()
+
+    def expect(self, part: str, due: int) -> None:
+        """Begin a part with that number of rows."""
+        self._part, self._due, self._began_s = part, due, self._clock()
+        self._progress = None
+
+    def step(self, part: str, progress: Progress) -> None:
+        """Rows of a part were committed."""
+        if part != self._part:
+            self._part, self._due = part, None
+        self._progress = progress
+        self._due = self._due if progress.due is None else progress.due
+        self._n_of_part[part] = progress.done + progress.failed
+        self.cost_usd = progress.totals.get(COST, self.cost_usd)
+
+    def callbacks(self, *, on_note: Callable[[str], None] = lambda _note: None) -> JobCallbacks:
+        """Return callbacks of a job that keep this line up to date."""
+        return JobCallbacks(
+            on_begin=lambda title: self.begin(f"{title}: "),
+            on_due=self.expect,
+            on_step=self.step,
+            on_phase=self.tell,
+            on_note=on_note,
+        )
+
+    def spell_rows(self) -> str:
+        """Return the number of committed rows as text; "" if there are none."""
+        return ", ".join(f"{n:,} rows of {part}" for part, n in self._n_of_part.items() if n)
+
+    @property
+    def share(self) -> float | None:
+        """Share of the current part that is finished, 0 to 1; `None` if its length is unknown."""
+        if not self._part or not self._due:
+            return None
+        progress = self._progress or Progress()
+        return min(1.0, (progress.done + progress.failed) / self._due)
+
+    def text(self, *, with_time: bool = True) -> str:
+        """Return the line; `with_time` adds the seconds of a phase whose length is unknown."""
+        seconds = self._clock() - self._began_s
+        if not self._part:
+            passed = f", {spell_time(seconds)}" if with_time and seconds >= 1 else ""
+            return f"{self._whose}{self._phase}{passed}"
+        progress = self._progress or Progress()
+        return self._whose + describe(self._part, progress, due=self._due, seconds=seconds)
+
+
+def describe(part: str, progress: Progress, *, due: int | None, seconds: float) -> str:
+    """One line: done of due, rate, remaining time, money, and failures by cause."""
+    n = progress.done + progress.failed
+    rate = n / seconds if seconds > 0 else 0.0
+    told = [f"{part}: {n:,}" + ("" if due is None else f" of {due:,}")]
+    if n:
+        told.append(f"{rate:.1f}/s")
+    if due is not None and rate > 0 and due > n:
+        told.append(f"{spell_time((due - n) / rate)} left")
+    if progress.note:
+        told.append(progress.note)
+    if COST in progress.totals:
+        told.append(spell_cost(progress.totals[COST]))
+    if progress.failed:
+        causes = [f"{count:,} {reason}" for reason, count in progress.failures.most_common(_CAUSES)]
+        told.append(f"{progress.failed:,} failed ({', '.join(causes)})")
+    return ", ".join(told)
+
+
+def spell_time(seconds: float) -> str:
+    """`8 s`, `4 min 10 s` or `2 h 05 min`."""
+    whole = round(seconds)
+    if whole < _MINUTE_S:
+        return f"{whole} s"
+    if whole < _HOUR_S:
+        return f"{whole // _MINUTE_S} min {whole % _MINUTE_S:02d} s"
+    return f"{whole // _HOUR_S} h {whole % _HOUR_S // _MINUTE_S:02d} min"
+
+
+def spell_cost(cost_usd: float) -> str:
+    """Dollars with cents, and with more places where cents would say nothing."""
+    return f"{cost_usd:,.2f} USD" if cost_usd >= 1 else f"{cost_usd:.4f} USD"

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 ENGINES: "Final[NameRegistry[Callable[..., StageRunner]]]" = NameRegistry(
     "engine",
     {
-        "local": LazyImport("unreel.engine.local:LocalRunner"),
-        "ray": LazyImport("unreel.engine.ray_data:RayRunner", extra="ray"),
+        "local": LazyImport("unreel.engine.local_runner:LocalRunner"),
+        "ray": LazyImport("unreel.engine.ray_runner:RayRunner", extra="ray"),
     },
 )
 
@@ -32,7 +32,7 @@ ALL_FAILURES: Final = frozenset(reason.value for reason in FailureReason)
 
 _COMMITTER: Final = LazyImport("unreel.engine.committer:TableCommitter", extra="eval")
 _PACE: Final = LazyImport("unreel.engine.committer:CommitPace", extra="eval")
-_DUE: Final = LazyImport("unreel.engine.due:PendingKeys", extra="eval")
+_DUE: Final = LazyImport("unreel.engine.pending:PendingKeys", extra="eval")
 
 T = TypeVar("T")
 _AHEAD: Final = 4096

@@ -8,8 +8,12 @@ from typing import Final
 import numpy as np
 
 from unreel.core.chunks import iter_chunks
-from unreel.engine import seal
-from unreel.engine.examine import (
+from unreel.engine import row_seal
+from unreel.engine.key_index import mark_of
+from unreel.engine.schema import TableSchema
+from unreel.engine.stage import Row, has_failed
+from unreel.engine.table import LanceTable
+from unreel.engine.table_check import (
     FragmentContents,
     Judge,
     Piece,
@@ -18,12 +22,8 @@ from unreel.engine.examine import (
     fault_of,
     piece_rows,
 )
-from unreel.engine.keys import mark_of
-from unreel.engine.lock import writer_lock
-from unreel.engine.schema import TableSchema
-from unreel.engine.stage import Row, has_failed
-from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
+from unreel.engine.writer_lock import writer_lock
 
 _COMMIT_ROWS: Final = 8_192
 SetAside = Callable[[Row, str], None]
@@ -107,7 +107,7 @@ class _FragmentSalvage:
             mark = mark_of(row["key"])
             at = int(np.searchsorted(known, np.uint64(mark)))
             there = mark in self.found_again or (at < len(known) and int(known[at]) == mark)
-            if there or has_failed(row) or row.get(seal.COLUMN) is None:
+            if there or has_failed(row) or row.get(row_seal.COLUMN) is None:
                 continue
             if fault_of(row, self._table, self._judge) is None:
                 self.found_again.add(mark)
@@ -118,7 +118,7 @@ class _FragmentSalvage:
             yield from piece_rows(self._table, piece)
 
     def _ours(self, row: Row) -> Row:
-        columns = set(self._table.schema.arrow.names) - {seal.COLUMN}
+        columns = set(self._table.schema.arrow.names) - {row_seal.COLUMN}
         return {
             name: value
             for name, value in self._table.schema.upgrade(row).items()

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
-from unreel.engine import seal
+from unreel.engine import row_seal
 from unreel.engine.stage import DETAIL_CHARACTERS, Row, failed, has_failed
 
 _NOT_OURS: Final = "Something else wrote this table: name another, or make it again"
@@ -22,7 +22,7 @@ _EVERY_TABLE: Final = (
 _LARGEST_BATCH: Final = 1 << 28
 """Characters and bytes of all texts in one batch; Arrow's own end is at eight times as many bytes."""
 _TEXTS: Final = (str, bytes)
-_SEAL: Final = pa.field(seal.COLUMN, pa.int64())
+_SEAL: Final = pa.field(row_seal.COLUMN, pa.int64())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,12 +70,12 @@ class TableSchema:
             for name in batch.schema.names
             if batch.column(name).null_count < batch.num_rows
         }
-        seals = pa.array(seal.seals_of(filled), _SEAL.type)
+        seals = pa.array(row_seal.seals_of(filled), _SEAL.type)
         return batch.set_column(batch.num_columns - 1, _SEAL, seals)
 
     def _unsealed(self, rows: Sequence[Row]) -> Any:
         self._require_known_columns(rows)
-        ours: Row = {"row_version": self.version, seal.COLUMN: None}
+        ours: Row = {"row_version": self.version, row_seal.COLUMN: None}
         whole = [{"attempt": 1} | row | ours for row in rows]
         try:
             return _to_arrow(whole, self.arrow)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from unreel.core.errors import UnreadableSourceError
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
 
 DEATHS_IN_COMPANY: Final = 2
 _REWRITE_BYTES: Final = 64 * 2**20

@@ -10,15 +10,18 @@ from pydantic import TypeAdapter, ValidationError
 
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry
-from unreel.benchmarks.opening import Benchmark
-from unreel.benchmarks.planning import ProbedEntry
+from unreel.benchmarks.loader import Benchmark
+from unreel.benchmarks.questions import ProbedEntry
 from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason, damaged_row, stored_failure
 from unreel.core.identity import clip_id
 from unreel.core.names import read_clip_id
-from unreel.engine.access import (
+from unreel.engine.media_stage import MediaStage
+from unreel.engine.schema import TableSchema
+from unreel.engine.stage import Row, WorkerResources, failed
+from unreel.engine.storage_access import (
     StorageAccess,
     file_key,
     file_mark,
@@ -26,9 +29,6 @@ from unreel.engine.access import (
     local_copy,
     object_marks,
 )
-from unreel.engine.media_stage import MediaStage
-from unreel.engine.schema import TableSchema
-from unreel.engine.stage import Row, WorkerResources, failed
 
 if TYPE_CHECKING:
     from unreel.engine.table import LanceTable

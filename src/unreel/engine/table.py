@@ -20,9 +20,9 @@ from unreel.core.errors import (
     words_of,
 )
 from unreel.core.names import read_clip_id
-from unreel.engine import seal
-from unreel.engine.keys import KeyIndex
-from unreel.engine.place import StorageLocation
+from unreel.engine import row_seal
+from unreel.engine.key_index import KeyIndex
+from unreel.engine.location import StorageLocation
 from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
 
@@ -147,7 +147,7 @@ class LanceTable:
         """
         columns = self._columns_of(batch)
         self._require_unbroken(columns)
-        columns.pop(seal.COLUMN, None)
+        columns.pop(row_seal.COLUMN, None)
         for name in _IDS:
             for clip in columns.get(name, ()):
                 if clip:
@@ -169,10 +169,12 @@ class LanceTable:
 
     def _require_unbroken(self, columns: Mapping[str, list[Any]]) -> None:
         """Refuse a row that was changed after it was written; rows of before seals have none."""
-        written = columns.get(seal.COLUMN, ())
+        written = columns.get(row_seal.COLUMN, ())
         if not any(each is not None for each in written):
             return
-        for key, before, now in zip(columns["key"], written, seal.seals_of(columns), strict=True):
+        for key, before, now in zip(
+            columns["key"], written, row_seal.seals_of(columns), strict=True
+        ):
             if before is not None and before != now:
                 problem = f"the row {key} was changed after it was written"
                 raise self._damaged(problem)

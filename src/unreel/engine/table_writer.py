@@ -6,8 +6,10 @@ it was. Keeping all tries and letting the latest win was the alternative; it wou
 everyone who opens the table without unreel.
 """
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -18,11 +20,75 @@ from lance.optimize import Compaction, CompactionOptions
 
 from unreel.core.chunks import SCAN_ROWS
 from unreel.core.errors import UnreadableSourceError
-from unreel.engine.fragments import TableFragment, find_joins
-from unreel.engine.keys import doubled_keys
-from unreel.engine.lock import WriterLock
+from unreel.engine.key_index import doubled_keys
 from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable
+from unreel.engine.writer_lock import WriterLock
+
+FULL_ROWS: Final = 2**20
+FULL_BYTES: Final = 2**28
+"""Rows with long texts fill a fragment sooner: joining takes a while and as much memory, and a store takes whole files."""
+_MOST_GONE: Final = 0.1
+"""Share of replaced rows above which a fragment is written anew without them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableFragment:
+    """One fragment of a table, from its manifest."""
+
+    id: int
+    rows: int
+    """Those that are left."""
+    gone: int = 0
+    """Those that were replaced and still lie in its file."""
+    n_bytes: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether it stays unchanged while the table grows."""
+        return self.rows >= FULL_ROWS or self.n_bytes >= FULL_BYTES
+
+
+def find_joins(
+    fragments: Sequence[TableFragment], *, growth: int, at_least: int = 2
+) -> list[list[TableFragment]]:
+    """Return lists of neighbours that should each become one fragment; none of a run below `at_least`.
+
+    A list of one is a fragment to rewrite without its replaced rows.
+    """
+    joins: list[list[TableFragment]] = []
+    for full, run in itertools.groupby(fragments, key=lambda fragment: fragment.is_full):
+        neighbours = list(run)
+        if len(neighbours) < at_least and not full:
+            continue
+        tail = [] if full else _outweighing_tail(neighbours, growth)
+        joins += _until_full(tail)
+        kept = neighbours[: len(neighbours) - len(tail)]
+        joins += [[one] for one in kept if one.gone > _MOST_GONE * (one.rows + one.gone)]
+    return joins
+
+
+def _outweighing_tail(loose: list[TableFragment], growth: int) -> list[TableFragment]:
+    younger = sum(fragment.rows for fragment in loose)
+    for place, fragment in enumerate(loose[:-1]):
+        younger -= fragment.rows
+        if younger >= (growth - 1) * fragment.rows:
+            return loose[place:]
+    return []
+
+
+def _until_full(tail: list[TableFragment]) -> list[list[TableFragment]]:
+    groups: list[list[TableFragment]] = []
+    room_rows, room_bytes = 0, 0
+    for fragment in tail:
+        if room_rows <= 0 or room_bytes <= 0:
+            groups.append([])
+            room_rows, room_bytes = FULL_ROWS, FULL_BYTES
+        groups[-1].append(fragment)
+        room_rows -= fragment.rows
+        room_bytes -= fragment.n_bytes
+    return [group for group in groups if len(group) > 1]
+
 
 KEEP_VERSIONS: Final = timedelta(hours=1)
 """A reader may go on with the version it opened for this long."""

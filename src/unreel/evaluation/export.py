@@ -8,18 +8,18 @@ from typing import IO, Any, Final, Literal
 
 from pydantic import TypeAdapter
 
-from unreel.benchmarks.planning import PlannedQuestion, UnreadableClip
+from unreel.benchmarks.questions import PlannedQuestion, UnreadableClip
 from unreel.benchmarks.truth import write_truths
 from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip, Generated, Real
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
+from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Condition, Instrument
 from unreel.core.sheet import iter_csv
 from unreel.core.verdict import Verdict
-from unreel.core.writing import OutputDirectory
-from unreel.evaluation.job import EvalRun
+from unreel.evaluation.run_job import EvalRun
 from unreel.evaluation.stored_answers import planned_with_answers, read_answer
 from unreel.protocols.correctness import is_correct
 from unreel.protocols.protocol import Mode

@@ -8,21 +8,21 @@ from decimal import Decimal
 from functools import partial
 from tempfile import TemporaryDirectory
 
-from unreel.benchmarks.choosing import SampleCounts
-from unreel.benchmarks.planning import PlannedQuestion
+from unreel.benchmarks.questions import PlannedQuestion
+from unreel.benchmarks.subset import SampleCounts
 from unreel.core.answer import Usage
 from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip
-from unreel.engine.due import PendingKeys
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
+from unreel.engine.pending import PendingKeys
 from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
 from unreel.engine.run import PrefetchedIterator
 from unreel.engine.run import run as run_stages
+from unreel.engine.storage_errors import translate_store_errors
 from unreel.engine.survey import CLIPS, ClipSurvey, SurveyStage, survey_rows
 from unreel.engine.table import LanceTable, StoredKeyState
-from unreel.engine.trouble import translate_store_errors
-from unreel.evaluation.counting import SkippedCounts
-from unreel.evaluation.job import NEVER_PUT, EvalRun, identify_now, keeper_of
+from unreel.evaluation.counters import SkippedCounts
+from unreel.evaluation.run_job import NEVER_PUT, EvalRun, identify_now, keeper_of
 from unreel.evaluation.stored_recipe import StoredRecipe, find_recipe
 from unreel.reviewers.endpoint.families import family_of
 from unreel.reviewers.endpoint.providers import read_address

@@ -21,8 +21,8 @@ from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.export.item import ExportItem, ExportRecipe, item_of
 from unreel.benchmarks.export.questions import ask_about
 from unreel.benchmarks.export.scoring import list_figures, read_reply, score_replies
-from unreel.benchmarks.export.showing import Part, show
-from unreel.benchmarks.opening import Benchmark, open_benchmark
+from unreel.benchmarks.export.writer import Part, show
+from unreel.benchmarks.loader import Benchmark, open_benchmark
 from unreel.core.errors import InvalidValueError, MissingExtraError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Marks
@@ -30,8 +30,8 @@ from unreel.core.settings import read_settings
 from unreel.core.verdict import Unparsed, Verdict
 from unreel.media.access import open_sandbox
 from unreel.media.reader import MediaReader, SampledFrame
+from unreel.protocols.presentation import around_clips
 from unreel.protocols.protocol import PROTOCOLS, TASKED, Mode
-from unreel.protocols.showing import around_clips
 
 try:
     from inspect_ai import Task, task

@@ -15,13 +15,13 @@ from unreel.core.verdict import Unparsed
 from unreel.engine.committer import CommitPace
 from unreel.engine.run import ALL_FAILURES, run
 from unreel.engine.stage import InFlightLimit, Row, Stage, WorkerResources, failed
-from unreel.evaluation.rulings import JudgeRuling, KeptRulings, add_usages, columns_of
+from unreel.evaluation.judge_rulings import JudgeRuling, KeptRulings, add_usages, columns_of
 from unreel.evaluation.tables import usage_columns
 from unreel.protocols.text import after_thinking
 from unreel.protocols.trace.judge import as_shown, judge_prompt, parse_judge
 from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.endpoint.budget import RequestBudget, SpentBudget
-from unreel.reviewers.opening import ReviewerFactory
+from unreel.reviewers.factory import ReviewerFactory
 from unreel.stats.agreement import cohen_kappa
 
 TRIES: Final = 3

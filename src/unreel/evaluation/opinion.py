@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.plain import plain
+from unreel.core.safe_text import plain
 from unreel.core.verdict import Unparsed, Verdict
 from unreel.protocols.protocol import Mode, protocol
 from unreel.protocols.text import is_refusal
-from unreel.protocols.wording import ProtocolTexts
-from unreel.reviewers.asking import ReviewResult
+from unreel.protocols.verdict_text import ProtocolTexts
+from unreel.reviewers.ask import ReviewResult
 from unreel.reviewers.contract import ClipInput
 
 

@@ -6,14 +6,14 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from unreel.core.document import read_toml
 from unreel.core.errors import InvalidSettingError
 from unreel.core.question import Condition
+from unreel.core.small_documents import read_toml
 from unreel.protocols.protocol import Protocol, protocol
 from unreel.recipes.check import check_sections, given
 from unreel.recipes.section import MOST_PARTS, Count, RecipeSection, Seed, Text
 from unreel.reviewers.condition import ConditionSection
-from unreel.reviewers.section import ReviewerSection
+from unreel.reviewers.config import ReviewerSection
 
 _REVIEWER: Final = "reviewer"
 _FRESH: Final = frozenset(

@@ -4,30 +4,82 @@ The questions are those of `unreel eval`: the same prompt, the same frames, the 
 """
 
 import asyncio
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from unreel.core.answer import Reply
+from unreel.core.box import Box
 from unreel.core.clip import Clip
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.identity import clip_id
-from unreel.core.notebook import html_table
-from unreel.core.plain import plain
 from unreel.core.question import Condition, Question
+from unreel.core.safe_text import plain
 from unreel.core.settings import EnvironmentSettings
+from unreel.core.sheet import html_table
+from unreel.core.span import to_us
+from unreel.core.verdict import TraceVerdict, Unparsed, Verdict
 from unreel.evaluation.opinion import Opinion, opinion_of
-from unreel.evaluation.opinion_html import opinion_html
 from unreel.evaluation.stability import OpinionStability, VariantTrial, compare_trials
 from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import PROTOCOLS, REVIEWED, Mode, protocol, protocol_names
 from unreel.recipes.check import check_sections, given
-from unreel.reviewers.asking import ReviewDispatcher
+from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.condition import ConditionSection
-from unreel.reviewers.contract import ClipInput, InputKind
-from unreel.reviewers.opening import OpenReviewer, ReviewerFactory
-from unreel.reviewers.section import ReviewerSection
+from unreel.reviewers.config import ReviewerSection
+from unreel.reviewers.contract import ClipInput, InputKind, ShownFrame
+from unreel.reviewers.factory import OpenReviewer, ReviewerFactory
+
+FRAMES: Final = 4
+"""Of those that were shown; a notebook is saved with all that it shows."""
+_BOX: Final = "position:absolute;border:2px solid #d00;box-sizing:border-box"
+
+
+def opinion_html(opinion: Opinion) -> str:
+    """Its verdict with its reasons, or why there is none, and a few frames with the box that it names."""
+    rows = [("verdict", opinion.headline), *opinion.details]
+    if opinion.problem is not None:
+        rows.append(("problem", opinion.problem))
+        if isinstance(opinion.outcome, Reply):
+            rows.append(("answer", opinion.outcome.text))
+    title = f"{opinion.reviewer}, {opinion.question.instrument}"
+    return html_table(title, (), rows) + _strip(opinion)
+
+
+def _strip(opinion: Opinion) -> str:
+    shown = opinion.exhibit.frames if opinion.exhibit else ()
+    few = min(FRAMES, len(shown))
+    picked = [shown[place * len(shown) // few] for place in range(few)]
+    return "".join(_frame(frame, _box_at(frame, opinion.verdict)) for frame in picked)
+
+
+def _box_at(frame: ShownFrame, verdict: Verdict | None) -> Box | None:
+    """The box that a verdict names, from the onset that it names."""
+    if not isinstance(verdict, TraceVerdict) or isinstance(verdict.box, Unparsed):
+        return None
+    begun = isinstance(verdict.start_us, Unparsed) or verdict.start_us <= to_us(frame.at_s)
+    return verdict.box if begun else None
+
+
+def _frame(frame: ShownFrame, box: Box | None) -> str:
+    label = f"{float(frame.at_s):.2f} s"
+    source = f"data:image/jpeg;base64,{b64encode(frame.jpeg).decode()}"
+    marked = "" if box is None else f'<div style="{_BOX};{_place(box)}"></div>'
+    picture = f'<img src="{source}" alt="frame at {label}" style="width:100%;display:block">'
+    return (
+        '<figure style="display:inline-block;width:23%;margin:0 1% 0 0">'
+        f'<div style="position:relative">{picture}{marked}</div>'
+        f"<figcaption>{label}</figcaption></figure>"
+    )
+
+
+def _place(box: Box) -> str:
+    width, height = box.x1 - box.x0, box.y1 - box.y0
+    edges = {"left": box.x0, "top": box.y0, "width": width, "height": height}
+    return ";".join(f"{edge}:{100 * part:.2f}%" for edge, part in edges.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

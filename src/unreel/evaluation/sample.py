@@ -14,10 +14,10 @@ from pydantic import TypeAdapter
 
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.output_files import OutputDirectory
 from unreel.core.trace import Trace
-from unreel.core.writing import OutputDirectory
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
-from unreel.reviewers.opening import ReviewerFactory
+from unreel.reviewers.factory import ReviewerFactory
 
 NOTE: Final = (
     "A sample: unreel drew the clip with one planted fault, and the answers are recorded. They were "

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from unreel.benchmarks.planning import PlannedQuestion, UnreadableClip
+from unreel.benchmarks.questions import PlannedQuestion, UnreadableClip
 from unreel.core.clip import creator_of, setting_of
 from unreel.core.estimate import Scorecard
 from unreel.core.question import Condition
-from unreel.engine.trouble import translate_store_errors
-from unreel.evaluation.job import EvalRun
-from unreel.evaluation.kept_rows import KeptRows
+from unreel.engine.storage_errors import translate_store_errors
+from unreel.evaluation.run_job import EvalRun
+from unreel.evaluation.scored_columns import KeptRows
 from unreel.evaluation.stored_answers import planned_with_answers, read_answer
 from unreel.protocols.protocol import Mode, ScoredQuestion
 
@@ -37,7 +37,7 @@ def score_run(
     """A scorecard for each condition of `run`, from the answers that are there.
 
     `score_texts` may fill in how well the answers' words match the truth's: see
-    `unreel.evaluation.texts`.
+    `unreel.evaluation.explanation_scores`.
     """
     packed = run.recipe.instrument.packed if score_texts is None else None
     rows = {condition: KeptRows(packed) for condition in run.scope.conditions}

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.core.verdict import Unparsed
-from unreel.reviewers.sentences import MiniLmEncoder, SentenceEncoder, directions
+from unreel.reviewers.sentence_embeddings import MiniLmEncoder, SentenceEncoder, directions
 
 __all__ = [
     "MiniLmEncoder",

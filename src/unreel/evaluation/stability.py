@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, get_args
 
 from unreel.core.box import Box
 from unreel.core.failure import Failure
-from unreel.core.plain import plain
+from unreel.core.safe_text import plain
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluation.opinion import Opinion
 from unreel.media.perturb import ClipVariant, VariantName

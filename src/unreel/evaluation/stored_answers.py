@@ -5,17 +5,17 @@ from functools import lru_cache
 from typing import Any, Final
 
 from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.planning import PlannedQuestion, UnreadableClip
+from unreel.benchmarks.questions import PlannedQuestion, UnreadableClip
 from unreel.core.answer import digest_text
 from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip
-from unreel.core.document import parse_object
 from unreel.core.errors import UnreelError
 from unreel.core.failure import Failure, damaged_row, stored_failure
+from unreel.core.small_documents import parse_object
 from unreel.core.verdict import Verdict
-from unreel.evaluation.job import EvalRun
+from unreel.evaluation.run_job import EvalRun
+from unreel.protocols.parse_answer import read_text
 from unreel.protocols.protocol import Mode, protocol
-from unreel.protocols.reading import read_text
 
 _USUAL_NOTES: Final = 512
 

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from unreel.core.document import RECIPE_BYTES, parse_object
 from unreel.core.errors import (
     InvalidSettingError,
     InvalidValueError,
@@ -13,9 +12,10 @@ from unreel.core.errors import (
     UnreelError,
 )
 from unreel.core.question import Instrument
-from unreel.engine.place import StorageLocation
-from unreel.evaluation.kept_benchmark import KeptBenchmark
+from unreel.core.small_documents import RECIPE_BYTES, parse_object
+from unreel.engine.location import StorageLocation
 from unreel.evaluation.recipe import EvalRecipe, check_recipe
+from unreel.evaluation.stored_benchmark import KeptBenchmark
 from unreel.recipes.check import check_sections
 from unreel.recipes.section import RecipeSection, Text
 

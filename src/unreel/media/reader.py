@@ -24,7 +24,7 @@ from unreel.core.errors import (
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.bounds import JPEG_QUALITY, MAX_PIXELS, SAMPLE_RATE_HZ
-from unreel.media.gathering import (
+from unreel.media.frame_collector import (
     Encoding,
     FrameCollector,
     RequestedFrames,
@@ -38,7 +38,7 @@ from unreel.media.sandbox.wire import readable
 if TYPE_CHECKING:  # Each task loads its own part: probing needs neither numbers nor a decoder here.
     from pydantic import ValidationError
 
-    from unreel.media.annotate_wire import CopyHeader, OnFrames
+    from unreel.media.annotated_copy_wire import CopyHeader, OnFrames
     from unreel.media.normalise import NormalForm
     from unreel.media.overlay import OverlayCommentary
     from unreel.media.render import FrameRange
@@ -143,7 +143,7 @@ class MediaReader:
         on_frames: "OnFrames" = lambda _n_frames: None,
     ) -> "CopyHeader | Failure":
         """Write a copy of the clip with `commentary` drawn on it `into` a file: see `media.annotate`."""
-        from unreel.media.annotate_wire import CopyTaker, commentary_request
+        from unreel.media.annotated_copy_wire import CopyTaker, commentary_request
 
         taker = CopyTaker(into, duration_us=commentary.duration_us, on_frames=on_frames)
         request = commentary_request(commentary)

@@ -21,7 +21,7 @@ from unreel.media.requests import (
 )
 
 if TYPE_CHECKING:
-    from unreel.media.annotate import AnnotatedCopy
+    from unreel.media.annotated_copy import AnnotatedCopy
     from unreel.media.decode import DecodedFrame, Rgb
 
 
@@ -131,8 +131,8 @@ def render(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
 
 def annotate(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
     """The clip with a commentary drawn on it, as an mp4 file in pieces."""
-    from unreel.media.annotate import annotate as annotate_clip
-    from unreel.media.annotate_wire import AnnotateRequest
+    from unreel.media.annotated_copy import annotate as annotate_clip
+    from unreel.media.annotated_copy_wire import AnnotateRequest
     from unreel.media.wire import read_request
 
     asked = read_request(AnnotateRequest, request)

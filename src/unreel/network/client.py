@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import httpx2
 
+from unreel.core.address_check import RefusedAddressError
 from unreel.core.errors import raise_refusal
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.outgoing import RefusedAddressError
-from unreel.core.server import ServerAddress
+from unreel.core.server_keys import ServerAddress
 from unreel.network.transport import CheckedTransport, find_proxy
 
 REPLY_BYTES: Final = 2 << 20

@@ -1,4 +1,4 @@
-"""HTTP transport that connects only to addresses that were checked (`core/outgoing.py`)."""
+"""HTTP transport that connects only to addresses that were checked (`core/address_check.py`)."""
 
 import asyncio
 import time
@@ -7,8 +7,8 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
-from unreel.core.outgoing import parse_address, require_allowed, resolve_host
-from unreel.core.server import ServerAddress
+from unreel.core.address_check import parse_address, require_allowed, resolve_host
+from unreel.core.server_keys import ServerAddress
 
 _RESOLVED_S: Final = 60.0
 """Lifetime of a resolved name, as a resolver's cache has it."""

@@ -12,7 +12,7 @@ from unreel.core.box import Box
 from unreel.core.span import MICROSECONDS, TimeSpan
 from unreel.core.trace import BoxAt
 from unreel.media.overlay import MovingMark
-from unreel.pages.footage import PlayerFootage
+from unreel.pages.playable_clip import PlayerFootage
 
 STYLE: Final = "unreel.pages:player.css"
 SCRIPT: Final = "unreel.pages:player.js"

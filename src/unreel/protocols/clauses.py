@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from unreel.protocols import words
+from unreel.protocols import claim_words
 
 _AND: Final = (
     r"and\s(?=(?:it|its|this|that|these|the|i|we|my|so|thus|therefore|hence|looks?|appears?|seems?|is|feels|was|must|should|reads|comes|conclude|believe"
@@ -79,4 +79,6 @@ def supposes(clause: str) -> bool:
 
 def is_first_thought(clause: str) -> bool:
     """Return whether the clause describes a first impression."""
-    return any(form.search(clause) for form in (words.FIRST_THOUGHT, words.FIRST_GLYPHS))
+    return any(
+        form.search(clause) for form in (claim_words.FIRST_THOUGHT, claim_words.FIRST_GLYPHS)
+    )

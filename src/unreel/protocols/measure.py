@@ -16,7 +16,8 @@ from unreel.core.verdict import Unparsed
 from unreel.protocols.formulas import PERCENT
 from unreel.protocols.protocol import ScoredQuestion
 from unreel.stats.bootstrap import StatisticLimits, bootstrap, bootstrap_mean
-from unreel.stats.proportion import share_of
+from unreel.stats.cluster_ids import NOBODY
+from unreel.stats.proportion import WeightedShare, share_of, sum_shares
 from unreel.stats.resampling import Statistic, are_independent
 from unreel.stats.sample import (
     Array,
@@ -27,8 +28,6 @@ from unreel.stats.sample import (
     RowSample,
     weighted_sum,
 )
-from unreel.stats.shares import WeightedShare, sum_shares
-from unreel.stats.ties import NOBODY
 
 AnyArray = npt.NDArray[Any]
 _BOUNDS: Final = (0.0, 1.0)

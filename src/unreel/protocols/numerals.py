@@ -5,7 +5,7 @@
 import re
 from typing import Final
 
-from unreel.protocols.words import LETTER
+from unreel.protocols.claim_words import LETTER
 
 _SPELLED: Final = (
     "zero zéro cero ноль صفر",

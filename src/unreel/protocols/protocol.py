@@ -17,7 +17,7 @@ from unreel.core.registry import LazyImport, NameRegistry
 from unreel.protocols.figures import ProtocolMetrics
 from unreel.protocols.space import BoxSpace
 from unreel.protocols.truths import ProtocolTruths
-from unreel.protocols.wording import ProtocolTexts
+from unreel.protocols.verdict_text import ProtocolTexts
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -125,7 +125,7 @@ class Protocol(Generic[T, V]):
     """The plan of the frames that are shown where nobody names one."""
     packed: Callable[[], tuple[Any, Any]] | None = None
     """Makes two columns, of truths and of outcomes, that hold what `score` needs and no words, where objects
-    would take too much memory; `None`: objects are held. See `unreel.evaluation.kept_rows`."""
+    would take too much memory; `None`: objects are held. See `unreel.evaluation.scored_columns`."""
     reads_since: int | None = None
     """The first version whose answers are read and scored by the rules of this one; `None`: this one. What
     such versions asked is asked no more."""

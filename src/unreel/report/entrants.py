@@ -8,22 +8,22 @@ from typing import Any, ClassVar
 import numpy as np
 
 from unreel.benchmarks.entry import Entry
-from unreel.benchmarks.reading import BenchmarkStats
+from unreel.benchmarks.statistics import BenchmarkStats
 from unreel.core.clip import Clip
-from unreel.core.document import parse_object
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Scorecard
 from unreel.core.failure import Failure
 from unreel.core.identity import digest_id
 from unreel.core.judgement import clips_of
 from unreel.core.question import Condition
-from unreel.evaluation.job import EvalRun
-from unreel.evaluation.kept_rows import InternedValues, KeptTexts
+from unreel.core.small_documents import parse_object
+from unreel.evaluation.explanation_scores import ExplanationJudges, recall_judge
 from unreel.evaluation.recipe import EvalRecipe
+from unreel.evaluation.run_job import EvalRun
+from unreel.evaluation.scored_columns import InternedValues, KeptTexts
 from unreel.evaluation.scoring import Rows, score_run
-from unreel.evaluation.texts import ExplanationJudges, recall_judge
 from unreel.protocols.protocol import Protocol, ScoredQuestion
-from unreel.reviewers.roster import FLOORS
+from unreel.reviewers.registry import FLOORS
 from unreel.stats.label_digests import LabelDigests, digest_label
 
 

@@ -8,28 +8,28 @@ from pathlib import Path
 from typing import Final
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.writing import OutputDirectory
-from unreel.engine.access import StorageAccess
-from unreel.evaluation.job import EvalRun
+from unreel.core.output_files import OutputDirectory
+from unreel.engine.storage_access import StorageAccess
+from unreel.evaluation.run_job import EvalRun
 from unreel.pages import player
 from unreel.pages.page import render, whole_page
 from unreel.report.boards.bias_and_calibration import bias, calibration, whole_frames
 from unreel.report.boards.board import REVIEWERS, BoardPanel, ReportBoard, set_up_board
+from unreel.report.boards.board_names import name_boards, name_contenders
 from unreel.report.boards.coverage_and_cost import costs, coverage
 from unreel.report.boards.downloads import FOLDER as TABLES
 from unreel.report.boards.downloads import latex_block, name_tables, table_files
 from unreel.report.boards.more import more
-from unreel.report.boards.naming import name_boards, name_contenders
 from unreel.report.boards.pairwise import differences
 from unreel.report.boards.parts import categories, creators, named_parts
 from unreel.report.boards.ranking import gradient, leaderboard
-from unreel.report.clips.book import FOLDER as BOOK
-from unreel.report.clips.book import page_file
 from unreel.report.clips.browser import ClipBrowser, build_browser
+from unreel.report.clips.clip_table import clips_csv
 from unreel.report.clips.media_folder import Media, MediaFolder
-from unreel.report.clips.sheet import clips_csv
+from unreel.report.clips.pages import FOLDER as BOOK
+from unreel.report.clips.pages import page_file
 from unreel.report.entrants import ReportEntrant, read_run, shared_boards
-from unreel.report.mistakes.page import reviewer_files
+from unreel.report.mistakes import reviewer_files
 
 PAGE: Final = "index.html"
 _OURS: Final = re.compile(r"\d+\.html|(board|reviewer)-\d+[a-z0-9-]*\.(csv|tex)")

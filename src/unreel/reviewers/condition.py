@@ -7,8 +7,8 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from unreel.core.question import LATER, Condition, Marks
 from unreel.media.bounds import MAX_PIXELS
 from unreel.media.sampling import parse_plan
+from unreel.protocols.presentation import LEAST_PIXELS, shows_times
 from unreel.protocols.protocol import Protocol
-from unreel.protocols.showing import LEAST_PIXELS, shows_times
 from unreel.recipes.section import RecipeSection, Text
 
 PAPER: Final = "paper"

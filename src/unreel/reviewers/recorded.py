@@ -11,14 +11,14 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from unreel.benchmarks.answers import FORM, ImportedAnswer, read_answers, read_given
 from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.given import FORM, ImportedAnswer, read_answers, read_given
 from unreel.benchmarks.limits import ROW_BYTES
 from unreel.benchmarks.pairing import BETWEEN
 from unreel.core.answer import Reply
-from unreel.core.document import parse_object
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.small_documents import parse_object
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
 LINE_BYTES: Final = ROW_BYTES

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from unreel.core.document import parse_object, read_bytes
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Unmeasured
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
+from unreel.core.small_documents import parse_object, read_bytes
 from unreel.protocols.calibration import is_generated
 from unreel.protocols.protocol import Mode
 from unreel.rewards.formula import real_probability
 from unreel.stats.bootstrap import bootstrap_mean
 
 if TYPE_CHECKING:  # the table format is an extra
-    from unreel.evaluation.job import EvalRun
+    from unreel.evaluation.run_job import EvalRun
 
 Method = Literal["isotonic", "platt"]
 FORM: Final = "unreel-reward-calibration@1"

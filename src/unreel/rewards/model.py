@@ -19,13 +19,13 @@ from unreel.core.settings import EnvironmentSettings, read_settings
 from unreel.core.verdict import PreferenceVerdict, Unparsed, Verdict
 from unreel.evaluation.review import describe_reviewers, inquire
 from unreel.media.access import media_reader
+from unreel.protocols.parse_answer import read_text
 from unreel.protocols.protocol import REVIEWED, Mode, protocol
-from unreel.protocols.reading import read_text
 from unreel.protocols.text import is_refusal
 from unreel.recipes.check import given
-from unreel.reviewers.asking import ReviewDispatcher
+from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind, Reviewer
-from unreel.reviewers.opening import OpenReviewer, ReviewerFactory, ReviewerPool, lend
+from unreel.reviewers.factory import OpenReviewer, ReviewerFactory, ReviewerPool, lend
 from unreel.rewards.answers import AnswerStore, ClaimState, StoredAnswer
 from unreel.rewards.calibration import RewardCalibration
 from unreel.rewards.formula import compute_reward

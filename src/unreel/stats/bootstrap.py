@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.stats.leaving_out import JackknifeEstimate, JackknifeValues, asked_groups
+from unreel.stats.jackknife_values import JackknifeEstimate, JackknifeValues, asked_groups
 from unreel.stats.proportion import mid_p_interval, normal_quantile
 from unreel.stats.resampling import MOST_UNDEFINED, Statistic, fewest_clusters, resample
 from unreel.stats.sample import Array, Clusters, GroupCounts, RowSample, as_columns, weighted_sum

@@ -19,7 +19,8 @@ from unreel.stats.bootstrap import (
     unseen,
     why_too_few,
 )
-from unreel.stats.ordering import OrderedPairCounter, pair_limits
+from unreel.stats.pair_order import OrderedPairCounter, pair_limits
+from unreel.stats.proportion import WeightedShare, sum_shares
 from unreel.stats.resampling import Statistic, resample
 from unreel.stats.sample import (
     Array,
@@ -30,7 +31,6 @@ from unreel.stats.sample import (
     first_of_run,
     weighted_sum,
 )
-from unreel.stats.shares import WeightedShare, sum_shares
 
 _WHOLE: Final = 1e-9
 """A hundredth of 300 clips is 3 of them, whatever a float makes of it."""

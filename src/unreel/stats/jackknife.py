@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.stats.bootstrap import ROUNDING
-from unreel.stats.leaving_out import JackknifeValues
+from unreel.stats.jackknife_values import JackknifeValues
 from unreel.stats.power import detectable_difference
 from unreel.stats.resampling import counted_twice
 

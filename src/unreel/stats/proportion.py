@@ -1,6 +1,8 @@
 """Shares of a count."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
 
 from unreel.core.errors import InvalidValueError
@@ -62,3 +64,46 @@ def normal_quantile(level: float) -> float:
         msg = f"a level must be between 0 and 1, got {level}. Use 0.95 for a 95 % interval"
         raise InvalidValueError(msg)
     return -NormalDist().inv_cdf((1 - level) / 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightedShare:
+    """`weight` times the share of `successes` among `n` trials; no trial belongs to two shares."""
+
+    weight: float
+    successes: int
+    n: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.successes <= self.n:
+            msg = (
+                f"a share needs 0 <= successes <= n, got {self.successes} of {self.n}. "
+                "Check the counts"
+            )
+            raise InvalidValueError(msg)
+
+
+def sum_shares(shares: Sequence[WeightedShare], *, level: float = 0.95) -> Measured:
+    """The sum of `shares`, with its interval; n counts the trials of all of them."""
+    if not shares or any(share.n == 0 for share in shares):
+        return Unmeasured("nothing was counted")
+    value = below = above = spread = doubt = 0.0
+    for share in shares:
+        p = share.successes / share.n
+        low, high = mid_p_interval(p, share.n, level=level)
+        ends = sorted((share.weight * (low - p), share.weight * (high - p)))
+        value += share.weight * p
+        below += ends[0] ** 2
+        above += ends[1] ** 2
+        spread += (ends[1] - ends[0]) ** 2
+        doubt += (ends[1] - ends[0]) ** 4 / share.n
+    n = sum(share.n for share in shares)
+    return Estimate(
+        value=value,
+        low=value - math.sqrt(below),
+        high=value + math.sqrt(above),
+        n=n,
+        # As Satterthwaite counts degrees of freedom: a share of few trials that makes most of the doubt decides.
+        n_clusters=round(spread**2 / doubt) if doubt else n,
+        level=level,
+    )

@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from unreel.stats.leaving_out import asked_groups
+from unreel.stats.jackknife_values import asked_groups
 from unreel.stats.proportion import normal_quantile
 from unreel.stats.sample import Array, ClusterIds, ClusterResampler, Clusters, RowSample
 

@@ -8,9 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.core.errors import InvalidValueError
-from unreel.stats.draw import Array, BoolArray, ClusterResampler, IntArray, count_chosen
-from unreel.stats.leaving_out import MOST_GROUPS
-from unreel.stats.ties import NOBODY, ClusterIds, Clusters, count_kinds
+from unreel.stats.cluster_ids import NOBODY, ClusterIds, Clusters, count_kinds
+from unreel.stats.cluster_resampler import (
+    Array,
+    BoolArray,
+    ClusterResampler,
+    IntArray,
+    count_chosen,
+)
+from unreel.stats.jackknife_values import MOST_GROUPS
 
 __all__ = (
     "Array",

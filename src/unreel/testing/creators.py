@@ -19,7 +19,7 @@ from typing import ClassVar, Final, TypeVar
 from PIL import Image
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
 from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput, GeneratedClip
 from unreel.media.sample_clips import read_sample_clip
 

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from pydantic_core import to_jsonable_python
 
-from unreel.core.document import parse_object, read_bytes
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
-from unreel.core.plain import plain
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
+from unreel.core.safe_text import plain
+from unreel.core.small_documents import parse_object, read_bytes
 from unreel.training.recipe import TrainRecipe
 
 PAGE: Final = "README.md"

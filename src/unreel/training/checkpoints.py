@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.core.document import parse_object, read_bytes
 from unreel.core.errors import InvalidValueError, UnreadableSourceError, UnsafeTargetError
 from unreel.core.names import relative_name
-from unreel.core.writing import PART, OutputDirectory, open_regular
+from unreel.core.output_files import PART, OutputDirectory, open_regular
+from unreel.core.small_documents import parse_object, read_bytes
 
 SEAL: Final = "seal.json"
 INNER: Final = "training"

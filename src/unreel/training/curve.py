@@ -8,7 +8,7 @@ from html import escape
 from math import inf, isfinite
 from typing import Any, Final
 
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
 
 TABLE: Final = "curve.csv"
 PICTURE: Final = "curve.svg"

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.writing import OutputDirectory
-from unreel.reviewers.local.taught import FamilyName
+from unreel.core.output_files import OutputDirectory
+from unreel.reviewers.local.input_format import FamilyName
 from unreel.training.recipe import DevicesSection, ModelSection
 
 FILE: Final = "accelerate.json"
@@ -19,7 +19,7 @@ _LAYERS: Final[Mapping[FamilyName, str]] = {
     "videollama3": "Qwen2DecoderLayer,VideoLlama3VisionEncoderLayer",
 }
 """What FSDP splits a model at."""
-LAUNCHED: Final = "unreel.cli.train_launch"
+LAUNCHED: Final = "unreel.cli.train.accelerate_worker"
 """The module that each process runs."""
 _MASTER: Final = "MASTER"
 

@@ -8,12 +8,11 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from unreel.core.document import read_toml
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.question import Condition
+from unreel.core.small_documents import read_toml
 from unreel.protocols.protocol import Protocol, protocol
-from unreel.recipes.changing import apply_change
-from unreel.recipes.check import check_sections
+from unreel.recipes.check import apply_change, check_sections
 from unreel.recipes.section import (
     MOST_PARTS,
     Count,
@@ -25,7 +24,7 @@ from unreel.recipes.section import (
 )
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.endpoint.families import family
-from unreel.reviewers.local.taught import FamilyName, Form, InputSpec, TaughtInstrument
+from unreel.reviewers.local.input_format import FamilyName, Form, InputSpec, TaughtInstrument
 
 _SHIPPED: Final = files("unreel.training") / "recipes"
 _TOML: Final = ".toml"

@@ -13,6 +13,7 @@ from annotation.browser.annotator import Annotator as Hands
 from scenes.ball import read_index
 from studio import Studio
 from synthesise import ClipRecipe, synthesise
+from unreel.annotation.browser_copies import CopyRequest, copy_urls, make_copies
 from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
@@ -21,11 +22,10 @@ from unreel.annotation.campaign import (
     ClipCopy,
     TaskAssignment,
 )
-from unreel.annotation.copies import CopyRequest, copy_urls, make_copies
 from unreel.annotation.interfaces.screens import screen_of
 from unreel.annotation.judgements import AnnotationRecord, TraceAnswer
+from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.ledger.opening import open_ledger
 from unreel.annotation.studio.accounts import invite, kept_passwords
 from unreel.annotation.studio.client import StudioClient
 from unreel.annotation.studio.links import campaign_links
@@ -37,8 +37,8 @@ from unreel.core.failure import Failure
 from unreel.core.judgement import Label
 from unreel.core.settings import read_settings
 from unreel.core.trace import Category, Trace
-from unreel.engine.access import StorageAccess
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
+from unreel.engine.storage_access import StorageAccess
 from unreel.media.bounds import MAX_PIXELS
 from unreel.media.timeline import read_timeline
 

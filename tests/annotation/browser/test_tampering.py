@@ -14,20 +14,24 @@ from studio import Studio
 from studio_campaigns import PEOPLE, Prepared, invite_people, make_task, post, prepare, sign_in
 from synthesise import ClipRecipe, synthesise
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, StudyArm, TaskAssignment
-from unreel.annotation.interfaces.answers import write_result
+from unreel.annotation.campaign_state import read_campaign
+from unreel.annotation.interfaces.label_studio_results import write_result
 from unreel.annotation.judgements import QuarantinedSubmission, QuarantineReason, VoteAnswer
+from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.ledger.opening import open_ledger
-from unreel.annotation.reading import read_campaign
 from unreel.annotation.studio.accounts import kept_passwords
 from unreel.annotation.studio.client import StudioClient
 from unreel.annotation.studio.links import campaign_links
+from unreel.annotation.studio.project_state import (
+    ProjectAlteration,
+    marks_digest,
+    room_states,
+    same_data,
+)
+from unreel.annotation.studio.projects import StudioProject, remembered_rooms
 from unreel.annotation.studio.pull import PullResult, pull_campaign
 from unreel.annotation.studio.push import PushRequest, push_assignments
-from unreel.annotation.studio.reading import read_tasks
-from unreel.annotation.studio.room_look import ProjectAlteration
-from unreel.annotation.studio.room_state import marks_digest, room_states, same_data
-from unreel.annotation.studio.rooms import StudioProject, remembered_rooms
+from unreel.annotation.studio.task_pages import read_tasks
 from unreel.core.judgement import Label
 
 pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.timeout(600)]

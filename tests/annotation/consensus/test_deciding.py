@@ -9,16 +9,17 @@ from hypothesis import strategies as st
 
 from opinions import rated, rated_values, said, task, traced_values
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.consensus.deciding import decide
-from unreel.annotation.consensus.matching import order
+from unreel.annotation.consensus.consensus import decide
 from unreel.annotation.consensus.outcome import (
     CampaignConsensus,
+    ConsensusMethod,
+    ConsensusRule,
     OpenReason,
     OpenTask,
     SettledTask,
     SettlementMethod,
 )
-from unreel.annotation.consensus.rule import ConsensusMethod, ConsensusRule
+from unreel.annotation.consensus.trace_matching import order
 from unreel.annotation.judgements import (
     AnyValue,
     PassFailAnswer,

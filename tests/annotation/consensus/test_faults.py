@@ -4,10 +4,15 @@ import pytest
 
 from opinions import said, task, trace, traced
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.consensus.deciding import decide
-from unreel.annotation.consensus.matching import cluster_marks
-from unreel.annotation.consensus.outcome import OpenReason, OpenTask, Outcome, SettledTask
-from unreel.annotation.consensus.rule import ConsensusRule
+from unreel.annotation.consensus.consensus import decide
+from unreel.annotation.consensus.outcome import (
+    ConsensusRule,
+    OpenReason,
+    OpenTask,
+    Outcome,
+    SettledTask,
+)
+from unreel.annotation.consensus.trace_matching import cluster_marks
 from unreel.annotation.judgements import TraceAnswer
 from unreel.core.box import Box
 from unreel.core.judgement import Label

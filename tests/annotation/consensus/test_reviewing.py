@@ -6,16 +6,16 @@ import pytest
 
 from opinions import rated, said, task, trace, traced
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.consensus.deciding import decide
+from unreel.annotation.consensus.consensus import decide
 from unreel.annotation.consensus.outcome import (
+    ConsensusRule,
     OpenReason,
     OpenTask,
     Outcome,
     SettledTask,
     SettlementMethod,
 )
-from unreel.annotation.consensus.reviewing import ReviewDecision, TaskReview, read_review, value_key
-from unreel.annotation.consensus.rule import ConsensusRule
+from unreel.annotation.consensus.review import ReviewDecision, TaskReview, read_review, value_key
 from unreel.annotation.judgements import AnyValue
 from unreel.annotation.opinion import UnstoredOpinion
 from unreel.core.errors import InvalidSettingError, InvalidValueError

@@ -4,15 +4,15 @@ import pytest
 
 from opinions import rated, said
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.consensus.deciding import decide
+from unreel.annotation.consensus.consensus import decide
 from unreel.annotation.consensus.outcome import (
+    ConsensusRule,
     OpenReason,
     OpenTask,
     Outcome,
     SettledTask,
     SettlementMethod,
 )
-from unreel.annotation.consensus.rule import ConsensusRule
 from unreel.annotation.judgements import RatingAnswer
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from marked_videos import BOX, cvat, key, labelbox, region, studio
-from unreel.annotation.formats.converting import READERS, AnnotationFormat, detect
+from unreel.annotation.formats.conversion import READERS, AnnotationFormat, detect
 from unreel.annotation.formats.document import (
     ForeignAnswer,
     ForeignVideo,

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from annotation.interfaces.drawn_boxes import box_on
 from marked_videos import tracks, videos
-from unreel.annotation.formats.converting import READERS, WRITERS, AnnotationFormat
+from unreel.annotation.formats.conversion import READERS, WRITERS, AnnotationFormat
 from unreel.annotation.formats.document import ForeignTrack, ForeignVideo, FormatDefaults
 from unreel.annotation.formats.shapes import corners
 from unreel.annotation.interfaces.tracks import KeyFrame
 from unreel.benchmarks.entry import Rejected
 from unreel.core.box import Box
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
 
 OTHERS = [AnnotationFormat.CVAT, AnnotationFormat.LABELBOX, AnnotationFormat.LABEL_STUDIO]
 PIXEL = 1e-5

@@ -18,7 +18,7 @@ from unreel.annotation.judgements import (
 from unreel.core.box import Box
 from unreel.core.identity import digest_id
 from unreel.core.judgement import ErrorFamily, Label, Rating
-from unreel.core.plain import plain_lines
+from unreel.core.safe_text import plain_lines
 from unreel.core.trace import Category, Trace
 from unreel.core.verdict import Position
 

@@ -13,8 +13,8 @@ from annotation.interfaces.drawn_boxes import box_on
 from annotation.interfaces.examples import copies, pair, plain_values, single, task_for, traced
 from pace import slowness
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, ClipCopy
-from unreel.annotation.interfaces.answers import INTERFACE_OF, write_result
-from unreel.annotation.interfaces.results import read_result
+from unreel.annotation.interfaces.judgement_parser import read_result
+from unreel.annotation.interfaces.label_studio_results import INTERFACE_OF, write_result
 from unreel.annotation.interfaces.screens import controls_of
 from unreel.annotation.interfaces.tracks import write_track
 from unreel.annotation.judgements import (

@@ -8,10 +8,9 @@ import pytest
 
 from annotation.interfaces.examples import copy_of, pair, single, task_for
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, TaskAssignment
-from unreel.annotation.interfaces.data import format_frame_rate, task_data
-from unreel.annotation.interfaces.prefilling import prefill
-from unreel.annotation.interfaces.results import read_result
+from unreel.annotation.interfaces.judgement_parser import read_result
 from unreel.annotation.interfaces.screens import AnnotationScreen, controls_of, screen_of
+from unreel.annotation.interfaces.task_data import format_frame_rate, prefill, task_data
 from unreel.annotation.judgements import TraceAnswer, VoteAnswer
 from unreel.core.box import Box
 from unreel.core.errors import InvalidSettingError, InvalidValueError

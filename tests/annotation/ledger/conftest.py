@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from campaigns import ANN, BEN, CAMPAIGN, CAT
+from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.ledger.opening import open_ledger
 
 _numbers = itertools.count()
 

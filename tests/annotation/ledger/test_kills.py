@@ -11,7 +11,7 @@ import pytest
 
 from campaigns import CAMPAIGN, record_of, tasks_of
 from postgres import Postgres
-from unreel.annotation.ledger.opening import open_ledger
+from unreel.annotation.ledger.connection import open_ledger
 from unreel.core.errors import MachineError
 
 RECORDS = [record_of(task) for task in tasks_of(6000)]
@@ -19,7 +19,7 @@ AT_ONCE = 50
 WRITER = """
 import sys
 from campaigns import record_of, tasks_of
-from unreel.annotation.ledger.opening import open_ledger
+from unreel.annotation.ledger.connection import open_ledger
 records = [record_of(task) for task in tasks_of(6000)]
 with open_ledger(sys.argv[1]) as ledger:
     for start in range(0, 6000, 50):

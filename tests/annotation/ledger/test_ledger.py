@@ -19,8 +19,8 @@ from unreel.annotation.judgements import (
     TraceAnswer,
     VoteAnswer,
 )
+from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.ledger.opening import open_ledger
 from unreel.core.box import Box
 from unreel.core.errors import (
     InvalidSettingError,

@@ -16,8 +16,8 @@ from sqlalchemy import text
 
 from campaigns import CAMPAIGN, open_and_close
 from postgres import Postgres
-from unreel.annotation.ledger import opening
-from unreel.annotation.ledger.opening import ledger_address, open_ledger
+from unreel.annotation.ledger import connection as opening
+from unreel.annotation.ledger.connection import ledger_address, open_ledger
 from unreel.annotation.ledger.tables import TABLES, VERSION
 from unreel.core.errors import InvalidSettingError, MachineError, UnreadableSourceError
 from unreel.core.settings import read_settings, server_environment

@@ -7,10 +7,10 @@ import pytest
 
 from campaigns import ANN, BEN, CAMPAIGN, in_order, record_of, task_of, tasks_of
 from unreel.annotation.campaign import StudyArm
+from unreel.annotation.campaign_state import judgements, read_campaign
 from unreel.annotation.judgements import QuarantinedSubmission, QuarantineReason, VoteAnswer
+from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.ledger.opening import open_ledger
-from unreel.annotation.reading import judgements, read_campaign
 from unreel.core.errors import UnknownNameError
 from unreel.core.judgement import Label
 

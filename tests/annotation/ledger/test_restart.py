@@ -5,13 +5,13 @@ import sys
 from pathlib import Path
 
 from campaigns import CAMPAIGN, record_of, task_of, tasks_of
-from unreel.annotation.ledger.opening import open_ledger
+from unreel.annotation.ledger.connection import open_ledger
 
 N_RECORDS = 3
 FIRST_PROCESS = f"""
 import sys
 from campaigns import CAMPAIGN, record_of, tasks_of
-from unreel.annotation.ledger.opening import open_ledger
+from unreel.annotation.ledger.connection import open_ledger
 with open_ledger(sys.argv[1]) as ledger:
     ledger.open_campaign(CAMPAIGN)
     print(ledger.append(record_of(task) for task in tasks_of({N_RECORDS})))

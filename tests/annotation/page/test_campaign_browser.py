@@ -11,12 +11,12 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 
 from kept_campaign import CAMPAIGN, keep_campaign
 from report.reported import HOSTILE
-from unreel.annotation.consensus.rule import ConsensusRule
+from unreel.annotation.campaign_state import CampaignRecords, read_campaign
+from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import QuarantinedSubmission, QuarantineReason, TraceAnswer
-from unreel.annotation.ledger.opening import open_ledger
+from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.page.site import PageSettings, write_page
-from unreel.annotation.publishing.gathering import gather
-from unreel.annotation.reading import CampaignRecords, read_campaign
+from unreel.annotation.publishing.edition import gather
 
 pytestmark = pytest.mark.alone  # a page that shares its processors loses clicks
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from opinions import rated, said, task, trace, traced
 from unreel.annotation.campaign import AnnotationInterface, Campaign
-from unreel.annotation.consensus.deciding import decide
-from unreel.annotation.consensus.rule import ConsensusRule
+from unreel.annotation.consensus.consensus import decide
+from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import AnyValue, PassFailAnswer, TraceAnswer, VoteAnswer
 from unreel.annotation.page.disputes import distance, rank_disputes
 from unreel.annotation.publishing.edition import CampaignEdition

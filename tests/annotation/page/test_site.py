@@ -19,13 +19,13 @@ from pace import slowness
 from pages.specs import read_spec
 from unreel.annotation.agreement import CampaignAgreement
 from unreel.annotation.campaign import AnnotationInterface, Campaign
-from unreel.annotation.consensus.rule import ConsensusRule
+from unreel.annotation.campaign_state import CampaignRecords, read_campaign
+from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import VoteAnswer
-from unreel.annotation.ledger.notices import EXCLUSION, LedgerNotice
-from unreel.annotation.ledger.opening import open_ledger
+from unreel.annotation.ledger.connection import open_ledger
+from unreel.annotation.ledger.decisions import EXCLUSION, LedgerNotice
 from unreel.annotation.page.site import PageSettings, write_page
-from unreel.annotation.publishing.gathering import gather
-from unreel.annotation.reading import CampaignRecords, read_campaign
+from unreel.annotation.publishing.edition import gather
 from unreel.core.estimate import Estimate
 from unreel.core.judgement import Label
 

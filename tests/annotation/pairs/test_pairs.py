@@ -8,17 +8,18 @@ from pathlib import Path
 import pytest
 
 from unreel.annotation.campaign import AnnotationTask, ClipCopy, StudyArm
+from unreel.annotation.campaign_state import AnnotatorJudgement
 from unreel.annotation.judgements import PassFailAnswer, PreferenceAnswer, VoteAnswer
-from unreel.annotation.pairs.listing import read_pairs, write_pairs
-from unreel.annotation.pairs.planning import (
+from unreel.annotation.pairs.plan import (
     VRB_CLIPS,
     draw_clips,
+    read_pairs,
     spread_pairs,
     strict_pairs,
     telling_pairs,
+    write_pairs,
 )
 from unreel.annotation.pairs.ranking import comparisons, rank
-from unreel.annotation.reading import AnnotatorJudgement
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.identity import digest_id

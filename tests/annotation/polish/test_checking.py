@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from unreel.annotation.polish.checking import PolishFlag, check
-from unreel.annotation.polish.originals import OriginalRationales, ask_for, polish_prompt
+from unreel.annotation.polish.inputs import OriginalRationales, ask_for, polish_prompt
+from unreel.annotation.polish.meaning_check import PolishFlag, check
 
 # SHA-256 of shared/prompts/vrb-polish.txt, the prompt as printed.
 PRINTED = "12e8c6dce92589555e7b2e15acae6ee22b52526dbd1642a687f5bcb3b6e0834a"

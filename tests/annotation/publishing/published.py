@@ -7,8 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, Campaign, ClipCopy
-from unreel.annotation.consensus.deciding import decide
-from unreel.annotation.consensus.rule import ConsensusRule
+from unreel.annotation.consensus.consensus import decide
+from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import AnyValue
 from unreel.annotation.opinion import UnstoredOpinion
 from unreel.annotation.publishing.edition import CampaignEdition

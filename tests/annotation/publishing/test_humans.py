@@ -8,13 +8,13 @@ import pytest
 
 from opinions import said, task, trace, traced
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
-from unreel.annotation.consensus.deciding import decide
-from unreel.annotation.consensus.rule import ConsensusRule
+from unreel.annotation.consensus.consensus import decide
+from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import AnyValue, PreferenceAnswer, RatingAnswer, VoteAnswer
 from unreel.annotation.opinion import UnstoredOpinion
-from unreel.annotation.publishing.humans import CampaignPoll, human_rows, settle_without
+from unreel.annotation.publishing.human_scores import CampaignPoll, human_rows, settle_without
 from unreel.benchmarks.entry import Entry
-from unreel.benchmarks.people import HumanScoreRow
+from unreel.benchmarks.human_scores import HumanScoreRow
 from unreel.core.clip import Generated, Real
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.judgement import Label, Rating

@@ -14,9 +14,9 @@ from unreel.annotation.judgements import PreferenceAnswer, ScreeningAnswer, Vote
 from unreel.annotation.publishing.edition import CampaignEdition, give_aliases
 from unreel.annotation.publishing.publish import publish
 from unreel.benchmarks.entry import Entry
-from unreel.benchmarks.opening import open_benchmark
-from unreel.benchmarks.people import read_people
-from unreel.benchmarks.reading import identify
+from unreel.benchmarks.human_scores import read_people
+from unreel.benchmarks.loader import open_benchmark
+from unreel.benchmarks.statistics import identify
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.judgement import Label

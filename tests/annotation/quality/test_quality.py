@@ -10,11 +10,10 @@ from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, Stud
 from unreel.annotation.judgements import AnyValue, PassFailAnswer, TraceAnswer, VoteAnswer
 from unreel.annotation.opinion import UnstoredOpinion
 from unreel.annotation.quality.drift import ALARM, AnswerDrift, find_drift
-from unreel.annotation.quality.gold import how_right, share_right
-from unreel.annotation.quality.looking import find_informed
-from unreel.annotation.quality.pull import measure_pull
-from unreel.annotation.quality.qualifying import qualify
-from unreel.annotation.quality.timing import find_pace
+from unreel.annotation.quality.inattention import find_informed
+from unreel.annotation.quality.prefill_bias import measure_pull
+from unreel.annotation.quality.qualification import how_right, qualify, share_right
+from unreel.annotation.quality.task_time import find_pace
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.judgement import Label
 

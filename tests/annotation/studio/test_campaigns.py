@@ -20,21 +20,21 @@ from studio_campaigns import (
     sign_in,
 )
 from unreel.annotation.campaign import AnnotationInterface, StudyArm, TaskAssignment
-from unreel.annotation.interfaces.answers import write_result
+from unreel.annotation.interfaces.label_studio_results import write_result
 from unreel.annotation.judgements import (
     QuarantinedSubmission,
     QuarantineReason,
     ScreeningAnswer,
     VoteAnswer,
 )
+from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.ledger.opening import open_ledger
 from unreel.annotation.studio.client import StudioClient
 from unreel.annotation.studio.links import campaign_links
+from unreel.annotation.studio.projects import ROOM, find_marked, remembered_rooms, room_mark
 from unreel.annotation.studio.pull import SEEN, STRANGER, pull_campaign
 from unreel.annotation.studio.push import push_assignments
-from unreel.annotation.studio.reading import read_tasks
-from unreel.annotation.studio.rooms import ROOM, find_marked, remembered_rooms, room_mark
+from unreel.annotation.studio.task_pages import read_tasks
 from unreel.core.judgement import Label
 
 SpeakAs = Callable[[str], StudioClient]

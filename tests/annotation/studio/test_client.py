@@ -10,8 +10,8 @@ import pytest
 
 from unreel.annotation.studio import client as calls
 from unreel.annotation.studio.client import StudioClient
-from unreel.annotation.studio.reading import read_tasks
 from unreel.annotation.studio.settings import StudioConnection
+from unreel.annotation.studio.task_pages import read_tasks
 from unreel.core.errors import InvalidSettingError, KeyRejectedError, MachineError
 
 Answer = tuple[int, object]

@@ -13,13 +13,13 @@ from postgres import Postgres
 from studio import Studio, free_port, studio_program
 from studio_campaigns import post, sign_in
 from synthesise import ClipRecipe, synthesise
-from unreel.annotation.interfaces.answers import write_result
-from unreel.annotation.interfaces.data import TASK_KEY
+from unreel.annotation.interfaces.label_studio_results import write_result
+from unreel.annotation.interfaces.task_data import TASK_KEY
 from unreel.annotation.judgements import ScreeningAnswer, VoteAnswer
-from unreel.annotation.ledger.opening import open_ledger
+from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.studio.accounts import kept_passwords
-from unreel.annotation.studio.reading import read_tasks
-from unreel.annotation.studio.rooms import remembered_rooms
+from unreel.annotation.studio.projects import remembered_rooms
+from unreel.annotation.studio.task_pages import read_tasks
 from unreel.core.judgement import Label
 
 pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.timeout(900)]

@@ -19,16 +19,16 @@ from postgres import Postgres
 from studio import Studio
 from studio_campaigns import PEOPLE, Prepared, answer_all, invite_people, prepare
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.interfaces.data import TASK_KEY
+from unreel.annotation.interfaces.task_data import TASK_KEY
 from unreel.annotation.judgements import AnnotationRecord, Value
+from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.ledger.opening import open_ledger
 from unreel.annotation.studio import push as pushing
 from unreel.annotation.studio.client import StudioClient, StudioReply
+from unreel.annotation.studio.projects import remembered_rooms
 from unreel.annotation.studio.pull import pull_campaign
 from unreel.annotation.studio.push import push_assignments
-from unreel.annotation.studio.reading import read_tasks
-from unreel.annotation.studio.rooms import remembered_rooms
+from unreel.annotation.studio.task_pages import read_tasks
 from unreel.core.errors import MachineError
 from unreel.core.settings import read_settings
 

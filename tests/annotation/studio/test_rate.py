@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from studio import Studio
-from unreel.annotation.ledger.opening import open_ledger
+from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.studio.client import StudioClient
 
 pytestmark = [pytest.mark.xdist_group("studio"), pytest.mark.slow, pytest.mark.timeout(3600)]

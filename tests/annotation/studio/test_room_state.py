@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from unreel.annotation.studio.room_look import RoomLook
-from unreel.annotation.studio.room_state import RoomState, adopt_room, same_data
+from unreel.annotation.studio.project_state import RoomLook, RoomState, adopt_room, same_data
 
 DATA = {"unreel_task": "t1", "video": "/data/local-files/?d=clips/a.mp4", "fps": "24"}
 CONFIG = "<View/>"

@@ -23,16 +23,16 @@ from studio import Studio, free_port, studio_program
 from studio_campaigns import post, sign_in_at
 from synthesise import ClipRecipe, synthesise
 from unreel.annotation.campaign import AnnotationTask
-from unreel.annotation.interfaces.answers import write_result
-from unreel.annotation.interfaces.data import TASK_KEY
+from unreel.annotation.interfaces.label_studio_results import write_result
+from unreel.annotation.interfaces.task_data import TASK_KEY
 from unreel.annotation.judgements import TraceAnswer
-from unreel.annotation.ledger.opening import open_ledger
-from unreel.annotation.studio.reading import read_tasks
-from unreel.annotation.studio.rooms import remembered_rooms
+from unreel.annotation.ledger.connection import open_ledger
+from unreel.annotation.studio.projects import remembered_rooms
 from unreel.annotation.studio.settings import find_connection
+from unreel.annotation.studio.task_pages import read_tasks
 from unreel.benchmarks.entry import Entry
-from unreel.benchmarks.opening import open_benchmark
-from unreel.benchmarks.people import read_people
+from unreel.benchmarks.human_scores import read_people
+from unreel.benchmarks.loader import open_benchmark
 from unreel.core.box import Box
 from unreel.core.estimate import Estimate
 from unreel.core.judgement import Label

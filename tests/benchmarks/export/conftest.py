@@ -9,7 +9,7 @@ import pytest
 from synthesise import ClipRecipe, synthesise
 from unreel.benchmarks.entry import DeclaredFacts, Entry, Row
 from unreel.benchmarks.layout import BenchmarkLayout
-from unreel.benchmarks.opening import Benchmark
+from unreel.benchmarks.loader import Benchmark
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Origin, Real
 from unreel.core.judgement import Rating

@@ -13,7 +13,7 @@ from unreel.benchmarks.export.item import ExportRecipe, item_of, load_recipe, re
 from unreel.benchmarks.export.lmms_eval import MODULE, export_lmms_eval
 from unreel.benchmarks.export.lmms_task import LmmsTask
 from unreel.benchmarks.export.scoring import list_figures, reported_figures, score_replies
-from unreel.benchmarks.opening import Benchmark
+from unreel.benchmarks.loader import Benchmark
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import protocol

@@ -9,7 +9,7 @@ from unreel.benchmarks.entry import DeclaredFacts, Entry, Rejected, Row
 from unreel.benchmarks.export.item import ExportItem, ExportRecipe, read_truths
 from unreel.benchmarks.export.questions import ask_about
 from unreel.benchmarks.export.scoring import read_reply
-from unreel.benchmarks.opening import Benchmark
+from unreel.benchmarks.loader import Benchmark
 from unreel.core.clip import Generated
 from unreel.core.errors import UnknownNameError
 from unreel.core.identity import clip_id

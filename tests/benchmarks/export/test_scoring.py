@@ -8,7 +8,7 @@ from unreel.benchmarks.export.scoring import (
     reported_figures,
     score_replies,
 )
-from unreel.benchmarks.opening import Benchmark
+from unreel.benchmarks.loader import Benchmark
 from unreel.core.box import Box
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.verdict import RealityVerdict, TraceVerdict, Unparsed

@@ -12,7 +12,7 @@ from unreel.benchmarks.export.item import ExportRecipe, item_of, read_rows
 from unreel.benchmarks.export.scoring import list_figures, score_replies
 from unreel.benchmarks.export.vlm_dataset import VlmDataset
 from unreel.benchmarks.export.vlmevalkit import MODULE, export_vlmevalkit
-from unreel.benchmarks.opening import Benchmark
+from unreel.benchmarks.loader import Benchmark
 from unreel.core.errors import InvalidSettingError
 from unreel.media.reader import MediaReader
 from unreel.protocols.protocol import protocol

@@ -8,7 +8,7 @@ import pytest
 from scipy import ndimage
 
 from unreel.core.trace import Category
-from unreel.curation.inject.inject import InjectedFrames, inject
+from unreel.curation.inject.injection import InjectedFrames, inject
 from unreel.media.decode import Rgb
 
 N_FRAMES = 48

@@ -22,7 +22,7 @@ from unreel.curation.inject.clip import (
     load_clip,
     write_twin,
 )
-from unreel.curation.inject.inject import (
+from unreel.curation.inject.injection import (
     CATEGORIES,
     PLAIN,
     UnsuitableClip,

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
+from unreel.curation.inject.injection import colour_name, direction_name, place_name
 from unreel.curation.inject.paint import blend, envelope, erased, pasted, warp
 from unreel.curation.inject.region import RegionCutout, ellipse, fill
 from unreel.curation.inject.shot import global_shift
 from unreel.curation.inject.window import PixelWindow, hull, padded, window_about
-from unreel.curation.inject.words import colour_name, direction_name, place_name
 
 WIDTH, HEIGHT = 64, 48
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.trace import Category
-from unreel.curation.inject.inject import (
+from unreel.curation.inject.injection import (
     CATEGORIES,
     SHORTEST,
     InjectedFrames,

@@ -10,7 +10,7 @@ import pytest
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.payload import TaskPayload
 from unreel.media.sandbox import FileSandbox
-from unreel.media.sandbox.opening import open_regular
+from unreel.media.sandbox.open_path import open_regular
 
 
 def _fifo(folder: Path) -> Path:

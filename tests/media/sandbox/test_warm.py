@@ -21,7 +21,7 @@ import io, json, sys
 from pathlib import Path
 from unreel.core.errors import MediaError
 from unreel.media.payload import finish
-from unreel.media.sandbox.warm import _REQUESTS, warm_up
+from unreel.media.sandbox.warm_up import _REQUESTS, warm_up
 from unreel.media.tasks import TASKS
 
 def loaded():

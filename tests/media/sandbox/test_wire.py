@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.plain import plain
+from unreel.core.safe_text import plain
 from unreel.media.payload import TaskPayload
 from unreel.media.sandbox.wire import (
     MAGIC,

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from arena.plays import lineup, play
-from unreel.arena.play import SAID_GENERATED, AnswerTable
-from unreel.arena.standings import LeaderboardRow, MatrixCell, SeasonLeaderboard
+from unreel.arena.answers.play import SAID_GENERATED, AnswerTable
+from unreel.arena.boards.standings import LeaderboardRow, MatrixCell, SeasonLeaderboard
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.report.season.heard import AnswerMatrix, hear
+from unreel.report.season.clip_answers import AnswerMatrix, hear
 from unreel.report.season.view import ClipDetails, SeasonView
 
 HOSTILE = "\"><img src=x onerror=alert(1)><script>alert(2)</script>\u202e' {{7*7}} $--accent"

@@ -15,8 +15,8 @@ from footage import film, write_clip
 from pdf import words_of
 from report.season.seasons import ABILITIES, CREATORS, HOSTILE, LONG, season
 from report.test_report_print import CUT, TOLD
-from unreel.arena.ablations import ablate
-from unreel.arena.leaning import find_leanings
+from unreel.arena.boards.ablations import ablate
+from unreel.arena.boards.bias import find_leanings
 from unreel.pages.player import PlayerSpec
 from unreel.report.season.site import write_season_site
 from unreel.report.season.view import ClipDetails, SeasonView, address

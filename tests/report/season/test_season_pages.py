@@ -11,10 +11,10 @@ import pytest
 pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unreel[report]'")
 
 from report.season.seasons import ABILITIES, CREATORS, HOSTILE, LONG, season
-from unreel.arena.ablations import ablate
-from unreel.arena.leaning import find_leanings
-from unreel.arena.log import EntryState, LogEvent
-from unreel.arena.ranking import rank
+from unreel.arena.boards.ablations import ablate
+from unreel.arena.boards.bias import find_leanings
+from unreel.arena.boards.ranking import rank
+from unreel.arena.submission.log import EntryState, LogEvent
 from unreel.core.errors import InvalidSettingError, InvalidValueError
 from unreel.report.season.hub import HubListing
 from unreel.report.season.site import write_season_site

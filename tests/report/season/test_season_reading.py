@@ -13,7 +13,7 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 
 from arena.seasons import N_SCENES, Stadium, write_benchmark, write_clips
 from chat import Reply, says, serve_chat
-from unreel.arena.log import EntryState, LogEvent, append
+from unreel.arena.submission.log import EntryState, LogEvent, append
 from unreel.cli.main import unreel
 from unreel.core.errors import UnreelError
 from unreel.report.season.view import address

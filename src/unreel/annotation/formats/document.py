@@ -7,7 +7,7 @@ range.
 
 import itertools
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
@@ -15,6 +15,7 @@ from typing import Final
 from unreel.benchmarks.entry import Rejected
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
+from unreel.core.names import plain_name
 
 MOST_FRAMES: Final = 10_000_000
 """Four days at 29.97 frames a second."""
@@ -282,3 +283,15 @@ def _between(before: Box, after: Box, part: Fraction) -> Box:
     )
     # Rounding must not carry a box out of the frame.
     return Box(*(min(1.0, max(0.0, a + (b - a) * share)) for a, b in pairs))
+
+
+def file_names(videos: Iterable[ForeignVideo], suffix: str) -> Iterator[tuple[ForeignVideo, str]]:
+    """Each video with the name of its own file: two videos of one name get two files."""
+    taken: set[str] = set()
+    for video in videos:
+        stem = plain_name(video.name)
+        # Some file systems take capitals and small letters for the same.
+        names = (stem if n == 1 else f"{stem}-{n}" for n in itertools.count(1))
+        name = next(name for name in names if name.casefold() not in taken)
+        taken.add(name.casefold())
+        yield video, f"{name}.{suffix}"

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import IO, Any, Final, TypeVar
 
 from unreel.benchmarks.entry import Rejected
-from unreel.core.document import parse_json
 from unreel.core.errors import InvalidValueError
-from unreel.core.writing import open_regular
+from unreel.core.output_files import open_regular
+from unreel.core.small_documents import parse_json
 
 Read = TypeVar("Read")
 _MOST_OF_ARRAY: Final = 1 << 30

@@ -16,7 +16,7 @@ from xml.sax.saxutils import quoteattr
 from unreel.annotation.campaign import AnnotationInterface
 from unreel.core.errors import InvalidSettingError
 from unreel.core.identity import digest
-from unreel.core.plain import plain
+from unreel.core.safe_text import plain
 
 LONGEST_QUESTION: Final = 300
 _QUESTION: Final = '"QUESTION"'

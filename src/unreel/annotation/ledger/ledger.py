@@ -11,9 +11,9 @@ from sqlalchemy.exc import IntegrityError
 from unreel.annotation.campaign import AnnotationTask, Annotator, Campaign, TaskAssignment
 from unreel.annotation.judgements import AnnotationRecord
 from unreel.annotation.ledger import rows, tables
-from unreel.annotation.ledger.notices import LedgerNotice
+from unreel.annotation.ledger.database_errors import told_troubles
+from unreel.annotation.ledger.decisions import LedgerNotice
 from unreel.annotation.ledger.tables import READING
-from unreel.annotation.ledger.trouble import told_troubles
 from unreel.core.chunks import iter_chunks
 from unreel.core.errors import (
     InvalidSettingError,

@@ -25,7 +25,7 @@ from unreel.annotation.judgements import (
     QuarantinedSubmission,
     QuarantineReason,
 )
-from unreel.annotation.ledger.notices import LedgerNotice
+from unreel.annotation.ledger.decisions import LedgerNotice
 from unreel.core.errors import InvalidValueError
 from unreel.core.identity import digest
 

@@ -1,26 +1,96 @@
 """Writes the page of a campaign, with the clips that people disagree about beside it."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.annotation.campaign import ClipCopy
-from unreel.annotation.page.disputes import TaskDispute, rank_disputes
-from unreel.annotation.page.progress import AnnotatorPageRow, follow_progress
-from unreel.annotation.page.timeline import players
-from unreel.annotation.page.words import format_answer, format_measured, format_outcome, words_of
+from unreel.annotation.campaign import ClipCopy, TaskAssignment
+from unreel.annotation.campaign_state import By, CampaignRecords
+from unreel.annotation.ledger.ledger import Ledger
+from unreel.annotation.page.answer_text import (
+    format_answer,
+    format_measured,
+    format_outcome,
+    words_of,
+)
+from unreel.annotation.page.disputes import TaskDispute, players, rank_disputes
+from unreel.annotation.progress import tally_people
 from unreel.annotation.publishing.edition import CampaignEdition
-from unreel.annotation.reading import By, CampaignRecords
-from unreel.benchmarks.people import AGAINST, HumanScoreRow
+from unreel.annotation.studio.links import task_url
+from unreel.annotation.studio.projects import StudioProject, remembered_rooms
+from unreel.benchmarks.human_scores import AGAINST, HumanScoreRow
 from unreel.core.errors import UnsafeTargetError
-from unreel.core.estimate import how_often_held
+from unreel.core.estimate import Measured, how_often_held
+from unreel.core.output_files import OutputDirectory
 from unreel.core.sheet import csv_text
-from unreel.core.writing import OutputDirectory
 from unreel.pages import player
 from unreel.pages.page import render, whole_page
 from unreel.protocols.protocol import protocol
+from unreel.stats.bootstrap import bootstrap_mean
+
+
+def task_links(ledger: Ledger, records: CampaignRecords, *, address: str) -> dict[By, str]:
+    """The address of each judged task in its annotator's room, as far as rooms are remembered."""
+    rooms = remembered_rooms(ledger, records.campaign.name)
+    found: dict[By, str] = {}
+    for by, record in records.standing.items():
+        room = _room_of(records.assignments.get(by), rooms)
+        number = _task_number(record.raw)
+        if room is not None and number is not None:
+            found[by] = task_url(address, room.project, number)
+    return found
+
+
+def _room_of(given: TaskAssignment | None, rooms: dict[str, StudioProject]) -> StudioProject | None:
+    return None if given is None else rooms.get(f"{given.annotator}/{given.batch}")
+
+
+def _task_number(raw: str) -> int | None:
+    """The server's number of the task that an annotation belongs to."""
+    try:
+        told = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    number = told.get("task") if isinstance(told, dict) else None
+    return number if isinstance(number, int) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotatorPageRow:
+    """One annotator."""
+
+    annotator: str
+    n_assigned: int
+    n_judged: int
+    n_unreadable: int
+    """What stands of theirs and cannot be read."""
+    seconds: Measured
+    """Mean time on a task."""
+    excluded: str
+    """Why nothing of theirs counts; "" where it does."""
+
+    @property
+    def share(self) -> float:
+        """Of the tasks that they were given, 0 to 1."""
+        return self.n_judged / self.n_assigned if self.n_assigned else 0.0
+
+
+def follow_progress(records: CampaignRecords, *, seed: int) -> Iterator[AnnotatorPageRow]:
+    """Everybody who was given a task, by name."""
+    for annotator, own in tally_people(records).items():
+        notice = records.excluded.get(annotator)
+        yield AnnotatorPageRow(
+            annotator=annotator,
+            n_assigned=own.given,
+            n_judged=own.done,
+            n_unreadable=own.quarantined,
+            seconds=bootstrap_mean(own.spent_s, seed=seed),
+            excluded="" if notice is None else notice.said or "excluded",
+        )
+
 
 PAGE: Final = "index.html"
 TASKS: Final = "tasks.csv"

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
+from unreel.annotation.campaign_state import AnnotatorJudgement
 from unreel.annotation.judgements import PassFailAnswer, PreferenceAnswer
-from unreel.annotation.pairs.planning import belief_of
-from unreel.annotation.reading import AnnotatorJudgement
+from unreel.annotation.pairs.plan import belief_of
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.verdict import Position

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from unreel.annotation.publishing.edition import CampaignEdition
-from unreel.annotation.publishing.originals import ANNOTATIONS, CONSENSUS
+from unreel.annotation.publishing.raw_answers import ANNOTATIONS, CONSENSUS
 from unreel.annotation.publishing.truth import is_fooled
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.people import AGAINST, PEOPLE, HumanScoreRow
+from unreel.benchmarks.human_scores import AGAINST, PEOPLE, HumanScoreRow
 from unreel.core.estimate import Estimate, Measured, how_often_held
 from unreel.core.sheet import markdown_table
 from unreel.protocols.protocol import protocol

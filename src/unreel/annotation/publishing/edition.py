@@ -5,12 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from unreel.annotation.agreement import CampaignAgreement
+from unreel.annotation.agreement import CampaignAgreement, measure_agreement
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, Campaign
-from unreel.annotation.consensus.outcome import CampaignConsensus
+from unreel.annotation.campaign_consensus import settle
+from unreel.annotation.campaign_state import CampaignRecords, judgements
+from unreel.annotation.consensus.outcome import CampaignConsensus, ConsensusRule
 from unreel.annotation.judgements import AnyValue
+from unreel.annotation.ledger.decisions import LedgerNotice
 from unreel.annotation.opinion import AnnotatorOpinion
-from unreel.annotation.polish.using import PolishedRationale
+from unreel.annotation.polish.confirmed_texts import PolishedRationale, confirmed_words
+from unreel.annotation.publishing.human_scores import CampaignPoll
+from unreel.benchmarks.entry import Entry
 from unreel.core.errors import InvalidSettingError
 
 _MAKERS_TRUTH: Final = {AnnotationInterface.REALITY, AnnotationInterface.PASS_FAIL}
@@ -70,3 +75,42 @@ def give_aliases(annotators: Sequence[str], *, seed: int, named: bool) -> dict[s
     random.Random(seed).shuffle(drawn)  # noqa: S311  a lot, no secret: the ledger knows
     width = len(str(len(drawn)))
     return {name: f"annotator-{place:0{width}d}" for place, name in enumerate(drawn, start=1)}
+
+
+def gather(
+    records: CampaignRecords,
+    rule: ConsensusRule,
+    *,
+    notices: Sequence[LedgerNotice] = (),
+    seed: int = 0,
+) -> CampaignEdition:
+    """Return the present campaign with its consensus by `rule` and the agreement of the annotators.
+
+    Texts that were polished and confirmed in `notices` replace the originals.
+    """
+    interface = records.campaign.interface
+    opinions = sorted(judgements(records), key=lambda each: (each.task.id, each.annotator))
+    return CampaignEdition(
+        campaign=records.campaign,
+        tasks=records.tasks,
+        opinions=opinions,
+        consensus=settle(records, rule),
+        polished=confirmed_words(records, rule, notices),
+        agreement=measure_agreement(opinions, interface=interface, seed=seed),
+        n_quarantined=len(records.quarantined),
+        n_excluded=len(records.excluded),
+        swapped=frozenset(by for by, given in records.assignments.items() if given.swapped),
+    )
+
+
+def poll_of(edition: CampaignEdition, entries: Mapping[str, Entry], *, seed: int) -> CampaignPoll:
+    """The same, for measuring people: `entries` are the clips by name."""
+    return CampaignPoll(
+        interface=edition.campaign.interface,
+        rule=edition.consensus.rule,
+        opinions=edition.opinions,
+        consensus=edition.consensus,
+        entries=entries,
+        seed=seed,
+        swapped=edition.swapped,
+    )

@@ -9,20 +9,19 @@ from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
 from unreel.annotation.consensus.outcome import SettledTask
 from unreel.annotation.judgements import AnyValue
 from unreel.annotation.publishing.card import CARD, CampaignCard, write_card
-from unreel.annotation.publishing.edition import CampaignEdition, give_aliases
-from unreel.annotation.publishing.gathering import poll_of
-from unreel.annotation.publishing.humans import human_rows
-from unreel.annotation.publishing.originals import write_originals
+from unreel.annotation.publishing.edition import CampaignEdition, give_aliases, poll_of
+from unreel.annotation.publishing.human_scores import human_rows
+from unreel.annotation.publishing.raw_answers import write_originals
 from unreel.annotation.publishing.truth import settled_entry, undecided_entry
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry, Rejected, Row
-from unreel.benchmarks.opening import Benchmark, open_benchmark
-from unreel.benchmarks.people import HumanScoreRow, HumanScores, write_people
-from unreel.benchmarks.reading import identify
+from unreel.benchmarks.human_scores import HumanScoreRow, HumanScores, write_people
+from unreel.benchmarks.loader import Benchmark, open_benchmark
+from unreel.benchmarks.statistics import identify
 from unreel.benchmarks.video_folder import write_video_folder
 from unreel.core.errors import MediaError, UnreadableSourceError
 from unreel.core.identity import clip_id
-from unreel.core.writing import PART, OutputDirectory
+from unreel.core.output_files import PART, OutputDirectory
 from unreel.protocols.realism import REALISM
 from unreel.protocols.reality import REALITY
 from unreel.protocols.trace import TRACE

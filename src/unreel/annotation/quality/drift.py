@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from unreel.annotation.opinion import AnnotatorOpinion, answer_of
-from unreel.annotation.quality.gold import rights_of
+from unreel.annotation.quality.qualification import rights_of
 from unreel.stats.sample import Array
 
 ALARM: Final = 0.01

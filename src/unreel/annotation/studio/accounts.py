@@ -16,7 +16,7 @@ import httpx2
 from unreel.annotation.campaign import Annotator
 from unreel.annotation.studio.client import DEADLINE_S, StudioClient
 from unreel.core.errors import MachineError
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
 from unreel.network.client import open_blocking_client
 
 _KEPT: Final = "accounts.json"

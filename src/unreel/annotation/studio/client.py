@@ -20,7 +20,7 @@ from unreel.core.errors import (
     MachineError,
     raise_refusal,
 )
-from unreel.core.server import ServerAddress, read_server
+from unreel.core.server_keys import ServerAddress, read_server
 from unreel.network.client import open_blocking_client, read_blocking_body
 
 DEADLINE_S: Final = 600.0

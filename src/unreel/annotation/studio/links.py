@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.rooms import remembered_rooms
+from unreel.annotation.studio.projects import remembered_rooms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,10 +22,9 @@ from unreel.annotation.campaign import (
     StudyArm,
     TaskAssignment,
 )
-from unreel.annotation.interfaces.answers import Result
-from unreel.annotation.interfaces.data import TASK_KEY
-from unreel.annotation.interfaces.prefilling import prefill
-from unreel.annotation.interfaces.results import read_result
+from unreel.annotation.interfaces.judgement_parser import read_result
+from unreel.annotation.interfaces.label_studio_results import Result
+from unreel.annotation.interfaces.task_data import TASK_KEY, prefill
 from unreel.annotation.judgements import (
     AnnotationRecord,
     QuarantinedSubmission,
@@ -34,10 +33,17 @@ from unreel.annotation.judgements import (
 )
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.client import NOT_FOUND, StudioClient, refusal
-from unreel.annotation.studio.reading import PAGE, read_tasks
-from unreel.annotation.studio.room_look import LISTED, ProjectAlteration, RoomLook, restore_room
-from unreel.annotation.studio.room_state import RoomState, adopt_room, room_states
-from unreel.annotation.studio.rooms import StudioProject, remembered_rooms, room_mark
+from unreel.annotation.studio.project_state import (
+    LISTED,
+    ProjectAlteration,
+    RoomLook,
+    RoomState,
+    adopt_room,
+    restore_room,
+    room_states,
+)
+from unreel.annotation.studio.projects import StudioProject, remembered_rooms, room_mark
+from unreel.annotation.studio.task_pages import PAGE, read_tasks
 
 SEEN: Final = "seen"
 """Kind of the ledger's memory of each task's version in each room."""

@@ -12,16 +12,20 @@ from functools import cache, partial
 from typing import Any, Final
 
 from unreel.annotation.campaign import AnnotationTask, Campaign, StudyArm, TaskAssignment
-from unreel.annotation.interfaces.data import TASK_KEY, task_data
-from unreel.annotation.interfaces.prefilling import prefill
 from unreel.annotation.interfaces.screens import AnnotationScreen
+from unreel.annotation.interfaces.task_data import TASK_KEY, prefill, task_data
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.client import StudioClient
+from unreel.annotation.studio.project_state import (
+    ProjectAlteration,
+    RoomState,
+    adopt_room,
+    marks_digest,
+    room_states,
+)
+from unreel.annotation.studio.projects import PREFILLED, StudioProject, find_marked, open_room
 from unreel.annotation.studio.pull import PullResult, RoomDesk, look_at_room, pull_room
-from unreel.annotation.studio.reading import read_tasks
-from unreel.annotation.studio.room_look import ProjectAlteration
-from unreel.annotation.studio.room_state import RoomState, adopt_room, marks_digest, room_states
-from unreel.annotation.studio.rooms import PREFILLED, StudioProject, find_marked, open_room
+from unreel.annotation.studio.task_pages import read_tasks
 
 CHUNK: Final = 5000
 """Tasks of one import: each costs Label Studio as much as counting the whole project anew."""

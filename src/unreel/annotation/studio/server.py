@@ -19,9 +19,9 @@ from unreel.annotation.studio.settings import (
     studio_secrets,
 )
 from unreel.core.errors import InvalidSettingError, MachineError
-from unreel.core.held_server import HeldServer, require_free
+from unreel.core.managed_server import HeldServer, require_free
+from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import server_environment
-from unreel.core.writing import OutputDirectory
 
 UP_S: Final = 900.0
 """The first start makes 300 tables, which takes minutes on a busy machine."""

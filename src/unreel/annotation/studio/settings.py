@@ -13,8 +13,8 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import EnvironmentSettings, read_secret
-from unreel.core.writing import OutputDirectory
 
 TOKEN: Final = "LABEL_STUDIO_API_KEY"  # noqa: S105  the variable's name
 """Where the token of a server that somebody else started is read; Label Studio's own SDK reads it too."""

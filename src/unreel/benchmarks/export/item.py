@@ -14,14 +14,14 @@ from pydantic import TypeAdapter
 
 from unreel.benchmarks import truth
 from unreel.core.clip import ClipId
-from unreel.core.document import RECIPE_BYTES, parse_object, read_bytes
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.judgement import Pair
 from unreel.core.names import read_clip_id
+from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Marks
-from unreel.core.writing import OutputDirectory
+from unreel.core.small_documents import RECIPE_BYTES, parse_object, read_bytes
+from unreel.protocols.presentation import LEAST_PIXELS
 from unreel.protocols.protocol import Mode, Protocol, protocol
-from unreel.protocols.showing import LEAST_PIXELS
 from unreel.protocols.space import declare_space
 
 RECIPE_FILE: Final = "unreel.json"

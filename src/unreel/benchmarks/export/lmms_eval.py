@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from unreel.benchmarks.export.item import QUESTIONS_FILE, ExportRecipe
 from unreel.benchmarks.export.scoring import reported_figures
-from unreel.benchmarks.export.writing import ExportResult, write_questions
-from unreel.benchmarks.opening import Benchmark
-from unreel.core.writing import OutputDirectory
+from unreel.benchmarks.export.writer import ExportResult, write_questions
+from unreel.benchmarks.loader import Benchmark
+from unreel.core.output_files import OutputDirectory
 from unreel.media.reader import MediaReader
 
 MODULE: Final = "unreel_task"

@@ -10,7 +10,7 @@ from PIL import Image
 
 from unreel.benchmarks.export.item import item_of, load_recipe, read_rows
 from unreel.benchmarks.export.scoring import list_figures, reported_figures, score_replies
-from unreel.protocols.showing import around_clips
+from unreel.protocols.presentation import around_clips
 
 
 class LmmsTask:

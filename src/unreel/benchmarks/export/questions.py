@@ -8,8 +8,8 @@ from pathlib import Path
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.export.item import ExportItem, ExportRecipe
-from unreel.benchmarks.opening import Benchmark
-from unreel.benchmarks.planning import (
+from unreel.benchmarks.loader import Benchmark
+from unreel.benchmarks.questions import (
     PlannedQuestion,
     ProbedEntry,
     QuestionScope,

@@ -6,8 +6,8 @@ from typing import Any, Final
 from unreel.benchmarks.export.item import ExportItem, ExportRecipe, read_truths
 from unreel.core.estimate import Estimate, Scorecard
 from unreel.core.failure import Failure, FailureReason
+from unreel.protocols.parse_answer import read_text
 from unreel.protocols.protocol import ScoredQuestion, protocol
-from unreel.protocols.reading import read_text
 
 NO_REPLIES: Final = ("[LMMS_EVAL_REQUEST_FAILED", "Failed to obtain answer via API")
 """How lmms-eval 0.7 and VLMEvalKit begin the text that stands for a request without an answer."""

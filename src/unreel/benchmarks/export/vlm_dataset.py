@@ -9,8 +9,8 @@ from typing import Any, Final
 from unreel.benchmarks.export.item import item_of, load_recipe, read_rows
 from unreel.benchmarks.export.scoring import list_figures, score_replies
 from unreel.core.errors import InvalidSettingError
-from unreel.core.writing import OutputDirectory
-from unreel.protocols.showing import around_clips, mark_clip
+from unreel.core.output_files import OutputDirectory
+from unreel.protocols.presentation import around_clips, mark_clip
 
 SCORES: Final = "_unreel.json"
 """Ending of the file of figures that is written beside the predictions."""

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.benchmarks.export.item import ExportRecipe, read_rows
-from unreel.benchmarks.export.writing import ExportResult, write_questions
-from unreel.benchmarks.opening import Benchmark
-from unreel.core.writing import OutputDirectory
+from unreel.benchmarks.export.writer import ExportResult, write_questions
+from unreel.benchmarks.loader import Benchmark
+from unreel.core.output_files import OutputDirectory
 from unreel.media.reader import MediaReader
 from unreel.media.sampling import (
     PaperSampling,

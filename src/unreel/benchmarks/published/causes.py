@@ -6,8 +6,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
-from unreel.benchmarks.published.counts import REAL, CountTables, GeneratedCount, two_places
-from unreel.benchmarks.published.tables import PrintedLine
+from unreel.benchmarks.published.tables import (
+    REAL,
+    CountTables,
+    GeneratedCount,
+    PrintedLine,
+    two_places,
+)
 from unreel.benchmarks.published.verdicts import MisprintCause
 from unreel.protocols.formulas import PERCENT, pooled_accuracy
 

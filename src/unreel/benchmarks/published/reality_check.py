@@ -12,12 +12,16 @@ from unreel.benchmarks.published.causes import (
     explain_rank,
     rank_by,
 )
-from unreel.benchmarks.published.counts import COLUMNS, COUNT_TABLES, REAL, CountTables, two_places
 from unreel.benchmarks.published.tables import (
+    COLUMNS,
+    COUNT_TABLES,
+    REAL,
+    CountTables,
     PrintedLine,
     creator_lines,
     human_rows,
     reviewer_lines,
+    two_places,
 )
 from unreel.benchmarks.published.verdicts import FigureCheck, MisprintCause, PrintedMisprint
 from unreel.protocols.formulas import PERCENT, balanced_accuracy

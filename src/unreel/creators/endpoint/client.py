@@ -8,8 +8,8 @@ from urllib.parse import urljoin
 import httpx2
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.server import read_server
-from unreel.creators.endpoint.way import ServiceEndpoint
+from unreel.core.server_keys import read_server
+from unreel.creators.endpoint.service_endpoint import ServiceEndpoint
 from unreel.network.client import (
     HttpReply,
     declares_more,

@@ -1,7 +1,7 @@
 """The creator behind a service: a brief becomes a job, a job becomes a clip or a failure with its reason."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
@@ -9,8 +9,9 @@ from typing import Final
 
 from unreel.core.errors import raise_refusal
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.retrying import RetryPolicy
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
+from unreel.core.retry import RetryPolicy
+from unreel.core.server_keys import read_server
 from unreel.creators.contract import (
     ClipBrief,
     ClipClass,
@@ -19,13 +20,30 @@ from unreel.creators.contract import (
     GeneratedClip,
 )
 from unreel.creators.endpoint.api import ServiceApi
-from unreel.creators.endpoint.calling import ServiceReply, readable
+from unreel.creators.endpoint.call import ServiceReply, readable
 from unreel.creators.endpoint.client import MovedClip, ServiceClient
-from unreel.creators.endpoint.filling import GenerationRequest, look_up, path_of, place_order
-from unreel.creators.endpoint.hosts import require_host
 from unreel.creators.endpoint.jobs import JobDesk, ServiceJob
-from unreel.creators.endpoint.purse import SpendLimit
-from unreel.creators.endpoint.way import ServiceEndpoint
+from unreel.creators.endpoint.request_template import (
+    GenerationRequest,
+    look_up,
+    path_of,
+    place_order,
+)
+from unreel.creators.endpoint.service_endpoint import ServiceEndpoint
+from unreel.creators.endpoint.spend_limit import SpendLimit
+
+
+def require_host(url: str, hosts: Iterable[str]) -> Failure | None:
+    """Return a failure if `url` is at none of `hosts`, each a name with its port unless that is the default."""
+    try:
+        server = read_server(url.partition("?")[0].partition("#")[0])
+    except ValueError:
+        return Failure(FailureReason.NOT_NAMED, "the clip's address cannot be read")
+    if str(server) in {host.lower() for host in hosts}:
+        return None
+    detail = f"the clip is at {server}, which download_hosts does not name"
+    return Failure(FailureReason.NOT_NAMED, detail)
+
 
 CLIP: Final = "clip.mp4"
 _TRIES: Final = 3

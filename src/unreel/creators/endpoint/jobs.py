@@ -11,10 +11,10 @@ from PIL import Image
 
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
-from unreel.core.retrying import RetryPolicy, backoff_s
+from unreel.core.retry import RetryPolicy, backoff_s
 from unreel.creators.contract import ClipBrief, CreatorContext
 from unreel.creators.endpoint.api import ServiceApi
-from unreel.creators.endpoint.calling import (
+from unreel.creators.endpoint.call import (
     RetriedCall,
     ServiceFailure,
     ServiceReply,
@@ -23,8 +23,14 @@ from unreel.creators.endpoint.calling import (
     readable,
 )
 from unreel.creators.endpoint.client import ServiceClient
-from unreel.creators.endpoint.filling import GenerationRequest, fill, look_up, path_of, read_id
-from unreel.creators.endpoint.purse import SpendLimit
+from unreel.creators.endpoint.request_template import (
+    GenerationRequest,
+    fill,
+    look_up,
+    path_of,
+    read_id,
+)
+from unreel.creators.endpoint.spend_limit import SpendLimit
 from unreel.network.client import HttpReply
 
 logger = logging.getLogger(__name__)

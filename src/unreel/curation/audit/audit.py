@@ -13,13 +13,17 @@ from unreel.core.estimate import Measured, Unmeasured
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.core.judgement import Label
-from unreel.curation.audit.cross_fit import CrossFit, cross_fit, relabelled
-from unreel.curation.audit.observation import ClipObservation
-from unreel.curation.audit.relabelling import relabel
-from unreel.curation.audit.sides import describe_sides
-from unreel.curation.audit.table import FeatureTable, tabulate
-from unreel.curation.audit.views import FeatureView, family, view_features
-from unreel.reviewers.floors.folding import FoldAssignment, FoldGroup, Numbers, fold
+from unreel.curation.audit.cross_fit import CrossFit, cross_fit, relabel, relabelled
+from unreel.curation.audit.features import (
+    ClipObservation,
+    FeatureTable,
+    FeatureView,
+    family,
+    tabulate,
+    view_features,
+)
+from unreel.curation.audit.property_text import describe_sides
+from unreel.reviewers.baselines.folds import FoldAssignment, FoldGroup, Numbers, fold
 from unreel.stats.bootstrap import ROUNDING
 from unreel.stats.sample import Array
 

@@ -6,7 +6,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from unreel.core.estimate import Estimate, Measured
-from unreel.core.plain import plain
+from unreel.core.safe_text import plain
 from unreel.curation.audit.audit import (
     ALARM_RATE,
     CHANCE,
@@ -15,7 +15,7 @@ from unreel.curation.audit.audit import (
     AuditResult,
     ViewAudit,
 )
-from unreel.curation.audit.views import FeatureView
+from unreel.curation.audit.features import FeatureView
 
 AUDIT_JSON: Final = TypeAdapter(AuditResult)
 """`dump_json` and `validate_json` keep an audit and bring it back."""

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from unreel.media.decode import Rgb
-from unreel.reviewers.floors.fitting import Features
+from unreel.reviewers.baselines.fitting import Features
 
 Floats = NDArray[np.float32]
 

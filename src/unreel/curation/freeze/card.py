@@ -12,9 +12,9 @@ import numpy as np
 
 from unreel.core.sheet import markdown_table
 from unreel.core.span import MICROSECONDS
+from unreel.curation.exclusions import LeftOuts
 from unreel.curation.freeze.citation import missing_parts, write_bibtex
-from unreel.curation.freeze.section import SPLITS, CitationSection
-from unreel.curation.leaving import LeftOuts
+from unreel.curation.recipe import SPLITS, CitationSection
 
 _NONE: Final = "—"
 _LENGTHS_S: Final = (2, 4, 6, 8, 10, 20)

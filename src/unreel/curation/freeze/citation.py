@@ -5,7 +5,7 @@ import re
 from typing import Final
 
 from unreel.core.names import plain_name
-from unreel.curation.freeze.section import CitationSection
+from unreel.curation.recipe import CitationSection
 
 _UNSAID: Final = CitationSection()
 _NOTHING: Final = "not stated"

@@ -11,11 +11,11 @@ from unreel.core.clip import ClipId
 from unreel.core.failure import Failure
 from unreel.core.identity import bytes_id
 from unreel.core.names import read_clip_id
-from unreel.curation.freeze.section import FreezeSection
 from unreel.curation.piece import ClipSegment, MadeFile, sift, stored_name
+from unreel.curation.recipe import FreezeSection
 from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step import Given, StepName
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.media.reader import MediaReader, SampledFrame
 
 FIRST_FRAME: Final = "first_frame"

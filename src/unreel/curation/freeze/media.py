@@ -7,14 +7,14 @@ from typing import Final
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import clip_id
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
 from unreel.curation.freeze.manifest import picture_name, published_name
 from unreel.curation.piece import ClipSegment, MadeFile
 from unreel.curation.sorted_runs import read_runs
 from unreel.curation.step import CurationContext
-from unreel.engine.access import StorageAccess, local_copy
-from unreel.engine.place import StorageLocation
+from unreel.engine.location import StorageLocation
 from unreel.engine.stage import Row, Stage, WorkerResources, failed, has_failed
+from unreel.engine.storage_access import StorageAccess, local_copy
 
 COPY: Final = "copy"
 _AT_ONCE: Final = 4

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy import signal
 
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.output_files import OutputDirectory
 from unreel.core.span import to_us
 from unreel.core.trace import Category, Trace
-from unreel.core.writing import OutputDirectory
-from unreel.curation.inject.inject import UnsuitableClip, inject
+from unreel.curation.inject.injection import UnsuitableClip, inject
 from unreel.media.decode import Rgb
 from unreel.media.encode import SOUND_RATE_HZ, ClipWriter, SoundTrack, VideoTrack
 from unreel.media.reader import MediaReader, SampledFrame

@@ -13,7 +13,7 @@ from unreel.benchmarks.columns import bind
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.folders import VIDEO_SUFFIXES, stay_inside, walk_videos
 from unreel.benchmarks.layout import BenchmarkLayout
-from unreel.benchmarks.opening import find_layouts, open_benchmark
+from unreel.benchmarks.loader import find_layouts, open_benchmark
 from unreel.benchmarks.records import LABELS, UNKNOWN_CREATOR, entry_of, name_of
 from unreel.benchmarks.tables import TABLE_SUFFIXES, columns_of, read_table
 from unreel.benchmarks.video_folder import METADATA, find_metadata
@@ -26,12 +26,12 @@ from unreel.core.errors import (
 )
 from unreel.core.identity import digest
 from unreel.core.judgement import Label
-from unreel.core.writing import OutputDirectory
-from unreel.curation.source.listing import StoredObject, list_once
-from unreel.curation.source.section import SourceSection
-from unreel.engine.access import StorageAccess, file_mark
-from unreel.engine.fetching import fetch
-from unreel.engine.place import StorageLocation
+from unreel.core.output_files import OutputDirectory
+from unreel.curation.recipe import SourceSection
+from unreel.curation.source.store_listing import StoredObject, list_once
+from unreel.engine.downloads import fetch
+from unreel.engine.location import StorageLocation
+from unreel.engine.storage_access import StorageAccess, file_mark
 
 FILES: Final = "files"
 """The layout of a folder that is nothing but videos."""

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.core.writing import OutputDirectory
-from unreel.curation.free import require_free
+from unreel.core.output_files import OutputDirectory
+from unreel.curation.frozen import require_free
 from unreel.curation.start.guess import RecipeGuess, guess_sources
 from unreel.curation.start.recipe import write_recipe
 

@@ -10,7 +10,7 @@ from unreel.benchmarks.columns import bind
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.folders import walk_videos
 from unreel.benchmarks.layout import BenchmarkLayout
-from unreel.benchmarks.opening import find_layouts
+from unreel.benchmarks.loader import find_layouts
 from unreel.benchmarks.records import LABELS
 from unreel.benchmarks.tables import TABLE_SUFFIXES, columns_of
 from unreel.core.errors import UnreadableSourceError

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from unreel.curation.telling import describe_recipe
-from unreel.recipes.telling import DescribedKey, DescribedSection, write_toml
+from unreel.curation.recipe_docs import describe_recipe
+from unreel.recipes.documentation import DescribedKey, DescribedSection, write_toml
 
 _EXAMPLES: Final = {
     "source.layout": '"files"',

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.core.judgement import Label
+from unreel.core.output_files import OutputDirectory
 from unreel.core.sheet import csv_text
-from unreel.core.writing import OutputDirectory
-from unreel.curation.free import require_empty
+from unreel.curation.frozen import require_empty
 from unreel.curation.start.recipe import write_recipe
 from unreel.media.sample_clips import read_sample_clip
 

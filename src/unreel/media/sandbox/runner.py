@@ -17,7 +17,7 @@ from unreel.media.payload import OnPart, TaskPayload, TaskRunner
 from unreel.media.sandbox.call import CallOutcome, NotStartedError, SandboxCall
 from unreel.media.sandbox.child import PROTECTION_TASK
 from unreel.media.sandbox.limits import SandboxLimits
-from unreel.media.sandbox.opening import open_regular
+from unreel.media.sandbox.open_path import open_regular
 from unreel.media.sandbox.process import ZygoteProcess
 from unreel.media.sandbox.protection import ProtectionReport, accept_missing
 

@@ -19,7 +19,7 @@ from itertools import accumulate
 from typing import Any, Final
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.plain import plain
+from unreel.core.safe_text import plain
 from unreel.media.payload import TaskPayload
 
 MAGIC: Final = b"UNRL"

@@ -23,7 +23,7 @@ from unreel.media.payload import Task
 from unreel.media.sandbox.capabilities import drop_capabilities
 from unreel.media.sandbox.child import ChildDescriptors, live
 from unreel.media.sandbox.confine import ConfinementLayers, find_layers, measure_sizes
-from unreel.media.sandbox.warm import warm_up
+from unreel.media.sandbox.warm_up import warm_up
 
 STARTED: Final = b"started"
 LONGEST_MESSAGE: Final = 65536

@@ -8,7 +8,7 @@ from unreel.core.registry import LazyImport
 from unreel.core.verdict import Position, PreferenceVerdict
 from unreel.protocols.preference.figures import FIGURES, INSTRUMENT
 from unreel.protocols.preference.prompts import PROMPTS
-from unreel.protocols.preference.wording import WORDING
+from unreel.protocols.preference.text import WORDING
 from unreel.protocols.protocol import Protocol
 from unreel.protocols.truths import KnownTruth, ProtocolTruths
 

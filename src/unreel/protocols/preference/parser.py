@@ -9,9 +9,9 @@ from typing import Final
 
 from unreel.core.judgement import Label
 from unreel.core.verdict import Position, PreferenceVerdict, Unparsed, UnparsedReason
-from unreel.protocols.claims import names_generated, read_claim
+from unreel.protocols.claim_parser import names_generated, read_claim
 from unreel.protocols.clauses import is_first_thought, supposes
-from unreel.protocols.fields import fields, kind_of, table
+from unreel.protocols.field_parser import fields, kind_of, table
 from unreel.protocols.preference.prompts import TAGGED_PROMPTS
 from unreel.protocols.protocol import ParserOptions
 from unreel.protocols.text import (

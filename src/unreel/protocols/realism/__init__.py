@@ -10,7 +10,7 @@ from unreel.core.verdict import RealismVerdict
 from unreel.protocols.protocol import Protocol
 from unreel.protocols.realism.figures import FIGURES, INSTRUMENT
 from unreel.protocols.realism.prompts import PROMPTS
-from unreel.protocols.realism.wording import WORDING
+from unreel.protocols.realism.text import WORDING
 from unreel.protocols.truths import KnownTruth, ProtocolTruths
 
 

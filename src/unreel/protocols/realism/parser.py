@@ -8,9 +8,9 @@ from typing import Final, Literal
 
 from unreel.core.judgement import ErrorFamily
 from unreel.core.verdict import RealismVerdict, Unparsed, UnparsedReason
-from unreel.protocols.claims import is_taken_back
+from unreel.protocols.claim_parser import is_taken_back
 from unreel.protocols.clauses import clauses, is_first_thought, turns
-from unreel.protocols.fields import fields, values
+from unreel.protocols.field_parser import fields, values
 from unreel.protocols.numerals import spell_in_digits
 from unreel.protocols.protocol import Mode, ParserOptions
 from unreel.protocols.realism.prompts import FAMILY_PROMPTS, FREE_PROMPTS, TERMS, VERBAL_PROMPTS

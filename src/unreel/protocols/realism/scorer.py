@@ -10,14 +10,14 @@ from unreel.core.estimate import Coverage, Measured, Metric, Scorecard, Unmeasur
 from unreel.core.failure import Failure
 from unreel.core.judgement import Rating
 from unreel.core.verdict import RealismVerdict, Unparsed
+from unreel.protocols.detection import ScoredClips, measure_scores
 from unreel.protocols.groups import told_by_part
 from unreel.protocols.measure import count_failures, count_unparsed, mean_percent
 from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.realism.figures import FIGURES, INSTRUMENT
-from unreel.protocols.telling import ScoredClips, measure_scores
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.correlation import plcc, srocc
-from unreel.stats.ordering import pair_consistency
+from unreel.stats.pair_order import pair_consistency
 
 MIDDLE: Final = 3
 """The score that `-impute-3` puts in the place of one that could not be read."""

@@ -9,7 +9,7 @@ from unreel.core.verdict import RealityVerdict
 from unreel.protocols.protocol import Protocol
 from unreel.protocols.reality.figures import FIGURES, INSTRUMENT
 from unreel.protocols.reality.prompts import PROMPTS
-from unreel.protocols.reality.wording import WORDING
+from unreel.protocols.reality.text import WORDING
 from unreel.protocols.truths import KnownTruth, ProtocolTruths
 
 

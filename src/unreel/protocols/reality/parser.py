@@ -7,8 +7,8 @@ from typing import Final
 
 from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, Unparsed, UnparsedReason
-from unreel.protocols.claims import is_taken_back, read_claim, read_stated
-from unreel.protocols.fields import first_object
+from unreel.protocols.claim_parser import is_taken_back, read_claim, read_stated
+from unreel.protocols.field_parser import first_object
 from unreel.protocols.protocol import Mode, ParserOptions
 from unreel.protocols.reality.prompts import CONFIDENCE_PROMPTS
 from unreel.protocols.text import (

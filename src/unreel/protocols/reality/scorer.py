@@ -6,12 +6,12 @@ import numpy as np
 
 from unreel.core.estimate import Coverage, Metric, Scorecard, Unmeasured
 from unreel.core.judgement import Label
+from unreel.protocols.detection import CALLS, ScoredClips, count_calls, measure_f1, measure_scores
 from unreel.protocols.figures import ALL_CLIPS
 from unreel.protocols.groups import told_by_part
 from unreel.protocols.measure import WeightedMean, mean_percent, sum_percent
-from unreel.protocols.reality.asked import AskedClips, RealityRow, count_rows
+from unreel.protocols.reality.clip_columns import AskedClips, RealityRow, count_rows
 from unreel.protocols.reality.figures import FIGURES, INSTRUMENT
-from unreel.protocols.telling import CALLS, ScoredClips, count_calls, measure_f1, measure_scores
 from unreel.stats.detection import ProbabilityCalibration, calibrate
 from unreel.stats.sample import Array
 

@@ -7,8 +7,8 @@ from unreel.core.verdict import TraceVerdict
 from unreel.protocols.protocol import Protocol
 from unreel.protocols.trace.figures import FIGURES, INSTRUMENT
 from unreel.protocols.trace.prompts import PROMPTS
+from unreel.protocols.trace.text import WORDING
 from unreel.protocols.trace.truth import TraceTruth, trace_truths
-from unreel.protocols.trace.wording import WORDING
 from unreel.protocols.truths import ProtocolTruths
 
 TRACE: Final[Protocol[TraceTruth, TraceVerdict]] = Protocol(

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from unreel.core.verdict import Unparsed, UnparsedReason
-from unreel.protocols.framing import on_one_line
+from unreel.protocols.prompt_quoting import on_one_line
 from unreel.protocols.protocol import ProtocolPrompt
 from unreel.protocols.text import unparsed
 from unreel.protocols.trace.prompts import SOURCE

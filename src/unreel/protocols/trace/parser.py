@@ -8,12 +8,12 @@ from typing import Final, Literal, TypeVar
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
 from unreel.core.verdict import TraceVerdict, Unparsed, UnparsedReason
-from unreel.protocols.fields import fields
+from unreel.protocols.field_parser import fields
 from unreel.protocols.protocol import Mode, ParserOptions
 from unreel.protocols.text import after_thinking, first_read, tagged, unparsed, unwrapped
-from unreel.protocols.trace.label import read_label
-from unreel.protocols.trace.onset import find_onsets, read_onset
-from unreel.protocols.trace.place import find_boxes, read_box
+from unreel.protocols.trace.box_parser import find_boxes, read_box
+from unreel.protocols.trace.label_parser import read_label
+from unreel.protocols.trace.onset_parser import find_onsets, read_onset
 from unreel.protocols.trace.prompts import SENTENCE_PROMPTS
 
 R = TypeVar("R")

@@ -7,11 +7,11 @@ import numpy as np
 
 from unreel.core.estimate import Coverage, Estimate, Measured, Metric, Scorecard, Unmeasured
 from unreel.core.judgement import Label
+from unreel.protocols.detection import CALLS, count_calls, measure_f1
 from unreel.protocols.groups import told_by_part
 from unreel.protocols.measure import WeightedMean, mean_percent, sum_percent
-from unreel.protocols.telling import CALLS, count_calls, measure_f1
 from unreel.protocols.trace.figures import FIGURES, INSTRUMENT
-from unreel.protocols.trace.units import TraceCount, TraceRow, UnitColumns, count_rows
+from unreel.protocols.trace.row_columns import TraceCount, TraceRow, UnitColumns, count_rows
 from unreel.stats.sample import Array, BoolArray, ClusterIds
 
 _PLACED: Final = ("explanation", "box-iou", "box-distance", "time-distance")

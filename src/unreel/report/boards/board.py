@@ -7,17 +7,49 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any, Final
 
-from unreel.core.estimate import Estimate
+from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.question import Condition, differing
-from unreel.evaluation.comparing import disambiguate_reviewers
+from unreel.evaluation.comparison import disambiguate_reviewers
+from unreel.protocols.correctness import decided
 from unreel.protocols.figures import MetricDefinition
 from unreel.protocols.protocol import Protocol
 from unreel.report.boards.charts import FLOORS, SERIES, SHOWN, BoardChart, Palette
 from unreel.report.boards.figures import metric_of
 from unreel.report.boards.people import NOBODY, HumanComparison, people_beside
-from unreel.report.boards.standing import why_unranked
 from unreel.report.boards.tables import BoardTable
-from unreel.report.entrants import ReportEntrant
+from unreel.report.entrants import ReportEntrant, RunItem
+
+_NAMED: Final = 3
+"""Cells that are named before the others are counted."""
+
+
+def why_unranked(entrant: ReportEntrant, ranks_by: str) -> str:
+    """Return the reason why `entrant` has no rank, as text; "" if it has one.
+
+    A figure over some of the creators is no figure over all: real clips, and the clips of each
+    creator, need one readable answer.
+    """
+    if entrant.n_not_asked:
+        return f"{entrant.n_not_asked:,} not asked yet"
+    read = {cell_of(item) for item in entrant.items if decided(item.outcome) is not None}
+    if not read:
+        return f"no readable answer to any of {len(entrant.items):,} questions"
+    lacking = [cell for cell in dict.fromkeys(map(cell_of, entrant.items)) if cell not in read]
+    if lacking:
+        return f"no readable answer for {_list(lacking)}"
+    measured = metric_of(entrant, ranks_by)
+    return measured.why if isinstance(measured, Unmeasured) else ""
+
+
+def cell_of(item: RunItem) -> str:
+    """The part of a benchmark that a question belongs to, in words."""
+    return "real clips" if item.creator is None else f"clips of {item.creator}"
+
+
+def _list(cells: Sequence[str]) -> str:
+    more = f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
+    return ", ".join(cells[:_NAMED]) + more
+
 
 SPOKEN: Final = 4
 REVIEWERS: Final = "reviewers"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from unreel.core.plain import plain
+from unreel.core.safe_text import plain
 from unreel.report.boards.board import BoardContender, BoardPanel, ReportBoard
 from unreel.report.boards.charts import BoardChart, stacked
 from unreel.report.boards.figures import AnswerCost, OutcomeCounts, cost_of, upshot_of

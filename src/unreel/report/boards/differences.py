@@ -5,7 +5,7 @@ from typing import Final
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import ENOUGH_CLUSTERS, Estimate, Measured, Unmeasured
-from unreel.evaluation.comparing import ComparedReviewer, compare_sides
+from unreel.evaluation.comparison import ComparedReviewer, compare_sides
 from unreel.protocols.figures import MetricDefinition
 from unreel.report.boards.board import BoardContender, ReportBoard
 from unreel.report.entrants import ReportEntrant

@@ -7,8 +7,8 @@ from typing import Final
 
 from unreel.core.question import Condition
 from unreel.report.boards.board import BoardContender, BoardPanel, ReportBoard
+from unreel.report.boards.board_names import full_name
 from unreel.report.boards.differences import RankDifference, compare
-from unreel.report.boards.naming import full_name
 from unreel.report.boards.own_figures import DIFFERENCE
 from unreel.report.boards.ranking import name_cell
 from unreel.report.boards.tables import (
@@ -21,7 +21,7 @@ from unreel.report.boards.tables import (
     figure_column,
     measured_cell,
 )
-from unreel.stats.many import holm
+from unreel.stats.paired_tests import holm
 
 CHANCE: Final = 0.05
 LEADERS: Final = 3

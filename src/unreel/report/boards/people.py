@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from unreel.benchmarks.people import AGAINST, HumanScoreRow, read_people
+from unreel.benchmarks.human_scores import AGAINST, HumanScoreRow, read_people
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.estimate import Estimate
 from unreel.protocols.figures import MetricDefinition

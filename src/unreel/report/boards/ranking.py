@@ -1,8 +1,10 @@
 """Panels of the ranking, and of the decrease from the easy question to the hard ones."""
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
 
+from unreel.benchmarks.published.tables import PublishedTable, show
 from unreel.core.estimate import Estimate, Measured
 from unreel.protocols.figures import MetricDefinition
 from unreel.report.boards.board import BoardContender, BoardPanel, ReportBoard
@@ -11,7 +13,6 @@ from unreel.report.boards.differences import format_difference
 from unreel.report.boards.figures import closeness, metric_of, upshot_of
 from unreel.report.boards.own_figures import READABLE
 from unreel.report.boards.people import people_lines, people_points
-from unreel.report.boards.printed import PrintedBoard, PrintedRow, printed_board
 from unreel.report.boards.tables import (
     BoardTable,
     FootnoteMarks,
@@ -22,6 +23,63 @@ from unreel.report.boards.tables import (
     figure_column,
     measured_cell,
 )
+
+_TRACE: Final = {
+    "overall": "overall",
+    "accuracy": "accuracy",
+    "fake-accuracy": "fake_accuracy",
+    "real-accuracy": "real_accuracy",
+    "explanation": "explanation",
+    "box-iou": "bbox_iou",
+    "box-distance": "bbox_distance",
+    "time-distance": "time_distance",
+}
+_TABLES: Final[Mapping[str, tuple[str, str, Mapping[str, str], float]]] = {
+    "trace": ("deeptrace_test", "model", _TRACE, 1),
+    # The averages of table 2 are pooled accuracies, for people balanced ones.
+    "reality": ("reality_reviewers", "reviewer", {"pooled": "average"}, 1),
+    # Printed in percent; ours run to 1 as correlations do.
+    "realism": (
+        "videoreal_evaluators",
+        "evaluator",
+        {"plcc": "plcc", "srocc": "srocc", "sts": "sts"},
+        0.01,
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintedRow:
+    """One model's line in a paper: figures by our names, those that are printed."""
+
+    model: str
+    figures: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrintedBoard:
+    """A paper's leaderboard."""
+
+    source: str
+    rows: tuple[PrintedRow, ...]
+
+
+def printed_board(protocol: str) -> PrintedBoard | None:
+    """Return the published board of that protocol; `None` if no table has one figure per reviewer."""
+    if protocol not in _TABLES:
+        return None
+    name, column, figures, factor = _TABLES[protocol]
+    table: PublishedTable = show(name)
+    rows = tuple(
+        PrintedRow(
+            model=row[column],
+            figures={
+                ours: float(row[theirs]) * factor for ours, theirs in figures.items() if row[theirs]
+            },
+        )
+        for row in table.rows
+    )
+    return PrintedBoard(source=f"{table.source.paper}, {table.source.table}", rows=rows)
 
 
 def leaderboard(board: ReportBoard) -> BoardPanel:

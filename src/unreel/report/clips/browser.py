@@ -17,9 +17,10 @@ from unreel.core.judgement import Label, Rating
 from unreel.core.span import to_us
 from unreel.core.trace import Trace
 from unreel.core.verdict import TraceVerdict, Unparsed
-from unreel.evaluation.asking import CLIP_CLOCK
+from unreel.evaluation.review_stage import CLIP_CLOCK
 from unreel.protocols.correctness import is_correct
-from unreel.report.clips.book import (
+from unreel.report.clips.media_folder import MediaFolder
+from unreel.report.clips.pages import (
     CHUNK,
     FAILED,
     RIGHT,
@@ -28,7 +29,6 @@ from unreel.report.clips.book import (
     PaginatedClips,
     page_file,
 )
-from unreel.report.clips.media_folder import MediaFolder
 from unreel.report.entrants import ReportEntrant, ReportSubject, RunItem, notes_of
 
 LONGEST_TEXT: Final = 20_000

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from unreel.benchmarks.names import NameDigests
+from unreel.benchmarks.unique_names import NameDigests
 from unreel.core.clip import Clip
 from unreel.core.errors import MediaError
-from unreel.core.writing import OutputDirectory
-from unreel.engine.access import StorageAccess, local_copy
+from unreel.core.output_files import OutputDirectory
+from unreel.engine.storage_access import StorageAccess, local_copy
 
 Media = Literal["link", "copy", "none"]
 FOLDER: Final = "media"

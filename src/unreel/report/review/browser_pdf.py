@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
 
 PDF: Final = "evidence.pdf"
 BROWSERS: Final = (

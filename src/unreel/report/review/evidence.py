@@ -15,28 +15,27 @@ from unreel.core.answer import Reply
 from unreel.core.clip import Clip
 from unreel.core.errors import UnsafeTargetError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.plain import plain, plain_lines
+from unreel.core.output_files import OutputDirectory
+from unreel.core.safe_text import plain, plain_lines
 from unreel.core.span import format_seconds, to_us, with_seconds
 from unreel.core.trace import Trace
-from unreel.core.writing import OutputDirectory
 from unreel.evaluation.opinion import Opinion
 from unreel.evaluation.review import Review
-from unreel.media.annotate_wire import OnFrames
+from unreel.media.annotated_copy_wire import OnFrames
 from unreel.media.picture import decode_jpeg, encode_jpeg, fit_longest
 from unreel.media.reader import MediaReader
 from unreel.pages import player
-from unreel.pages.footage import BESIDE, PlayerFootage, data_uri, prepare_footage
 from unreel.pages.page import render, whole_page
+from unreel.pages.playable_clip import BESIDE, PlayerFootage, data_uri, prepare_footage
 from unreel.protocols.protocol import protocol
+from unreel.report.review.annotated_clip import ANNOTATED, write_copy
 from unreel.report.review.browser_pdf import PDF
-from unreel.report.review.film import ANNOTATED, write_copy
 from unreel.report.review.findings import find_tracks, known_traces
-from unreel.report.review.opening import first_onset_us, name_kind, opening
-from unreel.report.review.opinion_text import NO_PROOF, PARSERS, agreements, tone
+from unreel.report.review.headline import first_onset_us, name_kind, opening
+from unreel.report.review.opinion_text import NO_PROOF, PARSERS, agreements, stability_rows, tone
 from unreel.report.review.origin import FileOrigin
 from unreel.report.review.record import ReviewerRecord, format_record
 from unreel.report.review.result import FORM, review_document
-from unreel.report.review.stability_text import stability_rows
 from unreel.report.review.stills import ClipStills, clear_stills, write_stills
 
 PAGE: Final = "evidence.html"

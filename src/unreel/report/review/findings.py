@@ -5,7 +5,7 @@ from typing import Final
 
 from unreel.core.box import Box
 from unreel.core.judgement import Label
-from unreel.core.plain import plain, plain_lines
+from unreel.core.safe_text import plain, plain_lines
 from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluation.opinion import Opinion

@@ -9,15 +9,15 @@ from typing import Final
 from urllib.parse import quote
 
 from unreel.core.failure import Failure
-from unreel.core.plain import plain
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
+from unreel.core.safe_text import plain
 from unreel.evaluation.review import Review
 from unreel.media.picture import decode_jpeg, encode_jpeg, fit_longest
-from unreel.pages.footage import data_uri
 from unreel.pages.page import render, whole_page
+from unreel.pages.playable_clip import data_uri
 from unreel.report.review.browser_pdf import PDF
 from unreel.report.review.evidence import PAGE
-from unreel.report.review.opening import Attention, classify_review, opening
+from unreel.report.review.headline import Attention, classify_review, opening
 from unreel.report.review.opinion_text import NO_PROOF
 from unreel.report.review.origin import FileOrigin
 

@@ -8,13 +8,13 @@ from typing import Final
 from unreel.core.box import Box
 from unreel.core.errors import MissingExtraError
 from unreel.core.failure import Failure
-from unreel.core.plain import plain
+from unreel.core.safe_text import plain
 from unreel.curation.watermark.find import find_watermarks
 from unreel.curation.watermark.mark import WatermarkRegion, WatermarkSearch
 from unreel.curation.watermark.stillness import LEAST_FRAMES
 from unreel.curation.watermark.text import ReadText, text_reader
 from unreel.media.reader import MediaReader
-from unreel.report.review.check import MARKS, FileCheck, FileCheckResult, marks_not_looked_for
+from unreel.report.review.file_check import MARKS, FileCheck, FileCheckResult, marks_not_looked_for
 
 _SAMPLING: Final = "uniform-12"
 _LONGEST_SIDE: Final = 960

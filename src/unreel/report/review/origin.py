@@ -1,14 +1,99 @@
 """Information in the file itself, before any model is asked."""
 
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from unreel.core.clip import Clip
-from unreel.core.facts import ClipFacts
+from unreel.core.facts import ClipFacts, FileTag
 from unreel.media.reader import MediaReader
-from unreel.report.review.check import FileCheck, marks_not_looked_for
-from unreel.report.review.programs import check_encoding_passes, check_programs
+from unreel.report.review.file_check import FileCheck, FileCheckResult, marks_not_looked_for
 from unreel.report.review.provenance import ProvenanceResult, check_credentials, read_provenance
+
+_PROGRAMS: Final = (
+    ("FFmpeg", re.compile(r"\b(lavf|lavc|ffmpeg)|^(Video|Sound)Handler$", re.IGNORECASE)),
+    ("HandBrake", re.compile(r"handbrake", re.IGNORECASE)),
+    ("GPAC", re.compile(r"\bgpac\b", re.IGNORECASE)),
+    ("L-SMASH", re.compile(r"l-smash", re.IGNORECASE)),
+    ("Google", re.compile(r"\bgoogle\b", re.IGNORECASE)),
+    ("Apple", re.compile(r"core media|quicktime|\bapple\b", re.IGNORECASE)),
+    ("Adobe", re.compile(r"\badobe\b|mainconcept|alias data handler", re.IGNORECASE)),
+    ("Twitter", re.compile(r"twitter", re.IGNORECASE)),
+)
+"""Names of writers, as they stand in tags. FFmpeg names its streams in this way wherever nobody else did."""
+_SIGNATURE: Final = "signature"
+_NAMING: Final = frozenset(
+    {"encoder", "encoding_tool", "handler_name", "software", "writing_application", "vendor_id"}
+)
+_PIXELS: Final = "Traces of compression in the picture itself were not looked for."
+
+
+def check_programs(facts: ClipFacts) -> FileCheck:
+    """The programs that left their names in the file."""
+    named = [tag for tag in facts.tags if tag.value and _kind(tag) in {*_NAMING, _SIGNATURE}]
+    others = [tag.name for tag in facts.tags if not tag.value]
+    words = [f"\u201c{tag.value}\u201d{_whose(tag)} in the {_place(tag)}" for tag in named]
+    says = f"{'; '.join(words)}." if words else "None left its name."
+    if others:
+        says += f" The file also carries {', '.join(others)}; what these say is not shown here."
+    name = "Programs that wrote the file"
+    return FileCheck(
+        name=name, found=FileCheckResult.SOMETHING if words else FileCheckResult.NOTHING, says=says
+    )
+
+
+def check_encoding_passes(facts: ClipFacts) -> FileCheck:
+    """Signs that the file is not the first encoding of its picture."""
+    signs = list(_signs(facts.tags))
+    if not signs:
+        says = "None in the names that programs left. Many programs leave none, so that proves nothing."
+    else:
+        says = " ".join(signs)
+    return FileCheck(
+        name="Signs of re-encoding",
+        found=FileCheckResult.SOMETHING if signs else FileCheckResult.NOTHING,
+        says=f"{says} {_PIXELS}",
+    )
+
+
+def _signs(tags: Iterable[FileTag]) -> Iterator[str]:
+    tags = tuple(tags)
+    writers = [name for name, pattern in _PROGRAMS if _any(tags, pattern)]
+    encoders = [tag.value.partition(" ")[0] for tag in tags if tag.name == _SIGNATURE]
+    if len(writers) > 1:
+        yield (
+            f"{' and '.join(writers)} both left names: a sign that the file was repackaged or encoded "
+            "again by a second program."
+        )
+    if encoders:
+        yield (
+            f"{encoders[0]}, an encoder in software, made the picture stream; phones and cameras mostly "
+            "use one in hardware. A sign that this is no recording as it left a camera; generators, "
+            "editors and sites that pass files on all encode in this way."
+        )
+
+
+def _any(tags: Iterable[FileTag], pattern: re.Pattern[str]) -> bool:
+    return any(_kind(tag) in _NAMING and pattern.search(tag.value) for tag in tags)
+
+
+def _kind(tag: FileTag) -> str:
+    return tag.name.rpartition(" ")[2]
+
+
+def _place(tag: FileTag) -> str:
+    if tag.name == _SIGNATURE:
+        return "picture"
+    of, _, _ = tag.name.rpartition(" ")
+    return {"video": "picture stream", "audio": "sound stream"}.get(of, "container")
+
+
+def _whose(tag: FileTag) -> str:
+    """Return the owner of the name, if it is not obvious."""
+    owners = [name for name, pattern in _PROGRAMS if pattern.search(tag.value)]
+    return f" ({owners[0]})" if owners and owners[0].lower() not in tag.value.lower() else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

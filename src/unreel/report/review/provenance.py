@@ -15,7 +15,7 @@ from unreel.core.failure import Failure
 from unreel.media.payload import TaskPayload
 from unreel.media.sandbox import FileSandbox, SandboxLimits
 from unreel.media.sandbox.wire import readable
-from unreel.report.review.check import FileCheck, FileCheckResult
+from unreel.report.review.file_check import FileCheck, FileCheckResult
 
 _TASKS: Final = "unreel.report.review.provenance_task:TASKS"
 _LIMITS: Final = SandboxLimits(seconds=10, reply_bytes=1 << 20)

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from unreel.core.plain import plain
-from unreel.evaluation.job import EvalRun
+from unreel.core.safe_text import plain
+from unreel.evaluation.run_job import EvalRun
 from unreel.evaluation.scoring import score_run
 from unreel.protocols.protocol import Mode
 from unreel.report.review.record import ReviewerRecord

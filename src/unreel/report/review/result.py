@@ -10,7 +10,7 @@ from unreel.core.span import MICROSECONDS
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluation.opinion import Opinion
 from unreel.evaluation.review import Review
-from unreel.report.review.opening import classify_review, hear, opening
+from unreel.report.review.headline import classify_review, hear, opening
 from unreel.report.review.opinion_text import agreements
 from unreel.report.review.origin import FileOrigin
 from unreel.report.review.record import ReviewerRecord, format_record, matching

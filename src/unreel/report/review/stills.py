@@ -11,15 +11,15 @@ from unreel.core.box import Box
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure
 from unreel.core.names import plain_name
-from unreel.core.plain import plain
+from unreel.core.output_files import OutputDirectory
+from unreel.core.safe_text import plain
 from unreel.core.span import MICROSECONDS, format_seconds, to_us
-from unreel.core.writing import OutputDirectory
 from unreel.media.decode import Rgb
 from unreel.media.overlay import MovingMark
 from unreel.media.picture import encode_jpeg, encode_png, fit_longest
 from unreel.media.reader import MediaReader, SampledFrame
 from unreel.media.still import FaultSpot, draw_crop, draw_whole
-from unreel.pages.footage import data_uri
+from unreel.pages.playable_clip import data_uri
 from unreel.pages.player import TrackSpec, moving_marks, track_colours
 
 FOLDER: Final = "stills"

@@ -13,17 +13,16 @@ from unreel.core.answer import Reply
 from unreel.core.box import Box
 from unreel.core.clip import Clip
 from unreel.core.judgement import Label
-from unreel.core.plain import plain, plain_lines
+from unreel.core.safe_text import plain, plain_lines
 from unreel.core.span import format_seconds, to_us
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluation.opinion import Opinion
 from unreel.evaluation.review import Review
 from unreel.protocols.protocol import protocol
-from unreel.report.review.opening import first_onset_us, opening
-from unreel.report.review.opinion_text import agreements, tone
+from unreel.report.review.headline import first_onset_us, opening
+from unreel.report.review.opinion_text import agreements, stability_lines, tone
 from unreel.report.review.origin import FileOrigin
 from unreel.report.review.record import ReviewerRecord, format_record
-from unreel.report.review.stability_text import stability_lines
 
 _STYLES = {
     "real": "bold green",

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
-from unreel.arena.attempts import BestAttempt, TeamAttempts, correct_best, is_row_of
-from unreel.arena.hiding import find_canaries, find_hidden
-from unreel.arena.holdout import compare_hidden, hear_canaries
-from unreel.arena.log import SeasonLog
-from unreel.arena.play import AnswerTable
-from unreel.arena.stored_season import stored_recipe
-from unreel.arena.suspicion import find_alike
-from unreel.arena.working_folder import SeasonEntrants, SeasonFolder
+from unreel.arena.answers.play import AnswerTable
+from unreel.arena.fairness.attempts import BestAttempt, TeamAttempts, correct_best, is_row_of
+from unreel.arena.fairness.holdout import compare_hidden, find_canaries, find_hidden, hear_canaries
+from unreel.arena.fairness.similar_reviewers import find_alike
+from unreel.arena.season.folder import SeasonEntrants, SeasonFolder
+from unreel.arena.season.stored_recipe import stored_recipe
+from unreel.arena.submission.log import SeasonLog
 from unreel.core.estimate import Estimate
-from unreel.core.server import hide_addresses
+from unreel.core.server_keys import hide_addresses
 
 
 def gaps(entrants: SeasonEntrants) -> Iterator[str]:

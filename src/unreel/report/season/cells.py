@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from unreel.arena.play import SILENT
-from unreel.report.season.heard import AnswerMatrix
+from unreel.arena.answers.play import SILENT
+from unreel.report.season.clip_answers import AnswerMatrix
 from unreel.report.season.matrix import cell_id
 from unreel.report.season.view import SeasonView
 

@@ -7,14 +7,14 @@ from typing import Final
 
 import numpy as np
 
-from unreel.arena.play import REAL, SAID_GENERATED
-from unreel.arena.standings import LeaderboardRow
+from unreel.arena.answers.play import REAL, SAID_GENERATED
+from unreel.arena.boards.standings import LeaderboardRow
 from unreel.pages.player import PlayerSpec, TrackSpec
 from unreel.report.boards.downloads import FOLDER
 from unreel.report.boards.tables import BoardTable, TableCell, TableColumn, TableLine, exact_cell
 from unreel.report.season.cells import sections
+from unreel.report.season.clip_answers import SIDES, AnswerMatrix
 from unreel.report.season.entrant import EntrantPage, PagePart, figures_table, format_ranks
-from unreel.report.season.heard import SIDES, AnswerMatrix
 from unreel.report.season.view import ClipDetails, SeasonView, address
 
 _MICRO: Final = 1_000_000

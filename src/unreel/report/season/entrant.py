@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from unreel.arena.play import REAL
-from unreel.arena.standings import LeaderboardRow
+from unreel.arena.answers.play import REAL
+from unreel.arena.boards.standings import LeaderboardRow
 from unreel.pages import player
 from unreel.pages.page import render, whole_page
 from unreel.report.boards.downloads import latex_block, table_csv, table_files
@@ -19,8 +19,8 @@ from unreel.report.boards.tables import (
 )
 from unreel.report.season.boards import named
 from unreel.report.season.cells import ReviewerCells
+from unreel.report.season.metric_names import Side, figure_of
 from unreel.report.season.view import PAGES, REAL_TITLE, SeasonView, address
-from unreel.report.season.words import Side, figure_of
 
 HOME: Final = "../index.html"
 MOST: Final = 200

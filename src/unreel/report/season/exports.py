@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unreel.arena.standings import LeaderboardRow, MatrixCell, SeasonLeaderboard
+from unreel.arena.boards.standings import LeaderboardRow, MatrixCell, SeasonLeaderboard
 from unreel.core.estimate import Estimate, Measured
 from unreel.report.season.history import track
+from unreel.report.season.metric_names import SIDES, figure_of, ranks_by
 from unreel.report.season.view import SeasonView, address, side_of
-from unreel.report.season.words import SIDES, figure_of, ranks_by
 
 
 def standings_json(season: SeasonView) -> dict[str, Any]:

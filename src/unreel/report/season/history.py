@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from unreel.arena.standings import LeaderboardRow
+from unreel.arena.boards.standings import LeaderboardRow
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.report.boards.board import BoardPanel
 from unreel.report.boards.charts import FLOORS, SERIES, SHOWN, BoardChart, ChartPoint, stepped
@@ -18,8 +18,8 @@ from unreel.report.boards.tables import (
     measured_cell,
 )
 from unreel.report.season.boards import name_cell
+from unreel.report.season.metric_names import Side, figure_of, ranks_by
 from unreel.report.season.view import SeasonView, side_of
-from unreel.report.season.words import Side, figure_of, ranks_by
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,23}")
 """Names that may stand in a chart's own language; the others are numbered."""

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from unreel.arena.standings import SeasonLeaderboard
+from unreel.arena.boards.standings import SeasonLeaderboard
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate
-from unreel.core.plain import plain
+from unreel.core.safe_text import plain
 from unreel.protocols.figures import MetricDefinition
+from unreel.report.season.metric_names import SIDES, Side, figure_of, ranks_by
 from unreel.report.season.view import SeasonView, address, side_of
-from unreel.report.season.words import SIDES, Side, figure_of, ranks_by
 
 FOLDER: Final = "hub"
 DATASET_FILE: Final = f"{FOLDER}/dataset/eval.yaml"

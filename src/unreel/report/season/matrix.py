@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from unreel.arena.standings import LeaderboardRow
-from unreel.arena.standings import MatrixCell as Met
+from unreel.arena.boards.standings import LeaderboardRow
+from unreel.arena.boards.standings import MatrixCell as Met
 from unreel.core.estimate import Estimate
 from unreel.report.boards.downloads import FOLDER
 from unreel.report.boards.tables import (

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from unreel.arena.play import REAL, SAID_REAL, AnswerTable
-from unreel.arena.standings import LeaderboardRow
+from unreel.arena.answers.play import REAL, SAID_REAL, AnswerTable
+from unreel.arena.boards.standings import LeaderboardRow
 from unreel.report.boards.downloads import FOLDER
 from unreel.report.boards.tables import (
     BoardTable,
@@ -18,8 +18,8 @@ from unreel.report.boards.tables import (
     measured_cell,
 )
 from unreel.report.season.cells import short
+from unreel.report.season.clip_answers import AnswerMatrix
 from unreel.report.season.entrant import EntrantPage, PagePart, figures_table, format_ranks
-from unreel.report.season.heard import AnswerMatrix
 from unreel.report.season.matrix import cell_id
 from unreel.report.season.view import SeasonView, address
 

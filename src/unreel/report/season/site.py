@@ -6,20 +6,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from unreel.arena.play import REAL
-from unreel.arena.standings import SeasonLeaderboard
+from unreel.arena.answers.play import REAL
+from unreel.arena.boards.standings import LeaderboardRow, SeasonLeaderboard
+from unreel.arena.submission.log import LogEvent
 from unreel.core.errors import InvalidSettingError
-from unreel.core.writing import OutputDirectory
+from unreel.core.estimate import Estimate
+from unreel.core.output_files import OutputDirectory
+from unreel.core.safe_text import plain
+from unreel.core.server_keys import drop_address, hide_addresses
 from unreel.pages.page import render, whole_page
 from unreel.report.boards.board import BoardPanel
+from unreel.report.boards.downloads import FOLDER, latex_block, name_tables, table_files
 from unreel.report.boards.downloads import FOLDER as TABLES
-from unreel.report.boards.downloads import latex_block, name_tables, table_files
-from unreel.report.season.badge import badge
+from unreel.report.boards.tables import BoardTable, TableCell, TableColumn, TableLine, exact_cell
+from unreel.report.season.ablation_panels import ablation_panels
 from unreel.report.season.boards import ConditionSheet, board_panel
-from unreel.report.season.changes import ablation_panels
+from unreel.report.season.clip_answers import AnswerMatrix, hear
 from unreel.report.season.creator_page import creator_page
 from unreel.report.season.entrant import STYLES, entrant_files
-from unreel.report.season.entries import entry_tables
 from unreel.report.season.exports import (
     entrant_json,
     history_json,
@@ -27,14 +31,83 @@ from unreel.report.season.exports import (
     standings_json,
     to_text,
 )
-from unreel.report.season.heard import AnswerMatrix, hear
 from unreel.report.season.history import history_panel
 from unreel.report.season.hub import FOLDER as HUB
 from unreel.report.season.hub import HubListing, hub_files
 from unreel.report.season.matrix import DetectionMatrix, heat_map
+from unreel.report.season.metric_names import SIDES, Side, define, figure_of, ranks_by
 from unreel.report.season.reviewer_page import reviewer_page
 from unreel.report.season.view import PAGES, SeasonView, address, side_of
-from unreel.report.season.words import SIDES, define
+
+_LETTER: Final = 6.6
+"""Pixels, of a font of 11: text that is narrower is stretched to fit."""
+_MARGIN: Final = 8.0
+_LONGEST: Final = 40
+
+
+def badge(
+    season: str, standing: LeaderboardRow, board: Sequence[LeaderboardRow], side: Side
+) -> str:
+    """SVG that draws text alone, whatever the season is called."""
+    left = _cut(f"unreel {season}")
+    right = _cut(_told(standing, board, side))
+    widths = [len(text) * _LETTER + 2 * _MARGIN for text in (left, right)]
+    return str(
+        render(
+            "unreel.report.season:badge.svg",
+            left=left,
+            right=right,
+            left_width=widths[0],
+            right_width=widths[1],
+            margin=_MARGIN,
+            is_first=standing.first_class and standing.rank is not None,
+        )
+    )
+
+
+def _told(standing: LeaderboardRow, board: Sequence[LeaderboardRow], side: Side) -> str:
+    figure = figure_of(ranks_by(side, board))
+    known = standing.figures.get(figure.metric)
+    number = "no figure"
+    if isinstance(known, Estimate):
+        value, low, high = (f"{n:z.{figure.places}f}" for n in (known.value, known.low, known.high))
+        number = f"{value} {figure.unit} [{low}, {high}]".replace("  ", " ")
+    if standing.rank is None:
+        return f"{standing.kind}: {number}" if standing.kind != side else f"not ranked: {number}"
+    n_ranked = sum(each.rank is not None for each in board)
+    return f"#{standing.rank} of {n_ranked}: {number}"
+
+
+def _cut(text: str) -> str:
+    words = plain(text)
+    return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
+
+
+_TITLES: Final = ("When (UTC)", "Entry", "Kind", "Team", "Attempt", "State", "Why")
+
+
+def entry_tables(events: Sequence[LogEvent]) -> list[BoardTable]:
+    """One table, the latest first; none where no log is kept."""
+    if not events:
+        return []
+    columns = tuple(TableColumn(title=title, numbers=title == "Attempt") for title in _TITLES)
+    caption = "What happened to every entry, the latest first"
+    lines = tuple(map(_line, reversed(events)))
+    return [BoardTable(caption=caption, columns=columns, lines=lines, file=f"{FOLDER}/entries")]
+
+
+def _line(event: LogEvent) -> TableLine:
+    when = f"{event.when:%Y-%m-%d %H:%M}" if event.when else ""
+    words = (when, drop_address(event.entry), event.kind, event.team)
+    return TableLine(
+        cells=(
+            *(TableCell(text=text) for text in words),
+            exact_cell(event.attempt),
+            TableCell(text=event.state.value),
+            TableCell(text=hide_addresses("; ".join(event.reasons))),
+        )
+    )
+
 
 PAGE: Final = "index.html"
 BADGES: Final = "badges"

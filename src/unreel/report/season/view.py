@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
-from unreel.arena.ablations import AblationEffect
-from unreel.arena.leaning import ReviewerBias
-from unreel.arena.log import LogEvent
-from unreel.arena.play import AnswerTable
-from unreel.arena.standings import LeaderboardRow, SeasonLeaderboard
+from unreel.arena.answers.play import AnswerTable
+from unreel.arena.boards.ablations import AblationEffect
+from unreel.arena.boards.bias import ReviewerBias
+from unreel.arena.boards.standings import LeaderboardRow, SeasonLeaderboard
+from unreel.arena.submission.log import LogEvent
 from unreel.core.errors import InvalidValueError
 from unreel.pages.player import PlayerSpec
 

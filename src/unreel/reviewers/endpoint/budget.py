@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.core.answer import Usage
-from unreel.core.document import read_toml
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
+from unreel.core.small_documents import read_toml
 from unreel.reviewers.endpoint.spending_log import SpendingLog
 
 MILLION: Final = 1_000_000

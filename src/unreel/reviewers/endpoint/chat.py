@@ -9,8 +9,8 @@ from unreel.core.failure import Failure
 from unreel.protocols.protocol import asks_to_think
 from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.endpoint.families import ModelFamily, switch_thinking
-from unreel.reviewers.instants import no_video, timing_for
-from unreel.reviewers.parts import (
+from unreel.reviewers.frame_times import no_video, timing_for
+from unreel.reviewers.message_parts import (
     AudioPart,
     FilePart,
     ImagePart,

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from unreel.core.errors import InvalidSettingError, UnknownNameError
-from unreel.protocols.showing import TimeFormat
+from unreel.protocols.presentation import TimeFormat
 from unreel.reviewers.endpoint.providers import ModelAddress
 
 RESIZED: Final = "resized "

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.server import (
+from unreel.core.server_keys import (
     HOSTS_VARIABLE,
     OWN_KEY,
     ServerAddress,

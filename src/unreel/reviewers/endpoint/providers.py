@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from unreel.core.errors import InvalidSettingError, UnknownNameError
-from unreel.core.server import OWN_KEY, ServerAddress, read_server
+from unreel.core.server_keys import OWN_KEY, ServerAddress, read_server
 
 LOCAL: Final = "local/"
 """Before the folder of a model that runs on this machine: it is no provider, and nobody is contacted."""

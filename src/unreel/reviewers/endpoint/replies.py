@@ -9,7 +9,7 @@ from typing import Any, Final, TypeGuard
 
 from unreel.core.answer import Reply, Usage
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.retrying import read_retry_after
+from unreel.core.retry import read_retry_after
 from unreel.network.client import HttpReply
 
 READABLE: Final = 200

@@ -7,19 +7,19 @@ from typing import Any
 from unreel.core.answer import Reply
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.retrying import RetryPolicy
+from unreel.core.retry import RetryPolicy
 from unreel.network.client import REPLY_BYTES
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
-from unreel.reviewers.endpoint.asker import EndpointClient
 from unreel.reviewers.endpoint.budget import RequestBudget, SpentBefore, SpentBudget, TokenPrice
 from unreel.reviewers.endpoint.chat import build_body
+from unreel.reviewers.endpoint.client import EndpointClient
 from unreel.reviewers.endpoint.concurrency import ConcurrencyLimit
 from unreel.reviewers.endpoint.families import RESIZED, ModelFamily, bounded, family_of
 from unreel.reviewers.endpoint.providers import PROVIDERS, ModelAddress, read_address
 from unreel.reviewers.endpoint.tokens import estimate_usage
 from unreel.reviewers.endpoint.transport import HttpTransport, RequestTransport
-from unreel.reviewers.instants import TELLS_TIMES
-from unreel.reviewers.parts import Showing
+from unreel.reviewers.frame_times import TELLS_TIMES
+from unreel.reviewers.message_parts import Showing
 
 TAKE_FRAMES = frozenset({"compatible", "vllm"})
 """Providers that may be vLLM, which takes frames as one video."""

@@ -10,7 +10,7 @@ import os
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
 
 
 class SpendingLog:

@@ -17,14 +17,14 @@ from unreel.core.question import Question
 from unreel.media.picture import fit_size
 from unreel.media.sampling import parse_plan, plan_frames
 from unreel.media.timeline import FrameTimeline
-from unreel.protocols.protocol import protocol
-from unreel.protocols.showing import (
+from unreel.protocols.presentation import (
     LONGEST_SIDE,
     around_clips,
     mark_clip,
     mark_instant,
     shows_times,
 )
+from unreel.protocols.protocol import protocol
 from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.endpoint.families import ModelFamily, ResizeRule
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.core.document import parse_object, read_bytes
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
-from unreel.reviewers.local.taught import InputSpec, read_taught
+from unreel.core.small_documents import parse_object, read_bytes
+from unreel.reviewers.local.input_format import InputSpec, read_taught
 
 SETTING: Final = "--adapter"
 _CONFIG_BYTES: Final = 4 << 20

@@ -8,12 +8,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.core.document import RECIPE_BYTES, parse_json, read_bytes
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.identity import digest
+from unreel.core.small_documents import RECIPE_BYTES, parse_json, read_bytes
 from unreel.core.weight_files import INDEX_FILES, is_weight_file, require_safe_index
 from unreel.reviewers.endpoint.families import family
-from unreel.reviewers.local.taught import FamilyName, Form, InputSpec, read_taught
+from unreel.reviewers.local.input_format import FamilyName, Form, InputSpec, read_taught
 
 CONFIG: Final = "config.json"
 ADAPTER: Final = "adapter_config.json"

@@ -20,9 +20,16 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.reviewers.contract import ClipInput, ReviewRequest, ShownFrame
 from unreel.reviewers.endpoint.families import family, name_space
-from unreel.reviewers.instants import FrameTiming, no_video, timing_for
-from unreel.reviewers.local.taught import FamilyName, InputSpec
-from unreel.reviewers.parts import ImagePart, Part, PromptText, VideoPart, compose, request_rejected
+from unreel.reviewers.frame_times import FrameTiming, no_video, timing_for
+from unreel.reviewers.local.input_format import FamilyName, InputSpec
+from unreel.reviewers.message_parts import (
+    ImagePart,
+    Part,
+    PromptText,
+    VideoPart,
+    compose,
+    request_rejected,
+)
 
 IGNORED: Final = -100
 """The label of what is not learned: the prompt, and padding."""

@@ -19,7 +19,7 @@ from unreel.reviewers.endpoint.families import family, switch_thinking
 from unreel.reviewers.local.checkpoint import MAX_TOKENS, LocalCheckpoint
 from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
 from unreel.reviewers.local.loading import load_model
-from unreel.reviewers.parts import request_rejected
+from unreel.reviewers.message_parts import request_rejected
 
 Outcome = Reply | Failure
 LESS = "Show fewer frames, lower max_pixels, or use a device with more memory"

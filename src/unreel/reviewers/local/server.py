@@ -14,9 +14,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.held_server import HeldServer, require_free
+from unreel.core.managed_server import HeldServer, require_free
+from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import read_secret, server_environment
-from unreel.core.writing import OutputDirectory
 from unreel.reviewers.local.serving import ServingAddress, ServingPlan
 
 KEY: Final = "VLLM_API_KEY"

@@ -26,7 +26,7 @@ from unreel.reviewers.local.checkpoint import (
     read_checkpoint,
     title,
 )
-from unreel.reviewers.local.taught import FamilyName, Form, InputSpec, read_taught
+from unreel.reviewers.local.input_format import FamilyName, Form, InputSpec, read_taught
 
 LOOPBACK: Final = "127.0.0.1"
 MOST_LENGTH: Final = 32_768

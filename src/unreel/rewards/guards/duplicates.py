@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from unreel.media.bounds import N_PICKED
 from unreel.media.fingerprint import HASH_WORDS
-from unreel.media.matching import MOST_BITS
+from unreel.media.near_duplicates import MOST_BITS
 
 
 def count_duplicates(fingerprints: Sequence[str]) -> int:

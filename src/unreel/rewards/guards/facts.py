@@ -13,7 +13,7 @@ import numpy as np
 
 from unreel.core.failure import Failure
 from unreel.core.settings import read_settings
-from unreel.curation.screen.screens import MotionScreen, measure
+from unreel.curation.screen import MotionScreen, measure
 from unreel.curation.watermark.text import ReadText, text_reader
 from unreel.media.access import media_reader
 from unreel.media.borders import find_borders

@@ -7,7 +7,7 @@ from typing import Final
 from markupsafe import Markup
 
 from unreel.core.estimate import Estimate
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
 from unreel.pages.page import render, whole_page
 from unreel.rewards.guards.result import GuardResult, GuardSettings
 from unreel.rewards.guards.steps import StepSummary

@@ -5,8 +5,8 @@ import io
 
 from unreel.core.errors import InvalidValueError, MediaError, UnsafeTargetError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.writing import OutputDirectory
-from unreel.engine.fetching import FetchPolicy, fetch
+from unreel.core.output_files import OutputDirectory
+from unreel.engine.downloads import FetchPolicy, fetch
 from unreel.rewards.service.items import FileBytes, FrameArray, LocalPath, MediaSource, RemoteUrl
 from unreel.rewards.service.settings import ServiceSettings
 

@@ -17,7 +17,7 @@ from unreel.core.clip import UNKNOWN_CLIP, ClipId
 from unreel.core.errors import MediaError, format_error
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
 from unreel.rewards.calibration import read_calibration
 from unreel.rewards.model import RewardModel
 from unreel.rewards.result import Reward

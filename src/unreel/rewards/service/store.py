@@ -31,7 +31,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.writing import OutputDirectory
+from unreel.core.output_files import OutputDirectory
 from unreel.rewards.answers import ClaimState, StoredAnswer
 
 _TABLES: Final = MetaData()

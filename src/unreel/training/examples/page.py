@@ -15,22 +15,22 @@ from PIL import Image
 from unreel.core.box import Box
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
-from unreel.core.plain import plain
+from unreel.core.output_files import OutputDirectory
+from unreel.core.safe_text import plain
 from unreel.core.span import MICROSECONDS
-from unreel.core.writing import OutputDirectory
 from unreel.media.overlay import outline, paint
 from unreel.media.picture import encode_jpeg
-from unreel.pages.footage import data_uri
 from unreel.pages.page import render, whole_page
+from unreel.pages.playable_clip import data_uri
+from unreel.protocols.presentation import mark_instant
 from unreel.protocols.protocol import ParserOptions, protocol
-from unreel.protocols.showing import mark_instant
 from unreel.protocols.space import declare_space
-from unreel.reviewers.asking import PresentationSettings
+from unreel.reviewers.ask import PresentationSettings
 from unreel.reviewers.contract import ClipInput, ShownFrame
 from unreel.training.examples.example import ShownExample, TrainingExample
+from unreel.training.examples.input_size import ExampleView
+from unreel.training.examples.presentation import lay_out
 from unreel.training.examples.reading import ExampleSet
-from unreel.training.examples.showing import lay_out
-from unreel.training.examples.viewing import ExampleView
 from unreel.training.recipe import TrainRecipe
 
 PAGE: Final = "examples.html"

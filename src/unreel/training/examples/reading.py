@@ -9,25 +9,31 @@ from typing import TYPE_CHECKING, Final
 from pydantic import TypeAdapter
 
 from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected
-from unreel.benchmarks.opening import Benchmark, open_benchmark
-from unreel.benchmarks.planning import (
+from unreel.benchmarks.loader import Benchmark, open_benchmark
+from unreel.benchmarks.questions import (
     PlannedQuestion,
     QuestionScope,
     UnreadableClip,
     plan_questions,
 )
-from unreel.benchmarks.reading import BenchmarkIdentity, BenchmarkStats
+from unreel.benchmarks.statistics import BenchmarkIdentity, BenchmarkStats
 from unreel.core.clip import Clip, creator_of
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
 from unreel.core.identity import digest
-from unreel.engine.access import StorageAccess
 from unreel.engine.progress import OnStep
+from unreel.engine.storage_access import StorageAccess
 from unreel.protocols.protocol import protocol
 from unreel.protocols.space import PERMILLE, BoxSpace
 from unreel.training.examples.example import TrainingExample
-from unreel.training.examples.holding import bind, draw
-from unreel.training.examples.leaks import TrainingLeak, UnseenClip, find_leaks, refuse
-from unreel.training.examples.shelf import DuplicateGroups, ExampleTables
+from unreel.training.examples.fingerprint_cache import DuplicateGroups, ExampleTables
+from unreel.training.examples.held_out import (
+    TrainingLeak,
+    UnseenClip,
+    bind,
+    draw,
+    find_leaks,
+    refuse,
+)
 from unreel.training.recipe import DataSection, TrainRecipe, UnseenSection
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import Any, Final, Protocol
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.registry import LazyImport, NameRegistry
-from unreel.reviewers.local.taught import FamilyName
+from unreel.reviewers.local.input_format import FamilyName
 from unreel.training.formats.conversation import TrainerConversation
 from unreel.training.formats.order import ExportJob, Shape
 

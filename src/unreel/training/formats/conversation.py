@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.reviewers.parts import FilePart, ImagePart, Part, PromptText, VideoPart
+from unreel.reviewers.message_parts import FilePart, ImagePart, Part, PromptText, VideoPart
 from unreel.training.examples.example import ShownExample
 
 IMAGE: Final = "<image>"

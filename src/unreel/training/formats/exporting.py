@@ -13,15 +13,15 @@ from unreel.core.clip import Clip
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
-from unreel.core.writing import OutputDirectory
-from unreel.reviewers.asking import PresentationSettings
+from unreel.core.output_files import OutputDirectory
+from unreel.reviewers.ask import PresentationSettings
 from unreel.reviewers.contract import ClipInput, ShownFrame, WholeClip
 from unreel.reviewers.endpoint.families import family, name_space
-from unreel.reviewers.local.taught import write_taught
-from unreel.reviewers.parts import FilePart, ImagePart, Part, VideoPart, compose
-from unreel.reviewers.parts import Showing as Form
+from unreel.reviewers.local.input_format import write_taught
+from unreel.reviewers.message_parts import FilePart, ImagePart, Part, VideoPart, compose
+from unreel.reviewers.message_parts import Showing as Form
 from unreel.training.examples.example import TrainingExample
-from unreel.training.examples.showing import SEEN, teach_about
+from unreel.training.examples.presentation import SEEN, teach_about
 from unreel.training.formats.contract import HELD_OUT, TRAIN, TrainerFormat, require_takes
 from unreel.training.formats.conversation import MediaPart, TrainerConversation, converse
 from unreel.training.formats.order import ExportJob, Keeping, Shape

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from unreel.media.sampling import LlamaFactorySampling
-from unreel.protocols.showing import LEAST_PIXELS
+from unreel.protocols.presentation import LEAST_PIXELS
 from unreel.training.formats.contract import HELD_OUT, TRAIN
 from unreel.training.formats.conversation import TrainerConversation
 from unreel.training.formats.order import ExportJob, Shape

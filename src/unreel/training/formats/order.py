@@ -8,7 +8,7 @@ from typing import Final, Literal
 from unreel.core.errors import InvalidSettingError
 from unreel.core.question import Condition
 from unreel.media.sampling import LlamaFactorySampling, PerSecondSampling, parse_plan
-from unreel.protocols.showing import LONGEST_SIDE, shows_times
+from unreel.protocols.presentation import LONGEST_SIDE, shows_times
 from unreel.training.recipe import TrainRecipe
 
 Shape = Literal["pictures", "film", "file"]

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.core.document import RECIPE_BYTES, parse_object, read_bytes
 from unreel.core.errors import InvalidValueError
+from unreel.core.small_documents import RECIPE_BYTES, parse_object, read_bytes
 from unreel.reviewers.endpoint.families import ResizeRule
-from unreel.reviewers.local.taught import FamilyName
-from unreel.training.load import SIGHT
+from unreel.reviewers.local.input_format import FamilyName
+from unreel.training.example_cost import SIGHT
 
 _PUBLISHED: Final = (4, 16384)
 """Tokens of a picture or frame, at least and at most, in the published processors."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.core.document import RECIPE_BYTES, parse_object, read_bytes
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
-from unreel.reviewers.local.taught import FamilyName
+from unreel.core.small_documents import RECIPE_BYTES, parse_object, read_bytes
+from unreel.reviewers.local.input_format import FamilyName
 
 _CONFIG: Final = "config.json"
 _LARGEST: Final = 10**7

@@ -7,12 +7,17 @@ from decimal import Decimal
 from typing import Final
 
 from unreel.core.errors import InvalidSettingError
-from unreel.reviewers.local.taught import FamilyName
-from unreel.training.load import ExampleCost, ExampleStratum, load_of
+from unreel.reviewers.local.input_format import FamilyName
+from unreel.training.example_cost import ExampleCost, ExampleStratum, load_of
 from unreel.training.plan.architecture import ModelArchitecture
 from unreel.training.plan.device import AcceleratorDevice
-from unreel.training.plan.memory import DeviceMemory, count_trained, memory_of
-from unreel.training.plan.work import asking_work, work_of
+from unreel.training.plan.resources import (
+    DeviceMemory,
+    asking_work,
+    count_trained,
+    memory_of,
+    work_of,
+)
 from unreel.training.recipe import DevicesSection, ModelSection, TrainRecipe
 
 HOUR_S: Final = 3600.0

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from unreel.benchmarks.truth import read_truths, write_truths
-from unreel.core.document import parse_json
+from unreel.core.small_documents import parse_json
 from unreel.protocols.protocol import ParserOptions, protocol
 from unreel.protocols.space import BoxSpace
 from unreel.recipes.check import check_sections

@@ -1,0 +1,210 @@
+"""Copies of clips for a browser: constant frame rate, first frame at 0, faststart.
+
+Label Studio counts frames by a configured rate and reads nothing from the file, so a clip of
+variable rate, or one that begins late, would show another frame than the annotated one. The
+confined reader re-encodes every clip once. The copy's name does not reveal the original without the
+key of the names, because annotators see it and originals are public.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import queue
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from unreel.annotation.campaign import ClipCopy
+from unreel.core.clip import ClipId
+from unreel.core.errors import MediaError
+from unreel.core.facts import VideoFacts
+from unreel.core.failure import Failure
+from unreel.core.identity import clip_id, digest
+from unreel.core.output_files import OutputDirectory
+from unreel.engine.location import StorageLocation
+from unreel.engine.storage_access import StorageAccess, find_change, local_copy
+from unreel.media.access import media_reader
+from unreel.media.faststart import index_first
+from unreel.media.normalise import NormalForm
+from unreel.media.render import FrameRange
+
+if TYPE_CHECKING:
+    from unreel.media.reader import MediaReader
+
+LONGEST_SIDE: Final = 1920
+"""Larger pictures are made smaller: a browser has to decode two of them at once."""
+SIGNED_FOR: Final = timedelta(days=7)
+"""The longest time that S3 lets a signed link last."""
+_LEAST_SIDE: Final = 16
+_FASTEST: Final = Fraction(240)
+_FINEST: Final = 1001
+"""Denominators of rates: 30000/1001 stays exact, and a player's clock can tell the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyRequest:
+    """A clip or segment to copy: its name in the benchmark and its location."""
+
+    name: str
+    location: str
+    start_s: Fraction = Fraction(0)
+    length_s: Fraction | None = None
+    """`None` for all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyResult:
+    """Result of copying a clip: a copy, or the reason for the failure."""
+
+    name: str
+    result: ClipCopy | Failure
+
+
+def make_copies(
+    wanted: Iterable[CopyRequest],
+    *,
+    place: StorageLocation,
+    access: StorageAccess,
+    key: bytes,
+    heard: Callable[[CopyResult], None],
+    workers: int | None = None,
+) -> Iterator[CopyResult]:
+    """Copy every clip that `place` lacks, several at once, in the order given.
+
+    A clip that cannot be read is a failure and stops no other. `key` is a secret that names follow from.
+    """
+    n_workers = workers or min(8, os.cpu_count() or 1)
+    with ExitStack() as held:
+        readers: queue.SimpleQueue[MediaReader] = queue.SimpleQueue()
+        for _ in range(n_workers):
+            reader = media_reader(access.settings, trusted=access.trusted)
+            readers.put(held.enter_context(reader))
+
+        def work(one: CopyRequest) -> CopyResult:
+            own = readers.get()
+            try:
+                return CopyResult(one.name, _copy(one, own, place=place, access=access, key=key))
+            finally:
+                readers.put(own)
+
+        with ThreadPoolExecutor(n_workers) as pool:
+            for copied in pool.map(work, wanted):
+                heard(copied)
+                yield copied
+
+
+def browser_form(video: VideoFacts) -> NormalForm:
+    """The form of a clip's copy: its own size and rate, as near as a browser's player can have them."""
+    longest = max(video.width, video.height)
+    scale = min(Fraction(1), Fraction(LONGEST_SIDE, longest))
+    width, height = (_even(side * scale) for side in (video.width, video.height))
+    rate = min(_FASTEST, video.average_rate.limit_denominator(_FINEST))
+    return NormalForm(width=width, height=height, rate=rate or Fraction(1, _FINEST))
+
+
+def copy_urls(place: StorageLocation, locations: Iterable[str]) -> list[str]:
+    """Return the URLs of copies for a browser: served by Label Studio, or signed by the store."""
+    if place.is_local:
+        return [f"/data/local-files/?d=clips/{location}" for location in locations]
+    import obstore
+
+    store = place.objects()
+    return [str(obstore.sign(store, "GET", location, SIGNED_FOR)) for location in locations]
+
+
+def _even(side: Fraction) -> int:
+    return max(_LEAST_SIDE, round(side / 2) * 2)
+
+
+def _copy(
+    one: CopyRequest,
+    reader: "MediaReader",
+    *,
+    place: StorageLocation,
+    access: StorageAccess,
+    key: bytes,
+) -> ClipCopy | Failure:
+    try:
+        with local_copy(one.location, access) as file:
+            return _copy_file(file, one, reader, place, key=key)
+    except MediaError as error:
+        return error.failure
+
+
+def _copy_file(
+    file: Path, one: CopyRequest, reader: "MediaReader", place: StorageLocation, *, key: bytes
+) -> ClipCopy | Failure:
+    facts = reader.probe(file)
+    if isinstance(facts, Failure):
+        return facts
+    clip, form = clip_id(file), browser_form(facts.video)
+    words = [str(form.width), str(form.height), str(form.rate), str(form.crf)]
+    if one.length_s is not None:
+        words += [str(one.start_s), str(one.length_s)]
+    code = digest("copy", str(clip), *words).encode()
+    name = f"{hmac.digest(key, code, hashlib.sha256).hex()[:40]}.mp4"
+    if (known := _known(place, clip, name)) is not None:
+        return known
+    if one.length_s is None:
+        made = reader.normalise(file, form)
+    else:
+        first = round(one.start_s * facts.video.average_rate)
+        made = reader.render(file, FrameRange(first_frame=first, length_s=one.length_s), form=form)
+    if isinstance(made, Failure):
+        return made
+    if (changed := find_change(clip, file)) is not None:
+        return changed
+    return _keep(index_first(made), reader, place, clip=clip, name=name)
+
+
+def _keep(
+    made: bytes, reader: "MediaReader", place: StorageLocation, *, clip: ClipId, name: str
+) -> ClipCopy | Failure:
+    with tempfile.TemporaryDirectory(prefix="unreel-copy-") as room:
+        file = OutputDirectory(Path(room)).write("copy.mp4", made)
+        facts = reader.probe(file)
+    if isinstance(facts, Failure):
+        return facts
+    video = facts.video
+    copy = ClipCopy(
+        clip=clip,
+        location=name,
+        rate=video.average_rate,
+        n_frames=video.n_frames,
+        width=video.width,
+        height=video.height,
+    )
+    place.put(name, made)
+    # Behind the copy: where this lies, the copy is whole.
+    told = {"rate": str(copy.rate), "n_frames": copy.n_frames}
+    place.put(_beside(name), json.dumps(told | {"size": [copy.width, copy.height]}).encode())
+    return copy
+
+
+def _known(place: StorageLocation, clip: ClipId, name: str) -> ClipCopy | None:
+    if place.size(_beside(name)) is None or place.size(name) is None:
+        return None
+    try:
+        told = json.loads(place.read(_beside(name), most=4096))
+        width, height = told["size"]
+        return ClipCopy(
+            clip=clip,
+            location=name,
+            rate=Fraction(told["rate"]),
+            n_frames=int(told["n_frames"]),
+            width=int(width),
+            height=int(height),
+        )
+    except (ValueError, LookupError, TypeError):
+        return None
+
+
+def _beside(name: str) -> str:
+    return f"{name}.json"

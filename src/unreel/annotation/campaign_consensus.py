@@ -1,0 +1,125 @@
+"""Compute the present consensus of a campaign, and store reviews of it."""
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from unreel.annotation.campaign import AnnotationTask, require_word
+from unreel.annotation.campaign_state import CampaignRecords, judgements, read_campaign
+from unreel.annotation.consensus.consensus import decide
+from unreel.annotation.consensus.outcome import (
+    CampaignConsensus,
+    ConsensusRule,
+    OpenTask,
+    Outcome,
+    SettledTask,
+)
+from unreel.annotation.consensus.review import ReviewDecision, TaskReview, read_review, value_key
+from unreel.annotation.ledger.decisions import REVIEW
+from unreel.core.errors import InvalidSettingError, UnknownNameError
+
+if TYPE_CHECKING:  # heavy
+    from unreel.annotation.ledger.ledger import Ledger
+
+
+_NEAREST: Final = 10
+"""Names that are told where none fits: a campaign may have thousands."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewerDecision:
+    """Decision of a reviewer about a task."""
+
+    task: str
+    """The task's id."""
+    verdict: ReviewDecision
+    annotator: str = ""
+    """Whose word is taken."""
+    by: str
+    why: str = ""
+    at_us: int
+
+    def __post_init__(self) -> None:
+        require_word("--by", self.by)
+        if self.verdict is ReviewDecision.SEND_BACK and not self.why.strip():
+            setting, problem = "--why", "who judges a task again has to know the reason"
+            raise InvalidSettingError(setting, problem, "Say it in a few words")
+
+
+def settle(records: CampaignRecords, rule: ConsensusRule) -> CampaignConsensus:
+    """Return the consensus of each judged task from all valid judgements and reviews."""
+    return decide(
+        list(judgements(records)),
+        rule,
+        interface=records.campaign.interface,
+        reviews=[read_review(notice) for notice in records.reviews],
+    )
+
+
+def find_task(records: CampaignRecords, name: str) -> AnnotationTask:
+    """The task of that id, or the one about the clip of that name.
+
+    Raises:
+        UnknownNameError: There is none, or several show the clip.
+    """
+    if name in records.tasks:
+        return records.tasks[name]
+    showing = [
+        task for task in records.tasks.values() if name in (" | ".join(task.names), *task.names)
+    ]
+    if len(showing) == 1:
+        return showing[0]
+    kind = f"task of {records.campaign.name}"
+    names = [each for task in records.tasks.values() for each in task.names]
+    near = difflib.get_close_matches(name, names, n=_NEAREST, cutoff=0)
+    raise UnknownNameError(kind, name, [task.id for task in showing] or near)
+
+
+def review_task(
+    ledger: "Ledger", records: CampaignRecords, looked: ReviewerDecision, rule: ConsensusRule
+) -> Outcome:
+    """Store a review, and return the present consensus of its task.
+
+    Raises:
+        InvalidSettingError: The reviewer judged the task, or there is nothing to accept or take.
+    """
+    said = {
+        each.annotator: each.value for each in judgements(records) if each.task.id == looked.task
+    }
+    if looked.by in said or not said:
+        problem = f"{looked.by} judged it" if said else "the task has no judgement yet"
+        remedy = "Let another person review it" if said else "Pull first: unreel annotate pull"
+        setting = "--by" if said else "review"
+        raise InvalidSettingError(setting, problem, remedy)
+    outcome = settle(records, rule).tasks[looked.task]
+    of = ""
+    if looked.verdict is ReviewDecision.TAKE:
+        if looked.annotator not in said:
+            kind = "annotator of the task"
+            raise UnknownNameError(kind, looked.annotator, sorted(said))
+        of = value_key(said[looked.annotator])
+    if looked.verdict is ReviewDecision.ACCEPT:
+        of = value_key(_proposed(outcome).value)
+    kept = TaskReview(
+        task=looked.task,
+        by=looked.by,
+        verdict=looked.verdict,
+        why=looked.why,
+        of=of,
+        annotator=looked.annotator,
+        at_us=looked.at_us,
+    )
+    name = records.campaign.name
+    ledger.notice(name, REVIEW, looked.task, looked.by, kept.said, looked.at_us)
+    return settle(read_campaign(ledger, name), rule).tasks[looked.task]
+
+
+def _proposed(outcome: Outcome) -> SettledTask:
+    """Return the proposed answer, also if it still waits for reviewers."""
+    found = outcome.proposed if isinstance(outcome, OpenTask) else outcome
+    if found is None:
+        problem = "the task has no consensus to accept"
+        remedy = "Take one annotator's word with --take, or send it back"
+        setting = "--accept"
+        raise InvalidSettingError(setting, problem, remedy)
+    return found

@@ -1,0 +1,136 @@
+"""Present state of a campaign's ledger: valid judgements and excluded annotators.
+
+It is computed from the stored records each time, so a reversed decision has no effect.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from unreel.annotation.campaign import AnnotationTask, Campaign, StudyArm, TaskAssignment
+from unreel.annotation.judgements import (
+    AnnotationRecord,
+    AnyValue,
+    QuarantinedSubmission,
+    QuarantineReason,
+)
+from unreel.annotation.ledger.decisions import EXCLUSION, INCLUSION, REVIEW, LedgerNotice
+
+if TYPE_CHECKING:  # the tables' package is heavy, and who only judges needs none
+    from unreel.annotation.ledger.ledger import Ledger
+
+By = tuple[str, str]
+"""An annotator's name and a task's id."""
+_SOMEBODY_ELSES: Final = {
+    QuarantineReason.NOT_ASSIGNED,
+    QuarantineReason.NOT_THEIRS,
+    QuarantineReason.TAMPERED,
+}
+"""Who sends something in another's name, or changes their screen, must not unsay what that person said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignRecords:
+    """A campaign with the newest word of each annotator on each task."""
+
+    campaign: Campaign
+    tasks: Mapping[str, AnnotationTask]
+    """By id, in the order in which they were added."""
+    assignments: Mapping[By, TaskAssignment]
+    standing: Mapping[By, AnnotationRecord]
+    """The newest by the server's clock, which may be quarantined; then nothing of theirs counts."""
+    quarantined: tuple[AnnotationRecord, ...]
+    """What stands and says nothing, and what somebody sent who was not asked, in order of arrival."""
+    excluded: Mapping[str, LedgerNotice]
+    """Annotators whose judgements do not count, each with the notice that says why."""
+    reviews: tuple[LedgerNotice, ...] = ()
+    """What reviewers said of tasks, in order."""
+    n_records: int
+    """Everything that was kept, what was edited later too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotatorJudgement:
+    """Valid judgement of one annotator about one task."""
+
+    annotator: str
+    task: AnnotationTask
+    value: AnyValue
+    lead_us: int | None
+    submitted_us: int
+    arm: StudyArm
+
+
+def read_campaign(ledger: "Ledger", name: str) -> CampaignRecords:
+    """Return the present state of a campaign.
+
+    Raises:
+        UnknownNameError: No campaign has that name.
+    """
+    tasks = {task.id: task for task in ledger.tasks(name)}
+    given = {(each.annotator, each.task): each for each in ledger.assignments(name)}
+    newest: dict[By, tuple[int, int, AnnotationRecord]] = {}
+    foreign: list[tuple[int, AnnotationRecord]] = []
+    n_records = 0
+    for seq, kept in ledger.records(name):
+        n_records += 1
+        record = _placed(kept, tasks)
+        if _is_foreign(record):
+            foreign.append((seq, record))
+            continue
+        by = (record.annotator, record.task)
+        if by not in newest or (record.submitted_us, seq) > newest[by][:2]:
+            newest[by] = (record.submitted_us, seq, record)
+    silent = [
+        (seq, record)
+        for _, seq, record in newest.values()
+        if isinstance(record.outcome, QuarantinedSubmission)
+    ]
+    notices = ledger.notices(name)
+    return CampaignRecords(
+        campaign=ledger.campaign(name),
+        tasks=tasks,
+        assignments=given,
+        standing={by: record for by, (_, _, record) in newest.items()},
+        quarantined=tuple(record for _, record in sorted(foreign + silent, key=lambda at: at[0])),
+        excluded=_excluded(notices),
+        reviews=tuple(notice for notice in notices if notice.kind == REVIEW),
+        n_records=n_records,
+    )
+
+
+def judgements(records: CampaignRecords) -> Iterator[AnnotatorJudgement]:
+    """Yield the valid judgements of annotators who are not excluded."""
+    for by, record in records.standing.items():
+        if (
+            isinstance(record.outcome, QuarantinedSubmission)
+            or record.annotator in records.excluded
+        ):
+            continue
+        given = records.assignments.get(by)
+        yield AnnotatorJudgement(
+            annotator=record.annotator,
+            task=records.tasks[record.task],
+            value=record.outcome,
+            lead_us=record.lead_us,
+            submitted_us=record.submitted_us,
+            arm=given.arm if given else StudyArm.PLAIN,
+        )
+
+
+def _placed(record: AnnotationRecord, tasks: Mapping[str, AnnotationTask]) -> AnnotationRecord:
+    """The record, or that it says nothing where the campaign has no such task."""
+    if record.task in tasks or isinstance(record.outcome, QuarantinedSubmission):
+        return record
+    detail = f"the campaign has no task {record.task!a}"
+    return replace(record, outcome=QuarantinedSubmission(QuarantineReason.NOT_ASSIGNED, detail))
+
+
+def _is_foreign(record: AnnotationRecord) -> bool:
+    outcome = record.outcome
+    return isinstance(outcome, QuarantinedSubmission) and outcome.reason in _SOMEBODY_ELSES
+
+
+def _excluded(notices: list[LedgerNotice]) -> dict[str, LedgerNotice]:
+    newest = {each.subject: each for each in notices if each.kind in {EXCLUSION, INCLUSION}}
+    return {subject: each for subject, each in newest.items() if each.kind == EXCLUSION}

@@ -1,0 +1,179 @@
+"""Computation of the consensus from all judgements of a campaign."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import partial
+from typing import Final
+
+from unreel.annotation.campaign import AnnotationInterface
+from unreel.annotation.consensus.majority import (
+    MajorityAnswer,
+    NoMajority,
+    Tally,
+    choose_words,
+    majority,
+    majority_or_mean,
+)
+from unreel.annotation.consensus.outcome import (
+    CampaignConsensus,
+    ConsensusMethod,
+    ConsensusRule,
+    Dissent,
+    OpenReason,
+    OpenTask,
+    Outcome,
+    SettledTask,
+)
+from unreel.annotation.consensus.review import TaskReview, apply_reviews
+from unreel.annotation.consensus.trace_consensus import merge_faults
+from unreel.annotation.consensus.weighted_answers import AnswerProbabilities, weigh
+from unreel.annotation.judgements import (
+    AnyValue,
+    PassFailAnswer,
+    PreferenceAnswer,
+    RatingAnswer,
+    ScreeningAnswer,
+    TraceAnswer,
+    VoteAnswer,
+)
+from unreel.annotation.opinion import AnnotatorOpinion, answer_of, by_task
+from unreel.core.errors import InvalidValueError
+from unreel.core.judgement import Label, Rating
+
+_KINDS: Final[Mapping[AnnotationInterface, type[AnyValue]]] = {
+    AnnotationInterface.SCREENING: ScreeningAnswer,
+    AnnotationInterface.TRACE: TraceAnswer,
+    AnnotationInterface.REALISM: RatingAnswer,
+    AnnotationInterface.PREFERENCE: PreferenceAnswer,
+    AnnotationInterface.REALITY: VoteAnswer,
+    AnnotationInterface.PASS_FAIL: PassFailAnswer,
+}
+
+
+def decide(
+    judgements: Sequence[AnnotatorOpinion],
+    rule: ConsensusRule,
+    *,
+    interface: AnnotationInterface,
+    reviews: Sequence[TaskReview] = (),
+) -> CampaignConsensus:
+    """Return the consensus of each judged task of one campaign, independent of the order of judgements.
+
+    `reviews` come in the order in which they were made.
+
+    Raises:
+        InvalidValueError: A judgement answers another interface's question, or an annotator judged
+            twice.
+    """
+    for opinion in judgements:
+        if not isinstance(opinion.value, _KINDS[interface]):
+            msg = (
+                f"{opinion.annotator} said {opinion.value} on a task of {interface.value}. Give "
+                "judgements of one campaign"
+            )
+            raise InvalidValueError(msg)
+    tasks = by_task(judgements)
+    weighing = weigh(tasks) if rule.method is ConsensusMethod.DAWID_SKENE else None
+    tally = _tally(interface, weighing)
+    found = CampaignConsensus(
+        interface=interface,
+        rule=rule,
+        tasks={id_: _settle(opinions, rule, tally) for id_, opinions in tasks.items()},
+        weights=weighing.weights if weighing else {},
+        notes=weighing.notes if weighing else (),
+    )
+    return apply_reviews(found, tasks, reviews) if reviews or rule.reviews else found
+
+
+def _tally(interface: AnnotationInterface, weighing: AnswerProbabilities | None) -> Tally:
+    count = majority_or_mean if interface is AnnotationInterface.REALISM else majority
+    return partial(weighing.tally, count=count) if weighing else count
+
+
+def _settle(opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, tally: Tally) -> Outcome:
+    if len(opinions) < rule.min_overlap:
+        detail = f"{len(opinions)} judged it, {rule.min_overlap} must"
+        return _open(opinions, NoMajority(OpenReason.TOO_FEW, detail))
+    found = tally(opinions, rule)
+    if isinstance(found, NoMajority):
+        return _open(opinions, found)
+    if isinstance(opinions[0].value, TraceAnswer) and found.answer == Label.GENERATED.value:
+        return _settle_traces(opinions, rule, found)
+    return _settle_answer(opinions, found)
+
+
+def _open(opinions: Sequence[AnnotatorOpinion], unclear: NoMajority) -> OpenTask:
+    said = tuple((opinion.annotator, opinion.value) for opinion in opinions)
+    return OpenTask(why=unclear.why, detail=unclear.detail, judgements=said)
+
+
+def _settle_answer(opinions: Sequence[AnnotatorOpinion], found: MajorityAnswer) -> SettledTask:
+    support = [o for o in opinions if answer_of(o.value) == found.answer]
+    ratings = {o.annotator: o.value.rating for o in opinions if isinstance(o.value, RatingAnswer)}
+    if any(ratings.values()) and found.answer.isdigit():
+        scored = {who: rating for who, rating in ratings.items() if rating}
+        rated, words_of = _rate(opinions[0].task.id, int(found.answer), scored)
+        value: AnyValue = rated
+    else:
+        value, words_of = support[0].value, ""
+    return SettledTask(
+        value=value,
+        support=tuple(o.annotator for o in support),
+        dissent=_otherwise(opinions, found.answer),
+        method=found.method,
+        words_of=words_of,
+        p_right=found.p_right,
+    )
+
+
+def _otherwise(opinions: Sequence[AnnotatorOpinion], answer: str) -> tuple[Dissent, ...]:
+    return tuple((o.annotator, o.value) for o in opinions if answer_of(o.value) != answer)
+
+
+def _rate(task: str, score: int, ratings: Mapping[str, Rating]) -> tuple[RatingAnswer, str]:
+    """The settled score with the words of the annotator who is closest to it, or to the mean behind it."""
+    same = {who: rating for who, rating in ratings.items() if rating.score == score}
+    mean = Fraction(sum(rating.score for rating in ratings.values()), len(ratings))
+    # Those who gave the very score speak for it; without any, whoever is closest to the mean.
+    texts = [(who, f"{r.problem}\n{r.adherence}".strip()) for who, r in (same or ratings).items()]
+    words_of = choose_words(task, texts, distance=lambda who: float(abs(ratings[who].score - mean)))
+    if not words_of:
+        return RatingAnswer(rating=Rating(score=score)), ""
+    chosen = ratings[words_of]
+    rating = Rating(
+        score=score, problem=chosen.problem, adherence=chosen.adherence, family=chosen.family
+    )
+    return RatingAnswer(rating=rating), words_of
+
+
+def _settle_traces(
+    opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, found: MajorityAnswer
+) -> Outcome:
+    """Label by count, faults by quorum: one that too few people marked is dissent."""
+    traces = {o.annotator: o.value.traces for o in opinions if isinstance(o.value, TraceAnswer)}
+    faults = merge_faults(opinions[0].task, traces, rule)
+    n_marked = sum(map(bool, traces.values()))
+    if n_marked >= rule.quorum and not faults.standing:
+        detail = f"{n_marked} marked something, and nothing was marked by {rule.quorum}"
+        return _open(opinions, NoMajority(OpenReason.NO_COMMON_FAULT, detail))
+    support = sorted({who for fault in faults.standing for who in fault.marked_by})
+    agreeing = [o.annotator for o in opinions if answer_of(o.value) == found.answer]
+    lone = {
+        mark.annotator: tuple(m.trace for m in faults.lone if m.annotator == mark.annotator)
+        for mark in faults.lone
+    }
+    dissent = {
+        **{who: TraceAnswer(traces=left, label=Label.GENERATED) for who, left in lone.items()},
+        **dict(_otherwise(opinions, found.answer)),
+    }
+    return SettledTask(
+        value=TraceAnswer(
+            traces=tuple(fault.trace for fault in faults.standing), label=Label.GENERATED
+        ),
+        support=tuple(support or agreeing),
+        dissent=tuple(sorted(dissent.items(), key=lambda item: item[0])),
+        method=found.method,
+        words_of=faults.standing[0].words_of if len(faults.standing) == 1 else "",
+        backing=tuple(fault.marked_by for fault in faults.standing),
+        p_right=found.p_right,
+    )

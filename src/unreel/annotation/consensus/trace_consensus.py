@@ -1,0 +1,137 @@
+"""DeepTraceReward's consensus on faults: several people's marks become one trace."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from unreel.annotation.campaign import AnnotationTask, ClipCopy
+from unreel.annotation.consensus.majority import choose_words
+from unreel.annotation.consensus.outcome import ConsensusRule
+from unreel.annotation.consensus.trace_matching import AnnotatorTrace, Cluster, cluster_marks, order
+from unreel.annotation.trace_overlap import alike, corners_at, sweep
+from unreel.core.box import Box
+from unreel.core.span import TimeSpan
+from unreel.core.trace import BoxAt, Category, Trace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsensusTrace:
+    """One fault that a quorum marked."""
+
+    trace: Trace
+    marked_by: tuple[str, ...]
+    words_of: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConsensusTraces:
+    """Consensus of all marked traces in order of time, and the traces that too few people marked."""
+
+    standing: tuple[ConsensusTrace, ...]
+    lone: tuple[AnnotatorTrace, ...]
+
+
+def merge_faults(
+    task: AnnotationTask, traces: Mapping[str, Sequence[Trace]], rule: ConsensusRule
+) -> ConsensusTraces:
+    """The faults that at least `rule.quorum` people marked, each merged into one trace."""
+    copy = task.copies[0]
+    clusters = cluster_marks(traces, copy, same_fault=rule.same_fault)
+    standing = [
+        _merge(task, cluster, rule.quorum) for cluster in clusters if len(cluster) >= rule.quorum
+    ]
+    lone = (mark for cluster in clusters if len(cluster) < rule.quorum for mark in cluster)
+    return ConsensusTraces(
+        tuple(sorted(standing, key=lambda fault: order(fault.trace))),
+        tuple(sorted(lone, key=lambda mark: (mark.annotator, order(mark.trace)))),
+    )
+
+
+def _merge(task: AnnotationTask, cluster: Cluster, quorum: int) -> ConsensusTrace:
+    """Merge marks: median span and corners, categories of more than half, the closest mark's explanation.
+
+    Boxes are merged at the timestamps of the closest mark, the one most similar to all others. A
+    box needs a quorum of marks.
+    """
+    copy = task.copies[0]
+    far = _distances(cluster, copy)
+    span = _middle_span([mark.trace.span for mark in cluster], copy)
+    placed = [mark for mark in cluster if mark.trace.track]
+    closest = min(placed, key=lambda mark: far[mark.annotator], default=None)
+    track: tuple[BoxAt, ...] = ()
+    if closest and len(placed) >= quorum:
+        instants = _instants(closest.trace, span, copy)
+        track = _middle_track([mark.trace for mark in placed], instants)
+    texts = {mark.annotator: mark.trace.explanation for mark in cluster}
+    words_of = choose_words(task.id, list(texts.items()), distance=far.__getitem__)
+    merged = Trace(
+        span=span,
+        track=track,
+        categories=_majority_kinds(cluster),
+        explanation=texts.get(words_of, ""),
+    )
+    return ConsensusTrace(trace=merged, marked_by=tuple(sorted(texts)), words_of=words_of)
+
+
+def _distances(cluster: Cluster, copy: ClipCopy) -> dict[str, float]:
+    """By annotator, how unlike the others their mark is; rounded, so that equal marks are equally far."""
+    tubes = {mark.annotator: sweep(mark.trace, copy) for mark in cluster}
+    return {
+        who: round(-sum(alike(tube, other) for other in tubes.values() if other is not tube), 9)
+        for who, tube in tubes.items()
+    }
+
+
+def _majority_kinds(cluster: Cluster) -> frozenset[Category]:
+    named = Counter(kind for mark in cluster for kind in mark.trace.categories)
+    return frozenset(kind for kind, count in named.items() if 2 * count > len(cluster))
+
+
+def _middle_span(spans: Sequence[TimeSpan], copy: ClipCopy) -> TimeSpan:
+    """Median start and median end; half-way between two frames' instants is the frame then on screen."""
+    start = _middle([span.start_us for span in spans])
+    end = _middle([span.end_us for span in spans])
+    on_frames = [
+        at if at in known else copy.at_us(copy.frame_at(at))
+        for at, known in (
+            (start, {span.start_us for span in spans}),
+            (end, {span.end_us for span in spans}),
+        )
+    ]
+    if on_frames[0] < on_frames[1]:
+        return TimeSpan(*on_frames)
+    return TimeSpan(start, end)
+
+
+def _middle(instants: Sequence[int]) -> int:
+    ordered = sorted(instants)
+    half = len(ordered) // 2
+    return (ordered[half] + ordered[-1 - half]) // 2
+
+
+def _instants(closest: Trace, span: TimeSpan, copy: ClipCopy) -> list[int]:
+    """The closest mark's instants inside `span`, with its ends where some lie outside."""
+    marked = [mark.at_us for mark in closest.track]
+    inside = {at for at in marked if span.start_us <= at < span.end_us}
+    last = max(span.start_us, copy.at_us(copy.frame_at(span.end_us - 1)))
+    if marked[0] < span.start_us or not inside:
+        inside.add(span.start_us)
+    if marked[-1] >= span.end_us:
+        inside.add(last)
+    return sorted(inside)
+
+
+def _middle_track(traces: Sequence[Trace], instants_us: Sequence[int]) -> tuple[BoxAt, ...]:
+    """Median of each corner over the traces that are there at the instant, or over all if none is."""
+    corners = np.stack([corners_at(trace, instants_us) for trace in traces])
+    there = np.array(
+        [[t.span.start_us <= at < t.span.end_us for at in instants_us] for t in traces]
+    )
+    there[:, ~there.any(axis=0)] = True
+    found = []
+    for place, at_us in enumerate(instants_us):
+        x0, y0, x1, y1 = np.median(corners[there[:, place], place], axis=0).tolist()
+        found.append(BoxAt(at_us, Box(x0, y0, x1, y1)))
+    return tuple(found)

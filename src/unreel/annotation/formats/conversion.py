@@ -1,0 +1,143 @@
+"""The table of formats, which one a file has, and one turned into another."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from unreel.annotation.formats.document import ForeignVideo, FormatDefaults, Found
+from unreel.annotation.formats.items import first_letter
+from unreel.benchmarks.entry import Rejected
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.output_files import OutputDirectory, open_regular
+from unreel.core.registry import LazyImport
+
+_HEAD: Final = 1 << 20
+_SEEN: Final = 200
+"""Rejected rows that are told one by one; all are counted."""
+
+Reader = Callable[[Path, FormatDefaults], Iterator[Found]]
+Writer = Callable[[Iterable[ForeignVideo], OutputDirectory], Iterator[Rejected]]
+
+
+class AnnotationFormat(StrEnum):
+    """A tool's way to keep marked videos."""
+
+    CVAT = "cvat"
+    LABELBOX = "labelbox"
+    LABEL_STUDIO = "label-studio"
+    UNREEL = "unreel"
+
+
+_HERE: Final = "unreel.annotation.formats"
+READERS: Final[Mapping[AnnotationFormat, LazyImport]] = {
+    AnnotationFormat.CVAT: LazyImport(f"{_HERE}.cvat:read_cvat"),
+    AnnotationFormat.LABELBOX: LazyImport(f"{_HERE}.labelbox:read_labelbox"),
+    AnnotationFormat.LABEL_STUDIO: LazyImport(f"{_HERE}.label_studio:read_label_studio"),
+    AnnotationFormat.UNREEL: LazyImport(f"{_HERE}.traces:read_traces"),
+}
+WRITERS: Final[Mapping[AnnotationFormat, LazyImport]] = {
+    AnnotationFormat.CVAT: LazyImport(f"{_HERE}.cvat:write_cvat"),
+    AnnotationFormat.LABELBOX: LazyImport(f"{_HERE}.labelbox:write_labelbox"),
+    AnnotationFormat.LABEL_STUDIO: LazyImport(f"{_HERE}.label_studio:write_label_studio"),
+    AnnotationFormat.UNREEL: LazyImport(f"{_HERE}.traces:write_traces"),
+}
+_SIGNS: Final = (
+    (b'"data_row"', AnnotationFormat.LABELBOX),
+    (b'"annotations"', AnnotationFormat.LABEL_STUDIO),
+    (b'"file_name"', AnnotationFormat.UNREEL),
+    (b'"traces"', AnnotationFormat.UNREEL),
+)
+"""What only rows of that format hold near their beginning, the surest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversionResult:
+    """Counts of read and written items, and of skipped ones."""
+
+    read_as: AnnotationFormat
+    written_as: AnnotationFormat
+    folder: Path
+    n_videos: int
+    n_tracks: int
+    n_rejected: int
+    rejected: tuple[Rejected, ...]
+    """The first of them."""
+
+
+def detect(path: Path) -> AnnotationFormat:
+    """Return the format of the file at `path`, detected from its content.
+
+    Raises:
+        UnreadableSourceError: It cannot be read, or its format is unknown.
+    """
+    try:
+        with open_regular(path) as file:
+            head = file.read(_HEAD)
+    except OSError as error:
+        problem = error.strerror or "unreadable"
+        raise UnreadableSourceError(str(path), problem, "Name a file that you may read") from error
+    if head.startswith(b"PK"):
+        problem = "a ZIP archive"
+        raise UnreadableSourceError(str(path), problem, "Unpack it and name the file in it")
+    letter = first_letter(head)
+    if letter == b"<":
+        return AnnotationFormat.CVAT
+    if letter in (b"[", b"{"):
+        for sign, found in _SIGNS:
+            if sign in head:
+                return found
+    known = ", ".join(each.value for each in AnnotationFormat)
+    raise UnreadableSourceError(str(path), "in no format that is known", f"Say --from: {known}")
+
+
+def convert(
+    path: Path,
+    *,
+    read_as: AnnotationFormat | None,
+    written_as: AnnotationFormat,
+    folder: OutputDirectory,
+    given: FormatDefaults,
+) -> ConversionResult:
+    """Convert the file at `path` to another format, and write the result into `folder`.
+
+    Raises:
+        UnreadableSourceError: It cannot be read, or its format is unknown.
+        InvalidSettingError: The output file exists already, or is the input file.
+    """
+    source = read_as or detect(path)
+    if not path.is_file():
+        raise UnreadableSourceError(str(path), "no file", "Name a file that you may read")
+    if any(folder.root.glob("*")):
+        setting, problem = "--out", f"{folder.root} is not empty"
+        raise InvalidSettingError(setting, problem, "Name a new folder")
+    counts: Counter[str] = Counter()
+    rejected: list[Rejected] = []
+
+    def reject(row: Rejected) -> None:
+        counts["rejected"] += 1
+        if len(rejected) < _SEEN:
+            rejected.append(row)
+
+    def videos() -> Iterator[ForeignVideo]:
+        for found in READERS[source].load()(path, given):
+            if isinstance(found, Rejected):
+                reject(found)
+                continue
+            counts["videos"] += 1
+            counts["tracks"] += len(found.tracks)
+            yield found
+
+    for row in WRITERS[written_as].load()(videos(), folder):
+        reject(row)
+    return ConversionResult(
+        read_as=source,
+        written_as=written_as,
+        folder=folder.root,
+        n_videos=counts["videos"],
+        n_tracks=counts["tracks"],
+        n_rejected=counts["rejected"],
+        rejected=tuple(rejected),
+    )

@@ -1,0 +1,169 @@
+"""Opens a ledger by its address: PostgreSQL for a team, a file of SQLite for a trial."""
+
+import os
+import threading
+from pathlib import Path
+from typing import Any, Final
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError
+
+from unreel.annotation.ledger.database_errors import told_troubles
+from unreel.annotation.ledger.ledger import Ledger
+from unreel.annotation.ledger.tables import READING, VERSION
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.output_files import OutputDirectory
+from unreel.core.settings import EnvironmentSettings
+
+_SCRIPTS: Final = Path(__file__).parent / "migrations"
+_LOCK: Final = 0x756E7265656C01
+"""Of PostgreSQL's advisory locks: nobody else's, and the same in every release."""
+
+_one_thread = threading.Lock()
+"""What Alembic runs finds its connection through a name of the whole process."""
+
+
+def migrate(engine: Engine, shown: str) -> None:
+    """Make the ledger's tables what this release uses.
+
+    Raises:
+        UnreadableSourceError: A newer release made them.
+    """
+    config = Config()
+    config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
+    scripts = ScriptDirectory.from_config(config)
+    with engine.connect() as plain:
+        connection = plain.execution_options(**{READING: True})
+        if _revision(connection, scripts, shown) == scripts.get_current_head():
+            return
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        config.attributes["connection"] = connection
+        with _one_thread:
+            command.upgrade(config, "head")
+
+
+def _revision(connection: Connection, scripts: ScriptDirectory, shown: str) -> str | None:
+    context = MigrationContext.configure(connection, opts={"version_table": VERSION})
+    revision = context.get_current_revision()
+    known = {script.revision for script in scripts.walk_revisions()}
+    if revision is not None and revision not in known:
+        problem = f"a newer unreel made it (revision {revision})"
+        raise UnreadableSourceError(shown, problem, "Install that release: pip install -U unreel")
+    return revision
+
+
+_WAIT_S: Final = 30
+"""How long a writer waits for another."""
+_OPTION: Final = "--ledger"
+_ALMOST: Final = ("postgres:", "postgresql:", "sqlite:")
+"""Begin an address that lacks a slash, and no name of a file that anybody means."""
+_EXAMPLES: Final = "Give postgresql://USER:PASSWORD@HOST/DATABASE, or the path of a file"
+
+
+def ledger_address(given: str | None, settings: EnvironmentSettings) -> str:
+    """Return the URL of the ledger from the option, or from the setting.
+
+    Raises:
+        InvalidSettingError: Both are missing.
+    """
+    if address := given or settings.ledger:
+        return address
+    problem = "the location of the ledger is missing"
+    raise InvalidSettingError(_OPTION, problem, f"{_EXAMPLES}; or set UNREEL_LEDGER")
+
+
+def open_ledger(address: str) -> Ledger:
+    """The ledger at `address`, made where there is none, with its tables as this release needs them.
+
+    Close it, or use it in a `with`.
+
+    Raises:
+        InvalidSettingError: The address cannot be one.
+        MachineError: The database cannot be reached, or refuses this user.
+        UnreadableSourceError: The file is no ledger, or a newer release made it.
+    """
+    url = _url_of(address)
+    is_file = url.get_backend_name() == "sqlite"
+    bare = url.set(drivername="postgresql", query={})
+    shown = url.database or "" if is_file else bare.render_as_string(hide_password=True)
+    engine = _open_file(url) if is_file else _open_server(url)
+    try:
+        with told_troubles(shown):
+            migrate(engine, shown)
+    except BaseException:
+        engine.dispose()
+        raise
+    return Ledger(engine, shown)
+
+
+def _url_of(address: str) -> URL:
+    if "://" not in address and not address.startswith(_ALMOST):
+        return URL.create("sqlite", database=address)
+    if address.partition("?")[0].count("@") > 1:
+        problem = "there are several @ in this address"
+        remedy = "Write one that belongs to the password as %40, or put the password into ~/.pgpass"
+        raise InvalidSettingError(_OPTION, problem, remedy)
+    try:
+        url = make_url(address)
+    except (ArgumentError, ValueError):
+        problem = "this is no address of a database"
+        raise InvalidSettingError(_OPTION, problem, _EXAMPLES) from None
+    if url.drivername in {"postgresql", "postgres"}:
+        return url.set(drivername="postgresql+psycopg")
+    if url.drivername == "sqlite":
+        return URL.create("sqlite", database=url.database)
+    problem = f"cannot keep a ledger in {url.drivername!a}"
+    raise InvalidSettingError(_OPTION, problem, _EXAMPLES)
+
+
+def _open_file(url: URL) -> Engine:
+    if not url.database or url.database == ":memory:":
+        problem = "a ledger in memory would be lost with the command"
+        raise InvalidSettingError(_OPTION, problem, _EXAMPLES)
+    path = Path(url.database).resolve()
+    if not path.exists():  # SQLite would make a file that everybody may read
+        os.close(OutputDirectory(path.parent).open(path.name, os.O_RDWR))
+    engine = create_engine(
+        URL.create("sqlite", database=str(path)),
+        hide_parameters=True,
+        connect_args={"timeout": _WAIT_S},
+    )
+    event.listen(engine, "connect", _set_up)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _open_server(url: URL) -> Engine:
+    # Without these a machine that is gone is waited for for hours.
+    patience = {"connect_timeout": _WAIT_S, "keepalives_idle": _WAIT_S, "keepalives_count": 3}
+    engine = create_engine(
+        url,
+        hide_parameters=True,
+        pool_pre_ping=True,
+        connect_args={name: value for name, value in patience.items() if name not in url.query},
+    )
+    event.listen(engine, "connect", _limit_waiting)
+    return engine
+
+
+def _limit_waiting(connection: Any, record: object) -> None:  # noqa: ARG001  SQLAlchemy's signature
+    connection.execute(f"SET lock_timeout = '{_WAIT_S}s'")
+    connection.commit()
+
+
+def _set_up(connection: Any, record: object) -> None:  # noqa: ARG001  SQLAlchemy's signature
+    connection.isolation_level = None  # the driver would leave tables outside of transactions
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: Connection) -> None:
+    """Take the one writer's place at once: who read first and wrote then could not wait for it."""
+    is_reading = connection.get_execution_options().get(READING, False)
+    connection.exec_driver_sql("BEGIN" if is_reading else "BEGIN IMMEDIATE")

@@ -1,0 +1,162 @@
+"""Polished texts and what people say of them, as notices beside what people wrote: nothing is lost."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from unreel.annotation.campaign import AnnotationInterface
+from unreel.annotation.campaign_state import CampaignRecords
+from unreel.annotation.consensus.outcome import ConsensusRule
+from unreel.annotation.judgements import AnyValue, RatingAnswer
+from unreel.annotation.ledger.decisions import LedgerNotice
+from unreel.annotation.polish.inputs import originals_of
+from unreel.annotation.polish.polish import PolishResult
+
+if TYPE_CHECKING:
+    from unreel.annotation.ledger.ledger import Ledger
+
+
+POLISH: Final = "polish"
+CONFIRMATION: Final = "confirmation"
+
+
+class PolishState(StrEnum):
+    """State of a polished text: usable or not."""
+
+    WAITING = "waiting"
+    CONFIRMED = "confirmed"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolishedText:
+    """The newest polished text of a task, and its confirmation."""
+
+    task: str
+    seq: int
+    model: str
+    original: str
+    """The key of what was polished."""
+    text: str
+    flags: tuple[str, ...]
+    similarity: float | None
+    standing: PolishState
+    by: str = ""
+    """Who confirmed or rejected it."""
+
+
+def keep(ledger: "Ledger", campaign: str, polished: Iterable[PolishResult], *, at_us: int) -> None:
+    """Add polished texts to the ledger."""
+    for each in polished:
+        said = {
+            "original": each.original.key,
+            "text": each.text,
+            "flags": each.checked.flags,
+            "similarity": each.checked.similarity,
+            "checked_by": each.checked.by,
+        }
+        told = json.dumps(said, sort_keys=True)
+        ledger.notice(campaign, POLISH, each.original.task, each.model, told, at_us)
+
+
+def polished_texts(notices: Sequence[LedgerNotice]) -> dict[str, PolishedText]:
+    """The newest text of each task; a confirmation counts for the text that it was given of alone."""
+    found: dict[str, PolishedText] = {}
+    for notice in notices:
+        if notice.kind == POLISH:
+            found[notice.subject] = _text(notice)
+    for notice in notices:
+        told = _read(notice) if notice.kind == CONFIRMATION else {}
+        text = found.get(notice.subject)
+        if text is not None and told.get("polish") == text.seq:
+            standing = (
+                PolishState.CONFIRMED if told.get("accepted") is True else PolishState.REJECTED
+            )
+            found[notice.subject] = replace(text, standing=standing, by=notice.by)
+    return found
+
+
+def keep_confirmation(
+    ledger: "Ledger", campaign: str, text: PolishedText, *, by: str, accepted: bool, at_us: int
+) -> None:
+    """Store a person's decision about `text`; earlier decisions stay."""
+    said = json.dumps({"polish": text.seq, "accepted": accepted}, sort_keys=True)
+    ledger.notice(campaign, CONFIRMATION, text.task, by, said, at_us)
+
+
+def _text(notice: LedgerNotice) -> PolishedText:
+    told = _read(notice)
+    return PolishedText(
+        task=notice.subject,
+        seq=notice.seq,
+        model=notice.by,
+        original=str(told.get("original", "")),
+        text=str(told.get("text", "")),
+        flags=tuple(map(str, told.get("flags", ()))),
+        similarity=told.get("similarity"),
+        standing=PolishState.WAITING,
+    )
+
+
+def _read(notice: LedgerNotice) -> dict[str, Any]:
+    try:
+        told = json.loads(notice.said)
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+_PARTS: Final = re.compile(
+    r"problem description\W*?:(?P<problem>.*?)standard adherence\W*?:(?P<adherence>.*?)"
+    r"(?:conclusion\W*?:.*)?\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+_MARKS: Final = " \t\r\n-*#:"
+"""Of lists and headings, which models put around the parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolishedRationale:
+    """A rationale that a language model merged and a person confirmed."""
+
+    problem: str
+    adherence: str
+
+    def reworded(self, value: AnyValue) -> AnyValue:
+        """`value` with these words instead of one annotator's; all else of it stays."""
+        if not isinstance(value, RatingAnswer) or value.rating is None:
+            return value
+        said = replace(value.rating, problem=self.problem, adherence=self.adherence)
+        return RatingAnswer(rating=said)
+
+
+def confirmed_words(
+    records: CampaignRecords, rule: ConsensusRule, notices: Sequence[LedgerNotice]
+) -> dict[str, PolishedRationale]:
+    """Return the confirmed texts for consensus scores, by the task's id.
+
+    A text is valid while score and rationales are unchanged; otherwise it must be polished and
+    confirmed again. A text without both parts is for readers only.
+    """
+    if records.campaign.interface is not AnnotationInterface.REALISM:
+        return {}
+    texts = polished_texts(notices)
+    found: dict[str, PolishedRationale] = {}
+    for original in originals_of(records, rule):
+        text = texts.get(original.task)
+        if text is None or (text.standing, text.original) != (PolishState.CONFIRMED, original.key):
+            continue
+        if (words := read_words(text.text)) is not None:
+            found[original.task] = words
+    return found
+
+
+def read_words(text: str) -> PolishedRationale | None:
+    """Problem description and standard adherence of a polished text; `None` where one is missing."""
+    if (found := _PARTS.search(text)) is None:
+        return None
+    problem, adherence = (found[part].strip(_MARKS) for part in ("problem", "adherence"))
+    return PolishedRationale(problem, adherence) if problem and adherence else None

@@ -1,0 +1,118 @@
+"""Check whether a polished text keeps the meaning, to help the person who confirms it."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from unreel.annotation.polish.inputs import OriginalRationales
+from unreel.core.errors import MissingExtraError
+from unreel.protocols.realism.prompts import TERMS
+from unreel.reviewers.sentence_embeddings import MiniLmEncoder, SentenceEncoder, directions
+
+LEAST_COSINE: Final = 0.5
+LEAST_OVERLAP: Final = 0.5
+"""Of the originals' content words."""
+LONGEST: Final = 4
+"""Times as many words as the originals have; short ones may take 120."""
+_SHORT: Final = 120
+_PARTS: Final = ("problem description", "standard adherence", "conclusion")
+_CONCLUSION: Final = re.compile(r"conclusion\W+(.*)", re.IGNORECASE | re.DOTALL)
+_NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
+_NEGATION: Final = re.compile(
+    r"\b(?:no|not|never|without|none|cannot|\w+n['\u2019]t)\b", re.IGNORECASE
+)
+_WORD: Final = re.compile(r"[^\W\d_]{4,}")
+
+
+class PolishFlag(StrEnum):
+    """Reason for a close look by a person. The values are stored: add, never rename."""
+
+    SCORE = "score"
+    """Its conclusion is another score's word, or none."""
+    STRUCTURE = "structure"
+    """A part is missing."""
+    NUMBERS = "numbers"
+    """It holds a number that nobody wrote, or leaves one out."""
+    NEGATION = "negation"
+    """It says no where nobody did, or nowhere where somebody did."""
+    SIMILARITY = "similarity"
+    LENGTH = "length"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolishCheck:
+    """Result of the check."""
+
+    flags: tuple[PolishFlag, ...]
+    similarity: float | None
+    """Of what was written about problems, or about the rubric, whichever is less like the text; `None`
+    where people wrote nothing."""
+    by: str
+    """What measured it: a checkpoint, or `overlap`."""
+
+
+def open_encoder() -> SentenceEncoder | None:
+    """The sentence encoder of the extra `sts`, or `None` where it is not installed."""
+    try:
+        return MiniLmEncoder()
+    except MissingExtraError:
+        return None
+
+
+def check(
+    original: OriginalRationales, polished: str, *, encoder: SentenceEncoder | None
+) -> PolishCheck:
+    """Compare a polished text with what people wrote."""
+    parts = ("\n".join(part) for part in (original.problems, original.adherences) if part)
+    measured = [_similarity(part, polished, encoder) for part in parts]
+    similarity = min((each for each in measured if each is not None), default=None)
+    least = LEAST_OVERLAP if encoder is None else LEAST_COSINE
+    found = {
+        PolishFlag.SCORE: _concluded(polished) != TERMS[original.score - 1].lower(),
+        PolishFlag.STRUCTURE: not all(part in polished.lower() for part in _PARTS),
+        PolishFlag.NUMBERS: bool(original.text) and _numbers(original.text) != _numbers(polished),
+        PolishFlag.NEGATION: bool(original.text)
+        and _says_no(original.text) != _says_no(_body(polished)),
+        PolishFlag.SIMILARITY: similarity is not None and similarity < least,
+        PolishFlag.LENGTH: len(polished.split())
+        > max(_SHORT, LONGEST * len(original.text.split())),
+    }
+    flags = tuple(flag for flag, is_found in found.items() if is_found)
+    return PolishCheck(
+        flags=flags, similarity=similarity, by=encoder.name if encoder else "overlap"
+    )
+
+
+def _concluded(polished: str) -> str:
+    """The one word of the scale in the conclusion; "" where there is none, or several."""
+    found = _CONCLUSION.search(polished)
+    words = {word.lower() for word in re.findall(r"\w+", found[1])} if found else set()
+    terms = [term.lower() for term in TERMS if term.lower() in words]
+    return terms[0] if len(terms) == 1 else ""
+
+
+def _body(polished: str) -> str:
+    return _CONCLUSION.sub("", polished)
+
+
+def _numbers(text: str) -> set[str]:
+    return set(_NUMBER.findall(text))
+
+
+def _says_no(text: str) -> bool:
+    return bool(_NEGATION.search(text))
+
+
+def _similarity(original: str, polished: str, encoder: SentenceEncoder | None) -> float | None:
+    if encoder is None:
+        wrote, kept = (Counter(_stems(text)) for text in (original, polished))
+        return sum((wrote & kept).values()) / max(sum(wrote.values()), 1) if wrote else None
+    one, other = directions([original, polished], encoder)
+    return None if one is None or other is None else float(one @ other)
+
+
+def _stems(text: str) -> set[str]:
+    """Content words by their first letters, so that endings do not count."""
+    return {word[:5] for word in _WORD.findall(text.lower())}

@@ -1,0 +1,334 @@
+"""Metrics of each annotator, and of all together, computed like those of models.
+
+No annotator is compared with a truth that includes their own answers: if no answer was known
+beforehand, the consensus of each clip is computed again without the measured annotator.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
+from unreel.annotation.consensus.consensus import decide
+from unreel.annotation.consensus.outcome import CampaignConsensus, ConsensusRule
+from unreel.annotation.judgements import (
+    AnyValue,
+    PreferenceAnswer,
+    RatingAnswer,
+    TraceAnswer,
+    VoteAnswer,
+)
+from unreel.annotation.opinion import AnnotatorOpinion
+from unreel.annotation.publishing.truth import rubric_rating
+from unreel.benchmarks.entry import Entry
+from unreel.benchmarks.human_scores import Against, HumanScoreRow, human_row
+from unreel.core.clip import creator_of, setting_of
+from unreel.core.estimate import Unmeasured
+from unreel.core.judgement import Label, Rating, subject_of
+from unreel.core.trace import Trace
+from unreel.core.verdict import (
+    Position,
+    PreferenceVerdict,
+    RealismVerdict,
+    RealityVerdict,
+    TraceVerdict,
+    Unparsed,
+    UnparsedReason,
+)
+from unreel.protocols.preference import PREFERENCE
+from unreel.protocols.protocol import Protocol, ScoredQuestion
+from unreel.protocols.realism import REALISM
+from unreel.protocols.reality import REALITY
+from unreel.protocols.trace import TRACE
+from unreel.protocols.trace.truth import TraceTruth
+
+_SILENT: Final = Unparsed(UnparsedReason.MISSING, "")
+_CANNOT_TELL: Final = Unparsed(UnparsedReason.AMBIGUOUS, "cannot tell")
+_DISCARDED: Final = Unparsed(UnparsedReason.MISSING, "discarded")
+
+
+def label_of(value: AnyValue | None) -> Label | Unparsed:
+    """Return real or generated; a missing or undecided answer is unreadable."""
+    if value is None:
+        return Unparsed(UnparsedReason.AMBIGUOUS, "not settled")
+    said = value.label if isinstance(value, TraceAnswer | VoteAnswer) else None
+    return said if said is not None else _CANNOT_TELL
+
+
+def reality_verdict(value: AnyValue | None) -> RealityVerdict:
+    """Return the verdict under `reality`."""
+    return RealityVerdict(label=label_of(value))
+
+
+def trace_verdict(value: AnyValue | None) -> TraceVerdict:
+    """Return the verdict under `trace`: models name one fault, so the first marked one is used."""
+    traces = value.traces if isinstance(value, TraceAnswer) else ()
+    first = min(traces, key=_onset, default=None)
+    return TraceVerdict(
+        label=label_of(value),
+        box=first.track[0].box if first and first.track else _SILENT,
+        start_us=first.span.start_us if first else _SILENT,
+        explanation=(first.explanation if first else "") or _SILENT,
+    )
+
+
+def realism_verdict(rating: Rating | None) -> RealismVerdict:
+    """Return the verdict of a rating under `realism`; a discarded clip has no score."""
+    if rating is None:
+        return RealismVerdict(score=_DISCARDED, problem=_SILENT, adherence=_SILENT)
+    return RealismVerdict(
+        score=rating.score,
+        problem=rating.problem or _SILENT,
+        adherence=rating.adherence or _SILENT,
+        family=rating.family,
+    )
+
+
+def preference_verdict(value: AnyValue | None) -> PreferenceVerdict:
+    """The clip that was preferred is the one that was taken for real."""
+    if not isinstance(value, PreferenceAnswer):
+        return PreferenceVerdict(real=Unparsed(UnparsedReason.AMBIGUOUS, "not settled"))
+    return PreferenceVerdict(real=value.better)
+
+
+def rating_of(value: AnyValue, *, duration_us: int) -> Rating | None:
+    """Its score: as given, or by the rubric from marked traces; `None` where it has none."""
+    match value:
+        case RatingAnswer():
+            return value.rating
+        case TraceAnswer():
+            return rubric_rating(value.traces, duration_us=duration_us)
+        case _:
+            return None
+
+
+def _onset(trace: Trace) -> tuple[int, int]:
+    return trace.span.start_us, trace.span.end_us
+
+
+MAJORITY: Final = "majority"
+"""What all people together are called."""
+Truths = Mapping[str, AnyValue]
+"""What is held for true of tasks, by their ids."""
+Measuring = Callable[[AnnotationTask, AnyValue | None, AnyValue | None], Iterator[tuple[Any, Any]]]
+"""From a task, its truth and what was said of it: each truth to compare, with the verdict."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignPoll:
+    """A campaign's judgements with what they were settled to, and the clips that they are about."""
+
+    interface: AnnotationInterface
+    rule: ConsensusRule
+    opinions: Sequence[AnnotatorOpinion]
+    consensus: CampaignConsensus
+    entries: Mapping[str, Entry]
+    """By name."""
+    seed: int
+    swapped: frozenset[tuple[str, str]] = frozenset()
+    """Annotators and tasks for whom a pair was shown with its second clip on the left."""
+
+    @property
+    def annotators(self) -> list[str]:
+        """Everybody who said something, by name."""
+        return sorted({opinion.annotator for opinion in self.opinions})
+
+    @property
+    def tasks(self) -> list[AnnotationTask]:
+        """Judged tasks whose clips are known."""
+        found = {o.task.id: o.task for o in self.opinions}
+        return [t for t in found.values() if all(name in self.entries for name in t.names)]
+
+    def said_by(self, annotator: str) -> dict[str, AnyValue]:
+        """Return that person's answers by task."""
+        return {o.task.id: o.value for o in self.opinions if o.annotator == annotator}
+
+
+def human_rows(poll: CampaignPoll) -> tuple[HumanScoreRow, ...]:
+    """A row for each annotator and one for the majority, under each instrument that they answered."""
+    return tuple(row for measure in _INSTRUMENTS.get(poll.interface, ()) for row in measure(poll))
+
+
+def settle_without(poll: CampaignPoll, annotator: str) -> Truths:
+    """Return the consensus of the others for the tasks that this person judged; other tasks have no truth."""
+    judged = set(poll.said_by(annotator))
+    others = [o for o in poll.opinions if o.annotator != annotator and o.task.id in judged]
+    counts: dict[str, int] = {}
+    for opinion in others:
+        counts[opinion.task.id] = counts.get(opinion.task.id, 0) + 1
+    most = max(counts.values(), default=1)
+    rule = replace(
+        poll.rule,
+        quorum=min(poll.rule.quorum, most),
+        min_overlap=min(poll.rule.min_overlap, most),
+        reviews=0,
+    )
+    settled = decide(others, rule, interface=poll.interface).settled
+    return {task: found.value for task, found in settled.items()}
+
+
+def _measure_origin(
+    poll: CampaignPoll, asked: Protocol[Any, Any], measuring: Measuring
+) -> Iterator[HumanScoreRow]:
+    """Measure against the origin of clips, which needs no consensus."""
+    for annotator in poll.annotators:
+        yield from _scored(poll, asked, annotator, {}, measuring, against="origin")
+    yield from _scored(poll, asked, None, {}, measuring, against="origin")
+
+
+def _measure_truth(
+    poll: CampaignPoll, asked: Protocol[Any, Any], measuring: Measuring
+) -> Iterator[HumanScoreRow]:
+    """Against known answers where all tasks have one, else against what the others settled on."""
+    known = {task.id: task.known for task in poll.tasks if task.known is not None}
+    if known and len(known) == len(poll.tasks):
+        for annotator in (*poll.annotators, None):
+            yield from _scored(poll, asked, annotator, known, measuring, against="known")
+        return
+    for annotator in poll.annotators:
+        truths = settle_without(poll, annotator)
+        yield from _scored(poll, asked, annotator, truths, measuring, against="others")
+    # Nobody is left to settle what all together are held against: only what origins tell gives a row.
+    yield from _scored(poll, asked, None, {}, measuring, against="origin")
+
+
+def _scored(
+    poll: CampaignPoll,
+    asked: Protocol[Any, Any],
+    who: str | None,
+    truths: Truths,
+    measuring: Measuring,
+    *,
+    against: Against,
+) -> Iterator[HumanScoreRow]:
+    """The row of that person, or of the majority; none where there is nothing to compare."""
+    values: Mapping[str, AnyValue] = (
+        {id_: found.value for id_, found in poll.consensus.settled.items()}
+        if who is None
+        else poll.said_by(who)
+    )
+    rows = [
+        _row(poll, task, truth, verdict)
+        for task in poll.tasks
+        if who is None or task.id in values
+        for truth, verdict in measuring(task, truths.get(task.id), values.get(task.id))
+    ]
+    if rows:
+        yield _human(asked, rows, who, seed=poll.seed, against=against)
+
+
+def _human(
+    asked: Protocol[Any, Any],
+    rows: Sequence[ScoredQuestion[Any, Any]],
+    who: str | None,
+    *,
+    seed: int,
+    against: Against,
+) -> HumanScoreRow:
+    card = asked.score(rows, seed=seed)
+    if who is None:
+        row = human_row(MAJORITY, "majority", card, against=against)
+    else:
+        row = human_row(who, "annotator", card, against=against)
+    return replace(row, n_judged=len({str(r.subject) for r in rows}))
+
+
+def _row(
+    poll: CampaignPoll, task: AnnotationTask, truth: Any, verdict: Any
+) -> ScoredQuestion[Any, Any]:
+    entries = [poll.entries[name] for name in task.names]
+    origins = [entry.origin for entry in entries]
+    return ScoredQuestion(
+        subject=subject_of(*(copy.clip for copy in task.copies)),
+        truth=truth,
+        outcome=verdict,
+        source=entries[0].group,
+        creator=creator_of(*origins),
+        setting=setting_of(*origins),
+        difficulty=entries[0].difficulty,
+    )
+
+
+def _reality(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
+    def measuring(
+        task: AnnotationTask, _: AnyValue | None, said: AnyValue | None
+    ) -> Iterator[tuple[Any, Any]]:
+        yield poll.entries[task.names[0]].origin, reality_verdict(said)
+
+    return _measure_origin(poll, REALITY, measuring)
+
+
+def _preference(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
+    """Each pair in the order in which this person saw it; all together saw it in both."""
+    for who in (*poll.annotators, None):
+
+        def measuring(
+            task: AnnotationTask, _: AnyValue | None, said: AnyValue | None, who: str | None = who
+        ) -> Iterator[tuple[Any, Any]]:
+            labels = [poll.entries[name].label for name in task.names]
+            if set(labels) == set(Label):
+                real = Position.FIRST if labels[0] is Label.REAL else Position.SECOND
+                verdict = preference_verdict(said)
+                turned = (who, task.id) in poll.swapped
+                yield (_other(real), _turn(verdict)) if turned else (real, verdict)
+
+        for row in _scored(poll, PREFERENCE, who, {}, measuring, against="origin"):
+            yield row if who is not None else _without_sides(row)
+
+
+def _turn(verdict: PreferenceVerdict) -> PreferenceVerdict:
+    if isinstance(verdict.real, Unparsed):
+        return verdict
+    return PreferenceVerdict(real=_other(verdict.real))
+
+
+def _other(side: Position) -> Position:
+    return Position.SECOND if side is Position.FIRST else Position.FIRST
+
+
+def _without_sides(row: HumanScoreRow) -> HumanScoreRow:
+    why = Unmeasured("people saw the pair in different orders")
+    kept = {name: row[name] if name.startswith("pooled") else why for name in row.figures}
+    return replace(row, figures=kept)
+
+
+def _trace(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
+    def measuring(
+        task: AnnotationTask, truth: AnyValue | None, said: AnyValue | None
+    ) -> Iterator[tuple[Any, Any]]:
+        label = poll.entries[task.names[0]].label
+        marked = truth.traces if isinstance(truth, TraceAnswer) and label is Label.GENERATED else ()
+        for trace in marked or (None,):
+            duration_us = task.copies[0].duration_us
+            yield (
+                TraceTruth(label=label, duration_us=duration_us, trace=trace),
+                trace_verdict(said),
+            )
+
+    return _measure_truth(poll, TRACE, measuring)
+
+
+def _realism(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
+    def measuring(
+        task: AnnotationTask, truth: AnyValue | None, said: AnyValue | None
+    ) -> Iterator[tuple[Any, Any]]:
+        if truth is None or said is None:
+            return
+        duration_us = task.copies[0].duration_us
+        if isinstance(truth, TraceAnswer) and poll.entries[task.names[0]].label is Label.REAL:
+            truth = TraceAnswer(traces=(), label=Label.REAL)
+        right = rating_of(truth, duration_us=duration_us)
+        if right is not None:
+            yield right, realism_verdict(rating_of(said, duration_us=duration_us))
+
+    return _measure_truth(poll, REALISM, measuring)
+
+
+_INSTRUMENTS: Final[
+    Mapping[AnnotationInterface, tuple[Callable[[CampaignPoll], Iterator[HumanScoreRow]], ...]]
+] = {
+    AnnotationInterface.REALITY: (_reality,),
+    AnnotationInterface.PREFERENCE: (_preference,),
+    AnnotationInterface.TRACE: (_trace, _reality, _realism),
+    AnnotationInterface.REALISM: (_realism,),
+}

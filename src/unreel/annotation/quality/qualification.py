@@ -1,0 +1,133 @@
+"""Qualification of annotators: answers to known clips, and VideoRealBench's unanimity rule."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+
+from unreel.annotation.agreement import beyond_chance
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
+from unreel.annotation.consensus.outcome import SAME_FAULT
+from unreel.annotation.consensus.trace_matching import cluster_marks
+from unreel.annotation.judgements import AnyValue, TraceAnswer
+from unreel.annotation.opinion import AnnotatorOpinion, answer_of, by_task
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.stats.bootstrap import bootstrap_mean
+
+_TRUTH: Final = ""
+
+Gold = TypeVar("Gold", bound=AnnotatorOpinion)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAnswerScore:
+    """Correctness of one answer to a task with a known answer, from 0 to 1."""
+
+    scene: str
+    share: float
+    submitted_us: int
+
+
+def on_gold(opinions: Iterable[Gold]) -> list[Gold]:
+    """The opinions on tasks whose answer is known."""
+    return [opinion for opinion in opinions if opinion.task.known is not None]
+
+
+def share_right(opinions: Sequence[AnnotatorOpinion], *, seed: int) -> Mapping[str, Measured]:
+    """By annotator, the share of right answers to tasks with a known answer, drawing clips."""
+    found: dict[str, Measured] = {}
+    for who in sorted({opinion.annotator for opinion in opinions}):
+        rights = rights_of([each for each in opinions if each.annotator == who])
+        if not rights:
+            found[who] = Unmeasured("judged no task with a known answer")
+            continue
+        shares = np.array([right.share for right in rights])
+        scenes = [right.scene for right in rights]
+        found[who] = bootstrap_mean(shares, seed=seed, clusters=scenes, bounds=(0.0, 1.0))
+    return found
+
+
+def rights_of(opinions: Iterable[AnnotatorOpinion]) -> list[KnownAnswerScore]:
+    """Return the correctness of each answer to a task with a known answer, in order of arrival."""
+    found = [
+        KnownAnswerScore(
+            opinion.task.group or opinion.task.id, how_right(opinion.task, opinion.value), at
+        )
+        for opinion in opinions
+        if opinion.task.known is not None
+        for at in (opinion.submitted_us,)
+    ]
+    return sorted(found, key=lambda right: right.submitted_us)
+
+
+def how_right(task: AnnotationTask, said: AnyValue) -> float:
+    """1 for the known answer and 0 for another one; where traces are known, the share that was found.
+
+    A clip with known traces that is called generated without a mark of any of them is 0: who calls all
+    clips generated finds nothing. Marks beyond the known traces cost nothing, as an injected clip may
+    have faults of its own.
+    """
+    known = task.known
+    if isinstance(known, TraceAnswer) and isinstance(said, TraceAnswer) and known.traces:
+        both = {_TRUTH: known.traces, "said": said.traces}
+        clusters = cluster_marks(both, task.copies[0], same_fault=SAME_FAULT)
+        return sum(len(found) > 1 for found in clusters) / len(known.traces)
+    return float(known is not None and answer_of(known) == answer_of(said))
+
+
+UNANIMOUS: Final = 0.9
+"""VideoRealBench: three annotators agree unanimously on at least 90 % ..."""
+UNANIMOUS_CLIPS: Final = 100
+"""... of 100 clips."""
+PASSING: Final = 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualificationResult:
+    """Results of people on the qualification clips."""
+
+    right: Mapping[str, Measured]
+    """By annotator, the share of right answers to known clips."""
+    qualified: tuple[str, ...]
+    """Those whose share is at least the passing one."""
+    unanimity: Measured
+    n_shared: int
+    """Clips that all of them judged."""
+    unanimous: bool
+    """Whether they agree unanimously on 90 % of at least 100 clips that all of them judged."""
+    beyond_chance: Mapping[str, Measured]
+    """Alpha and kappa: unanimity alone is high wherever one answer is common."""
+
+
+def qualify(
+    opinions: Sequence[AnnotatorOpinion],
+    *,
+    interface: AnnotationInterface,
+    passing: float = PASSING,
+    seed: int,
+) -> QualificationResult:
+    """Return who may take part, by known answers and by agreement on the clips that all judged."""
+    right = share_right(on_gold(opinions), seed=seed)
+    people = {opinion.annotator for opinion in opinions}
+    shared = [
+        opinion
+        for those in by_task(opinions).values()
+        if {each.annotator for each in those} == people
+        for opinion in those
+    ]
+    agreed = beyond_chance(shared, interface, seed=seed)
+    unanimity = agreed["unanimity"]
+    n_shared = len(shared) // max(1, len(people))
+    return QualificationResult(
+        right=right,
+        qualified=tuple(
+            who for who, m in right.items() if isinstance(m, Estimate) and m.value >= passing
+        ),
+        unanimity=unanimity,
+        n_shared=n_shared,
+        unanimous=isinstance(unanimity, Estimate)
+        and unanimity.value >= UNANIMOUS
+        and n_shared >= UNANIMOUS_CLIPS,
+        beyond_chance={name: m for name, m in agreed.items() if "alpha" in name or "kappa" in name},
+    )

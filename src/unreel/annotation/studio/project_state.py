@@ -1,0 +1,251 @@
+"""A room as it was pushed: settings of its project and data of its tasks, kept in the ledger.
+
+Label Studio has no roles, so that any account may change a project or a task. Whatever is read from a
+room is compared with this first.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from unreel.annotation.interfaces.label_studio_results import Result
+from unreel.annotation.interfaces.task_data import TASK_KEY
+from unreel.annotation.ledger.ledger import Ledger
+from unreel.annotation.studio.client import StudioClient
+from unreel.annotation.studio.projects import PREFILLED, StudioProject
+from unreel.core.errors import MachineError
+from unreel.core.identity import digest
+
+PUSHED: Final = "pushed"
+"""Kind of the ledger's memory of them."""
+SETTINGS: Final = (
+    "title",
+    "description",
+    "label_config",
+    "expert_instruction",
+    "show_instruction",
+    "show_skip_button",
+    "enable_empty_annotation",
+    "show_annotation_history",
+    "maximum_annotations",
+    "sampling",
+    "show_collab_predictions",
+    "evaluate_predictions_automatically",
+    "model_version",
+)
+"""Settings of a project that decide what an annotator sees."""
+_SIGNED: Final = "X-Amz-Signature="
+
+
+@dataclass(slots=True, kw_only=True)
+class RoomState:
+    """A room as it was pushed."""
+
+    settings: dict[str, Any]
+    """Of the project."""
+    tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Data of each task by its id in the ledger."""
+    marks: dict[str, str] = field(default_factory=dict)
+    """Digest of the marks that a task shows beforehand, by its id; none for a task without any."""
+    numbers: dict[str, str] = field(default_factory=dict)
+    """The task's id by its number on the server."""
+    restored: dict[str, str] = field(default_factory=dict)
+    """When the server said that a task (by its number) or the project ("") was restored."""
+
+    def remember(self, ledger: Ledger, campaign: str, room: str) -> None:
+        """Keep it in the ledger."""
+        ledger.remember(campaign, PUSHED, room, json.dumps(asdict(self)))
+
+    def changed_settings(self, project: Mapping[str, Any]) -> tuple[str, ...]:
+        """Names of settings that differ from those pushed."""
+        return tuple(
+            name
+            for name in SETTINGS
+            if _plain(self.settings.get(name)) != _plain(project.get(name))
+        )
+
+    def find_task(self, task: Mapping[str, Any]) -> str:
+        """Return our id of a task of the server; "" if it was not pushed.
+
+        An unknown number is added if its data equal pushed data.
+        """
+        number, data = str(task["id"]), task.get("data")
+        if number not in self.numbers and isinstance(data, dict):
+            ours = str(data.get(TASK_KEY, ""))
+            if ours in self.tasks and same_data(self.tasks[ours], data):
+                self.numbers[number] = ours
+        return self.numbers.get(number, "")
+
+    def find_change(self, task: Mapping[str, Any]) -> str:
+        """Return a description of the difference between a task and its pushed state; "" if there is none."""
+        ours = self.find_task(task)
+        if not ours:
+            return "this task was not pushed"
+        if not isinstance(task.get("data"), dict) or not same_data(self.tasks[ours], task["data"]):
+            return "its data was changed"
+        is_same = self.marks.get(ours, "") == marks_digest(task.get("predictions", ()))
+        return "" if is_same else "its marks were changed"
+
+
+def adopt_room(project: Mapping[str, Any], tasks: Iterable[Mapping[str, Any]]) -> RoomState:
+    """Return the present state of a new project, or of one that an earlier release pushed."""
+    state = RoomState(settings={name: project.get(name) for name in SETTINGS})
+    for task in tasks:
+        ours = str(task["data"].get(TASK_KEY, ""))
+        state.tasks.setdefault(ours, dict(task["data"]))
+        state.numbers[str(task["id"])] = ours
+        if digest_ := marks_digest(task.get("predictions", ())):
+            state.marks[ours] = digest_
+    return state
+
+
+def marks_digest(predictions: Iterable[Mapping[str, Any]]) -> str:
+    """Digest of the marks in a task's predictions; "" where there are none."""
+    results = [each.get("result") for each in predictions]
+    return digest("marks", json.dumps(results, sort_keys=True)) if results else ""
+
+
+def room_states(ledger: Ledger, campaign: str) -> dict[str, RoomState]:
+    """States of a campaign's rooms by their keys."""
+    return {
+        key: RoomState(**json.loads(value))
+        for key, value in ledger.memories(campaign, PUSHED).items()
+    }
+
+
+def same_data(pushed: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+    """Equality of two tasks' data; links that a store signed may have another signature."""
+    return {k: _unsigned(v) for k, v in pushed.items()} == {
+        k: _unsigned(v) for k, v in found.items()
+    }
+
+
+def _unsigned(value: object) -> object:
+    return value.partition("?")[0] if isinstance(value, str) and _SIGNED in value else value
+
+
+def _plain(value: object) -> object:
+    """A setting as Label Studio keeps it: texts without space around them, and none for an empty one."""
+    return (value or "").strip() if isinstance(value, str | None) else value
+
+
+LISTED: Final = ("data", "updated_at", "annotations_ids", "predictions")
+"""What is read of every task at every look."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectAlteration:
+    """Change of a project by an annotator, and the response to it.
+
+    Label Studio 1.23 does not record which account changed a project or a task.
+    """
+
+    room: str
+    settings: tuple[str, ...] = ()
+    """Names of the project's settings."""
+    changed_tasks: int = 0
+    """Other data or other marks."""
+    added_tasks: int = 0
+    """Pushed by nobody; they are deleted."""
+    missing_tasks: int = 0
+    """Deleted by somebody; the next push sends them again."""
+    quarantined: int = 0
+    """Answers given since the last look at which the room was as pushed."""
+    problem: str = ""
+    """Why it could not be restored; "" where it was."""
+
+
+@dataclass(slots=True)
+class RoomLook:
+    """Differences that were found so far."""
+
+    state: RoomState
+    settings: tuple[str, ...] = ()
+    changed: dict[str, str] = field(default_factory=dict)
+    """Words for the change of each task, by its number."""
+    listed: set[str] = field(default_factory=set)
+    """Numbers of all tasks that are there."""
+
+    def see_project(self, project: Mapping[str, Any]) -> None:
+        """Compare the project's settings."""
+        if changed := self.state.changed_settings(project):
+            self.settings = tuple(sorted({*self.settings, *changed}))
+
+    def see_task(self, task: Mapping[str, Any]) -> None:
+        """Compare a task."""
+        number = str(task["id"])
+        self.listed.add(number)
+        if "data" in task and (change := self.state.find_change(task)):
+            self.changed[number] = change
+
+    def reason(self, number: str) -> str:
+        """Words for why answers to the task cannot count; "" where they can."""
+        if self.settings:
+            return f"the room's {', '.join(self.settings)} was changed"
+        return self.changed.get(number, "")
+
+    @property
+    def added(self) -> list[str]:
+        """Numbers of tasks that were not pushed."""
+        return [number for number in self.changed if number not in self.state.numbers]
+
+    @property
+    def missing(self) -> list[str]:
+        """Numbers of pushed tasks that are gone."""
+        return sorted(set(self.state.numbers) - self.listed)
+
+    @property
+    def is_altered(self) -> bool:
+        """Return whether anything differs."""
+        return bool(self.settings or self.changed or self.missing)
+
+    def alteration(self, room: StudioProject, *, quarantined: int) -> ProjectAlteration:
+        """The same as a message for the user."""
+        return ProjectAlteration(
+            room=room.key,
+            settings=self.settings,
+            changed_tasks=len(self.changed) - len(self.added),
+            added_tasks=len(self.added),
+            missing_tasks=len(self.missing),
+            quarantined=quarantined,
+        )
+
+
+def restore_room(
+    client: StudioClient,
+    room: StudioProject,
+    look: RoomLook,
+    marks_of: Callable[[str], Sequence[Result]],
+) -> str:
+    """Put tasks and settings back; "" or why that failed. Call it when all answers are kept."""
+    state = look.state
+    changed = [number for number in look.changed if number in state.numbers]
+    try:
+        for number in look.added:
+            client.delete(f"/api/tasks/{number}/")
+        for number in changed:
+            ours = state.numbers[number]
+            client.patch(f"/api/tasks/{number}/", {"data": state.tasks[ours]})
+            _restore_marks(client, number, marks_of(ours))
+        if look.settings:
+            wanted = {name: state.settings.get(name, "") for name in look.settings}
+            client.patch(f"/api/projects/{room.project}/", wanted)
+        at = client.server_time().isoformat()
+    except MachineError as error:
+        return str(error)
+    state.restored |= dict.fromkeys(changed if not look.settings else ("", *changed), at)
+    for number in look.missing:
+        del state.numbers[number]
+    return ""
+
+
+def _restore_marks(client: StudioClient, number: str, marks: Sequence[Result]) -> None:
+    found: list[Mapping[str, Any]] = client.get("/api/predictions/", task=number)
+    if [each.get("result") for each in found] == ([list(marks)] if marks else []):
+        return
+    for each in found:
+        client.delete(f"/api/predictions/{each['id']}/")
+    if marks:
+        body = {"task": int(number), "model_version": PREFILLED, "result": list(marks)}
+        client.post("/api/predictions/", body)

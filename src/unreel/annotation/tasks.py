@@ -1,0 +1,215 @@
+"""Create the tasks of a campaign from a benchmark or from a queue of segments."""
+
+import itertools
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from unreel.annotation.browser_copies import CopyRequest
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, ClipCopy
+from unreel.annotation.judgements import (
+    VALUES,
+    PreferenceAnswer,
+    RatingAnswer,
+    TraceAnswer,
+    Value,
+    VoteAnswer,
+)
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.loader import open_benchmark
+from unreel.benchmarks.tables import read_table
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.verdict import Position
+
+QUEUE: Final = "queue.jsonl"
+"""What `unreel curate` writes for people to screen."""
+MOST_PAIRS: Final = 100_000
+_PAIR: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSubject:
+    """A clip that is asked about, with all that is known of it."""
+
+    wanted: CopyRequest
+    group: str = ""
+    entry: Entry | None = None
+    """`None` for a piece of a queue, of which nobody knows the truth yet."""
+
+
+def read_subjects(
+    path: Path, *, interface: AnnotationInterface, refused: Callable[[Rejected], None]
+) -> list[TaskSubject]:
+    """Clips of the benchmark or queue at `path`; `refused` hears of rows that name none.
+
+    Raises:
+        InvalidSettingError: There is none.
+    """
+    queue = path / QUEUE if interface is AnnotationInterface.SCREENING and path.is_dir() else path
+    if queue.name == QUEUE and queue.is_file():
+        found = list(_read_queue(queue, refused))
+    else:
+        benchmark = open_benchmark(path)
+        found = []
+        for row in benchmark:
+            if isinstance(row, Rejected):
+                refused(row)
+                continue
+            wanted = CopyRequest(row.name, benchmark.find(row))
+            found.append(TaskSubject(wanted=wanted, group=row.group, entry=row))
+    if not found:
+        setting, problem = "BENCH", f"{path} names no clip"
+        raise InvalidSettingError(setting, problem, "Name a benchmark or a queue that has some")
+    return found
+
+
+def make_tasks(
+    subjects: Iterable[TaskSubject],
+    copies: Mapping[str, ClipCopy],
+    *,
+    interface: AnnotationInterface,
+    prefill: Mapping[str, Value],
+    pairs: Sequence[tuple[str, str]] = (),
+) -> list[AnnotationTask]:
+    """A task for each clip that has a copy, or for each two of them, without known answers yet.
+
+    Where `pairs` are given, names of two clips in alphabetical order, only those are asked about.
+    """
+    shown = sorted((s for s in subjects if s.wanted.name in copies), key=lambda s: s.wanted.name)
+    sets: Iterable[tuple[TaskSubject, ...]] = ((subject,) for subject in shown)
+    if interface.n_clips == _PAIR:
+        sets = _pairs_of(shown, pairs)
+    return [
+        AnnotationTask(
+            names=tuple(subject.wanted.name for subject in those),
+            copies=tuple(copies[subject.wanted.name] for subject in those),
+            group=those[0].group if len(those) == 1 else "",
+            prefill=prefill.get("+".join(subject.wanted.name for subject in those)),
+        )
+        for those in sets
+    ]
+
+
+def chosen_subjects(
+    subjects: Sequence[TaskSubject], pairs: Sequence[tuple[str, str]]
+) -> list[TaskSubject]:
+    """The clips that `pairs` name, or all where there are none.
+
+    Raises:
+        InvalidSettingError: A pair names a clip that is not there.
+    """
+    named = {name for pair in pairs for name in pair}
+    if unknown := sorted(named - {subject.wanted.name for subject in subjects}):
+        setting, problem = "--pairs", f"BENCH has no clip {unknown[0]!a}"
+        raise InvalidSettingError(setting, problem, "Choose pairs of this benchmark's clips")
+    return [each for each in subjects if not named or each.wanted.name in named]
+
+
+def _pairs_of(
+    shown: Sequence[TaskSubject], pairs: Sequence[tuple[str, str]]
+) -> Iterable[tuple[TaskSubject, ...]]:
+    n_pairs = len(pairs) or len(shown) * (len(shown) - 1) // 2
+    if n_pairs > MOST_PAIRS:
+        setting, problem = "BENCH", f"{len(shown)} clips make {n_pairs:,} pairs"
+        remedy = "Choose some with `unreel annotate pairs`, and give them as --pairs"
+        raise InvalidSettingError(setting, problem, remedy)
+    if not pairs:
+        return itertools.combinations(shown, _PAIR)
+    by_name = {subject.wanted.name: subject for subject in shown}
+    # A clip that could not be copied is told already.
+    there = (pair for pair in pairs if by_name.keys() >= set(pair))
+    return [tuple(by_name[name] for name in pair) for pair in there]
+
+
+def known_answers(
+    tasks: Iterable[AnnotationTask],
+    subjects: Iterable[TaskSubject],
+    *,
+    interface: AnnotationInterface,
+    n: int,
+    seed: int,
+) -> dict[str, Value]:
+    """Return the answers of `n` tasks with known ground truth, chosen by `seed`, by the task's id.
+
+    Raises:
+        InvalidSettingError: The benchmark has fewer.
+    """
+    entries = {subject.wanted.name: subject.entry for subject in subjects}
+    found = {}
+    for task in tasks:
+        about = [entries.get(name) for name in task.names]
+        value = _truth(interface, [entry for entry in about if entry is not None])
+        if value is not None and None not in about:
+            found[task.id] = value
+    if len(found) < n:
+        setting, problem = "--gold", f"the benchmark has the answer of {len(found)} tasks"
+        raise InvalidSettingError(setting, problem, f"Give {len(found)} at most")
+    chosen = Random(f"gold {seed}").sample(sorted(found), n)  # noqa: S311  no secret
+    return {task: found[task] for task in chosen}
+
+
+def read_prefill(file: Path) -> dict[str, Value]:
+    """Marks that are shown beforehand: JSONL of `name` (`a+b` for a pair) and `value`.
+
+    Raises:
+        UnreadableSourceError: A line is damaged.
+    """
+    found: dict[str, Value] = {}
+    for number, row in enumerate(read_table(file), start=1):
+        try:
+            if isinstance(row, Rejected):
+                raise ValueError(row.why)  # noqa: TRY004, TRY301  told below, with its line
+            told = row["value"]
+            value = json.loads(told) if isinstance(told, str) else told
+            found[str(row["name"])] = VALUES.validate_python(value)
+        except (ValueError, KeyError) as error:
+            problem = f"line {number} holds no name and value ({type(error).__name__})"
+            remedy = 'Write {"name": "clip", "value": {"kind": "voted", "label": "real"}}'
+            raise UnreadableSourceError(str(file), problem, remedy) from error
+    return found
+
+
+def _truth(interface: AnnotationInterface, entries: list[Entry]) -> Value | None:
+    """Return the benchmark's answer."""
+    if not entries:
+        return None
+    entry = entries[0]
+    found: Value | None = None
+    match interface:
+        case AnnotationInterface.TRACE:
+            found = TraceAnswer(traces=entry.traces, label=entry.label)
+        case AnnotationInterface.REALITY:
+            found = VoteAnswer(label=entry.label)
+        case AnnotationInterface.REALISM:
+            found = None if entry.rating is None else RatingAnswer(rating=entry.rating)
+        case AnnotationInterface.PREFERENCE:
+            found = _better(entries)
+        case AnnotationInterface.SCREENING | AnnotationInterface.PASS_FAIL:
+            pass
+    return found
+
+
+def _better(entries: list[Entry]) -> PreferenceAnswer | None:
+    scores = [entry.rating.score for entry in entries if entry.rating is not None]
+    if len(scores) != _PAIR or scores[0] == scores[1]:
+        return None
+    return PreferenceAnswer(better=Position.FIRST if scores[0] > scores[1] else Position.SECOND)
+
+
+def _read_queue(file: Path, refused: Callable[[Rejected], None]) -> Iterator[TaskSubject]:
+    for row in read_table(file):
+        if isinstance(row, Rejected):
+            refused(row)
+            continue
+        try:
+            piece, location = str(row["piece"]), str(row["location"])
+            start_s, length_s = Fraction(str(row["start_s"])), Fraction(str(row["length_s"]))
+        except (KeyError, ValueError, ZeroDivisionError):
+            refused(Rejected(str(row.get("piece", "a line")), "it names no piece, place and span"))
+            continue
+        wanted = CopyRequest(piece, location, start_s=start_s, length_s=length_s)
+        yield TaskSubject(wanted=wanted, group=str(row.get("name", "")))

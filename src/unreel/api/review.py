@@ -1,0 +1,174 @@
+"""`review`: one clip before reviewers, from Python."""
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, suppress
+from contextvars import copy_context
+from pathlib import Path
+from typing import Any, TypeVar, Unpack
+
+from unreel.api.keyword_types import (
+    Model,
+    Models,
+    ReviewerKeys,
+    Way,
+    fields_of,
+    require_parser,
+    require_reviewer,
+)
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.failure import Failure
+from unreel.core.settings import EnvironmentSettings, read_settings
+from unreel.evaluation.perturbation import ask_again
+from unreel.evaluation.review import (
+    Review,
+    ReviewQuestions,
+    describe_reviewers,
+    inquire,
+    review_clip,
+    survey_clip,
+)
+from unreel.media.access import media_reader
+from unreel.protocols.protocol import REVIEWED, Mode
+from unreel.recipes.check import given
+from unreel.reviewers.ask import ReviewDispatcher
+from unreel.reviewers.factory import ReviewerFactory, ReviewerPool, lend
+
+T = TypeVar("T")
+
+
+def wait_for(work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of `work`. In a notebook, where a loop already runs, it uses a separate thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = Future()
+
+    async def told() -> T:
+        task = asyncio.create_task(work)
+        begun.set_result((asyncio.get_running_loop(), task))
+        return await task
+
+    with ThreadPoolExecutor(1, "unreel") as aside:
+        waiting = aside.submit(copy_context().run, asyncio.run, told())
+        try:
+            return waiting.result()
+        except KeyboardInterrupt:
+            loop, task = begun.result()
+            with suppress(RuntimeError):  # it ended in this moment
+                loop.call_soon_threadsafe(task.cancel)
+            raise
+
+
+def review(  # noqa: PLR0913  one parameter for each option
+    clip: str | Path,
+    *,
+    models: Models,
+    protocols: str | Sequence[str] = REVIEWED,
+    condition: Way | None = None,
+    trusted: bool = False,
+    parser: Mode = "lenient",
+    perturb: bool = False,
+    **reviewer: Unpack[ReviewerKeys],
+) -> Review:
+    """Ask `models` about the video file `clip`: real or generated, where, when and why.
+
+    Nothing is stored. A missing answer, or an exception of a reviewer, is an opinion with a
+    failure.
+
+    Args:
+        clip: Path of a video file.
+        models: Model names such as `provider/name`, a baseline such as `coin`, your own objects, or
+            several.
+        protocols: The protocols: `trace`, `realism`, `reality`.
+        condition: Input settings, for example `{"sampling": "uniform-16"}`.
+        trusted: Open the file in this process; by default a confined child does.
+        parser: `lenient` also reads common variations of the requested format, `strict` only that
+            format.
+        perturb: Ask again about the clip recompressed, scaled and cropped, 4 times the questions;
+            `stabilities` of the review contains the result.
+        reviewer: Further keys of `[reviewer]`, for example `deadline_s=30`.
+
+    Raises:
+        UnreadableSourceError: The file is not a readable clip.
+        InvalidSettingError: A setting is unsupported.
+        UnknownNameError: No protocol or parser has that name.
+    """
+    asked = review_async(
+        clip,
+        models=models,
+        protocols=protocols,
+        condition=condition,
+        trusted=trusted,
+        parser=parser,
+        perturb=perturb,
+        **reviewer,
+    )
+    return wait_for(asked)
+
+
+async def review_async(  # noqa: PLR0913  one parameter for each option
+    clip: str | Path,
+    *,
+    models: Models,
+    protocols: str | Sequence[str] = REVIEWED,
+    condition: Way | None = None,
+    trusted: bool = False,
+    parser: Mode = "lenient",
+    perturb: bool = False,
+    **reviewer: Unpack[ReviewerKeys],
+) -> Review:
+    """The same as `review`, for programs with an event loop: several clips can be under way at once."""
+    settings = read_settings()
+    names = [protocols] if isinstance(protocols, str) else protocols
+    if not names:
+        setting, problem = "protocols", "none is named"
+        raise InvalidSettingError(setting, problem, "Leave them out for trace and realism")
+    named = [model for model in _listed(models) if isinstance(model, str)]
+    inquiry = inquire(names, fields_of(condition or {}), mode=require_parser(parser), models=named)
+    openers = _describe(models, inquiry, settings, given(reviewer))
+    with media_reader(settings, trusted=trusted, at_once=("probe", "frames")) as reader:
+        found = await asyncio.to_thread(survey_clip, Path(clip), reader)
+        if isinstance(found, Failure):
+            problem = f"{found.reason.value}: {found.detail}"
+            raise UnreadableSourceError(str(clip), problem, found.reason.remedy)
+        with closing(ReviewDispatcher(reader)) as desk:
+            async with ReviewerPool() as pool:
+                ready = [pool.open(opener) for opener in openers]
+                said = await review_clip(found, ready, inquiry=inquiry, desk=desk)
+                if not perturb:
+                    return said
+                return await ask_again(said, ready, inquiry=inquiry, desk=desk, reader=reader)
+
+
+def _listed(models: Models) -> Sequence[Model]:
+    return [models] if isinstance(models, str) or not isinstance(models, Sequence) else models
+
+
+def _describe(
+    models: Models, inquiry: ReviewQuestions, settings: EnvironmentSettings, keys: Mapping[str, Any]
+) -> Sequence[ReviewerFactory]:
+    """Return the factory of each of `models`, in order; a repeated name is used once."""
+    chosen = _listed(models)
+    if not chosen:
+        setting, problem = "models", "no model is named"
+        raise InvalidSettingError(setting, problem, "Name who is asked, for example 'openai/gpt-5'")
+    if keys and not any(isinstance(model, str) for model in chosen):
+        setting, problem = next(iter(keys)), "an object has settings of its own"
+        raise InvalidSettingError(setting, problem, "Leave it out")
+    openers: dict[str, ReviewerFactory] = {}
+    asked: dict[str, Model] = {}
+    for model in chosen:
+        require_reviewer(model)
+        if isinstance(model, str):
+            (opener,) = describe_reviewers([model], inquiry, settings=settings, **keys)
+        else:
+            opener = lend(model)
+        before = asked.setdefault(opener.name, model)
+        if before is not model and not (isinstance(before, str) and isinstance(model, str)):
+            setting, problem = "models", f"two reviewers are named {opener.name!r}"
+            raise InvalidSettingError(setting, problem, "Give each a name of its own")
+        openers.setdefault(opener.name, opener)
+    return tuple(openers.values())

@@ -1,0 +1,217 @@
+"""`evaluate` and `open_run`: evaluation of a model on a benchmark from Python, and stored runs."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from unreel.api.keyword_types import (
+    Model,
+    RecipeKeys,
+    Way,
+    fields_of,
+    require_parser,
+    require_reviewer,
+)
+from unreel.core.errors import InvalidSettingError
+from unreel.core.estimate import Scorecard
+from unreel.core.question import Condition
+from unreel.core.registry import LazyImport
+from unreel.core.safe_text import plain
+from unreel.core.sheet import html_table
+from unreel.engine.progress import Progress
+from unreel.protocols.protocol import Mode
+from unreel.recipes.check import given
+
+if TYPE_CHECKING:  # what reads and writes tables comes with an extra
+    import pandas as pd
+
+    from unreel.evaluation import run_job
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Run:
+    """A stored run: its answers and scores. No question is sent again.
+
+    `evaluate` and `open_run` return it.
+    """
+
+    _kept: "run_job.EvalRun"
+
+    @property
+    def place(self) -> str:
+        """The folder or prefix that holds it."""
+        return self._kept.place.uri
+
+    @property
+    def reviewer(self) -> str:
+        """The name that its answers carry."""
+        return self._kept.reviewer_name()
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Return the conditions of its questions."""
+        return self._kept.recipe.conditions
+
+    def scores(self, *, parser: Mode | None = None) -> Mapping[Condition, Scorecard]:
+        """A scorecard for each condition; where no parser is named, the one that the run was given reads.
+
+        Raises:
+            UnreadableSourceError: The benchmark or the run cannot be read.
+        """
+        from unreel.evaluation.scoring import score_run
+
+        found = score_run(self._kept, mode=self._parser(parser))
+        return {score.condition: score.scorecard for score in found}
+
+    def score(self, *, parser: Mode | None = None) -> Scorecard:
+        """The scorecard of a run with one condition.
+
+        Raises:
+            InvalidSettingError: It has several: see `scores`.
+            UnreadableSourceError: The benchmark or the run cannot be read.
+        """
+        if len(self.conditions) != 1:
+            setting, problem = "run", f"{self.place} has {len(self.conditions)} conditions"
+            raise InvalidSettingError(setting, problem, "Use scores(), one for each")
+        (card,) = self.scores(parser=parser).values()
+        return card
+
+    def rows(self, *, parser: Mode | None = None) -> Iterator[Mapping[str, Any]]:
+        """Every question with its truth, what came back and what it says, as `unreel export` writes them.
+
+        One row is held at a time.
+        """
+        from unreel.evaluation.export import export_rows
+
+        return export_rows(self._kept, mode=self._parser(parser))
+
+    def to_pandas(self, *, parser: Mode | None = None) -> "pd.DataFrame":
+        """The rows as a data frame; `correct` is true, false, or missing without an answer that can be read.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        frame = LazyImport("pandas:DataFrame", "pandas").load()
+        return frame(list(self.rows(parser=parser))).astype({"correct": "boolean"})
+
+    def report(self, out: str | Path) -> Path:
+        """Write the run as pages to look at, below the folder `out`; the page to open.
+
+        Raises:
+            MissingExtraError: What writes pages is not installed.
+            UnsafeTargetError: `out` holds something that a page cannot be written over.
+        """
+        write_report = LazyImport("unreel.report.site:write_report", "report").load()
+        page: Path = write_report([self._kept], Path(out)).page
+        return page
+
+    def _parser(self, named: Mode | None) -> Mode:
+        return require_parser(named) if named else self._kept.recipe.reviewer.parser
+
+    def __repr__(self) -> str:
+        recipe = self._kept.recipe
+        asked = f"{recipe.reviewer.model} on {recipe.benchmark}, {recipe.protocol}"
+        return plain(f"<Run {self.place}: {asked}>")
+
+    def _repr_html_(self) -> str:
+        cards = self.scores().items()
+        rows = [("reviewer", self.reviewer), ("place", self.place)]
+        return html_table("Run", (), rows) + "".join(
+            html_table("Condition", (), condition.written().items()) + card._repr_html_()
+            for condition, card in cards
+        )
+
+
+def evaluate(  # noqa: PLR0913  what `unreel eval` takes
+    benchmark: str | Path,
+    *,
+    model: Model,
+    protocol: str,
+    conditions: Sequence[Way] = (),
+    out: str | Path | None = None,
+    engine: str = "local",
+    retry_failed: bool = False,
+    trusted: bool = False,
+    allow_outside: bool = False,
+    accept_changed: bool = False,
+    on_progress: Callable[[str, Progress], None] | None = None,
+    **recipe: Unpack[RecipeKeys],
+) -> Run:
+    """Send the questions of `protocol` about `benchmark` to `model`, and store the answers.
+
+    Stored answers of the run at `out` are not requested again, so the same call resumes an earlier
+    one. A question without an answer is a row with its reason.
+
+    Args:
+        benchmark: Folder or table of clips with their ground truth.
+        model: `provider/name`, a baseline such as `coin`, or an object that answers requests.
+        protocol: The protocol: `trace`, `realism`, `reality` or `preference`.
+        conditions: Input settings, for example `[{"sampling": "uniform-16"}]`.
+        out: Folder or `s3://bucket/prefix`; below `runs/` by default, as with `unreel eval`.
+        engine: `local` or `ray`; an object needs `local`.
+        retry_failed: Retry failed questions.
+        trusted: Open clips in this process; by default a confined child does.
+        allow_outside: Let a table name files outside its folder; only for your own tables.
+        accept_changed: Resume the run at `out` although its settings or its benchmark differ.
+        on_progress: Callback with `clips` or `answers` and the progress of that part, called from
+            another thread. Without it a terminal shows a progress bar on stderr; elsewhere nothing
+            is shown.
+        recipe: Further keys of a recipe: `limit`, `split`, `seed`, `deadline_s`, ...
+
+    Raises:
+        InvalidSettingError: A setting is unsupported.
+        MissingExtraError: A required package is not installed.
+        UnreadableSourceError: The benchmark or the run cannot be read.
+    """
+    require_reviewer(model)
+    if not isinstance(model, str) and engine != "local":
+        setting, problem = (
+            "engine",
+            f"{engine} asks elsewhere, and the object {model.name!r} is here",
+        )
+        remedy = "Use engine='local', or bring it as a package: see docs/plugins.md"
+        raise InvalidSettingError(setting, problem, remedy)
+    asked = given(recipe) | {"benchmark": str(benchmark), "protocol": protocol}
+    if conditions:
+        asked["condition"] = [fields_of(way) for way in conditions]
+    start = LazyImport("unreel.api.runs_job:start", "eval").load()
+    kept = start(
+        asked,
+        model,
+        out=out,
+        engine=engine,
+        retry_failed=retry_failed,
+        trusted=trusted,
+        allow_outside=allow_outside,
+        accept_changed=accept_changed,
+        on_progress=on_progress,
+    )
+    return Run(kept)
+
+
+def open_run(
+    place: str | Path,
+    *,
+    benchmark: str | Path | None = None,
+    allow_outside: bool = False,
+    accept_changed: bool = False,
+) -> Run:
+    """Open the run of `unreel eval` or `evaluate` at a folder or `s3://bucket/prefix`.
+
+    Args:
+        place: Location of the run.
+        benchmark: Present location of its benchmark; the default is the stored one, also relative
+            to the run.
+        allow_outside: Let its table name files outside its folder, as in the original call.
+        accept_changed: Score by the present benchmark, although the run used another one.
+
+    Raises:
+        InvalidSettingError: There is none.
+        MissingExtraError: A required package is not installed.
+        UnreadableSourceError: It is damaged, or of another release.
+    """
+    find = LazyImport("unreel.api.runs_job:find", "eval").load()
+    moved_to = None if benchmark is None else Path(benchmark)
+    said = {"allow_outside": allow_outside, "accept_changed": accept_changed}
+    return Run(find(str(place), benchmark=moved_to, **said))

@@ -1,0 +1,109 @@
+"""Implementation of `evaluate` and `open_run`, imported when they run: the job, and its tables."""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from unreel.api.keyword_types import Model
+from unreel.core.safe_text import plain
+from unreel.core.settings import read_settings
+from unreel.engine.progress import Progress, ProgressLine
+from unreel.engine.run import ALL_FAILURES
+from unreel.evaluation.recipe import check_recipe
+from unreel.evaluation.run_job import EvalRun
+from unreel.evaluation.run_job import evaluate as evaluate_run
+from unreel.evaluation.run_lookup import open_named_run, plan_run
+from unreel.media.access import require_protection
+from unreel.reviewers.config import OBJECT
+
+_BAR: Final = 24
+
+
+@contextmanager
+def show_progress(console: Console | None = None) -> Iterator[ProgressLine]:
+    """Yield a progress line that is shown while the block runs, if `console` is a terminal.
+
+    Args:
+        console: stderr by default.
+    """
+    line = ProgressLine()
+    shown = console or Console(stderr=True, highlight=False)
+    if not shown.is_terminal:
+        yield line
+        return
+    with Live(console=shown, transient=True, get_renderable=lambda: _render(line)):
+        yield line
+
+
+def _render(line: ProgressLine) -> RenderableType:
+    text = Text(plain(line.text()), no_wrap=True, overflow="ellipsis")
+    if line.share is None:
+        return text
+    row = Table.grid(padding=(0, 1))
+    row.add_row(ProgressBar(total=1.0, completed=line.share, width=_BAR), text)
+    return row
+
+
+def start(  # noqa: PLR0913  what `evaluate` takes
+    asked: Mapping[str, Any],
+    model: Model,
+    *,
+    out: str | Path | None,
+    engine: str,
+    retry_failed: bool,
+    trusted: bool,
+    allow_outside: bool,
+    accept_changed: bool,
+    on_progress: Callable[[str, Progress], None] | None,
+) -> EvalRun:
+    """The run at `out`, once everything that `asked` describes was put to `model`."""
+    named = model if isinstance(model, str) else f"{OBJECT}{model.name}"
+    recipe = check_recipe({**asked, "model": named})
+    settings = read_settings()
+    require_protection(settings, trusted=trusted)
+    run = plan_run(
+        recipe,
+        out,
+        settings,
+        trusted=trusted,
+        outside=allow_outside,
+        accept_changed=accept_changed,
+    )
+    with nullcontext(ProgressLine()) if on_progress else show_progress() as line:
+        callbacks = line.callbacks(
+            on_note=lambda note: warnings.warn(note, UserWarning, stacklevel=5)
+        )
+        evaluate_run(
+            run,
+            engine=engine,
+            retry_failed=ALL_FAILURES if retry_failed else (),
+            reviewer=None if isinstance(model, str) else model,
+            callbacks=replace(callbacks, on_step=on_progress or line.step),
+        )
+    return run
+
+
+def find(
+    place: str,
+    *,
+    benchmark: Path | None = None,
+    allow_outside: bool = False,
+    accept_changed: bool = False,
+) -> EvalRun:
+    """The run that is kept at `place`."""
+    return open_named_run(
+        place,
+        read_settings(),
+        moved_to=benchmark,
+        outside=allow_outside,
+        accept_changed=accept_changed,
+    )

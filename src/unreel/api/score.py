@@ -1,0 +1,104 @@
+"""`score`: answers that are there already, against a benchmark."""
+
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from unreel.api.keyword_types import require_parser
+from unreel.benchmarks.answers import JoinedAnswers, join_answers
+from unreel.benchmarks.loader import Benchmark, open_benchmark
+from unreel.benchmarks.scored_rows import ScorableRows, build_rows, require_rows
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.estimate import Scorecard
+from unreel.core.failure import Failure
+from unreel.protocols.protocol import Mode, Protocol, Subject
+from unreel.protocols.protocol import protocol as find_protocol
+
+
+def score(  # noqa: PLR0913  what `unreel score` takes
+    answers: str | Path | Mapping[str, str | Failure],
+    *,
+    benchmark: str | Path | Benchmark,
+    protocol: str,
+    prompt: str = "paper",
+    parser: Mode = "strict",
+    box_space: str | None = None,
+    split: str | None = None,
+    seed: int = 0,
+    allow_outside: bool = False,
+) -> Scorecard:
+    """Score `answers` against the ground truth of `benchmark`; no question is sent.
+
+    A clip without an answer is not counted; a warning gives their number.
+
+    Args:
+        answers: A JSONL, CSV, TSV or Parquet file with `name` and `text` or `failure`, or the texts
+            by the names of the clips; a pair is named `FIRST | SECOND`, in the order shown.
+        benchmark: Folder or table of clips with their ground truth, or the result of
+            `open_benchmark`.
+        protocol: Protocol of the answers: `trace`, `realism`, `reality` or `preference`.
+        prompt: Prompt variant of the answers.
+        parser: `strict` reads the requested format, `lenient` also its common variations.
+        box_space: Coordinates of boxes, for example `pixel`; `trace` needs it.
+        split: Score only this split of the benchmark.
+        seed: Seed of the intervals.
+        allow_outside: Let a table name files outside its folder; only for your own tables.
+
+    Raises:
+        UnreadableSourceError: The answers or the benchmark cannot be read, or do not match.
+        InvalidSettingError: A setting is missing.
+        UnknownNameError: No protocol, prompt, parser or split has that name.
+    """
+    instrument = find_protocol(protocol)
+    instrument.prompt(prompt)
+    if instrument.needs_box_space and box_space is None:
+        setting, remedy = "box_space", "Say what the boxes count in, for example box_space='pixel'"
+        raise InvalidSettingError(setting, f"{protocol} needs it", remedy)
+    opened = benchmark
+    if not isinstance(opened, Benchmark):
+        opened = open_benchmark(Path(opened), outside=allow_outside)
+    joined = _join(opened, answers, instrument).in_split(split)
+    scorable = build_rows(
+        joined, instrument, mode=require_parser(parser), prompt=prompt, space=box_space
+    )
+    told = "answers" if isinstance(answers, Mapping) else str(answers)
+    source = str(opened.root if isinstance(benchmark, Benchmark) else benchmark)
+    require_rows(scorable, joined, instrument, answers=told, benchmark=source)
+    _report_missing(joined, scorable, instrument.subject)
+    return instrument.score(scorable.rows, seed=seed)
+
+
+def _join(
+    benchmark: Benchmark,
+    answers: str | Path | Mapping[str, str | Failure],
+    instrument: Protocol[Any, Any],
+) -> JoinedAnswers:
+    subject, name = instrument.subject, instrument.instrument.protocol
+    if isinstance(answers, Mapping):
+        source, joined = "answers", join_answers(benchmark, answers, subject)
+    elif Path(answers).is_dir():
+        remedy = "Name a file; a run is scored by open_run(FOLDER).score()"
+        raise UnreadableSourceError(str(answers), "a folder holds no answers", remedy)
+    else:
+        source, joined = (
+            str(answers),
+            join_answers(benchmark, Path(answers), subject, protocol=name),
+        )
+    if joined.unknown:
+        first, n = joined.unknown[0], len(joined.unknown)
+        problem = f"{n} of its names are none of the benchmark's, the first is {first!r}"
+        raise UnreadableSourceError(source, problem, "Use the names of its entries")
+    return joined
+
+
+def _report_missing(joined: JoinedAnswers, scorable: ScorableRows, subject: Subject) -> None:
+    unusable = (*joined.rejected, *scorable.without_truth)
+    told = [
+        f"{len(scorable.not_asked)} of {len(joined.pairs)} {subject}s have no answer"
+        if scorable.not_asked
+        else "",
+        f"{len(unusable)} rows cannot be used, the first is {unusable[0]}" if unusable else "",
+    ]
+    if any(told):
+        warnings.warn("; ".join(filter(None, told)), UserWarning, stacklevel=3)

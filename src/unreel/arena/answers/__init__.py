@@ -1,0 +1,1 @@
+"""The answers of a season as columns and counts."""

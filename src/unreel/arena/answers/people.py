@@ -1,0 +1,148 @@
+"""People as reviewers of a season: each of them, and what most of them say.
+
+The truth of a season is where a clip comes from. People never settle that, so their votes are held against
+nothing that they made.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from pydantic import Field, ValidationError
+
+from unreel.annotation.campaign_state import CampaignRecords, judgements
+from unreel.annotation.judgements import TraceAnswer, VoteAnswer
+from unreel.annotation.publishing.edition import give_aliases
+from unreel.arena.answers.play import SAID_GENERATED, SAID_REAL, SILENT, AnswerTable
+from unreel.benchmarks.entry import Entry
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.judgement import Label
+from unreel.recipes.section import RecipeSection, Text
+
+if TYPE_CHECKING:
+    from unreel.arena.season.folder import SeasonFolder
+
+FILE: Final = "people.json"
+PERSON: Final = "person: "
+"""Before the name of each, so that nobody is taken for a model."""
+MAJORITY: Final = "people: majority"
+_MOST_BYTES: Final = 256 << 20
+_SAID: Final = {Label.REAL: SAID_REAL, Label.GENERATED: SAID_GENERATED}
+
+
+@dataclass(frozen=True, slots=True)
+class VoterBallot:
+    """Vote of one person about one clip."""
+
+    clip: str
+    """Its name in the set of the season."""
+    voter: str
+    label: Label
+
+
+class SeasonVotes(RecipeSection):
+    """The votes that a season keeps."""
+
+    source: Text
+    """Where they are from, for whoever looks at the board."""
+    ballots: tuple[tuple[str, str, Label], ...] = Field(default=())
+    """Clip, voter, and what they say."""
+
+
+def entry_ballots(entries: Iterable[Entry]) -> Iterator[VoterBallot]:
+    """The votes that a benchmark holds of its clips."""
+    for entry in entries:
+        for vote in entry.votes:
+            yield VoterBallot(entry.name, vote.voter, vote.label)
+
+
+def campaign_ballots(records: CampaignRecords, *, named: bool = False) -> list[VoterBallot]:
+    """Return the valid real-or-generated votes of a campaign; people appear under aliases unless `named`.
+
+    What a person marked after a machine's marks were shown counts as everywhere: see the campaign's own report.
+    """
+    found = [
+        VoterBallot(each.task.names[0], each.annotator, each.value.label)
+        for each in judgements(records)
+        if isinstance(each.value, VoteAnswer | TraceAnswer) and each.value.label is not None
+    ]
+    aliases = give_aliases(sorted({ballot.voter for ballot in found}), seed=0, named=named)
+    return [VoterBallot(each.clip, aliases[each.voter], each.label) for each in found]
+
+
+def write_people(folder: "SeasonFolder", source: str, ballots: Sequence[VoterBallot]) -> None:
+    """Keep the votes beside the season, in the place of those that were kept before."""
+    rows = [[each.clip, each.voter, each.label.value] for each in ballots]
+    folder.place.put(FILE, json.dumps({"source": source, "ballots": rows}).encode())
+
+
+def read_people(folder: "SeasonFolder") -> tuple[str, tuple[VoterBallot, ...]]:
+    """Return the origin of a season's votes, and the votes; none if none are stored.
+
+    Raises:
+        UnreadableSourceError: The file is damaged.
+    """
+    try:
+        kept = SeasonVotes.model_validate_json(folder.place.read(FILE, most=_MOST_BYTES))
+    except FileNotFoundError:
+        return "", ()
+    except (ValidationError, InvalidValueError) as error:
+        remedy = "Run `unreel arena people` again"
+        raise UnreadableSourceError(FILE, "no votes of people", remedy) from error
+    return kept.source, tuple(VoterBallot(*row) for row in kept.ballots)
+
+
+def with_people(play: AnswerTable, ballots: Iterable[VoterBallot]) -> AnswerTable:
+    """`play` with what most people say as one more reviewer, and each person beside it, without a rank.
+
+    With a rank of their own, people would count twice in how often a creator was caught.
+    Votes about clips that are not in the lineup are left out. Of two votes of a person on a clip the first counts.
+    """
+    place = {name: at for at, name in enumerate(play.lineup.clips)}
+    said: dict[str, dict[int, int]] = {}
+    for ballot in ballots:
+        if ballot.clip in place:
+            seen = said.setdefault(f"{PERSON}{ballot.voter}", {})
+            seen.setdefault(place[ballot.clip], _SAID[ballot.label])
+    if not said:
+        return play
+    said[MAJORITY] = _majority(said.values())
+    taken = said.keys() & set(play.reviewers)
+    if taken:
+        msg = f"a reviewer of the season is called {min(taken)!a}. Give it another title"
+        raise InvalidValueError(msg)
+    return _joined(play, said)
+
+
+def _majority(each: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    """Return the majority vote on each clip; ties have none."""
+    tally: dict[int, Counter[int]] = {}
+    for seen in each:
+        for clip, says in seen.items():
+            tally.setdefault(clip, Counter())[says] += 1
+    found = {}
+    for clip, votes in tally.items():
+        real, generated = votes[SAID_REAL], votes[SAID_GENERATED]
+        louder = SAID_GENERATED if generated > real else SAID_REAL
+        found[clip] = SILENT if real == generated else louder
+    return found
+
+
+def _joined(play: AnswerTable, said: Mapping[str, Mapping[int, int]]) -> AnswerTable:
+    reviewers = tuple(sorted({*play.reviewers, *said}))
+    at = {name: number for number, name in enumerate(reviewers)}
+    moved = np.array([at[name] for name in play.reviewers], dtype=np.int32)
+    new = [(at[name], clip, says) for name, seen in said.items() for clip, says in seen.items()]
+    who, clips, says = (np.array(column) for column in zip(*new, strict=True))
+    return AnswerTable(
+        lineup=play.lineup,
+        condition=play.condition,
+        reviewers=reviewers,
+        floors=play.floors | (said.keys() - {MAJORITY}),
+        reviewer=np.concatenate([moved[play.reviewer], who]).astype(np.int32),
+        clip=np.concatenate([play.clip, clips]).astype(np.int32),
+        said=np.concatenate([play.said, says]).astype(np.int8),
+    )

@@ -1,0 +1,163 @@
+"""Answers of a season as columns: the input of all rankings."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.core.errors import InvalidValueError
+from unreel.stats.sample import BoolArray
+
+NOBODY: Final = -1
+"""In the place of a creator: the clip is real."""
+SAID_REAL: Final = 0
+SAID_GENERATED: Final = 1
+SILENT: Final = -1
+"""Asked, and no answer that could be read: a failure, or a text that says neither."""
+
+REAL: Final = ""
+"""In the place of a creator's name, which nobody has: real clips."""
+
+Indices = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonClips:
+    """The clips of a season. All columns are as long as `clips`."""
+
+    clips: tuple[str, ...]
+    """Names, unique."""
+    creators: tuple[str, ...]
+    """`CREATOR` or `CREATOR/SETTING`, sorted."""
+    scenes: tuple[str, ...]
+    """Source clips, sorted; what is drawn again together."""
+    creator: Indices
+    """Place in `creators`, or `NOBODY`: real clips and controls."""
+    scene: Indices
+    """Place in `scenes`."""
+    control: Indices
+    """Place in `controls`, or `NOBODY`."""
+    controls: tuple[str, ...] = ()
+    """Names of controls: real clips, changed."""
+    nuisances: tuple[str, ...] = ()
+    """What else may sway a reviewer: length, resolution, motion, sound."""
+    nuisance: Floats
+    """A row for each clip, a column for each of `nuisances`; NaN where it is not known."""
+
+    def __post_init__(self) -> None:
+        columns = (self.creator, self.scene, self.control, self.nuisance)
+        if any(len(column) != len(self.clips) for column in columns):
+            msg = f"columns of {len(self.clips)} clips must be as long. Build them together"
+            raise InvalidValueError(msg)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Return the sources of clips: the creators, then real clips, then the controls."""
+        return (*self.creators, REAL, *self.controls)
+
+    @property
+    def source(self) -> npt.NDArray[np.int64]:
+        """Place of each clip's owner in `sources`."""
+        n_made = len(self.creators)
+        made = np.where(self.creator == NOBODY, n_made, self.creator)
+        return np.where(self.control == NOBODY, made, n_made + 1 + self.control).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerTable:
+    """Answers about a lineup under one condition: one for each question that was put. Columns are as long as `said`.
+
+    A question that was never put has no row here. That is why a reviewer can lack cells.
+    """
+
+    lineup: SeasonClips
+    condition: str
+    """As the season names it."""
+    reviewers: tuple[str, ...]
+    """Sorted."""
+    floors: frozenset[str] = frozenset()
+    """Those that are shown for comparison and take no rank."""
+    reviewer: Indices
+    clip: Indices
+    said: npt.NDArray[np.int8]
+    """`SAID_REAL`, `SAID_GENERATED` or `SILENT`."""
+
+    def __post_init__(self) -> None:
+        if not len(self.reviewer) == len(self.clip) == len(self.said):
+            msg = "columns of a play must be equally long. Build them together"
+            raise InvalidValueError(msg)
+
+
+UNASKED: Final = -2
+Grid = npt.NDArray[np.int8]
+Mask = npt.NDArray[np.bool_]
+
+
+def lay_out(play: AnswerTable) -> Grid:
+    """Return each reviewer's answer to each clip; `UNASKED` if there is none."""
+    grid = np.full((len(play.reviewers), len(play.lineup.clips)), UNASKED, dtype=np.int8)
+    grid[play.reviewer, play.clip] = play.said
+    return grid
+
+
+def generated(lineup: SeasonClips) -> Mask:
+    """Return the clips of creators, without controls."""
+    made: Mask = lineup.creator != NOBODY
+    return made
+
+
+def real(lineup: SeasonClips) -> Mask:
+    """The clips as they were filmed; controls are none."""
+    filmed: Mask = ~generated(lineup) & (lineup.control == NOBODY)
+    return filmed
+
+
+def wrong(lineup: SeasonClips, grid: Grid) -> Mask:
+    """Readable answers that do not say what the clip is; a control is real."""
+    truth = generated(lineup)[np.newaxis]
+    errs: Mask = (grid >= 0) & ((grid == SAID_GENERATED) != truth)
+    return errs
+
+
+def leave_out(
+    play: AnswerTable, *, creators: Collection[str], reviewers: Collection[str]
+) -> AnswerTable:
+    """The same without those rows and columns; everything else is as it was."""
+    kept = np.array([name not in creators for name in play.lineup.creators], dtype=np.bool_)
+    clips: BoolArray = np.ones(len(play.lineup.clips), dtype=np.bool_)
+    made = play.lineup.creator != NOBODY
+    clips[made] = kept[play.lineup.creator[made]]
+    judges = np.array([name not in reviewers for name in play.reviewers], dtype=np.bool_)
+    rows = judges[play.reviewer] & clips[play.clip]
+    return replace(
+        play,
+        lineup=_lineup(play.lineup, clips, kept),
+        reviewers=tuple(n for n, own in zip(play.reviewers, judges, strict=True) if own),
+        floors=play.floors.difference(reviewers),
+        reviewer=_places(judges)[play.reviewer[rows]],
+        clip=_places(clips)[play.clip[rows]],
+        said=play.said[rows],
+    )
+
+
+def _lineup(lineup: SeasonClips, clips: BoolArray, creators: BoolArray) -> SeasonClips:
+    old = lineup.creator[clips]
+    place = np.append(_places(creators), np.int32(NOBODY))  # NOBODY is the last place
+    return replace(
+        lineup,
+        clips=tuple(name for name, own in zip(lineup.clips, clips, strict=True) if own),
+        creators=tuple(name for name, own in zip(lineup.creators, creators, strict=True) if own),
+        creator=place[old].astype(np.int32),
+        scene=lineup.scene[clips],
+        control=lineup.control[clips],
+        nuisance=lineup.nuisance[clips],
+    )
+
+
+def _places(kept: BoolArray) -> Indices:
+    """The new place of each one that is kept."""
+    places: Indices = (np.cumsum(kept) - 1).astype(np.int32)
+    return places

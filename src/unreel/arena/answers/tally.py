@@ -1,0 +1,171 @@
+"""A play counted: how often each reviewer said what of whose clips, as it was and on scenes drawn again."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.arena.answers.play import NOBODY, SAID_GENERATED, SILENT, AnswerTable, SeasonClips
+from unreel.core.errors import InvalidValueError
+from unreel.stats.sample import Array, BoolArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class ClipSources:
+    """Sources of clips as positions in one row: the creators, then real clips, then the controls."""
+
+    n_creators: int
+    n_controls: int
+
+    @classmethod
+    def of(cls, lineup: SeasonClips) -> "ClipSources":
+        """Those of a lineup."""
+        return cls(len(lineup.creators), len(lineup.controls))
+
+    @property
+    def real(self) -> int:
+        """Place of the real clips."""
+        return self.n_creators
+
+    @property
+    def total(self) -> int:
+        """Return the number of sources."""
+        return self.n_creators + 1 + self.n_controls
+
+    @property
+    def made(self) -> slice:
+        """Places of the creators."""
+        return slice(0, self.n_creators)
+
+    @property
+    def played(self) -> slice:
+        """Places of creators and real clips: all but the controls."""
+        return slice(0, self.n_creators + 1)
+
+    @property
+    def changed(self) -> slice:
+        """Places of the controls."""
+        return slice(self.n_creators + 1, self.total)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResampledCounts:
+    """Answers of one reviewer: a line for each resample, the play as it was first; a column for each source."""
+
+    asked: Array
+    valid: Array
+    """Readable."""
+    generated: Array
+    """Readable, and say generated."""
+    scene_asked: Array
+    """As it was: a line for each scene."""
+    scene_valid: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResampledAnswers:
+    """A play, and its scenes drawn again: the same draws for all, so that entrants can be compared."""
+
+    play: AnswerTable
+    sources: ClipSources
+    clips: IntArray
+    """Clips of each source."""
+    weights: Array
+    """How often each scene is in each resample: a line for each, the play as it was first."""
+    cell: IntArray
+    """Of each answer: its clip's scene and source as one number."""
+    rows: tuple[IntArray, ...]
+    """Of each reviewer: the places of its answers."""
+
+    @classmethod
+    def of(cls, play: AnswerTable, *, seed: int, resamples: int) -> "ResampledAnswers":
+        """Count a play.
+
+        Raises:
+            InvalidValueError: A reviewer answers a clip twice, or a column points to nothing.
+        """
+        check(play)
+        lineup = play.lineup
+        sources, n_scenes = ClipSources.of(lineup), max(1, len(lineup.scenes))
+        source = lineup.source
+        drawn = np.random.default_rng(seed).multinomial(
+            n_scenes, np.full(n_scenes, 1 / n_scenes), size=resamples
+        )
+        weights = np.concatenate([np.ones((1, n_scenes)), drawn.astype(np.float64)])
+        cell = lineup.scene[play.clip].astype(np.int64) * sources.total + source[play.clip]
+        order = np.argsort(play.reviewer, kind="stable")
+        ends = np.searchsorted(play.reviewer[order], np.arange(len(play.reviewers) + 1))
+        rows = tuple(order[ends[i] : ends[i + 1]] for i in range(len(play.reviewers)))
+        clips = np.bincount(source, minlength=sources.total)
+        return cls(play, sources, clips, weights, cell, rows)
+
+    @property
+    def n_scenes(self) -> int:
+        """Scenes that are drawn."""
+        return int(self.weights.shape[1])
+
+    @property
+    def counted(self) -> BoolArray:
+        """Return a mask of the creators that have clips."""
+        return self.clips[self.sources.made] > 0
+
+    def counts(self) -> Iterator[ResampledCounts]:
+        """The counts of each reviewer in turn. Whole numbers: their sums are exact in any order."""
+        for rows in self.rows:
+            said = self.play.said[rows]
+            asked = self._by_scene(rows)
+            valid = self._by_scene(rows[said != SILENT])
+            generated = self._by_scene(rows[said == SAID_GENERATED])
+            yield ResampledCounts(
+                self.weights @ asked,
+                self.weights @ valid,
+                self.weights @ generated,
+                asked,
+                valid,
+            )
+
+    def met(self) -> BoolArray:
+        """Return which reviewers (rows) met which sources (columns): asked about every clip, and mostly answered.
+
+        Who is silent about more than half could choose which clips count.
+        """
+        asked, valid = self.observed(silent=True), self.observed(silent=False)
+        met: BoolArray = (asked >= self.clips) & (valid > 0) & (2 * valid >= asked)
+        return met
+
+    def observed(self, *, silent: bool) -> IntArray:
+        """Answers of each reviewer (lines) about each source (columns), with or without silent ones."""
+        said, total = self.play.said, self.sources.total
+        rows = np.arange(len(said)) if silent else np.flatnonzero(said != SILENT)
+        cell = self.play.reviewer[rows].astype(np.int64) * total + self.cell[rows] % total
+        counts = np.bincount(cell, minlength=len(self.play.reviewers) * total)
+        return counts.reshape(-1, total)
+
+    def _by_scene(self, rows: IntArray) -> Array:
+        counts = np.bincount(self.cell[rows], minlength=self.n_scenes * self.sources.total)
+        return counts.reshape(self.n_scenes, -1).astype(np.float64)
+
+
+def check(play: AnswerTable) -> None:
+    """Refuse columns that point to nothing, and two answers of one reviewer about one clip."""
+    lineup = play.lineup
+    _inside(play.reviewer, len(play.reviewers), "reviewer", least=0)
+    _inside(play.clip, len(lineup.clips), "clip", least=0)
+    _inside(play.said, SAID_GENERATED + 1, "said", least=SILENT)
+    _inside(lineup.creator, len(lineup.creators), "creator", least=NOBODY)
+    _inside(lineup.control, len(lineup.controls), "control", least=NOBODY)
+    _inside(lineup.scene, len(lineup.scenes), "scene", least=0)
+    if ((lineup.creator != NOBODY) & (lineup.control != NOBODY)).any():
+        msg = "a clip is both a creator's and a control. Leave the creator out: controls are real clips"
+        raise InvalidValueError(msg)
+    question = np.sort(play.reviewer.astype(np.int64) * len(lineup.clips) + play.clip)
+    if (question[1:] == question[:-1]).any():
+        msg = "a reviewer answers one clip twice under one condition. Keep one answer of each"
+        raise InvalidValueError(msg)
+
+
+def _inside(column: npt.NDArray[np.integer], end: int, name: str, *, least: int) -> None:
+    if len(column) and not least <= int(column.min()) <= int(column.max()) < end:
+        msg = f"column {name} must lie in {least}..{end - 1}. Build it from its names"
+        raise InvalidValueError(msg)

@@ -1,0 +1,1 @@
+"""The two leaderboards, ablations and comparisons of a season."""

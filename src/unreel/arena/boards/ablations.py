@@ -1,0 +1,209 @@
+"""Effect of one change with all else equal: audio, watermark, thinking, frames, prompt, setting, degradation.
+
+Pairs are the same reviewer on the same clip under two conditions, or on two clips of one scene.
+Only pairs with two readable answers count; the number of excluded pairs is reported.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+
+from unreel.arena.answers.play import (
+    SAID_GENERATED,
+    UNASKED,
+    AnswerTable,
+    Grid,
+    Mask,
+    SeasonClips,
+    generated,
+    lay_out,
+    real,
+)
+from unreel.arena.boards.contrast import correct, doubt, sum_scenes
+from unreel.core.estimate import Measured
+from unreel.creators.contract import CreatorInput
+from unreel.protocols.formulas import PERCENT
+from unreel.stats.sample import Array, IntArray
+
+EVERYBODY: Final = "all reviewers"
+SETTING: Final = "generation setting"
+DEGRADATION: Final = "degradation"
+BALANCED: Final = "balanced"
+CAUGHT: Final = "caught"
+ALARMS: Final = "said generated"
+AS_FILMED: Final = "as filmed"
+_Told = tuple[str, str, str, str]
+"""Knob, first, second, figure."""
+Knobs = Mapping[str, Mapping[str, str]]
+"""What each condition is set to, by its name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AblationEffect:
+    """One figure, percent: what the first has more than the second."""
+
+    knob: str
+    """What differs: `audio`, `sampling`, ..., `generation setting`, `degradation`."""
+    first: str
+    second: str
+    reviewer: str
+    """Or `EVERYBODY`: floors are left out there."""
+    figure: str
+    difference: Measured
+    p: float | None = None
+    p_corrected: float | None = None
+    """Among all differences that are shown, by Holm's correction."""
+    n_pairs: int
+    n_left_out: int
+    """Pairs without two readable answers."""
+
+
+def ablate(
+    plays: Sequence[AnswerTable], *, knobs: Knobs | None = None
+) -> tuple[AblationEffect, ...]:
+    """Every paired difference that the plays of a season carry, corrected as one family.
+
+    Two conditions are compared where they differ in one knob alone; without `knobs`, any two are. The later one
+    comes first, so that a difference says what the change brought.
+    """
+    found: list[AblationEffect] = []
+    for before, after in combinations(plays, 2):
+        knob = _knob(before.condition, after.condition, knobs)
+        if knob:
+            found += _between_plays(after, before, knob)
+    for play in plays:
+        found += _within(play)
+    return correct_all(found)
+
+
+def compare_plays(
+    first: AnswerTable, second: AnswerTable, *, knob: str
+) -> tuple[AblationEffect, ...]:
+    """The same for two plays of any seasons that share clips and reviewers: pair against single, this year and last."""
+    return correct_all(list(_between_plays(first, second, knob)))
+
+
+def correct_all(found: Sequence[AblationEffect]) -> tuple[AblationEffect, ...]:
+    """The same differences, corrected as one family."""
+    corrected = correct([each.p for each in found])
+    return tuple(replace(a, p_corrected=p) for a, p in zip(found, corrected, strict=True))
+
+
+def _knob(before: str, after: str, knobs: Knobs | None) -> str:
+    if knobs is None:
+        return "condition"
+    one, other = knobs[before], knobs[after]
+    differing = [key for key in sorted({*one, *other}) if one.get(key) != other.get(key)]
+    return differing[0] if len(differing) == 1 else ""
+
+
+def _between_plays(first: AnswerTable, second: AnswerTable, knob: str) -> Iterator[AblationEffect]:
+    place = {name: at for at, name in enumerate(second.lineup.clips)}
+    shared = [(at, place[c]) for at, c in enumerate(first.lineup.clips) if c in place]
+    ours, theirs = np.array(shared, dtype=np.intp).reshape(-1, 2).T
+    counted = (generated(first.lineup) | real(first.lineup))[ours]
+    ours, theirs = ours[counted], theirs[counted]
+    names = [name for name in first.reviewers if name in second.reviewers]
+    pairs = _AblationScores(
+        told=(knob, first.condition, second.condition, BALANCED),
+        first=_right(first, names)[:, ours],
+        second=_right(second, names)[:, theirs],
+        scene=first.lineup.scene[ours].astype(np.int64),
+        side=generated(first.lineup)[ours].astype(np.int64),
+    )
+    return pairs.ablations(names, first.floors | second.floors)
+
+
+def _right(play: AnswerTable, names: Sequence[str]) -> Grid:
+    """1 where an answer is right and 0 where it is wrong; what could not be read stays what it is."""
+    grid = lay_out(play)[[play.reviewers.index(name) for name in names]]
+    right = (grid == SAID_GENERATED) == generated(play.lineup)[np.newaxis]
+    return np.where(grid < 0, grid, right).astype(np.int8)
+
+
+def _within(play: AnswerTable) -> Iterator[AblationEffect]:
+    grid = lay_out(play)
+    for told, first, second in _twins(play.lineup):
+        ours, theirs = _by_scene(play.lineup, first), _by_scene(play.lineup, second)
+        scenes = sorted(ours.keys() & theirs.keys())
+        pairs = _AblationScores(
+            told=told,
+            first=grid[:, [ours[scene] for scene in scenes]],
+            second=grid[:, [theirs[scene] for scene in scenes]],
+            scene=np.array(scenes, dtype=np.int64),
+            side=np.zeros(len(scenes), dtype=np.int64),
+        )
+        yield from pairs.ablations(play.reviewers, play.floors)
+
+
+def _by_scene(lineup: SeasonClips, chosen: Mask) -> dict[int, int]:
+    """The chosen clip of each scene, the first where there are several."""
+    places = np.flatnonzero(chosen)[::-1]
+    return dict(zip(lineup.scene[places].tolist(), places.tolist(), strict=True))
+
+
+def _twins(lineup: SeasonClips) -> Iterator[tuple[_Told, Mask, Mask]]:
+    """Clips of which a scene has both: a creator's in two settings, and a control beside the real one."""
+    by_creator: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
+    for number, name in enumerate(lineup.creators):
+        whole, _, setting = name.rpartition("/")
+        if whole and setting in set(CreatorInput):
+            by_creator[whole].append((name, number))
+    for settings in by_creator.values():
+        for (before, one), (after, other) in combinations(settings, 2):
+            told = (SETTING, after, before, CAUGHT)
+            yield told, lineup.creator == other, lineup.creator == one
+    for number, name in enumerate(lineup.controls):
+        told = (DEGRADATION, name, AS_FILMED, ALARMS)
+        yield told, lineup.control == number, real(lineup)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _AblationScores:
+    """Two scores of each reviewer for each pair: 1, 0, or what `AnswerTable.said` holds where nothing was read."""
+
+    told: _Told
+    first: Grid
+    second: Grid
+    scene: IntArray
+    side: IntArray
+    """Which half of a balanced figure a pair counts for; 0 throughout where there are no halves."""
+
+    def ablations(self, names: Sequence[str], floors: Collection[str]) -> Iterator[AblationEffect]:
+        yield self._of(EVERYBODY, [n for n, name in enumerate(names) if name not in floors])
+        for number, name in enumerate(names):
+            yield self._of(name, [number])
+
+    def _of(self, name: str, lines: list[int]) -> AblationEffect:
+        ours, theirs = self.first[lines], self.second[lines]
+        asked, read = (ours != UNASKED) & (theirs != UNASKED), (ours >= 0) & (theirs >= 0)
+        _, at = np.nonzero(read)
+        n_sides = 2 if self.told[3] == BALANCED else 1
+        halves = [self.side[at] == half for half in range(n_sides)]
+        scores = (ours[read], theirs[read], np.ones(len(at)))
+        columns = [score * half for half in halves for score in scores]
+        sums = sum_scenes(self.scene[at], *columns)
+        found = doubt(_gap, sums, n=len(at), reach=PERCENT)
+        knob, first, second, figure = self.told
+        return AblationEffect(
+            knob=knob,
+            first=first,
+            second=second,
+            reviewer=name,
+            figure=figure,
+            difference=found.value,
+            p=found.p,
+            n_pairs=len(at),
+            n_left_out=int(asked.sum()) - len(at),
+        )
+
+
+def _gap(sums: Array) -> Array:
+    """First less second, in percent, the mean over halves: each has three columns."""
+    halves = np.split(sums, sums.shape[1] // 3, axis=1)
+    gaps: Array = np.mean([(h[:, 0] - h[:, 1]) / h[:, 2] for h in halves], axis=0)
+    return PERCENT * gaps

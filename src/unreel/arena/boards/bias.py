@@ -1,0 +1,79 @@
+"""Bias of a reviewer towards "real", separate from its sensitivity."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from unreel.arena.answers.play import SAID_REAL, AnswerTable, generated, lay_out, real
+from unreel.arena.boards.contrast import doubt, jackknife_proportion, sum_scenes
+from unreel.core.estimate import Measured
+from unreel.protocols.formulas import PERCENT
+from unreel.stats.sample import Array
+
+_HALF: Final = 0.5
+"""Added to each count of a side (Hautus 1995), so that a reviewer that never errs has a finite distance."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewerBias:
+    """One reviewer under one condition."""
+
+    condition: str
+    reviewer: str
+    said_real: Measured
+    """Percent of its answers, each side counting half: 50 leans to neither side."""
+    sensitivity: Measured
+    """d': how far apart real and generated clips lie for it, in standard deviations; 0 is guessing."""
+    criterion: Measured
+    """c: above 0 it calls a clip real when in doubt, below 0 generated."""
+
+
+def find_leanings(play: AnswerTable) -> tuple[ReviewerBias, ...]:
+    """Of every reviewer, floors too; controls are left out."""
+    grid = lay_out(play)
+    made, filmed = generated(play.lineup), real(play.lineup)
+    found = []
+    for name, line in zip(play.reviewers, grid, strict=True):
+        read = (line >= 0) & (made | filmed)
+        says_real = line[read] == SAID_REAL
+        sides = made[read], filmed[read]
+        columns = [column.astype(np.float64) for s in sides for column in (says_real & s, s)]
+        sums = sum_scenes(play.lineup.scene[read].astype(np.int64), *columns)
+        n = int(read.sum())
+        found.append(
+            ReviewerBias(
+                condition=play.condition,
+                reviewer=name,
+                said_real=jackknife_proportion(_share, sums, n=n),
+                sensitivity=doubt(_sensitivity, sums, n=n).value,
+                criterion=doubt(_criterion, sums, n=n).value,
+            )
+        )
+    return tuple(found)
+
+
+def _share(sums: Array) -> Array:
+    shares: Array = PERCENT * (sums[:, 0] / sums[:, 1] + sums[:, 2] / sums[:, 3]) / 2
+    return shares
+
+
+def _sensitivity(sums: Array) -> Array:
+    missed, passed = _normal(sums)
+    return passed - missed
+
+
+def _criterion(sums: Array) -> Array:
+    missed, passed = _normal(sums)
+    middle: Array = (missed + passed) / 2
+    return middle
+
+
+def _normal(sums: Array) -> tuple[Array, Array]:
+    """Shares of generated and of real clips that were called real, as places on the normal curve."""
+    from scipy.special import ndtri
+
+    counted = np.where(sums[:, 1::2] > 0, sums[:, 1::2], np.nan)
+    shares = (sums[:, 0::2] + _HALF) / (counted + 2 * _HALF)
+    missed, passed = ndtri(shares).T
+    return missed, passed

@@ -1,0 +1,245 @@
+"""The shares of both boards and of the matrix between them, each with its interval by scene."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from unreel.arena.answers.tally import ResampledAnswers, ResampledCounts
+from unreel.arena.boards.figures import CREATOR_FIGURES, REVIEWER_FIGURES
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.protocols.formulas import PERCENT
+from unreel.stats.proportion_table import enclose_shares
+from unreel.stats.sample import Array, BoolArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResampledRate:
+    """Shares as they were, then on each resample; and the answers by scene that they rest on."""
+
+    values: Array
+    """A line for each resample, a column for each share."""
+    by_scene: Array
+    """Answers: a line for each scene, a column for each share."""
+
+    @classmethod
+    def beside(cls, *shares: "ResampledRate") -> "ResampledRate":
+        """The columns of all."""
+        return cls(
+            np.concatenate([share.values for share in shares], axis=1),
+            np.concatenate([share.by_scene for share in shares], axis=1),
+        )
+
+    def measure(self) -> list[Measured]:
+        """Each column in percent, with its interval."""
+        n = self.by_scene.sum(axis=0)
+        n_scenes = (self.by_scene > 0).sum(axis=0)
+        squares = (self.by_scene**2).sum(axis=0)
+        ends = enclose_shares(
+            self.values[0],
+            self.values[1:],
+            n_clusters=n_scenes.astype(np.float64),
+            n_free=n**2 / np.maximum(squares, 1.0),
+        )
+        columns = (self.values[0], ends.low, ends.high, n, n_scenes)
+        return [_percent(*map(float, column)) for column in zip(*columns, strict=True)]
+
+
+def _percent(value: float, low: float, high: float, n: float, n_scenes: float) -> Measured:
+    if np.isnan(value) or n < 1:
+        return Unmeasured("no readable answer to measure it by")
+    if np.isnan(low):
+        return Unmeasured(f"too few scenes carry it; the bare value is {PERCENT * value:.4g}")
+    return Estimate(value=value, low=low, high=high, n=int(n), n_clusters=int(n_scenes)).scaled(
+        PERCENT
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredCells:
+    """One reviewer against each source."""
+
+    caught: list[Measured]
+    """For every source: creators, real clips, controls."""
+    accuracy: list[Measured]
+    """For every creator."""
+    balanced: list[Measured]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResampledRates:
+    """All shares of a play."""
+
+    reviewers: Sequence[Mapping[str, Measured]]
+    accuracy: Array
+    """By which reviewers are ranked: a line for each resample, a column for each."""
+    cells: list[MeasuredCells]
+    creators: Sequence[Mapping[str, Measured]]
+    fakeness: Array
+    controls: Sequence[Mapping[str, Measured]]
+
+
+def measure(tally: ResampledAnswers, used: BoolArray) -> ResampledRates:
+    """Measure a play; `used` says which reviewers (lines) count for which source (columns)."""
+    reviewers, accuracy, cells = [], [], []
+    pool = _PooledAnswers.empty(tally)
+    for place, counts in enumerate(tally.counts()):
+        shares = dict(_of_reviewer(counts, tally))
+        accuracy.append(shares["accuracy"].values[:, 0])
+        measured = ResampledRate.beside(*shares.values()).measure()
+        reviewers.append(dict(zip(shares, measured, strict=True)))
+        cells.append(_cells_of(counts, tally))
+        pool.add(counts, used[place])
+    of_sources = pool.shares()
+    fakeness = of_sources["fakeness"].values[:, tally.sources.made]
+    figures = {name: share.measure() for name, share in of_sources.items()}
+    made, changed = tally.sources.made, tally.sources.changed
+    names = [name for name in CREATOR_FIGURES if name in figures]
+    creators = [
+        dict(zip(names, each, strict=True))
+        for each in zip(*(figures[name][made] for name in names), strict=True)
+    ]
+    controls = [{"called-generated": value} for value in figures["fakeness"][changed]]
+    drawn = np.stack(accuracy, axis=1) if accuracy else np.zeros((len(tally.weights), 0))
+    return ResampledRates(reviewers, drawn, cells, creators, fakeness, controls)
+
+
+def _of_reviewer(
+    counts: ResampledCounts, tally: ResampledAnswers
+) -> Iterator[tuple[str, ResampledRate]]:
+    """The shares of one reviewer, each a single column."""
+    sources = tally.sources
+    met = counts.valid[0, sources.made] > 0
+    of = _ReviewerRates.of(counts, real=sources.real, made=np.flatnonzero(met))
+    met_changed = np.flatnonzero(counts.valid[0, sources.changed] > 0) + sources.changed.start
+    changed = _ratio(counts.generated[:, met_changed], counts.valid[:, met_changed])
+    played, right = sources.played, of.right.sum(axis=1)
+    valid, asked = (whole[:, played].sum(axis=1) for whole in (counts.valid, counts.asked))
+    said = counts.generated[:, played].sum(axis=1)
+    everything = counts.asked.sum(axis=1)
+    columns = {
+        "accuracy": (_mean(of.pooled(counts.valid)), counts.scene_valid[:, played]),
+        "accuracy-all": (_mean(of.pooled(counts.asked)), counts.scene_asked[:, played]),
+        "balanced": (_mean(of.balanced(counts.valid)), counts.scene_valid[:, played]),
+        "balanced-all": (_mean(of.balanced(counts.asked)), counts.scene_asked[:, played]),
+        "plain": (_ratio(right, valid), counts.scene_valid[:, played]),
+        "plain-all": (_ratio(right, asked), counts.scene_asked[:, played]),
+        "caught": (_mean(of.caught(counts.valid)), counts.scene_valid[:, sources.made]),
+        "false-alarms": (
+            _ratio(counts.generated[:, sources.real], counts.valid[:, sources.real]),
+            counts.scene_valid[:, [sources.real]],
+        ),
+        "control-false-alarms": (_mean(changed), counts.scene_valid[:, sources.changed]),
+        "said-real": (_ratio(valid - said, valid), counts.scene_valid[:, played]),
+        "answered": (_ratio(counts.valid.sum(axis=1), everything), counts.scene_asked),
+    }
+    for name in REVIEWER_FIGURES:
+        if name in columns:
+            values, by_scene = columns[name]
+            yield name, ResampledRate(values[:, np.newaxis], by_scene.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ReviewerRates:
+    """Right answers of one reviewer: on real clips, and on those of each creator that it met."""
+
+    real: int
+    made: IntArray
+    right: Array
+    """Right answers: a column for real clips, then one for each of `made`."""
+
+    @classmethod
+    def of(cls, counts: ResampledCounts, *, real: int, made: IntArray) -> "_ReviewerRates":
+        right_real = counts.valid[:, [real]] - counts.generated[:, [real]]
+        return cls(real, made, np.concatenate([right_real, counts.generated[:, made]], axis=1))
+
+    def pooled(self, whole: Array) -> Array:
+        """Right of real clips and one creator's together: a column for each creator."""
+        n_real = whole[:, [self.real]]
+        both = _ratio(self.right[:, [0]] + self.right[:, 1:], n_real + whole[:, self.made])
+        return np.where(n_real > 0, both, np.nan)
+
+    def caught(self, whole: Array) -> Array:
+        """Right of each creator's clips."""
+        return _ratio(self.right[:, 1:], whole[:, self.made])
+
+    def balanced(self, whole: Array) -> Array:
+        """The mean of both sides: a column for each creator."""
+        of_real = _ratio(self.right[:, [0]], whole[:, [self.real]])
+        balanced: Array = (of_real + self.caught(whole)) / 2
+        return balanced
+
+
+def _cells_of(counts: ResampledCounts, tally: ResampledAnswers) -> MeasuredCells:
+    sources = tally.sources
+    of = _ReviewerRates.of(counts, real=sources.real, made=np.arange(sources.n_creators))
+    caught = ResampledRate(_ratio(counts.generated, counts.valid), counts.scene_valid)
+    both = counts.scene_valid[:, sources.made] + counts.scene_valid[:, [sources.real]]
+    met = np.where(counts.valid[0, sources.made] > 0, 1.0, np.nan)
+    accuracy = ResampledRate(of.pooled(counts.valid) * met, both)
+    balanced = ResampledRate(of.balanced(counts.valid), both)
+    measured = ResampledRate.beside(caught, accuracy, balanced).measure()
+    ends = sources.total, sources.total + sources.n_creators
+    return MeasuredCells(measured[: ends[0]], measured[ends[0] : ends[1]], measured[ends[1] :])
+
+
+@dataclass(slots=True, eq=False)
+class _PooledAnswers:
+    """Sum of all reviewers' answers per source, added one reviewer at a time."""
+
+    caught: Array
+    caught_all: Array
+    generated: Array
+    valid: Array
+    scene_valid: Array
+    scene_asked: Array
+    n_reviewers: Array
+
+    @classmethod
+    def empty(cls, tally: ResampledAnswers) -> "_PooledAnswers":
+        lines, total = len(tally.weights), tally.sources.total
+        drawn, by_scene = (lines, total), (tally.n_scenes, total)
+        return cls(
+            caught=np.zeros(drawn),
+            caught_all=np.zeros(drawn),
+            generated=np.zeros(drawn),
+            valid=np.zeros(drawn),
+            scene_valid=np.zeros(by_scene),
+            scene_asked=np.zeros(by_scene),
+            n_reviewers=np.zeros(total),
+        )
+
+    def add(self, counts: ResampledCounts, used: BoolArray) -> None:
+        """Add one reviewer where it is used."""
+        self.caught += np.where(used, _ratio(counts.generated, counts.valid), 0.0)
+        self.caught_all += np.where(used, _ratio(counts.generated, counts.asked), 0.0)
+        self.generated += np.where(used, counts.generated, 0.0)
+        self.valid += np.where(used, counts.valid, 0.0)
+        self.scene_valid += np.where(used, counts.scene_valid, 0.0)
+        self.scene_asked += np.where(used, counts.scene_asked, 0.0)
+        self.n_reviewers += used
+
+    def shares(self) -> Mapping[str, ResampledRate]:
+        """The figures of each source, a column each."""
+        return {
+            "fakeness": ResampledRate(_ratio(self.caught, self.n_reviewers), self.scene_valid),
+            "fakeness-all": ResampledRate(
+                _ratio(self.caught_all, self.n_reviewers), self.scene_asked
+            ),
+            "fakeness-pooled": ResampledRate(_ratio(self.generated, self.valid), self.scene_valid),
+        }
+
+
+def _ratio(part: Array, whole: Array) -> Array:
+    """Part of the whole; NaN where there is none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio: Array = np.where(whole > 0, part / whole, np.nan)
+    return ratio
+
+
+def _mean(values: Array) -> Array:
+    """Mean over the columns; NaN without any."""
+    if not values.shape[1]:
+        return np.full(len(values), np.nan)
+    mean: Array = values.mean(axis=1)
+    return mean

@@ -1,0 +1,70 @@
+"""Answers of a preference season, read from its runs; no question is sent."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from unreel.arena.answers.lineup import places_among
+from unreel.arena.answers.play import SILENT
+from unreel.arena.answers.read_play import read_answers
+from unreel.arena.boards.preference import TOOK_FIRST, TOOK_SECOND, PairPlay
+from unreel.arena.season.folder import SeasonEntrants, SeasonFolder
+from unreel.core.clip import maker_of
+from unreel.core.failure import Failure
+from unreel.core.settings import read_settings
+from unreel.core.verdict import Position, PreferenceVerdict, Verdict
+
+_TOOK: Final = {Position.FIRST: TOOK_FIRST, Position.SECOND: TOOK_SECOND}
+
+
+class _PlayedPair(NamedTuple):
+    reviewer: str
+    first: str
+    second: str
+    scene: str
+    took: int
+
+
+def read_pairs(folder: SeasonFolder, condition: str) -> PairPlay:
+    """All answers of a preference season under one condition. Floors answer like others and are left out.
+
+    Raises:
+        UnreelError: Nothing was played there, or the condition is none of the season's.
+    """
+    entrants = folder.require_played()
+    entrants.require_condition(condition)
+    told = list(_pairs(folder, entrants, condition))
+    shown = entrants.shown(entrants.reviewers)
+    reviewers = tuple(sorted(shown[each.name] for each in entrants.heard if not each.floor))
+    creators = tuple(sorted({maker for pair in told for maker in pair[1:3]} - {""}))
+    scenes = tuple(sorted({pair.scene for pair in told}))
+    return PairPlay(
+        condition=condition,
+        reviewers=reviewers,
+        creators=creators,
+        scenes=scenes,
+        reviewer=places_among(reviewers, [pair.reviewer for pair in told]),
+        first=places_among(creators, [pair.first for pair in told]),
+        second=places_among(creators, [pair.second for pair in told]),
+        scene=places_among(scenes, [pair.scene for pair in told]),
+        took=np.array([pair.took for pair in told], dtype=np.int8),
+    )
+
+
+def _pairs(folder: SeasonFolder, entrants: SeasonEntrants, condition: str) -> Iterator[_PlayedPair]:
+    settings, shown = read_settings(), entrants.shown(entrants.reviewers)
+    for reviewer in entrants.heard:
+        if reviewer.floor:
+            continue
+        for planned, _, read in read_answers(folder, reviewer, condition, settings):
+            first, second = map(maker_of, planned.origins)
+            if first != second:
+                scene = planned.source or planned.name
+                yield _PlayedPair(shown[reviewer.name], first, second, scene, _took(read))
+
+
+def _took(read: Verdict | Failure) -> int:
+    if isinstance(read, PreferenceVerdict) and isinstance(read.real, Position):
+        return _TOOK[read.real]
+    return SILENT

@@ -1,0 +1,1 @@
+"""Checks for fair play: hidden clips, canaries, repeated attempts, similar reviewers."""

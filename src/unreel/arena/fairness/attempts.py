@@ -1,0 +1,206 @@
+"""Attempts of a team: their number, the ranked one, and the correction for the best of several.
+
+Who submits ten seeds of one generator and shows the best gains by chance alone. So each team has one ranked row on each
+board: the try that it declared before any of its tries was played, or else the first that was accepted, withdrawn or
+not. Its other tries are rows without a rank, and the best of all is shown with the chance gain taken out.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+import numpy as np
+
+from unreel.arena.answers.play import (
+    SAID_GENERATED,
+    AnswerTable,
+    generated,
+    lay_out,
+    leave_out,
+    real,
+    wrong,
+)
+from unreel.arena.boards.ranking import rank
+from unreel.arena.boards.standings import LeaderboardRow, SeasonLeaderboard
+from unreel.arena.submission.log import EntryState, LogEvent, SeasonLog
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.creators.contract import CreatorInput
+from unreel.protocols.formulas import PERCENT
+from unreel.stats.jackknife import FEWEST
+from unreel.stats.resampling import RESAMPLES
+from unreel.stats.sample import Array
+
+_TAIL: Final = 0.025
+Kind = Literal["creator", "reviewer"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamAttempts:
+    """All tries of one team at one board."""
+
+    team: str
+    kind: Kind
+    submitted: int
+    """Refused ones too."""
+    entries: tuple[str, ...]
+    """Those that were accepted, in that order, withdrawn or not."""
+    ranked: str
+    """The one that takes a rank; "" where none was accepted."""
+    seeds: tuple[int, ...] = ()
+    """Of all tries, as far as they have one."""
+
+    @property
+    def unranked(self) -> tuple[str, ...]:
+        """Rows that are shown without a rank."""
+        return tuple(entry for entry in self.entries if entry != self.ranked)
+
+
+def count_tries(history: SeasonLog) -> tuple[TeamAttempts, ...]:
+    """The tries of every team that entered, by team and board."""
+    told: defaultdict[tuple[str, Kind], list[LogEvent]] = defaultdict(list)
+    for event in history.events:
+        if event.kind != "season":
+            told[event.team, event.kind].append(event)
+    return tuple(_tries(team, kind, events) for (team, kind), events in sorted(told.items()))
+
+
+def _tries(team: str, kind: Kind, events: Sequence[LogEvent]) -> TeamAttempts:
+    accepted = dict.fromkeys(e.entry for e in events if e.state is EntryState.ACCEPTED)
+    played = [n for n, e in enumerate(events) if e.state is EntryState.PLAYED]
+    in_time = events[: played[0]] if played else events
+    declared = (e.entry for e in in_time if e.state is EntryState.ACCEPTED and e.declared)
+    submitted = [e for e in events if e.state is EntryState.SUBMITTED]
+    return TeamAttempts(
+        team=team,
+        kind=kind,
+        submitted=len(submitted),
+        entries=tuple(accepted),
+        ranked=next(declared, next(iter(accepted), "")),
+        seeds=tuple(e.seed for e in submitted if e.seed is not None),
+    )
+
+
+def rank_tries(
+    play: AnswerTable,
+    tries: Sequence[TeamAttempts],
+    *,
+    seed: int,
+    resamples: int = RESAMPLES,
+    nuisances: Sequence[str] = (),
+    retired: Collection[str] = (),
+) -> SeasonLeaderboard:
+    """Return the standings with one ranked row per team, computed as if its other attempts did not exist.
+
+    Further attempts affect no other metric: ten entries of one generator do not give it ten times
+    the weight. They follow without a rank, and so do `retired` creators: later reviewers never met
+    those and do not need them.
+    """
+    creators = _rows(play.lineup.creators, _unranked("creator", tries).union(retired))
+    reviewers = _rows(play.reviewers, _unranked("reviewer", tries))
+    if not creators and not reviewers:
+        return rank(play, seed=seed, resamples=resamples, nuisances=nuisances)
+    kept = leave_out(play, creators=creators, reviewers=reviewers)
+    standings = rank(kept, seed=seed, resamples=resamples, nuisances=nuisances)
+    whole = rank(play, seed=seed, resamples=resamples, nuisances=nuisances)
+    cells = (c for c in whole.cells if c.creator in creators or c.reviewer in reviewers)
+    return replace(
+        standings,
+        reviewers=_with_rows(standings.reviewers, whole.reviewers, reviewers),
+        creators=_with_rows(standings.creators, whole.creators, creators),
+        cells=(*standings.cells, *cells),
+    )
+
+
+def _with_rows(
+    board: Sequence[LeaderboardRow], whole: Sequence[LeaderboardRow], added: frozenset[str]
+) -> tuple[LeaderboardRow, ...]:
+    """The board, its ranked rows first, then those that were added, then all others."""
+    extra = (replace(s, rank=None, first_class=False) for s in whole if s.name in added)
+    ranked = [s for s in board if s.rank is not None]
+    return (*ranked, *extra, *(s for s in board if s.rank is None))
+
+
+def _rows(board: Sequence[str], entries: frozenset[str]) -> frozenset[str]:
+    return frozenset(row for row in board for entry in entries if is_row_of(row, entry))
+
+
+def _unranked(kind: Kind, tries: Sequence[TeamAttempts]) -> frozenset[str]:
+    return frozenset(name for each in tries if each.kind == kind for name in each.unranked)
+
+
+def is_row_of(row: str, entry: str) -> bool:
+    """Return whether a row of a board belongs to an entry: by its title, or by one of its settings."""
+    title, _, setting = row.rpartition("/")
+    return row == entry or (title == entry and setting in set(CreatorInput))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestAttempt:
+    """The best of a team's tries, and what it is worth. Percent."""
+
+    entry: str
+    n_tries: int
+    raw: float
+    """As it was played: caught for a creator, where less is better; right answers for a reviewer."""
+    corrected: Measured
+    """With the gain taken out that picking one of so many brings by chance."""
+
+
+def correct_best(
+    play: AnswerTable, entries: Sequence[str], *, kind: Kind, seed: int
+) -> BestAttempt | Unmeasured:
+    """The best of `entries`, rows of one board, as if all were equally good.
+
+    Scenes are drawn again; how far the luckiest of the tries gets above its own mean is what picking brings. The
+    tries are drawn together, so that what all find hard is no luck.
+    """
+    sums = _sums(play, entries, kind)
+    if len(sums) < FEWEST:
+        return Unmeasured(f"needs {FEWEST} scenes that all tries share, here are {len(sums)}")
+    rng = np.random.default_rng(seed)
+    weights = rng.multinomial(len(sums), np.full(len(sums), 1 / len(sums)), size=RESAMPLES)
+    observed = _rates(sums.sum(axis=0)[np.newaxis])[0]
+    drawn = _rates(np.einsum("rs,sek->rek", weights.astype(np.float64), sums))
+    towards = -1.0 if kind == "creator" else 1.0
+    luck = (towards * (drawn - observed)).max(axis=1)
+    luck = luck[np.isfinite(luck)]
+    best = int(np.argmax(towards * observed))
+    gains = (float(luck.mean()), *np.quantile(luck, (_TAIL, 1 - _TAIL)))
+    value, *ends = (float(observed[best] - towards * gain) for gain in gains)
+    value, *ends = (min(float(PERCENT), max(0.0, each)) for each in (value, *ends))
+    corrected = Estimate(
+        value=value,
+        low=min(value, *ends),
+        high=max(value, *ends),
+        n=int(sums[:, best, 1].sum()),
+        n_clusters=len(sums),
+    )
+    return BestAttempt(
+        entry=entries[best], n_tries=len(entries), raw=float(observed[best]), corrected=corrected
+    )
+
+
+def _rates(sums: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rates: Array = PERCENT * sums[..., 0] / sums[..., 1]
+    return rates
+
+
+def _sums(play: AnswerTable, entries: Sequence[str], kind: Kind) -> Array:
+    """Counts and answers of each try on each scene that all tries share: scenes x tries x 2."""
+    lineup, grid = play.lineup, lay_out(play)
+    sums = np.zeros((len(lineup.scenes), len(entries), 2))
+    ranked = [n for n, name in enumerate(play.reviewers) if name not in play.floors]
+    for at, entry in enumerate(entries):
+        if kind == "creator":
+            lines, clips = ranked, lineup.creator == lineup.creators.index(entry)
+            good = grid == SAID_GENERATED
+        else:
+            lines, clips = [play.reviewers.index(entry)], generated(lineup) | real(lineup)
+            good = ~wrong(lineup, grid)
+        read = (grid[lines] >= 0) & clips
+        scene = lineup.scene[np.nonzero(read)[1]]
+        for column, counted in enumerate((good[lines][read], np.ones(len(scene)))):
+            sums[:, at, column] = np.bincount(scene, weights=counted, minlength=len(sums))
+    return sums[(sums[:, :, 1] > 0).all(axis=1)]

@@ -1,0 +1,290 @@
+"""Data hidden from entrants until the season ends: hidden scenes, and canaries that reveal knowledge of the labels.
+
+The hidden scenes depend on a secret that is stored with the season and never in its recipe. Its
+hash is in the log before the season starts, so that the published secret proves later that the
+choice did not depend on results. Another season's name hides other scenes under the same secret.
+"""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Literal
+
+import numpy as np
+
+from unreel.arena.answers.play import (
+    SAID_GENERATED,
+    AnswerTable,
+    Grid,
+    Mask,
+    SeasonClips,
+    generated,
+    lay_out,
+    real,
+    wrong,
+)
+from unreel.arena.boards.contrast import (
+    CLEAR_BELOW,
+    correct,
+    doubt,
+    jackknife_proportion,
+    percent_of,
+    sum_scenes,
+)
+from unreel.arena.season.recipe import SeasonRecipe
+from unreel.arena.submission.log import EntryState, LogEvent, SeasonLog, append_all
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.estimate import Estimate, Measured
+from unreel.core.output_files import OutputDirectory
+from unreel.protocols.formulas import PERCENT
+from unreel.stats.copied_answers import meeting_chances
+from unreel.stats.sample import Array, IntArray
+
+SECRET: Final = "holdout.key"  # noqa: S105  the name of its file
+_SECRET_BYTES: Final = 32
+_HIDDEN: Final = "hidden"
+_CANARY: Final = "canary"
+
+
+def open_secret(folder: Path) -> bytes:
+    """Return the secret of the season at `folder`; create it if it is missing.
+
+    Raises:
+        UnreadableSourceError: Something else has its name.
+    """
+    own = OutputDirectory(folder)
+    try:
+        with own.read(SECRET) as file:
+            text = file.read(4 * _SECRET_BYTES)
+    except FileNotFoundError:
+        own.write(SECRET, f"{secrets.token_hex(_SECRET_BYTES)}\n".encode())
+        return open_secret(folder)
+    try:
+        return bytes.fromhex(text.decode("ascii").strip())
+    except ValueError as error:
+        problem, remedy = "no secret of a season", "Put the one back that the season began with"
+        raise UnreadableSourceError(str(folder / SECRET), problem, remedy) from error
+
+
+def promise(secret: bytes) -> str:
+    """Return the commitment to a secret, published before a season."""
+    return hashlib.sha256(b"unreel arena hold-out\n" + secret).hexdigest()
+
+
+def hidden_scenes(
+    scenes: Iterable[str], *, share: float, secret: bytes, season: str
+) -> frozenset[str]:
+    """The scenes that are hidden this season: a `share` of them, at least one where that is not 0, never all."""
+    drawn = _draw(scenes, _HIDDEN, secret=secret, season=season)
+    if not 0 <= share < 1:
+        msg = f"the fraction of hidden scenes must be between 0 and 1, got {share}. Use 0.2"
+        raise InvalidValueError(msg)
+    count = min(max(1, round(share * len(drawn))), len(drawn) - 1) if share and drawn else 0
+    return frozenset(drawn[:count])
+
+
+def canary_scenes(
+    scenes: Iterable[str], *, count: int, secret: bytes, season: str
+) -> frozenset[str]:
+    """The scenes of which a canary is made this season."""
+    return frozenset(_draw(scenes, _CANARY, secret=secret, season=season)[:count])
+
+
+def _draw(scenes: Iterable[str], what: str, *, secret: bytes, season: str) -> list[str]:
+    def drawn(scene: str) -> bytes:
+        told = "\n".join((what, hashlib.sha256(season.encode()).hexdigest(), scene))
+        return hmac.digest(secret, told.encode(), "sha256")
+
+    return sorted(set(scenes), key=drawn)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HiddenGap:
+    """Metric of one entrant on known and on hidden scenes, in percent."""
+
+    name: str
+    kind: Literal["reviewer", "creator"]
+    known: Measured
+    """Balanced accuracy of a reviewer; share of answers that called a creator's clips real."""
+    hidden: Measured
+    gap: Measured
+    """Known less hidden: what an entrant owes to having seen the scenes."""
+    p: float | None = None
+    p_corrected: float | None = None
+    flagged: bool = False
+    """Whether it is better on known scenes, chance being excluded."""
+
+
+def compare_hidden(play: AnswerTable, hidden: Collection[str]) -> tuple[HiddenGap, ...]:
+    """Every reviewer but floors, and every creator, on scenes that are hidden and on all others."""
+    lineup, grid = play.lineup, lay_out(play)
+    secret = np.isin(lineup.scene, [n for n, s in enumerate(lineup.scenes) if s in hidden])
+    right = ((grid >= 0) & ~wrong(lineup, grid)).astype(np.float64)
+    found = []
+    for number, name in enumerate(play.reviewers):
+        if name not in play.floors:
+            rows = _HoldoutScores.of(
+                lineup, right[number : number + 1], grid[number : number + 1], secret
+            )
+            found.append(rows.gap(name, "reviewer"))
+    ranked = [n for n, name in enumerate(play.reviewers) if name not in play.floors]
+    passed = (grid[ranked] == 0).astype(np.float64)
+    for number, name in enumerate(lineup.creators):
+        own = lineup.creator == number
+        rows = _HoldoutScores.of(lineup, passed, np.where(own, grid[ranked], -1), secret)
+        found.append(rows.gap(name, "creator"))
+    corrected = correct([each.p for each in found])
+    return tuple(_flag(each, p) for each, p in zip(found, corrected, strict=True))
+
+
+def _flag(found: HiddenGap, p: float | None) -> HiddenGap:
+    better = isinstance(found.gap, Estimate) and found.gap.low > 0
+    return replace(found, p_corrected=p, flagged=better and p is not None and p <= CLEAR_BELOW)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _HoldoutScores:
+    """Readable answers: a score, the scene, the side, and whether the scene is hidden."""
+
+    score: Array
+    scene: IntArray
+    made: Mask
+    hidden: Mask
+
+    @classmethod
+    def of(cls, lineup: SeasonClips, score: Array, grid: Grid, hidden: Mask) -> "_HoldoutScores":
+        read = (grid >= 0) & (generated(lineup) | real(lineup))
+        at = np.nonzero(read)[1]
+        scene = lineup.scene[at].astype(np.int64)
+        return cls(score[read], scene, generated(lineup)[at], hidden[at])
+
+    def gap(self, name: str, kind: Literal["reviewer", "creator"]) -> HiddenGap:
+        sides = (self.made, ~self.made) if kind == "reviewer" else (self.made,)
+        halves = [[side & half for side in sides] for half in (~self.hidden, self.hidden)]
+        n = len(self.scene)
+        whole = doubt(_difference, self._sums(*halves[0], *halves[1]), n=n, reach=PERCENT)
+        known, hidden = (self._share(half) for half in halves)
+        return HiddenGap(
+            name=name, kind=kind, known=known, hidden=hidden, gap=whole.value, p=whole.p
+        )
+
+    def _share(self, parts: list[Mask]) -> Measured:
+        own = np.logical_or.reduce(parts)
+        rows = _HoldoutScores(self.score[own], self.scene[own], self.made[own], self.hidden[own])
+        return jackknife_proportion(
+            _balanced, rows._sums(*(p[own] for p in parts)), n=int(own.sum())
+        )
+
+    def _sums(self, *parts: Mask) -> Array:
+        columns = [c.astype(np.float64) for part in parts for c in (self.score * part, part)]
+        return sum_scenes(self.scene, *columns)
+
+
+def _balanced(sums: Array) -> Array:
+    """Percent, the mean over sides: two columns each."""
+    shares: Array = PERCENT * np.mean(sums[:, 0::2] / sums[:, 1::2], axis=1)
+    return shares
+
+
+def _difference(sums: Array) -> Array:
+    known, hidden = np.split(sums, 2, axis=1)
+    return _balanced(known) - _balanced(hidden)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanaryAnswers:
+    """Answers of a reviewer about canaries: clips whose published label or name is a trap."""
+
+    reviewer: str
+    followed: Measured
+    """Percent of its answers that say what was published, which is wrong."""
+    expected: Measured
+    """Percent of its errors on all other clips of the same sides: what it follows by its own mistakes."""
+    p: float | None = None
+    p_corrected: float | None = None
+    flagged: bool = False
+    """Whether it follows what was published beyond its own mistakes: it has seen the labels."""
+
+
+def hear_canaries(play: AnswerTable, canaries: Mapping[str, int]) -> tuple[CanaryAnswers, ...]:
+    """Every reviewer on `canaries`: clips by name, with the wrong label (`SAID_REAL`, ...) that was published.
+
+    A reviewer that looks errs on them as on any clip of their side. One that knows the published labels follows
+    them: its errors there are more than a fair draw from all of its errors would bring (Fisher's exact test).
+    """
+    lineup, grid = play.lineup, lay_out(play)
+    chosen = np.array([name in canaries for name in lineup.clips])
+    told = np.array([canaries.get(name, 0) for name in lineup.clips])
+    if (chosen & ((told == SAID_GENERATED) == generated(lineup))).any():
+        msg = "the published label of a canary must be wrong. Publish the other side"
+        raise InvalidValueError(msg)
+    like = chosen | (np.isin(generated(lineup), generated(lineup)[chosen]) & ~chosen)
+    errs = wrong(lineup, grid)
+    found = [
+        _sing(name, errs[n], grid[n] >= 0, (chosen, like & ~chosen))
+        for n, name in enumerate(play.reviewers)
+    ]
+    corrected = correct([each.p for each in found])
+    return tuple(
+        replace(each, p_corrected=p, flagged=p is not None and p <= CLEAR_BELOW)
+        for each, p in zip(found, corrected, strict=True)
+    )
+
+
+def _sing(name: str, errs: Mask, read: Mask, clips: tuple[Mask, Mask]) -> CanaryAnswers:
+    traps, others = (mask & read for mask in clips)
+    n_traps, n_others = int(traps.sum()), int(others.sum())
+    fell, erred = int((errs & traps).sum()), int((errs & others).sum())
+    p = None
+    if n_traps and n_others:
+        p = min(1.0, float(meeting_chances(n_traps + n_others, fell + erred, n_traps)[fell:].sum()))
+    return CanaryAnswers(
+        reviewer=name, followed=percent_of(fell, n_traps), expected=percent_of(erred, n_others), p=p
+    )
+
+
+PROMISE: Final = "the secret of the hold-out has the hash"
+
+
+def find_hidden(folder: Path, recipe: SeasonRecipe, scenes: Iterable[str]) -> frozenset[str]:
+    """The scenes that the season at `folder` hides; none where its recipe asks for none."""
+    share = recipe.holdout.share
+    if not share:
+        return frozenset()
+    return hidden_scenes(scenes, share=share, secret=open_secret(folder), season=recipe.name)
+
+
+def find_canaries(folder: Path, recipe: SeasonRecipe, lineup: SeasonClips) -> Mapping[str, int]:
+    """Real clips of known scenes that are published as generated, by name, with that wrong label."""
+    count = recipe.holdout.canaries
+    if not count:
+        return {}
+    known = sorted(set(lineup.scenes) - find_hidden(folder, recipe, lineup.scenes))
+    secret = open_secret(folder)
+    chosen = canary_scenes(known, count=count, secret=secret, season=recipe.name)
+    filmed = zip(lineup.clips, lineup.scene, real(lineup), strict=True)
+    return {
+        clip: SAID_GENERATED
+        for clip, scene, own in filmed
+        if own and lineup.scenes[scene] in chosen
+    }
+
+
+def give_promise(folder: Path, recipe: SeasonRecipe, *, at_us: int) -> None:
+    """Put the hash of the season's secret into its log, once, before anything is played."""
+    if not recipe.holdout.share and not recipe.holdout.canaries:
+        return
+    told = f"{PROMISE} {promise(open_secret(folder))}"
+
+    def promised(history: SeasonLog) -> list[LogEvent]:
+        if any(told in event.reasons for event in history.events):
+            return []
+        event = LogEvent(
+            entry=recipe.name, state=EntryState.NOTED, at_us=at_us, kind="season", reasons=(told,)
+        )
+        return [event]
+
+    append_all(folder, promised)

@@ -1,0 +1,222 @@
+"""Search for reviewers with suspiciously similar errors: copies, or one model under two names.
+
+Two good reviewers agree because they are right, and two honest ones err together on hard clips. So
+only errors are compared, within strata of clips with the same label and the same number of errors
+by the *other* reviewers: there the errors of two independent reviewers coincide as often as two
+random samples (the exact conditional test of Mantel and Haenszel). A pair is suspected if chance is
+excluded, by Holm's correction over all pairs, and if most of their errors are the same: hard clips
+alone never cause that.
+"""
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+
+from unreel.arena.answers.play import (
+    AnswerTable,
+    Grid,
+    Mask,
+    SeasonClips,
+    generated,
+    lay_out,
+    wrong,
+)
+from unreel.arena.boards.contrast import percent_of
+from unreel.core.estimate import Measured
+from unreel.stats.copied_answers import meeting_chances
+from unreel.stats.paired_tests import holm
+from unreel.stats.sample import Array, IntArray
+
+LEAST_SHARED: Final = 0.8
+"""Of the clips on which one of two errs, so many must be errors of both."""
+LEAST_ERRORS: Final = 5
+"""Fewer errors in common are shared by chance, whatever their p-value."""
+ALARM_BELOW: Final = 0.01
+_STRATA: Final = 5
+"""Shares of the others that err, on each side."""
+_MOST_PAIRS: Final = 20_000
+"""Pairs that are looked at in simulated seasons, in all."""
+_FEWEST_SEASONS: Final = 20
+_MOST_SEASONS: Final = 200
+_PULL: Final = 1.0
+"""Answers that are added to each count when a season is simulated, so that no chance is 0 or 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimilarReviewers:
+    """Two reviewers and the errors that they have in common."""
+
+    first: str
+    second: str
+    n_common: int
+    """Clips that both answered readably."""
+    agreement: Measured
+    """Percent of these on which they say the same."""
+    shared_errors: Measured
+    """Of the clips on which at least one errs, the percent on which both do."""
+    expected_shared: float
+    """Errors in common that chance brings, given how hard each clip is for the others."""
+    n_shared: int
+    p_corrected: float
+    """Chance of as many errors in common or more, among all pairs of the season."""
+    suspected: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewerSimilarities:
+    """All pairs of a season's reviewers."""
+
+    pairs: tuple[SimilarReviewers, ...]
+    """The most alike first."""
+    false_alarms: Measured
+    """Percent of simulated seasons of this shape, with honest reviewers, in which any pair is suspected."""
+
+    @property
+    def suspected(self) -> tuple[SimilarReviewers, ...]:
+        """The suspected pairs."""
+        return tuple(pair for pair in self.pairs if pair.suspected)
+
+
+def find_alike(play: AnswerTable, *, seed: int) -> ReviewerSimilarities:
+    """Every two reviewers of `play`; floors answer by rules of their own and are left out."""
+    kept = [n for n, name in enumerate(play.reviewers) if name not in play.floors]
+    names = [play.reviewers[n] for n in kept]
+    grid = lay_out(play)[kept]
+    met = _meet(wrong(play.lineup, grid), grid >= 0, generated(play.lineup))
+    pairs = [m.tell(both, p) for (m, p), both in zip(met, combinations(names, 2), strict=True)]
+    ranked = sorted(pairs, key=lambda pair: (pair.p_corrected, -pair.n_shared))
+    alarms = _simulate(grid, play.lineup, seed=seed)
+    return ReviewerSimilarities(pairs=tuple(ranked), false_alarms=alarms)
+
+
+def _meet(errs: Mask, read: Mask, made: Mask) -> "list[tuple[_ErrorOverlap, float]]":
+    """Every two lines with their p-value among all."""
+    counted = [
+        _ErrorOverlap.of(errs, read, made, pair) for pair in combinations(range(len(errs)), 2)
+    ]
+    return list(zip(counted, holm([meeting.p for meeting in counted]), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _ErrorOverlap:
+    """Overlap of the errors of two reviewers."""
+
+    n_common: int
+    n_same: int
+    n_shared: int
+    n_either: int
+    expected: float
+    p: float
+
+    @classmethod
+    def of(cls, errs: Mask, read: Mask, made: Mask, pair: tuple[int, int]) -> "_ErrorOverlap":
+        one, other = pair
+        both = read[one] & read[other]
+        ours, theirs = errs[one, both], errs[other, both]
+        n_others = read[:, both].sum(axis=0) - 2
+        n_erring = errs[:, both].sum(axis=0) - ours - theirs
+        strata = _strata(n_erring, n_others, made[both])
+        expected, p = _chance(ours, theirs, strata)
+        return cls(
+            n_common=int(both.sum()),
+            n_same=int((ours == theirs).sum()),
+            n_shared=int((ours & theirs).sum()),
+            n_either=int((ours | theirs).sum()),
+            expected=expected,
+            p=p,
+        )
+
+    def is_suspected(self, p_corrected: float) -> bool:
+        """Return whether more errors are equal than hard clips and chance explain."""
+        strange = self.n_shared >= max(LEAST_ERRORS, LEAST_SHARED * self.n_either)
+        return strange and p_corrected <= ALARM_BELOW
+
+    def tell(self, names: tuple[str, str], p_corrected: float) -> SimilarReviewers:
+        return SimilarReviewers(
+            first=names[0],
+            second=names[1],
+            n_common=self.n_common,
+            agreement=percent_of(self.n_same, self.n_common),
+            shared_errors=percent_of(self.n_shared, self.n_either),
+            expected_shared=self.expected,
+            n_shared=self.n_shared,
+            p_corrected=p_corrected,
+            suspected=self.is_suspected(p_corrected),
+        )
+
+
+def _strata(n_erring: IntArray, n_others: IntArray, made: Mask) -> IntArray:
+    """Numbers of strata: the side of a clip, and the share of the others that err on it, in fifths of the clips."""
+    hard = np.where(n_others > 0, n_erring / np.maximum(n_others, 1), 0.5)
+    order = np.argsort(np.argsort(hard, kind="stable"), kind="stable")
+    # Clips that are equally hard stay together, whatever their order.
+    _, same = np.unique(hard, return_inverse=True)
+    first = np.full(same.max(initial=0) + 1, len(hard))
+    np.minimum.at(first, same, order)
+    fifth = first[same] * _STRATA // max(1, len(hard))
+    strata: IntArray = 2 * fifth + made
+    return strata
+
+
+def _chance(ours: Mask, theirs: Mask, strata: IntArray) -> tuple[float, float]:
+    """Shared errors that are expected, and the chance of as many as there are, or more."""
+    kinds = int(strata.max(initial=0)) + 1
+    sizes, mine, yours = (
+        np.bincount(strata, weights=column, minlength=kinds)
+        for column in (np.ones(len(ours)), ours, theirs)
+    )
+    expected = float((mine * yours / np.maximum(sizes, 1)).sum())
+    seen = int((ours & theirs).sum())
+    if seen <= expected:
+        return expected, 1.0
+    total = np.ones(1)
+    for n, a, b in zip(sizes.astype(int), mine.astype(int), yours.astype(int), strict=True):
+        if a and b:
+            total = np.convolve(total, meeting_chances(n, a, b))
+    return expected, min(1.0, float(total[seen:].sum()))
+
+
+def _simulate(grid: Grid, lineup: SeasonClips, *, seed: int) -> Measured:
+    """Simulate seasons with the same error rates and clip difficulties, and independent reviewers."""
+    n_pairs = len(grid) * (len(grid) - 1) // 2
+    seasons = min(_MOST_SEASONS, max(_FEWEST_SEASONS, _MOST_PAIRS // max(1, n_pairs)))
+    chances, read, made = _chances(grid, lineup), grid >= 0, generated(lineup)
+    rng = np.random.default_rng(seed)
+    alarms = 0
+    for _ in range(seasons):
+        errs = (rng.random(grid.shape) < chances) & read
+        if _any_strange(errs, read):
+            alarms += any(meeting.is_suspected(p) for meeting, p in _meet(errs, read, made))
+    return percent_of(alarms, seasons)
+
+
+def _any_strange(errs: Mask, read: Mask) -> bool:
+    """Return whether the errors of any two are mostly equal; a cheap first test."""
+    # No matrix product: the threads of a BLAS spin against other processes, see `stats.sample.weighted_sum`.
+    err, reads = errs.astype(np.float32), read.astype(np.float32)
+    shared, met = np.einsum("ic,jc->ij", err, err), np.einsum("ic,jc->ij", err, reads)
+    strange = shared >= np.maximum(LEAST_ERRORS, LEAST_SHARED * (met + met.T - shared))
+    return bool(np.triu(strange, 1).any())
+
+
+def _chances(grid: Grid, lineup: SeasonClips) -> Array:
+    """Return the error probability of each reviewer on each clip: its odds for that label times the clip's."""
+    errs, read = wrong(lineup, grid), grid >= 0
+    odds = np.zeros(grid.shape)
+    for side in (generated(lineup), ~generated(lineup)):
+        if not side.any():
+            continue
+        base = _log_odds(errs[:, side].sum(), read[:, side].sum())
+        own = _log_odds(errs[:, side].sum(axis=1), read[:, side].sum(axis=1))
+        clip = _log_odds(errs[:, side].sum(axis=0), read[:, side].sum(axis=0))
+        odds[:, side] = own[:, np.newaxis] + clip[np.newaxis] - base
+    chances: Array = 1 / (1 + np.exp(-odds))
+    return chances
+
+
+def _log_odds(errors: "IntArray | int", answers: "IntArray | int") -> Array:
+    errors, answers = np.asarray(errors), np.asarray(answers)
+    odds: Array = np.log((errors + _PULL / 2) / (answers - errors + _PULL / 2))
+    return odds

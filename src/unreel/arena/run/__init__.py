@@ -1,0 +1,1 @@
+"""The run of a season: plan, clips of creators, answers of reviewers."""

@@ -1,0 +1,169 @@
+"""Remaining budget of a season: clips, questions and money."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.arena.answers.lineup import read_lineup
+from unreel.arena.answers.play import SeasonClips
+from unreel.arena.answers.read_play import read_play
+from unreel.arena.run.plan import (
+    QuestionPlan,
+    basis_of,
+    choose,
+    keep_plan,
+    known_from,
+    read_plan,
+)
+from unreel.arena.run.questions import SeasonReviewer, questions_of
+from unreel.arena.run.reviewers import ReviewSettings
+from unreel.arena.season.folder import PLAN, SeasonEntrants, SeasonFolder
+from unreel.arena.season.recipe import BudgetSection
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import FailureReason
+from unreel.engine.table import LanceTable
+from unreel.evaluation.run_cost import spent_usd as run_spent_usd
+from unreel.evaluation.tables import ANSWERS
+
+_PUT = f"failure_reason IS NULL OR failure_reason != '{FailureReason.BUDGET_SPENT.value}'"
+
+
+def spent_usd(folder: SeasonFolder, entrants: SeasonEntrants) -> Decimal | None:
+    """Return the known cost of all clips and answers so far; `None` if no cost is known."""
+    clips = folder.made.rows(["cost_usd"], where="cost_usd IS NOT NULL")
+    told = [Decimal(str(row["cost_usd"])) for row in clips] if folder.made.exists() else []
+    for reviewer in entrants.reviewers:
+        cost_usd = _spent_on(folder, reviewer.folder)
+        told += [] if cost_usd is None else [cost_usd]
+    return sum(told, Decimal()) if told else None
+
+
+def left_usd(
+    folder: SeasonFolder, entrants: SeasonEntrants, budget: BudgetSection
+) -> Decimal | None:
+    """Return the remaining budget; `None` if it has no limit."""
+    if budget.max_cost_usd is None:
+        return None
+    return budget.max_cost_usd - (spent_usd(folder, entrants) or Decimal())
+
+
+def within_budget(
+    judge: SeasonReviewer, asking: ReviewSettings, entrants: SeasonEntrants
+) -> SeasonReviewer:
+    """Return the reviewer with its cost limit set to the remaining budget; unchanged without a price.
+
+    The limit includes its earlier cost, like the limit of any run.
+
+    Raises:
+        InvalidSettingError: Nothing is left.
+    """
+    section = judge.recipe.reviewer
+    left = left_usd(asking.folder, entrants, asking.season.recipe.budget)
+    if left is None or section.price is None:
+        return judge
+    if left <= 0:
+        setting, problem = "budget.max_cost_usd", "all of it is spent"
+        raise InvalidSettingError(setting, problem, "Raise it and run again: answers are kept")
+    most = left + (_spent_on(asking.folder, judge.entered.folder) or Decimal())
+    most = most if section.max_cost_usd is None else min(most, section.max_cost_usd)
+    capped = section.model_copy(update={"max_cost_usd": most})
+    return replace(judge, recipe=judge.recipe.model_copy(update={"reviewer": capped}))
+
+
+def n_made(folder: SeasonFolder) -> int:
+    """Clips that creators were asked for, whatever came of it."""
+    return folder.made.count(_PUT) if folder.made.exists() else 0
+
+
+def n_put(folder: SeasonFolder, entrants: SeasonEntrants) -> int:
+    """Questions that were put to reviewers, floors left out."""
+    asked = [_answers(folder, each.folder) for each in entrants.reviewers if not each.floor]
+    return sum(table.count(_PUT) for table in asked if table.exists())
+
+
+def plan_questions(
+    judges: Sequence[SeasonReviewer],
+    asking: ReviewSettings,
+    entrants: SeasonEntrants,
+    current: Collection[str],
+) -> QuestionPlan | None:
+    """Return the questions about the `current` clips to send; `None` if the budget allows all.
+
+    A plan that was made for the same entrants, clips and budget is kept to, so that a season that was killed goes on with it.
+    """
+    recipe, folder = asking.season.recipe, asking.folder
+    most = recipe.budget.max_questions
+    paid = [judge for judge in judges if not judge.entered.floor]
+    if most is None:
+        folder.place.remove(PLAN)
+        return None
+    names = sorted(judge.entered.name for judge in paid)
+    basis = basis_of(recipe.seed, most, names, list(recipe.titles), sorted(current))
+    before = read_plan(folder)
+    if before is not None and before.basis == basis:
+        return before
+    plan = _plan(paid, asking, entrants, current, basis=basis, most=most)
+    if plan is None:
+        folder.place.remove(PLAN)
+    else:
+        keep_plan(folder, plan)
+    return plan
+
+
+def _plan(
+    judges: Sequence[SeasonReviewer],
+    asking: ReviewSettings,
+    entrants: SeasonEntrants,
+    current: Collection[str],
+    *,
+    basis: str,
+    most: int,
+) -> QuestionPlan | None:
+    folder, seed = asking.folder, asking.season.recipe.seed
+    questions = [
+        question
+        for judge in judges
+        for question in questions_of(judge, folder, asking.access, retry=asking.retry_failed)
+        if question.clip in current
+    ]
+    due = [question for question in questions if not question.answered]
+    left = max(0, most - n_put(folder, entrants))
+    if len(due) <= left:
+        return None
+    lineup = read_lineup(folder)
+    plays = [read_play(folder, title, lineup=lineup) for title in entrants.conditions]
+    chosen = choose(
+        questions,
+        left,
+        makers=_by_clip(lineup, lineup.sources, lineup.source),
+        scenes=_by_clip(lineup, lineup.scenes, lineup.scene),
+        known=known_from(plays, entrants.shown(entrants.reviewers)),
+        seed=seed,
+    )
+    kept = set(chosen)
+    gone = Counter(q.reviewer for q in due if (q.reviewer, q.condition, q.clip) not in kept)
+    return QuestionPlan(
+        seed=seed,
+        basis=basis,
+        n_due=len(due),
+        chosen=tuple(chosen),
+        left=dict(sorted(gone.items())),
+    )
+
+
+def _by_clip(
+    lineup: SeasonClips, names: Sequence[str], place: npt.NDArray[np.integer]
+) -> dict[str, str]:
+    return dict(zip(lineup.clips, (names[at] for at in place.tolist()), strict=True))
+
+
+def _spent_on(folder: SeasonFolder, run: str) -> Decimal | None:
+    return run_spent_usd(_answers(folder, run), folder.run(run).path)
+
+
+def _answers(folder: SeasonFolder, run: str) -> LanceTable:
+    return LanceTable(folder.run(run) / "answers.lance", ANSWERS)

@@ -1,0 +1,115 @@
+"""Every creator of a season in its turn: what it was not asked for yet is made, and it is entered by its stable name."""
+
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from pathlib import Path
+
+from unreel.arena.run.make_clips import MakeStage
+from unreel.arena.run.reviewers import ReviewSettings
+from unreel.arena.season.briefs import briefed, made_rows, name_brief
+from unreel.arena.season.folder import EnteredCreator, SeasonFolder, creator_folder
+from unreel.arena.season.scenes import name_files
+from unreel.core.failure import FailureReason
+from unreel.core.output_files import OutputDirectory
+from unreel.creators.config import CreatorFactory, CreatorSection
+from unreel.creators.contract import ClipClass
+from unreel.creators.folder import FolderCreator
+from unreel.engine.pending import PendingKeys
+from unreel.engine.progress import JobCallbacks
+from unreel.engine.run import RunSummary
+from unreel.engine.run import run as run_stages
+from unreel.engine.stage import Row
+from unreel.engine.survey import ClipSurvey
+from unreel.evaluation.review_stage import add_costs
+
+UNPAID = frozenset({FailureReason.BUDGET_SPENT.value})
+"""Clips that nobody was asked for: they are due in the next run."""
+
+
+def enter_creators(
+    sections: Iterable[CreatorSection], before: Iterable[EnteredCreator]
+) -> tuple[EnteredCreator, ...]:
+    """Return the creators of the recipe, then those that were removed from it."""
+    named = [_enter(section) for section in sections]
+    names = {each.name for each in named}
+    gone = [each for each in before if each.name not in names]
+    return (*named, *(each.model_copy(update={"retired": True}) for each in gone))
+
+
+def _enter(section: CreatorSection) -> EnteredCreator:
+    held = section.held
+    return EnteredCreator(
+        title=section.name,
+        name=section.stable_name,
+        kind=section.kind,
+        side=section.keys.side if held is None else ClipClass.GENERATED,
+        settings=tuple(each.value for each in section.settings or section.keys.usual),
+        held=held or "",
+    )
+
+
+def count_clips(opener: CreatorFactory, asking: ReviewSettings) -> tuple[int, int]:
+    """Clips that the creator is still to be asked for, and those that failed and are not asked for again."""
+    made = asking.folder.made
+    keys = [row["key"] for row in _rows(opener, asking)]
+    due = PendingKeys(made, UNPAID.union(asking.retry_failed)).are_due(keys)
+    held = made.held([key for key, is_due in zip(keys, due, strict=True) if not is_due])
+    return sum(due), sum(each.reason is not None for each in held.values())
+
+
+def find_missing_files(opener: CreatorFactory, asking: ReviewSettings) -> tuple[str, ...]:
+    """Return the files that a creator's folder should hold and does not; nothing for other kinds of creators."""
+    if opener.given != "name":
+        return ()
+    creator = opener.open()
+    if not isinstance(creator, FolderCreator):
+        return ()
+    stems = name_files(asking.scenery.scenes)
+    briefs = [name_brief(*names, each) for names in stems.items() for each in opener.settings]
+    return tuple(creator.find_missing(briefs))
+
+
+def first_failure(opener: CreatorFactory, asking: ReviewSettings) -> str:
+    """Return the reason and the words of a stored failure of the creator, or "" if it has none."""
+    keys = [row["key"] for row in _rows(opener, asking)]
+    failed = {key for key, each in asking.folder.made.held(keys).items() if each.reason}
+    columns = ["key", "failure_reason", "failure_detail"]
+    rows = asking.folder.made.rows(columns, where="failure_reason IS NOT NULL") if failed else ()
+    found = (row for row in rows if row["key"] in failed)
+    return next((f"{row['failure_reason']}: {row['failure_detail']}" for row in found), "")
+
+
+def _rows(opener: CreatorFactory, asking: ReviewSettings) -> Iterator[Row]:
+    return made_rows(opener, asking.scenery, seed=asking.season.recipe.seed)
+
+
+def make_clips(
+    opener: CreatorFactory,
+    asking: ReviewSettings,
+    *,
+    most: int | None,
+    left_usd: Decimal | None,
+    callbacks: JobCallbacks,
+) -> tuple[RunSummary, int]:
+    """Request missing clips from a creator, at most `most` and `left_usd`; return the number missing."""
+    folder = asking.folder
+    again = UNPAID.union(asking.retry_failed)
+    due = list(PendingKeys(folder.made, again).sift(_rows(opener, asking)))
+    callbacks.on_due("made", len(due[:most]))
+    survey = ClipSurvey(folder.benchmark_clips)
+    done = run_stages(
+        briefed(due[:most], asking.scenery, survey),
+        [MakeStage(opener, asking.access, folder=folder.path, left_usd=left_usd)],
+        table=folder.made,
+        retry_failed=again,
+        ledger=ledger_of(folder, creator_folder(opener.title, opener.name)),
+        add_up=add_costs,
+        on_progress=lambda progress: callbacks.on_step("made", progress),
+        observe=lambda step, n_rows: callbacks.observe(f"made-{step}", n_rows),
+    )
+    return done, len(due)
+
+
+def ledger_of(folder: SeasonFolder, what: str) -> Path:
+    """Return the path of the start log of a part."""
+    return OutputDirectory(folder.path).make("ledgers") / f"{what}.ledger"

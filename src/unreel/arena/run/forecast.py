@@ -1,0 +1,136 @@
+"""Dry run of a season: count the clips to make and the questions to send."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from unreel.arena.run.creators import count_clips, find_missing_files
+from unreel.arena.run.job import SeasonJob, enter, require_entrants
+from unreel.arena.run.questions import SeasonReviewer, is_among, questions_of
+from unreel.arena.run.reviewers import ReviewSettings, enter_reviewers
+from unreel.arena.season.benchmark import current_names
+from unreel.arena.season.scenes import name_files, open_scenery
+from unreel.core.errors import UnreelError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingQuestions:
+    """Missing clips and answers of one entrant."""
+
+    title: str
+    n_due: int = 0
+    """Clips of a creator, questions of a reviewer; about clips that are not made yet, as many as there may be."""
+    n_done: int = 0
+    n_failed: int = 0
+    """Clips that failed and are not asked for again: no question is about them."""
+    missing_files: tuple[str, ...] = ()
+    """Files that a creator's folder should hold and does not, of clips that are not made yet."""
+    problem: str = ""
+    """Why it could not be asked here; "" where it could."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonForecast:
+    """Forecast of `run_season`."""
+
+    season: str
+    folder: str
+    digest: str
+    """Of the benchmark, as the recipe has to name it."""
+    is_pinned: bool
+    """Whether the recipe names it so."""
+    scenes: tuple[str, ...]
+    """What creators are asked for, by the names that files in a folder have to bear."""
+    n_real: int
+    n_rejected: int
+    conditions: tuple[str, ...]
+    creators: tuple[PendingQuestions, ...]
+    reviewers: tuple[PendingQuestions, ...]
+    max_questions: int | None
+    max_clips: int | None
+
+    @property
+    def n_questions(self) -> int:
+        """Questions that are due in all."""
+        return sum(each.n_due for each in self.reviewers)
+
+    @property
+    def n_clips(self) -> int:
+        """Clips that are due in all."""
+        return sum(each.n_due for each in self.creators)
+
+
+def foresee(job: SeasonJob) -> SeasonForecast:
+    """Return the clips and questions that `run_season` would make and send. Writes nothing.
+
+    Raises:
+        UnreelError: The season or its benchmark cannot be read.
+    """
+    recipe = job.season.recipe
+    require_entrants(job)
+    scenery = open_scenery(job.season, outside=job.outside)
+    asking = job.asking(scenery)
+    judges, stumbled = enter_reviewers(asking)
+    entrants = enter(asking, judges)
+    creators = tuple(_creators(job, asking))
+    n_held = sum(len(scenery.held(each.held)) for each in entrants.creators if each.held)
+    n_made = sum(each.n_due + each.n_done for each in creators) - n_held
+    n_real = sum(1 for _ in scenery.real())
+    n_clips = n_held + n_made + (0 if entrants.is_about_pairs else n_real)
+    current = current_names(job.folder, entrants)
+    reviewers = [
+        _reviewer(judge, asking, current, n_clips=n_clips)
+        for judge in judges
+        if job.calls(judge.entered.title)
+    ]
+    return SeasonForecast(
+        season=recipe.name,
+        folder=str(job.folder.path),
+        digest=scenery.digest,
+        is_pinned=recipe.digest == scenery.digest,
+        scenes=tuple(name_files(scenery.scenes).values()),
+        n_real=n_real,
+        n_rejected=scenery.n_rejected,
+        conditions=recipe.titles,
+        creators=creators,
+        reviewers=(
+            *reviewers,
+            *(PendingQuestions(title=each.title, problem=each.why) for each in stumbled),
+        ),
+        max_questions=recipe.budget.max_questions,
+        max_clips=recipe.budget.max_clips,
+    )
+
+
+def _creators(job: SeasonJob, asking: ReviewSettings) -> Iterator[PendingQuestions]:
+    access = asking.access
+    for section in job.season.creators:
+        if section.held is not None:
+            yield PendingQuestions(
+                title=section.name, n_done=len(asking.scenery.held(section.held))
+            )
+        elif job.calls(section.name):
+            try:
+                opener = section.opener(settings=access.settings, trusted=access.trusted)
+            except UnreelError as error:
+                yield PendingQuestions(title=section.name, problem=str(error))
+                continue
+            n_all = len(asking.scenery.scenes) * len(opener.settings)
+            n_due, n_failed = count_clips(opener, asking)
+            n_done = n_all - n_due - n_failed
+            yield PendingQuestions(
+                title=section.name,
+                n_due=n_due,
+                n_done=n_done,
+                n_failed=n_failed,
+                missing_files=find_missing_files(opener, asking) if n_due or n_failed else (),
+            )
+
+
+def _reviewer(
+    judge: SeasonReviewer, asking: ReviewSettings, current: Collection[str], *, n_clips: int
+) -> PendingQuestions:
+    n_all, n_done = n_clips * len(asking.season.recipe.condition), 0
+    if current:
+        questions = questions_of(judge, asking.folder, asking.access, retry=asking.retry_failed)
+        n_done = sum(each.answered for each in questions if is_among(each.clip, current))
+    return PendingQuestions(title=judge.entered.title, n_due=max(0, n_all - n_done), n_done=n_done)

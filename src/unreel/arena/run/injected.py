@@ -1,0 +1,103 @@
+"""Clean clips with one known trace as a creator, and the same clips without it as its control."""
+
+from decimal import Decimal
+from typing import Annotated, ClassVar, Final
+
+from pydantic import Field, TypeAdapter, field_validator
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import digest
+from unreel.core.trace import Category, Trace
+from unreel.creators.contract import ClipClass, Creator, CreatorInput, GeneratedClip, Given
+from unreel.creators.edited_clips import ReworkingCreator, ReworkRequest
+from unreel.creators.kind import CreatorEnvironment, CreatorKeys
+from unreel.curation.inject.clip import inject_clip, write_twin
+from unreel.curation.recipe import CATEGORIES
+from unreel.recipes.section import MOST_PARTS
+
+_TRACES: Final = TypeAdapter(tuple[Trace, ...])
+_SEED_DIGITS: Final = 8
+
+
+class InjectKeys(CreatorKeys):
+    """`kind = "inject"`."""
+
+    categories: Annotated[tuple[Category, ...], Field(min_length=1, max_length=MOST_PARTS)] = (
+        CATEGORIES
+    )
+    """What may go wrong; the first, in an order drawn for each scene, that its clip lends itself to."""
+    strength: Annotated[float, Field(gt=0, le=1)] = 0.7
+    """How plain the trace is: 1 is seen at once."""
+
+    @field_validator("categories")
+    @classmethod
+    def _can_be_injected(cls, categories: tuple[Category, ...]) -> tuple[Category, ...]:
+        if Category.OTHER in categories:
+            setting, problem = "categories", "nothing is injected as 'other'"
+            raise InvalidSettingError(setting, problem, f"Known: {', '.join(CATEGORIES)}")
+        return tuple(sorted(set(categories)))
+
+    @property
+    def given(self) -> Given:
+        return "source"
+
+    @property
+    def usual(self) -> tuple[CreatorInput, ...]:
+        return (CreatorInput.IMAGE,)
+
+    def label(self, title: str) -> str:  # noqa: ARG002  what goes wrong tells more than a title
+        return self.categories[0].value if len(self.categories) == 1 else "traces"
+
+    def open(self, name: str, around: CreatorEnvironment) -> Creator:
+        return ReworkingCreator(name, self._inject, side=self.side, around=around)
+
+    def _inject(self, rework: ReworkRequest) -> GeneratedClip | Failure:
+        """The real clip with a trace, and the truth about that."""
+        draw = digest(str(rework.brief.seed), rework.brief.id)
+        why = []
+        for category in sorted(self.categories, key=lambda each: digest(each.value, draw)):
+            trace = inject_clip(
+                rework.source,
+                reader=rework.reader,
+                category=category,
+                seed=int(draw[:_SEED_DIGITS], 16),
+                into=rework.into,
+                strength=self.strength,
+            )
+            if isinstance(trace, Failure):
+                return trace
+            if isinstance(trace, Trace):
+                return GeneratedClip(
+                    file=rework.into,
+                    model="unreel inject",
+                    parameters={"category": category.value, "strength": self.strength},
+                    cost_usd=Decimal(0),
+                    traces=_TRACES.dump_json((trace,)).decode(),
+                )
+            why.append(str(trace))
+        return Failure(FailureReason.UNFIT, why[0])
+
+
+class EncodedKeys(CreatorKeys):
+    """`kind = "encoded"`: control for the encoding of injected clips."""
+
+    side: ClassVar[ClipClass] = ClipClass.CONTROL
+
+    @property
+    def usual(self) -> tuple[CreatorInput, ...]:
+        return (CreatorInput.IMAGE,)
+
+    def label(self, title: str) -> str:  # noqa: ARG002  there is one way
+        return "as-injected"
+
+    def open(self, name: str, around: CreatorEnvironment) -> Creator:
+        return ReworkingCreator(name, _encode, side=self.side, around=around)
+
+
+def _encode(rework: ReworkRequest) -> GeneratedClip | Failure:
+    """The real clip, encoded as an injected one is."""
+    failure = write_twin(rework.source, reader=rework.reader, into=rework.into)
+    return failure or GeneratedClip(
+        file=rework.into, model="unreel encode", parameters={}, cost_usd=Decimal(0)
+    )

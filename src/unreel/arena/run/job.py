@@ -1,0 +1,346 @@
+"""Run of a season: clips are made, the set is written, and only missing questions are sent."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Final
+
+from unreel.arena.run.budget import left_usd, n_made, plan_questions, spent_usd, within_budget
+from unreel.arena.run.creators import (
+    UNPAID,
+    count_clips,
+    enter_creators,
+    find_missing_files,
+    first_failure,
+    ledger_of,
+    make_clips,
+)
+from unreel.arena.run.plan import QuestionPlan
+from unreel.arena.run.questions import SeasonReviewer, is_among
+from unreel.arena.run.reviewers import EntrantError, ReviewSettings, ask, enter_reviewers
+from unreel.arena.season.benchmark import gather
+from unreel.arena.season.folder import RECIPE, EnteredReviewer, SeasonEntrants, SeasonFolder
+from unreel.arena.season.recipe import Season
+from unreel.arena.season.scenes import SeasonBenchmark, open_scenery, require_digest
+from unreel.core.errors import (
+    InvalidSettingError,
+    KeyRejectedError,
+    MissingExtraError,
+    UnknownNameError,
+    UnreadableSourceError,
+)
+from unreel.creators.config import CreatorSection
+from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
+from unreel.engine.run import run as run_stages
+from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_errors import translate_store_errors
+from unreel.engine.survey import SurveyStage, survey_rows
+from unreel.engine.writer_lock import writer_lock
+
+DRIVER: Final = "season"
+"""What whoever plays a season holds the lock of: a second one is refused before it changes anything."""
+_OF_ONE: Final = (KeyRejectedError, InvalidSettingError, UnreadableSourceError, MissingExtraError)
+"""What stops one entrant; all else stops the season."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonJob:
+    """A season, where it is played, and how."""
+
+    season: Season
+    folder: SeasonFolder
+    access: StorageAccess
+    outside: bool = False
+    """Whether the benchmark's table may name files outside its folder."""
+    engine: str = "local"
+    """What puts questions; clips are made on this machine."""
+    retry_failed: Collection[str] = ()
+    only: frozenset[str] = frozenset()
+    """Titles of those whose turn it is; everybody's where none is named."""
+
+    def asking(self, scenery: SeasonBenchmark) -> ReviewSettings:
+        """Return the review settings of the season."""
+        return ReviewSettings(
+            season=self.season,
+            scenery=scenery,
+            folder=self.folder,
+            access=self.access,
+            engine=self.engine,
+            retry_failed=self.retry_failed,
+        )
+
+    def calls(self, title: str) -> bool:
+        """Return whether that entrant is selected."""
+        return not self.only or title in self.only
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntrantRunSummary:
+    """Result of one call for one entrant."""
+
+    title: str
+    done: int = 0
+    already: int = 0
+    failures: Mapping[str, int] = field(default_factory=dict)
+    """New ones, by reason."""
+    failed_before: int = 0
+    """Clips or answers that failed in an earlier call and were not asked for again."""
+    missing_files: tuple[str, ...] = ()
+    """Files that a creator's folder should hold and does not."""
+    problem: str = ""
+    """Why it could not be asked; "" where it could."""
+
+    @property
+    def n_failed(self) -> int:
+        """Clips or answers that failed, in this call or an earlier one."""
+        return sum(self.failures.values()) + self.failed_before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonOutcome:
+    """Result of one call of `run_season`."""
+
+    season: str
+    folder: str
+    digest: str
+    creators: tuple[EntrantRunSummary, ...]
+    reviewers: tuple[EntrantRunSummary, ...]
+    n_rejected: int
+    """Rows of the benchmark that cannot be used."""
+    plan: QuestionPlan | None
+    """What was put, where the budget is too short for all."""
+    cost_usd: Decimal | None
+    """Of all clips and answers so far, as far as anybody tells."""
+
+    @property
+    def n_failed(self) -> int:
+        """Failures of this call and of earlier ones, and entrants that could not be asked."""
+        turns = (*self.creators, *self.reviewers)
+        return sum(turn.n_failed + bool(turn.problem) for turn in turns)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Return whether no reviewer was asked because a creator has no usable clip."""
+        return any(turn.problem for turn in self.creators)
+
+
+@translate_store_errors()
+def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> SeasonOutcome:
+    """Make the clips that are missing, then ask everybody what they were not asked yet.
+
+    No reviewer is queried while a creator has no usable clip, and no creator while the folder of
+    another one contains none of its files.
+
+    After a kill at any time, the next call resumes: no clip is paid twice, and no answer is
+    requested again.
+
+    Raises:
+        UnreelError: The benchmark differs from the season's, or another process runs the season.
+    """
+    recipe, folder = job.season.recipe, job.folder
+    require_entrants(job)
+    callbacks.on_phase(f"reading {recipe.benchmark}")
+    scenery = open_scenery(job.season, outside=job.outside)
+    require_digest(job.season, scenery)
+    asking = job.asking(scenery)
+    with writer_lock(folder.place / DRIVER):
+        folder.place.put(RECIPE, job.season.text)
+        judges, stumbled = enter_reviewers(asking)
+        entrants = enter(asking, judges)
+        folder.keep_entrants(entrants)
+        _survey(asking, entrants, callbacks)
+        made = tuple(_make_all(job, asking, entrants, callbacks))
+        if any(turn.problem for turn in made):
+            judges, stumbled = [], []
+        callbacks.on_phase("gathering the clips")
+        current = gather(folder, scenery, entrants, job.access)
+        called = [each for each in judges if job.calls(each.entered.title)]
+        plan = plan_questions(called, asking, entrants, current)
+        turns = tuple(_ask_all(called, asking, entrants, _wanted(plan, current), callbacks))
+        folder.keep_entrants(_with_unfitted(entrants, turns))
+    return SeasonOutcome(
+        season=recipe.name,
+        folder=str(folder.path),
+        digest=scenery.digest,
+        creators=made,
+        reviewers=(
+            *turns,
+            *(EntrantRunSummary(title=each.title, problem=each.why) for each in stumbled),
+        ),
+        n_rejected=scenery.n_rejected,
+        plan=plan,
+        cost_usd=spent_usd(folder, entrants),
+    )
+
+
+def require_entrants(job: SeasonJob) -> None:
+    """Raise for a title in `only` that no entrant has."""
+    recipe = job.season.recipe
+    known = [each.name for each in recipe.creator] + [each.shown for each in recipe.judges]
+    for title in sorted(job.only.difference(known)):
+        kind = "entrant"
+        raise UnknownNameError(kind, title, known)
+
+
+def enter(asking: ReviewSettings, judges: Sequence[SeasonReviewer]) -> SeasonEntrants:
+    """Return the entrants, present and withdrawn."""
+    recipe, before = asking.season.recipe, asking.folder.entrants()
+    named = [judge.entered for judge in judges]
+    names = {each.name for each in named}
+    gone = [each for each in before.reviewers if each.name not in names]
+    return SeasonEntrants(
+        season=recipe.name,
+        protocol=recipe.protocol,
+        digest=asking.scenery.digest,
+        seed=recipe.seed,
+        conditions=recipe.titles,
+        creators=enter_creators(asking.season.creators, before.creators),
+        reviewers=(*named, *(each.model_copy(update={"retired": True}) for each in gone)),
+    )
+
+
+def _survey(asking: ReviewSettings, entrants: SeasonEntrants, callbacks: JobCallbacks) -> None:
+    """Look at the files of the benchmark: what is played and briefed, and what floors learn from."""
+    scenery, folder = asking.scenery, asking.folder
+    callbacks.on_phase("looking at the benchmark")
+    held = (entry for each in entrants.creators for entry in scenery.held(each.held))
+    lessons = scenery.lessons if any(judge.floor for judge in entrants.reviewers) else ()
+    run_stages(
+        survey_rows(scenery.benchmark, [*scenery.real(), *held, *lessons], asking.access),
+        [SurveyStage(asking.access)],
+        table=folder.benchmark_clips,
+        ledger=ledger_of(folder, "benchmark"),
+        observe=lambda step, n_rows: callbacks.observe(f"benchmark-{step}", n_rows),
+    )
+
+
+def _make_all(
+    job: SeasonJob, asking: ReviewSettings, entrants: SeasonEntrants, callbacks: JobCallbacks
+) -> Iterator[EntrantRunSummary]:
+    called = [each for each in job.season.creators if each.held is not None or job.calls(each.name)]
+    checked = [_check(section, asking) for section in called]
+    if any(turn.problem for turn in checked):
+        yield from checked
+        return
+    for section, turn in zip(called, checked, strict=True):
+        if section.held is not None:
+            yield turn
+        else:
+            callbacks.on_begin(section.name)
+            yield _make(section, asking, entrants, callbacks)
+
+
+def _check(section: CreatorSection, asking: ReviewSettings) -> EntrantRunSummary:
+    """Return the number of available clips of a creator, and the reason why others cannot be made."""
+    title, access = section.name, asking.access
+    if section.held is not None:
+        n_held = len(asking.scenery.held(section.held))
+        known = ", ".join(asking.scenery.creators()[:10]) or "nobody"
+        lacks = f"the benchmark holds no clip of {section.held!r}. It holds those of {known}"
+        return EntrantRunSummary(title=title, already=n_held, problem="" if n_held else lacks)
+    try:
+        opener = section.opener(settings=access.settings, trusted=access.trusted)
+        n_due, n_failed = count_clips(opener, asking)
+        missing = find_missing_files(opener, asking) if n_due or n_failed else ()
+    except _OF_ONE as error:
+        return EntrantRunSummary(title=title, problem=str(error))
+    n_all = len(asking.scenery.scenes) * len(opener.settings)
+    problem = f"its folder holds none of the {n_all} expected files"
+    return EntrantRunSummary(
+        title=title,
+        already=n_all - n_due - n_failed,
+        failed_before=n_failed,
+        missing_files=missing,
+        problem=problem if n_due and len(missing) == n_all else "",
+    )
+
+
+def _make(
+    section: CreatorSection,
+    asking: ReviewSettings,
+    entrants: SeasonEntrants,
+    callbacks: JobCallbacks,
+) -> EntrantRunSummary:
+    budget, folder, access = asking.season.recipe.budget, asking.folder, asking.access
+    most = None if budget.max_clips is None else max(0, budget.max_clips - n_made(folder))
+    try:
+        opener = section.opener(settings=access.settings, trusted=access.trusted)
+        _, failed_before = count_clips(opener, asking)
+        done, n_due = make_clips(
+            opener,
+            asking,
+            most=most,
+            left_usd=left_usd(folder, entrants, budget),
+            callbacks=callbacks,
+        )
+    except _OF_ONE as error:
+        return EntrantRunSummary(title=section.name, problem=str(error))
+    n_all = len(asking.scenery.scenes) * len(opener.settings)
+    turn = EntrantRunSummary(
+        title=section.name,
+        done=done.done,
+        already=n_all - n_due - failed_before,
+        failures=done.failures,
+        failed_before=failed_before,
+    )
+    if not turn.n_failed:
+        return turn
+    is_unusable = not turn.done + turn.already and bool(
+        failed_before or set(done.failures) - UNPAID
+    )
+    problem = f"none of its {n_all} clips can be used ({first_failure(opener, asking)})"
+    missing = find_missing_files(opener, asking)
+    return replace(turn, missing_files=missing, problem=problem if is_unusable else "")
+
+
+def _wanted(
+    plan: QuestionPlan | None, current: Collection[str]
+) -> Callable[[EnteredReviewer], Callable[[str, str], bool]]:
+    """Return the selection of questions for each reviewer, by condition and clip."""
+
+    def of(reviewer: EnteredReviewer) -> Callable[[str, str], bool]:
+        chosen = None if plan is None or reviewer.floor else plan.wants(reviewer.name)
+        return lambda how, clip: (
+            is_among(clip, current) and (chosen is None or (how, clip) in chosen)
+        )
+
+    return of
+
+
+def _ask_all(
+    judges: Sequence[SeasonReviewer],
+    asking: ReviewSettings,
+    entrants: SeasonEntrants,
+    wanted: Callable[[EnteredReviewer], Callable[[str, str], bool]],
+    callbacks: JobCallbacks,
+) -> Iterator[EntrantRunSummary]:
+    for number, judge in enumerate(judges, start=1):
+        title = judge.entered.title
+        callbacks.on_begin(f"{number} of {len(judges)}, {title}")
+        try:
+            within = within_budget(judge, asking, entrants)
+            came = ask(within, asking, wants=wanted(judge.entered), callbacks=callbacks)
+        except _OF_ONE as error:
+            came = EntrantError(title, str(error))
+        if isinstance(came, EntrantError):
+            yield EntrantRunSummary(title=title, problem=came.why)
+        else:
+            yield EntrantRunSummary(
+                title=title,
+                done=came.done,
+                already=came.already - came.failed_before,
+                failures=came.failures,
+                failed_before=came.failed_before,
+            )
+
+
+def _with_unfitted(entrants: SeasonEntrants, turns: Sequence[EntrantRunSummary]) -> SeasonEntrants:
+    """The entrants, floors with why they could not learn."""
+    why = {turn.title: turn.problem for turn in turns if turn.problem}
+    told = (
+        each.model_copy(update={"unfitted": why[each.title]})
+        if each.floor and not each.retired and each.title in why
+        else each
+        for each in entrants.reviewers
+    )
+    return entrants.model_copy(update={"reviewers": tuple(told)})

@@ -1,0 +1,237 @@
+"""Order of questions if the budget is too small for all, and the file that records it.
+
+A cell is one reviewer and one creator (or the real clips). The information of an answer is about w
+(v_r + v_c), where w = p (1 - p) is the variance of the answer, and v_r and v_c are the variances of
+the reviewer's ability and the creator's realism. The cell with the most information is next. Within
+it the clip of the scene with the fewest questions comes first, so that no scene dominates the
+season.
+"""
+
+import heapq
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.arena.answers.play import SAID_GENERATED, SILENT, AnswerTable
+from unreel.arena.run.questions import SeasonQuestion
+from unreel.arena.season.folder import PLAN, SeasonFolder
+from unreel.core.errors import InvalidValueError
+from unreel.core.identity import digest
+from unreel.core.small_documents import parse_object
+
+ORDER: Final = "most information first: w (v_r + v_c) with w = p (1 - p), the clip of the scene asked about least first"
+_PRIOR: Final = 4.0
+"""The variance of an ability or a realism of which nothing is known, on the logit scale."""
+_PSEUDO: Final = 1.0
+
+Floats = npt.NDArray[np.float64]
+_Turn = tuple[int, str, SeasonQuestion]
+"""How often its scene was asked about when this was noted, its lot, and the question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionPlan:
+    """Selected and postponed questions."""
+
+    seed: int
+    basis: str
+    """A hash of what it was made from: the same season and budget, the same plan."""
+    n_due: int
+    """Questions without an answer when it was made."""
+    chosen: tuple[tuple[str, str, str], ...]
+    """Reviewer, condition and clip, in the order of what they tell."""
+    left: Mapping[str, int] = field(default_factory=dict)
+    """Questions that are not put, by reviewer."""
+
+    def wants(self, reviewer: str) -> frozenset[tuple[str, str]]:
+        """Condition and clip of the questions that are put to a reviewer."""
+        return frozenset((how, clip) for who, how, clip in self.chosen if who == reviewer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerCounts:
+    """Answers so far by reviewer and creator: counts of "generated" and of all answers."""
+
+    caught: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    answered: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+
+def known_from(plays: Iterable[AnswerTable], shown: Mapping[str, str]) -> AnswerCounts:
+    """Return the known answers of plays; `shown` maps reviewers' names to their titles there."""
+    named = {title: name for name, title in shown.items()}
+    caught, answered = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for play in plays:
+        read, sources = play.said != SILENT, play.lineup.sources
+        cells = play.reviewer[read] * len(sources) + play.lineup.source[play.clip[read]]
+        counts = np.bincount(cells)
+        says_generated = np.bincount(cells, weights=play.said[read] == SAID_GENERATED)
+        for at in np.flatnonzero(counts):
+            who, whose = divmod(int(at), len(sources))
+            cell = named[play.reviewers[who]], sources[whose]
+            answered[cell] += int(counts[at])
+            caught[cell] += int(says_generated[at])
+    return AnswerCounts(caught=caught, answered=answered)
+
+
+def choose(
+    questions: Sequence[SeasonQuestion],
+    most: int,
+    *,
+    makers: Mapping[str, str],
+    scenes: Mapping[str, str],
+    known: AnswerCounts,
+    seed: int,
+) -> list[tuple[str, str, str]]:
+    """Return at most `most` unanswered questions, the most informative first."""
+    due = [each for each in questions if not each.answered]
+    if len(due) <= most:
+        return [(each.reviewer, each.condition, each.clip) for each in due]
+    board = _GainTable(due, makers, known)
+    asked = Counter(scenes[each.clip] for each in questions if each.answered)
+    waiting = _waiting(due, makers, scenes, asked, seed=seed)
+    chosen = []
+    for _ in range(most):
+        cell = board.next_cell()
+        taken = _next_question(waiting[cell], scenes, asked)
+        asked[scenes[taken.clip]] += 1
+        chosen.append((taken.reviewer, taken.condition, taken.clip))
+        board.ask(cell, is_last=not waiting[cell])
+    return chosen
+
+
+def _waiting(
+    due: Iterable[SeasonQuestion],
+    makers: Mapping[str, str],
+    scenes: Mapping[str, str],
+    asked: Counter[str],
+    *,
+    seed: int,
+) -> dict[tuple[str, str], list[_Turn]]:
+    """The questions of each cell as a heap: the scene that was asked about least is on top."""
+    waiting: defaultdict[tuple[str, str], list[_Turn]] = defaultdict(list)
+    for each in due:
+        scene = scenes[each.clip]
+        lot = digest("turn", str(seed), scene, each.clip, each.condition)
+        waiting[each.reviewer, makers[each.clip]].append((asked[scene], lot, each))
+    for turns in waiting.values():
+        heapq.heapify(turns)
+    return waiting
+
+
+def _next_question(
+    turns: list[_Turn], scenes: Mapping[str, str], asked: Counter[str]
+) -> SeasonQuestion:
+    """The question whose scene was asked about least; scenes that were asked since go back into the heap."""
+    while True:
+        count, lot, question = heapq.heappop(turns)
+        now = asked[scenes[question.clip]]
+        if now == count:
+            return question
+        heapq.heappush(turns, (now, lot, question))
+
+
+class _GainTable:
+    """Information gain of an answer in each cell, updated while questions are assigned."""
+
+    def __init__(
+        self, due: Sequence[SeasonQuestion], makers: Mapping[str, str], known: AnswerCounts
+    ) -> None:
+        self._rows = sorted({each.reviewer for each in due})
+        self._columns = sorted({makers[each.clip] for each in due})
+        self._row_of = {name: place for place, name in enumerate(self._rows)}
+        self._column_of = {name: place for place, name in enumerate(self._columns)}
+        shape = len(self._rows), len(self._columns)
+        caught, answered = np.zeros(shape), np.zeros(shape)
+        for i, who in enumerate(self._rows):
+            for j, whom in enumerate(self._columns):
+                caught[i, j] = known.caught.get((who, whom), 0)
+                answered[i, j] = known.answered.get((who, whom), 0)
+        self._open = _openness(caught, answered)
+        self._rows_know = (self._open * answered).sum(axis=1)
+        self._columns_know = (self._open * answered).sum(axis=0)
+        self._ended = np.ones(shape, dtype=bool)
+        for each in due:
+            self._ended[self._place((each.reviewer, makers[each.clip]))] = False
+        self._gain = self._tells(slice(None), slice(None))
+
+    def next_cell(self) -> tuple[str, str]:
+        """Return the cell with the most information for one more answer; ties by name."""
+        row, column = divmod(int(self._gain.argmax()), len(self._columns))
+        return self._rows[row], self._columns[column]
+
+    def ask(self, cell: tuple[str, str], *, is_last: bool) -> None:
+        """Count with an answer in `cell`; the last one ends it."""
+        row, column = self._place(cell)
+        self._rows_know[row] += self._open[row, column]
+        self._columns_know[column] += self._open[row, column]
+        self._ended[row, column] = is_last
+        self._gain[row] = self._tells(slice(row, row + 1), slice(None))
+        self._gain[:, column : column + 1] = self._tells(slice(None), slice(column, column + 1))
+
+    def _tells(self, rows: slice, columns: slice) -> Floats:
+        """Return the gain of one more answer in these cells; negative if no question is left."""
+        by_row, by_column = (
+            1 / (1 / _PRIOR + know) for know in (self._rows_know[rows], self._columns_know[columns])
+        )
+        gain = self._open[rows, columns] * (by_row[:, None] + by_column[None, :])
+        return np.where(self._ended[rows, columns], -1.0, gain)
+
+    def _place(self, cell: tuple[str, str]) -> tuple[int, int]:
+        return self._row_of[cell[0]], self._column_of[cell[1]]
+
+
+def _openness(caught: Floats, answered: Floats) -> Floats:
+    """Return the variance p (1 - p) of an answer, with p shrunk to one half for few answers."""
+    p = (caught + _PSEUDO) / (answered + 2 * _PSEUDO)
+    return np.asarray(p * (1 - p))
+
+
+def keep_plan(folder: SeasonFolder, plan: QuestionPlan) -> None:
+    """Write the plan into the season's folder, where everybody can read it."""
+    document: dict[str, Any] = {
+        "order": ORDER,
+        "seed": plan.seed,
+        "basis": plan.basis,
+        "n_due": plan.n_due,
+        "n_chosen": len(plan.chosen),
+        "left": dict(sorted(plan.left.items())),
+        "chosen": [
+            {"reviewer": who, "condition": how, "clip": clip} for who, how, clip in plan.chosen
+        ],
+    }
+    folder.write_json(PLAN, document)
+
+
+def read_plan(folder: SeasonFolder) -> QuestionPlan | None:
+    """Return the plan in the season's folder; `None` if it is missing or unreadable."""
+    try:
+        found = parse_object(folder.place.read(PLAN))
+        return QuestionPlan(
+            seed=int(found["seed"]),
+            basis=str(found["basis"]),
+            n_due=int(found["n_due"]),
+            chosen=tuple(
+                (str(each["reviewer"]), str(each["condition"]), str(each["clip"]))
+                for each in found["chosen"]
+            ),
+            left={str(who): int(n) for who, n in found["left"].items()},
+        )
+    except (
+        FileNotFoundError,
+        InvalidValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ValueError,
+    ):
+        return None
+
+
+def basis_of(*parts: object) -> str:
+    """The hash of what a plan is made from."""
+    return digest("plan", *(json.dumps(part, sort_keys=True, default=str) for part in parts))

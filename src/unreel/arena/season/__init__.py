@@ -1,0 +1,1 @@
+"""The season file, its benchmark, scenes, budget and working folder."""

@@ -1,0 +1,205 @@
+"""The set of a season: real clips, controls and generated clips as one benchmark.
+
+Media are hard links if the file system supports them, otherwise copies. A table with files outside
+its folder would be as cheap, but every reader of the set would have to allow it, and a benchmark
+that moves would break the season.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from unreel.arena.season.folder import SET, SeasonEntrants, SeasonFolder
+from unreel.arena.season.scenes import SeasonBenchmark, scene_of
+from unreel.benchmarks.cells import is_url
+from unreel.benchmarks.entry import Entry
+from unreel.benchmarks.loader import Benchmark, open_benchmark
+from unreel.benchmarks.records import to_record
+from unreel.core.clip import Clip, Generated, Origin, Real, creator_of, setting_of
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.failure import Failure
+from unreel.core.identity import digest
+from unreel.core.names import plain_suffix
+from unreel.core.output_files import OutputDirectory
+from unreel.core.small_documents import parse_object
+from unreel.core.trace import Trace
+from unreel.creators.contract import ClipClass
+from unreel.engine.run import run as run_stages
+from unreel.engine.stage import Row
+from unreel.engine.storage_access import StorageAccess
+from unreel.engine.survey import CLIPS, FACTS, ClipSurvey, SurveyStage, survey_rows
+from unreel.engine.table import LanceTable
+
+CONTROLS: Final = "controls.json"
+METADATA: Final = "metadata.jsonl"
+_TRACES: Final = TypeAdapter(tuple[Trace, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class _CollectedClip:
+    """A clip on its way into the set."""
+
+    entry: Entry
+    file: str
+    """Path or URL."""
+    known: Mapping[str, str]
+    """Its id and facts, where somebody looked at it already."""
+    control: str = ""
+    """The control that made it; "" for all others."""
+
+
+def look_table(folder: SeasonFolder) -> LanceTable:
+    """Return the table of properties of the set's files."""
+    return LanceTable(folder.place / "set.lance", CLIPS)
+
+
+def open_set(folder: SeasonFolder) -> Benchmark:
+    """The set as a benchmark."""
+    return open_benchmark(folder.set, "video-folder")
+
+
+def gather(
+    folder: SeasonFolder, scenery: SeasonBenchmark, entrants: SeasonEntrants, access: StorageAccess
+) -> frozenset[str]:
+    """Rewrite the set from the benchmark and the generated clips, and survey its new files.
+
+    Returns:
+        The names of the clips for reviewers: all except those of removed creators.
+    """
+    played = [*_of_benchmark(folder, scenery, entrants), *_of_creators(folder, entrants)]
+    controls = {each.entry.name: each.control for each in played if each.control}
+    files = OutputDirectory(folder.set)
+    known: dict[str, Mapping[str, str]] = {}
+    with files.create_text(METADATA) as table:
+        # A scene's real clip before its controls: whoever pairs clips takes the first.
+        for each in sorted(played, key=lambda one: (bool(one.control), one.entry.name)):
+            location = _put(files, each)
+            known[location] = each.known
+            line = json.dumps(to_record(each.entry, file_name=location), ensure_ascii=False)
+            table.write(line + "\n")
+    folder.write_json(f"{SET}/{CONTROLS}", controls)
+    _look(folder, known, access)
+    return current_names(folder, entrants)
+
+
+def current_names(folder: SeasonFolder, entrants: SeasonEntrants) -> frozenset[str]:
+    """The clips of the set that reviewers are asked about; none where no set was written yet."""
+    if not (folder.set / METADATA).is_file():
+        return frozenset()
+    gone = entrants.retired_creators
+    controls = read_controls(folder)
+    entries = (row for row in open_set(folder) if isinstance(row, Entry))
+    return frozenset(
+        entry.name
+        for entry in entries
+        if (controls.get(entry.name) or creator_of(entry.origin)) not in gone
+    )
+
+
+def read_controls(folder: SeasonFolder) -> dict[str, str]:
+    """Return the control that made each clip, by the clip's name; other clips are omitted."""
+    try:
+        found = parse_object(folder.place.read(f"{SET}/{CONTROLS}"))
+    except (FileNotFoundError, InvalidValueError) as error:
+        source, remedy = str(folder.set / CONTROLS), "Run the season again: it is rewritten"
+        raise UnreadableSourceError(source, "no list of controls", remedy) from error
+    return {str(name): str(control) for name, control in found.items()}
+
+
+def _of_benchmark(
+    folder: SeasonFolder, scenery: SeasonBenchmark, entrants: SeasonEntrants
+) -> Iterator[_CollectedClip]:
+    shown = entrants.shown(entrants.creators)
+    origins: list[tuple[Entry, Origin]] = [(entry, Real()) for entry in scenery.real()]
+    for creator in entrants.creators:
+        for entry in scenery.held(creator.held) if creator.held else ():
+            made = Generated(shown[creator.name], setting_of(entry.origin))
+            origins.append((entry, made))
+    survey = ClipSurvey(folder.benchmark_clips)
+    found = survey.find(scenery.benchmark, [entry for entry, _ in origins])
+    for (entry, origin), (_, clip) in zip(origins, found, strict=True):
+        kept = replace(entry, origin=origin, group=scene_of(entry), split="")
+        if entry.cleaned is not None:
+            place = scenery.benchmark.find_cleaned(entry) or ""
+            kept = replace(kept, cleaned=_keep_cleaned(OutputDirectory(folder.set), place))
+        yield _CollectedClip(kept, scenery.benchmark.find(entry), _known(clip))
+
+
+def _keep_cleaned(files: OutputDirectory, place: str) -> str:
+    name = f"media/{digest('cleaned', place)[:32]}{plain_suffix(place)}"
+    if is_url(place):
+        return place
+    _link(files, Path(place), name)
+    return name
+
+
+def _known(clip: Clip | Failure) -> dict[str, str]:
+    if isinstance(clip, Failure):
+        return {}
+    return {"clip": clip.id, "facts": FACTS.dump_json(clip.facts).decode()}
+
+
+def _of_creators(folder: SeasonFolder, entrants: SeasonEntrants) -> Iterator[_CollectedClip]:
+    table, shown = folder.made, entrants.shown(entrants.creators)
+    if not table.exists():
+        return
+    for row in table.rows(where="failure_reason IS NULL"):
+        creator, scene = shown.get(row["name"]) or str(row["creator"]), row["scene"]
+        control = row["side"] == ClipClass.CONTROL.value
+        setting = row["setting"]
+        yield _CollectedClip(
+            Entry(
+                name=f"{creator}/{scene}" if control else f"{creator}/{setting}/{scene}",
+                location=row["file"],
+                origin=Real() if control else Generated(creator, setting),
+                group=scene,
+                traces=_traces(row["traces"]),
+            ),
+            str(folder.path / row["file"]),
+            {"clip": row["sha256"], "facts": row["facts"]},
+            creator if control else "",
+        )
+
+
+def _traces(told: str | None) -> tuple[Trace, ...]:
+    try:
+        return _TRACES.validate_json(told) if told else ()
+    except ValidationError:
+        return ()
+
+
+def _put(files: OutputDirectory, played: _CollectedClip) -> str:
+    """Store the clip in the set, named by its content hash (or by its index if it was not read), and return its path."""
+    if is_url(played.file):
+        return played.file
+    stem = played.known.get("clip") or digest("unread", played.file)
+    name = f"media/{stem[:2]}/{stem}{plain_suffix(played.file)}"
+    _link(files, Path(played.file), name)
+    return name
+
+
+def _link(files: OutputDirectory, source: Path, name: str) -> None:
+    if not source.is_file() or files.size(name) == source.stat().st_size:
+        return
+    if not files.hard_link(source.resolve(), name):
+        files.copy(source, name)
+
+
+def _look(
+    folder: SeasonFolder, known: Mapping[str, Mapping[str, str]], access: StorageAccess
+) -> None:
+    """Survey the set; known files are not opened again."""
+    benchmark = open_set(folder)
+    entries = [row for row in benchmark if isinstance(row, Entry)]
+    words = {benchmark.find(entry): entry.location for entry in entries}
+
+    def rows(found: Iterable[Row]) -> Iterator[dict[str, Any]]:
+        for row in found:
+            yield row | dict(known.get(words.get(row["location"], ""), {}))
+
+    surveyed = survey_rows(benchmark, entries, access, cleaned=True)
+    run_stages(rows(surveyed), [SurveyStage(access)], table=look_table(folder))

@@ -1,0 +1,273 @@
+"""Working folder of a season: clips, answers, entrants and plan."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import ConfigDict, Field, ValidationError
+
+from unreel.arena.season.recipe import Season
+from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
+from unreel.core.identity import digest
+from unreel.core.names import plain_name
+from unreel.core.output_files import OutputDirectory
+from unreel.core.server_keys import drop_address
+from unreel.creators.contract import ClipClass
+from unreel.engine.location import StorageLocation
+from unreel.engine.resolve_location import resolve_location
+from unreel.engine.schema import TableSchema
+from unreel.engine.survey import CLIPS
+from unreel.protocols.protocol import protocol
+from unreel.recipes.section import RecipeSection, Text
+
+if TYPE_CHECKING:
+    from unreel.engine.table import LanceTable
+
+
+MADE: Final = TableSchema(
+    name="made clips",
+    version=1,
+    columns={
+        "creator": "string",
+        "name": "string",
+        "side": "string",
+        "setting": "string",
+        "scene": "string",
+        "seed": "int64",
+        "model": "string",
+        "parameters": "string",
+        "traces": "string",
+        "cost_usd": "float64",
+        "took_us": "int64",
+        "sha256": "string",
+        "size_bytes": "int64",
+        "facts": "string",
+        "file": "string",
+    },
+)
+"""One row for a clip that a creator was asked for: `creator` is its title, `name` what it is by all that decides its bytes.
+
+`parameters` and `facts` are JSON; `file` lies below the season's folder. A scene that lacks what the setting needs is a failure too.
+"""
+
+
+SEASONS: Final = "seasons"
+RECIPE: Final = "season.toml"
+ENTRANTS: Final = "entrants.json"
+PLAN: Final = "plan.json"
+SET: Final = "set"
+RUNS: Final = "runs"
+MADE_FOLDER: Final = "made"
+NOTES: Final = "notes"
+BENCH: Final = "bench"
+_MOST_BYTES: Final = 16 << 20
+_DIGITS: Final = 8
+
+
+class EnteredReviewer(RecipeSection):
+    """A reviewer of the season."""
+
+    title: Text
+    name: Text
+    """What it is by all that decides its answers."""
+    folder: Text
+    """Of its run, below `runs/`."""
+    floor: bool = False
+    retired: bool = False
+    """The recipe names it no longer; its answers stay."""
+    conditions: dict[str, Text] = Field(default={})
+    """What each condition of the season is to it, by title."""
+    unfitted: Text = ""
+    """Why a floor that learns could not; "" where it could."""
+
+
+class EnteredCreator(RecipeSection):
+    """A creator of the season, or of the benchmark."""
+
+    title: Text
+    name: Text
+    kind: Text
+    side: ClipClass
+    settings: tuple[Text, ...] = ()
+    held: Text = ""
+    """What the benchmark calls it, where that holds its clips."""
+    retired: bool = False
+
+
+class SeasonEntrants(RecipeSection):
+    """Entrants of a season, withdrawn ones included."""
+
+    # Lists that were written before hold knobs too: the recipe beside them tells those.
+    model_config = ConfigDict(extra="ignore")
+
+    season: Text = ""
+    protocol: Text = "reality"
+    digest: Text = ""
+    """Of the benchmark."""
+    seed: int = 0
+    conditions: tuple[Text, ...] = ()
+    creators: tuple[EnteredCreator, ...] = Field(default=())
+    reviewers: tuple[EnteredReviewer, ...] = Field(default=())
+
+    @property
+    def is_about_pairs(self) -> bool:
+        """Return whether reviewers saw two clips at a time."""
+        return protocol(self.protocol).subject == "pair"
+
+    @property
+    def heard(self) -> tuple[EnteredReviewer, ...]:
+        """Reviewers that took part: all but floors that could not learn."""
+        return tuple(each for each in self.reviewers if not each.unfitted)
+
+    def require_condition(self, title: str) -> None:
+        """Refuse a title that no condition of the season has."""
+        if title not in self.conditions:
+            kind = "condition"
+            raise UnknownNameError(kind, title, list(self.conditions))
+
+    @property
+    def retired(self) -> tuple[str, ...]:
+        """Titles of those that were taken out."""
+        creators = [each.title for each in self.creators if each.retired]
+        return (*creators, *(each.title for each in self.reviewers if each.retired))
+
+    @property
+    def retired_creators(self) -> frozenset[str]:
+        """Return the titles of withdrawn creators."""
+        shown = self.shown(self.creators)
+        return frozenset(shown[each.name] for each in self.creators if each.retired)
+
+    def shown(self, entrants: Sequence[EnteredCreator | EnteredReviewer]) -> dict[str, str]:
+        """Return the title of each entrant by stable name; shared titles include the name."""
+        return disambiguate_titles((each.title, each.name) for each in entrants)
+
+
+def disambiguate_titles(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return a unique title for each `(title, name)`, by name: the title alone if no other entrant shares it.
+
+    Titles of earlier releases may hold the address of a server, which is left out.
+    """
+    named = {name: drop_address(title) for title, name in pairs}
+    tally = Counter(named.values())
+
+    def call(title: str, name: str) -> str:
+        if tally[title] == 1:
+            return title
+        return name if name.startswith(title) else f"{title} ({name})"
+
+    return {name: call(title, name) for name, title in named.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class SeasonFolder:
+    """The working folder of a season."""
+
+    place: StorageLocation
+
+    @property
+    def path(self) -> Path:
+        """On this machine."""
+        return self.place.path
+
+    @property
+    def files(self) -> OutputDirectory:
+        """The door through which it is written to."""
+        return OutputDirectory(self.path)
+
+    @property
+    def made(self) -> "LanceTable":
+        """The table of clips that creators were asked for."""
+        from unreel.engine.table import LanceTable
+
+        return LanceTable(self.place / "made.lance", MADE)
+
+    @property
+    def benchmark_clips(self) -> "LanceTable":
+        """Return the table of the properties of the benchmark's files."""
+        from unreel.engine.table import LanceTable
+
+        return LanceTable(self.place / "benchmark.lance", CLIPS)
+
+    @property
+    def set(self) -> Path:
+        """All clips that are played, in our own layout."""
+        return self.path / SET
+
+    def run(self, folder: str) -> StorageLocation:
+        """Return the location of a reviewer's answers."""
+        return self.place / RUNS / folder
+
+    def entrants(self) -> SeasonEntrants:
+        """Return the entrants so far; none if the season was not started.
+
+        Raises:
+            UnreadableSourceError: The list is damaged.
+        """
+        try:
+            data = self.place.read(ENTRANTS, most=_MOST_BYTES)
+        except FileNotFoundError:
+            return SeasonEntrants()
+        try:
+            return SeasonEntrants.model_validate_json(data)
+        except ValidationError as error:
+            source = str(self.path / ENTRANTS)
+            remedy = "Move it away and run again: who was taken out before is not known then"
+            raise UnreadableSourceError(source, "no list of entrants", remedy) from error
+
+    def keep_entrants(self, entrants: SeasonEntrants) -> None:
+        """Write down who entered."""
+        self.write_json(ENTRANTS, entrants.model_dump(mode="json"))
+
+    def write_json(self, name: str, document: Any) -> None:
+        """Keep `document` under `name`; it appears whole."""
+        text = json.dumps(document, indent=2, ensure_ascii=False, sort_keys=False) + "\n"
+        self.place.put(name, text.encode())
+
+    def require_played(self) -> SeasonEntrants:
+        """Return the entrants of a started season.
+
+        Raises:
+            UnreadableSourceError: Nothing was played here.
+        """
+        entrants = self.entrants()
+        if not entrants.season:
+            problem = "no season was played here"
+            remedy = "Play it with `unreel arena run SEASON.toml`, or name its folder with --out"
+            raise UnreadableSourceError(str(self.path), problem, remedy)
+        return entrants
+
+
+def open_folder(season: Season, out: str | Path | None) -> SeasonFolder:
+    """The working folder of `season`: `out`, or `seasons/NAME`."""
+    folder = str(out or Path(SEASONS) / plain_name(season.recipe.name))
+    return _local(folder)
+
+
+def find_folder(text: str | Path, out: str | Path | None = None) -> SeasonFolder:
+    """Return the working folder, given directly or by the TOML file of its season."""
+    from unreel.arena.season.recipe import read_season
+
+    named = Path(text)
+    if out is None and (named / ENTRANTS).is_file():
+        return _local(str(named))
+    return open_folder(read_season(named), out)
+
+
+def _local(folder: str) -> SeasonFolder:
+    if "://" in folder:
+        setting, problem = "--out", f"a season plays in a folder of this machine, not in {folder}"
+        raise InvalidSettingError(setting, problem, "Name a folder")
+    return SeasonFolder(resolve_location(str(Path(folder).absolute()), {}))
+
+
+def run_name(title: str, identity: str) -> str:
+    """Return the folder of a reviewer's answers: its title and a digest of its settings."""
+    return f"{plain_name(title)}-{digest('reviewer of a season', identity)[:_DIGITS]}"
+
+
+def creator_folder(title: str, name: str) -> str:
+    """The folder of a creator's clips below `made/`."""
+    return f"{plain_name(title)}-{digest('creator of a season', name)[:_DIGITS]}"

@@ -1,0 +1,232 @@
+"""A season as people write it down: the benchmark by its hash, who makes, who judges, and how they are asked."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from pydantic import Field, field_validator, model_validator
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.server_keys import drop_address
+from unreel.core.small_documents import read_toml
+from unreel.creators.config import CreatorSection
+from unreel.evaluation.recipe import EvalRecipe
+from unreel.evaluation.recipe import check_recipe as check_eval
+from unreel.protocols.protocol import protocol, protocol_names
+from unreel.recipes.check import check_sections
+from unreel.recipes.section import MOST_PARTS, Count, Line, NumberUnit, RecipeSection, Seed, Text
+from unreel.reviewers.condition import ConditionSection
+from unreel.reviewers.config import ReviewerSection
+from unreel.reviewers.endpoint.providers import LOCAL
+from unreel.reviewers.external.command import beside
+from unreel.reviewers.registry import FITTED
+
+ALWAYS_THERE: Final = ("coin", "always-real", *FITTED)
+"""Floors that play in every season, so that nobody's figure stands without what costs nothing."""
+_FILES: Final = ("recorded", "prices")
+
+
+class ReviewerEntry(ReviewerSection):
+    """`[[reviewer]]`: who judges."""
+
+    title: Line | None = None
+    """The name on the board; the model without its server's address where none is written."""
+
+    @property
+    def shown(self) -> str:
+        """Return the title on the board, if it is unique."""
+        return self.title or drop_address(self.model)
+
+    def values(self, base: Path) -> dict[str, Any]:
+        """Its keys as an eval takes them, with paths from the recipe in the folder `base`."""
+        given = self.model_dump(mode="json", exclude={"title"}, exclude_unset=True)
+        for key in _FILES:
+            if given.get(key):
+                given[key] = str(base / Path(given[key]).expanduser())
+        if self.command:
+            given["command"] = beside(self.command, base)
+        if self.model.startswith(LOCAL):
+            own = base / Path(self.model.removeprefix(LOCAL)).expanduser()
+            given["model"] = f"{LOCAL}{own}" if own.exists() else self.model
+        return given
+
+
+class ConditionEntry(ConditionSection):
+    """`[[condition]]`: how questions are put."""
+
+    title: Line | None = None
+    """What it is called on the board; what is asked otherwise than elsewhere, where none is written."""
+
+    def values(self) -> dict[str, Any]:
+        """The keys that were written, as an eval takes them."""
+        written = self.model_fields_set - {"title"}
+        return {name: getattr(self, name) for name in sorted(written)}
+
+
+class BudgetSection(RecipeSection):
+    """`[budget]`: limits of the season. Earlier answers and clips count."""
+
+    max_questions: Count | None = None
+    """Questions that are put to reviewers in all, floors left out."""
+    max_cost_usd: Annotated[Decimal, Field(gt=0, le=10**9), NumberUnit("US dollars")] | None = None
+    """For clips and answers, as far as creators and servers tell what they cost."""
+    max_clips: Count | None = None
+    """Clips that creators are asked for, in all."""
+
+
+class SeasonHoldoutSection(RecipeSection):
+    """`[holdout]`: what entrants do not see before the season is over."""
+
+    share: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.0
+    """Of the scenes."""
+    canaries: Annotated[int, Field(ge=0, le=10_000)] = 0
+    """Clips whose right answer cannot be seen."""
+
+
+class SeasonRecipe(RecipeSection):
+    """All settings of a season. It is public: anyone with the benchmark can repeat it."""
+
+    name: Line
+    benchmark: Text
+    layout: Text | None = None
+    mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
+    digest: Text = ""
+    """Of the benchmark, as `unreel arena plan` prints it."""
+    protocol: Text = "reality"
+    seed: Seed = 0
+    split: Text | None = None
+    limit: Count | None = None
+    """Play so many scenes only; which ones follows from `seed`."""
+    floors: bool = True
+    """Whether coin, always-real, metadata and motion play too."""
+    creator: Annotated[tuple[CreatorSection, ...], Field(min_length=1, max_length=MOST_PARTS)]
+    reviewer: Annotated[tuple[ReviewerEntry, ...], Field(max_length=MOST_PARTS)] = ()
+    condition: Annotated[tuple[ConditionEntry, ...], Field(min_length=1, max_length=MOST_PARTS)] = (
+        ConditionEntry(),
+    )
+    budget: BudgetSection = BudgetSection()
+    holdout: SeasonHoldoutSection = SeasonHoldoutSection()
+
+    @field_validator("split")
+    @classmethod
+    def _no_split_is_all(cls, split: str | None) -> str | None:
+        return split or None
+
+    @field_validator("protocol")
+    @classmethod
+    def _protocol_tells_sides(cls, name: str) -> str:
+        known = protocol(name).instrument.protocol
+        if not protocol(known).tells_sides:
+            setting, problem = "protocol", f"an answer to {known} says neither real nor generated"
+            playable = [other for other in protocol_names() if protocol(other).tells_sides]
+            raise InvalidSettingError(setting, problem, f"Name one of {', '.join(playable)}")
+        return known
+
+    @model_validator(mode="after")
+    def _entrants_are_told_apart(self) -> "SeasonRecipe":
+        _require_distinct("creator", [each.stable_name for each in self.creator])
+        _require_distinct("condition", list(self.titles))
+        keys = [each.model_dump_json(exclude={"title"}) for each in self.reviewer]
+        _require_distinct("reviewer", keys, shown=[each.shown for each in self.reviewer])
+        if protocol(self.protocol).subject == "pair" and self.budget.max_questions is not None:
+            setting, problem = "budget.max_questions", "questions about pairs are not planned yet"
+            raise InvalidSettingError(setting, problem, "Leave it out, or ask about single clips")
+        if not self.reviewer and not self.floors:
+            setting, problem = "reviewer", "there is no reviewer and no baseline"
+            raise InvalidSettingError(setting, problem, "Add a [[reviewer]], or leave floors on")
+        return self
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Return the title of each condition."""
+        sections = [each.values() for each in self.condition]
+        named = [_spell(values, sections) for values in sections]
+        return tuple(each.title or name for each, name in zip(self.condition, named, strict=True))
+
+    @property
+    def knobs(self) -> dict[str, dict[str, str]]:
+        """Return the settings of each condition by title."""
+        written = [each.model_dump(exclude={"title"}) for each in self.condition]
+        return {
+            title: {name: str(value) for name, value in knobs.items()}
+            for title, knobs in zip(self.titles, written, strict=True)
+        }
+
+    @property
+    def judges(self) -> tuple[ReviewerEntry, ...]:
+        """All that are asked: those that are named, then the floors that are not."""
+        named = {each.model for each in self.reviewer}
+        floors = ALWAYS_THERE if self.floors else ()
+        added = [ReviewerEntry(model=name) for name in floors if name not in named]
+        return (*self.reviewer, *added)
+
+    def asks(self, judge: ReviewerEntry, *, benchmark: Path, base: Path) -> EvalRecipe:
+        """Return the recipe for evaluating `judge` on the clips at `benchmark`."""
+        return check_eval(
+            {
+                "benchmark": str(benchmark),
+                "protocol": self.protocol,
+                "seed": self.seed,
+                "reviewer": judge.values(base),
+                "condition": [each.values() for each in self.condition],
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Season:
+    """A season with the folder that its paths start from."""
+
+    recipe: SeasonRecipe
+    base: Path
+    text: bytes
+    """As it is written."""
+
+    @property
+    def benchmark(self) -> Path:
+        """Return the path of its benchmark."""
+        return self.base / Path(self.recipe.benchmark).expanduser()
+
+    @property
+    def creators(self) -> Iterator[CreatorSection]:
+        """Its creators, with paths from the recipe."""
+        return (each.beside(self.base) for each in self.recipe.creator)
+
+    def asks(self, judge: ReviewerEntry, benchmark: Path) -> EvalRecipe:
+        """Return the recipe for evaluating `judge` on the clips at `benchmark`."""
+        return self.recipe.asks(judge, benchmark=benchmark, base=self.base)
+
+
+def read_season(file: Path) -> Season:
+    """The season that the TOML file describes.
+
+    Raises:
+        UnreelError: It cannot be read, or the first thing that is wrong with it.
+    """
+    recipe = check_season(read_toml(file, "season"))
+    return Season(recipe=recipe, base=file.absolute().parent, text=file.read_bytes())
+
+
+def check_season(values: object) -> SeasonRecipe:
+    """The season that `values` make, or the first thing that is wrong with them."""
+    return check_sections(SeasonRecipe, values)
+
+
+def _spell(values: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> str:
+    """Return a condition as text, its sampling first; `as printed` if nothing is set."""
+    told = [str(values["sampling"])] if "sampling" in values else []
+    told += [
+        f"{key.replace('_', ' ')} {value}" for key, value in values.items() if key != "sampling"
+    ]
+    return ", ".join(told) or ("as printed" if len(others) > 1 else "main")
+
+
+def _require_distinct(what: str, keys: Sequence[str], *, shown: Sequence[str] = ()) -> None:
+    twice = [place for place, key in enumerate(keys) if Counter(keys[:place])[key]]
+    if twice:
+        name = (shown or keys)[twice[0]]
+        setting, problem = what, f"{name!r} occurs twice"
+        raise InvalidSettingError(setting, problem, "Keep one of them, or change what differs")

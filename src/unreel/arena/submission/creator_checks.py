@@ -1,0 +1,236 @@
+"""Every check of a creator's entry, before anything is paid for."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+from unreel.arena.season.recipe import SeasonRecipe
+from unreel.arena.season.scenes import SeasonBenchmark, name_files
+from unreel.arena.submission.clip_inspection import ClipInspection, InspectedClip, look_at
+from unreel.arena.submission.copies import NEAR_BITS, FingerprintedClip, copied_by, find_copies
+from unreel.arena.submission.file_leaks import find_telltales
+from unreel.arena.submission.finding import EntryFinding, FindingSeverity
+from unreel.arena.submission.folder_clips import collect_clips, unknown_clips
+from unreel.core.errors import MediaError
+from unreel.core.facts import ClipFacts
+from unreel.core.failure import Failure
+from unreel.creators.config import CreatorSection
+from unreel.creators.contract import ClipClass, CreatorInput
+from unreel.creators.folder import FolderKeys
+from unreel.engine.storage_access import StorageAccess, local_copy
+from unreel.media.access import media_reader
+
+SHORTEST_S: Final = Fraction(1, 2)
+LONGEST_S: Final = Fraction(120)
+FEWEST_FRAMES: Final = 8
+SLOWEST: Final = Fraction(5)
+FASTEST: Final = Fraction(240)
+SMALLEST_SIDE: Final = 32
+MOST_APART: Final = 2
+"""Lengths, rates and sides that differ by more than this factor tell the sides apart."""
+
+
+def judge_clip(name: str, own: ClipFacts, real: ClipFacts | None) -> Iterator[EntryFinding]:
+    """Yield the faults of one clip; without a real clip to compare, only its own."""
+    for check, words in _alone(own):
+        yield EntryFinding(check=check, weight=FindingSeverity.REFUSES, words=words, clips=(name,))
+    for check, words in _beside(own, real) if real is not None else ():
+        yield EntryFinding(check=check, weight=FindingSeverity.WARNS, words=words, clips=(name,))
+
+
+def _alone(own: ClipFacts) -> Iterator[tuple[str, str]]:
+    video = own.video
+    if not SHORTEST_S <= video.duration_s <= LONGEST_S:
+        ends = f"{float(SHORTEST_S):g} and {float(LONGEST_S):g} s"
+        yield "length", f"clips last between {ends}. Make them so long"
+    if video.n_frames < FEWEST_FRAMES:
+        yield "length", f"a clip has {FEWEST_FRAMES} frames or more. Make them longer"
+    if not SLOWEST <= video.average_rate <= FASTEST:
+        yield "rate", f"a clip has {SLOWEST} to {FASTEST} frames a second. Make it so"
+    if min(video.width, video.height) < SMALLEST_SIDE:
+        yield "size", f"a side has {SMALLEST_SIDE} pixels or more. Make them larger"
+
+
+def _beside(own: ClipFacts, real: ClipFacts) -> Iterator[tuple[str, str]]:
+    ours, theirs = own.video, real.video
+    if _apart(ours.duration_s, theirs.duration_s):
+        yield "length", "much longer or shorter than the real clip: length alone may reveal it"
+    if _apart(ours.average_rate, theirs.average_rate):
+        yield "rate", "much faster or slower in frames than the real clip: the rate may reveal it"
+    if _apart(Fraction(ours.width), Fraction(theirs.width)):
+        yield "size", "much wider or narrower than the real clip: the size may reveal it"
+    if (ours.width > ours.height) != (theirs.width > theirs.height):
+        yield (
+            "size",
+            "landscape where the real clip is portrait, or vice versa: the shape reveals it",
+        )
+    if ours.variable_rate and not theirs.variable_rate:
+        yield "rate", "frames come at no one rate, which the real clip has"
+    if bool(own.audio) != bool(real.audio):
+        has = "sound where the real clip has none" if own.audio else "no sound, the real clip has"
+        yield "sound", f"{has}: a reviewer with sound can separate them"
+
+
+def _apart(one: Fraction, other: Fraction) -> bool:
+    least, most = sorted((one, other))
+    return most > MOST_APART * least
+
+
+MOST_NEAR: Final = 0.2
+"""Share of an entry's clips that may come near a real one: scenes that hardly move do."""
+_PRICES: Final = ("usd_per_clip", "usd_per_second")
+_OWNER: Final = "entry"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryCheckContext:
+    """Context of the checks of an entry."""
+
+    recipe: SeasonRecipe
+    scenery: SeasonBenchmark
+    hidden: frozenset[str]
+    """Scenes that nobody outside has: their clips are not asked for."""
+    folder: Path
+    """Of the season."""
+    access: StorageAccess
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryCheckResult:
+    """Findings of the checks, and the hashes of the collected clips."""
+
+    findings: tuple[EntryFinding, ...]
+    sha256: Mapping[str, str]
+
+
+def check_creator(
+    section: CreatorSection, grounds: EntryCheckContext, *, into: Path
+) -> EntryCheckResult:
+    """Check a creator; the clips of a folder are copied below `into`."""
+    findings = [*_kind(section), *_price(section, grounds), *_briefs(section, grounds)]
+    keys = section.keys
+    if not isinstance(keys, FolderKeys):
+        return EntryCheckResult(findings=tuple(findings), sha256={})
+    access = grounds.access
+    opener = section.opener(settings=access.settings, trusted=access.trusted)
+    stems = name_files(grounds.scenery.scenes)
+    open_scenes = {scene: stem for scene, stem in stems.items() if scene not in grounds.hidden}
+    taken = collect_clips(opener, open_scenes, into=into, root=grounds.folder, access=access)
+    strange = tuple(unknown_clips(Path(keys.folder), stems, opener.settings))
+    if strange:
+        words = "no scene of the season has these names. Take them out, or name them after a scene"
+        findings.append(
+            EntryFinding(check="ids", weight=FindingSeverity.REFUSES, words=words, clips=strange)
+        )
+    looks, unread = _look(taken.subjects, grounds)
+    findings += [*taken.findings, *unread, *_judge(looks, grounds)]
+    return EntryCheckResult(
+        findings=tuple(findings), sha256={look.subject.name: look.sha256 for look in looks}
+    )
+
+
+def _kind(section: CreatorSection) -> Iterator[EntryFinding]:
+    if section.held is not None or section.keys.side is ClipClass.CONTROL:
+        words = "it makes no clips of its own, so that it cannot be ranked. Ask for it to be put into the season"
+        yield EntryFinding(check="kind", weight=FindingSeverity.REFUSES, words=words)
+
+
+def _price(section: CreatorSection, grounds: EntryCheckContext) -> Iterator[EntryFinding]:
+    priced = [key for key in _PRICES if key in type(section.keys).model_fields]
+    known = any(getattr(section.keys, key) is not None for key in priced)
+    if priced and not known and grounds.recipe.budget.max_cost_usd is not None:
+        words = f"the season has a budget, and no price is named. Write {' or '.join(priced)}"
+        yield EntryFinding(check="price", weight=FindingSeverity.REFUSES, words=words)
+
+
+def _briefs(section: CreatorSection, grounds: EntryCheckContext) -> Iterator[EntryFinding]:
+    """Return the scenes without the text that a setting needs."""
+    wordless = tuple(s for s, entry in grounds.scenery.scenes.items() if not entry.prompt.strip())
+    asked = section.settings or section.keys.usual
+    if wordless and set(asked) != {CreatorInput.IMAGE} and not isinstance(section.keys, FolderKeys):
+        words = "the benchmark has no prompt for these scenes: their clips will be missing"
+        yield EntryFinding(
+            check="prompts", weight=FindingSeverity.WARNS, words=words, clips=wordless
+        )
+
+
+def _look(
+    subjects: Sequence[InspectedClip], grounds: EntryCheckContext
+) -> tuple[list[ClipInspection], list[EntryFinding]]:
+    access = grounds.access
+    with media_reader(access.settings, trusted=access.trusted) as reader:
+        found = look_at(subjects, reader)
+    looks = [look for look in found if isinstance(look, ClipInspection)]
+    unread = [
+        EntryFinding(
+            check="decoding",
+            weight=FindingSeverity.REFUSES,
+            words="clips must be complete. Encode them again, as H.264 in mp4",
+            clips=(f"{subject.name}: {look}",),
+        )
+        for subject, look in zip(subjects, found, strict=True)
+        if isinstance(look, Failure)
+    ]
+    return looks, unread
+
+
+def _judge(looks: Sequence[ClipInspection], grounds: EntryCheckContext) -> Iterator[EntryFinding]:
+    real = _look_at_real(grounds)
+    by_scene = {look.subject.scene: look for look in real}
+    for look in looks:
+        beside = by_scene.get(look.subject.scene)
+        facts = None if beside is None else beside.facts
+        yield from judge_clip(look.subject.name, look.facts, facts)
+    yield from _twice(looks)
+    yield from _copied(looks, real)
+    yield from find_telltales(looks, real, seed=grounds.recipe.seed)
+
+
+def _look_at_real(grounds: EntryCheckContext) -> list[ClipInspection]:
+    """The real clip of each scene; one that cannot be read is no ground to refuse anybody."""
+    benchmark, access = grounds.scenery.benchmark, grounds.access
+    with media_reader(access.settings, trusted=access.trusted) as reader, ExitStack() as copies:
+        subjects = []
+        for scene, entry in grounds.scenery.scenes.items():
+            with suppress(MediaError):
+                file = copies.enter_context(local_copy(benchmark.find(entry), access))
+                subjects.append(InspectedClip(name=entry.name, scene=scene, file=file))
+        found = look_at(subjects, reader)
+    return [look for look in found if isinstance(look, ClipInspection)]
+
+
+def _twice(looks: Sequence[ClipInspection]) -> Iterator[EntryFinding]:
+    by_bytes: defaultdict[str, list[str]] = defaultdict(list)
+    for look in looks:
+        by_bytes[look.sha256].append(look.subject.name)
+    for names in by_bytes.values():
+        if len(names) > 1:
+            words = "one file under several names. Hand in a clip for each scene"
+            yield EntryFinding(
+                check="duplicates", weight=FindingSeverity.REFUSES, words=words, clips=tuple(names)
+            )
+
+
+def _copied(
+    looks: Sequence[ClipInspection], real: Sequence[ClipInspection]
+) -> Iterator[EntryFinding]:
+    ours = [
+        FingerprintedClip(clip=f"entry {k.subject.name}", owner=_OWNER, own=k.own) for k in looks
+    ]
+    theirs = [FingerprintedClip(clip=f"real {k.subject.name}", owner="", own=k.own) for k in real]
+    near = copied_by(find_copies([*ours, *theirs]), _OWNER)
+    too_many = len(near) > MOST_NEAR * len(looks)
+    for copy in near.values():
+        refuses = copy.is_copy or too_many
+        words = (
+            "shows what a real clip shows: it was not made. Hand in clips that were"
+            if refuses
+            else f"within {NEAR_BITS} bits of a real clip, nearly a copy of it"
+        )
+        name = f"{copy.clip.removeprefix('entry ')} of {copy.of.removeprefix('real ')}"
+        weight = FindingSeverity.REFUSES if refuses else FindingSeverity.WARNS
+        yield EntryFinding(check="copies", weight=weight, words=words, clips=(name,))

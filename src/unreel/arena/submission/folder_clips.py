@@ -1,0 +1,107 @@
+"""Copies of the clips of an entry in a folder, so that the checked clips are the ones that take part."""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from unreel.arena.run.clip_folder import DiskWorkplace
+from unreel.arena.season.briefs import name_brief
+from unreel.arena.season.folder import BENCH
+from unreel.arena.submission.clip_inspection import InspectedClip
+from unreel.arena.submission.finding import EntryFinding, FindingSeverity
+from unreel.core.failure import Failure
+from unreel.core.identity import digest
+from unreel.core.output_files import OutputDirectory
+from unreel.creators.config import CreatorFactory
+from unreel.creators.contract import ClipBrief, Creator, CreatorInput, GeneratedClip
+from unreel.creators.folder import ENDINGS
+from unreel.engine.storage_access import StorageAccess
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectedFiles:
+    """Collected files, with missing and surplus ones."""
+
+    subjects: tuple[InspectedClip, ...]
+    findings: tuple[EntryFinding, ...]
+
+
+def collect_clips(
+    opener: CreatorFactory,
+    scenes: Mapping[str, str],
+    *,
+    into: Path,
+    root: Path,
+    access: StorageAccess,
+) -> CollectedFiles:
+    """Copy the clip of each scene and setting below `into`, in the names that a folder creator looks for.
+
+    `scenes` holds the name of each scene's file.
+
+    `root` is the season's folder, where the work is done.
+    """
+    return asyncio.run(_collect(opener, scenes, into=into, root=root, access=access))
+
+
+async def _collect(
+    opener: CreatorFactory,
+    scenes: Mapping[str, str],
+    *,
+    into: Path,
+    root: Path,
+    access: StorageAccess,
+) -> CollectedFiles:
+    creator = opener.open()
+    subjects: list[InspectedClip] = []
+    findings: list[EntryFinding] = []
+    try:
+        for scene, stem in scenes.items():
+            for setting in opener.settings:
+                key = digest("entry", str(into), scene, setting.value)
+                place = DiskWorkplace(root=root, key=key, access=access)
+                taken = await _take(
+                    creator, name_brief(scene, stem, setting), place, OutputDirectory(into)
+                )
+                if isinstance(taken, InspectedClip):
+                    subjects.append(taken)
+                else:
+                    findings.append(taken)
+    finally:
+        await creator.close()
+    return CollectedFiles(subjects=tuple(subjects), findings=tuple(findings))
+
+
+async def _take(
+    creator: Creator, brief: ClipBrief, place: DiskWorkplace, into: OutputDirectory
+) -> InspectedClip | EntryFinding:
+    made = await creator.make(brief, place)
+    name = f"{brief.id}-{brief.setting.value}"
+    try:
+        if isinstance(made, Failure):
+            words = "every scene of the season has one clip. Add it, or name it after its scene"
+            told = f"{name}: {made.detail}"
+            return EntryFinding(
+                check="ids", weight=FindingSeverity.REFUSES, words=words, clips=(told,)
+            )
+        return _keep(made, name, brief.id, into)
+    finally:
+        OutputDirectory(place.root).remove_folder(f"{BENCH}/{place.key}")
+
+
+def _keep(made: GeneratedClip, name: str, scene: str, into: OutputDirectory) -> InspectedClip:
+    kept = f"{name}{made.file.suffix}"
+    into.copy(made.file, kept)
+    return InspectedClip(name=name, scene=scene, file=into.root / kept)
+
+
+def unknown_clips(
+    folder: Path, scenes: Mapping[str, str], settings: Sequence[CreatorInput]
+) -> Iterator[str]:
+    """Clips in `folder` that no scene of the season asks for."""
+    names = {*scenes, *scenes.values()}
+    known = {*names, *(f"{name}-{each.value}" for name in names for each in settings)}
+    for name in OutputDirectory(folder).files():
+        stem, dot, ending = name.rpartition(".")
+        if f"{dot}{ending.lower()}" in ENDINGS and stem not in known:
+            yield name

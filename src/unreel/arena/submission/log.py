@@ -1,0 +1,276 @@
+"""History of every entry of a season: an append-only file whose lines are chained by hashes.
+
+A line contains the hash of the previous one, so an edited, moved or removed line is detected. To
+detect a truncated or completely rewritten file, compare with a stored last hash: `unreel arena log`
+prints it, and the site shows it.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.output_files import OutputDirectory
+
+LOG: Final = "log.jsonl"
+BEGINNING: Final = "0" * 64
+"""In the place of the hash before the first line."""
+_LARGEST_BYTES: Final = 256 << 20
+_LONGEST_LINE: Final = 1 << 20
+Kind = Literal["creator", "reviewer", "season"]
+
+
+class EntryState(StrEnum):
+    """State of an entry. The values are stored: add, never rename."""
+
+    SUBMITTED = "submitted"
+    CHECKED = "checked"
+    REFUSED = "refused"
+    ACCEPTED = "accepted"
+    PLAYED = "played"
+    WITHDRAWN = "withdrawn"
+    """By its team. What it played stays on the boards."""
+    RETIRED = "retired"
+    """By whoever runs the season. What it played stays on the boards."""
+    NOTED = "noted"
+    """Nothing of an entry: a word about the season itself, such as the promise of its hold-out."""
+
+
+_AGAIN: Final = frozenset({EntryState.SUBMITTED})
+_LEAVING: Final = frozenset({EntryState.WITHDRAWN, EntryState.RETIRED})
+_NEXT: Final[Mapping[EntryState | None, frozenset[EntryState]]] = {
+    None: _AGAIN,
+    EntryState.SUBMITTED: frozenset({EntryState.CHECKED, EntryState.REFUSED}) | _LEAVING | _AGAIN,
+    EntryState.CHECKED: frozenset({EntryState.ACCEPTED, EntryState.REFUSED}) | _LEAVING | _AGAIN,
+    EntryState.REFUSED: _AGAIN,
+    EntryState.ACCEPTED: frozenset({EntryState.PLAYED}) | _LEAVING,
+    EntryState.PLAYED: _LEAVING,
+    EntryState.WITHDRAWN: _AGAIN,
+    EntryState.RETIRED: _AGAIN,
+}
+"""A submission that was cut short by a kill may be made again; one that plays must leave first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEvent:
+    """One thing that happened to an entry."""
+
+    entry: str
+    """Its title, which is the row's on a board."""
+    state: EntryState
+    at_us: int
+    """Microseconds since 1970, UTC."""
+    kind: Kind
+    team: str = ""
+    attempt: int = 0
+    """The how-many-th try of its team among entries of this kind, from 1 on."""
+    identity: str = ""
+    """Digest of all that decides what it makes or answers, its seed too."""
+    seed: int | None = None
+    declared: bool = False
+    """Whether its team said, before anything was played, that this try is the one to rank."""
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def when(self) -> datetime | None:
+        """The same as a date; `None` beyond all calendars."""
+        try:
+            return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=self.at_us)
+        except OverflowError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """An event in its place in the chain."""
+
+    event: LogEvent
+    before: str
+    own: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonLog:
+    """Content of a log, and its errors."""
+
+    lines: tuple[LogLine, ...] = ()
+    torn: tuple[int, ...] = ()
+    """Numbers, from 1 on, of lines that a crash cut: they never came to pass, and nothing follows from them."""
+    broken: tuple[str, ...] = ()
+    """What was edited, moved or removed; empty where all is as it was written."""
+
+    @property
+    def events(self) -> tuple[LogEvent, ...]:
+        """Return the events, oldest first."""
+        return tuple(line.event for line in self.lines)
+
+    @property
+    def head(self) -> str:
+        """Hash of the last line: keep it elsewhere to see later whether lines were cut off."""
+        return self.lines[-1].own if self.lines else BEGINNING
+
+    def state(self, entry: str) -> EntryState | None:
+        """Return the state of the entry; `None` if it is unknown."""
+        return next((e.state for e in reversed(self.events) if e.entry == entry), None)
+
+    def require_whole(self, head: str | None = None) -> None:
+        """Raise if the log was changed, or does not contain the given hash `head`.
+
+        Raises:
+            UnreadableSourceError: It was.
+        """
+        problems = [*self.broken]
+        if head is not None and head not in {BEGINNING, *(line.own for line in self.lines)}:
+            problems.append(f"no line has the hash {head}: lines were removed or rewritten")
+        if problems:
+            remedy = "Put the log back from a copy that has the published hash"
+            raise UnreadableSourceError(LOG, problems[0], remedy)
+
+
+def read_log(folder: Path) -> SeasonLog:
+    """The log of the season at `folder`; an empty one where there is none."""
+    try:
+        with OutputDirectory(folder).read(LOG) as file:
+            return _read(_whole(file.fileno()))
+    except FileNotFoundError:
+        return SeasonLog()
+
+
+def append(folder: Path, event: LogEvent) -> LogLine:
+    """Write `event` down, on the disk before this returns. Writers of one machine wait for each other.
+
+    Raises:
+        InvalidValueError: It cannot follow what happened to that entry before, or is longer than 1 MiB.
+        UnreadableSourceError: The log was changed after it was written.
+    """
+    (line,) = append_all(folder, lambda _: [event])
+    return line
+
+
+def append_all(folder: Path, decide: Callable[[SeasonLog], Iterable[LogEvent]]) -> list[LogLine]:
+    """Append the lines that `decide` returns for the present log, under a lock."""
+    descriptor = OutputDirectory(folder).open(LOG, os.O_RDWR | os.O_APPEND)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        data = _whole(descriptor)
+        history = _read(data)
+        history.require_whole()
+        chained = list(_chain(history, decide(history)))
+        text = b"".join(map(_encode, chained))
+        # What a crash left unended is ended, not taken away: nothing of this file ever goes.
+        text = b"\n" + text if text and data and not data.endswith(b"\n") else text
+        while text:
+            text = text[os.write(descriptor, text) :]
+        os.fsync(descriptor)
+        return chained
+    finally:
+        os.close(descriptor)
+
+
+def _chain(history: SeasonLog, events: Iterable[LogEvent]) -> Iterator[LogLine]:
+    before = history.head
+    states = {event.entry: event.state for event in history.events}
+    # A row that was played keeps its name for good: a second one of that name could not be told from it.
+    played = {event.entry for event in history.events if event.state is EntryState.PLAYED}
+    for event in events:
+        if event.state is not EntryState.NOTED:
+            was = states.get(event.entry)
+            again = event.state is EntryState.SUBMITTED and event.entry in played
+            if event.state not in _NEXT[was] or again:
+                raise InvalidValueError(_refusal(event, was))
+            states[event.entry] = event.state
+        line = LogLine(event, before, _hash(asdict(event), before))
+        before = line.own
+        yield line
+
+
+def _refusal(event: LogEvent, was: EntryState | None) -> str:
+    now = "was never submitted" if was is None else f"is {was.value}"
+    if event.state is EntryState.SUBMITTED:
+        return f"{event.entry!r} {now} and cannot be submitted again. Enter under another name"
+    return f"{event.entry!r} {now} and cannot become {event.state.value}. See `unreel arena log`"
+
+
+def _hash(event: Mapping[str, Any], before: str) -> str:
+    return hashlib.sha256(f"{before}\n{_canonical(event)}".encode()).hexdigest()
+
+
+def _canonical(event: Mapping[str, Any]) -> str:
+    return json.dumps(event, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+
+
+def _written(line: LogLine) -> str:
+    return _spell(line, asdict(line.event)) + "\n"
+
+
+def _spell(line: LogLine, event: Mapping[str, Any]) -> str:
+    return f'{{"before":"{line.before}","event":{_canonical(event)},"hash":"{line.own}"}}'
+
+
+def _encode(line: LogLine) -> bytes:
+    """Return the stored line, after a check that it can be read again.
+
+    Raises:
+        InvalidValueError: It is too long.
+    """
+    data = _written(line).encode()
+    if len(data) > _LONGEST_LINE:
+        msg = (
+            f"the event of {line.event.entry[:80]!r} has {len(data)} bytes, and a line of the log "
+            f"{_LONGEST_LINE} at most. Shorten its reasons"
+        )
+        raise InvalidValueError(msg)
+    return data
+
+
+def _whole(descriptor: int) -> bytes:
+    size = os.fstat(descriptor).st_size
+    if size > _LARGEST_BYTES:
+        problem = f"no log of a season: it has {size} bytes"
+        raise UnreadableSourceError(LOG, problem, "Take it away, or put the right file there")
+    return os.pread(descriptor, size, 0)
+
+
+def _read(data: bytes) -> SeasonLog:
+    lines: list[LogLine] = []
+    torn, broken = [], []
+    *ended, last = data.split(b"\n")
+    before = BEGINNING
+    for number, raw in enumerate([*ended, *([last] if last else [])], start=1):
+        line = _parse(raw)
+        if line is None:
+            torn.append(number)
+            continue
+        if raw != _spell(line, json.loads(raw)["event"]).encode():
+            broken.append(f"line {number} has an unknown or a duplicate field")
+        if line.before != before:
+            broken.append(f"a line before line {number} was edited, moved or removed")
+        if line.own != _hash(json.loads(raw)["event"], line.before):
+            broken.append(f"line {number} was edited")
+        before = line.own
+        lines.append(line)
+    return SeasonLog(lines=tuple(lines), torn=tuple(torn), broken=tuple(broken))
+
+
+def _parse(raw: bytes) -> LogLine | None:
+    if len(raw) > _LONGEST_LINE:
+        return None
+    try:
+        found = json.loads(raw)
+        return LogLine(_event(found["event"]), str(found["before"]), str(found["hash"]))
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
+
+
+def _event(found: Mapping[str, Any]) -> LogEvent:
+    """An event of any release: what it does not know yet is kept by the hash alone."""
+    known = {field.name: found[field.name] for field in fields(LogEvent) if field.name in found}
+    known |= {"state": EntryState(found["state"]), "reasons": tuple(found.get("reasons", ()))}
+    return LogEvent(**known)

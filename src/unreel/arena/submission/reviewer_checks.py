@@ -1,0 +1,132 @@
+"""Every check of a reviewer's entry. What costs money is not asked: a server's price is, and its answers come later."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from unreel.arena.season.recipe import ReviewerEntry
+from unreel.arena.submission.creator_checks import EntryCheckContext
+from unreel.arena.submission.finding import EntryFinding, FindingSeverity
+from unreel.core.clip import Clip
+from unreel.core.errors import UnreelError
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import bytes_id
+from unreel.core.judgement import subject_of
+from unreel.core.output_files import OutputDirectory
+from unreel.core.question import Question
+from unreel.core.verdict import Unparsed
+from unreel.evaluation.recipe import EvalRecipe
+from unreel.media.access import media_reader
+from unreel.media.reader import MediaReader
+from unreel.media.sample_clips import read_sample_clip
+from unreel.reviewers.ask import ReviewDispatcher, ReviewResult
+from unreel.reviewers.factory import ReviewerFactory
+from unreel.reviewers.registry import FLOORS, RECORDED
+
+PATIENCE_S: Final = 120.0
+"""For the answers about one small clip."""
+_UNSAID: Final = (FailureReason.NOT_RECORDED,)
+
+
+def check_reviewer(entry: ReviewerEntry, grounds: EntryCheckContext) -> Iterator[EntryFinding]:
+    """Yield findings: whether it opens, its cost, and whether it answers about a synthesised clip."""
+    if entry.model in FLOORS:
+        words = "a baseline takes part in every season without a rank. Enter your own reviewer"
+        yield EntryFinding(check="kind", weight=FindingSeverity.REFUSES, words=words)
+        return
+    try:
+        root = grounds.scenery.benchmark.root
+        recipe = grounds.recipe.asks(entry, benchmark=root, base=Path())
+        section, settings = recipe.reviewer, grounds.access.settings
+        yield from _price(entry, grounds)
+        if not section.learns:
+            opener = section.opener(
+                key_hosts=settings.key_hosts,
+                seed=recipe.seed,
+                weak_cage=bool(settings.weak_cage),
+            )
+            # A server is not asked: its answer costs. Its name and key were looked at by the opener.
+            if not section.is_served:
+                yield from _probe(opener, recipe, grounds)
+    except TimeoutError:
+        words = f"no answer about a small clip within {PATIENCE_S:g} s. Make it quicker"
+        yield EntryFinding(check="probe", weight=FindingSeverity.REFUSES, words=words)
+    except UnreelError as error:
+        yield EntryFinding(check="opening", weight=FindingSeverity.REFUSES, words=str(error))
+
+
+def _price(entry: ReviewerEntry, grounds: EntryCheckContext) -> Iterator[EntryFinding]:
+    if grounds.recipe.budget.max_cost_usd is not None and entry.is_served and entry.price is None:
+        words = "the season has a budget, and no price is known. Name a file of prices"
+        yield EntryFinding(check="price", weight=FindingSeverity.REFUSES, words=words)
+
+
+def _probe(
+    opener: ReviewerFactory, recipe: EvalRecipe, grounds: EntryCheckContext
+) -> Iterator[EntryFinding]:
+    """Each condition once, about clips that no benchmark holds."""
+    access = grounds.access
+    with (
+        TemporaryDirectory(prefix="unreel-") as folder,
+        media_reader(access.settings, trusted=access.trusted) as reader,
+    ):
+        clips = _made_up(recipe.instrument.n_clips, OutputDirectory(Path(folder)), reader)
+        if isinstance(clips, Failure):
+            yield EntryFinding(
+                check="probe", weight=FindingSeverity.WARNS, words=f"could not be asked: {clips}"
+            )
+            return
+        desk = ReviewDispatcher(reader)
+        try:
+            answers = asyncio.run(_ask(desk, opener, recipe, clips))
+        finally:
+            desk.close()
+    yield from _told(answers, recipe)
+
+
+def _made_up(count: int, folder: OutputDirectory, reader: MediaReader) -> list[Clip] | Failure:
+    clips = []
+    for number in range(count):
+        data = read_sample_clip(f"sound-24-{number}.mp4")
+        file = folder.write(f"probe-{number}.mp4", data)
+        facts = reader.probe(file)
+        if isinstance(facts, Failure):
+            return facts
+        clips.append(Clip(id=bytes_id(data), location=str(file), facts=facts))
+    return clips
+
+
+async def _ask(
+    desk: ReviewDispatcher, opener: ReviewerFactory, recipe: EvalRecipe, clips: Sequence[Clip]
+) -> list[ReviewResult]:
+    subject, instrument = subject_of(*(clip.id for clip in clips)), recipe.instrument.instrument
+    conditions = [section.as_condition() for section in recipe.condition]
+    asked = opener.open()
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            return [
+                await desk.ask(
+                    Question(subject=subject, instrument=instrument, condition=each), clips, asked
+                )
+                for each in conditions
+            ]
+    finally:
+        await asked.reviewer.close()
+
+
+def _told(answers: list[ReviewResult], recipe: EvalRecipe) -> Iterator[EntryFinding]:
+    decision = recipe.instrument.wording.decision
+    for asked in answers:
+        outcome = asked.outcome
+        if isinstance(outcome, Failure):
+            if recipe.reviewer.model == RECORDED and outcome.reason in _UNSAID:
+                continue  # it knows the benchmark's clips alone
+            words = f"it does not answer about a plain clip: {outcome}"
+            yield EntryFinding(check="probe", weight=FindingSeverity.REFUSES, words=words)
+            continue
+        read = asked.read(recipe.reviewer.parser)
+        if read is None or isinstance(decision(read), Unparsed):
+            words = f"its answer cannot be read: {outcome.text[:80]!a}. Answer as the prompt asks"
+            yield EntryFinding(check="probe", weight=FindingSeverity.WARNS, words=words)

@@ -1,0 +1,245 @@
+"""One submission from its file to its state: logged before it is checked, and again when it was."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from unreel.arena.submission.accepted import ENTRIES, entry_name, keep_entry
+from unreel.arena.submission.creator_checks import (
+    EntryCheckContext,
+    EntryCheckResult,
+    check_creator,
+)
+from unreel.arena.submission.entry import EntryRecipe, SubmittedEntry
+from unreel.arena.submission.finding import EntryFinding, FindingSeverity, gather
+from unreel.arena.submission.log import (
+    EntryState,
+    LogEvent,
+    SeasonLog,
+    append,
+    append_all,
+    read_log,
+)
+from unreel.arena.submission.reviewer_checks import check_reviewer
+from unreel.core.errors import InvalidSettingError
+from unreel.core.identity import digest
+from unreel.core.output_files import OutputDirectory
+from unreel.creators.config import CreatorSection
+from unreel.creators.folder import FolderKeys
+from unreel.engine.resolve_location import resolve_location
+from unreel.engine.writer_lock import writer_lock
+
+_HEARD: Final = frozenset(
+    {EntryState.ACCEPTED, EntryState.PLAYED, EntryState.WITHDRAWN, EntryState.RETIRED}
+)
+ENTERING: Final = "entering"
+"""What whoever enters a season holds the lock of."""
+Clock = Callable[[], int]
+"""Microseconds since 1970, UTC."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmissionResult:
+    """Result of a submission."""
+
+    entry: str
+    kind: str
+    team: str
+    state: EntryState
+    attempt: int
+    findings: tuple[EntryFinding, ...]
+    head: str
+    """Hash of the log's last line: keep it to see later that nothing was taken out."""
+
+
+def submit(handed: SubmittedEntry, grounds: EntryCheckContext, *, clock: Clock) -> SubmissionResult:
+    """Log the attempt, check it, and accept or reject it.
+
+    Raises:
+        InvalidSettingError: Another team has that name.
+        InvalidValueError: An entry of that name takes part already.
+        UnreelError: The log was changed, another submission is running, or the machine lacks
+            something.
+    """
+    _require_free(handed.recipe, grounds)
+    # Two entries of one name at once would write over each other's clips.
+    with writer_lock(resolve_location(str(grounds.folder / ENTERING), {})):
+        return _submit(handed, grounds, clock)
+
+
+def _submit(handed: SubmittedEntry, grounds: EntryCheckContext, clock: Clock) -> SubmissionResult:
+    recipe = handed.recipe
+    first = _begin(recipe, grounds.folder, clock)
+    checked = _check(recipe, grounds, first)
+    findings = gather(checked.findings)
+    reasons = tuple(str(each) for each in findings)
+    identity = _identity(recipe, checked)
+    if any(each.weight is FindingSeverity.REFUSES for each in findings):
+        _clear(recipe, grounds.folder)
+        line = append(grounds.folder, _next(first, EntryState.REFUSED, clock, identity, reasons))
+    else:
+        append(grounds.folder, _next(first, EntryState.CHECKED, clock, identity, reasons))
+        keep_entry(grounds.folder, _pinned(recipe, grounds.folder, identity), handed.text)
+        line = append(grounds.folder, _next(first, EntryState.ACCEPTED, clock, identity, ()))
+    return SubmissionResult(
+        entry=recipe.title,
+        kind=recipe.kind,
+        team=recipe.team,
+        state=line.event.state,
+        attempt=first.attempt,
+        findings=findings,
+        head=line.own,
+    )
+
+
+def withdraw(folder: Path, entry: str, *, reason: str, retire: bool, at_us: int) -> LogEvent:
+    """Remove an entry from later runs. Its results stay on the boards.
+
+    Raises:
+        InvalidValueError: There is no such entry, or it left before.
+    """
+
+    def leaves(history: SeasonLog) -> list[LogEvent]:
+        last = next((e for e in reversed(history.events) if e.entry == entry), None)
+        state = EntryState.RETIRED if retire else EntryState.WITHDRAWN
+        return [
+            LogEvent(
+                entry=entry,
+                state=state,
+                at_us=at_us,
+                kind="creator" if last is None else last.kind,
+                team="" if last is None else last.team,
+                attempt=0 if last is None else last.attempt,
+                identity="" if last is None else last.identity,
+                reasons=(reason,) if reason else (),
+            )
+        ]
+
+    (line,) = append_all(folder, leaves)
+    return line.event
+
+
+def _require_free(recipe: EntryRecipe, grounds: EntryCheckContext) -> None:
+    """Refuse a name that could be taken for another row's: a title, or a title with a setting behind it."""
+    season, title = grounds.recipe, recipe.title
+    taken = {each.name for each in season.creator} | {each.shown for each in season.judges}
+    setting, remedy = "name", "Enter under another name"
+    if title in taken or any(each.startswith(f"{title}/") for each in taken):
+        problem = f"{title!a} is named in the season itself"
+        raise InvalidSettingError(setting, problem, remedy)
+    if recipe.kind == "creator" and "/" in title:
+        problem = f"{title!a} holds a /, behind which boards write the setting"
+        raise InvalidSettingError(setting, problem, remedy)
+
+
+def _begin(recipe: EntryRecipe, folder: Path, clock: Clock) -> LogEvent:
+    """The try, with its number among the team's, on the disk before anything is looked at."""
+
+    def submitted(history: SeasonLog) -> list[LogEvent]:
+        before = [
+            event
+            for event in history.events
+            if event.state is EntryState.SUBMITTED
+            and (event.team, event.kind) == (recipe.team, recipe.kind)
+        ]
+        return [
+            LogEvent(
+                entry=recipe.title,
+                state=EntryState.SUBMITTED,
+                at_us=clock(),
+                kind=recipe.kind,
+                team=recipe.team,
+                attempt=len(before) + 1,
+                seed=None if recipe.creator is None else recipe.creator.seed,
+                declared=recipe.declared,
+            )
+        ]
+
+    (line,) = append_all(folder, submitted)
+    return line.event
+
+
+def _next(
+    event: LogEvent, state: EntryState, clock: Clock, identity: str, reasons: Sequence[str]
+) -> LogEvent:
+    return replace(event, state=state, at_us=clock(), identity=identity, reasons=tuple(reasons))
+
+
+def _check(recipe: EntryRecipe, grounds: EntryCheckContext, first: LogEvent) -> EntryCheckResult:
+    findings = []
+    if not recipe.licence.strip():
+        words = "clips without a licence may not be shown. Write licence, for example CC BY 4.0"
+        findings.append(EntryFinding(check="licence", weight=FindingSeverity.REFUSES, words=words))
+    if not recipe.statement.strip():
+        words = "nothing is said of it. Write a statement: what it is, what it has seen"
+        findings.append(EntryFinding(check="statement", weight=FindingSeverity.WARNS, words=words))
+    sha256 = {}
+    if recipe.creator is not None:
+        _clear(recipe, grounds.folder)
+        into = grounds.folder / ENTRIES / entry_name(recipe.title)
+        found = check_creator(recipe.creator, grounds, into=into)
+        findings += found.findings
+        sha256 = dict(found.sha256)
+    elif recipe.reviewer is not None:
+        findings += check_reviewer(recipe.reviewer, grounds)
+    checked = EntryCheckResult(findings=tuple(findings), sha256=sha256)
+    twin = _named(recipe, grounds) or _twin(_identity(recipe, checked), first, grounds.folder)
+    if twin:
+        words = f"the same as {twin!a}, which plays already. Enter something else"
+        again = EntryFinding(check="identity", weight=FindingSeverity.REFUSES, words=words)
+        return EntryCheckResult(findings=(*findings, again), sha256=sha256)
+    return checked
+
+
+def _identity(recipe: EntryRecipe, checked: EntryCheckResult) -> str:
+    """All that decides what it makes or answers, whatever it is called."""
+    if recipe.creator is not None:
+        told = [str(part) for part in _told(recipe.creator)]
+    else:
+        section = recipe.reviewer
+        told = ["" if section is None else section.model_dump_json(exclude={"title"})]
+    clips = [f"{name} {own}" for name, own in sorted(checked.sha256.items())]
+    return digest("entry", recipe.kind, *told, *clips)
+
+
+def _named(recipe: EntryRecipe, grounds: EntryCheckContext) -> str:
+    """Return the entrant of the season's recipe that is the same; folders are compared by content."""
+    season, creator, reviewer = grounds.recipe, recipe.creator, recipe.reviewer
+    if reviewer is not None:
+        own = reviewer.model_dump_json(exclude={"title"})
+        same = (e.shown for e in season.judges if e.model_dump_json(exclude={"title"}) == own)
+        return next(same, "")
+    if creator is None or isinstance(creator.keys, FolderKeys):
+        return ""
+    return next((e.name for e in season.creator if _told(e) == _told(creator)), "")
+
+
+def _told(section: CreatorSection) -> tuple[str, str, int]:
+    return section.kind, section.keys.identity(), section.seed
+
+
+def _twin(identity: str, first: LogEvent, folder: Path) -> str:
+    """The entry of another name that is the same."""
+    for event in read_log(folder).events:
+        same = event.identity == identity and event.kind == first.kind
+        if same and event.state in _HEARD and event.entry != first.entry:
+            return event.entry
+    return ""
+
+
+def _pinned(recipe: EntryRecipe, folder: Path, identity: str) -> EntryRecipe:
+    """The recipe with the clips that were taken over, under a version that follows from their bytes."""
+    creator = recipe.creator
+    if creator is None or not isinstance(creator.keys, FolderKeys):
+        return recipe
+    kept = {"folder": str((folder / ENTRIES / entry_name(recipe.title)).absolute())}
+    version = creator.keys.version
+    told = {"version": f"{version}+{identity[:12]}" if version else identity[:12]}
+    section = type(creator).model_validate(creator.model_dump() | kept | told)
+    return recipe.model_copy(update={"creator": section})
+
+
+def _clear(recipe: EntryRecipe, folder: Path) -> None:
+    """Take away what an earlier try of that name left."""
+    OutputDirectory(folder).remove_folder(f"{ENTRIES}/{entry_name(recipe.title)}")

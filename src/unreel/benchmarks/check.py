@@ -1,0 +1,319 @@
+"""Check a user's benchmark before any model is asked."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.benchmarks import deeptrace, reality
+from unreel.benchmarks.cells import is_url
+from unreel.benchmarks.columns import KNOWN, bind, nearest_name
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.layout import BenchmarkLayout
+from unreel.benchmarks.loader import (
+    Benchmark,
+    find_layouts,
+    find_table,
+    open_benchmark,
+)
+from unreel.benchmarks.tables import columns_of
+from unreel.benchmarks.video_folder import find_metadata
+from unreel.core.clip import Generated
+from unreel.core.errors import InvalidValueError
+from unreel.core.judgement import Label
+from unreel.protocols.figures import FAKE_ACCURACY, REAL_ACCURACY
+from unreel.protocols.protocol import PROTOCOLS, Protocol, Subject, protocol
+from unreel.stats.jackknife import FEWEST
+from unreel.stats.power import plan_difference
+
+ROWS_SHOWN: Final = 3
+NAMES_KEPT: Final = 1000
+"""Different names of one kind that are counted apart: a stranger's table may have a million."""
+OTHERS: Final = "(others)"
+_CELL: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
+_UNKNOWN_US: Final = 1
+"""Stands for the length of a clip, which is read from its file when it is asked about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableColumns:
+    """Use of the columns of one table."""
+
+    table: str
+    read: Mapping[str, str]
+    """The field that each column is read as."""
+    ignored: Mapping[str, str]
+    """Columns that are not read, with the known name that may be meant, or ""."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtocolSupport:
+    """Ground truth of a benchmark for a protocol."""
+
+    protocol: str
+    subject: Subject
+    n: int
+    """Clips or pairs that it can ask about."""
+    lacks: str
+    """What is missing for more, and how to add it; "" where nothing is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectionReason:
+    """Reason why rows cannot be used, with their number and the first of them."""
+
+    n: int
+    first: Rejected
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchmarkCheck:
+    """A benchmark as it was understood."""
+
+    source: str
+    layout: BenchmarkLayout
+    could_be: tuple[BenchmarkLayout, ...]
+    """Other layouts that fit."""
+    tables: tuple[TableColumns, ...]
+    n_clips: int
+    n_unusable: int
+    labels: Mapping[str, int]
+    splits: Mapping[str, int]
+    creators: Mapping[str, int]
+    sources: Mapping[str, int]
+    n_scenes: int
+    """Groups of clips that show the same."""
+    n_independent: int
+    """Clips, those of one scene counted once."""
+    detectable: float | None
+    """Smallest difference between two accuracies, in percentage points, that so many clips show in 8 of 10
+    comparisons, if one reviewer alone is right about `DISCORDANT` of them; `None` for fewer than 6."""
+    n_rated: int
+    n_traces: int
+    n_measured: int
+    """Clips whose size and length the benchmark declares."""
+    n_behind_urls: int
+    n_not_here: int
+    """Clips of this machine whose file is not there."""
+    first_not_here: str
+    unusable: tuple[RejectionReason, ...]
+    instruments: tuple[ProtocolSupport, ...]
+    rows: tuple[Mapping[str, object], ...]
+    """The first clips."""
+
+    @property
+    def is_sound(self) -> bool:
+        """True when every row can be used and every file is there."""
+        return bool(self.n_clips) and not (self.n_unusable or self.n_not_here)
+
+
+def check_benchmark(
+    path: Path,
+    layout: str | None = None,
+    *,
+    mapping: Mapping[str, str] | None = None,
+    outside: bool = False,
+) -> BenchmarkCheck:
+    """Read all rows of the benchmark at `path` once and return a summary; no clip is opened.
+
+    `outside` lets a table name files outside its folder.
+
+    Raises:
+        UnreadableSourceError: It cannot be read in the layout named, or in any.
+    """
+    benchmark = open_benchmark(path, layout, mapping=mapping, outside=outside)
+    seen = _RowCounts()
+    for row in benchmark:
+        seen.add(row, benchmark)
+    n_scenes = len(seen.filmed | seen.twins.keys())
+    n_independent = n_scenes + seen.n_ungrouped
+    others = (other for other in find_layouts(path, mapping) if other is not benchmark.layout)
+    return BenchmarkCheck(
+        source=str(path),
+        layout=benchmark.layout,
+        could_be=tuple(others),
+        tables=tuple(_columns(path, benchmark, mapping)),
+        n_clips=seen.n_clips,
+        n_unusable=sum(reason.n for reason in seen.reasons.values()),
+        labels=seen.labels,
+        splits=_ranked(seen.splits),
+        creators=_ranked(seen.creators),
+        sources=_ranked(seen.sources),
+        n_scenes=n_scenes,
+        n_independent=n_independent,
+        detectable=100 * plan_difference(n_independent) if n_independent >= FEWEST else None,
+        n_rated=seen.n_rated,
+        n_traces=seen.n_traces,
+        n_measured=seen.n_measured,
+        n_behind_urls=seen.n_behind_urls,
+        n_not_here=seen.n_not_here,
+        first_not_here=seen.first_not_here,
+        unusable=tuple(sorted(seen.reasons.values(), key=lambda reason: -reason.n)),
+        instruments=tuple(seen.readiness(name) for name in PROTOCOLS.entries),
+        rows=tuple(seen.rows),
+    )
+
+
+@dataclass(slots=True)
+class _RowCounts:
+    """Counts that grow row by row."""
+
+    n_clips: int = 0
+    labels: Counter[str] = field(default_factory=Counter)
+    splits: Counter[str] = field(default_factory=Counter)
+    creators: Counter[str] = field(default_factory=Counter)
+    sources: Counter[str] = field(default_factory=Counter)
+    filmed: set[str] = field(default_factory=set)
+    """Groups with a real clip."""
+    twins: Counter[str] = field(default_factory=Counter)
+    """Generated clips of each group."""
+    n_ungrouped: int = 0
+    n_rated: int = 0
+    n_traces: int = 0
+    n_measured: int = 0
+    n_behind_urls: int = 0
+    n_not_here: int = 0
+    first_not_here: str = ""
+    reasons: dict[str, RejectionReason] = field(default_factory=dict)
+    rows: list[Mapping[str, object]] = field(default_factory=list)
+    has_truth: Counter[str] = field(default_factory=Counter)
+    lacks: dict[str, str] = field(default_factory=dict)
+    about_clips: Mapping[str, Protocol[Any, Any]] = field(
+        default_factory=lambda: {
+            name: asked
+            for name in PROTOCOLS.entries
+            for asked in [protocol(name)]
+            if asked.subject == "clip"
+        }
+    )
+
+    def add(self, row: Entry | Rejected, benchmark: Benchmark) -> None:
+        if isinstance(row, Rejected):
+            # Rows that differ in a cell alone are unusable for one reason.
+            kind = _CELL.sub("", row.why)
+            known = self.reasons.get(kind) or RejectionReason(n=0, first=row)
+            self.reasons[kind] = RejectionReason(n=known.n + 1, first=known.first)
+            return
+        self.n_clips += 1
+        self.labels[row.label.value] += 1
+        _count(self.splits, row.split)
+        _count(self.sources, row.source)
+        if isinstance(row.origin, Generated):
+            _count(self.creators, row.origin.creator)
+        if row.group and row.label is Label.REAL:
+            self.filmed.add(row.group)
+        elif row.group:
+            self.twins[row.group] += 1
+        self.n_ungrouped += not row.group
+        self.n_rated += row.rating is not None
+        self.n_traces += len(row.traces)
+        facts = row.facts
+        self.n_measured += None not in {facts.width, facts.height, facts.duration_us}
+        self._look_for(row, benchmark)
+        self._compare(row)
+        if len(self.rows) < ROWS_SHOWN:
+            self.rows.append(_shown(row))
+
+    def _look_for(self, entry: Entry, benchmark: Benchmark) -> None:
+        if is_url(entry.location):
+            self.n_behind_urls += 1
+        elif not Path(benchmark.find(entry)).is_file():
+            self.n_not_here += 1
+            self.first_not_here = self.first_not_here or benchmark.find(entry)
+
+    def _compare(self, entry: Entry) -> None:
+        """Record which single-clip protocols have ground truth for the entry."""
+        for name, asked in self.about_clips.items():
+            try:
+                asked.truths.of([entry], duration_us=entry.facts.duration_us or _UNKNOWN_US)
+            except InvalidValueError as error:
+                self.lacks.setdefault(name, str(error))
+            else:
+                self.has_truth[name] += 1
+
+    def readiness(self, name: str) -> ProtocolSupport:
+        asked = protocol(name)
+        if asked.subject == "pair":
+            return self._readiness_of_pairs(asked)
+        n = self.has_truth[name]
+        lacks = self.lacks.get(name, "")
+        if not lacks and asked.needs_box_space and not self.n_traces:
+            lacks = "no trace is marked, so labels alone are scored. Add a traces column"
+        if not lacks and n and _tells_sides_apart(asked) and len(self.labels) < len(Label):
+            (only,) = self.labels
+            lacks = f"all clips are {only}, so that there is nothing to distinguish. Add the other"
+        return ProtocolSupport(protocol=name, subject="clip", n=n, lacks=lacks)
+
+    def _readiness_of_pairs(self, asked: Protocol[Any, Any]) -> ProtocolSupport:
+        n = sum(n for group, n in self.twins.items() if group in self.filmed)
+        lacks = ""
+        if not (self.filmed or self.twins):
+            lacks = "no clip names its group. Add a group column: the scene that clips share"
+        elif not n:
+            lacks = "no group has a real clip and a generated one. Name the scene that they share"
+        return ProtocolSupport(protocol=asked.instrument.protocol, subject="pair", n=n, lacks=lacks)
+
+
+def _tells_sides_apart(asked: Protocol[Any, Any]) -> bool:
+    return REAL_ACCURACY.metric in asked.figures and FAKE_ACCURACY.metric in asked.figures
+
+
+def _count(names: Counter[str], name: str) -> None:
+    if name:
+        names[name if name in names or len(names) < NAMES_KEPT else OTHERS] += 1
+
+
+def _ranked(names: Counter[str]) -> dict[str, int]:
+    return dict(names.most_common())
+
+
+def _shown(entry: Entry) -> dict[str, object]:
+    generated = entry.origin if isinstance(entry.origin, Generated) else None
+    return {
+        "name": entry.name,
+        "location": entry.location,
+        "label": entry.label.value,
+        "creator": generated.creator if generated else "",
+        "split": entry.split,
+        "group": entry.group,
+        "score": entry.rating.score if entry.rating else "",
+        "traces": len(entry.traces),
+    }
+
+
+def _columns(
+    path: Path, benchmark: Benchmark, mapping: Mapping[str, str] | None
+) -> Iterator[TableColumns]:
+    root = benchmark.root
+    match benchmark.layout:
+        case BenchmarkLayout.FOLDERS:
+            return
+        case BenchmarkLayout.DEEPTRACE:
+            rows = (row for row in deeptrace.load_rows(root) if isinstance(row, Mapping))
+            columns = dict.fromkeys(str(key) for row in islice(rows, NAMES_KEPT) for key in row)
+            yield _told(root / deeptrace.TABLE, columns, deeptrace.READ)
+        case BenchmarkLayout.REALITY:
+            table = root / reality.TABLE
+            yield _told(table, columns_of(table), reality.READ)
+        case (
+            BenchmarkLayout.LIST | BenchmarkLayout.REALISM | BenchmarkLayout.VIDEO_FOLDER as layout
+        ):
+            is_hub = layout is BenchmarkLayout.VIDEO_FOLDER
+            for table in find_metadata(root) if is_hub else [find_table(path)]:
+                columns = dict.fromkeys(columns_of(table))
+                yield _told(table, columns, bind(str(table), columns, mapping).read)
+
+
+def _told(table: Path, columns: Iterable[str], known: Mapping[str, str]) -> TableColumns:
+    read = {column: known[column] for column in columns if column in known}
+    taken = set(read.values())
+    ignored = {}
+    for column in columns:
+        if column not in read:
+            near = nearest_name(column)
+            meant = next((field for field, names in KNOWN.items() if near in names), None)
+            ignored[column] = near if near != column and meant not in taken else ""
+    return TableColumns(table=table.name, read=read, ignored=ignored)

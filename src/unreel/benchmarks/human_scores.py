@@ -1,0 +1,95 @@
+"""Human scores on a benchmark in the metrics of its protocols, stored next to its table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from unreel.benchmarks.folders import own_file
+from unreel.core.errors import UnreadableSourceError
+from unreel.core.estimate import Estimate, Measured, Scorecard, Unmeasured
+from unreel.core.output_files import OutputDirectory
+from unreel.core.small_documents import read_bytes
+
+PEOPLE: Final = "people.json"
+_MOST_BYTES: Final = 16 << 20
+_REMEDY: Final = "Publish the campaign again, or take the file away"
+
+Against = Literal["origin", "known", "others"]
+"""What was held for true: where clips are from, answers known beforehand, or what the others settled on."""
+
+AGAINST: Final[Mapping[Against, str]] = {
+    "origin": "where clips are from",
+    "known": "answers known beforehand",
+    "others": "what the others settled on",
+}
+"""The same in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HumanScoreRow:
+    """One person, or all of them together, under one instrument."""
+
+    name: str
+    kind: Literal["annotator", "majority"]
+    protocol: str
+    version: int
+    against: Against
+    n_judged: int
+    """Clips or pairs that stand behind it."""
+    figures: Mapping[str, Estimate | Unmeasured]
+
+    def __getitem__(self, metric: str) -> Measured:
+        """That figure; what people were not measured by is not measured."""
+        return self.figures.get(metric, Unmeasured("people were not measured by it"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HumanScores:
+    """All rows of a campaign."""
+
+    campaign: str
+    fingerprint: str
+    """Of the benchmark that they are about; "" where it is not known."""
+    rows: tuple[HumanScoreRow, ...]
+
+
+_FILE: Final = TypeAdapter(HumanScores)
+
+
+def human_row(
+    name: str, kind: Literal["annotator", "majority"], card: Scorecard, *, against: Against
+) -> HumanScoreRow:
+    """Return the row of a person with `card`; metrics of parts of the benchmark are omitted."""
+    return HumanScoreRow(
+        name=name,
+        kind=kind,
+        protocol=card.instrument.protocol,
+        version=card.instrument.version,
+        against=against,
+        n_judged=card.n_answered,
+        figures={metric.name: metric.value for metric in card.metrics if ":" not in metric.name},
+    )
+
+
+def write_people(folder: OutputDirectory, people: HumanScores) -> None:
+    """Put the file into the folder of the benchmark."""
+    folder.write(PEOPLE, _FILE.dump_json(people, indent=1) + b"\n")
+
+
+def read_people(root: Path) -> HumanScores | None:
+    """Return the human scores on the benchmark at `root`; `None` if there are none.
+
+    Raises:
+        UnreadableSourceError: The file is there, and cannot be read.
+    """
+    path = own_file(root if root.is_dir() else root.parent, PEOPLE)
+    if path is None:
+        return None
+    try:
+        return _FILE.validate_json(read_bytes(path, most=_MOST_BYTES, remedy=_REMEDY))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]["msg"]
+        raise UnreadableSourceError(str(path), f"not a file of people: {first}", _REMEDY) from None

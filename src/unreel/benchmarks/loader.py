@@ -1,0 +1,273 @@
+"""Opening of benchmarks: the layout is detected, or named by the user."""
+
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Final
+
+from unreel.benchmarks import deeptrace, reality
+from unreel.benchmarks.cells import is_url
+from unreel.benchmarks.columns import bind, guess_columns
+from unreel.benchmarks.entry import Entry, Rejected, Row
+from unreel.benchmarks.folders import (
+    GENERATED,
+    REAL,
+    VIDEO_SUFFIXES,
+    own_file,
+    read_folders,
+    stay_inside,
+)
+from unreel.benchmarks.layout import BenchmarkLayout
+from unreel.benchmarks.listing import read_list
+from unreel.benchmarks.ratings import has_scores
+from unreel.benchmarks.realism import read_realism
+from unreel.benchmarks.records import LABELS
+from unreel.benchmarks.tables import TABLE_SUFFIXES, columns_of, read_table
+from unreel.benchmarks.unique_names import distinct
+from unreel.benchmarks.video_folder import METADATA, find_metadata, read_video_folder
+from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
+
+SHOW: Final = "`unreel benchmarks` shows the layouts"
+
+
+@contextmanager
+def advise_layout(fitting: Callable[[], Sequence[str]]) -> Iterator[None]:
+    """Add to a refusal by the reader of one layout which other layout fits, if one does."""
+    try:
+        yield
+    except UnreadableSourceError as error:
+        if not (others := fitting()):
+            raise
+        remedy = f"{error.remedy}, or name the layout that fits: --layout {others[0]}"
+        raise UnreadableSourceError(error.source, error.problem, remedy) from error
+
+
+def nothing_fits(
+    path: Path, layouts: Sequence[str], mapping: Mapping[str, str] | None
+) -> UnreadableSourceError:
+    """Return the error for a path that fits none of `layouts`; for a table, with likely columns."""
+    if path.is_dir() or path.suffix.lower() not in TABLE_SUFFIXES:
+        remedy = f"Lay it out as one of {', '.join(layouts)}, or name a table of clips. {SHOW}"
+        return UnreadableSourceError(str(path), "no benchmark that unreel knows", remedy)
+    columns = columns_of(path)
+    binding = bind(str(path), columns, mapping)
+    wanted = {field: looks for field, looks in _LOOKS.items() if field not in binding}
+    if binding.tells_label:
+        wanted.pop("label", None)
+    rows = (row for row in read_table(path) if not isinstance(row, Rejected))
+    guessed = guess_columns(rows, [c for c in columns if c not in binding.read], wanted)
+    named = [f"--map {field}={shlex.quote(guessed.get(field, 'COLUMN'))}" for field in wanted]
+    problem = f"no column holds the {' or the '.join(wanted)} (it has {', '.join(columns)})"
+    remedy = f"Name the column: {' '.join(named)}. {SHOW}"
+    return UnreadableSourceError(str(path), problem, remedy)
+
+
+def _looks_like_clip(cell: object) -> bool:
+    return isinstance(cell, str) and cell.strip().lower().endswith(VIDEO_SUFFIXES)
+
+
+def _looks_like_label(cell: object) -> bool:
+    return isinstance(cell, str) and cell.strip().lower() in LABELS
+
+
+_LOOKS: Final = {"location": _looks_like_clip, "label": _looks_like_label}
+"""What every table of clips must tell, and how its cells look."""
+
+
+Columns = Mapping[str, str]
+
+_NORMAL: Final = re.compile(r"[^./][^/]*(?:/[^./][^/]*)*")
+"""A relative path without empty or dotted parts."""
+MANIFESTS: Final = tuple(f"manifest{suffix}" for suffix in TABLE_SUFFIXES)
+
+
+_TABLES: Final[Mapping[BenchmarkLayout, tuple[str, ...]]] = {
+    BenchmarkLayout.DEEPTRACE: (deeptrace.TABLE,),
+    BenchmarkLayout.REALITY: (reality.TABLE,),
+    BenchmarkLayout.FOLDERS: (),
+    BenchmarkLayout.VIDEO_FOLDER: METADATA,
+}
+"""What the table of a layout is called, where that is fixed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A benchmark that can be read, again and again, one row at a time."""
+
+    layout: BenchmarkLayout
+    root: Path
+    """The folder that the locations of its entries start from."""
+    read: Callable[[], Iterator[Row]]
+
+    def __iter__(self) -> Iterator[Row]:
+        """Entries and rejected rows; a second row of one name is rejected.
+
+        A digest of each name is kept, about 90 bytes. For tables of a hundred million rows use
+        `read`, which keeps nothing.
+        """
+        return distinct(self.read())
+
+    def find(self, entry: Entry) -> str:
+        """The path or URL of the entry's file."""
+        return self._place(entry.location)
+
+    def find_cleaned(self, entry: Entry) -> str | None:
+        """The path or URL of the entry's file without its watermark; None where there is none."""
+        return None if entry.cleaned is None else self._place(entry.cleaned)
+
+    def _place(self, location: str) -> str:
+        if is_url(location):
+            return location
+        # Normal paths below the root are joined as text, which takes a tenth of the time.
+        if _NORMAL.fullmatch(location):
+            return _prefix(self.root) + location
+        return str(self.root / location)
+
+
+@lru_cache(maxsize=8)
+def _prefix(root: Path) -> str:
+    """Return the prefix of the name of a file of `root`: "" for the current folder."""
+    return str(root / "x").removesuffix("x")
+
+
+def open_benchmark(
+    path: Path,
+    layout: str | None = None,
+    *,
+    mapping: Columns | None = None,
+    outside: bool = False,
+) -> Benchmark:
+    """The benchmark at `path`, a folder or a table, in the layout named or in the one that fits.
+
+    `mapping` names the columns of a table: field to column, see `unreel.benchmarks.columns.KNOWN`.
+    `outside` lets a table name files outside its folder; the layouts of folders stay inside theirs.
+
+    Raises:
+        UnreadableSourceError: no layout fits, or several do and none is named.
+    """
+    if not path.exists():
+        is_address = re.match(r"[a-z0-9+]{2,}:/", str(path))
+        problem = "an address, no path of this machine" if is_address else "no such file or folder"
+        remedy = (
+            "Download the table or folder first; its clips may stay at s3:// or https:// locations"
+        )
+        raise UnreadableSourceError(str(path), problem, remedy if is_address else "Check the path")
+    if layout is None:
+        layout = _only(path, find_layouts(path, mapping), mapping)
+    if layout not in set(BenchmarkLayout):
+        kind = "layout"
+        raise UnknownNameError(kind, layout, [known.value for known in BenchmarkLayout])
+    chosen = BenchmarkLayout(layout)
+    if mapping and chosen in {
+        BenchmarkLayout.DEEPTRACE,
+        BenchmarkLayout.REALITY,
+        BenchmarkLayout.FOLDERS,
+    }:
+        setting = "mapping"
+        problem = f"layout {chosen.value} has fixed columns"
+        raise InvalidSettingError(setting, problem, "Leave the mapping out")
+    with advise_layout(lambda: _other_layouts(path, chosen, mapping)):
+        return _open(path, chosen, mapping, outside=outside)
+
+
+def find_layouts(path: Path, mapping: Columns | None = None) -> list[BenchmarkLayout]:
+    """Every layout that `path` could be read in."""
+    if not path.is_dir():
+        return _layouts_of_file(path, mapping)
+    found = []
+    if own_file(path, deeptrace.TABLE):
+        found.append(BenchmarkLayout.DEEPTRACE)
+    if reality.is_reality(path):
+        found.append(BenchmarkLayout.REALITY)
+    if find_metadata(path):
+        found.append(BenchmarkLayout.VIDEO_FOLDER)
+    if (path / REAL).is_dir() and (path / GENERATED).is_dir():
+        found.append(BenchmarkLayout.FOLDERS)
+    manifests = [table for name in MANIFESTS if (table := own_file(path, name))]
+    found.extend(layout for table in manifests for layout in _layouts_of_table(table, mapping))
+    return found
+
+
+def _layouts_of_file(path: Path, mapping: Columns | None) -> list[BenchmarkLayout]:
+    if path.name == deeptrace.TABLE:
+        return [BenchmarkLayout.DEEPTRACE]
+    if path.name in METADATA:
+        return [BenchmarkLayout.VIDEO_FOLDER]
+    if path.name == reality.TABLE and reality.is_reality(path.parent):
+        return [BenchmarkLayout.REALITY]
+    return _layouts_of_table(path, mapping) if path.suffix.lower() in TABLE_SUFFIXES else []
+
+
+def _layouts_of_table(table: Path, mapping: Columns | None) -> list[BenchmarkLayout]:
+    binding = bind(str(table), columns_of(table), mapping)
+    if "location" not in binding:
+        return []
+    if binding.tells_label:
+        return [BenchmarkLayout.LIST]
+    return [BenchmarkLayout.REALISM] if has_scores(binding) else []
+
+
+def _only(path: Path, layouts: list[BenchmarkLayout], mapping: Columns | None) -> BenchmarkLayout:
+    match layouts:
+        case [layout]:
+            return layout
+        case []:
+            raise nothing_fits(path, list(BenchmarkLayout), mapping)
+        case _:
+            problem = f"could be read as {' or '.join(layouts)}"
+            remedy = f"Name the layout that you mean, for example --layout {layouts[0]}, or the table itself"
+    raise UnreadableSourceError(str(path), problem, remedy)
+
+
+def _open(
+    path: Path, layout: BenchmarkLayout, mapping: Columns | None, *, outside: bool
+) -> Benchmark:
+    if path.is_file() and path.name not in _TABLES.get(layout, (path.name,)):
+        problem = f"not what layout {layout} is read from"
+        raise UnreadableSourceError(str(path), problem, "Name the folder")
+    root = path if path.is_dir() else path.parent
+    table = find_table(path) if layout in {BenchmarkLayout.LIST, BenchmarkLayout.REALISM} else path
+    readers: dict[BenchmarkLayout, Callable[[], Iterator[Row]]] = {
+        BenchmarkLayout.DEEPTRACE: partial(deeptrace.read_deeptrace, root),
+        BenchmarkLayout.REALITY: partial(reality.read_reality, root),
+        BenchmarkLayout.FOLDERS: partial(read_folders, root),
+        BenchmarkLayout.VIDEO_FOLDER: partial(read_video_folder, root, mapping, outside=outside),
+        BenchmarkLayout.LIST: partial(read_list, table, mapping, outside=outside),
+        BenchmarkLayout.REALISM: partial(read_realism, table, mapping, outside=outside),
+    }
+    others = partial(_other_layouts, path, layout, mapping)
+    may_leave = outside and layout in {
+        BenchmarkLayout.VIDEO_FOLDER,
+        BenchmarkLayout.LIST,
+        BenchmarkLayout.REALISM,
+    }
+    read = partial(_read, readers[layout], None if may_leave else root, others)
+    return Benchmark(layout, root, read)
+
+
+def _read(
+    read: Callable[[], Iterator[Row]], inside: Path | None, others: Callable[[], Sequence[str]]
+) -> Iterator[Row]:
+    with advise_layout(others):
+        yield from read() if inside is None else stay_inside(read(), inside)
+
+
+def _other_layouts(
+    path: Path, chosen: BenchmarkLayout, mapping: Columns | None
+) -> list[BenchmarkLayout]:
+    return [layout for layout in find_layouts(path, mapping) if layout is not chosen]
+
+
+def find_table(path: Path) -> Path:
+    """The table at `path`, or the manifest in that folder."""
+    if not path.is_dir():
+        return path
+    tables = [table for name in MANIFESTS if (table := own_file(path, name))]
+    if len(tables) == 1:
+        return tables[0]
+    remedy = f"Name the table itself, or call it one of {', '.join(MANIFESTS)}"
+    raise UnreadableSourceError(str(path), "no one table", remedy)

@@ -1,0 +1,307 @@
+"""The tables of Video Reality Test as the paper lays them out, with figures scored here in its place."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from unreel.benchmarks.published.tables import PublishedTable, base_of, show, two_places
+from unreel.core.errors import (
+    InvalidSettingError,
+    InvalidValueError,
+    UnknownNameError,
+    UnreadableSourceError,
+)
+from unreel.core.estimate import Estimate, Scorecard
+from unreel.core.question import Condition
+from unreel.core.small_documents import parse_object, read_bytes
+from unreel.protocols.formulas import PERCENT
+from unreel.protocols.protocol import protocol
+
+_MOST: Final = 64 << 20
+_CARD: Final = TypeAdapter(Scorecard)
+_CONDITION: Final = TypeAdapter(Condition)
+_PROMPT: Final = "paper"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScorecardFile:
+    """One scorecard, whose answers it is about, and how the questions were put."""
+
+    reviewer: str
+    card: Scorecard
+    thinks: bool
+    """Whether thoughts were asked for before the answer."""
+    variant: str = ""
+    """What was done to the clips, as the paper's lines say it: ` + Audio`, ` - Watermark`."""
+
+
+def read_scored(named: str) -> list[ScorecardFile]:
+    """The scorecards of a file, `NAME=FILE` or `FILE`, whose name without ending is the reviewer's then.
+
+    Of people's votes the majorities are taken: each clip counts once.
+
+    Raises:
+        UnreadableSourceError: `unreel score --json` did not write it.
+    """
+    name, _, file = named.rpartition("=") if not Path(named).is_file() else ("", "", named)
+    path = Path(file)
+    try:
+        document = parse_object(read_bytes(path, most=_MOST))
+        return list(_scored(document, name or path.stem))
+    except (InvalidValueError, ValidationError, KeyError, TypeError) as error:
+        problem = f"no scores ({type(error).__name__})"
+        remedy = "Give what `unreel score ... --json` prints"
+        raise UnreadableSourceError(str(path), problem, remedy) from error
+
+
+def _scored(document: Mapping[str, Any], reviewer: str) -> Iterator[ScorecardFile]:
+    if "scorecard" in document:
+        card = _CARD.validate_python(document["scorecard"])
+        asked = Condition(prompt=document.get("prompt", _PROMPT))
+        yield _under(asked, card, reviewer)
+    elif isinstance(document["scores"], dict):
+        card = _CARD.validate_python(document["scores"]["majority"])
+        yield ScorecardFile(reviewer=reviewer, card=card, thinks=False)
+    else:
+        for score in document["scores"]:
+            card = _CARD.validate_python(score["scorecard"])
+            yield _under(_CONDITION.validate_python(score["condition"]), card, reviewer)
+
+
+def _under(condition: Condition, card: Scorecard, reviewer: str) -> ScorecardFile:
+    instrument = protocol(card.instrument.protocol)
+    thinks = instrument.prompt(condition.prompt).asks_to_think
+    audio = " + Audio" if condition.audio == "on" else ""
+    watermark = " - Watermark" if condition.watermark == "removed" else ""
+    return ScorecardFile(
+        reviewer=reviewer,
+        card=card,
+        thinks=thinks if condition.thinking == "default" else condition.thinking == "on",
+        variant=f"{audio}{watermark}",
+    )
+
+
+CAUGHT: Final = "caught"
+_TABLE_3: Final = ("creator", "setting", "image", "text", "average", "rank")
+
+Cells = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CreatorSetting:
+    """Creator of clips and its setting; "" if none is given."""
+
+    name: str
+    """As figures name it: `CREATOR` or `CREATOR/SETTING`."""
+    creator: str
+    setting: str
+
+    def under(self, variant: str) -> "CreatorSetting":
+        """Return the same setting with the modification of its clips."""
+        return CreatorSetting(self.name, self.creator, f"{self.setting}{variant}".strip())
+
+    @property
+    def title(self) -> str:
+        """Its line or column."""
+        return f"{self.creator} {self.setting}".strip()
+
+
+def make_table(name: str, scored: Sequence[ScorecardFile]) -> PublishedTable:
+    """The published table `name` with the figures of `scored`; a figure that is not there is an empty cell.
+
+    Lines and columns that the paper has come first, in its order and spelling, then the others.
+
+    Raises:
+        UnknownNameError: No such table can be made.
+        InvalidSettingError: The figures do not fit into it.
+    """
+    if name not in MADE:
+        kind = "table that can be made from answers"
+        raise UnknownNameError(kind, name, sorted(MADE))
+    printed = show(name)
+    columns, rows = MADE[name](scored, printed)
+    return PublishedTable(name=name, source=printed.source, columns=columns, rows=tuple(rows))
+
+
+Made = tuple[tuple[str, ...], Iterable[Cells]]
+
+
+def _creators(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
+    """Table 3: how many percent of each creator's clips, by setting, each reviewer catches."""
+    found: dict[str, tuple[CreatorSetting, dict[str, float]]] = {}
+    for each in scored:
+        for maker in makers_of(each.card, CAUGHT):
+            line = maker.under(each.variant)
+            _, cells = found.setdefault(line.title, (line, {}))
+            if each.reviewer in cells:
+                raise _twice(line.title, each.reviewer)
+            value = each.card[f"{CAUGHT}: {maker.name}"]
+            if isinstance(value, Estimate):
+                cells[each.reviewer] = value.value
+    before = [column for column in printed.columns if column not in _TABLE_3]
+    reviewers = _in_order([each.reviewer for each in scored], before)
+    lines = {f"{row['creator']} {row['setting']}": row for row in printed.rows}
+    titles = _in_order(found, lines)
+    means = {
+        title: fmean(cells.values())
+        for title, (_, cells) in found.items()
+        if len(cells) == len(reviewers)
+    }
+    ranks = _rank(means)
+    rows = []
+    for title, shown in titles.items():
+        maker, cells = found[title]
+        row = {"creator": maker.creator, "setting": maker.setting, "image": "", "text": ""}
+        row |= {key: lines[shown][key] for key in row} if shown in lines else {}
+        row |= {
+            label: str(two_places(cells[name])) if name in cells else ""
+            for name, label in reviewers.items()
+        }
+        row["average"] = str(two_places(means[title])) if title in means else ""
+        row["rank"] = str(ranks.get(title, ""))
+        rows.append(row)
+    return (*_TABLE_3[:4], *reviewers.values(), *_TABLE_3[4:]), rows
+
+
+def _think(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
+    """Table 4: right on real clips, and caught of each creator's, with and without thoughts."""
+    figures = {each: {"real": "real-accuracy"} for each in scored}
+    for each in scored:
+        figures[each] |= {m.title: f"{CAUGHT}: {m.name}" for m in makers_of(each.card, CAUGHT)}
+    return _lines(figures, printed, lambda each: {"think": str(int(each.thinks))})
+
+
+def _preference(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
+    """Table 5: right on pairs with each creator's clips, the real one always in one place or in both."""
+    figures = {
+        each: {m.title: f"pooled: {m.name}" for m in makers_of(each.card, "pooled")}
+        for each in scored
+    }
+
+    def asked(each: ScorecardFile) -> Cells:
+        orders = (each.card["real-first-accuracy"], each.card["real-second-accuracy"])
+        both = all(isinstance(order, Estimate) for order in orders)
+        return {"pairing": "pair shuffle" if both else "pair", "think": str(int(each.thinks))}
+
+    return _lines(figures, printed, asked)
+
+
+def _lines(
+    figures: Mapping[ScorecardFile, Mapping[str, str]],
+    printed: PublishedTable,
+    asked: Callable[[ScorecardFile], Cells],
+) -> Made:
+    """Return a row for each of `figures`, whose cells name metrics; `asked` describes the condition."""
+    keys = ["reviewer", *asked(next(iter(figures)))]
+    before = [column for column in printed.columns if column not in keys]
+    columns = _in_order([title for named in figures.values() for title in named], before)
+    rows: dict[str, Cells] = {}
+    for each, named in figures.items():
+        row = {"reviewer": each.reviewer, **asked(each)}
+        title = " ".join(row.values())
+        if title in rows:
+            raise _twice(title, "its line")
+        values = {title: each.card[metric] for title, metric in named.items()}
+        rows[title] = row | {
+            label: f"{value.value:.1f}" if isinstance(value := values.get(name), Estimate) else ""
+            for name, label in columns.items()
+        }
+    order = _in_order(rows, [" ".join(row[key] for key in keys) for row in printed.rows])
+    return (*keys, *columns.values()), [rows[title] for title in order]
+
+
+def _humans(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
+    """Table 16: how often real and each creator's clips are taken for which, and the mean of both shares."""
+    if len(scored) != 1:
+        setting, problem = "SCORES", f"this table shows one group of people, got {len(scored)}"
+        raise InvalidSettingError(setting, problem, "Name one file")
+    card = scored[0].card
+    found = {maker.title: maker for maker in makers_of(card, CAUGHT)}
+    rows = []
+    for title, shown in _in_order(found, [row["creator"] for row in printed.rows]).items():
+        maker = found[title]
+        real, fake = card["real-accuracy"], card[f"{CAUGHT}: {maker.name}"]
+        score = card[f"balanced: {maker.name}"]
+        if not (isinstance(real, Estimate) and isinstance(fake, Estimate)):
+            continue
+        real_right, fake_right = _count(real), _count(fake)
+        rows.append(
+            {
+                "creator": shown,
+                "real_total": str(real.n),
+                "real_predicted_fake": str(real.n - real_right),
+                "real_predicted_real": str(real_right),
+                "fake_total": str(fake.n),
+                "fake_predicted_fake": str(fake_right),
+                "fake_predicted_real": str(fake.n - fake_right),
+                "score": f"{score.value / PERCENT:.4f}" if isinstance(score, Estimate) else "",
+            }
+        )
+    return printed.columns, rows
+
+
+MADE: Final[Mapping[str, Callable[[Sequence[ScorecardFile], PublishedTable], Made]]] = {
+    "reality_creators": _creators,
+    "reality_think": _think,
+    "reality_preference": _preference,
+    "reality_human": _humans,
+}
+"""What each table is made by."""
+
+
+def makers_of(card: Scorecard, figure: str) -> list[CreatorSetting]:
+    """Return the creators with their own `figure`: each setting of a creator, or the creator if it has none.
+
+    Raises:
+        InvalidSettingError: There is none.
+    """
+    prefix = f"{figure}: "
+    names = [m.name.removeprefix(prefix) for m in card.metrics if m.name.startswith(prefix)]
+    if not names:
+        setting, problem = "SCORES", f"no figure {figure!r} of any creator among those of "
+        remedy = "Score answers that were asked as the table wants them, about generated clips"
+        raise InvalidSettingError(setting, f"{problem}{card.instrument}", remedy)
+    creators = {name: [n for n in names if name.startswith(f"{n}/")] for name in names}
+    whole = {creator for above in creators.values() for creator in above}
+    return [
+        CreatorSetting(name, max(above, key=len), name.removeprefix(f"{max(above, key=len)}/"))
+        if above
+        else CreatorSetting(name, name, "")
+        for name, above in creators.items()
+        if name not in whole
+    ]
+
+
+def _in_order(found: Iterable[str], printed: Iterable[str]) -> dict[str, str]:
+    """The names of `found`, each with what to show: those of print first, in its order and spelling."""
+    names = list(found)
+    by_key = {_key(name): name for name in names}
+    known = {by_key[_key(name)]: name for name in printed if _key(name) in by_key}
+    return known | {name: name for name in names if name not in known}
+
+
+def _key(name: str) -> str:
+    """`name` without what spellings differ in: `wan/without text` is `wan_without_text`."""
+    return re.sub(r"[\W_]+", "", name).lower()
+
+
+def _rank(means: Mapping[str, float]) -> dict[str, int]:
+    """Places from 1, the lowest first; a line with audio bears the rank of the one without."""
+    bases = {title: base_of(title) if base_of(title) in means else title for title in means}
+    order = sorted({*bases.values()}, key=lambda title: means[title])
+    return {title: order.index(base) + 1 for title, base in bases.items()}
+
+
+def _count(share: Estimate) -> int:
+    return round(share.value * share.n / PERCENT)
+
+
+def _twice(line: str, cell: str) -> InvalidSettingError:
+    setting, problem = "SCORES", f"two figures for {line}, {cell}"
+    remedy = "Give each file a name of its own, NAME=FILE, and one prompt and sampling to each run"
+    return InvalidSettingError(setting, problem, remedy)

@@ -1,0 +1,263 @@
+"""Questions from the entries of a benchmark: the same ones in the same order for every caller."""
+
+import typing
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.no_result_advice import no_question
+from unreel.benchmarks.pairing import pair_entries, pair_name
+from unreel.core.clip import ClipId, Origin
+from unreel.core.errors import InvalidValueError
+from unreel.core.facts import ClipFacts
+from unreel.core.failure import Failure
+from unreel.core.identity import digest_id
+from unreel.core.judgement import subject_of
+from unreel.core.question import Condition, Instrument, Question
+from unreel.core.span import to_us
+from unreel.protocols.protocol import Protocol, protocol
+
+_UNKNOWN_US: Final = 1
+"""Stands for the length of a clip that cannot be read: its rows are failures and use none."""
+
+
+class KnownClip(typing.Protocol):
+    """A clip as far as the one who asks knows it."""
+
+    @property
+    def id(self) -> ClipId:
+        """Of its bytes."""
+        ...
+
+    @property
+    def facts(self) -> ClipFacts | None:
+        """Properties of its streams; `None` if they were not needed."""
+        ...
+
+
+C = TypeVar("C", bound=KnownClip)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbedEntry(Generic[C]):
+    """Entry with the properties of its file, and of the copy without watermark if there is one."""
+
+    entry: Entry
+    clip: C | Failure
+    cleaned: C | Failure | None = None
+
+    def under(self, condition: Condition) -> C | Failure | None:
+        """Return the input under `condition`; None if there is nothing to show."""
+        return self.clip if condition.watermark == "kept" else self.cleaned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedQuestion(Generic[C]):
+    """One question with its inputs, and one ground truth per scored row."""
+
+    name: str
+    """The entry's name, or both names of a pair."""
+    question: Question
+    clips: tuple[C, ...]
+    truths: tuple[Any, ...]
+    origins: tuple[Origin, ...]
+    """Where the clips come from, in the order shown."""
+    source: str
+    """The scene that they show or were made from; "" where nobody says."""
+    difficulty: str
+    """How hard the benchmark's makers hold it to be; "" where they do not say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadableClip:
+    """A clip that cannot be read: its question under each of these conditions is a failure."""
+
+    name: str
+    subject: ClipId
+    conditions: tuple[Condition, ...]
+    truths: tuple[Any, ...]
+    origins: tuple[Origin, ...]
+    source: str
+    difficulty: str
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionScope:
+    """Protocol and conditions of the questions about each clip."""
+
+    instrument: Instrument
+    conditions: tuple[Condition, ...]
+    seed: int
+    """Of the order in pairs."""
+
+    @property
+    def protocol(self) -> Protocol[Any, Any]:
+        """The instrument with all that it knows of itself."""
+        return protocol(self.instrument.protocol)
+
+    @property
+    def shows_cleaned(self) -> bool:
+        """Return whether clips without watermark are shown."""
+        return any(condition.watermark == "removed" for condition in self.conditions)
+
+
+def plan_questions(
+    found: Iterable[ProbedEntry[C] | Rejected], scope: QuestionScope
+) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
+    """Yield every question about the probed entries, unreadable clips, and entries without ground truth.
+
+    A cell that cannot be measured stays empty: no question with sound about a clip without, and
+    none without watermark about a clip without such a copy. Pairs that cannot be shown come last.
+    """
+    if scope.protocol.subject == "pair":
+        yield from _plan_pairs(found, scope)
+        return
+    by_file = _by_file(scope)
+    for each in found:
+        if isinstance(each, Rejected):
+            yield each
+            continue
+        for conditions in by_file:
+            shown = each.under(conditions[0])
+            if shown is not None:
+                yield from _plan_file(each.entry, shown, conditions, scope)
+
+
+def require_some(
+    planned: Iterable[PlannedQuestion[C] | UnreadableClip | Rejected],
+    scope: QuestionScope,
+    *,
+    source: str,
+) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
+    """Yield the planned items of `source`; raise if there are none.
+
+    Raises:
+        UnreadableSourceError: At its end, where no question was among it.
+    """
+    n_asked, first = 0, list[Rejected]()
+    for each in planned:
+        if isinstance(each, Rejected):
+            first = first or [each]
+        elif isinstance(each, UnreadableClip) and not each.truths:
+            first = first or [Rejected(each.name, str(each.failure))]
+        else:
+            n_asked += 1
+        yield each
+    if not n_asked:
+        raise no_question(source, scope.protocol, first)
+
+
+def find_truthless(entries: Iterable[Entry], scope: QuestionScope) -> list[Rejected]:
+    """Those of `entries` that no question about one clip can be scored for, whatever is at their files."""
+    truthless: list[Rejected] = []
+    for entry in entries if scope.protocol.subject == "clip" else ():
+        try:
+            scope.protocol.truths.of([entry], duration_us=entry.facts.duration_us or _UNKNOWN_US)
+        except InvalidValueError as error:
+            truthless.append(Rejected(entry.name, str(error)))
+    return truthless
+
+
+def _by_file(scope: QuestionScope) -> list[tuple[Condition, ...]]:
+    """Return the conditions that show the same file of an entry, for each file that is shown."""
+    shown = [
+        tuple(c for c in scope.conditions if c.watermark == mark) for mark in ("kept", "removed")
+    ]
+    return [conditions for conditions in shown if conditions]
+
+
+def _plan_file(
+    entry: Entry, clip: C | Failure, conditions: tuple[Condition, ...], scope: QuestionScope
+) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
+    duration_us = entry.facts.duration_us or _length_us(clip)
+    try:
+        truths = scope.protocol.truths.of([entry], duration_us=duration_us)
+    except InvalidValueError as error:
+        yield Rejected(entry.name, str(error))
+        return
+    if isinstance(clip, Failure):
+        yield _unaskable(entry, clip, conditions=conditions, truths=truths)
+        return
+    for condition in conditions:
+        if _can_be_heard((clip,), condition):
+            yield _ask((entry,), (clip,), truths, condition, scope)
+
+
+def _ask(
+    entries: tuple[Entry, ...],
+    clips: tuple[C, ...],
+    truths: tuple[Any, ...],
+    condition: Condition,
+    scope: QuestionScope,
+) -> PlannedQuestion[C]:
+    subject = subject_of(*[clip.id for clip in clips])
+    return PlannedQuestion(
+        name=pair_name(*[entry.name for entry in entries]),
+        question=Question(subject=subject, instrument=scope.instrument, condition=condition),
+        clips=clips,
+        truths=truths,
+        origins=tuple([entry.origin for entry in entries]),
+        source=entries[0].group,
+        difficulty=entries[0].difficulty,
+    )
+
+
+def _length_us(clip: KnownClip | Failure) -> int | None:
+    if isinstance(clip, Failure):
+        return _UNKNOWN_US
+    return None if clip.facts is None else to_us(clip.facts.video.duration_s)
+
+
+def _can_be_heard(clips: tuple[KnownClip, ...], condition: Condition) -> bool:
+    return condition.audio == "off" or all(clip.facts and clip.facts.audio for clip in clips)
+
+
+def _unaskable(
+    entry: Entry, failure: Failure, *, conditions: tuple[Condition, ...], truths: tuple[Any, ...]
+) -> UnreadableClip:
+    return UnreadableClip(
+        name=entry.name,
+        subject=digest_id("entry", entry.name),
+        conditions=conditions,
+        truths=truths,
+        origins=(entry.origin,),
+        source=entry.group,
+        difficulty=entry.difficulty,
+        failure=failure,
+    )
+
+
+def _plan_pairs(
+    found: Iterable[ProbedEntry[C] | Rejected], scope: QuestionScope
+) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
+    known: dict[ClipId, ProbedEntry[C]] = {}
+    unusable: list[UnreadableClip | Rejected] = []
+
+    def readable() -> Iterator[tuple[Entry, ClipId]]:
+        for each in found:
+            if isinstance(each, Rejected):
+                unusable.append(each)
+            elif isinstance(each.clip, Failure):
+                # A pair that cannot be shown is no question: nothing is scored for it.
+                gone = _unaskable(each.entry, each.clip, conditions=scope.conditions, truths=())
+                unusable.append(gone)
+            else:
+                known.setdefault(each.clip.id, each)
+                yield each.entry, each.clip.id
+
+    for paired in pair_entries(readable(), seed=scope.seed):
+        if isinstance(paired, Rejected):
+            yield paired
+            continue
+        entries = (paired.first, paired.second)
+        truths = scope.protocol.truths.of(entries, duration_us=None)
+        for condition in scope.conditions:
+            both = [
+                known[clip].under(condition) for clip in (paired.pair.first, paired.pair.second)
+            ]
+            clips = tuple(clip for clip in both if clip and not isinstance(clip, Failure))
+            if len(clips) == len(both) and _can_be_heard(clips, condition):
+                yield _ask(entries, clips, truths, condition, scope)
+    yield from unusable

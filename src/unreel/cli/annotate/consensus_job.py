@@ -1,0 +1,159 @@
+"""Implementation of `unreel annotate consensus` and `review`, imported when they run."""
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from unreel.annotation.campaign import AnnotationTask
+from unreel.annotation.campaign_consensus import ReviewerDecision, find_task, review_task, settle
+from unreel.annotation.campaign_state import read_campaign
+from unreel.annotation.consensus.outcome import CampaignConsensus, OpenTask, Outcome, SettledTask
+from unreel.annotation.consensus.review import ReviewDecision
+from unreel.annotation.judgements import AnyValue, TraceAnswer
+from unreel.annotation.ledger.connection import ledger_address, open_ledger
+from unreel.annotation.opinion import answer_of
+from unreel.cli.annotate.consensus_rule import read_rule
+from unreel.cli.output import print_json, print_message, print_table
+from unreel.core.errors import InvalidSettingError
+from unreel.core.output_files import OutputDirectory
+from unreel.core.settings import read_settings
+
+_COLUMNS = ("task", "clip", "state", "answer", "method", "support", "dissent")
+
+
+def print_consensus(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print the consensus of each task, and exit."""
+    rule = read_rule(given)
+    with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
+        records = read_campaign(ledger, given["campaign"])
+    found = settle(records, rule)
+    shown = {
+        id_: outcome
+        for id_, outcome in found.tasks.items()
+        if not (given["only_open"] and isinstance(outcome, SettledTask))
+    }
+    if given["out"] is not None:
+        _write(given["out"], found, records.tasks)
+    if as_json:
+        print_json(_document(found, shown, records.tasks))
+    else:
+        rows = [_row(id_, records.tasks[id_], outcome) for id_, outcome in shown.items()]
+        print_table(_COLUMNS, rows, title=f"consensus of {given['campaign']}", form=given["form"])
+        _print_consensus_table(found, n_tasks=len(records.tasks))
+    sys.exit(0 if found.settled or not found.tasks else 1)
+
+
+def keep_review(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Write the review into the ledger, and print the present consensus."""
+    with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
+        records = read_campaign(ledger, given["campaign"])
+        task = find_task(records, given["task"])
+        looked = ReviewerDecision(
+            task=task.id,
+            verdict=_verdict(given),
+            annotator=given["take"] or "",
+            by=given["by"],
+            why=given["why"],
+            at_us=time.time_ns() // 1000,
+        )
+        outcome = review_task(ledger, records, looked, read_rule(given))
+    if as_json:
+        print_json({"task": task.id, "clip": _clip(task), **_state(outcome)})
+        return
+    now = _row(task.id, task, outcome)
+    print_message(f"{now['clip']}: {now['state']} {now['answer']}, reviewed by {given['by']}")
+
+
+def _verdict(given: Mapping[str, Any]) -> ReviewDecision:
+    if bool(given["verdict"]) == bool(given["take"]):
+        setting, problem = "review", "give one of --accept, --send-back and --take ANNOTATOR"
+        raise InvalidSettingError(
+            setting, problem, "Look at it with `unreel annotate report` first"
+        )
+    return ReviewDecision(given["verdict"] or ReviewDecision.TAKE)
+
+
+def _row(id_: str, task: AnnotationTask, outcome: Outcome) -> dict[str, object]:
+    if isinstance(outcome, OpenTask):
+        said = "; ".join(f"{who}: {_short(value)}" for who, value in outcome.judgements)
+        state, answer, method, support = outcome.why.value, "", "", ""
+        return dict(
+            zip(_COLUMNS, (id_, _clip(task), state, answer, method, support, said), strict=True)
+        )
+    return {
+        "task": id_,
+        "clip": _clip(task),
+        "state": "settled",
+        "answer": _short(outcome.value),
+        "method": outcome.method.value,
+        "support": ", ".join(outcome.support),
+        "dissent": "; ".join(f"{who}: {_short(value)}" for who, value in outcome.dissent),
+    }
+
+
+def _clip(task: AnnotationTask) -> str:
+    return " | ".join(task.names)
+
+
+def _short(value: AnyValue) -> str:
+    n_faults = len(value.traces) if isinstance(value, TraceAnswer) else 0
+    faults = f", {n_faults} {'fault' if n_faults == 1 else 'faults'}" if n_faults else ""
+    return f"{answer_of(value)}{faults}"
+
+
+def _state(outcome: Outcome) -> dict[str, object]:
+    from pydantic_core import to_jsonable_python
+
+    state = "settled" if isinstance(outcome, SettledTask) else "open"
+    return {"state": state, "outcome": _in_order(to_jsonable_python(outcome))}
+
+
+def _in_order(value: Any) -> Any:
+    """A document in which categories, which have no order, stand in one."""
+    if isinstance(value, dict):
+        return {
+            key: sorted(part) if key == "categories" else _in_order(part)
+            for key, part in value.items()
+        }
+    return [_in_order(part) for part in value] if isinstance(value, list) else value
+
+
+def _document(
+    found: CampaignConsensus, shown: Mapping[str, Outcome], tasks: Mapping[str, AnnotationTask]
+) -> dict[str, object]:
+    rows = [{"task": id_, "clip": _clip(tasks[id_]), **_state(shown[id_])} for id_ in shown]
+    return {
+        "interface": found.interface,
+        "rule": found.rule,
+        "n_tasks": len(tasks),
+        "n_judged": len(found.tasks),
+        "n_settled": len(found.settled),
+        "weights": found.weights,
+        "notes": found.notes,
+        "tasks": rows,
+    }
+
+
+def _write(out: Path, found: CampaignConsensus, tasks: Mapping[str, AnnotationTask]) -> None:
+    from pydantic_core import to_json
+
+    document = _document(found, found.tasks, tasks)
+    OutputDirectory(out.parent).write(out.name, to_json(document, indent=2) + b"\n")
+
+
+def _print_consensus_table(found: CampaignConsensus, *, n_tasks: int) -> None:
+    n_dissent = sum(bool(outcome.dissent) for outcome in found.settled.values())
+    print_message(
+        f"{len(found.settled)} of {len(found.tasks)} judged tasks settled, {n_dissent} of them with "
+        f"dissent; {n_tasks - len(found.tasks)} not judged yet",
+        *found.notes,
+    )
+    for why, n in Counter(outcome.why.value for outcome in found.unsettled.values()).most_common():
+        print_message(f"  open: {n} {why}")
+    if found.unsettled:
+        print_message(
+            "next: unreel annotate report shows them first; unreel annotate review settles one"
+        )

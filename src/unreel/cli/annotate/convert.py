@@ -1,0 +1,43 @@
+"""`unreel annotate convert`: marked videos from one tool's file to another's."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from unreel.cli.output import json_option
+from unreel.core.registry import LazyImport
+
+_FORMATS: Final = ("cvat", "labelbox", "label-studio", "unreel")
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--to", "written_as", required=True, type=click.Choice(_FORMATS), help="Target format."
+)
+@click.option(
+    "--from",
+    "read_as",
+    type=click.Choice(_FORMATS),
+    help="Format of FILE.  [default: detected from its content]",
+)
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="New output folder.",
+)
+@click.option("--rate", metavar="FPS", help="Frames per second, for example 30000/1001.")
+@click.option("--size", metavar="WIDTHxHEIGHT", help="Frame size in pixels.")
+@click.option("--frames", type=click.IntRange(1), help="Number of frames in a video.")
+@json_option
+def convert(*, as_json: bool, **given: Any) -> None:
+    """Convert the annotated videos of FILE to another tool's format.
+
+    --rate, --size and --frames supply values that FILE lacks: CVAT stores no frame rate, Label Studio no
+    frame size. Values that the target format cannot store are reported.
+
+    Exits with status 1 if something was not written.
+    """
+    LazyImport("unreel.cli.annotate.convert_job:write_converted").load()(given, as_json=as_json)

@@ -1,0 +1,51 @@
+"""Implementation of `unreel annotate convert`, imported when it runs."""
+
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from unreel.annotation.formats.conversion import AnnotationFormat, convert
+from unreel.annotation.formats.document import FormatDefaults
+from unreel.annotation.formats.shapes import MOST_PIXELS, rate_of
+from unreel.cli.output import echo, print_json, print_message
+from unreel.core.errors import InvalidSettingError
+from unreel.core.output_files import OutputDirectory
+
+
+def write_converted(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Write the folder, print the result, and exit."""
+    width, height = _size(given["size"])
+    rate = rate_of(given["rate"]) if given["rate"] else None
+    if given["rate"] and rate is None:
+        _refuse("--rate", given["rate"], "Write 25 or 30000/1001")
+    done = convert(
+        given["file"],
+        read_as=AnnotationFormat(given["read_as"]) if given["read_as"] else None,
+        written_as=AnnotationFormat(given["written_as"]),
+        folder=OutputDirectory(given["out"], published=True),
+        given=FormatDefaults(rate=rate, n_frames=given["frames"], width=width, height=height),
+    )
+    if as_json:
+        print_json(done)
+    else:
+        print_message(f"{done.n_videos} videos with {done.n_tracks} tracks, read as {done.read_as}")
+        print_message(*(f"  not written: {row}" for row in done.rejected))
+        if done.n_rejected > len(done.rejected):
+            print_message(f"  and {done.n_rejected - len(done.rejected)} more")
+        echo(done.folder)
+    sys.exit(1 if done.n_rejected else 0)
+
+
+def _size(written: str | None) -> tuple[int | None, int | None]:
+    if not written:
+        return None, None
+    found = re.fullmatch(r"([1-9][0-9]{0,4})[xX]([1-9][0-9]{0,4})", written)
+    sides = [int(side) for side in found.groups()] if found else []
+    if not sides or max(sides) > MOST_PIXELS:
+        _refuse("--size", written, "Write 1280x720")
+    return sides[0], sides[1]
+
+
+def _refuse(option: str, written: str, remedy: str) -> NoReturn:
+    raise InvalidSettingError(option, f"cannot use {written!a}", remedy)

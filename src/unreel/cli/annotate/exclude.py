@@ -1,0 +1,59 @@
+"""`unreel annotate exclude` and `include`: whose judgements count."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from unreel.cli.annotate.options import ledger_option
+from unreel.cli.output import json_option, print_json, print_message
+from unreel.core.registry import LazyImport
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _decision(command: F) -> F:
+    """Add what every decision about a person takes."""
+    command = click.option(
+        "--by",
+        default="lead",
+        show_default=True,
+        metavar="NAME",
+        help="Name of the person who decides.",
+    )(json_option(ledger_option(command)))
+    command = click.option(
+        "--why", required=True, metavar="TEXT", help="Reason, stored with the decision."
+    )(command)
+    return click.argument("campaign")(click.argument("annotator")(command))
+
+
+@click.command()
+@_decision
+def exclude(*, as_json: bool, **given: Any) -> None:
+    """Exclude the judgements of ANNOTATOR from CAMPAIGN. They stay in the ledger.
+
+    Consensus, agreement and later publications are computed without them.
+    """
+    _print_exclusion(given, counts=False, as_json=as_json)
+
+
+@click.command()
+@_decision
+def include(*, as_json: bool, **given: Any) -> None:
+    """Include the judgements of ANNOTATOR in CAMPAIGN again."""
+    _print_exclusion(given, counts=True, as_json=as_json)
+
+
+def _print_exclusion(given: dict[str, Any], *, counts: bool, as_json: bool) -> None:
+    job = LazyImport("unreel.cli.annotate.exclude_job:decide", "annotate").load()
+    decided = job(given, counts=counts)
+    if as_json:
+        print_json(decided)
+        return
+    again = "counts" if decided.counts else "does not count"
+    print_message(f"{decided.annotator} {again} in {decided.campaign} from now on")
+    print_message(f"{decided.n_now} judgements count, {decided.n_before} did before")
+    if not counts:
+        print_message(
+            f"next: unreel annotate include {decided.campaign} {decided.annotator} takes it back"
+        )

@@ -1,0 +1,102 @@
+"""Implementation of `unreel annotate pairs` and `rank`, imported when they run."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from unreel.annotation.campaign_state import CampaignRecords, judgements, read_campaign
+from unreel.annotation.ledger.connection import ledger_address, open_ledger
+from unreel.annotation.pairs.plan import (
+    NamePair,
+    draw_clips,
+    spread_pairs,
+    strict_pairs,
+    telling_pairs,
+    write_pairs,
+)
+from unreel.annotation.pairs.ranking import comparisons, rank
+from unreel.benchmarks.entry import Entry
+from unreel.benchmarks.loader import open_benchmark
+from unreel.cli.output import echo, print_json, print_message, print_table
+from unreel.core.errors import InvalidSettingError
+from unreel.core.estimate import Estimate, Measured, how_often_held
+from unreel.core.settings import read_settings
+
+_BATCH: Final = 100
+
+
+def write_plan(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Write the table of pairs, and print their number."""
+    entries = [row for row in open_benchmark(given["benchmark"], given["layout"]) if _is_entry(row)]
+    chosen = (
+        _strict(entries, given)
+        if given["plan"] == "strict"
+        else _most_informative_pairs(entries, given)
+    )
+    if not chosen:
+        setting, problem = "--plan", "no two clips can be compared"
+        raise InvalidSettingError(setting, problem, "Name a benchmark with scores, or --plan gain")
+    out = given["out"]
+    write_pairs(out, chosen)
+    clips = {name for pair in chosen for name in pair}
+    if as_json:
+        told = {"plan": given["plan"], "seed": given["seed"], "out": out}
+        print_json(told | {"n_pairs": len(chosen), "n_clips": len(clips)})
+        return
+    print_message(f"{len(chosen)} pairs of {len(clips)} clips")
+    print_message(
+        f"next: unreel annotate push {given['benchmark']} --interface preference --pairs {out}"
+    )
+    echo(out)
+
+
+def print_ranking(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print the clips in their order."""
+    found = rank(judgements(_read(given)), seed=given["seed"])
+    if as_json:
+        print_json(found)
+        return
+    print_message(f"{found.n_judgements} judgements, {found.n_comparisons} comparisons")
+    strengths = (clip.strength for clip in found.clips)
+    print_message(
+        f"intervals draw {found.drawn}s anew. {how_often_held(strengths, kind='strength')}"
+    )
+    rows = [
+        {
+            "place": clip.place,
+            "clip": clip.name,
+            "strength": _spell(clip.strength),
+            "believed": _spell(clip.believed),
+            "share": _spell(clip.share),
+        }
+        for clip in found.clips
+    ]
+    print_table(("place", "clip", "strength", "believed", "share"), rows)
+
+
+def _is_entry(row: object) -> bool:
+    return isinstance(row, Entry)
+
+
+def _strict(entries: list[Any], given: Mapping[str, Any]) -> list[NamePair]:
+    scores = {entry.name: entry.rating.score for entry in entries if entry.rating is not None}
+    if given["clips"] == "vrb":
+        scores = draw_clips(scores, seed=given["seed"])
+    found = strict_pairs(scores)
+    return spread_pairs(found, n=given["n"], seed=given["seed"]) if given["n"] else found
+
+
+def _most_informative_pairs(entries: list[Any], given: Mapping[str, Any]) -> list[NamePair]:
+    wins = list(comparisons(judgements(_read(given)))) if given["campaign"] else []
+    names = [entry.name for entry in entries]
+    return telling_pairs(names, wins, n=given["n"] or _BATCH, seed=given["seed"])
+
+
+def _read(given: Mapping[str, Any]) -> CampaignRecords:
+    with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
+        return read_campaign(ledger, given["campaign"])
+
+
+def _spell(value: Measured) -> str:
+    if isinstance(value, Estimate):
+        return f"{value.value:.2f} [{value.low:.2f}, {value.high:.2f}] n={value.n}"
+    return str(value)

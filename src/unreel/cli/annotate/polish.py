@@ -1,0 +1,65 @@
+"""`unreel annotate polish` and `confirm`: rationales in one form, by a model and then by a person."""
+
+from typing import Any
+
+import click
+
+from unreel.cli.annotate.options import ledger_option
+from unreel.cli.output import json_option
+from unreel.core.registry import LazyImport
+
+
+@click.command()
+@click.argument("campaign")
+@click.option(
+    "--model",
+    help="Model that polishes, `provider/name@URL`.  [default: none, only list the texts]",
+)
+@click.option("--again", is_flag=True, help="Polish texts again that are already stored.")
+@click.option(
+    "--quorum",
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    help="As in `unreel annotate publish`.",
+)
+@click.option(
+    "--min-overlap",
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    help="As in `unreel annotate publish`.",
+)
+@ledger_option
+@json_option
+def polish(*, as_json: bool, **given: Any) -> None:
+    """Merge the rationales of CAMPAIGN with a language model and VideoRealBench's prompt.
+
+    The annotators' texts are kept. A check flags texts whose meaning may have changed; a polished text is
+    used after a person confirmed it. Stored texts are not polished again.
+
+    Exits with status 1 if the model returned no text for a task.
+    """
+    LazyImport("unreel.cli.annotate.polish_job:polish_campaign", extra="annotate").load()(
+        given, as_json=as_json
+    )
+
+
+@click.command()
+@click.argument("campaign")
+@click.argument("task")
+@click.option(
+    "--by", required=True, metavar="NAME", help="Name of the person who reviewed the polished text."
+)
+@click.option(
+    "--reject",
+    is_flag=True,
+    help="Reject the polished text because its meaning changed; keep the annotators' text.",
+)
+@ledger_option
+@json_option
+def confirm(*, as_json: bool, **given: Any) -> None:
+    """Confirm that the polished text of TASK (its id, or its clip's name) keeps the annotators' meaning."""
+    LazyImport("unreel.cli.annotate.polish_job:confirm_text", extra="annotate").load()(
+        given, as_json=as_json
+    )

@@ -1,0 +1,109 @@
+"""Implementation of `unreel annotate polish` and `confirm`, imported when they run."""
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from unreel.annotation.campaign_state import read_campaign
+from unreel.annotation.consensus.outcome import ConsensusRule
+from unreel.annotation.ledger.connection import ledger_address, open_ledger
+from unreel.annotation.ledger.ledger import Ledger
+from unreel.annotation.polish.confirmed_texts import keep, keep_confirmation, polished_texts
+from unreel.annotation.polish.inputs import OriginalRationales, originals_of
+from unreel.annotation.polish.meaning_check import open_encoder
+from unreel.annotation.polish.polish import PolishFailure, PolishResult, polish_all
+from unreel.cli.contacted_services import print_endpoints
+from unreel.cli.output import print_json, print_message, print_table
+from unreel.core.errors import InvalidSettingError, UnknownNameError
+from unreel.core.settings import EnvironmentSettings, read_settings
+from unreel.recipes.check import check_sections
+from unreel.reviewers.config import ReviewerSection
+from unreel.reviewers.endpoint.providers import read_address
+
+
+def polish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Request missing texts, store them, and print all."""
+    settings = read_settings()
+    rule = ConsensusRule(quorum=given["quorum"], min_overlap=given["min_overlap"])
+    with open_ledger(ledger_address(given["ledger"], settings)) as ledger:
+        campaign = given["campaign"]
+        originals = list(originals_of(read_campaign(ledger, campaign), rule))
+        failed: list[PolishFailure] = []
+        if given["model"]:
+            due = originals if given["again"] else _due(ledger, campaign, originals)
+            failed = _polish(ledger, campaign, due, model=given["model"], settings=settings)
+        kept = polished_texts(ledger.notices(campaign))
+    by_task = {original.task: original for original in originals}
+    texts = [(by_task[task], text) for task, text in kept.items() if task in by_task]
+    if as_json:
+        told = [{"clip": original.name, "polished": text} for original, text in texts]
+        print_json({"texts": told, "failed": failed, "n_originals": len(originals)})
+    else:
+        rows = [
+            {
+                "task": text.task,
+                "clip": original.name,
+                "standing": text.standing if text.original == original.key else "outdated",
+                "flags": ", ".join(text.flags) or "-",
+                "similarity": "-" if text.similarity is None else f"{text.similarity:.2f}",
+            }
+            for original, text in texts
+        ]
+        print_table(("task", "clip", "standing", "flags", "similarity"), rows)
+        print_message(f"{len(texts)} of {len(originals)} settled clips have a text")
+        print_message(*(f"  no text: {each.original.name}: {each.failure}" for each in failed))
+        print_message(f"next: unreel annotate confirm {campaign} TASK --by NAME")
+    sys.exit(1 if failed else 0)
+
+
+def confirm_text(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Keep what a person says of one text."""
+    if not given["by"].strip():
+        setting, problem = "--by", "the name of the reader is missing"
+        raise InvalidSettingError(setting, problem, "Give your name")
+    with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
+        campaign = given["campaign"]
+        tasks = {task.id: task.names[0] for task in ledger.tasks(campaign)}
+        kept = polished_texts(ledger.notices(campaign))
+        named = {name: id_ for id_, name in tasks.items() if id_ in kept}
+        id_ = named.get(given["task"], given["task"])
+        if id_ not in kept:
+            kind = "polished text"
+            raise UnknownNameError(kind, given["task"], sorted(named))
+        accepted = not given["reject"]
+        at_us = time.time_ns() // 1000
+        keep_confirmation(
+            ledger, campaign, kept[id_], by=given["by"], accepted=accepted, at_us=at_us
+        )
+        text = polished_texts(ledger.notices(campaign))[id_]
+    if as_json:
+        print_json(text)
+        return
+    print_message(f"{text.standing} by {text.by}: {tasks[id_]}", *text.text.splitlines())
+
+
+def _due(
+    ledger: Ledger, campaign: str, originals: Sequence[OriginalRationales]
+) -> list[OriginalRationales]:
+    kept = polished_texts(ledger.notices(campaign))
+    known = {(task, text.original) for task, text in kept.items()}
+    return [original for original in originals if (original.task, original.key) not in known]
+
+
+def _polish(
+    ledger: Ledger,
+    campaign: str,
+    due: Sequence[OriginalRationales],
+    *,
+    model: str,
+    settings: EnvironmentSettings,
+) -> list[PolishFailure]:
+    read_address(model)
+    section = check_sections(ReviewerSection, {"model": model})
+    print_endpoints([model], settings)
+    opener = section.opener(key_hosts=settings.key_hosts)
+    answers = polish_all(due, opener, in_flight=section.max_connections, encoder=open_encoder())
+    done = [each for each in answers if isinstance(each, PolishResult)]
+    keep(ledger, campaign, done, at_us=time.time_ns() // 1000)
+    return [each for each in answers if isinstance(each, PolishFailure)]

@@ -1,0 +1,57 @@
+"""`unreel annotate publish`: what people settled on, as a benchmark."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from unreel.cli.annotate.options import ledger_option, rule_options
+from unreel.cli.options import media_option
+from unreel.cli.output import json_option
+from unreel.core.registry import LazyImport
+
+
+@click.command()
+@click.argument("campaign")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="New folder for the benchmark.",
+)
+@click.option(
+    "--benchmark",
+    metavar="PATH",
+    type=click.Path(exists=True, path_type=Path),
+    help="Present path of the benchmark.  [default: its path at the push]",
+)
+@rule_options
+@media_option("copy", "link")
+@click.option(
+    "--keep-undecided",
+    is_flag=True,
+    help="For reality and pass-fail: keep clips without a consensus, with their makers' label.",
+)
+@click.option(
+    "--names", "named", is_flag=True, help="Publish the annotators' names instead of aliases."
+)
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    help="Random seed of the intervals and of the annotators' aliases.",
+)
+@ledger_option
+@json_option
+def publish(*, as_json: bool, **given: Any) -> None:
+    """Write the consensus of CAMPAIGN as a benchmark for `eval` and `train`.
+
+    The folder also contains every judgement unchanged, the consensus with dissenting annotators, the
+    annotators' scores in the metrics of models, and a card with their agreement. Annotators appear under
+    numbers unless --names is given.
+
+    Exits with status 1 if clips were excluded.
+    """
+    LazyImport("unreel.cli.annotate.publish_job:publish_campaign", "annotate").load()(
+        given, as_json=as_json
+    )

@@ -1,0 +1,70 @@
+"""`unreel annotate links`, `pull` and `status`: what annotators are sent, say, and have left."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from unreel.cli.annotate.options import ledger_option, studio_options
+from unreel.cli.output import json_option
+from unreel.core.registry import LazyImport
+
+
+@click.command()
+@click.argument("campaign")
+@click.option("--passwords", is_flag=True, help="Also print the passwords created by `push`.")
+@studio_options
+@ledger_option
+@json_option
+def links(*, as_json: bool, **given: Any) -> None:
+    """Print the links of CAMPAIGN, one per annotator and batch. Send each only to its annotator.
+
+    A link asks for the login and then shows one task after the other. It contains no password; use
+    --passwords to print those created by `push`.
+    """
+    LazyImport("unreel.cli.annotate.pull_job:print_links", "annotate").load()(
+        given, as_json=as_json
+    )
+
+
+@click.command()
+@click.argument("campaign")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Fetch all answers again. Answers that are stored already are not stored twice.",
+)
+@click.option(
+    "--decisions",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the decisions of a screening queue to this file, for `decisions` of `[screen]` in a recipe.",
+)
+@studio_options
+@ledger_option
+@json_option
+def pull(*, as_json: bool, **given: Any) -> None:
+    """Fetch new and edited answers of the annotators of CAMPAIGN, and store each once.
+
+    Unusable answers are stored as quarantined, with a reason. If a screen or a task was changed in
+    Label Studio, answers since then are quarantined, and the screen or task is restored.
+
+    Exits with status 1 if one was changed.
+    """
+    LazyImport("unreel.cli.annotate.pull_job:pull_answers", "annotate").load()(
+        given, as_json=as_json
+    )
+
+
+@click.command()
+@click.argument("campaign")
+@ledger_option
+@json_option
+def status(*, as_json: bool, **given: Any) -> None:
+    """Print the progress, speed and agreement of each annotator of CAMPAIGN.
+
+    Reads only the ledger: run `pull` first.
+    """
+    LazyImport("unreel.cli.annotate.pull_job:print_status", "annotate").load()(
+        given, as_json=as_json
+    )

@@ -1,0 +1,115 @@
+"""Links, answers and progress of a campaign, from the command line."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from unreel.annotation.ledger.connection import ledger_address, open_ledger
+from unreel.annotation.operations import write_decisions
+from unreel.annotation.progress import AnnotatorProgress, measure_progress
+from unreel.annotation.studio.accounts import kept_passwords
+from unreel.annotation.studio.links import campaign_links
+from unreel.annotation.studio.pull import PullResult, pull_campaign
+from unreel.annotation.studio.settings import studio_folder
+from unreel.cli.annotate.push_job import open_desk, tell_alterations
+from unreel.cli.output import echo, print_json, print_message, print_table
+from unreel.cli.progress import ProgressMeter
+from unreel.core.estimate import Estimate, Measured
+from unreel.core.settings import read_settings
+from unreel.engine.progress import Progress
+
+
+def print_links(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """One row for each annotator and batch."""
+    settings = read_settings()
+    kept = kept_passwords(studio_folder(settings, given["state"]))
+    with open_desk(given, settings) as (client, ledger):
+        found = campaign_links(ledger, given["campaign"], address=client.address)
+    rows = [asdict(link) for link in found]
+    if given["passwords"]:
+        rows = [row | {"password": kept.get(row["login"].lower(), "-")} for row in rows]
+    if as_json:
+        print_json(rows)
+    elif rows:
+        print_table(tuple(rows[0]), rows)
+    else:
+        print_message(
+            f"no room of {given['campaign']} is made yet: `unreel annotate push` makes them"
+        )
+
+
+def pull_answers(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Pull new answers, and report those that cannot be used."""
+    campaign, decided = given["campaign"], {}
+    with open_desk(given, read_settings()) as (client, ledger):
+        with ProgressMeter() as meter:
+            meter.tell("asking Label Studio")
+
+            def heard(so_far: PullResult) -> None:
+                meter.step("annotations", Progress(done=so_far.seen))
+
+            pulled = pull_campaign(
+                client, ledger, campaign, heard=heard, everything=given["everything"]
+            )
+        if given["decisions"]:
+            decided = write_decisions(ledger, campaign, given["decisions"])
+    if as_json:
+        print_json({"campaign": campaign, **asdict(pulled), "decisions": decided})
+    else:
+        _print_pulled(campaign, pulled, decided)
+    sys.exit(1 if pulled.altered else 0)
+
+
+def _print_pulled(campaign: str, pulled: PullResult, decided: Mapping[str, int]) -> None:
+    echo(
+        f"{campaign}: {pulled.new:,} new annotations of {pulled.seen:,} seen in {pulled.rooms} rooms"
+    )
+    if pulled.quarantined:
+        print_message(
+            f"{pulled.quarantined:,} of those seen cannot be used; they are kept with their reasons"
+        )
+    for room in pulled.gone:
+        print_message(
+            f"the room {room} was deleted in Label Studio; `unreel annotate push` makes it again"
+        )
+    tell_alterations(pulled.altered)
+    for word, n in decided.items():
+        print_message(f"{word}: {n:,} pieces")
+
+
+def print_status(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """One row for each annotator."""
+    address = ledger_address(given["ledger"], read_settings())
+    with open_ledger(address) as ledger:
+        progress = measure_progress(ledger, given["campaign"])
+    if as_json:
+        print_json(progress)
+        return
+    print_message(
+        f"{progress.campaign} ({progress.interface}): {progress.settled:,} of {progress.tasks:,} "
+        f"tasks are judged by all who were asked; {progress.records:,} annotations are kept"
+    )
+    columns = ("annotator", "done", "left", "unusable", "median_s", "per_hour", "agreement")
+    print_table(columns, [_row(person) for person in progress.people])
+
+
+def _row(person: AnnotatorProgress) -> dict[str, object]:
+    return {
+        "annotator": person.annotator + (" (excluded)" if person.is_excluded else ""),
+        "done": person.done,
+        "left": person.left,
+        "unusable": person.quarantined,
+        "median_s": _spell(person.median_s, places=1),
+        "per_hour": "-" if person.per_hour is None else f"{person.per_hour:.0f}",
+        "agreement": _spell(person.agreement, places=2),
+    }
+
+
+def _spell(measured: Measured, *, places: int) -> str:
+    if not isinstance(measured, Estimate):
+        return f"- ({measured.why})"
+    value, low, high = (
+        f"{number:.{places}f}" for number in (measured.value, measured.low, measured.high)
+    )
+    return f"{value} ({low} to {high}, n = {measured.n})"

@@ -1,0 +1,169 @@
+"""Creation of the tasks in Label Studio, from the command line."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.annotation.campaign import AnnotationInterface, Annotator
+from unreel.annotation.ledger.connection import ledger_address, open_ledger
+from unreel.annotation.ledger.ledger import Ledger
+from unreel.annotation.operations import PushContext, PushOrder, PushReport, push
+from unreel.annotation.pairs.plan import read_pairs
+from unreel.annotation.studio.client import StudioClient
+from unreel.annotation.studio.project_state import ProjectAlteration
+from unreel.annotation.studio.settings import find_connection, studio_folder
+from unreel.annotation.tasks import read_prefill
+from unreel.cli.output import echo, print_json, print_message
+from unreel.cli.progress import ProgressMeter
+from unreel.core.errors import InvalidSettingError, UnknownNameError
+from unreel.core.settings import EnvironmentSettings, read_settings, read_storage
+from unreel.engine.location import StorageLocation
+from unreel.engine.resolve_location import open_access, resolve_location
+from unreel.media.access import require_protection
+
+_SHOWN: Final = 10
+
+
+@contextmanager
+def open_desk(
+    given: Mapping[str, Any], settings: EnvironmentSettings
+) -> Iterator[tuple[StudioClient, Ledger]]:
+    """The server and the ledger that were typed."""
+    folder = studio_folder(settings, given["state"])
+    address = ledger_address(given["ledger"], settings)
+    connection = find_connection(folder, url=given["url"])
+    with (
+        StudioClient(connection, in_clear=given["in_clear"]) as client,
+        open_ledger(address) as ledger,
+    ):
+        yield client, ledger
+
+
+def push_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Copy, deal and push; status 1 where clips cannot be shown."""
+    settings = read_settings()
+    order = _read_order(given)
+    require_protection(settings, trusted=given["trusted"])
+    with open_desk(given, settings) as (client, ledger), ProgressMeter() as meter:
+        desk = PushContext(
+            ledger=ledger,
+            client=client,
+            place=_find_media(given["media"], client, settings),
+            access=open_access(settings, trusted=given["trusted"]),
+            folder=studio_folder(settings, given["state"]),
+        )
+        report = push(order, desk, meter.callbacks())
+    if as_json:
+        print_json(report)
+    else:
+        _print(report)
+    sys.exit(1 if report.failures or report.rejected or report.pushed.altered else 0)
+
+
+def tell_alterations(altered: Sequence[ProjectAlteration]) -> None:
+    """Print one line for each changed project."""
+    for each in altered:
+        tasks = {"changed": each.changed_tasks, "added": each.added_tasks}
+        tasks["deleted"] = each.missing_tasks
+        what = [*each.settings, *(f"{n} tasks {word}" for word, n in tasks.items() if n)]
+        print_message(
+            f"changed on the server: the project {each.room} in Label Studio: {', '.join(what)}"
+        )
+        print_message(f"  {each.quarantined:,} answers given since the last look are quarantined")
+        if each.problem:
+            print_message(f"  it could not be restored: {each.problem}")
+        elif each.settings or each.changed_tasks:
+            person = each.room.rpartition("/")[0]
+            print_message(
+                f"  it is restored; ask {person} to reload the page before the next answer"
+            )
+        if each.missing_tasks:
+            print_message("  `unreel annotate push` sends deleted tasks again")
+    if altered:
+        print_message("Label Studio 1.23 does not record which account changes a project or a task")
+
+
+def read_annotators(text: str) -> tuple[Annotator, ...]:
+    """`name=address` with commas between, or a file with one in each line; an address names itself."""
+    file = Path(text)
+    is_file = "@" not in text and file.is_file()
+    words = file.read_text(encoding="utf-8-sig").splitlines() if is_file else text.split(",")
+    found = []
+    for word in filter(None, (word.strip() for word in words)):
+        name, _, email = word.rpartition("=")
+        found.append(Annotator(name or email.partition("@")[0].lower(), email))
+    if not found or len({one.name for one in found}) < len(found):
+        setting, problem = "--annotators", "it names no annotator, or one twice"
+        remedy = "Write ada=ada@example.org,ben=ben@example.org, or the name of a file"
+        raise InvalidSettingError(setting, problem, remedy)
+    return tuple(found)
+
+
+def _read_pairs(given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    if not given["pairs"]:
+        return ()
+    if given["interface"] != AnnotationInterface.PREFERENCE:
+        setting, problem = "--pairs", f"{given['interface']} shows one clip at a time"
+        raise InvalidSettingError(setting, problem, "Take --interface preference, or no --pairs")
+    return tuple(read_pairs(given["pairs"]))
+
+
+def _read_order(given: Mapping[str, Any]) -> PushOrder:
+    guidelines: Path | None = given["guidelines"]
+    return PushOrder(
+        benchmark=given["bench"],
+        campaign=given["campaign"],
+        interface=_read_interface(given["interface"]),
+        annotators=read_annotators(given["annotators"]),
+        overlap=given["overlap"],
+        seed=given["seed"],
+        question=given["question"],
+        n_gold=given["gold"],
+        prefill=read_prefill(given["prefill"]) if given["prefill"] else {},
+        pairs=_read_pairs(given),
+        guidelines=guidelines.read_text(encoding="utf-8") if guidelines else "",
+    )
+
+
+def _read_interface(word: str) -> AnnotationInterface:
+    known = {each.value: each for each in AnnotationInterface}
+    if word not in known:
+        kind = "interface"
+        raise UnknownNameError(kind, word, list(known))
+    return known[word]
+
+
+def _find_media(
+    text: str | None, client: StudioClient, settings: EnvironmentSettings
+) -> StorageLocation:
+    if text:
+        place = resolve_location(text, read_storage(settings))
+        if place.is_local:
+            setting, problem = "--copies", f"Label Studio does not serve {text}"
+            raise InvalidSettingError(setting, problem, "Give s3://BUCKET/PREFIX, or leave it out")
+        return place
+    if client.media is None:
+        setting, problem = "--copies", "the URL of the copies for browsers is missing"
+        remedy = "Give s3://BUCKET/PREFIX: a Label Studio elsewhere serves no files of this machine"
+        raise InvalidSettingError(setting, problem, remedy)
+    return StorageLocation(str(client.media))
+
+
+def _print(report: PushReport) -> None:
+    for name, failure in list(report.failures.items())[:_SHOWN]:
+        print_message(f"not shown: {name}: {failure}")
+    for row in report.rejected[:_SHOWN]:
+        print_message(f"not shown: {row}")
+    n_more = len(report.failures) + len(report.rejected) - 2 * _SHOWN
+    if n_more > 0:
+        print_message(f"and {n_more} more; --json lists all")
+    pushed = report.pushed
+    tell_alterations(pushed.altered)
+    echo(
+        f"{report.campaign}: {report.tasks:,} tasks, {report.new_tasks:,} of them new "
+        f"(batch {report.batch}); {pushed.sent:,} sent into {pushed.rooms} rooms, "
+        f"{pushed.there:,} there already"
+    )
+    print_message(f"Send annotators their links: unreel annotate links {report.campaign}")

@@ -1,0 +1,35 @@
+"""`unreel annotate quality`: how well each annotator answers."""
+
+from typing import Any
+
+import click
+
+from unreel.cli.annotate.options import ledger_option
+from unreel.cli.output import form_option, json_option
+from unreel.core.registry import LazyImport
+
+
+@click.command()
+@click.argument("campaign")
+@click.option(
+    "--passing",
+    type=click.FloatRange(0, 1),
+    default=0.8,
+    show_default=True,
+    help="Minimum accuracy on known clips.",
+)
+@click.option("--seed", default=0, show_default=True, help="Random seed of the intervals.")
+@ledger_option
+@form_option
+@json_option
+def quality(*, as_json: bool, **given: Any) -> None:
+    """Print the quality of each annotator of CAMPAIGN, with intervals.
+
+    Right: accuracy on known clips. Informed: dependence of the answers on the clip, measured by all other
+    answers. Same answer: agreement with others on the same task. Alarms report annotators whose answers
+    changed, who answer without looking, or whose times are unusual. No annotator is excluded
+    automatically: use `exclude`.
+    """
+    LazyImport("unreel.cli.annotate.quality_job:print_quality", "annotate").load()(
+        given, as_json=as_json
+    )

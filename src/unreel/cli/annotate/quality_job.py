@@ -1,0 +1,69 @@
+"""Implementation of `unreel annotate quality`, imported when it runs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from unreel.annotation.campaign_state import judgements, read_campaign
+from unreel.annotation.ledger.connection import ledger_address, open_ledger
+from unreel.annotation.quality.qualification import UNANIMOUS, UNANIMOUS_CLIPS
+from unreel.annotation.quality.summary import CampaignQuality, PersonQuality, measure_quality
+from unreel.cli.output import print_json, print_message, print_table
+from unreel.core.estimate import Estimate, Measured, how_often_held
+from unreel.core.settings import read_settings
+from unreel.core.span import format_seconds
+
+_COLUMNS = ("annotator", "judged", "right", "informed", "same_answer", "median_time", "alarms")
+
+
+def print_quality(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print a line for each annotator, and what all together are worth."""
+    with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
+        records = read_campaign(ledger, given["campaign"])
+    found = measure_quality(
+        list(judgements(records)),
+        interface=records.campaign.interface,
+        passing=given["passing"],
+        seed=given["seed"],
+    )
+    if as_json:
+        alarms = {who: person.alarms for who, person in found.people.items()}
+        print_json({"quality": found, "alarms": alarms})
+        return
+    rows = [_row(who, person) for who, person in found.people.items()]
+    print_table(_COLUMNS, rows, title=f"annotators of {given['campaign']}", form=given["form"])
+    _print_quality_table(found)
+
+
+def _row(who: str, person: PersonQuality) -> dict[str, object]:
+    return {
+        "annotator": who,
+        "judged": person.n_judged,
+        "right": _spelt(person.right),
+        "informed": _spelt(person.looking.informed),
+        "same_answer": _spelt(person.same_answer),
+        "median_time": format_seconds(person.pace.median_us) if person.pace else "",
+        "alarms": "; ".join(person.alarms),
+    }
+
+
+def _spelt(value: Measured) -> str:
+    if isinstance(value, Estimate):
+        return f"{value.value:.2f} [{value.low:.2f}, {value.high:.2f}]"
+    return ""
+
+
+def _print_quality_table(found: CampaignQuality) -> None:
+    for name, value in found.agreement.overall.items():
+        print_message(f"{name}: {value}")
+    rule, shared = f"{UNANIMOUS:.0%} of {UNANIMOUS_CLIPS} clips", found.qualification.n_shared
+    passes = "meets" if found.qualification.unanimous else "does not meet"
+    print_message(
+        f"unanimity over {shared} clips that all judged {passes} VideoRealBench's rule of {rule}"
+    )
+    print_message(f"pull of marks shown beforehand: {found.pull}")
+    figures = [person.right for person in found.people.values()]
+    print_message(how_often_held([*figures, *(p.same_answer for p in found.people.values())]))
+    if any(person.alarms for person in found.people.values()):
+        print_message(
+            "next: check the alarms; unreel annotate exclude excludes an annotator's judgements"
+        )

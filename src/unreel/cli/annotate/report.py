@@ -1,0 +1,49 @@
+"""`unreel annotate report`: a campaign on one page."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from unreel.cli.annotate.options import ledger_option, rule_options, state_option
+from unreel.cli.output import json_option
+from unreel.core.registry import LazyImport
+
+
+@click.command()
+@click.argument("campaign")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Output folder of the page.",
+)
+@click.option(
+    "--copies",
+    "media",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the copies shown to annotators.  [default: the one served by `up`]",
+)
+@click.option("--url", metavar="ADDRESS", help="URL of Label Studio, for links to the tasks.")
+@click.option(
+    "--most",
+    type=click.IntRange(1),
+    default=200,
+    show_default=True,
+    help="Number of disagreements to show. The table lists all tasks.",
+)
+@rule_options
+@click.option("--seed", default=0, show_default=True, help="Random seed of the intervals.")
+@state_option
+@ledger_option
+@json_option
+def report(*, as_json: bool, **given: Any) -> None:
+    """Write CAMPAIGN as one page, disagreements first.
+
+    Each disagreement shows the clip with all boxes on one timeline, the texts, and a link to the task. The
+    page continues with progress and speed, agreement, accuracy against the ground truth, and unreadable
+    answers. It names the annotators; use `publish` for data that you hand on.
+    """
+    LazyImport("unreel.cli.annotate.report_job:report_campaign", "annotate").load()(
+        given, as_json=as_json
+    )

@@ -1,0 +1,71 @@
+"""Implementation of `unreel annotate report`, imported when it runs."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from unreel.annotation.campaign_state import read_campaign
+from unreel.annotation.ledger.connection import ledger_address, open_ledger
+from unreel.annotation.page.site import CampaignPageResult, PageSettings, task_links, write_page
+from unreel.annotation.publishing.edition import CampaignEdition, gather, poll_of
+from unreel.annotation.publishing.human_scores import human_rows
+from unreel.annotation.studio.settings import CLIPS, find_connection, studio_folder
+from unreel.benchmarks.entry import Entry
+from unreel.benchmarks.human_scores import HumanScoreRow
+from unreel.benchmarks.loader import open_benchmark
+from unreel.cli.annotate.consensus_rule import read_rule
+from unreel.cli.output import echo, print_json, print_message
+from unreel.core.errors import InvalidSettingError, UnreelError
+from unreel.core.settings import read_settings
+
+
+def report_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Write the page and print its path."""
+    settings = read_settings()
+    folder = studio_folder(settings, given["state"])
+    with open_ledger(ledger_address(given["ledger"], settings)) as ledger:
+        records = read_campaign(ledger, given["campaign"])
+        address = given["url"] or _running(folder)
+        links = task_links(ledger, records, address=address.rstrip("/")) if address else {}
+    edition = gather(records, read_rule(given), seed=given["seed"])
+    wish = PageSettings(
+        media=given["media"] or folder / CLIPS,
+        links=links,
+        people=_people(edition, seed=given["seed"]),
+        most=given["most"],
+        seed=given["seed"],
+    )
+    written = write_page(edition, records, given["out"], wish)
+    if as_json:
+        print_json(written)
+        return
+    _print_page(written)
+    echo(written.page)
+
+
+def _running(folder: Path) -> str:
+    try:
+        return find_connection(folder).address
+    except InvalidSettingError:
+        return ""
+
+
+def _people(edition: CampaignEdition, *, seed: int) -> tuple[HumanScoreRow, ...]:
+    """Return everybody's scores; none if the benchmark is gone."""
+    names = {name for task in edition.tasks.values() for name in task.names}
+    try:
+        rows = open_benchmark(Path(edition.campaign.benchmark))
+        entries = {row.name: row for row in rows if isinstance(row, Entry) and row.name in names}
+    except UnreelError as error:
+        print_message(f"no annotator is compared with the ground truth: {error}")
+        return ()
+    return human_rows(poll_of(edition, entries, seed=seed))
+
+
+def _print_page(written: CampaignPageResult) -> None:
+    print_message(
+        f"{written.n_judged} of {written.n_tasks} tasks judged, {written.n_settled} settled, "
+        f"{written.n_disputed} with disagreement"
+    )
+    if written.n_shown and not written.n_media:
+        print_message("the page has no clips: name the folder of the copies with --copies")

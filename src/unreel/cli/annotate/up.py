@@ -1,0 +1,35 @@
+"""`unreel annotate up`: Label Studio, for as long as the command runs."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from unreel.cli.annotate.options import ledger_option, state_option
+from unreel.cli.output import json_option
+from unreel.core.registry import LazyImport
+
+
+@click.command()
+@click.option(
+    "--program",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Label Studio executable, in its own environment.  [default: label-studio on PATH]",
+)
+@click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Host and port to listen on. For access from other machines, add a reverse proxy with TLS.",
+)
+@state_option
+@ledger_option
+@json_option
+def up(*, as_json: bool, **given: Any) -> None:
+    """Start Label Studio with the ledger's PostgreSQL (in its own database), or with a file for a trial.
+
+    It listens on loopback, sign-up requires a link, and telemetry is off. Runs until Ctrl-C or SIGTERM,
+    then exits with status 0 and leaves no process behind.
+    """
+    LazyImport("unreel.cli.annotate.up_job:run_studio", "annotate").load()(given, as_json=as_json)

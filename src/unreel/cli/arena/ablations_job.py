@@ -1,0 +1,95 @@
+"""Implementation of `unreel arena ablations`, imported when it runs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from unreel.arena.answers.lineup import read_lineup
+from unreel.arena.answers.play import AnswerTable
+from unreel.arena.answers.read_play import read_play
+from unreel.arena.boards.ablations import AblationEffect, ablate, compare_plays
+from unreel.arena.boards.bias import ReviewerBias, find_leanings
+from unreel.arena.boards.pair_ablation import compare_pairs
+from unreel.arena.boards.read_pairs import read_pairs
+from unreel.arena.season.folder import SeasonFolder, find_folder
+from unreel.arena.season.stored_recipe import stored_recipe
+from unreel.cli.arena.options import spell
+from unreel.cli.output import Form, print_json, print_message, print_table
+from unreel.core.errors import InvalidSettingError
+
+
+def print_ablations(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print every paired difference and every leaning of a season."""
+    folder = find_folder(given["season"], given["out"])
+    recipe = stored_recipe(folder)
+    plays = _plays(folder)
+    found = list(ablate(plays, knobs=recipe.knobs))
+    if given["against"]:
+        found += _against(plays, find_folder(given["against"]), given["against"])
+    leanings = [each for play in plays for each in find_leanings(play)]
+    if as_json:
+        print_json({"season": recipe.name, "ablations": found, "leanings": leanings})
+        return
+    _print_ablations(found, given["form"])
+    _print_leanings(leanings, given["form"])
+    if not found:
+        print_message("nothing was changed in this season: write a second [[condition]] into it")
+
+
+def _plays(folder: SeasonFolder) -> list[AnswerTable]:
+    entrants, lineup = folder.require_played(), read_lineup(folder)
+    return [read_play(folder, title, lineup=lineup) for title in entrants.conditions]
+
+
+def _against(plays: Sequence[AnswerTable], other: SeasonFolder, name: str) -> list[AblationEffect]:
+    """Each condition beside that of the same title, or all beside the only one that there is."""
+    entrants = other.require_played()
+    titles = entrants.conditions
+    found: list[AblationEffect] = []
+    for play in plays:
+        title = play.condition if play.condition in titles else titles[0]
+        if title != play.condition and len(titles) > 1:
+            continue
+        if entrants.is_about_pairs:
+            found += compare_pairs(read_pairs(other, title), play)
+        else:
+            found += compare_plays(play, read_play(other, title), knob=f"against {name}")
+    if not found:
+        setting, problem = "--against", f"no condition of {name} has a title of this season's"
+        raise InvalidSettingError(setting, problem, "Give both the same titles")
+    return found
+
+
+def _print_ablations(found: Sequence[AblationEffect], form: Form) -> None:
+    rows = [
+        {
+            "what": each.knob,
+            "first": each.first,
+            "second": each.second,
+            "reviewer": each.reviewer,
+            "figure": each.figure,
+            "first less second": spell(each.difference, 1),
+            "p": "" if each.p_corrected is None else f"{each.p_corrected:.3g}",
+            "pairs": each.n_pairs,
+            "left out": each.n_left_out,
+        }
+        for each in found
+    ]
+    columns = ("what", "first", "second", "reviewer", "figure", "first less second", "p")
+    title = "ablations: percent [95 % interval], p corrected by Holm"
+    print_table((*columns, "pairs", "left out"), rows, title=title, form=form)
+
+
+def _print_leanings(found: Sequence[ReviewerBias], form: Form) -> None:
+    rows = [
+        {
+            "condition": each.condition,
+            "reviewer": each.reviewer,
+            "said real": spell(each.said_real, 1),
+            "sensitivity": spell(each.sensitivity, 2),
+            "criterion": spell(each.criterion, 2),
+        }
+        for each in found
+    ]
+    columns = ("condition", "reviewer", "said real", "sensitivity", "criterion")
+    title = "leanings: a criterion above 0 leans towards real"
+    print_table(columns, rows, title=title, form=form)

@@ -1,0 +1,44 @@
+"""`unreel arena`: creators against reviewers."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import click
+
+from unreel.cli.lazy_group import LazyCommand, LazyGroup
+from unreel.core.registry import LazyImport
+
+_WORDS: Final[Mapping[str, LazyCommand]] = {
+    "init": LazyCommand(
+        LazyImport("unreel.cli.arena.run:init"), "Write a commented season file for a benchmark."
+    ),
+    "plan": LazyCommand(
+        LazyImport("unreel.cli.arena.run:plan"),
+        "Print the clips and questions that a season needs.",
+    ),
+    "run": LazyCommand(LazyImport("unreel.cli.arena.run:run"), "Run a season, or resume it."),
+    "people": LazyCommand(
+        LazyImport("unreel.cli.arena.people:people"), "Add human votes as reviewers."
+    ),
+    "rank": LazyCommand(LazyImport("unreel.cli.arena.rank:rank"), "Rank reviewers and creators."),
+    "ablations": LazyCommand(
+        LazyImport("unreel.cli.arena.watch:ablations"), "Measure the effect of single changes."
+    ),
+    "submit": LazyCommand(
+        LazyImport("unreel.cli.arena.submit:submit"), "Enter a creator or a reviewer."
+    ),
+    "withdraw": LazyCommand(LazyImport("unreel.cli.arena.submit:withdraw"), "Withdraw an entry."),
+    "log": LazyCommand(
+        LazyImport("unreel.cli.arena.submit:log"), "Print every attempt and its result."
+    ),
+    "watch": LazyCommand(LazyImport("unreel.cli.arena.watch:watch"), "Search for cheating."),
+    "site": LazyCommand(LazyImport("unreel.cli.arena.site:site"), "Write seasons as static pages."),
+}
+
+
+@click.command(cls=LazyGroup, words=_WORDS)
+def arena() -> None:
+    """Run creators against reviewers on one frozen benchmark, and rank both.
+
+    SEASON is a TOML file with the benchmark's hash, the creators, the reviewers and the conditions.
+    """

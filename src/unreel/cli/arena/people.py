@@ -1,0 +1,35 @@
+"""`unreel arena people`: votes of people as reviewers of a season."""
+
+from typing import Any
+
+import click
+
+from unreel.cli.annotate.options import ledger_option
+from unreel.cli.arena.options import season_argument
+from unreel.cli.completion import complete_paths
+from unreel.cli.output import json_option
+from unreel.core.registry import LazyImport
+
+
+@click.command()
+@season_argument
+@click.option(
+    "--campaign",
+    metavar="NAME",
+    help="Campaign of `unreel annotate` whose votes are read from the ledger.",
+)
+@ledger_option
+@click.option(
+    "--votes",
+    metavar="FILE",
+    shell_complete=complete_paths,
+    help="Table of votes with the columns voter, label and clip name.",
+)
+@click.option("--named", is_flag=True, help="Show annotators' names instead of aliases.")
+@json_option
+def people(*, as_json: bool, **given: Any) -> None:
+    """Store human votes with SEASON: `unreel arena rank` then ranks each voter and their majority.
+
+    Without --campaign or --votes, the votes of the benchmark are used. Votes stored before are replaced.
+    """
+    LazyImport("unreel.cli.arena.people_job:take_votes", "eval").load()(given, as_json=as_json)

@@ -1,0 +1,68 @@
+"""Implementation of `unreel arena people`, imported when it runs."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from unreel.arena.answers.people import VoterBallot, campaign_ballots, entry_ballots, write_people
+from unreel.arena.season.benchmark import open_set
+from unreel.arena.season.folder import SeasonFolder, find_folder
+from unreel.benchmarks.entry import Entry
+from unreel.benchmarks.votes import join_votes
+from unreel.cli.output import print_json, print_message
+from unreel.core.errors import InvalidSettingError
+from unreel.core.settings import read_settings
+
+
+def take_votes(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Store the votes, and print their number and that of votes about other clips."""
+    if given["campaign"] and given["votes"]:
+        setting, problem = "--votes", "votes are taken from one place at a time"
+        raise InvalidSettingError(setting, problem, "Leave out --votes or --campaign")
+    folder = find_folder(given["season"], given["out"])
+    folder.require_played()
+    source, ballots = _find(folder, given)
+    known = {row.name for row in open_set(folder) if isinstance(row, Entry)}
+    kept = [each for each in ballots if each.clip in known]
+    if not kept:
+        setting, problem = "votes", f"no vote of {source} is about a clip of the season"
+        remedy = "Ask people about the clips in the season's folder `set`, or name other votes"
+        raise InvalidSettingError(setting, problem, remedy)
+    write_people(folder, source, kept)
+    told = {
+        "source": source,
+        "n_people": len({each.voter for each in kept}),
+        "n_votes": len(kept),
+        "n_clips": len({each.clip for each in kept}),
+        "n_elsewhere": len(ballots) - len(kept),
+    }
+    if as_json:
+        print_json(told)
+        return
+    print_message(
+        f"{told['n_votes']} votes of {told['n_people']} people on {told['n_clips']} clips, from {source}",
+        f"{told['n_elsewhere']} votes are about clips that the season does not play",
+    )
+
+
+def _find(folder: SeasonFolder, given: Mapping[str, Any]) -> tuple[str, list[VoterBallot]]:
+    if given["campaign"]:
+        return f"campaign {given['campaign']}", _of_campaign(given)
+    if given["votes"]:
+        path = Path(given["votes"])
+        joined = join_votes(open_set(folder), path)
+        return path.name, [
+            VoterBallot(entry.name, vote.voter, vote.label)
+            for entry, votes in joined.ballots
+            for vote in votes
+        ]
+    entries: Iterable[Entry] = (row for row in open_set(folder) if isinstance(row, Entry))
+    return "the benchmark", list(entry_ballots(entries))
+
+
+def _of_campaign(given: Mapping[str, Any]) -> list[VoterBallot]:
+    from unreel.annotation.campaign_state import read_campaign
+    from unreel.annotation.ledger.connection import ledger_address, open_ledger
+
+    with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
+        return campaign_ballots(read_campaign(ledger, given["campaign"]), named=given["named"])

@@ -1,0 +1,89 @@
+"""Commands `unreel arena init`, `plan` and `run`."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from unreel.cli.arena.options import only_option, season_argument
+from unreel.cli.options import outside_option, weak_cage_option
+from unreel.cli.output import echo, json_option, print_json, print_message, trusted_option
+from unreel.cli.progress import ProgressMeter
+from unreel.core.registry import LazyImport
+
+
+@click.command()
+@season_argument
+@only_option
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Dry run: report missing clips and answers, generate nothing and send nothing.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="Engine that sends questions: this process, or Ray Data. Clips are generated in this process.",
+)
+@click.option("--retry-failed", is_flag=True, help="Retry failed clips and answers.")
+@outside_option
+@weak_cage_option
+@trusted_option
+@json_option
+def run(*, dry_run: bool, as_json: bool, **given: Any) -> None:
+    """Run SEASON: make the missing clips, and send every missing question to every reviewer.
+
+    SEASON is a TOML file: see docs/arena.md. A second call sends only questions without an answer,
+    also after kill -9; a new creator or reviewer needs only its own questions.
+
+    Exits with status 1 if a clip or an answer failed, or a reviewer could not be queried.
+    """
+    with ProgressMeter() as meter:
+        meter.tell("getting ready")
+        word = "season_plan_printer" if dry_run else "play"
+        tell = LazyImport(f"unreel.cli.arena.run_job:{word}", "eval").load()(
+            meter, given, as_json=as_json
+        )
+    sys.exit(tell())
+
+
+@click.command()
+@season_argument
+@only_option
+@click.option("--pin", is_flag=True, help="Write the benchmark's hash to SEASON.")
+@outside_option
+@json_option
+def plan(*, as_json: bool, **given: Any) -> None:
+    """Print the clips and questions that SEASON still needs, and the hash of its benchmark.
+
+    Sends nothing and generates no clip.
+    """
+    with ProgressMeter() as meter:
+        meter.tell("counting")
+        tell = LazyImport("unreel.cli.arena.run_job:season_plan_printer", "eval").load()(
+            meter, given, as_json=as_json
+        )
+    sys.exit(tell())
+
+
+@click.command()
+@click.argument("benchmark", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("season.toml"),
+    show_default=True,
+    help="Season file to write. An existing file is never replaced.",
+)
+@json_option
+def init(*, benchmark: Path, out: Path, as_json: bool) -> None:
+    """Write a commented season file for BENCHMARK, with the creators of its clips."""
+    creators = LazyImport("unreel.arena.season.template:write_season")(benchmark, out)
+    if as_json:
+        print_json({"season": str(out), "creators": creators})
+        return
+    print_message(f"next: unreel arena plan {out} --pin")
+    echo(out)

@@ -1,0 +1,192 @@
+"""Implementation of `unreel arena run` and `plan`, imported when they run."""
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from unreel.arena.fairness.holdout import give_promise
+from unreel.arena.run.forecast import PendingQuestions, SeasonForecast, foresee
+from unreel.arena.run.job import EntrantRunSummary, SeasonJob, SeasonOutcome, run_season
+from unreel.arena.season.folder import open_folder
+from unreel.arena.season.recipe import read_season
+from unreel.arena.submission.accepted import note_played, with_entries
+from unreel.cli.contacted_services import print_endpoints, print_external_reviewers, print_services
+from unreel.cli.memory_settings import share_heaps
+from unreel.cli.output import echo, print_json, print_message, print_table
+from unreel.cli.progress import ProgressMeter
+from unreel.cli.stop_signals import goes_on
+from unreel.core.output_files import OutputDirectory
+from unreel.core.settings import read_settings
+from unreel.engine.resolve_location import open_access
+from unreel.engine.run import ALL_FAILURES
+from unreel.media.access import require_protection
+
+Tell = Callable[[], int]
+_MOST_NAMED = 10
+_DIGEST = re.compile(r"^digest\s*=.*$", re.MULTILINE)
+_BENCHMARK = re.compile(r"^benchmark\s*=.*$", re.MULTILINE)
+
+
+def play(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
+    """Run the season; return a printer of its result, which also gives the exit status."""
+    job = _job(given)
+    share_heaps()
+    require_protection(job.access.settings, trusted=job.access.trusted)
+    asked = [each for each in job.season.recipe.judges if job.calls(each.shown)]
+    print_endpoints([each.model for each in asked], job.access.settings)
+    print_external_reviewers(asked, job.access.settings)
+    called = [each for each in job.season.creators if job.calls(each.name)]
+    print_services(called, job.access.settings)
+    with goes_on(job.folder.place.uri, meter):
+        give_promise(job.folder.path, job.season.recipe, at_us=time.time_ns() // 1000)
+        outcome = run_season(job, meter.callbacks())
+        turns = (*outcome.creators, *outcome.reviewers)
+        played = {turn.title for turn in turns if not turn.problem}
+        note_played(job.folder.path, played, at_us=time.time_ns() // 1000)
+    return partial(_print_outcome, outcome, as_json=as_json)
+
+
+def season_plan_printer(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
+    """Count the work of the season, and return a printer of it."""
+    meter.tell("reading the season")
+    job = _job(given)
+    foreseen = foresee(job)
+    if given.get("pin") and not foreseen.is_pinned:
+        _pin(Path(given["season"]), foreseen.digest)
+    return partial(_print_forecast, foreseen, pinned=bool(given.get("pin")), as_json=as_json)
+
+
+def _job(given: Mapping[str, Any]) -> SeasonJob:
+    season = read_season(Path(given["season"]))
+    folder = open_folder(season, given["out"])
+    settings = read_settings()
+    if given.get("weak_cage"):
+        settings = replace(settings, weak_cage=1)
+    return SeasonJob(
+        season=with_entries(season, folder.path),
+        folder=folder,
+        access=open_access(settings, trusted=bool(given.get("trusted"))),
+        outside=given["outside"],
+        engine=given.get("engine", "local"),
+        retry_failed=ALL_FAILURES if given.get("retry_failed") else frozenset(),
+        only=frozenset(given["only"]),
+    )
+
+
+def _pin(file: Path, digest: str) -> None:
+    """Write the hash into the season's text, which is otherwise unchanged."""
+    text, line = file.read_text(encoding="utf-8"), f'digest = "{digest}"'
+    if _DIGEST.search(text):
+        pinned = _DIGEST.sub(line, text, count=1)
+    else:
+        pinned = _BENCHMARK.sub(lambda found: f"{found[0]}\n{line}", text, count=1)
+    OutputDirectory(file.absolute().parent).write(file.name, pinned.encode())
+
+
+def _print_outcome(outcome: SeasonOutcome, *, as_json: bool) -> int:
+    if as_json:
+        plan = outcome.plan
+        short = None if plan is None else {"n_due": plan.n_due, "n_chosen": len(plan.chosen)}
+        print_json(
+            {
+                "season": outcome.season,
+                "folder": outcome.folder,
+                "digest": outcome.digest,
+                "creators": outcome.creators,
+                "reviewers": outcome.reviewers,
+                "n_rejected": outcome.n_rejected,
+                "plan": short,
+                "cost_usd": outcome.cost_usd,
+            }
+        )
+        return 1 if outcome.n_failed else 0
+    _print_turns("creators", "clips made", outcome.creators)
+    _print_turns("reviewers", "questions put", outcome.reviewers)
+    _say_problems((*outcome.creators, *outcome.reviewers))
+    if outcome.is_stopped:
+        print_message(
+            "no reviewer was asked: first give every creator a usable clip, or take it out of the season"
+        )
+    if any(turn.n_failed for turn in (*outcome.creators, *outcome.reviewers)):
+        print_message("ask again for what failed: add --retry-failed to this command")
+    if outcome.plan is not None:
+        chosen, due = len(outcome.plan.chosen), outcome.plan.n_due
+        print_message(f"the budget lets {chosen} of {due} questions be put: see plan.json")
+    if outcome.cost_usd is not None:
+        print_message(f"cost so far: {outcome.cost_usd:.2f} USD, as far as reported")
+    print_message(f"next: unreel arena rank {outcome.folder}")
+    echo(outcome.folder)
+    return 1 if outcome.n_failed else 0
+
+
+def _print_turns(what: str, done: str, turns: Sequence[EntrantRunSummary]) -> None:
+    rows = [
+        {
+            what: turn.title,
+            done: turn.done,
+            "failed": turn.n_failed,
+            "there before": turn.already,
+        }
+        for turn in turns
+    ]
+    print_table((what, done, "failed", "there before"), rows)
+
+
+def _say_problems(turns: Sequence[EntrantRunSummary]) -> None:
+    for turn in turns:
+        for reason, n in sorted(turn.failures.items()):
+            print_message(f"{turn.title}: {n} {reason}")
+        if turn.failed_before:
+            print_message(f"{turn.title}: {turn.failed_before} failed in an earlier call")
+        _say_missing(turn.title, turn.missing_files)
+        if turn.problem:
+            print_message(f"{turn.title}: {turn.problem}")
+
+
+def _say_missing(title: str, files: Sequence[str]) -> None:
+    if files:
+        more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
+        print_message(f"{title}: put into its folder: {', '.join(files[:_MOST_NAMED])}{more}")
+
+
+def _print_forecast(foreseen: SeasonForecast, *, pinned: bool, as_json: bool) -> int:
+    if as_json:
+        totals = {"n_clips_due": foreseen.n_clips, "n_questions_due": foreseen.n_questions}
+        print_json({"plan": foreseen, **totals})
+        return 0
+    _print_due("creators", "clips due", foreseen.creators)
+    _print_due("reviewers", "questions due", foreseen.reviewers)
+    for each in (*foreseen.creators, *foreseen.reviewers):
+        if each.problem:
+            print_message(f"{each.title}: {each.problem}")
+        if each.missing_files and not each.n_done:
+            print_message(
+                f"{each.title}: warning: its folder lacks {len(each.missing_files)} files"
+            )
+        _say_missing(each.title, each.missing_files)
+        if each.n_failed:
+            print_message(
+                f"{each.title}: {each.n_failed} clips failed; --retry-failed asks for them again"
+            )
+    print_message(
+        f"{len(foreseen.scenes)} scenes, {foreseen.n_real} real clips, conditions: "
+        f"{', '.join(foreseen.conditions)}",
+        f"due: {foreseen.n_clips} clips, {foreseen.n_questions} questions",
+    )
+    if foreseen.max_questions is not None:
+        print_message(f"the budget ends at {foreseen.max_questions} questions, without baselines")
+    if not foreseen.is_pinned:
+        print_message(
+            "the digest was written into the season" if pinned else "write this into the season:"
+        )
+    echo(f'digest = "{foreseen.digest}"')
+    return 0
+
+
+def _print_due(what: str, due: str, entrants: Sequence[PendingQuestions]) -> None:
+    rows = [{what: each.title, due: each.n_due, "there": each.n_done} for each in entrants]
+    print_table((what, due, "there"), rows)

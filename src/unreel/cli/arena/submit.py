@@ -1,0 +1,63 @@
+"""`unreel arena submit`, `withdraw` and `log`: who enters a season, and what became of it."""
+
+import sys
+from typing import Any
+
+import click
+
+from unreel.cli.arena.options import season_argument
+from unreel.cli.completion import complete_paths
+from unreel.cli.options import outside_option, weak_cage_option
+from unreel.cli.output import form_option, json_option, trusted_option
+from unreel.core.registry import LazyImport
+
+_JOB = "unreel.cli.arena.submit_job"
+
+
+@click.command()
+@season_argument
+@click.argument("entry", shell_complete=complete_paths)
+@outside_option
+@weak_cage_option
+@trusted_option
+@json_option
+def submit(*, as_json: bool, **given: Any) -> None:
+    """Enter a creator or a reviewer: ENTRY is a TOML file, see docs/arena-entries.md.
+
+    Its clips are checked before anything is paid for: names, length, size, rate, sound, licence,
+    copies of real clips, watermarks, and file properties that reveal the label. Every attempt is
+    recorded in the season's log.
+
+    Exits with status 1 if the entry is rejected.
+    """
+    sys.exit(LazyImport(f"{_JOB}:submit_entry", "eval").load()(given, as_json=as_json))
+
+
+@click.command()
+@season_argument
+@click.argument("name")
+@click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the log.")
+@click.option(
+    "--retire", is_flag=True, help="Record that the organiser withdrew the entry, not its team."
+)
+@json_option
+def withdraw(*, as_json: bool, **given: Any) -> None:
+    """Withdraw the entry NAME from later runs. Its results stay on the leaderboards."""
+    LazyImport(f"{_JOB}:withdraw_entry", "eval").load()(given, as_json=as_json)
+
+
+@click.command()
+@season_argument
+@click.option(
+    "--head", metavar="HASH", help="Published hash of the log: report lines removed since."
+)
+@form_option
+@json_option
+def log(*, as_json: bool, **given: Any) -> None:
+    """Print every attempt, state and withdrawal of SEASON, and the number of attempts per team.
+
+    SEASON is its TOML file, or its folder.
+
+    Exits with status 1 if a line was edited, moved or removed.
+    """
+    sys.exit(LazyImport(f"{_JOB}:print_log", "eval").load()(given, as_json=as_json))

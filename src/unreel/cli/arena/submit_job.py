@@ -1,0 +1,158 @@
+"""Implementation of `unreel arena submit`, `withdraw` and `log`, imported when they run."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from unreel.arena.fairness.attempts import TeamAttempts, count_tries
+from unreel.arena.fairness.holdout import find_hidden, give_promise
+from unreel.arena.season.folder import SeasonFolder, find_folder, open_folder
+from unreel.arena.season.recipe import read_season
+from unreel.arena.season.scenes import open_scenery, require_digest
+from unreel.arena.submission.creator_checks import EntryCheckContext
+from unreel.arena.submission.entry import read_entry
+from unreel.arena.submission.log import LOG, EntryState, LogEvent, SeasonLog, read_log
+from unreel.arena.submission.submit import SubmissionResult, submit, withdraw
+from unreel.cli.contacted_services import print_external_reviewers
+from unreel.cli.output import Form, echo, print_json, print_message, print_table
+from unreel.core.errors import UnreadableSourceError
+from unreel.core.settings import read_settings
+from unreel.engine.resolve_location import open_access
+from unreel.media.access import require_protection
+
+
+def submit_entry(given: Mapping[str, Any], *, as_json: bool) -> int:
+    """Check an entry, print the result, and return the exit status."""
+    season = read_season(Path(given["season"]))
+    handed = read_entry(Path(given["entry"]))
+    settings = read_settings()
+    if given["weak_cage"]:
+        settings = replace(settings, weak_cage=1)
+    access = open_access(settings, trusted=given["trusted"])
+    require_protection(access.settings, trusted=access.trusted)
+    scenery = open_scenery(season, outside=given["outside"])
+    require_digest(season, scenery)
+    folder = open_folder(season, given["out"]).path
+    give_promise(folder, season.recipe, at_us=_now_us())
+    grounds = EntryCheckContext(
+        recipe=season.recipe,
+        scenery=scenery,
+        hidden=find_hidden(folder, season.recipe, scenery.scenes),
+        folder=folder,
+        access=access,
+    )
+    print_message(f"checking {handed.recipe.title} against {len(scenery.scenes)} scenes")
+    if handed.recipe.reviewer is not None:
+        print_external_reviewers([handed.recipe.reviewer], settings)
+    outcome = submit(handed, grounds, clock=_now_us)
+    if as_json:
+        print_json(outcome)
+    else:
+        _print_submission(outcome)
+    return 0 if outcome.state is EntryState.ACCEPTED else 1
+
+
+def _print_submission(outcome: SubmissionResult) -> None:
+    for finding in outcome.findings:
+        print_message(f"{finding.weight.value}: {finding}")
+    nth = f"try {outcome.attempt} of {outcome.team}"
+    if outcome.state is EntryState.ACCEPTED:
+        print_message(
+            f"{outcome.entry} is accepted ({nth}). It plays with the next `unreel arena run`"
+        )
+    else:
+        print_message(
+            f"{outcome.entry} is refused ({nth}). Correct the problems above and submit it again"
+        )
+    print_message(f"the log ends with {outcome.head}")
+    echo(outcome.state.value)
+
+
+def withdraw_entry(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Withdraw an entry, and print a confirmation."""
+    folder = _folder(given).path
+    event = withdraw(
+        folder,
+        given["name"],
+        reason=given["reason"],
+        retire=given["retire"],
+        at_us=_now_us(),
+    )
+    if as_json:
+        print_json(event)
+    else:
+        print_message(f"{event.entry} plays no more; what it played stays on the boards")
+        echo(event.state.value)
+
+
+def print_log(given: Mapping[str, Any], *, as_json: bool) -> int:
+    """Print the log, and give 1 where it was changed."""
+    history = read_log(_folder(given).path)
+    problem = _problem(history, given["head"])
+    tries = count_tries(history)
+    if as_json:
+        print_json(
+            {
+                "head": history.head,
+                "events": history.events,
+                "tries": tries,
+                "torn": history.torn,
+                "problem": problem,
+            }
+        )
+    else:
+        _print_log(history, tries, given["form"])
+        if problem:
+            print_message(problem)
+    return 1 if problem else 0
+
+
+def _problem(history: SeasonLog, head: str | None) -> str:
+    try:
+        history.require_whole(head)
+    except UnreadableSourceError as error:
+        return str(error)
+    return ""
+
+
+def _print_log(history: SeasonLog, tries: tuple[TeamAttempts, ...], form: Form) -> None:
+    columns = ("at", "entry", "board", "team", "try", "state", "told")
+    print_table(columns, [_row(event) for event in history.events], title="log", form=form)
+    if tries:
+        rows = [
+            {
+                "team": each.team,
+                "board": each.kind,
+                "tries": each.submitted,
+                "accepted": len(each.entries),
+                "ranked": each.ranked,
+                "not ranked": ", ".join(each.unranked),
+            }
+            for each in tries
+        ]
+        print_table(tuple(rows[0]), rows, title="tries", form=form)
+    if history.torn:
+        print_message(f"line {history.torn[0]} of {LOG} was cut by a crash and counts for nothing")
+    print_message(f"the log ends with {history.head}")
+
+
+def _row(event: LogEvent) -> dict[str, object]:
+    return {
+        "at": f"{event.when:%Y-%m-%d %H:%M:%S}" if event.when else "",
+        "entry": event.entry,
+        "board": event.kind,
+        "team": event.team,
+        "try": event.attempt or "",
+        "state": event.state.value,
+        "told": "; ".join(event.reasons),
+    }
+
+
+def _folder(given: Mapping[str, Any]) -> SeasonFolder:
+    return find_folder(given["season"], given["out"])
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000

@@ -1,0 +1,54 @@
+"""`unreel arena ablations` and `watch`: what one change does, and who plays foul."""
+
+import sys
+from typing import Any
+
+import click
+
+from unreel.cli.arena.options import season_argument
+from unreel.cli.options import outside_option
+from unreel.cli.output import form_option, json_option, trusted_option
+from unreel.core.registry import LazyImport
+
+
+@click.command()
+@season_argument
+@click.option(
+    "--against",
+    metavar="SEASON",
+    help="Folder of another season over the same clips, for example one of pairs.",
+)
+@form_option
+@json_option
+def ablations(*, as_json: bool, **given: Any) -> None:
+    """Print the effect of each change on the answers of SEASON: paired differences with intervals.
+
+    Compares conditions that differ in one setting, settings of a creator, and changed real clips with
+    the originals, and estimates each reviewer's bias towards "real". Sends nothing.
+    """
+    LazyImport("unreel.cli.arena.ablations_job:print_ablations", "eval").load()(
+        given, as_json=as_json
+    )
+
+
+@click.command()
+@season_argument
+@click.option(
+    "--clips", is_flag=True, help="Also compare the clips: find creators that show another's clip."
+)
+@click.option(
+    "--canaries", is_flag=True, help="List the clips to publish with a wrong label, then exit."
+)
+@outside_option
+@trusted_option
+@json_option
+def watch(*, as_json: bool, **given: Any) -> None:
+    """Search SEASON for cheating: equal answers, copied clips, and knowledge of the published labels.
+
+    Exits with status 1 if there is a suspicion.
+    """
+    sys.exit(
+        LazyImport("unreel.cli.arena.watch_job:print_suspicions", "eval").load()(
+            given, as_json=as_json
+        )
+    )

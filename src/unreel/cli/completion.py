@@ -1,0 +1,39 @@
+"""Shell completion of models, benchmarks and runs; docs/reference/commands.md explains its set-up."""
+
+from pathlib import Path
+from typing import Final
+
+import click
+from click.shell_completion import CompletionItem
+
+_RUNS: Final = "runs"
+"""Where `unreel eval` keeps runs that nobody places elsewhere."""
+
+
+def complete_models(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Floors, `recorded`, and `provider/` for a name that its maker knows."""
+    from unreel.reviewers.endpoint.providers import PROVIDERS
+    from unreel.reviewers.registry import ENDPOINT, REVIEWERS
+
+    names = [name for name in REVIEWERS.names() if name != ENDPOINT]
+    names += [f"{provider}/" for provider in sorted(PROVIDERS)]
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def complete_runs(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The runs in the usual folder, else folders."""
+    folders = sorted(Path(_RUNS).iterdir()) if Path(_RUNS).is_dir() else []
+    runs = [str(folder) for folder in folders if folder.is_dir()]
+    found = [CompletionItem(run) for run in runs if run.startswith(incomplete)]
+    return found or [CompletionItem(incomplete, type="dir")]
+
+
+def complete_paths(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Files and folders, as the shell itself completes them."""
+    return [CompletionItem(incomplete, type="file")]

@@ -1,0 +1,81 @@
+"""Messages about the hosts that will be contacted, and their keys."""
+
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from unreel.cli.output import print_message
+from unreel.core.server_keys import key_variable, read_server
+from unreel.core.settings import EnvironmentSettings
+from unreel.creators.config import CreatorSection
+from unreel.creators.endpoint.config import EndpointKeys
+from unreel.reviewers.config import ReviewerSection
+from unreel.reviewers.endpoint.keys import contacts
+from unreel.reviewers.endpoint.providers import names_server
+from unreel.reviewers.endpoint.server_check import is_listening, require_listening
+from unreel.reviewers.external.bubblewrap import find_readable, require_cage
+from unreel.reviewers.external.command import beside
+
+
+def print_endpoints(models: Sequence[str], settings: EnvironmentSettings) -> None:
+    """One line on stderr for each server behind `models`; a way that shows a key is refused here."""
+    for contact in contacts(models, key_hosts=settings.key_hosts):
+        silent = "" if is_listening(contact.server) else "; nothing listens there now"
+        print_message(f"{contact}{silent}")
+
+
+def print_external_reviewers(
+    sections: Iterable[ReviewerSection], settings: EnvironmentSettings
+) -> None:
+    """Print one line on stderr for each program that will run and each service that will be contacted.
+
+    Raises:
+        MachineError: This machine cannot sandbox a program.
+        InvalidSettingError: A program's folder contains other files.
+    """
+    for section in sections:
+        if section.command:
+            _tell_program(section, settings)
+        if section.url is not None:
+            print_message(_visits(section.url, section.model, settings))
+
+
+def _tell_program(section: ReviewerSection, settings: EnvironmentSettings) -> None:
+    what = f"runs {shlex.join(section.command)} as {section.model}"
+    if settings.weak_cage:
+        print_message(f"{what}, in a weak cage: it can read all that you can read")
+        return
+    require_cage()
+    readable = ["the clip", *map(str, find_readable(beside(section.command, Path())))]
+    graphics = " and use the graphics cards" if section.gpus else ""
+    print_message(f"{what}, confined", f"it can read /usr, {', '.join(readable)}{graphics}")
+
+
+def print_services(creators: Iterable[CreatorSection], settings: EnvironmentSettings) -> None:
+    """The same for each service that will be asked for clips."""
+    for creator in creators:
+        if isinstance(creator.keys, EndpointKeys):
+            way = creator.keys.contact(settings.key_hosts)
+            print_message(f"asks {way.server} for clips as {creator.name}, {_with(way.variable)}")
+
+
+def _visits(url: str, model: str, settings: EnvironmentSettings) -> str:
+    server = read_server(url)
+    silent = "" if is_listening(server) else "; nothing listens there now"
+    return f"asks {server} as {model}, {_with(key_variable(server, settings.key_hosts))}{silent}"
+
+
+def _with(variable: str | None) -> str:
+    return "without a key" if variable is None else f"with {variable}"
+
+
+def require_somebody(models: Sequence[str], settings: EnvironmentSettings) -> None:
+    """Raise if none of `models` can answer: all are local servers that do not listen.
+
+    Raises:
+        InvalidSettingError: Names the first of them.
+    """
+    served = contacts(models, key_hosts=settings.key_hosts)
+    if all(map(names_server, models)) and not any(is_listening(c.server) for c in served):
+        for contact in served:
+            require_listening(contact)

@@ -1,0 +1,215 @@
+"""`unreel curate`: raw video to a frozen benchmark."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from unreel.cli.curate.init import check, init, settings
+from unreel.cli.curate.publish import publish, sheet
+from unreel.cli.options import outside_option
+from unreel.cli.output import (
+    echo,
+    json_option,
+    print_json,
+    print_message,
+    print_table,
+    trusted_option,
+)
+from unreel.core.names import plain_name
+from unreel.core.registry import LazyImport
+from unreel.core.trace import Category, Trace
+
+_JOB: Final = "unreel.cli.curate.curate_job"
+_EXTRA: Final = "curate"
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@click.group()
+def curate() -> None:
+    """Turn raw video into a frozen, audited benchmark, by one recipe."""
+
+
+for _command in (init, check, settings, sheet, publish):
+    curate.add_command(_command)
+
+
+def job_options(command: F) -> F:
+    """Add what every command that takes steps of a recipe has in common."""
+    options = (
+        click.argument("recipe", type=click.Path(exists=True, dir_okay=False, path_type=Path)),
+        click.option("--out", help="Working folder, or s3:// prefix.  [default: curations/NAME]"),
+        click.option(
+            "--set",
+            "changes",
+            multiple=True,
+            metavar="SECTION.KEY=VALUE",
+            help="Override a recipe setting, for example normalise.width=640. Repeatable.",
+        ),
+        click.option(
+            "--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True
+        ),
+        click.option(
+            "--workers",
+            type=click.IntRange(1),
+            help="Processes per step on Ray.  [default: the cluster's capacity]",
+        ),
+        click.option("--accept-leak", is_flag=True, help="Freeze even if the audit fails."),
+        click.option("--retry-failed", is_flag=True, help="Retry failed clips."),
+        outside_option,
+        trusted_option,
+        json_option,
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@curate.command()
+@job_options
+def run(*, as_json: bool, **given: Any) -> None:
+    """Run every step of RECIPE, from raw files to the frozen benchmark.
+
+    A second call continues where the first one stopped, also after kill -9.
+    """
+    take = LazyImport(f"{_JOB}:take", _EXTRA).load()
+    take(given, until=None, as_json=as_json)
+
+
+@curate.command()
+@click.argument("name")
+@job_options
+def step(*, name: str, as_json: bool, **given: Any) -> None:
+    """Run the steps of RECIPE up to and including NAME."""
+    take = LazyImport(f"{_JOB}:take", _EXTRA).load()
+    take(given, until=name, as_json=as_json)
+
+
+@curate.command()
+@click.argument("benchmark", type=click.Path(exists=True, path_type=Path))
+@click.option("--normalise", is_flag=True, help="Audit the clips after normalising them.")
+@click.option(
+    "--texts/--no-texts", default=True, show_default=True, help="Read visible text in the clips."
+)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--out", help="Working folder.  [default: curations/audit-NAME]")
+@click.option("--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True)
+@trusted_option
+@json_option
+def audit(  # noqa: PLR0913  one parameter for each option
+    *,
+    benchmark: Path,
+    normalise: bool,
+    texts: bool,
+    seed: int,
+    out: str | None,
+    engine: str,
+    trusted: bool,
+    as_json: bool,
+) -> None:
+    """Test whether the labels of BENCHMARK can be predicted without watching. Status 1 if they leak."""
+    audit_benchmark = LazyImport(f"{_JOB}:audit_benchmark", _EXTRA).load()
+    values = {
+        "name": f"audit-{benchmark.name}",
+        "seed": seed,
+        "require_licence": False,  # nothing is published here
+        "source": {"path": str(benchmark.absolute())},
+        "audit": {"texts": texts},
+    }
+    values |= {"normalise": {}} if normalise else {}
+    state = audit_benchmark(values, out=out, engine=engine, trusted=trusted)
+    if state.audit is not None:
+        if as_json:
+            print_json(state.audit.document)
+        else:
+            echo(*state.audit.text.split("\n"))
+    for reason, n in state.reasons.items():
+        print_message(f"  left out: {n} {reason}")
+    sys.exit(1 if state.leaks else 0)
+
+
+@curate.command()
+@click.argument("clip", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--category",
+    type=click.Choice([each.value for each in Category if each is not Category.OTHER]),
+    required=True,
+    help="Category of the trace to inject.",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Output file.  [default: CLIP+CATEGORY.mp4]"
+)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--strength", type=click.FloatRange(0, 1, min_open=True), default=0.7)
+@trusted_option
+@json_option
+def inject(  # noqa: PLR0913  one parameter for each option
+    *,
+    clip: Path,
+    category: str,
+    out: Path | None,
+    seed: int,
+    strength: float,
+    trusted: bool,
+    as_json: bool,
+) -> None:
+    """Write CLIP with one injected trace, and print the ground truth of the trace."""
+    from unreel.core.settings import read_settings
+    from unreel.media.access import media_reader
+
+    inject_clip = LazyImport("unreel.curation.inject.clip:inject_clip", _EXTRA).load()
+    into = out or Path(f"{plain_name(clip.stem)}+{category}.mp4")
+    with media_reader(read_settings(), trusted=trusted) as reader:
+        trace = inject_clip(
+            clip,
+            reader=reader,
+            category=Category(category),
+            seed=seed,
+            into=into,
+            strength=strength,
+        )
+    if not isinstance(trace, Trace):
+        print_message(f"{clip}: {trace}")
+        sys.exit(1)
+    if as_json:
+        print_json({"file": str(into), "trace": trace})
+    else:
+        span = trace.span
+        echo(f"{into}: {span.start_us / 1e6:.3f} s to {span.end_us / 1e6:.3f} s, {category}")
+        echo(trace.explanation)
+
+
+@curate.command()
+@click.argument("before", type=click.Path(exists=True, path_type=Path))
+@click.argument("after", type=click.Path(exists=True, path_type=Path))
+@json_option
+def diff(*, before: Path, after: Path, as_json: bool) -> None:
+    """Print the clips that were added, removed or changed between BEFORE and AFTER."""
+    compare = LazyImport("unreel.curation.diff:compare", _EXTRA).load()
+    found = compare(before, after)
+    if as_json:
+        print_json(found)
+        return
+    rows = [{"clip": name, "change": "added", "before": "", "after": ""} for name in found.added]
+    rows += [
+        {"clip": name, "change": "removed", "before": "", "after": ""} for name in found.removed
+    ]
+    rows += [
+        {"clip": new, "change": "renamed", "before": old, "after": new}
+        for old, new in found.renamed
+    ]
+    rows += [
+        {
+            "clip": difference.name,
+            "change": difference.field,
+            "before": difference.before,
+            "after": difference.after,
+        }
+        for difference in found.changed
+    ]
+    if rows:
+        print_table(tuple(rows[0]), rows)
+    print_message(f"{found.n_same} clips are the same, {len(rows)} differences")

@@ -1,0 +1,106 @@
+"""`unreel curate sheet` and `publish`: a frozen benchmark to look at, and to hand on."""
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from unreel.cli.output import echo, json_option, print_json, print_message, trusted_option
+from unreel.core.registry import LazyImport
+
+_EXTRA: Final = "curate"
+
+
+@click.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Output page.  [default: contact-sheet.html next to the benchmark]",
+)
+@click.option(
+    "--most",
+    type=click.IntRange(1, 500),
+    default=12,
+    show_default=True,
+    help="Number of clips per split and label, and per reason for exclusion.",
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Random seed of the shown clips."
+)
+@click.option(
+    "--allow-outside",
+    is_flag=True,
+    help="Also show excluded clips whose files are outside FOLDER and the current folder.",
+)
+@trusted_option
+@json_option
+def sheet(  # noqa: PLR0913  one parameter for each option
+    *,
+    folder: Path,
+    out: Path | None,
+    most: int,
+    seed: int,
+    allow_outside: bool,
+    trusted: bool,
+    as_json: bool,
+) -> None:
+    """Write one page of pictures: the frozen clips of FOLDER by split and label, and the excluded ones.
+
+    FOLDER is the working folder of a curation, or a frozen benchmark.
+    """
+    write = LazyImport("unreel.cli.curate.curate_job:write_contact_sheet", _EXTRA).load()
+    roots = () if allow_outside else (Path.cwd(), folder)
+    written = write(folder, out=out, most=most, seed=seed, roots=roots, trusted=trusted)
+    if as_json:
+        print_json(written)
+        return
+    unseen = f", {written.n_unseen} of them without a picture" if written.n_unseen else ""
+    print_message(f"{written.n_frozen} clips frozen, {written.n_left_out} left out")
+    print_message(
+        f"{written.n_shown} are shown, at most {most} of each group, by seed {seed}{unseen}"
+    )
+    echo(written.page)
+
+
+@click.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="New output folder.  [default: hub next to the benchmark]",
+)
+@click.option(
+    "--repo",
+    metavar="OWNER/NAME",
+    help="Name of the data set on the hub, for the printed commands.",
+)
+@click.option("--accept-leak", is_flag=True, help="Publish even if the audit failed.")
+@click.option("--accept-no-licence", is_flag=True, help="Publish clips without a licence.")
+@json_option
+def publish(
+    *,
+    folder: Path,
+    out: Path | None,
+    repo: str | None,
+    accept_leak: bool,
+    accept_no_licence: bool,
+    as_json: bool,
+) -> None:
+    """Prepare the folder of a frozen benchmark for the Hugging Face Hub, and print the upload commands.
+
+    FOLDER is the working folder of a curation, or a frozen benchmark. Uploads and sends nothing.
+    """
+    hub = LazyImport("unreel.cli.curate.curate_job:publish_frozen", _EXTRA).load()
+    done = hub(folder, out=out, repo=repo, leak=accept_leak, no_licence=accept_no_licence)
+    if as_json:
+        print_json(done)
+        return
+    told = ", ".join(f"{n} {licence}" for licence, n in done.licences.items())
+    print_message(
+        f"{done.folder}: {done.n_clips} clips, {done.size_bytes / 1e6:.1f} MB; licences: {told}"
+    )
+    for remark in done.remarks:
+        print_message(f"missing: {remark}")
+    print_message("to upload it (pip install huggingface_hub), type:")
+    echo(*done.commands)

@@ -1,0 +1,167 @@
+"""`unreel compare`: reviewers side by side on the clips that both judged."""
+
+import sys
+from typing import Any, Final
+
+import click
+
+from unreel.cli.completion import complete_runs
+from unreel.cli.options import run_options
+from unreel.cli.output import (
+    Form,
+    form_option,
+    json_option,
+    print_json,
+    print_message,
+    print_table,
+    shows_tables,
+)
+from unreel.core.comparison import Comparison, Comparisons, Difference
+from unreel.core.estimate import Estimate, Unmeasured
+from unreel.core.registry import LazyImport
+from unreel.core.settings import read_settings
+from unreel.protocols.figures import ALL_CLIPS
+from unreel.protocols.protocol import Mode
+
+_RECORD: Final = (
+    *("who", "against", "metric", "first", "second"),
+    *("less", "low", "high", "n", "p", "Holm", "detectable", "why"),
+)
+"""Columns of a table with a line for each difference; `why` says why one was not measured, `detectable` the
+smallest true difference that these clips show in 8 of 10 comparisons, where none was found."""
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, shell_complete=complete_runs)
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME",
+    help="Metric of the scorecard to compare, or `NAME: CREATOR` for all creators. Repeatable.",
+)
+@click.option(
+    "--parser",
+    type=click.Choice(["strict", "lenient"]),
+    show_default="what each run's recipe says",
+    help="Parser: strict reads only the requested format, lenient also its usual variations.",
+)
+@click.option(
+    "--judge", metavar="MODEL", help="Use the stored rulings of `unreel score --judge MODEL`."
+)
+@run_options
+@form_option
+@json_option
+def compare(
+    *,
+    runs: tuple[str, ...],
+    metrics: tuple[str, ...],
+    parser: Mode | None,
+    judge: str | None,
+    form: Form,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Print the differences between each two RUNS on the clips that both judged, with intervals.
+
+    A run is a folder or s3://bucket/prefix of `unreel eval`; a folder of runs stands for all of
+    them, and one run under several conditions can be compared with itself. All must have the same
+    protocol and the same clips. Sends nothing. Exits with status 1 if questions were excluded
+    because one of the two was not asked, failed, or is unreadable.
+    """
+    compare_runs = LazyImport("unreel.evaluation.comparison:compare_runs", "eval").load()
+    open_all_told = LazyImport("unreel.cli.evaluation.named_run:open_all_told", "eval").load()
+    settings = read_settings()
+    opened = open_all_told(runs, settings, **given)
+    found: Comparisons = compare_runs(opened, metrics=metrics, parser=parser, judge=judge)
+    if as_json:
+        print_json(found)
+    else:
+        print_comparisons(found, form)
+    sys.exit(0 if found.is_complete else 1)
+
+
+def print_comparisons(found: Comparisons, form: Form) -> None:
+    """Print every comparison; in one table, unless for a person."""
+    apart = form == "text" and shows_tables()
+    print_message(
+        f"{found.instrument}: p-values are corrected for {found.n_tests} differences (Holm)"
+    )
+    for comparison in found:
+        if apart:
+            print_table(
+                ("metric", "first", "second", "less", "95 % interval", "p", "Holm", "detectable"),
+                [
+                    _line(each, each.difference)
+                    for each in comparison.differences
+                    if isinstance(each.difference, Estimate)
+                ],
+                title=f"{comparison.first} less {comparison.second}",
+            )
+        print_message(*_counts(comparison))
+    if not apart:
+        rows = [
+            _record(comparison, each) for comparison in found for each in comparison.differences
+        ]
+        columns = [*_RECORD]
+        if form == "latex":  # a paper shows what was measured; stderr has said what was not
+            columns.remove("why")
+            rows = [row for row in rows if not row["why"]]
+        print_table(columns, rows, form=form)
+
+
+def _counts(comparison: Comparison) -> list[str]:
+    both = f"{comparison.n_common} questions that both answered readably"
+    lines = [f"  {both}, of {comparison.n_sources} clips or scenes"]
+    if comparison.n_invalid:
+        shown = any(ALL_CLIPS in found.metric for found in comparison.differences)
+        wrong = f" (figures in {ALL_CLIPS} count them as wrong)" if shown else ""
+        why = f"one of the two has no readable answer{wrong}"
+        lines.append(f"  {comparison.n_invalid} left out: {why}")
+    if comparison.n_unshared:
+        lines.append(f"  {comparison.n_unshared} left out: only one of the two was asked")
+    missed = [found.metric for found in comparison.differences if found.detectable is not None]
+    if missed:
+        meaning = "`detectable` is the smallest true difference that 8 of 10 such comparisons find"
+        lines.append(f"  no difference found in {', '.join(missed)}: {meaning}")
+    unmeasured: dict[str, list[str]] = {}
+    for found in comparison.differences:
+        if isinstance(found.difference, Unmeasured):
+            unmeasured.setdefault(str(found.difference), []).append(found.metric)
+    return lines + [f"  {', '.join(names)}: {why}" for why, names in unmeasured.items()]
+
+
+def _record(comparison: Comparison, found: Difference) -> dict[str, object]:
+    gap = found.difference
+    line: dict[str, object] = dict.fromkeys(_RECORD, "")
+    line |= {"who": comparison.first, "against": comparison.second, "metric": found.metric}
+    line |= {"first": _spelt(found.first), "second": _spelt(found.second)}
+    if isinstance(gap, Unmeasured):
+        return {**line, "why": gap.why}
+    bounds = {"less": gap.value, "low": gap.low, "high": gap.high}
+    line |= {name: f"{value:.2f}" for name, value in bounds.items()}
+    line |= {"n": gap.n, "p": _chance(found.p), "Holm": _chance(found.p_corrected)}
+    return {**line, "detectable": _spelt(found.detectable)}
+
+
+def _line(found: Difference, gap: Estimate) -> dict[str, object]:
+    return {
+        "metric": found.metric,
+        "first": _spelt(found.first),
+        "second": _spelt(found.second),
+        "less": f"{gap.value:+.2f}",
+        "95 % interval": f"{gap.low:+.2f} to {gap.high:+.2f}",
+        "p": _chance(found.p),
+        "Holm": _chance(found.p_corrected),
+        "detectable": _spelt(found.detectable),
+    }
+
+
+def _spelt(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _chance(p: float | None) -> str:
+    if p is None:
+        return ""
+    return f"{p:.3f}" if p >= 0.001 else "<0.001"  # noqa: PLR2004  the last place that is printed

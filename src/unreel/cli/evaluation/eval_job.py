@@ -1,0 +1,218 @@
+"""Runs of `unreel eval`: resolved from the command line, queried one after another, scored."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from unreel.cli.contacted_services import print_endpoints, print_external_reviewers
+from unreel.cli.evaluation.eval_output import (
+    DryRunResult,
+    FinishedRun,
+    StoppedRun,
+    print_forecasts,
+    print_results,
+)
+from unreel.cli.memory_settings import share_heaps
+from unreel.cli.options import read_conditions, read_mapping
+from unreel.cli.output import print_message
+from unreel.cli.progress import ProgressMeter
+from unreel.cli.stop_signals import StopSignal, goes_on
+from unreel.core.errors import (
+    InvalidSettingError,
+    KeyRejectedError,
+    UnreadableSourceError,
+    UnreelError,
+)
+from unreel.core.settings import EnvironmentSettings, read_settings, read_storage
+from unreel.engine.location import require_conditional_puts
+from unreel.engine.resolve_location import resolve_location
+from unreel.engine.run import ALL_FAILURES
+from unreel.engine.table import LanceTable
+from unreel.evaluation.forecast import forecast, kept_aside
+from unreel.evaluation.recipe import EvalRecipe, check_recipe, resolve_recipe
+from unreel.evaluation.run_job import EvalRun, evaluate
+from unreel.evaluation.run_lookup import place_run, plan_run
+from unreel.evaluation.scoring import score_run
+from unreel.evaluation.stored_recipe import StoredRecipe, find_recipe
+from unreel.media.access import require_protection
+from unreel.recipes.check import given
+from unreel.reviewers.endpoint.keys import contacts
+from unreel.reviewers.endpoint.server_check import require_listening
+
+_OF_ONE_MODEL = (KeyRejectedError, InvalidSettingError, UnreadableSourceError)
+"""What stops the run of one model among several; all else stops them all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvalRunSettings:
+    """Run settings that do not depend on the model."""
+
+    engine: str
+    retry_failed: bool
+    settings: EnvironmentSettings
+    meter: ProgressMeter
+
+    @property
+    def retry(self) -> frozenset[str]:
+        """Reasons of failures that are asked again."""
+        return ALL_FAILURES if self.retry_failed else frozenset()
+
+
+def eval_models(  # noqa: PLR0913  one parameter for each option
+    meter: ProgressMeter,
+    *,
+    models: tuple[str, ...],
+    recipe: Path | None,
+    conditions: tuple[str, ...],
+    nframe: int | None,
+    fps: str | None,
+    mapping: tuple[str, ...],
+    out: str | None,
+    engine: str,
+    retry_failed: bool,
+    fail_on_error: float,
+    dry_run: bool,
+    trusted: bool,
+    outside: bool,
+    weak_cage: bool,
+    accept_changed: bool,
+    as_json: bool,
+    **flags: Any,
+) -> "partial[int]":
+    """Send the missing questions, or forecast them; return a printer that also gives the exit status."""
+    flags["condition"] = read_conditions(conditions, nframe=nframe, fps=fps)
+    flags["mapping"] = read_mapping(mapping) or None
+    settings = read_settings()
+    if weak_cage:
+        settings = replace(settings, weak_cage=1)
+    named = tuple(dict.fromkeys(models)) or (None,)
+    recipes = [_resolve(recipe, flags | {"model": model}, out, settings) for model in named]
+    share_heaps()
+    require_protection(settings, trusted=trusted)
+    ways = {"trusted": trusted, "outside": outside, "accept_changed": accept_changed}
+    runs = _plan(recipes, out, settings, ways)
+    way = EvalRunSettings(engine=engine, retry_failed=retry_failed, settings=settings, meter=meter)
+    if dry_run:
+        return partial(print_forecasts, _foresee(runs, way), as_json=as_json)
+    print_endpoints([run.recipe.reviewer.model for run in runs], settings)
+    print_external_reviewers([run.recipe.reviewer for run in runs], settings)
+    for run in runs:
+        require_conditional_puts(run.place)  # before a table there is waited for
+        if not run.answers.exists():
+            _require_server(run, way)
+    if len(runs) > 1:
+        runs[0].benchmark()  # what is wrong with it is told once, and not for each model
+    results = _ask_all(runs, way)
+    return partial(print_results, results, fail_on_error=fail_on_error, as_json=as_json)
+
+
+def _resolve(
+    file: Path | None, flags: Mapping[str, Any], out: str | None, settings: EnvironmentSettings
+) -> EvalRecipe:
+    """Return the recipe from the command line; if it names no benchmark, merged over the recipe of the run at `out`."""
+    if file is None and flags["benchmark"] is None and out is not None:
+        place = resolve_location(out, read_storage(settings))
+        stored = find_recipe(place)
+        if isinstance(stored, StoredRecipe):
+            kept = stored.benchmark
+            lies = {} if kept is None else {"benchmark": _spell(kept.find(place), stored.recipe)}
+            return check_recipe(stored.recipe.stored() | lies | given(flags))
+    return resolve_recipe(file, flags)
+
+
+def _spell(found: Path, before: EvalRecipe) -> str:
+    """Return the path of the benchmark, as typed if that is valid from the current folder."""
+    typed = Path(before.benchmark)
+    return before.benchmark if typed.exists() and typed.samefile(found) else str(found.resolve())
+
+
+def _plan(
+    recipes: Sequence[EvalRecipe],
+    out: str | None,
+    settings: EnvironmentSettings,
+    ways: Mapping[str, bool],
+) -> list[EvalRun]:
+    """A run for each recipe: at `out` itself, or where there are several, below it by its usual name."""
+    if len(recipes) == 1:
+        return [plan_run(recipes[0], out, settings, **ways)]
+    runs: dict[str, EvalRun] = {}
+    for recipe in recipes:
+        below = None if out is None else place_run(recipe, out.rstrip("/"), settings)
+        run = plan_run(recipe, below, settings, **ways)
+        if (same := runs.get(run.place.uri)) is not None:
+            both = f"{same.recipe.reviewer.model} and {recipe.reviewer.model}"
+            setting, problem = "model", f"{both} would both be kept in {run.place.uri}"
+            remedy = "Ask one of them in a call of its own, with --out"
+            raise InvalidSettingError(setting, problem, remedy)
+        runs[run.place.uri] = run
+    return list(runs.values())
+
+
+def _foresee(runs: Sequence[EvalRun], way: EvalRunSettings) -> list[DryRunResult]:
+    foreseen = []
+    with kept_aside() as aside:
+        for number, run in enumerate(runs, start=1):
+            way.meter.begin(_whose(run, number, runs))
+            found = forecast(
+                run,
+                aside=aside,
+                retry_failed=way.retry,
+                callbacks=way.meter.callbacks(),
+            )
+            foreseen.append(DryRunResult(run=run, forecast=found))
+    return foreseen
+
+
+def _ask_all(runs: Sequence[EvalRun], way: EvalRunSettings) -> list[FinishedRun | StoppedRun]:
+    results: list[FinishedRun | StoppedRun] = []
+    for number, run in enumerate(runs, start=1):
+        way.meter.begin(_whose(run, number, runs))
+        try:
+            results.append(_ask(run, way, surveyed=runs[0].clips if number > 1 else None))
+        except _OF_ONE_MODEL as error:
+            if len(runs) == 1:
+                raise
+            results.append(StoppedRun(run=run, error=error))
+        except (StopSignal, UnreelError) as stopped:
+            for result in results:
+                stopped.add_note(
+                    f"{result.run.recipe.reviewer.model}: kept in {result.run.place.uri}"
+                )
+            raise
+    return results
+
+
+def _whose(run: EvalRun, number: int, runs: Sequence[EvalRun]) -> str:
+    if len(runs) == 1:
+        return ""
+    return f"{number} of {len(runs)}, {run.recipe.reviewer.model.partition('@')[0]}: "
+
+
+def _ask(run: EvalRun, way: EvalRunSettings, *, surveyed: LanceTable | None) -> FinishedRun:
+    meter = way.meter
+
+    def expect(part: str, due: int) -> None:
+        if part == "answers" and due:
+            _require_server(run, way)
+        meter.expect(part, due)
+
+    with goes_on(run.place.uri, meter):
+        outcome = evaluate(
+            run,
+            engine=way.engine,
+            retry_failed=way.retry,
+            surveyed=surveyed,
+            callbacks=replace(meter.callbacks(on_note=print_message), on_due=expect),
+        )
+        meter.tell("scoring")
+        scores = score_run(run, mode=run.recipe.reviewer.parser)
+    return FinishedRun(run=run, outcome=outcome, cost_usd=meter.cost_usd, scores=scores)
+
+
+def _require_server(run: EvalRun, way: EvalRunSettings) -> None:
+    if way.engine != "local":
+        return  # it is asked from other machines
+    for contact in contacts([run.recipe.reviewer.model], key_hosts=way.settings.key_hosts):
+        require_listening(contact)

@@ -1,0 +1,247 @@
+"""Final output of `unreel eval`: of one run, of several runs, and of a dry run."""
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from unreel.cli.evaluation.scorecard import (
+    figure,
+    print_scores,
+    say_counts,
+    score_rows,
+    why_nothing,
+)
+from unreel.cli.output import again, echo, print_json, print_message, print_table
+from unreel.core.errors import UnreelError
+from unreel.core.failure import stored_failure
+from unreel.core.question import Condition
+from unreel.engine.progress import spell_cost
+from unreel.evaluation.forecast import CostForecast, EvalForecast
+from unreel.evaluation.run_job import NEVER_PUT, EvalOutcome, EvalRun
+from unreel.evaluation.scoring import ConditionScore
+
+_REJECTED_KEY: Final = (
+    "failure_reason = 'key-rejected' OR "
+    "(failure_reason = 'request-rejected' AND failure_detail LIKE 'status 401%')"
+)
+"""Rows of earlier releases, which kept what a rejected key cost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedRun:
+    """A run that was asked to its end."""
+
+    run: EvalRun
+    outcome: EvalOutcome
+    cost_usd: float | None
+    scores: Sequence[ConditionScore]
+
+    @property
+    def n_questions(self) -> int:
+        """Questions that were put."""
+        return sum(score.scorecard.n_questions for score in self.scores)
+
+    @property
+    def why_nothing(self) -> str:
+        """Return the reason why nothing was measured; "" if something was."""
+        return why_nothing([score.scorecard for score in self.scores])
+
+    @property
+    def failures(self) -> Mapping[str, int]:
+        """Questions without an answer, by reason."""
+        tally: Counter[str] = Counter()
+        for score in self.scores:
+            tally.update(score.scorecard.failures)
+        return tally
+
+    def status(self, fail_on_error: float) -> int:
+        """1 where more failed than may, and where nothing was measured; 2 where no clip could be asked about."""
+        answers = self.outcome.answers
+        if self.outcome.unreadable and not (answers.already + answers.done + answers.failed):
+            return 2
+        failed = sum(s.scorecard.n_questions - s.scorecard.n_answered for s in self.scores)
+        return int(bool(self.why_nothing) or failed > fail_on_error * self.n_questions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppedRun:
+    """The run of one model among several that something stopped."""
+
+    run: EvalRun
+    error: UnreelError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DryRunResult:
+    """A run that was not asked."""
+
+    run: EvalRun
+    forecast: EvalForecast
+
+
+def print_results(
+    results: Sequence[FinishedRun | StoppedRun], *, fail_on_error: float, as_json: bool
+) -> int:
+    """Print what came of each run; the worst of their statuses."""
+    done = [result for result in results if isinstance(result, FinishedRun)]
+    broken = [result for result in results if isinstance(result, StoppedRun)]
+    if as_json:
+        documents = [_document(result) for result in results]
+        print_json(documents if len(documents) > 1 else documents[0])
+    elif len(results) == 1:
+        _report(done[0])
+        print_scores(done[0].scores)
+        _print_failures(done[0])
+    else:
+        _print_several(done)
+    for result in done:
+        if why := result.why_nothing:
+            print_message(f"{result.outcome.reviewer}: {why}")
+    for stopped in broken:
+        print_message(f"{stopped.run.recipe.reviewer.model}: {stopped.error}")
+    return max([2 if broken else 0, *(result.status(fail_on_error) for result in done)])
+
+
+def _document(result: FinishedRun | StoppedRun) -> dict[str, object]:
+    if isinstance(result, StoppedRun):
+        model = result.run.recipe.reviewer.model
+        return {"run": result.run.place.uri, "model": model, "problem": str(result.error)}
+    told = {"outcome": result.outcome, "cost_usd": result.cost_usd}
+    return {"run": result.run.place.uri, **told, "scores": score_rows(result.scores)}
+
+
+def _report(done: FinishedRun) -> None:
+    outcome, answers = done.outcome, done.outcome.answers
+    spent = "" if done.cost_usd is None else f", {spell_cost(done.cost_usd)} spent on them"
+    print_message(
+        f"{outcome.reviewer}: {answers.done} new answers, {answers.failed} new failures{spent}, "
+        f"{answers.already} kept from before; run in {done.run.place.uri}"
+    )
+    if outcome.drawn is not None:
+        print_message(f"  {outcome.drawn}")
+    for reason, n in {**answers.failures, **outcome.unreadable}.items():
+        print_message(f"  failed: {n} {reason}")
+    if outcome.first_unreadable:
+        print_message(f"  the first clip that cannot be read is {outcome.first_unreadable}")
+    if outcome.n_rejected:
+        first = outcome.rejected[0]
+        print_message(
+            f"  {outcome.n_rejected} rows of the benchmark cannot be used, the first is {first}"
+        )
+
+
+def _print_failures(done: FinishedRun) -> None:
+    """Print the failures by reason with the first message, and the command to retry."""
+    if not done.failures:
+        return
+    name = done.outcome.reviewer
+    for reason in done.failures:
+        if (first := _first_failure(done.run, reason)) is not None:
+            print_message(f"{name}, the first {first}")
+    if n := done.run.answers.count(_REJECTED_KEY):
+        print_message(f"{name}: {n:,} questions failed for a rejected key in an earlier call")
+    if set(done.failures) - NEVER_PUT:
+        print_message(f"Ask again what failed: {again('--retry-failed')}")
+    else:
+        print_message(f"Ask what was not put: {again()}")
+
+
+def _first_failure(run: EvalRun, reason: str) -> str | None:
+    if not run.answers.exists():
+        return None
+    quoted = reason.replace("'", "''")
+    rows = run.answers.rows(
+        ("failure_reason", "failure_detail"), where=f"failure_reason = '{quoted}'"
+    )
+    for row in rows:
+        return str(stored_failure(row["failure_reason"], row["failure_detail"]))
+    return None
+
+
+def _print_several(done: Sequence[FinishedRun]) -> None:
+    for each in done:
+        _report(each)
+        for score in each.scores:
+            say_counts(score.scorecard)
+        _print_failures(each)
+    for condition in dict.fromkeys(s.condition for each in done for s in each.scores):
+        print_message(f"condition: {condition}")
+        _print_side_by_side(condition, done)
+    if len(done) > 1:
+        places = [each.run.place.uri for each in done]
+        print_message(f"Tell what they differ by: `{shlex.join(['unreel', 'compare', *places])}`")
+        print_message(
+            f"Look at them: `{shlex.join(['unreel', 'report', *places, '--out', 'report'])}`"
+        )
+
+
+def _print_side_by_side(condition: Condition, done: Sequence[FinishedRun]) -> None:
+    cells: dict[str, dict[str, object]] = {}
+    names = [each.outcome.reviewer for each in done]
+    for each in done:
+        for score in each.scores:
+            if score.condition != condition:
+                continue
+            for metric in score.scorecard.metrics:
+                if ": " not in metric.name and metric.coverage.asked:
+                    row = cells.setdefault(metric.name, dict.fromkeys(names, ""))
+                    row[each.outcome.reviewer] = figure(metric.value)
+    rows = [{"metric": name, **row} for name, row in cells.items()]
+    print_table(("metric", *names), rows)
+
+
+def print_forecasts(foreseen: Sequence[DryRunResult], *, as_json: bool) -> int:
+    """Print what would be asked, by whom, for how much."""
+    if as_json:
+        documents = [
+            {"run": each.run.place.uri, "forecast": each.forecast, "cost_usd": _whole_cost(each)}
+            for each in foreseen
+        ]
+        print_json(documents if len(documents) > 1 else documents[0])
+        return 0
+    for each in foreseen:
+        echo(*_foreseen_lines(each))
+    print_message("Nobody was asked, and nothing was written")
+    return 0
+
+
+def _foreseen_lines(foreseen: DryRunResult) -> Iterator[str]:
+    found = foreseen.forecast
+    clips = "1 clip" if found.n_clips == 1 else f"{found.n_clips:,} clips"
+    yield (
+        f"{found.reviewer}: {found.n_questions:,} questions about {clips}, "
+        f"{found.n_answered:,} answered, {found.n_due:,} to ask; run in {foreseen.run.place.uri}"
+    )
+    if found.drawn is not None:
+        yield f"  {found.drawn}"
+    for reason, n in found.failed.items():
+        yield f"  failed before: {n:,} {reason}, asked again only with --retry-failed"
+    for reason, n in found.unreadable.items():
+        yield f"  clips that cannot be shown: {n:,} {reason}"
+    if found.n_rejected:
+        yield f"  rows of the benchmark that cannot be used: {found.n_rejected:,}"
+    if found.bill is None:
+        yield "  no server is asked: no tokens, no money"
+    elif found.n_due:
+        yield from _bill_lines(found.bill)
+
+
+def _bill_lines(bill: CostForecast) -> Iterator[str]:
+    taken = "not known" if bill.input_tokens is None else f"about {bill.input_tokens:,} tokens"
+    yield f"  shown: {bill.n_frames:,} frames"
+    yield f"  sent: {taken} ({bill.input_by})"
+    yield f"  written: {bill.output_tokens:,} tokens ({bill.output_by})"
+    if bill.input_usd is None or bill.output_usd is None:
+        yield "  money: not known; name a file with the price of its tokens: --prices FILE"
+    else:
+        sent, written = (spell_cost(float(cost)) for cost in (bill.input_usd, bill.output_usd))
+        yield f"  money: {sent} for what is sent, {written} for what is written"
+
+
+def _whole_cost(foreseen: DryRunResult) -> float | None:
+    bill = foreseen.forecast.bill
+    if bill is None or bill.input_usd is None or bill.output_usd is None:
+        return None
+    return float(bill.input_usd + bill.output_usd)

@@ -1,0 +1,186 @@
+"""`unreel export`: a benchmark for other evaluation kits, or a run as rows."""
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+import click
+
+from unreel.cli.completion import complete_runs
+from unreel.cli.options import (
+    InstrumentName,
+    box_space_option,
+    layout_option,
+    map_option,
+    read_mapping,
+    run_options,
+)
+from unreel.cli.output import json_option, print_json, print_message, trusted_option
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.question import Marks
+from unreel.core.registry import LazyImport, NameRegistry
+from unreel.core.settings import read_settings
+from unreel.protocols.protocol import Mode, protocol
+
+if TYPE_CHECKING:
+    from unreel.benchmarks.export.writer import ExportResult
+
+KITS: Final[NameRegistry[Any]] = NameRegistry(
+    "kit",
+    {
+        "lmms-eval": LazyImport("unreel.benchmarks.export.lmms_eval:export_lmms_eval"),
+        "vlmevalkit": LazyImport("unreel.benchmarks.export.vlmevalkit:export_vlmevalkit"),
+    },
+)
+ROWS: Final = ("csv", "jsonl", "parquet")
+_WHOLE: Final = "whole"
+
+
+@click.command()
+@click.argument("source", shell_complete=complete_runs)
+@click.option(
+    "--to",
+    "form",
+    required=True,
+    type=click.Choice([*KITS.names(), *ROWS]),
+    help="A kit, for a benchmark; csv, jsonl or parquet, for a run.",
+)
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Output: a new folder for a kit, a new file for rows.",
+)
+@click.option(
+    "--parser",
+    type=click.Choice(get_args(Mode)),
+    default="strict",
+    show_default=True,
+    help="Parser: strict reads only the requested format, lenient also its usual variations.",
+)
+@click.option(
+    "--protocol",
+    type=InstrumentName(),
+    help="Benchmark: protocol.",
+)
+@click.option("--prompt", help="Benchmark: the prompt variant.  [default: paper]")
+@box_space_option
+@click.option(
+    "--sampling",
+    metavar="PLAN",
+    help=f"Benchmark: the frames shown, see `unreel frames`; `{_WHOLE}` hands over the files.  "
+    "[default: fps-2 for trace, else uniform-8]",
+)
+@click.option(
+    "--marks",
+    type=click.Choice(get_args(Marks)),
+    help="Benchmark: print a timestamp before each frame.  [default: on for trace]",
+)
+@click.option(
+    "--max-pixels",
+    type=int,
+    metavar="N",
+    help="Benchmark: maximum number of pixels per frame; larger frames are scaled down.",
+)
+@click.option("--name", help="Benchmark: the task's name.  [default: SOURCE-PROTOCOL]")
+@layout_option
+@map_option
+@click.option("--split", help="Benchmark: only this split.")
+@click.option(
+    "--seed", type=int, help="Benchmark: random seed of the order in pairs and of the intervals."
+)
+@run_options
+@trusted_option
+@json_option
+def export(  # noqa: PLR0913  one parameter for each option
+    *,
+    source: str,
+    form: str,
+    out: Path,
+    parser: Mode,
+    mapping: tuple[str, ...],
+    trusted: bool,
+    moved_to: Path | None,
+    outside: bool,
+    accept_changed: bool,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Export SOURCE to another tool.
+
+    A benchmark becomes a task of lmms-eval or VLMEvalKit with unreel's prompts and scorers; it
+    needs --protocol. A run of `unreel eval`, a folder or s3://bucket/prefix, becomes one row per
+    question.
+
+    Exits with status 1 if rows of the benchmark could not be exported.
+    """
+    given = {name: value for name, value in asked.items() if value is not None}
+    if form in ROWS:
+        if given or mapping:
+            option = f"--{next(iter(given), 'map').replace('_', '-')}"
+            remedy = "A run knows what it asked: leave it out, or export a benchmark with --to KIT"
+            raise InvalidSettingError(option, f"cannot be used with --to {form}", remedy)
+        write_rows = LazyImport("unreel.cli.evaluation.export_run:write_rows", extra="eval").load()
+        told = {"moved_to": moved_to, "outside": outside, "accept_changed": accept_changed}
+        write_rows(source, out, told, form=form, mode=parser, as_json=as_json)
+        return
+    if moved_to is not None or accept_changed:
+        option = "--accept-changed" if moved_to is None else "--benchmark"
+        remedy = "It speaks of the benchmark of a run: leave it out"
+        raise InvalidSettingError(option, f"cannot be used with --to {form}", remedy)
+    if "protocol" not in given:
+        option, remedy = "--protocol", "Say what is asked: trace, realism, reality or preference"
+        raise InvalidSettingError(option, f"--to {form} needs it", remedy)
+    reading = {"mapping": read_mapping(mapping) or None, "outside": outside}
+    exported = _export_kit(
+        source, out, form=form, settings=given | {"mode": parser}, reading=reading, trusted=trusted
+    )
+    _print_export(exported, form, as_json=as_json)
+    sys.exit(1 if exported.n_rejected else 0)
+
+
+def _export_kit(
+    source: str,
+    out: Path,
+    *,
+    form: str,
+    settings: dict[str, Any],
+    reading: dict[str, Any],
+    trusted: bool,
+) -> "ExportResult":
+    from unreel.benchmarks.export.item import ExportRecipe
+    from unreel.benchmarks.loader import open_benchmark
+    from unreel.media.access import media_reader
+
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UnreadableSourceError(str(out), "not an empty folder", "Name a new one")
+    if "://" in source:
+        remedy = "Copy the benchmark to a folder first: the kits open clips by path"
+        raise UnreadableSourceError(source, "not a folder of this machine", remedy)
+    layout = settings.pop("layout", None)
+    plan = settings.get("sampling", protocol(settings["protocol"]).sampling)
+    settings["sampling"] = None if plan == _WHOLE else plan
+    name = settings.pop("name", None) or _task_name(source, settings["protocol"])
+    recipe = ExportRecipe(name=name, **settings)
+    benchmark = open_benchmark(Path(source), layout, **reading)
+    with media_reader(read_settings(), trusted=trusted) as reader:
+        exported: ExportResult = KITS.load(form)(benchmark, recipe, folder=out, reader=reader)
+    return exported
+
+
+def _task_name(source: str, protocol: str) -> str:
+    path = Path(source).resolve()
+    stem = path.name if path.is_dir() else path.stem
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", f"{stem}-{protocol}").strip("-_") or protocol
+
+
+def _print_export(exported: "ExportResult", form: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(exported)
+        return
+    print_message(f"{exported.n_questions} questions for {form} in {exported.folder}")
+    if exported.n_rejected:
+        first = exported.rejected[0]
+        print_message(f"  {exported.n_rejected} rows cannot be exported, the first is {first}")
+    print_message("docs/ecosystem.md explains how to run it")

@@ -1,0 +1,64 @@
+"""`unreel report`: runs as a page to look at."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from unreel.cli.completion import complete_runs
+from unreel.cli.options import media_option, run_options
+from unreel.cli.output import echo, json_option, print_json, print_message
+from unreel.core.registry import LazyImport
+from unreel.core.settings import read_settings
+
+if TYPE_CHECKING:
+    from unreel.report.clips.media_folder import Media
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, shell_complete=complete_runs)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("report"),
+    show_default=True,
+    help="Output folder of the report.",
+)
+@media_option("link", "copy", "none")
+@click.option(
+    "--judge", metavar="MODEL", help="Use the stored rulings of `unreel score --judge MODEL`."
+)
+@run_options
+@json_option
+def report(
+    *,
+    runs: tuple[str, ...],
+    out: Path,
+    media: "Media",
+    judge: str | None,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Write RUNS as static pages: leaderboards, the worst mistakes of each model, and every clip with its answers.
+
+    A run is a folder or s3://bucket/prefix of `unreel eval`; a folder of runs stands for all of
+    them. The report opens from disk and from any web server. Sends nothing.
+    """
+    write_report = LazyImport("unreel.report.site:write_report", "report").load()
+    open_all_told = LazyImport("unreel.cli.evaluation.named_run:open_all_told", "report").load()
+    settings = read_settings()
+    opened = open_all_told(runs, settings, **given)
+    written = write_report(opened, out, media=media, judge=judge)
+    if as_json:
+        print_json(written)
+        return
+    many = (
+        "1 reviewer" if written.n_entrants == 1 else f"{written.n_entrants} reviewers and baselines"
+    )
+    print_message(
+        f"{many}, {written.n_clips:,} clips, "
+        f"{written.n_answers:,} answers; {written.size_bytes / 1e6:.1f} MB without media"
+    )
+    if written.missing_media and media != "none":
+        print_message(f"  {written.missing_media} clips could not be linked or copied")
+    echo(written.page)

@@ -1,0 +1,199 @@
+"""`unreel score`: answers against the truth, without asking again."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from unreel.benchmarks.answers import VOTER, join_answers
+from unreel.benchmarks.entry import Rejected
+from unreel.benchmarks.loader import open_benchmark
+from unreel.benchmarks.scored_rows import build_rows, require_rows
+from unreel.benchmarks.tables import columns_of
+from unreel.cli.completion import complete_runs
+from unreel.cli.evaluation.scorecard import print_metrics, say_counts, say_left_over, why_nothing
+from unreel.cli.options import (
+    InstrumentName,
+    box_space_option,
+    changed_option,
+    layout_option,
+    map_option,
+    outside_option,
+    read_mapping,
+)
+from unreel.cli.output import Form, form_option, json_option, print_json, print_message
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.estimate import Scorecard
+from unreel.core.registry import LazyImport
+from unreel.core.settings import read_settings
+from unreel.protocols.protocol import VOTED, Mode, Subject, protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredAnswers:
+    """The JSON document of `unreel score`."""
+
+    scorecard: Scorecard
+    prompt: str
+    """The variant that was asked."""
+    not_asked: tuple[str, ...]
+    unknown: tuple[str, ...]
+    rejected: tuple[Rejected, ...]
+    without_truth: tuple[Rejected, ...]
+    texts: Mapping[str, Any]
+    """What judges, or the comparison of reasons, have to tell."""
+
+    @property
+    def is_complete(self) -> bool:
+        """True when every clip has an answer and every row could be used."""
+        left_over = self.not_asked or self.unknown or self.rejected or self.without_truth
+        return not (left_over or self.scorecard.failures)
+
+
+@click.command()
+@click.argument("answers", shell_complete=complete_runs)
+@click.option(
+    "--benchmark",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="B",
+    help="Folder or table of clips with their ground truth; for a run, its present path.",
+)
+@layout_option
+@map_option
+@outside_option
+@changed_option
+@click.option(
+    "--protocol",
+    "instrument",
+    type=InstrumentName(),
+    help="Protocol of the answers.",
+)
+@click.option("--prompt", default="paper", show_default=True, help="Prompt variant of the answers.")
+@click.option(
+    "--parser",
+    type=click.Choice(["strict", "lenient"]),
+    show_default="what the run's recipe says, else strict",
+    help="Parser: strict reads only the requested format, lenient also its usual variations.",
+)
+@box_space_option
+@click.option("--split", help="Score this split of B alone.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the bootstrap intervals.")
+@click.option(
+    "--judge",
+    "judges",
+    multiple=True,
+    metavar="MODEL",
+    help="Model that judges explanations. With a second one, the agreement of the judges is reported.",
+)
+@click.option("--sts", is_flag=True, help="Compare reasons by sentence embeddings.")
+@click.option(
+    "--out",
+    metavar="PLACE",
+    help="Folder or s3://bucket/prefix for the judge's rulings on a file of answers.  [default: ANSWERS.rulings]",
+)
+@form_option
+@json_option
+def score(  # noqa: PLR0913  one parameter for each option
+    *,
+    answers: str,
+    benchmark: Path | None,
+    layout: str | None,
+    mapping: tuple[str, ...],
+    outside: bool,
+    accept_changed: bool,
+    instrument: str | None,
+    prompt: str,
+    parser: Mode | None,
+    box_space: str | None,
+    split: str | None,
+    seed: int,
+    judges: tuple[str, ...],
+    sts: bool,
+    form: Form,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Score ANSWERS: a run of `unreel eval`, or a file of answers for a benchmark.
+
+    A run is a folder or s3://bucket/prefix and takes --parser, --judge and --sts; it knows its
+    benchmark, and --benchmark sets its new location. A file is JSONL, CSV, TSV or Parquet with
+    `name` and `text` or `failure`, or with `name`, `voter` and `label` for human votes; it needs
+    --benchmark and --protocol. Sends no question to a reviewer. Exits with status 1 if answers are
+    missing, failed or could not be matched.
+    """
+    if "://" in answers or Path(answers).is_dir():
+        score_kept = LazyImport("unreel.cli.evaluation.score_run:score_kept", extra="eval").load()
+        open_told = LazyImport("unreel.cli.evaluation.named_run:open_told", extra="eval").load()
+        said = {"moved_to": benchmark, "outside": outside, "accept_changed": accept_changed}
+        run = open_told(answers, read_settings(), **said)
+        sys.exit(score_kept(run, parser, judges=judges, sts=sts, form=form, as_json=as_json))
+    if not Path(answers).exists():
+        raise UnreadableSourceError(answers, "no such file or folder", "Check the path")
+    if benchmark is None or instrument is None:
+        option = "--benchmark" if benchmark is None else "--protocol"
+        remedy = "A file of answers needs it; a folder of `unreel eval` does not"
+        raise InvalidSettingError(option, "missing", remedy)
+    chosen = protocol(instrument)
+    if chosen.needs_box_space and box_space is None:
+        option, remedy = "--box-space", "Say what the boxes count in, for example --box-space pixel"
+        raise InvalidSettingError(option, "missing", remedy)
+    chosen.prompt(prompt)
+    opened = open_benchmark(benchmark, layout, mapping=read_mapping(mapping), outside=outside)
+    if VOTER in columns_of(Path(answers)):
+        if instrument != VOTED:
+            option, problem = "--protocol", "votes say real or generated"
+            raise InvalidSettingError(option, problem, f"Use --protocol {VOTED}")
+        score_voters = LazyImport("unreel.cli.evaluation.score_votes:score_voters").load()
+        ways = {"split": split, "seed": seed, "form": form, "as_json": as_json}
+        sys.exit(score_voters(Path(answers), opened, **ways))
+    joined = join_answers(opened, Path(answers), chosen.subject, protocol=instrument).in_split(
+        split
+    )
+    scorable = build_rows(joined, chosen, mode=parser or "strict", prompt=prompt, space=box_space)
+    require_rows(scorable, joined, chosen, answers=answers, benchmark=str(benchmark))
+    rows, told = scorable.rows, {}
+    if judges or sts:
+        score_words = LazyImport(
+            "unreel.cli.evaluation.score_texts:score_words", extra="eval"
+        ).load()
+        where = {"sts": sts, "seed": seed, "file": Path(answers), "out": out}
+        rows, told = score_words(rows, chosen, judges, **where)
+    scored = ScoredAnswers(
+        scorecard=chosen.score(rows, seed=seed),
+        prompt=prompt,
+        not_asked=scorable.not_asked,
+        unknown=joined.unknown,
+        rejected=joined.rejected,
+        without_truth=scorable.without_truth,
+        texts=told,
+    )
+    sys.exit(_print_scores(scored, chosen.subject, form, as_json=as_json))
+
+
+def _print_scores(scored: ScoredAnswers, subject: Subject, form: Form, *, as_json: bool) -> int:
+    """Print the figures; the status of the command."""
+    if as_json:
+        print_json(scored)
+    else:
+        _print(scored, subject, form)
+    if why := why_nothing([scored.scorecard]):
+        print_message(why)
+    return 0 if scored.is_complete and not why else 1
+
+
+def _print(scored: ScoredAnswers, subject: Subject, form: Form) -> None:
+    say_counts(scored.scorecard)
+    say_left_over(
+        {
+            f"{subject}s without an answer": scored.not_asked,
+            f"answers about {subject}s that the benchmark does not have": scored.unknown,
+            "rows that cannot be used": scored.rejected,
+            "clips that lack the truth to compare with": scored.without_truth,
+        }
+    )
+    print_metrics(scored.scorecard, form)
+    for what, value in scored.texts.items():
+        print_message(f"{what}: {value}")

@@ -1,0 +1,80 @@
+"""`unreel score VOTES`: what people say of the clips of a benchmark, scored as `reality`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from unreel.benchmarks.entry import Rejected
+from unreel.benchmarks.loader import Benchmark
+from unreel.benchmarks.votes import JoinedVotes, VoteScores, join_votes, score_votes
+from unreel.cli.evaluation.scorecard import figure, print_cards, print_metrics, say_left_over
+from unreel.cli.output import Form, echo, print_json, print_message, print_table
+from unreel.core.estimate import Scorecard
+
+_LEADING: Final = ("balanced", "real-accuracy", "fake-accuracy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredVotes:
+    """The JSON document of `unreel score VOTES`."""
+
+    scores: VoteScores
+    not_asked: tuple[str, ...]
+    unknown: tuple[str, ...]
+    rejected: tuple[Rejected, ...]
+
+
+def score_voters(
+    path: Path,
+    benchmark: Benchmark,
+    *,
+    split: str | None,
+    seed: int,
+    form: Form,
+    as_json: bool,
+) -> int:
+    """Print the figures of the votes in the file `path`; the status of the command."""
+    joined = join_votes(benchmark, path, split=split)
+    scores = score_votes(joined.ballots, seed=seed)
+    if as_json:
+        print_json(
+            ScoredVotes(
+                scores=scores,
+                not_asked=joined.not_asked,
+                unknown=joined.unknown,
+                rejected=joined.rejected,
+            )
+        )
+    else:
+        _print(scores, joined, form)
+    return 1 if joined.not_asked or joined.unknown or joined.rejected else 0
+
+
+def _print(scores: VoteScores, joined: JoinedVotes, form: Form) -> None:
+    n_clips = len(joined.ballots) - len(joined.not_asked)
+    print_message(
+        f"{scores.votes.n_questions} votes of {len(scores.voters)} people on {n_clips} clips"
+    )
+    say_left_over(
+        {
+            "clips without a vote": joined.not_asked,
+            "votes about clips that the benchmark does not have": joined.unknown,
+            "rows that cannot be used": joined.rejected,
+        }
+    )
+    if form != "text":
+        people = {f"voter {name}": card for name, card in scores.voters.items()}
+        everybody = {"all votes": scores.votes, "majority": scores.majority}
+        print_cards("who", everybody | people, form)
+        return
+    echo("all votes")
+    print_metrics(scores.votes)
+    echo("majority of each clip")
+    print_metrics(scores.majority)
+    print_table(("voter", *_LEADING), [_voter(*item) for item in scores.voters.items()])
+    echo(f"agreement between voters (Krippendorff's alpha): {scores.agreement}")
+
+
+def _voter(name: str, card: Scorecard) -> Mapping[str, object]:
+    return {"voter": name, **{metric: figure(card[metric]) for metric in _LEADING}}

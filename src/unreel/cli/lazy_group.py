@@ -1,0 +1,105 @@
+"""Groups of commands that are loaded when they are typed, so that help stays quick."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final
+
+import click
+
+from unreel.core.registry import LazyImport
+
+_REFUSED: Final = re.compile(r"^'(?P<typed>[^']*)' is not ")
+_NARROWEST: Final = 12
+
+
+class _FittingFormatter(click.HelpFormatter):
+    """Leaves words most of a narrow terminal."""
+
+    def write_dl(
+        self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
+    ) -> None:
+        most = max(_NARROWEST, min(col_max, self.width * 2 // 5))
+        super().write_dl(rows, col_max=most, col_spacing=col_spacing)
+
+
+class _FittingContext(click.Context):
+    formatter_class = _FittingFormatter
+
+
+def wrap_help(command: click.Command) -> click.Command:
+    """`command`, and those below it, with help that fits a narrow terminal."""
+    command.context_class = _FittingContext
+    for below in command.commands.values() if isinstance(command, click.Group) else ():
+        wrap_help(below)
+    return command
+
+
+def no_command(typed: str, known: Iterable[str], context: click.Context) -> click.UsageError:
+    """The refusal of a command that is none, with the nearest."""
+    return click.UsageError(f"No such command {typed!r}.{_nearest(typed, known)}", context)
+
+
+def is_misspelt(typed: str, known: Iterable[str]) -> bool:
+    """Return whether `typed` is nearly one of the `known` names."""
+    return bool(get_close_matches(typed, [*known], n=1))
+
+
+def with_nearest(error: click.ClickException) -> click.ClickException:
+    """`error`; that of a refused choice with the one that may be meant."""
+    if not isinstance(error, click.BadParameter) or error.param is None:
+        return error
+    refused, kind = _REFUSED.match(error.message), error.param.type
+    if refused is None or not isinstance(kind, click.Choice):
+        return error
+    words = error.message + _nearest(refused["typed"], map(str, kind.choices))
+    return click.BadParameter(words, error.ctx, error.param, error.param_hint)
+
+
+def _nearest(typed: str, known: Iterable[str]) -> str:
+    close = get_close_matches(typed, [*known], n=1, cutoff=0.5)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+@dataclass(frozen=True, slots=True)
+class LazyCommand:
+    """A command: where it lives, and its line in the help of its group, which loads none of them."""
+
+    target: LazyImport
+    line: str
+
+
+class LazyGroup(click.Group):
+    """Group that imports a command at its first use; `words` are its commands by name."""
+
+    def __init__(self, *, words: Mapping[str, LazyCommand], **given: Any) -> None:
+        super().__init__(**given)
+        self.words = words
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
+        return list(self.words)
+
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002  click's signature
+        cmd_name: str,
+    ) -> click.Command | None:
+        word = self.words.get(cmd_name)
+        return None if word is None else wrap_help(word.target.load())
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in self.words and name.isidentifier() and not ctx.resilient_parsing:
+            raise no_command(name, self.words, ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002  click's signature
+        formatter: click.HelpFormatter,
+    ) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, word.line) for name, word in self.words.items()])

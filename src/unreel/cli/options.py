@@ -1,0 +1,183 @@
+"""Options that several commands have, with one meaning and help text each: see also `columns`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar, get_args
+
+import click
+
+from unreel.benchmarks.layout import BenchmarkLayout
+from unreel.core.errors import InvalidSettingError
+from unreel.protocols.protocol import PROTOCOLS, Subject, protocol, protocol_names
+from unreel.reviewers.message_parts import Showing
+
+F = TypeVar("F", bound=Callable[..., Any])
+LAYOUTS: Final = click.Choice([layout.value for layout in BenchmarkLayout])
+
+
+def layout_option(command: F) -> F:
+    """Add `--layout` to a command that reads a benchmark."""
+    return click.option(
+        "--layout",
+        type=LAYOUTS,
+        help="Layout of the benchmark on disk; found automatically if only one fits.",
+    )(command)
+
+
+def map_option(command: F) -> F:
+    """Add `--map` to a command that reads a benchmark; it arrives as `mapping`."""
+    return click.option(
+        "--map",
+        "mapping",
+        multiple=True,
+        metavar="FIELD=COLUMN",
+        help="Column of the benchmark's table for a field, for example label=kind. Repeatable.",
+    )(command)
+
+
+def read_mapping(pairs: tuple[str, ...]) -> Mapping[str, str]:
+    """Field to column."""
+    parts = {pair: pair.partition("=") for pair in pairs}
+    for pair, (field, _, column) in parts.items():
+        if not (field and column):
+            option, remedy = "--map", "Write FIELD=COLUMN, for example label=kind"
+            raise InvalidSettingError(option, f"cannot use {pair!r}", remedy)
+    return {field: column for field, _, column in parts.values()}
+
+
+def read_conditions(
+    given: Sequence[str], *, nframe: int | None, fps: str | None
+) -> list[Mapping[str, str]] | None:
+    """The conditions typed, with the two short forms below each; `None` where nothing was typed."""
+    if nframe is not None and fps is not None:
+        option, remedy = "--nframe", "Give one of --nframe and --fps"
+        raise InvalidSettingError(option, "cannot be combined with --fps", remedy)
+    plan = f"uniform-{nframe}" if nframe else f"fps-{fps}" if fps else None
+    short = {} if plan is None else {"sampling": plan}
+    if not given:
+        return [short] if short else None
+    return [short | _read_condition(text) for text in given]
+
+
+def _read_condition(text: str) -> dict[str, str]:
+    parts = [part.partition("=") for part in text.split(",")]
+    if not all(name and value for name, _, value in parts):
+        option, remedy = "--condition", "Write NAME=VALUE,NAME=VALUE, for example sampling=paper-8"
+        raise InvalidSettingError(option, f"cannot use {text!r}", remedy)
+    return {name: value for name, _, value in parts}
+
+
+def outside_option(command: F) -> F:
+    """Add `--allow-outside` to a command that reads tables."""
+    return click.option(
+        "--allow-outside",
+        "outside",
+        is_flag=True,
+        help="Allow a table to name files outside its folder. Use it only for your own tables.",
+    )(command)
+
+
+def weak_cage_option(command: F) -> F:
+    """Add `--weak-cage` to a command that runs `command:` programs."""
+    return click.option(
+        "--weak-cage",
+        is_flag=True,
+        help="Run `command:` programs without bubblewrap: they can read all that you can read.",
+    )(command)
+
+
+def changed_option(command: F) -> F:
+    """Add `--accept-changed` to a command that reads a run and its benchmark."""
+    return click.option(
+        "--accept-changed",
+        is_flag=True,
+        help="Use the present benchmark and recipe, although they differ from those of the run.",
+    )(command)
+
+
+def run_options(command: F) -> F:
+    """Add the options for the location of a run's benchmark, and its permissions."""
+    moved = click.option(
+        "--benchmark",
+        "moved_to",
+        type=click.Path(exists=True, path_type=Path),
+        metavar="PATH",
+        help="Present path of the runs' benchmark, if it was moved.",
+    )
+    return moved(changed_option(outside_option(command)))
+
+
+class InstrumentName(click.Choice[str]):
+    """Parameter type of a protocol; other packages are searched only for the complete list of names.
+
+    Args:
+        subject: Required subject of the protocol; any by default.
+    """
+
+    def __init__(self, subject: Subject | None = None) -> None:
+        self._subject = subject
+        self.case_sensitive = True
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
+        """All names that can be typed."""
+        return protocol_names(self._subject)
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        ours = value in PROTOCOLS.entries
+        if ours and self._subject in {None, protocol(value).subject}:
+            return value
+        return super().convert(value, param, ctx)
+
+
+_MEDIA: Final = {
+    "licensed": "copies of those whose licence allows it",
+    "link": "links to the files",
+    "copy": "copies",
+    "none": "no clips",
+}
+
+
+def box_space_option(command: F) -> F:
+    """Add `--box-space` to a command that reads boxes of a model."""
+    return click.option(
+        "--box-space",
+        metavar="SPACE",
+        help="Unit of a model's boxes: pixel, unit, permille or 'model-input WxH'; for a model that is asked, also "
+        "'resized MIN-MAX'.",
+    )(command)
+
+
+def condition_option(*, multiple: bool) -> Callable[[F], F]:
+    """Add `--condition` to a command that asks models; several arrive as `conditions`."""
+    return click.option(
+        "--condition",
+        *(("conditions",) if multiple else ()),
+        multiple=multiple,
+        metavar="NAME=VALUE,...",
+        help="Condition of the questions: sampling=PLAN, audio=on, watermark=removed, thinking=on|off, "
+        "prompt=VARIANT." + (" Repeat it to ask under several." if multiple else ""),
+    )
+
+
+def media_option(*choices: str, name: str = "media") -> Callable[[F], F]:
+    """Add `--media` to a command that writes a folder with clips; the first choice is the default."""
+    meanings = "; ".join(f"{choice}: {_MEDIA[choice]}" for choice in choices)
+    return click.option(
+        "--media",
+        name,
+        type=click.Choice(choices),
+        default=choices[0],
+        show_default=True,
+        help=f"Clips in the written folder, never re-encoded. {meanings}.",
+    )
+
+
+def showing_options(command: F) -> F:
+    """Add `--show` and `--box-space` to a command that asks models."""
+    show = click.option(
+        "--show",
+        type=click.Choice(get_args(Showing)),
+        help="Model input: single frames; the sampled frames as one video, for `unreel serve`; or the file.  [default: frames]",
+    )
+    return show(box_space_option(command))

@@ -1,0 +1,1 @@
+"""Commands for single clips: `review`, `probe`, `frames`."""

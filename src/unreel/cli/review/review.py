@@ -1,0 +1,176 @@
+"""`unreel review`: clips before reviewers, with evidence to look at."""
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from unreel.cli.completion import complete_models
+from unreel.cli.options import InstrumentName, condition_option, read_conditions, showing_options
+from unreel.cli.output import json_option, print_json, print_message, trusted_option
+from unreel.cli.review.clip_path import ClipBatch, ClipPath, list_clips
+from unreel.cli.review.review_job import ReviewCommandOptions, ReviewSession
+from unreel.core.errors import InvalidSettingError
+from unreel.core.settings import read_settings
+
+_WRITTEN: Final = ("annotated.mp4", "evidence-clip.mp4", "evidence-clip.webm")
+"""Clips that evidence consists of."""
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("clips", nargs=-1, type=ClipPath())
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    shell_complete=complete_models,
+    help="Model: provider/name, provider/name@URL, local/FOLDER, recorded, coin, always-real, always-generated. Repeatable.",
+)
+@click.option(
+    "--protocol",
+    "protocols",
+    multiple=True,
+    type=InstrumentName("clip"),
+    help="Protocol. Repeatable.  [default: trace, realism]",
+)
+@condition_option(multiple=False)
+@click.option("--nframe", type=click.IntRange(1), help="Short for sampling=uniform-N.")
+@click.option("--fps", help="Short for sampling=fps-F.")
+@click.option(
+    "--parser",
+    type=click.Choice(["strict", "lenient"]),
+    default="lenient",
+    show_default=True,
+    help="Parser: strict reads only the requested format, lenient also its usual variations.",
+)
+@click.option(
+    "--recorded", type=_FILE, help="JSONL file of the answers that the model `recorded` replays."
+)
+@click.option("--prices", type=_FILE, help="TOML file of prices per model, for the cost.")
+@click.option(
+    "--deadline",
+    "deadline_s",
+    type=float,
+    help="Timeout of one question in seconds, retries included.",
+)
+@showing_options
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Output folder of evidence.html, annotated.mp4, stills and result.json.",
+)
+@click.option(
+    "--pdf",
+    is_flag=True,
+    help="Also print the page as evidence.pdf, with a Chromium of this machine.",
+)
+@click.option(
+    "--record",
+    "runs",
+    multiple=True,
+    metavar="RUN",
+    help="Run of `unreel eval` with the measured accuracy of a model. Repeatable.",
+)
+@click.option(
+    "--perturb",
+    is_flag=True,
+    help="Repeat the questions on recompressed, scaled and cropped copies: 4 times the questions.",
+)
+@click.option(
+    "--sample", is_flag=True, help="Review a synthesised clip offline with recorded answers."
+)
+@trusted_option
+@json_option
+def review(  # noqa: PLR0913  one parameter for each option
+    *,
+    clips: tuple[Path, ...],
+    condition: str | None,
+    nframe: int | None,
+    fps: str | None,
+    out: Path | None,
+    pdf: bool,
+    trusted: bool,
+    as_json: bool,
+    **typed: Any,
+) -> None:
+    """Ask AI models about CLIPS: real or generated, where, when and why.
+
+    CLIPS are video files, or folders whose videos are all reviewed. With --out several clips get
+    one index.html, ordered by the need for attention.
+
+    Stores nothing except with --out. Exits with status 1 if a clip cannot be read, a model does not
+    answer, or an answer is unreadable.
+    """
+    conditions = read_conditions([condition] if condition else [], nframe=nframe, fps=fps)
+    ask = ReviewCommandOptions(condition=conditions[0] if conditions else {}, **typed)
+    _check(clips, ask)
+    browser = _find_browser(out) if pdf else ""
+    batch = list_clips(clips, out=out)
+    taken = {(out / name).resolve(): name for name in _WRITTEN} if out is not None else {}
+    for clip in batch.files:
+        if name := taken.get(clip.resolve()):
+            option, problem = "--out", f"a clip itself lies there as {name}, which is written there"
+            raise InvalidSettingError(option, problem, "Name another folder")
+    from unreel.media.access import media_reader
+
+    settings = read_settings()
+    reading = media_reader(settings, trusted=trusted, at_once=("probe", "frames"))
+    with reading as reader, _sampled(batch, ask) as sampled:
+        desk = ReviewSession(
+            ask, settings=settings, reader=reader, out=out, browser=browser, quiet=as_json
+        )
+        rows = asyncio.run(desk.review_all(sampled))
+    if as_json:
+        print_json({"note": desk.note, "skipped_links": batch.n_skipped_links, "clips": rows})
+    sys.exit(0 if desk.is_complete else 1)
+
+
+def _check(clips: Sequence[Path], ask: ReviewCommandOptions) -> None:
+    if ask.sample and (clips or ask.models):
+        option, remedy = "--sample", "Leave out the clips and --model, or leave out --sample"
+        raise InvalidSettingError(option, "brings its own clip and answers", remedy)
+    if ask.sample and ask.perturb:
+        option, problem = "--perturb", "the sample's answers are recorded for its own clip alone"
+        raise InvalidSettingError(option, problem, "Leave it out, or name a clip and --model")
+    if not ask.sample and not clips:
+        argument, remedy = "CLIPS", "Name a video file, or try `unreel review --sample`"
+        raise InvalidSettingError(argument, "missing", remedy)
+    if not ask.sample and not ask.models:
+        option = "--model"
+        remedy = "Name a model, such as --model openai/gpt-5, or try --sample, which works offline"
+        raise InvalidSettingError(option, "missing", remedy)
+
+
+def _find_browser(out: Path | None) -> str:
+    """Return the browser that prints the page; refuse before anything is asked or paid for."""
+    from unreel.report.review.browser_pdf import find_browser, lacks_sandbox
+
+    option = "--pdf"
+    if out is None:
+        raise InvalidSettingError(option, "needs a folder", "Name one with --out FOLDER")
+    browser = find_browser()
+    if browser is None:
+        problem = "no Chromium, Chrome or Edge is installed here"
+        remedy = "Install one, or leave out --pdf and print evidence.html from any browser"
+        raise InvalidSettingError(option, problem, remedy)
+    if lacks_sandbox():
+        print_message("--pdf: Chromium shows the clip without its sandbox, because you are root")
+    return browser
+
+
+@contextmanager
+def _sampled(batch: ClipBatch, ask: ReviewCommandOptions) -> Iterator[ClipBatch]:
+    """Yield `batch`, or the clip of the sample."""
+    if not ask.sample:
+        yield batch
+        return
+    from unreel.evaluation.sample import write_sample
+
+    with tempfile.TemporaryDirectory(prefix="unreel-") as folder:
+        yield ClipBatch(files=(write_sample(Path(folder)),))

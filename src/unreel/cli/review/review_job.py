@@ -1,0 +1,356 @@
+"""The work of `unreel review`: clips before reviewers, one after the other."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from unreel.cli.output import print_message
+from unreel.cli.review.clip_path import ClipBatch
+from unreel.cli.stop_signals import StopSignal
+from unreel.core.errors import MachineError, SandboxError
+from unreel.core.failure import Failure
+from unreel.core.names import plain_name
+from unreel.core.output_files import OutputDirectory
+from unreel.core.settings import EnvironmentSettings
+from unreel.protocols.protocol import REVIEWED
+
+if TYPE_CHECKING:
+    from unreel.cli.progress import ProgressMeter
+    from unreel.core.clip import Clip
+    from unreel.core.trace import Trace
+    from unreel.evaluation.opinion import Opinion
+    from unreel.evaluation.review import Review, ReviewQuestions
+    from unreel.media.perturb import ClipVariant
+    from unreel.media.reader import MediaReader
+    from unreel.protocols.protocol import Mode
+    from unreel.report.review.index_page import IndexEntry
+    from unreel.report.review.origin import FileOrigin
+    from unreel.report.review.record import ReviewerRecord
+    from unreel.reviewers.ask import ReviewDispatcher
+    from unreel.reviewers.factory import OpenReviewer, ReviewerFactory
+    from unreel.reviewers.message_parts import Showing
+
+_FIRST_ASK_S: Final = 0.2
+_LATE_S: Final = 1.0
+"""An answer that comes later than this is told at once: somebody waits for the others."""
+_PIPE_WIDTH: Final = 110
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewCommandOptions:
+    """Options that describe the question."""
+
+    models: tuple[str, ...]
+    protocols: tuple[str, ...]
+    condition: Mapping[str, str]
+    parser: "Mode"
+    recorded: Path | None
+    prices: Path | None
+    deadline_s: float | None
+    show: "Showing | None"
+    box_space: str | None
+    perturb: bool
+    runs: tuple[str, ...]
+    sample: bool
+
+
+class ReviewSession:
+    """Takes clips in, has them reviewed, and shows what comes back as it comes."""
+
+    def __init__(
+        self,
+        ask: ReviewCommandOptions,
+        *,
+        settings: EnvironmentSettings,
+        reader: "MediaReader",
+        out: Path | None,
+        browser: str,
+        quiet: bool,
+    ) -> None:
+        self._ask, self._settings, self._reader = ask, settings, reader
+        self._out, self._browser, self._quiet = out, browser, quiet
+        self.is_complete = True
+        self.note = ""
+        self._records: tuple[ReviewerRecord, ...] = ()
+        self._entries: list[IndexEntry] = []
+        self._meter: ProgressMeter | None = None
+        self._waited: dict[tuple[str, str], None] = {}
+
+    async def review_all(self, batch: ClipBatch) -> list[dict[str, object]]:
+        """A row for each file, in order."""
+        from unreel.evaluation.review import survey_clip
+
+        files = batch.files
+        # The process that opens files warms up while this one loads the rest.
+        loop = asyncio.get_running_loop()
+        surveys = [loop.run_in_executor(None, survey_clip, file, self._reader) for file in files]
+        inquiry, openers = self._describe()
+        self._records = _read_records(self._ask.runs, self._settings, self._ask.parser)
+        from unreel.evaluation.stability import format_question_count
+        from unreel.reviewers.ask import ReviewDispatcher
+        from unreel.reviewers.factory import ReviewerPool
+
+        if self.note:
+            print_message(self.note)
+        if self._ask.perturb:
+            print_message(format_question_count(len(files) * len(inquiry.protocols) * len(openers)))
+        rows: list[dict[str, object]] = []
+        try:
+            async with ReviewerPool() as pool:
+                reviewers = [pool.open(opener) for opener in openers]
+                desk = ReviewDispatcher(self._reader)
+                both = zip(files, surveys, strict=True)
+                for place, (file, survey) in enumerate(both, start=1):
+                    name = f"{place:03d}-{plain_name(file.stem)}" if batch.has_index else ""
+                    ask = partial(self._ask_about, reviewers=reviewers, inquiry=inquiry, desk=desk)
+                    rows.append(await self._row_of(file, survey, ask=ask, name=name))
+        finally:
+            if self._entries:
+                self._write_index(batch)
+        if not self._quiet:
+            from unreel.report.review.opinion_text import NO_PROOF, PARSERS
+
+            print_message(PARSERS[inquiry.mode], NO_PROOF)
+        return rows
+
+    def _write_index(self, batch: ClipBatch) -> None:
+        from unreel.report.review.index_page import IndexNotes, tell_attention, write_index
+
+        if batch.n_skipped_links:
+            print_message(f"symbolic links that were skipped: {batch.n_skipped_links}")
+        print_message(tell_attention(self._entries))
+        if self._out is not None:
+            notes = IndexNotes(
+                made_at=datetime.now(UTC),
+                n_skipped_links=batch.n_skipped_links,
+                n_left=len(batch.files) - len(self._entries),
+                note=self.note,
+            )
+            print_message(f"index in {write_index(self._entries, self._out, notes)}")
+
+    async def _row_of(
+        self,
+        file: Path,
+        survey: "Awaitable[Clip | Failure]",
+        *,
+        ask: "Callable[[Clip], Coroutine[Any, Any, Review]]",
+        name: str,
+    ) -> dict[str, object]:
+        """Return the result of one file; a failure does not stop the next one."""
+        from unreel.engine.stage import failure_of
+
+        try:
+            clip = await survey
+            if not isinstance(clip, Failure):
+                found = asyncio.create_task(ask(clip))
+                # The question first: reading the origin starts a process that slows it down.
+                await asyncio.wait([found], timeout=_FIRST_ASK_S)
+                from unreel.cli.progress import ProgressMeter
+                from unreel.report.review.origin import read_origin
+
+                with ProgressMeter() as self._meter:
+                    self._tell_waiting(file)
+                    origin = await asyncio.to_thread(
+                        read_origin,
+                        clip,
+                        reader=self._reader,
+                        without_seccomp=bool(self._settings.media_without_seccomp),
+                        drawn=self._ask.sample,
+                    )
+                    review = await found
+                return self._report(review, origin, name)
+        except (MachineError, SandboxError):
+            raise
+        except Exception as error:  # noqa: BLE001  a failed clip is a row, whatever it raised
+            clip = failure_of(error)
+        self.is_complete = False
+        print_message(f"{file}: {clip}")
+        if name:
+            from unreel.report.review.index_page import make_failed_entry
+
+            self._entries.append(make_failed_entry(file, clip))
+        return {"file": str(file), "attention": "failure", "failure": clip}
+
+    def _tell_waiting(self, file: Path) -> None:
+        if self._meter is not None:
+            names = ", ".join(dict.fromkeys(reviewer for reviewer, _ in self._waited))
+            waiting = f"waiting for {names}" if names else "searching the file"
+            self._meter.tell(f"{file.name}: {waiting}")
+
+    def _describe(self) -> "tuple[ReviewQuestions, tuple[ReviewerFactory, ...]]":
+        from unreel.cli.contacted_services import print_endpoints, require_somebody
+        from unreel.evaluation.review import (
+            describe_reviewers,
+            inquire,
+            taught_protocols,
+            tell_assumed_space,
+        )
+
+        ask = self._ask
+        protocols = ask.protocols or taught_protocols(ask.models) or REVIEWED
+        inquiry = inquire(protocols, ask.condition, mode=ask.parser, models=ask.models)
+        if ask.sample:
+            from unreel.evaluation.sample import NOTE, sample_reviewers
+
+            self.note = NOTE
+            return inquiry, sample_reviewers()
+        print_endpoints(ask.models, self._settings)
+        require_somebody(ask.models, self._settings)
+        openers = describe_reviewers(
+            ask.models,
+            inquiry,
+            settings=self._settings,
+            recorded=ask.recorded,
+            prices=ask.prices,
+            deadline_s=ask.deadline_s,
+            show=ask.show,
+            box_space=ask.box_space,
+        )
+        recorded = [opener.name for opener in openers if opener.name.startswith("recorded:")]
+        notes = [tell_assumed_space(ask.models, inquiry, box_space=ask.box_space)]
+        if recorded:
+            notes.append(
+                f"The answers of {', '.join(recorded)} are recorded: no model was queried."
+            )
+        self.note = " ".join(filter(None, notes))
+        return inquiry, openers
+
+    async def _ask_about(
+        self,
+        clip: "Clip",
+        *,
+        reviewers: "Sequence[OpenReviewer]",
+        inquiry: "ReviewQuestions",
+        desk: "ReviewDispatcher",
+    ) -> "Review":
+        from unreel.evaluation.review import review_clip
+
+        asked_s = time.monotonic()
+
+        self._waited = dict.fromkeys(
+            (opened.reviewer.name, name) for name in inquiry.protocols for opened in reviewers
+        )
+
+        def tell(opinion: "Opinion") -> None:
+            self._waited.pop((opinion.reviewer, opinion.question.instrument.protocol), None)
+            self._tell_waiting(Path(clip.location))
+            if time.monotonic() - asked_s > _LATE_S:
+                protocol = opinion.question.instrument.protocol
+                print_message(f"{opinion.reviewer}, {protocol}: {opinion.headline}")
+
+        found = await review_clip(clip, reviewers, inquiry=inquiry, desk=desk, on_opinion=tell)
+        if not self._ask.perturb:
+            return found
+        from unreel.evaluation.perturbation import ask_again
+
+        def tell_variant(variant: "ClipVariant") -> None:
+            print_message(f"asks again, {variant.name}: {variant}")
+            if self._meter is not None:
+                self._meter.tell(f"waiting for answers about the {variant.name} clip")
+
+        return await ask_again(
+            found,
+            reviewers,
+            inquiry=inquiry,
+            desk=desk,
+            reader=self._reader,
+            on_variant=tell_variant,
+        )
+
+    def _report(self, found: "Review", origin: "FileOrigin", name: str) -> dict[str, object]:
+        from unreel.report.review.result import review_document
+
+        self.is_complete &= found.is_complete
+        if not self._quiet:
+            self._show(found, origin)
+        row = review_document(found, origin, records=self._records)
+        written: dict[str, object] = {}
+        if self._out is not None:
+            folder = OutputDirectory(self._out, published=True).make(name) if name else self._out
+            row["evidence"] = written = self._write(found, folder, origin)
+        if name:
+            from unreel.report.review.index_page import make_entry
+
+            folder_name, has_pdf = name if written else "", bool(written.get("pdf"))
+            self._entries.append(make_entry(found, origin, folder=folder_name, has_pdf=has_pdf))
+        return row
+
+    def _show(self, found: "Review", origin: "FileOrigin") -> None:
+        from unreel.cli.console import open_console
+        from unreel.report.review.terminal import review_blocks
+
+        console = open_console(pipe_width=_PIPE_WIDTH)
+        for block in review_blocks(found, origin, self._records):
+            console.print(block)
+
+    def _write(self, found: "Review", folder: Path, origin: "FileOrigin") -> dict[str, object]:
+        from unreel.cli.progress import copy_meter
+        from unreel.report.review.evidence import PAGE, EvidenceBackground, write_evidence
+
+        truth: tuple[Trace, ...] = ()
+        if self._ask.sample:
+            from unreel.evaluation.sample import sample_truth
+
+            truth = sample_truth()
+        background = EvidenceBackground(
+            origin=origin,
+            made_at=datetime.now(UTC),
+            truth=truth,
+            note=self.note,
+            records=self._records,
+        )
+        try:
+            with copy_meter(found.clip.facts.video.n_frames) as on_frames:
+                evidence = write_evidence(
+                    found,
+                    folder,
+                    reader=self._reader,
+                    background=background,
+                    on_page=lambda page: print_message(f"evidence in {page}"),
+                    on_frames=on_frames,
+                )
+        except StopSignal as stopped:
+            stopped.add_note(f"what was answered is in {folder / PAGE}, without an annotated copy")
+            raise
+        if isinstance(evidence.annotated, Failure):
+            print_message(f"no annotated copy: {evidence.annotated}")
+        return {
+            "page": str(evidence.page),
+            **self._print(evidence.page),
+            "result": str(evidence.result),
+            "annotated": _path_or_failure(evidence.annotated),
+            **evidence.stills.to_json(),
+        }
+
+    def _print(self, page: Path) -> dict[str, object]:
+        if not self._browser:
+            return {}
+        from unreel.report.review.browser_pdf import PDF, write_pdf
+
+        print_message(f"prints {page.parent / PDF}")
+        if problem := write_pdf(page, browser=self._browser):
+            self.is_complete = False
+            print_message(f"no PDF: {problem}. Open {page} in a browser and print it there")
+            return {"pdf": None}
+        return {"pdf": str(page.parent / PDF)}
+
+
+def _read_records(
+    runs: Sequence[str], settings: EnvironmentSettings, mode: "Mode"
+) -> "tuple[ReviewerRecord, ...]":
+    if not runs:
+        return ()
+    from unreel.evaluation.run_lookup import open_named_run
+    from unreel.report.review.record_run import read_records
+
+    opened = [open_named_run(run, settings) for run in runs]
+    return tuple(record for run in opened for record in read_records(run, mode))
+
+
+def _path_or_failure(written: Path | Failure) -> object:
+    return str(written) if isinstance(written, Path) else written

@@ -1,0 +1,106 @@
+"""Early exit of a command: Ctrl-C, a signal, or a fault of the system."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Final
+
+from unreel.cli.output import again
+from unreel.core.errors import GO_ON, UnreadableSourceError
+
+if TYPE_CHECKING:
+    from unreel.cli.progress import ProgressMeter
+
+_NAMES: Final = {
+    signal.SIGINT: "Ctrl-C",
+    signal.SIGTERM: "SIGTERM",
+    signal.SIGHUP: "the end of its terminal",
+}
+_STDERR: Final = 2
+_SHOW_CURSOR: Final = "\x1b[?25h"
+_STOPPING: Final = "\nstopping: finished work is being stored; a second Ctrl-C exits immediately\n"
+_FINISHING: Final = "\nstopping: a checkpoint is saved after this step; a second Ctrl-C exits immediately, and the last one stays\n"
+_at_work: Final[list[str]] = []
+"""Places of the jobs that keep what is finished when they are stopped."""
+
+
+class StopSignal(BaseException):
+    """The first stop signal: finished work is still committed before the exit."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+    @property
+    def status(self) -> int:
+        """Return the shell's exit status for this signal."""
+        return 128 + self.number
+
+    def __str__(self) -> str:
+        return f"stopped by {_NAMES[signal.Signals(self.number)]}. {GO_ON}"
+
+
+def hear_signals() -> None:
+    """Let the first Ctrl-C, SIGTERM or SIGHUP raise `StopSignal`, and the second end the process.
+
+    A signal that is ignored stays so: `nohup` and a shell's background jobs mean it.
+    """
+    heard: list[int] = []
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        if heard:
+            if os.isatty(_STDERR):
+                os.write(_STDERR, _SHOW_CURSOR.encode())
+            os._exit(128 + number)
+        heard.append(number)
+        if _at_work:
+            os.write(_STDERR, _STOPPING.encode())
+        raise StopSignal(number)
+
+    for number in _NAMES:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, stop)
+
+
+@contextmanager
+def asks_first() -> Iterator[list[int]]:
+    """Within, the first signal only asks, by standing in the list; the second ends the process.
+
+    For a job that can save what it has, but not in the middle of a step.
+    """
+    heard: list[int] = []
+
+    def ask(number: int, _frame: FrameType | None) -> None:
+        if heard:
+            os._exit(128 + number)
+        heard.append(number)
+        os.write(_STDERR, _FINISHING.encode())
+
+    before = {
+        number: signal.signal(number, ask)
+        for number in _NAMES
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
+    try:
+        yield heard
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def goes_on(place: str, meter: "ProgressMeter") -> Iterator[None]:
+    """Add to any exception that stops a job the stored amount of work, and the command to resume."""
+    _at_work.append(place)
+    try:
+        yield
+    except (StopSignal, OSError) as stopped:
+        if parts := meter.spell_rows():
+            stopped.add_note(f"Of this call {parts} are kept in {place}, and all from before")
+        if not isinstance(stopped, UnreadableSourceError):
+            stopped.add_note(f"Go on with {again()}")
+        raise
+    finally:
+        _at_work.remove(place)

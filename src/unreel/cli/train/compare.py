@@ -1,0 +1,97 @@
+"""`unreel train compare`: two checkpoints side by side on the clips that both judged."""
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from unreel.cli.evaluation.compare import compare as compare_runs
+from unreel.cli.evaluation.eval import eval_
+from unreel.cli.options import layout_option
+from unreel.cli.output import json_option, print_message, trusted_option
+from unreel.core.errors import InvalidSettingError
+from unreel.core.names import plain_name
+from unreel.reviewers.local.input_format import FILE, InputSpec, read_taught
+
+_ASKED_WRONGLY: Final = 2
+
+
+@click.command()
+@click.argument("first")
+@click.argument("second")
+@click.option(
+    "--benchmark",
+    type=click.Path(exists=True),
+    metavar="PATH",
+    help="Benchmark for both checkpoints. Not needed for runs.",
+)
+@click.option("--protocol", help="What they are asked.  [default: what the checkpoint was taught]")
+@click.option("--split", help="Ask about this split alone.")
+@layout_option
+@click.option("--out", help="Folder of the two runs.  [default: compare-FIRST-SECOND]")
+@click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Metric to compare.")
+@trusted_option
+@json_option
+def compare(
+    *,
+    first: str,
+    second: str,
+    out: str | None,
+    metrics: tuple[str, ...],
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Print the differences between FIRST and SECOND with intervals: runs of `unreel eval`, or checkpoints.
+
+    A checkpoint is evaluated on --benchmark like `unreel eval --model local/CHECKPOINT`; a second call
+    sends only the questions without an answer. Both are then compared like `unreel compare`.
+    """
+    folder = out or "-".join(["compare", *(plain_name(Path(n).name) for n in (first, second))])
+    runs = tuple(
+        _run_of(name, f"{folder}/{place}", **asked)
+        for place, name in (("first", first), ("second", second))
+    )
+    click.get_current_context().invoke(compare_runs, runs=runs, metrics=metrics, as_json=as_json)
+
+
+def _run_of(name: str, out: str, *, benchmark: str | None, trusted: bool, **asked: Any) -> str:
+    """The run at `name`, or that of the checkpoint there, asked now."""
+    checkpoint = Path(name)
+    if not (checkpoint / FILE).is_file():
+        return name
+    taught = read_taught(checkpoint)
+    if benchmark is None:
+        option, problem = (
+            "--benchmark",
+            f"{name} is a checkpoint, and no benchmark is named",
+        )
+        raise InvalidSettingError(
+            option, problem, "Name the benchmark, or two runs of `unreel eval`"
+        )
+    asked["protocol"] = asked["protocol"] or _only_instrument(name, taught)
+    print_message(f"asking {name}")
+    try:
+        # Its scorecard is talk here: the comparison is what stdout is for.
+        with contextlib.redirect_stdout(sys.stderr):
+            click.get_current_context().invoke(
+                eval_,
+                benchmark=benchmark,
+                models=(f"local/{checkpoint}",),
+                out=out,
+                trusted=trusted,
+                **asked,
+            )
+    except SystemExit as ended:
+        if ended.code == _ASKED_WRONGLY:
+            raise
+    return out
+
+
+def _only_instrument(name: str, taught: InputSpec | None) -> str:
+    known = [] if taught is None else [each.protocol for each in taught.instruments]
+    if len(known) == 1:
+        return known[0]
+    option, problem = "--protocol", f"{name} was taught {' and '.join(known) or 'nothing'}"
+    raise InvalidSettingError(option, problem, "Name the one that both are asked")

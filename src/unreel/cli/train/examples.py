@@ -1,0 +1,71 @@
+"""`unreel train examples` and `recipes`: what a model will see, before anything is trained."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from unreel.cli.output import echo, json_option, print_json, print_message, print_table
+from unreel.cli.train.options import clip_options, recipe_options
+from unreel.core.registry import LazyImport
+
+
+@click.command()
+@recipe_options
+@click.option(
+    "--n",
+    "most",
+    type=click.IntRange(1, 500),
+    default=12,
+    show_default=True,
+    help="Number of examples to show, balanced over data sets, splits and labels.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Output folder of the page and of the clip data.  [default: examples-NAME]",
+)
+@clip_options
+def examples(*, as_json: bool, **given: Any) -> None:
+    """Write a page with examples of RECIPE: input frames, boxes, prompt and answer.
+
+    Uses the model's own processor if its folder is present, otherwise the rule of its family; the page
+    states which. No weights are read.
+    """
+    shown = LazyImport("unreel.cli.train.examples_job:show_examples", "eval").load()(**given)
+    if as_json:
+        print_json(shown)
+        return
+    for reason, n in shown.left_out.items():
+        print_message(f"left out: {n} {reason}")
+    for reason, n in shown.not_compared.items():
+        print_message(f"not compared by what they show: {n} {reason}")
+    print_message(f"{shown.n_train} examples to learn from, {shown.n_held_out} held out")
+    print_message(f"{len(shown.examples)} are shown; sizes and tokens by {shown.view}")
+    echo(shown.page)
+
+
+@click.command()
+@json_option
+def recipes(*, as_json: bool) -> None:
+    """List the recipes of unreel, with the published results that they reproduce."""
+    from unreel.training.recipe import read_recipe, shipped_recipes
+
+    read = [read_recipe(name) for name in shipped_recipes()]
+    figures = {r.name: r.published.figures if r.published else {} for r in read}
+    rows = [
+        {
+            "recipe": recipe.name,
+            "model": recipe.model.name,
+            "tune": recipe.model.tune,
+            "asks": ", ".join(f"{d.protocol} {d.condition.prompt}" for d in recipe.data),
+        }
+        for recipe in read
+    ]
+    if as_json:
+        print_json([row | {"published": figures[row["recipe"]]} for row in rows])
+        return
+    told = {name: ", ".join(f"{k} {v:g}" for k, v in own.items()) for name, own in figures.items()}
+    print_table(
+        (*rows[0], "published"), [row | {"published": told[row["recipe"]] or "-"} for row in rows]
+    )

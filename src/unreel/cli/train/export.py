@@ -1,0 +1,44 @@
+"""`unreel train export`: the examples of a recipe for another trainer."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from unreel.cli.options import media_option
+from unreel.cli.train.options import clip_options, recipe_options
+from unreel.core.registry import LazyImport
+
+_TRAINERS: Final = ("llamafactory", "ms-swift", "qwen-vl-finetune", "videollama3")
+
+
+@click.command()
+@recipe_options
+@click.option(
+    "--to", "trainer", required=True, type=click.Choice(_TRAINERS), help="Target trainer."
+)
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="New output folder for rows and media.",
+)
+@media_option("link", "copy", name="keeping")
+@click.option(
+    "--as-frames",
+    "as_film",
+    is_flag=True,
+    help="With input=video: export the sampled frames as the video instead of the clip.",
+)
+@clip_options
+def export(*, as_json: bool, **given: Any) -> None:
+    """Export the training data of RECIPE for another trainer, with its settings.
+
+    Boxes use the coordinate space of the trainer's resize. Differences from unreel are printed and stored
+    in unreel-export.json.
+
+    Exits with status 1 if rows could not be written.
+    """
+    LazyImport("unreel.cli.train.export_job:write_export", extra="eval").load()(
+        given, as_json=as_json
+    )

@@ -1,0 +1,75 @@
+"""Implementation of `unreel train export`, imported when it runs."""
+
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from unreel.cli.output import print_json, print_message
+from unreel.cli.progress import ProgressMeter
+from unreel.core.errors import UnreadableSourceError
+from unreel.core.settings import read_settings
+from unreel.engine.resolve_location import open_access
+from unreel.engine.storage_access import find_change, local_copy
+from unreel.media.access import media_reader, require_protection
+from unreel.reviewers.ask import PresentationSettings
+from unreel.training.examples.mixing import pass_over
+from unreel.training.examples.reading import ExampleSet, read_examples
+from unreel.training.formats.contract import FORMATS, HELD_OUT, TRAIN, require_takes
+from unreel.training.formats.exporting import MANIFEST, ExportedExamples, export_examples
+from unreel.training.formats.order import place_order
+from unreel.training.recipe import TrainRecipe, read_recipe
+
+
+def write_export(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Write the folder, print the result, and exit."""
+    out: Path = given["out"]
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UnreadableSourceError(str(out), "not an empty folder", "Name a new one")
+    recipe = read_recipe(given["recipe"], data=given["data"], changes=given["changes"])
+    order = place_order(recipe, as_film=given["as_film"], keeping=given["keeping"])
+    form = FORMATS.load(given["trainer"])
+    require_takes(form, order)
+    settings = read_settings()
+    require_protection(settings, trusted=given["trusted"])
+    access = open_access(settings, trusted=given["trusted"], outside=given["outside"])
+    with TemporaryDirectory(prefix="unreel-") as kept, ProgressMeter() as meter:
+        found = read_examples(
+            recipe,
+            access=access,
+            folder=Path(kept),
+            accept_leak=given["accept_leak"],
+            on_step=meter.step,
+        )
+    with media_reader(settings, trusted=given["trusted"]) as reader:
+        showing = PresentationSettings(
+            reader=reader, open_file=partial(local_copy, access=access), find_change=find_change
+        )
+        parts = {TRAIN: _first_epoch(recipe, found), HELD_OUT: found.held_out}
+        exported = export_examples(order, parts, form, folder=out, showing=showing)
+    if as_json:
+        print_json({"exported": exported, "no_example": found.left_out})
+    else:
+        _print_export(exported, found)
+    sys.exit(1 if exported.left_out else 0)
+
+
+def _first_epoch(recipe: TrainRecipe, found: ExampleSet) -> list[Any]:
+    order = pass_over(found.train, weights=found.weights, seed=recipe.seed, epoch=0)
+    return [found.train[place] for place in order]
+
+
+def _print_export(exported: ExportedExamples, found: ExampleSet) -> None:
+    print_message(
+        f"{exported.n_train} examples and {exported.n_held_out} held out for {exported.trainer} in "
+        f"{exported.folder}",
+        f"frames: {exported.sampling}",
+    )
+    for reason, n in {**found.left_out.reasons, **exported.left_out}.items():
+        print_message(f"  left out: {n} {reason}")
+    if exported.differences:
+        print_message("not as a training here:", *(f"  {words}" for words in exported.differences))
+    print_message(f"all of it is in {MANIFEST}; docs/training-elsewhere.md explains the training")
+    print_message(f"in that folder: {exported.command}")

@@ -1,0 +1,45 @@
+"""Options shared by all commands with a training recipe."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from unreel.cli.options import outside_option
+from unreel.cli.output import json_option, trusted_option
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def recipe_options(command: F) -> F:
+    """Add the recipe, its data and changes to it."""
+    options = (
+        click.argument("recipe"),
+        click.option(
+            "--data",
+            multiple=True,
+            type=click.Path(exists=True),
+            metavar="PATH",
+            help="Benchmark for the recipe's [[data]]. Repeatable, in the recipe's order.",
+        ),
+        click.option(
+            "--set",
+            "changes",
+            multiple=True,
+            metavar="SECTION.KEY=VALUE",
+            help="Override a recipe setting, for example optimise.epochs=2. Repeatable.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def clip_options(command: F) -> F:
+    """Add the options of every command that opens the clips of a recipe."""
+    leak = click.option(
+        "--accept-leak",
+        is_flag=True,
+        help="Train even if the data contains clips of the evaluation set.",
+    )
+    return leak(outside_option(trusted_option(json_option(command))))

@@ -1,0 +1,35 @@
+"""`unreel train plan`: what a training will take, before anything starts."""
+
+from typing import Any
+
+import click
+
+from unreel.cli.options import outside_option
+from unreel.cli.output import json_option, trusted_option
+from unreel.cli.train.options import recipe_options
+from unreel.core.registry import LazyImport
+
+
+@click.command()
+@recipe_options
+@click.option("--gpu", default="h100", show_default=True, help="Device type, for example a100.")
+@click.option("--gpus", type=int, help="Number of devices.  [default: the recipe's [devices]]")
+@click.option("--price", metavar="USD", help="Price of one device per hour in USD.")
+@click.option(
+    "--utilisation",
+    type=float,
+    metavar="SHARE",
+    help="Fraction of the peak speed that the devices reach.  [default: the family's]",
+)
+@outside_option
+@trusted_option
+@json_option
+def plan(*, as_json: bool, **given: Any) -> None:
+    """Estimate tokens, memory, steps, hours and cost of RECIPE, with the formula.
+
+    RECIPE is a file, or the name of a recipe of unreel. Clips are counted in the benchmark if it is
+    present, otherwise taken from the recipe. Trains nothing.
+
+    Exits with status 1 if a device has too little memory.
+    """
+    LazyImport("unreel.cli.train.plan_job:print_plan", extra="eval").load()(given, as_json=as_json)

@@ -1,0 +1,107 @@
+"""Implementation of `unreel train plan`, imported when it runs."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from unreel.cli.output import print_json, print_message, print_table
+from unreel.core.errors import InvalidSettingError
+from unreel.core.settings import read_settings
+from unreel.engine.resolve_location import open_access
+from unreel.training.plan.architecture import find_architecture
+from unreel.training.plan.device import device
+from unreel.training.plan.estimate import (
+    WELL_FED,
+    TrainingEstimate,
+    TrainingHardware,
+    plan_training,
+)
+from unreel.training.plan.strata import expected_strata, found_strata, is_here
+from unreel.training.recipe import TrainRecipe, read_recipe
+
+
+def print_plan(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print the plan, and end the program."""
+    recipe = read_recipe(given["recipe"], data=given["data"], changes=given["changes"])
+    fleet = _fleet(given, recipe)
+    architecture = find_architecture(recipe.model.name, recipe.model.family)
+    if is_here(recipe):
+        access = open_access(read_settings(), trusted=given["trusted"], outside=given["outside"])
+        strata, counted = found_strata(recipe, access), "as the benchmark holds them"
+    else:
+        strata, counted = expected_strata(recipe), "as the recipe declares them"
+    plan = plan_training(recipe, strata, architecture, fleet)
+    if as_json:
+        print_json({"counted": counted, "fits": plan.fits, "plan": plan})
+    else:
+        _print_estimate(plan, recipe, counted)
+    sys.exit(0 if plan.fits else 1)
+
+
+def _fleet(given: Mapping[str, Any], recipe: TrainRecipe) -> TrainingHardware:
+    return TrainingHardware(
+        device=device(given["gpu"]),
+        count=given["gpus"] or recipe.devices.count * recipe.devices.nodes,
+        price_usd=_price(given["price"]),
+        utilisation=given["utilisation"],
+    )
+
+
+def _price(text: str | None) -> Decimal | None:
+    try:
+        return None if text is None else Decimal(text)
+    except InvalidOperation as error:
+        setting, problem = "--price", f"no price is {text!r}"
+        raise InvalidSettingError(setting, problem, "Give dollars, for example 2.50") from error
+
+
+def _print_estimate(plan: TrainingEstimate, recipe: TrainRecipe, counted: str) -> None:
+    rows = [{"what": what, "estimate": value} for what, value in _lines(plan, counted)]
+    print_table(
+        ("what", "estimate"), rows, title=f"{plan.recipe} on {plan.devices} x {plan.device}"
+    )
+    if recipe.published and recipe.published.minutes:
+        published = recipe.published
+        print_message(
+            f"published: {published.minutes:g} minutes on {published.devices or 'devices not named'}"
+        )
+    print_message("reckoned by:", *(f"  {assumption}" for assumption in plan.assumptions))
+    if not plan.fits:
+        need, has = plan.memory.total, plan.memory_gib
+        print_message(f"does not fit: {need:.0f} GiB on a device with {has:.0f}. What would help:")
+        print_message(*(f"  {remedy}" for remedy in plan.remedies))
+
+
+def _lines(plan: TrainingEstimate, counted: str) -> Iterator[tuple[str, str]]:
+    mean, memory = plan.mean, plan.memory
+    wide, high = mean.largest.seen
+    yield "examples", f"{plan.examples:,}, {counted}"
+    yield "frames of an example", f"{mean.frames:.1f}; the largest {mean.largest.n_frames}"
+    yield "frame as the model sees it", f"{wide} x {high} in the largest"
+    yield (
+        "tokens of an example",
+        (
+            f"{mean.vision_tokens:,.0f} seen, {mean.prompt_tokens:,.0f} asked, "
+            f"{mean.answer_tokens:,.0f} answered; the largest {mean.largest.tokens:,}"
+        ),
+    )
+    yield "parameters", f"{plan.parameters:,}, of which {plan.trained:,} learn"
+    yield (
+        "memory of a device",
+        (
+            f"{memory.total:.0f} of {plan.memory_gib:.0f} GiB: weights {memory.weights:.1f}, gradients "
+            f"{memory.gradients:.1f}, optimiser {memory.optimiser:.1f}, activations "
+            f"{memory.activations:.1f}, scores {memory.scores:.1f}, around {memory.around:.1f}"
+        ),
+    )
+    yield "devices share", plan.strategy
+    yield "steps", f"{plan.steps:,}"
+    yield "operations", f"{plan.flops:.2e}"
+    yield (
+        "hours",
+        f"{plan.hours:.2f} (computing {plan.compute_hours:.2f}, decoding in parallel {plan.decode_hours:.2f}, asking held-out clips {plan.watch_hours:.2f})",
+    )
+    yield f"hours at {WELL_FED:.0%} of the peak", f"{plan.well_fed_hours:.2f}"
+    if plan.cost_usd is not None:
+        yield "cost", f"{plan.cost_usd:,} USD"

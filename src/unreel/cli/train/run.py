@@ -1,0 +1,46 @@
+"""`unreel train run` and `card`: training of a model from a recipe, and its card."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from unreel.cli.output import echo, json_option, print_json
+from unreel.cli.train.options import clip_options, recipe_options
+from unreel.core.registry import LazyImport
+
+
+@click.command()
+@recipe_options
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the training.  [default: trainings/NAME]",
+)
+@click.option(
+    "--resume", "going", flag_value="resume", help="Resume; fail if no training was started."
+)
+@click.option(
+    "--fresh", "going", flag_value="fresh", help="Start again and delete the existing checkpoints."
+)
+@clip_options
+def run(*, as_json: bool, **given: Any) -> None:
+    """Train the model of RECIPE, and write it to OUT/model.
+
+    A second call resumes, also after kill -9. Ctrl-C saves a checkpoint after the current step.
+    """
+    LazyImport("unreel.cli.train.run_job:run_recipe", "train").load()(given, as_json=as_json)
+
+
+@click.command()
+@click.argument("checkpoint", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@json_option
+def card(*, checkpoint: Path, as_json: bool) -> None:
+    """Print the card of CHECKPOINT: data, recipe, licences, scores and limits."""
+    from unreel.training.card import as_markdown, read_card
+
+    found = read_card(checkpoint)
+    if as_json:
+        print_json(found)
+    else:
+        echo(*as_markdown(found).rstrip("\n").split("\n"))

@@ -1,0 +1,151 @@
+"""Training from the command line: steps, progress and result."""
+
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from unreel.cli.output import echo, print_json, print_message
+from unreel.cli.progress import ProgressMeter
+from unreel.cli.stop_signals import StopSignal, asks_first, goes_on
+from unreel.core.errors import InvalidSettingError
+from unreel.core.names import plain_name
+from unreel.core.settings import read_settings
+from unreel.engine.progress import Progress
+from unreel.engine.resolve_location import open_access
+from unreel.media.access import require_protection
+from unreel.training.devices import LAUNCHED, write_launch
+from unreel.training.process_rank import TrainingProcess, this_process
+from unreel.training.recipe import TrainRecipe, read_recipe
+from unreel.training.run import TrainingCallbacks, TrainingResult, train
+from unreel.training.sft.early_stopping import EarlyStoppingState
+
+_STEPS = "steps"
+
+
+def run_recipe(given: Mapping[str, Any], *, as_json: bool) -> None:
+    """Train, print the result, and exit."""
+    recipe = read_recipe(given["recipe"], data=given["data"], changes=given["changes"])
+    folder = given["out"] or Path("trainings") / plain_name(recipe.name)
+    settings, trusted = read_settings(), given["trusted"]
+    require_protection(settings, trusted=trusted)
+    process = this_process()
+    _share_out(recipe, folder, process)
+    access = replace(open_access(settings, trusted=trusted), outside=given["outside"])
+    with _TrainingConsole(folder, process) as told:
+        trained = train(
+            recipe,
+            folder,
+            access=access,
+            going=given["going"] or "either",
+            accept_leak=given["accept_leak"],
+            spectator=told.spectator,
+        )
+        told.require_end(trained)
+    if process.is_first:
+        _report(trained, as_json=as_json)
+    sys.exit(1 if trained.unshown else 0)
+
+
+def _share_out(recipe: TrainRecipe, folder: Path, process: TrainingProcess) -> None:
+    """Start one process for each device where the recipe names several, and this is none of them."""
+    devices = recipe.devices
+    n = devices.count * devices.nodes
+    if process.n == n:
+        return
+    if process.n_devices < devices.count:
+        setting = "devices.count"
+        problem = f"{devices.count} are named and {process.n_devices} are here"
+        remedy = (
+            "To train on one, with as many examples in a step: --set devices.strategy=single --set "
+            f"devices.count=1 --set devices.nodes=1 --set optimise.accumulate="
+            f"{recipe.optimise.accumulate * n}"
+        )
+        raise InvalidSettingError(setting, problem, remedy)
+    launch = write_launch(devices, recipe.model, folder, typed=tuple(sys.argv[3:]))
+    if devices.nodes > 1:
+        print_message(
+            "start one of these on each machine, with MASTER as the address of the first:"
+        )
+        echo(*launch.commands)
+        sys.exit(0)
+    words = ["-m", "accelerate.commands.launch", "--config_file", str(launch.config)]
+    os.execv(  # noqa: S606  the very interpreter that runs here, with the words that were typed
+        sys.executable, [sys.executable, *words, "-m", LAUNCHED, *sys.argv[1:]]
+    )
+
+
+class _TrainingConsole:
+    """Progress display of a training, and its stop request."""
+
+    def __init__(self, folder: Path, process: TrainingProcess) -> None:
+        self._folder, self._process = folder, process
+        self._open, self._meter = ExitStack(), ProgressMeter()
+        self._asked: list[int] = []
+        self._start = 0
+
+    def __enter__(self) -> "_TrainingConsole":
+        if self._process.is_first:
+            self._open.enter_context(self._meter)
+        self._open.enter_context(goes_on(str(self._folder), self._meter))
+        self._meter.tell("loading")
+        return self
+
+    def __exit__(self, *ended: Any) -> bool | None:
+        return self._open.__exit__(*ended)
+
+    @property
+    def spectator(self) -> TrainingCallbacks:
+        """Return the progress callbacks."""
+        return TrainingCallbacks(
+            on_reading=self._meter.step,
+            on_start=self._begin,
+            on_step=self._step,
+            should_stop=lambda: bool(self._asked),
+        )
+
+    def require_end(self, trained: TrainingResult) -> None:
+        """Raise where it was stopped on the way."""
+        if trained.ended == "asked" and self._asked:
+            stopped = StopSignal(self._asked[0])
+            stopped.add_note(f"the checkpoint of step {trained.step:,} is saved")
+            raise stopped
+
+    def _begin(self, start: int, n_steps: int) -> None:
+        self._start = start
+        self._asked = self._open.enter_context(asks_first())
+        self._meter.expect(_STEPS, n_steps - start)
+
+    def _step(self, step: int, loss: float, vigil: EarlyStoppingState) -> None:
+        if not self._process.is_first:
+            return
+        held_out = "" if vigil.last is None else f", held-out loss {vigil.last['loss']:.4f}"
+        note = f"loss {loss:.4f}{held_out}"
+        if vigil.unshown:
+            note = f"{note}, {len(vigil.unshown):,} examples could not be shown"
+        self._meter.step(_STEPS, Progress(done=step - self._start, note=note))
+
+
+def _report(trained: TrainingResult, *, as_json: bool) -> None:
+    if as_json:
+        print_json(trained)
+        return
+    for name, reason, detail in trained.unshown.values():
+        print_message(f"not learned from: {name}, {reason}: {detail}")
+    ends = {"done": "all steps taken", "early": "stopped by patience"}
+    loss = "" if trained.loss is None else f"; last loss {trained.loss:.4f}"
+    held_out = (
+        "" if trained.held_out_loss is None else f"; held-out loss {trained.held_out_loss:.4f}"
+    )
+    print_message(
+        f"{ends[trained.ended]}; the model is that of step {trained.step:,}{loss}{held_out}"
+    )
+    if trained.gain is not None:
+        print_message(f"answers to held-out questions earn more than before by {trained.gain}")
+    print_message(
+        f"next: unreel train card {trained.model}, or unreel eval BENCHMARK --model local/{trained.model}"
+    )
+    echo(str(trained.model))

@@ -1,0 +1,122 @@
+"""A server that is started here: waited for, heard when it fails, and ended with all that it started."""
+
+import os
+import re
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from unreel.core.errors import InvalidSettingError, MachineError
+from unreel.core.managed_process import ManagedProcess
+from unreel.core.output_files import OutputDirectory
+
+_LOOK_S: Final = 0.5
+_TAIL: Final = 12
+_TAIL_BYTES: Final = 64 << 10
+_LINE: Final = 200
+
+
+def require_free(host: str, port: int) -> None:
+    """Raise if a port is in use: a server might silently take the next one.
+
+    Raises:
+        InvalidSettingError: It cannot listen there.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((host, port))
+        except OSError as error:
+            setting, words = "--port", error.strerror or str(error)
+            problem = f"{host}:{port} cannot be used ({words})"
+            remedy = "Stop what listens there, or give another with --port"
+            raise InvalidSettingError(setting, problem, remedy) from error
+
+
+class HeldServer:
+    """A server on the leash. `end` it.
+
+    Args:
+        name: what people call it.
+        command: what to run.
+        folder: where it runs.
+        log: name of a file there, to which all that it says is added.
+        environment: all that it finds there.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        folder: Path,
+        log: str,
+        environment: Mapping[str, str],
+    ) -> None:
+        self._name = name
+        self._log = folder / log
+        with OutputDirectory(folder).append(log) as opened:
+            self._began = opened.tell()
+            self._leash = ManagedProcess(
+                command, log=opened, environment=environment, folder=folder
+            )
+
+    @property
+    def is_alive(self) -> bool:
+        """Return whether it still runs."""
+        return self._leash.is_alive
+
+    def wait_until(
+        self, is_up: Callable[[], bool], tell: Callable[[str], None], *, seconds: float
+    ) -> None:
+        """Wait until `is_up` returns true; the callback `tell` gets the server's output.
+
+        Raises:
+            MachineError: It exited, or did not start within the timeout.
+        """
+        until_s, said = time.monotonic() + seconds, ""
+        while self.is_alive and time.monotonic() < until_s:
+            if is_up():
+                return
+            if (now := self._last_words(1)) and now[0] != said:
+                said = now[0]
+                tell(f"starting {self._name}: {said}")
+            time.sleep(_LOOK_S)
+        is_late = f"{self._name} was not up after {seconds:.0f} s"
+        raise self._failed(is_late if self.is_alive else f"{self._name} ended")
+
+    def wait(self) -> None:
+        """Wait until the server exits.
+
+        Raises:
+            MachineError: Always, because the exit was not requested.
+        """
+        self._leash.wait()
+        problem = f"{self._name} ended"
+        raise self._failed(problem)
+
+    def end(self) -> None:
+        """End it and all that it started; harmless when called twice."""
+        self._leash.end()
+
+    def plain_line(self, line: str) -> str:
+        """A line of its log without what only its makers need."""
+        return line
+
+    def _last_words(self, n: int) -> list[str]:
+        with self._log.open("rb") as log:
+            end = log.seek(0, os.SEEK_END)
+            log.seek(max(self._began, end - _TAIL_BYTES))
+            lines = log.read().decode(errors="replace").splitlines()
+        words = [self.plain_line(line).strip()[:_LINE] for line in lines]
+        return [line for line in words if re.search(r"\w", line)][-n:]
+
+    def _failed(self, problem: str) -> MachineError:
+        remedy = "Its last lines follow; fix the problem and start it again"
+        error = MachineError(problem, remedy)
+        for line in self._last_words(_TAIL):
+            error.add_note(f"  {line}")
+        return error

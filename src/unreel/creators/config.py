@@ -1,0 +1,153 @@
+"""`[[creator]]`: who makes clips, of which kind, and from what; the description opens itself."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ConfigDict, model_validator
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.registry import LazyImport, NameRegistry
+from unreel.core.settings import EnvironmentSettings
+from unreel.creators.contract import ClipClass, Creator, CreatorInput, Given
+from unreel.creators.kind import CreatorEnvironment, CreatorKeys
+from unreel.recipes.check import check_sections
+from unreel.recipes.section import Line, RecipeSection, Seed, Text
+
+
+class HeldKeys(CreatorKeys):
+    """`kind = "frozen"`."""
+
+    creator: Text = ""
+    """As the benchmark names it; the name on the board where nothing is written."""
+
+    def label(self, title: str) -> str:
+        return self.creator or title
+
+    def identity(self) -> str:
+        return ""
+
+    def open(self, name: str, around: CreatorEnvironment) -> Creator:  # noqa: ARG002  of the contract
+        raise InvalidSettingError(
+            name,
+            "its clips are in the benchmark, and no more can be made",
+            "Name another kind, or exclude it from generation",
+        )
+
+
+FROZEN: Final = "frozen"
+"""Clips that the benchmark itself holds: nobody makes them."""
+
+CREATORS: Final[NameRegistry[type[CreatorKeys]]] = NameRegistry(
+    "kind of creator",
+    {
+        "degrade": LazyImport("unreel.creators.degrade:DegradeKeys"),
+        "diffusers": LazyImport("unreel.creators.diffusers:DiffusersKeys"),
+        "encoded": LazyImport("unreel.arena.run.injected:EncodedKeys"),
+        "endpoint": LazyImport("unreel.creators.endpoint.config:EndpointKeys"),
+        "folder": LazyImport("unreel.creators.folder:FolderKeys"),
+        FROZEN: LazyImport("unreel.creators.config:HeldKeys"),
+        "inject": LazyImport("unreel.arena.run.injected:InjectKeys"),
+    },
+    group="unreel.creators",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatorFactory:
+    """Factory of a creator: stable name, constructor and requested inputs."""
+
+    name: str
+    title: str
+    """On the board."""
+    build: Callable[[], Creator]
+    """It must pickle: workers call it."""
+    side: ClipClass
+    settings: tuple[CreatorInput, ...]
+    """What it is to start from: one clip of each scene for each. A control starts from the clip, and is made once."""
+    given: Given = "brief"
+    seed: int = 0
+    at_once: int = 2
+    """Clips that are in the making together."""
+
+    def open(self) -> Creator:
+        """Open the creator in the event loop of the caller, which must close it."""
+        return self.build()
+
+
+class CreatorSection(RecipeSection):
+    """Everything that decides who makes clips, and how: besides these keys, those of its kind."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: Line
+    """On the board."""
+    kind: Text
+    """`folder`, `endpoint`, `diffusers`, `inject`, `degrade`, `frozen`, or an entry point."""
+    settings: tuple[CreatorInput, ...] = ()
+    """`image+text`, `image`, `text`: one clip of each scene for each. Where none is named, the kind's usual one."""
+    seed: Seed = 0
+
+    @model_validator(mode="after")
+    def _keys_are_of_its_kind(self) -> "CreatorSection":
+        can = self.keys.can
+        beyond = [each.value for each in self.settings if each not in can]
+        if beyond or len(set(self.settings)) < len(self.settings):
+            setting = f"settings of {self.name}"
+            problem = f"cannot start from {', '.join(beyond)}" if beyond else "one is named twice"
+            remedy = f"Choose from {', '.join(sorted(can))}, each once"
+            raise InvalidSettingError(setting, problem, remedy)
+        return self
+
+    @property
+    def keys(self) -> CreatorKeys:
+        """Return the keys of its kind.
+
+        Raises:
+            InvalidSettingError: A key is not one of its kind, or its value cannot be used.
+        """
+        try:
+            return check_sections(CREATORS.load(self.kind), self._given())
+        except InvalidSettingError as error:
+            setting = f"{error.setting} of {self.name}"
+            raise InvalidSettingError(setting, error.problem, error.remedy) from error
+
+    @property
+    def held(self) -> str | None:
+        """The creator's name in the benchmark, where that holds its clips; `None` where they are made."""
+        keys = self.keys
+        return (keys.creator or self.name) if isinstance(keys, HeldKeys) else None
+
+    @property
+    def stable_name(self) -> str:
+        """Name computed without opening it: another parameter or checkpoint gives another name."""
+        return self.keys.stable_name(self.kind, self.name)
+
+    def beside(self, base: Path) -> "CreatorSection":
+        """The same with its paths from the recipe in the folder `base`."""
+        return type(self).model_validate(self.model_dump() | self.keys.beside(base))
+
+    def opener(self, *, settings: EnvironmentSettings, trusted: bool = False) -> CreatorFactory:
+        """Return its factory. `trusted`: the benchmark's clips are opened without a sandbox."""
+        keys, name = self.keys, self.stable_name
+        asked = self.settings or keys.usual
+        around = CreatorEnvironment(settings=settings, trusted=trusted, asked=asked)
+        return CreatorFactory(
+            name=name,
+            title=self.name,
+            build=partial(_open, self, name, around),
+            side=keys.side,
+            settings=asked[:1] if keys.side is ClipClass.CONTROL else asked,
+            given=keys.given,
+            seed=self.seed,
+            at_once=keys.at_once,
+        )
+
+    def _given(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+def _open(section: CreatorSection, name: str, around: CreatorEnvironment) -> Creator:
+    return section.keys.open(name, around)

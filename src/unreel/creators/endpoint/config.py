@@ -1,0 +1,168 @@
+"""`kind = "endpoint"`: which service, spoken to how, for how long and for how much."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, field_validator, model_validator
+
+from unreel.core.errors import InvalidSettingError, known_names
+from unreel.core.retry import RetryPolicy
+from unreel.core.server_keys import ServerAddress, key_variable, read_server, require_secret_way
+from unreel.core.settings import read_secret
+from unreel.creators.contract import Creator
+from unreel.creators.endpoint.api import SHAPES, ApiPreset, ServiceApi, Words
+from unreel.creators.endpoint.service_endpoint import ServiceEndpoint
+from unreel.creators.endpoint.spend_limit import ClipPrice, SpendLimit
+from unreel.creators.kind import CreatorEnvironment, CreatorKeys
+from unreel.recipes.check import check_sections
+from unreel.recipes.section import Connections, Count, Deadline, NumberUnit, Text
+
+_MIB = 1 << 20
+Dollars = Annotated[Decimal, Field(ge=0, le=10**6), NumberUnit("US dollars")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceConfig:
+    """A service, and the variable whose key goes along. It never holds the key."""
+
+    server: ServerAddress
+    variable: str | None
+    needs_key: bool
+    """Whether nobody is answered there without one."""
+
+
+class EndpointKeys(CreatorKeys):
+    """The keys of a service."""
+
+    besides: ClassVar[frozenset[str]] = frozenset(
+        {"url", "download_hosts", "deadline_s", "attempt_s", "poll_s", "max_mb", "max_connections"}
+        | {"max_clips", "max_cost_usd", "usd_per_clip", "usd_per_second"}
+    )
+    at_once: ClassVar[int] = 8
+
+    shape: Text = "jobs"
+    """A shape of `unreel.creators.endpoint.api`: `jobs` or `openai`."""
+    url: Text = ""
+    """Where the service is; the shape's home where nothing is written."""
+    model: Text = ""
+    """What it is to make clips with."""
+    api: dict[str, Any] = Field(default_factory=dict)
+    """What differs from the shape: paths, the body, the places of a reply (see `ServiceApi`)."""
+    download_hosts: Words = ()
+    """Besides its own, the hosts that its clips may come from."""
+    deadline_s: Deadline = 1800.0
+    """For a whole job, from submit to its end."""
+    attempt_s: Deadline = 120.0
+    """For one request."""
+    poll_s: Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False), NumberUnit("seconds")] = (
+        10.0
+    )
+    max_mb: Annotated[int, Field(ge=1, le=16_384), NumberUnit("MiB")] = 1024
+    max_connections: Connections = 16
+    max_clips: Count | None = None
+    """Most jobs that one run submits."""
+    max_cost_usd: Dollars | None = None
+    """Most money that one run spends; needs a price."""
+    usd_per_clip: Dollars | None = None
+    usd_per_second: Dollars | None = None
+
+    @field_validator("shape")
+    @classmethod
+    def _shape_is_known(cls, shape: str) -> str:
+        if shape not in SHAPES:
+            setting, problem = "shape", f"no shape is named {shape!r}"
+            raise InvalidSettingError(setting, problem, known_names(shape, list(SHAPES)))
+        return shape
+
+    @model_validator(mode="after")
+    def _can_be_asked(self) -> "EndpointKeys":
+        self.spoken()
+        if not self._address():
+            setting, problem = "url", f"the shape {self.shape!r} has no home"
+            raise InvalidSettingError(setting, problem, "Write url = 'https://host/v1'")
+        read_server(self._address())
+        if self.max_cost_usd is not None and self.price is None:
+            setting, problem = "max_cost_usd", "the price of a clip is unknown"
+            remedy = "Write usd_per_clip or usd_per_second"
+            raise InvalidSettingError(setting, problem, remedy)
+        if self.attempt_s > self.deadline_s:
+            setting, problem = "attempt_s", "longer than deadline_s"
+            raise InvalidSettingError(setting, problem, "Write a shorter one")
+        return self
+
+    @property
+    def price(self) -> ClipPrice | None:
+        """Return the price; `None` if none is set."""
+        if self.usd_per_clip is None and self.usd_per_second is None:
+            return None
+        zero = Decimal(0)
+        return ClipPrice(
+            usd_per_clip=self.usd_per_clip or zero, usd_per_second=self.usd_per_second or zero
+        )
+
+    def label(self, title: str) -> str:
+        return self.model or title
+
+    def identity(self) -> str:
+        return f"{self.model} {self.spoken().model_dump_json()}"
+
+    def spoken(self) -> ServiceApi:
+        """The shape with what the recipe changes of it."""
+        return check_sections(ServiceApi, self._shape.api.model_dump() | self.api)
+
+    def contact(self, key_hosts: str) -> ServiceConfig:
+        """Return the URL and key variable: the preset's own at its home host, else from the environment.
+
+        Raises:
+            InvalidSettingError: The key would travel in clear.
+        """
+        server = read_server(self._address())
+        home = bool(self._shape.home) and server == read_server(self._shape.home)
+        variable = self._shape.home_key if home else key_variable(server, key_hosts)
+        if variable is not None:
+            require_secret_way(server, variable)
+        return ServiceConfig(server=server, variable=variable, needs_key=home)
+
+    def way(self, key_hosts: str) -> ServiceEndpoint:
+        """The same with the key itself.
+
+        Raises:
+            InvalidSettingError: The key would travel in clear, or the home is asked without one.
+        """
+        api, asked = self.spoken(), self.contact(key_hosts)
+        key = None if asked.variable is None else read_secret(asked.variable)
+        if asked.needs_key and not key:
+            problem = f"not set, and {asked.server} requires a key"
+            remedy = f"Run `export {asked.variable}=...` with your key, or name another url"
+            raise InvalidSettingError(str(asked.variable), problem, remedy)
+        return ServiceEndpoint(
+            url=self._address(), header=api.key_header, prefix=api.key_prefix, key=key
+        )
+
+    def open(self, name: str, around: CreatorEnvironment) -> Creator:
+        from unreel.creators.endpoint.creator import EndpointCreator, ServiceLimits
+
+        return EndpointCreator(
+            name,
+            model=self.model,
+            api=self.spoken(),
+            way=self.way(around.settings.key_hosts),
+            terms=ServiceLimits(
+                patience=RetryPolicy(deadline_s=self.deadline_s, attempt_s=self.attempt_s),
+                poll_s=self.poll_s,
+                max_bytes=self.max_mb * _MIB,
+                download_hosts=self.download_hosts,
+                max_connections=self.max_connections,
+            ),
+            purse=SpendLimit(
+                price=self.price, max_clips=self.max_clips, max_cost_usd=self.max_cost_usd
+            ),
+        )
+
+    @property
+    def _shape(self) -> ApiPreset:
+        return SHAPES[self.shape]
+
+    def _address(self) -> str:
+        return self.url or self._shape.home

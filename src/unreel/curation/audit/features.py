@@ -1,0 +1,198 @@
+"""Features of each model as named numbers."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from unreel.core.facts import ClipFacts
+from unreel.core.failure import Failure
+from unreel.curation.audit.frame import frame_features
+from unreel.curation.watermark.clip import watermarks_of
+from unreel.curation.watermark.mark import WatermarkRegion, WatermarkSearch
+from unreel.curation.watermark.text import ReadText
+from unreel.media.reader import MediaReader
+from unreel.reviewers.baselines.fitting import Features
+from unreel.reviewers.baselines.metadata import stream_features
+from unreel.stats.sample import Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipObservation:
+    """One clip as the audit sees it. What could not be read is a failure and is left out."""
+
+    clip: str
+    """Name or id, as reports should call it; unique."""
+    creator: str | None
+    """Who made it; `None` for a real clip."""
+    group: str = ""
+    """Clips of one group show one scene or share one source; "" for a clip on its own."""
+    facts: ClipFacts | Failure
+    frame: Features | Failure
+    """`frame_features` of the frame in the middle."""
+    watermarks: WatermarkSearch | Failure
+
+
+def observe(
+    path: Path,
+    *,
+    clip: str,
+    creator: str | None,
+    group: str = "",
+    reader: MediaReader,
+    read_text: ReadText | None = None,
+) -> ClipObservation:
+    """All that the audit needs of the clip at `path`; texts are read where `read_text` is given."""
+    middle = reader.frames(path, sampling="uniform-1", encoding="rgb24")
+    return ClipObservation(
+        clip=clip,
+        creator=creator,
+        group=group,
+        facts=reader.probe(path),
+        frame=middle if isinstance(middle, Failure) else frame_features(middle.frames[0].rgb()),
+        watermarks=watermarks_of(path, reader=reader, read_text=read_text),
+    )
+
+
+N_BINS: Final = 5
+LEAST_HOLDERS: Final = 3
+"""A feature that fewer clips have teaches nothing about the others."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureTable:
+    """One line for each clip. Nothing in it follows from labels, so it serves under any."""
+
+    names: tuple[str, ...]
+    """Of the columns; the fifths of a feature have its name."""
+    raw: Array
+    """As measured; of a fifth, whether the clip lies in it."""
+    is_bin: tuple[bool, ...]
+
+    @property
+    def scaled(self) -> Array:
+        """Every column around 0, in its own spreads."""
+        spread = self.raw.std(axis=0)
+        scaled: Array = (self.raw - self.raw.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        return scaled
+
+    def only(self, chosen: Sequence[int]) -> "FeatureTable":
+        """The table of the columns at `chosen`."""
+        own = list(chosen)
+        names, bins = zip(*((self.names[i], self.is_bin[i]) for i in own), strict=True)
+        return FeatureTable(names, self.raw[:, own], bins)
+
+
+def tabulate(clips: Sequence[Features]) -> FeatureTable:
+    """`clips` without features that are rare or the same for all, and with the fifths of all that is measured on a scale.
+
+    The fifths let a model that adds up features see a value that is typical in the middle: all
+    generated clips lasting five seconds, say, and real ones less or more.
+    """
+    holders = Counter(name for features in clips for name, value in features.items() if value)
+    common = sorted(name for name, n in holders.items() if n >= LEAST_HOLDERS)
+    columns = [np.array([features.get(name, 0.0) for features in clips]) for name in common]
+    known = [(n, c) for n, c in zip(common, columns, strict=True) if len(np.unique(c)) > 1]
+    fifths = [(name, own) for name, column in known for own in _fifths(column)]
+    both = [*known, *fifths]
+    raw = np.array([column for _, column in both]).reshape(len(both), len(clips)).T
+    return FeatureTable(
+        tuple(n for n, _ in both), raw, (False,) * len(known) + (True,) * len(fifths)
+    )
+
+
+def _fifths(column: Array) -> list[Array]:
+    if len(np.unique(column)) <= N_BINS:
+        return []
+    borders = np.unique(np.quantile(column, np.arange(1, N_BINS) / N_BINS))
+    own = np.searchsorted(borders, column, side="right")
+    return [(own == i).astype(np.float64) for i in np.unique(own)]
+
+
+class FeatureView(StrEnum):
+    """Feature set of a model. The values are stored: add, never rename."""
+
+    METADATA = "metadata"
+    FRAME = "frame"
+    WATERMARK = "watermark"
+
+
+_FAMILIES: Final[Mapping[str, str]] = {
+    "log seconds": "length",
+    "length": "length",
+    "frames": "length",
+    "log pixels": "size",
+    "log aspect": "size",
+    "size": "size",
+    "sides by 16": "size",
+    "sides by 64": "size",
+    "log rate": "frame rate",
+    "rate": "frame rate",
+    "variable rate": "frame rate",
+    "log bits per second": "bit rate",
+    "log bits per pixel": "bit rate",
+    "pixels": "pixel format",
+    "turned": "rotation",
+    "starts late": "start",
+    "sound": "sound",
+    "sound codec": "sound",
+    "sound rate": "sound",
+    "sound channels": "sound",
+    "sound outlasts": "sound",
+}
+
+
+def family(feature: str) -> str:
+    """The property of a clip that `feature` is one number of."""
+    name = feature.partition("=")[0]
+    return _FAMILIES.get(name, name)
+
+
+def view_features(observation: ClipObservation, view: FeatureView) -> Features | Failure:
+    """Return the features of the clip for the model of `view`."""
+    match view:
+        case FeatureView.METADATA:
+            facts = observation.facts
+            return facts if isinstance(facts, Failure) else metadata_features(facts)
+        case FeatureView.FRAME:
+            return observation.frame
+        case FeatureView.WATERMARK:
+            marks = observation.watermarks
+            return marks if isinstance(marks, Failure) else dict(_marks(marks))
+
+
+def metadata_features(facts: ClipFacts) -> Features:
+    """The floor's numbers, with exact sizes, lengths and the tags of the file."""
+    video = facts.video
+    exact = {
+        f"size={video.width}x{video.height}": 1.0,
+        f"length={round(float(video.duration_s), 1)} s": 1.0,
+        f"frames={video.n_frames}": 1.0,
+    }
+    tags = {f"tag {tag.name}": 1.0 for tag in facts.tags}
+    words = {f"tag {tag.name}={tag.value}": 1.0 for tag in facts.tags if tag.value}
+    return {**stream_features(facts), **exact, **tags, **words}
+
+
+def _marks(marks: WatermarkSearch) -> Iterator[tuple[str, float]]:
+    yield "marks", float(bool(marks.found))
+    yield "marked texts", float(any(mark.text for mark in marks.found))
+    yield "suspected texts", float(bool(marks.suspected))
+    yield "roaming texts", float(bool(marks.roaming))
+    yield "any overlay", float(bool(marks.found or marks.suspected or marks.roaming))
+    for mark in (*marks.found, *marks.suspected):
+        yield f"place={_place(mark)}", 1.0
+        if mark.text:
+            yield f"says={mark.text.casefold()}", 1.0
+
+
+def _place(mark: WatermarkRegion) -> str:
+    box = mark.box
+    across, down = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
+    column = ("left", "middle", "right")[min(2, int(across * 3))]
+    row = ("top", "middle", "bottom")[min(2, int(down * 3))]
+    return "centre" if row == column else f"{row} {column}"

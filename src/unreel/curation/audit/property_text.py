@@ -1,0 +1,48 @@
+"""Describe a property for generated and for real clips in a few words."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from unreel.curation.audit.cross_fit import Mask
+from unreel.curation.audit.features import FeatureTable
+from unreel.stats.sample import Array
+
+_LOG = "log "
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyByLabel:
+    """The same property on either side."""
+
+    generated: str
+    real: str
+
+
+def describe_sides(table: FeatureTable, made: Mask) -> PropertyByLabel:
+    """The feature in which generated clips (`made`) and real ones differ most: its share or its median."""
+    measured = [i for i, is_bin in enumerate(table.is_bin) if not is_bin]
+    best = max(measured, key=lambda i: _gap(table.raw[made, i], table.raw[~made, i]))
+    column = table.raw[:, best]
+    tell = _share if set(np.unique(column)) <= {0.0, 1.0} else _median
+    return PropertyByLabel(
+        tell(table.names[best], column[made]), tell(table.names[best], column[~made])
+    )
+
+
+def _gap(some: Array, others: Array) -> float:
+    """Distance from 1/2 of the chance that one of `some` is larger than one of `others`."""
+    larger = np.sign(some[:, None] - others[None]).mean()
+    return abs(float(larger)) / 2
+
+
+def _share(name: str, column: Array) -> str:
+    return f"{column.mean():.0%} {name}"
+
+
+def _median(name: str, column: Array) -> str:
+    middle = float(np.median(column))
+    if name.startswith(_LOG):
+        return f"median {math.exp(middle):.3g} {name.removeprefix(_LOG)}"
+    return f"median {middle:.3g} {name}"

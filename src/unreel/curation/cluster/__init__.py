@@ -1,1 +1,0 @@
-"""`[cluster]`: described clips are grouped by meaning and sampled evenly."""

@@ -1,0 +1,267 @@
+"""The page of a contact sheet: one small picture of each chosen clip, taken by a confined reader."""
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from unreel.benchmarks.cells import is_url
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.folders import is_inside
+from unreel.benchmarks.layout import BenchmarkLayout
+from unreel.benchmarks.loader import open_benchmark
+from unreel.benchmarks.tables import Cells, read_table
+from unreel.core.clip import Generated
+from unreel.core.failure import Failure
+from unreel.core.identity import digest
+from unreel.core.judgement import Label
+from unreel.core.output_files import OutputDirectory
+from unreel.core.safe_text import plain
+from unreel.core.span import MICROSECONDS
+from unreel.curation.frozen import find_frozen, read_frozen_recipe
+from unreel.curation.piece import QUARANTINE
+from unreel.curation.recipe import SPLITS
+from unreel.media.picture import encode_jpeg, fit_longest
+from unreel.media.reader import MediaReader
+from unreel.pages.page import render, whole_page
+from unreel.pages.playable_clip import data_uri
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SheetCandidate:
+    """A clip that may be shown."""
+
+    name: str
+    location: str
+    """"" where nobody knows it."""
+    at_us: int | None = None
+    """Which frame; None for the middle of the file."""
+    lines: tuple[str, ...]
+    """What is written below the picture, besides the name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SheetGroup:
+    """Clips that belong together, and how many there are in all."""
+
+    part: str
+    """Split, or step."""
+    kind: str
+    """Label, or reason."""
+    n_clips: int
+    chosen: tuple[SheetCandidate, ...]
+
+
+def choose_frozen(benchmark: Path, *, most: int, seed: int) -> list[SheetGroup]:
+    """Clips of the frozen benchmark by split and label."""
+    opened = open_benchmark(benchmark, BenchmarkLayout.VIDEO_FOLDER)
+    rows = (
+        ((row.split, row.label.value), _frozen(row, opened.find(row)))
+        for row in opened
+        if not isinstance(row, Rejected)
+    )
+    groups = _choose(rows, most=most, seed=seed)
+    order = {name: place for place, name in enumerate((*SPLITS, *Label))}
+    last = len(order)
+    return sorted(
+        groups, key=lambda group: (order.get(group.part, last), order.get(group.kind, last))
+    )
+
+
+def choose_left_out(quarantine: Path, *, most: int, seed: int) -> list[SheetGroup]:
+    """Return the excluded clips by step and reason; none if there is no such file."""
+    if not quarantine.is_file():
+        return []
+    rows = (
+        ((_text(row, "step"), _text(row, "reason")), _left_out(row))
+        for row in read_table(quarantine)
+        if not isinstance(row, Rejected)
+    )
+    return sorted(_choose(rows, most=most, seed=seed), key=lambda group: (group.part, group.kind))
+
+
+def _choose(
+    rows: Iterable[tuple[tuple[str, str], SheetCandidate]], *, most: int, seed: int
+) -> Iterator[SheetGroup]:
+    """The `most` of each group whose digests are smallest: a draw that needs no list of all."""
+    heaps: defaultdict[tuple[str, str], list[tuple[int, str, SheetCandidate]]] = defaultdict(list)
+    counts: Counter[tuple[str, str]] = Counter()
+    for group, row in rows:
+        counts[group] += 1
+        rank = -int(digest("sheet", str(seed), row.name), 16)
+        heap = heaps[group]
+        # The count keeps two rows of one name from being compared.
+        item = (rank, f"{row.name}\0{counts[group]}", row)
+        if len(heap) < most:
+            heapq.heappush(heap, item)
+        else:
+            heapq.heappushpop(heap, item)
+    for (part, kind), n_clips in counts.items():
+        chosen = tuple(sorted((row for _, _, row in heaps[part, kind]), key=lambda row: row.name))
+        yield SheetGroup(part=part, kind=kind, n_clips=n_clips, chosen=chosen)
+
+
+def _frozen(entry: Entry, location: str) -> SheetCandidate:
+    facts = entry.facts
+    size = f"{facts.width} x {facts.height}"
+    length = "" if facts.duration_us is None else f", {facts.duration_us / MICROSECONDS:.2f} s"
+    maker = entry.origin.creator if isinstance(entry.origin, Generated) else ""
+    rights = ", ".join(filter(None, (entry.licence or "no licence", entry.source)))
+    told = (maker, size + length, rights)
+    return SheetCandidate(name=entry.name, location=location, lines=tuple(filter(None, told)))
+
+
+def _left_out(row: Cells) -> SheetCandidate:
+    at_us = row.get("at_us")
+    return SheetCandidate(
+        name=_text(row, "name"),
+        location=_text(row, "location"),
+        at_us=at_us if isinstance(at_us, int) and at_us >= 0 else None,
+        lines=(_text(row, "detail"),),
+    )
+
+
+def _text(row: Cells, key: str) -> str:
+    found = row.get(key)
+    return found if isinstance(found, str) else ""
+
+
+PAGE: Final = "contact-sheet.html"
+_SIDE: Final = 256
+_QUALITY: Final = 80
+_OUTSIDE: Final = "not opened: it is outside this folder and the curation's (--allow-outside)"
+_STORED: Final = "not opened: it is in an object store"
+_UNKNOWN: Final = "no file is known"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipThumbnail:
+    """A clip as the page shows it."""
+
+    name: str
+    lines: tuple[str, ...]
+    src: str
+    """"" where there is no picture, and then `problem` says why."""
+    width: int = 0
+    height: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownGroup:
+    """A group of the page."""
+
+    title: str
+    kind: str
+    n_clips: int
+    thumbs: tuple[ClipThumbnail, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContactSheet:
+    """Content and location of a contact sheet."""
+
+    page: Path
+    n_frozen: int
+    n_left_out: int
+    n_shown: int
+    n_unseen: int
+    """Shown without a picture."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SheetWish:
+    """Number of clips to show, and the folders whose files may be opened."""
+
+    most: int
+    """Clips of a group."""
+    seed: int
+    roots: tuple[Path, ...]
+    """Files left out are opened below these; empty: wherever they lie."""
+
+
+def write_sheet(
+    folder: Path,
+    *,
+    wish: SheetWish,
+    reader: MediaReader,
+    out: Path | None = None,
+) -> ContactSheet:
+    """Write the sheet of the curation or frozen benchmark in `folder`; beside the benchmark by default."""
+    benchmark = find_frozen(folder)
+    page = out or benchmark.absolute().parent / PAGE
+    frozen = choose_frozen(benchmark, most=wish.most, seed=wish.seed)
+    left_out = choose_left_out(benchmark.parent / QUARANTINE, most=wish.most, seed=wish.seed)
+    shown = [_show(group, roots=(), reader=reader) for group in frozen]
+    out_of = [_show(group, roots=wish.roots, reader=reader) for group in left_out]
+    text = _document(_title(benchmark), shown, out_of, wish)
+    OutputDirectory(page.absolute().parent, published=True).write(page.name, text.encode())
+    thumbs = [thumb for group in (*shown, *out_of) for thumb in group.thumbs]
+    return ContactSheet(
+        page=page,
+        n_frozen=sum(group.n_clips for group in frozen),
+        n_left_out=sum(group.n_clips for group in left_out),
+        n_shown=len(thumbs),
+        n_unseen=sum(not thumb.src for thumb in thumbs),
+    )
+
+
+def _show(group: SheetGroup, *, roots: tuple[Path, ...], reader: MediaReader) -> ShownGroup:
+    thumbs = tuple(_thumb(candidate, roots=roots, reader=reader) for candidate in group.chosen)
+    title = f"{group.part}: {group.kind}"
+    return ShownGroup(title=title, kind=group.kind, n_clips=group.n_clips, thumbs=thumbs)
+
+
+def _thumb(
+    candidate: SheetCandidate, *, roots: tuple[Path, ...], reader: MediaReader
+) -> ClipThumbnail:
+    name, lines = plain(candidate.name), tuple(map(plain, candidate.lines))
+    problem = _closed(candidate.location, roots)
+    if problem:
+        return ClipThumbnail(name=name, lines=lines, src="", problem=problem)
+    path = Path(candidate.location)
+    if candidate.at_us is None:
+        found = reader.frames(path, sampling="uniform-1", encoding="rgb24", longest_side=_SIDE)
+    else:
+        found = reader.frames_at(path, [candidate.at_us])
+    if isinstance(found, Failure):
+        return ClipThumbnail(name=name, lines=lines, src="", problem=plain(str(found)))
+    rgb = fit_longest(found.frames[0].rgb(), _SIDE)
+    height, width, _ = rgb.shape
+    src = data_uri(encode_jpeg(rgb, quality=_QUALITY), "image/jpeg")
+    return ClipThumbnail(name=name, lines=lines, src=src, width=width, height=height)
+
+
+def _closed(location: str, roots: tuple[Path, ...]) -> str:
+    """Return the reason why the file is not opened; "" if it may be."""
+    if not location:
+        return _UNKNOWN
+    if is_url(location):
+        return _STORED
+    inside = not roots or any(is_inside(Path(location), root) for root in roots)
+    return "" if inside else _OUTSIDE
+
+
+def _title(benchmark: Path) -> str:
+    """Its name and version."""
+    recipe = read_frozen_recipe(benchmark)
+    return plain(f"{recipe.name} {recipe.freeze.version}" if recipe.freeze else recipe.name)
+
+
+def _document(
+    title: str, frozen: Sequence[ShownGroup], left_out: Sequence[ShownGroup], wish: SheetWish
+) -> str:
+    body = render(
+        "unreel.curation.contact_sheet:sheet.html",
+        title=title,
+        frozen=frozen,
+        left_out=left_out,
+        most=wish.most,
+        seed=wish.seed,
+    )
+    styles = ("unreel.curation.contact_sheet:sheet.css",)
+    return whole_page(
+        title=f"{title}: contact sheet", body=body, styles=styles, scripts=(), data={}
+    )

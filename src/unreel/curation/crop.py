@@ -1,0 +1,26 @@
+"""Pieces lose their filled borders."""
+
+from dataclasses import replace
+
+from unreel.curation.piece import ClipSegment
+from unreel.curation.recipe import CropSection
+from unreel.curation.state import CurationJob, CurationState
+from unreel.media.render import PixelCrop
+
+
+def take(_section: CropSection, work: CurationJob, state: CurationState) -> CurationState:
+    """Every piece without its filled borders."""
+    return state.after(work.shelf.sift("crop", map(_cropped, state.pieces)))
+
+
+def _cropped(piece: ClipSegment) -> ClipSegment:
+    bars, video = piece.shots[0].borders, piece.clip.facts.video
+    if not bars:
+        return piece
+    crop = PixelCrop(
+        left=bars.left,
+        top=bars.top,
+        width=video.width - bars.left - bars.right,
+        height=video.height - bars.top - bars.bottom,
+    )
+    return replace(piece, cut=replace(piece.cut, crop=crop))

@@ -1,1 +1,0 @@
-"""`[crop]`: detection and removal of uniform borders."""

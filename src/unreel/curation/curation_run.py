@@ -1,0 +1,180 @@
+"""A curation: a recipe, a working folder, and its steps in their order."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.names import plain_name
+from unreel.curation.audit.step import take as take_audit
+from unreel.curation.cluster import take as take_cluster
+from unreel.curation.crop import take as take_crop
+from unreel.curation.describe import take as take_describe
+from unreel.curation.duplicates import take as take_duplicates
+from unreel.curation.freeze.first_frames import take as take_first_frames
+from unreel.curation.freeze.step import take as take_freeze
+from unreel.curation.inject.step import take as take_inject
+from unreel.curation.lengths import take as take_lengths
+from unreel.curation.normalise.step import RenderSettings
+from unreel.curation.normalise.step import take as take_render
+from unreel.curation.piece import QUARANTINE
+from unreel.curation.pieces import WorkDirectory
+from unreel.curation.recipe import CurateRecipe, FreezeSection
+from unreel.curation.scan import ScanSettings, ShotDetector
+from unreel.curation.scan import take as take_scan
+from unreel.curation.screen import take as take_screen
+from unreel.curation.source.sources import store_of
+from unreel.curation.source.step import take as take_source
+from unreel.curation.split.step import take as take_split
+from unreel.curation.state import CurationJob, CurationState
+from unreel.curation.step import CurationContext
+from unreel.curation.watermark.step import take as take_watermark
+from unreel.engine.location import require_conditional_puts
+from unreel.engine.resolve_location import local_folder, resolve_location
+from unreel.engine.run import shared_runner
+from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_errors import translate_store_errors
+
+Settings = TypeVar("Settings")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurationRun(CurationJob):
+    """The work of a whole recipe."""
+
+    recipe: CurateRecipe
+
+
+def open_bench(
+    recipe: CurateRecipe, out: str | Path | None, access: StorageAccess, *, engine: str
+) -> CurationContext:
+    """The bench at `out`, a folder or a prefix; below `curations/`, by its name, where none is named."""
+    folder = str(out or Path("curations") / plain_name(recipe.name))
+    place = resolve_location(
+        folder if "://" in folder else str(Path(folder).absolute()), access.storage
+    )
+    ledgers = local_folder(place, access.settings) / "ledgers"
+    return CurationContext(place=place, access=access, ledgers=ledgers, engine=engine)
+
+
+@dataclass(frozen=True, slots=True)
+class CurationStep(Generic[Settings]):
+    """One step: what it is taken with, `None` where a recipe does not take it, and how."""
+
+    name: str
+    settings: Callable[[CurateRecipe], Settings | None]
+    take: Callable[[Settings, CurationJob, CurationState], CurationState]
+
+
+def _scanning(recipe: CurateRecipe) -> ScanSettings | None:
+    deciding = (recipe.duplicates, recipe.split, recipe.crop, recipe.screen)
+    if all(section is None for section in deciding):
+        return None
+    split, cutter = recipe.split, None
+    if split is not None:
+        cutter = ShotDetector(detector=split.detector, threshold=split.threshold)
+    return ScanSettings(cutter=cutter, prints=recipe.duplicates is not None)
+
+
+def _cuts(recipe: CurateRecipe) -> bool:
+    sections = (recipe.split, recipe.crop, recipe.lengths)
+    return any(section is not None for section in sections)
+
+
+def _cutting(recipe: CurateRecipe) -> RenderSettings | None:
+    """Marks are looked for on pieces that are files of their own."""
+    due = recipe.watermark is not None and _cuts(recipe)
+    return RenderSettings(form=None, step="cut") if due else None
+
+
+def _rendering(recipe: CurateRecipe) -> RenderSettings | None:
+    if recipe.normalise is not None:
+        return RenderSettings(form=recipe.normalise.form)
+    due = _cuts(recipe) and _cutting(recipe) is None
+    return RenderSettings(form=None) if due else None
+
+
+def _first_frames(recipe: CurateRecipe) -> FreezeSection | None:
+    return recipe.freeze if recipe.freeze is not None and recipe.freeze.first_frames else None
+
+
+STEPS: Final[tuple[CurationStep[Any], ...]] = (
+    CurationStep("ingest", attrgetter("source"), take_source),
+    CurationStep("scan", _scanning, take_scan),
+    CurationStep("duplicates", attrgetter("duplicates"), take_duplicates),
+    CurationStep("split", attrgetter("split"), take_split),
+    CurationStep("crop", attrgetter("crop"), take_crop),
+    CurationStep("screen", attrgetter("screen"), take_screen),
+    CurationStep("lengths", attrgetter("lengths"), take_lengths),
+    CurationStep("cut", _cutting, take_render),
+    CurationStep("watermark", attrgetter("watermark"), take_watermark),
+    CurationStep("inject", attrgetter("inject"), take_inject),
+    CurationStep("render", _rendering, take_render),
+    CurationStep("first_frames", _first_frames, take_first_frames),
+    CurationStep("describe", attrgetter("describe"), take_describe),
+    CurationStep("cluster", attrgetter("cluster"), take_cluster),
+    CurationStep("audit", attrgetter("audit"), take_audit),
+    CurationStep("freeze", attrgetter("freeze"), take_freeze),
+)
+"""All steps, in the order in which they are taken."""
+
+
+def plan_steps(recipe: CurateRecipe) -> list[str]:
+    """The steps that `recipe` takes, in order."""
+    return [step.name for step in STEPS if step.settings(recipe) is not None]
+
+
+@translate_store_errors()
+def curate(curation: CurationRun, *, until: str | None = None) -> CurationState:
+    """Take the recipe's steps in order, up to `until`; what tables hold already is not done again."""
+    bench, planned = curation.bench, plan_steps(curation.recipe)
+    if until is not None and until not in planned:
+        setting, problem = "step", f"the recipe does not take {until!r}"
+        raise InvalidSettingError(setting, problem, f"It takes: {', '.join(planned)}")
+    require_conditional_puts(bench.place)
+    bench.media.require_plain(whole=True)
+    shelf = WorkDirectory.of(bench)
+    with shelf.lock():
+        shelf.clear()
+        return _take_steps(curation, until=until)
+
+
+def _take_steps(curation: CurationRun, *, until: str | None) -> CurationState:
+    bench, state = curation.bench, CurationState()
+    try:
+        with shared_runner(bench.engine) as runner:
+            ready = replace(bench, access=_reaching_its_own(curation), engine=runner)
+            work = replace(curation, bench=ready)
+            for step in STEPS:
+                settings = step.settings(curation.recipe)
+                if settings is None:
+                    continue
+                state = step.take(settings, work, state)
+                state = replace(state, steps=(*state.steps, step.name))
+                WorkDirectory.of(bench).clear(keep=state.pieces, left_out=state.left_out)
+                bench.on_taken(step.name, len(state.pieces))
+                if step.name == until:
+                    break
+    finally:
+        _keep_quarantine(bench, state)
+    return state
+
+
+def _reaching_its_own(curation: CurationRun) -> StorageAccess:
+    """Stores that the recipe reads from and the working place count as named by the user."""
+    access, place = curation.bench.access, curation.bench.place
+    stores = [store_of(section) for section in curation.recipe.source]
+    stores += [] if place.is_local else [place.uri]
+    return replace(access, named=(*access.named, *(store for store in stores if store)))
+
+
+def _keep_quarantine(bench: CurationContext, state: CurationState) -> None:
+    shelf = WorkDirectory.of(bench)
+    with shelf.folder.create_text(QUARANTINE) as file:
+        for left in state.left_out.read(shelf.folder):
+            file.write(json.dumps(asdict(left), ensure_ascii=False) + "\n")
+    bench.place.put(QUARANTINE, shelf.folder.root / QUARANTINE)
+    shelf.folder.remove(QUARANTINE)

@@ -1,0 +1,230 @@
+"""Step that describes real clips with a vision model and sorts them into easy and hard."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from pydantic import TypeAdapter
+from scipy import ndimage
+
+from unreel.core.clip import Clip
+from unreel.core.errors import InvalidValueError
+from unreel.core.facts import ClipFacts
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import digest
+from unreel.core.judgement import Label
+from unreel.core.question import Condition, Instrument, Question
+from unreel.curation.piece import ClipSegment, sift
+from unreel.curation.pieces import ReiterableStream
+from unreel.curation.recipe import DescribeSection
+from unreel.curation.state import CurationJob, CurationState
+from unreel.curation.step import StepName, StepSubject, as_plain, to_json
+from unreel.engine.media_stage import MediaStage
+from unreel.engine.stage import Row, WorkerResources, failed
+from unreel.engine.storage_access import StorageAccess, local_copy
+from unreel.media.decode import Rgb
+from unreel.media.picture import fit_longest
+from unreel.protocols.prompt_quoting import on_one_line
+from unreel.protocols.reality.prompts import STORYBOARD
+from unreel.protocols.text import after_thinking
+from unreel.reviewers.ask import ReviewDispatcher
+from unreel.reviewers.factory import OpenReviewer, ReviewerFactory
+
+EASY_LENGTH_S: Final = 5
+EASY_ACTIONS: Final = 1
+EASY_OBJECTS: Final = 6
+EASY_BACKGROUND: Final = 0.25
+
+_SMALL: Final = 96
+_BLOCK: Final = 5
+_FLAT_LEVELS: Final = 6.0
+_NOT_PLAIN: Final = 2
+"""So many diversities besides length make a clip hard."""
+_STEP: Final = re.compile(
+    r"\b(then|next|afterwards?|after that|subsequently|finally|later|followed by|"
+    r"before (?:turning|moving|picking|placing|putting|cutting|taking))\b",
+    re.IGNORECASE,
+)
+_NAMED: Final = re.compile(
+    r"\b(?:an?|the|his|her|their|its|two|three|several|some)\s+((?:[a-z'-]+\s+){0,2}?[a-z'-]+)"
+    r"(?=\s+(?:is|are|was|were|and|or|in|on|at|of|with|by|to|into|onto|from|over|under|through|as|"
+    r"while|that|which|who|[a-z]+s|[a-z]+ing)\b|[.,;:!?]|$)",
+    re.IGNORECASE,
+)
+
+
+class DifficultyLevel(StrEnum):
+    """The two halves of Video Reality Test."""
+
+    EASY = "easy"
+    HARD = "hard"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipDiversity:
+    """The four measures of one clip."""
+
+    length_s: Fraction
+    n_actions: int
+    n_objects: int
+    background: float
+
+    @property
+    def difficulty(self) -> DifficultyLevel:
+        """Easy or hard, by the rule of this module."""
+        not_plain = (
+            (self.n_actions > EASY_ACTIONS)
+            + (self.n_objects > EASY_OBJECTS)
+            + (self.background > EASY_BACKGROUND)
+        )
+        hard = self.length_s > EASY_LENGTH_S or not_plain >= _NOT_PLAIN
+        return DifficultyLevel.HARD if hard else DifficultyLevel.EASY
+
+
+def measure_diversity(story: str, frames: Sequence[Rgb], *, length_s: Fraction) -> ClipDiversity:
+    """The four diversities of a clip with that story, frames and length."""
+    return ClipDiversity(
+        length_s=length_s,
+        n_actions=count_actions(story),
+        n_objects=count_objects(story),
+        background=background_detail(frames),
+    )
+
+
+def count_actions(story: str) -> int:
+    """Count the consecutive steps in a description: one, and one for each word of sequence."""
+    return 1 + len(_STEP.findall(story))
+
+
+def count_objects(story: str) -> int:
+    """Different things that the story names, each by the last word of its name."""
+    heads = (found.split()[-1].lower() for found in _NAMED.findall(story))
+    return len({head.removesuffix("s") for head in heads})
+
+
+def background_detail(frames: Sequence[Rgb]) -> float:
+    """Share of the picture that is not flat once what moves is taken out: 0 plain, 1 busy."""
+    if not frames:
+        msg = "a background needs a frame to be seen in. Give the sampled frames"
+        raise InvalidValueError(msg)
+    small = [fit_longest(frame, _SMALL).astype(np.float32).mean(axis=2) for frame in frames]
+    behind = np.median(small, axis=0)
+    mean = ndimage.uniform_filter(behind, _BLOCK)
+    spread = np.sqrt(np.maximum(ndimage.uniform_filter(behind**2, _BLOCK) - mean**2, 0))
+    return float(np.mean(spread > _FLAT_LEVELS))
+
+
+CONDITION: Final = Condition(
+    sampling="uniform-8", prompt=f"storyboard-{digest(STORYBOARD.text)[:12]}"
+)
+"""The prompt's hash is part of every key: a changed word is another question."""
+_INSTRUMENT: Final = Instrument("storyboard", 1)
+
+
+async def tell_story(clip: Clip, teller: OpenReviewer, *, desk: ReviewDispatcher) -> str | Failure:
+    """One paragraph on the clip, which is a file of this machine."""
+    question = Question(subject=clip.id, instrument=_INSTRUMENT, condition=CONDITION)
+    asked = await desk.ask(question, [clip], teller, prompt=STORYBOARD.text)
+    if isinstance(asked.outcome, Failure):
+        return asked.outcome
+    text = " ".join(on_one_line(after_thinking(asked.outcome.text)).split())
+    return text or Failure(FailureReason.EMPTY_REPLY, "the model returned no description")
+
+
+DESCRIBE: Final = "describe"
+_FACTS: Final = TypeAdapter(ClipFacts)
+_SMALL_PIXELS: Final = 96
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipStory:
+    """Description of a clip, its author, and the diversity of the clip."""
+
+    story: str
+    teller: str
+    diversity: ClipDiversity
+    difficulty: DifficultyLevel
+
+
+def take(section: DescribeSection, work: CurationJob, state: CurationState) -> CurationState:
+    """Return real segments with description and difficulty; the description is the fallback prompt."""
+    access = work.bench.access
+    opener = section.opener(key_hosts=access.settings.key_hosts)
+    settings = {"teller": opener.name, "condition": str(CONDITION)}
+    stage = DescribeStage(opener, access, in_flight=section.max_connections)
+    step = StepName(name=DESCRIBE, version=1, settings=settings, finds=TypeAdapter(ClipStory))
+    pieces = state.pieces
+    subjects = ReiterableStream(lambda: (_subject(piece) for piece in pieces if _is_real(piece)))
+    found = work.bench.ask_stage(step, subjects, stage)
+    own = (next(found) if _is_real(piece) else None for piece in pieces)
+    return state.after(work.shelf.sift(DESCRIBE, sift(DESCRIBE, pieces, own, _described)))
+
+
+def _is_real(piece: ClipSegment) -> bool:
+    return piece.entry.label is Label.REAL
+
+
+def _subject(piece: ClipSegment) -> StepSubject:
+    return piece.subject(facts=as_plain(piece.clip.facts))
+
+
+def _described(piece: ClipSegment, story: ClipStory) -> ClipSegment:
+    entry = replace(
+        piece.entry,
+        prompt=piece.entry.prompt or story.story,
+        difficulty=piece.entry.difficulty or story.difficulty.value,
+    )
+    return replace(piece, entry=entry, notes={**piece.notes, DESCRIBE: as_plain(story)})
+
+
+class DescribeStage(MediaStage):
+    """Stage that describes each clip from eight frames and measures its diversity."""
+
+    opened = MediaStage.opened | {"_desk", "_teller"}
+
+    def __init__(self, opener: ReviewerFactory, access: StorageAccess, *, in_flight: int) -> None:
+        super().__init__(access, WorkerResources.asking(opener, in_flight))
+        self._opener = opener
+
+    def setup(self) -> None:
+        super().setup()
+        self._desk = ReviewDispatcher(self._reader)
+        self._open.callback(self._desk.close)
+        self._teller = self._opener.open()
+
+    async def __call__(self, row: Row) -> Row:
+        facts = _FACTS.validate_python(json.loads(row["_given"])["facts"])
+        with local_copy(row["location"], self._access) as file:
+            clip = Clip(id=row["clip"], location=str(file), facts=facts)
+            found = await self._describe(clip, file)
+        if isinstance(found, Failure):
+            return failed(row, found)
+        return row | {"found": to_json(as_plain(found))}
+
+    async def _describe(self, clip: Clip, file: Path) -> ClipStory | Failure:
+        story = await tell_story(clip, self._teller, desk=self._desk)
+        if isinstance(story, Failure):
+            return story
+        frames = self._reader.frames(
+            file, sampling=CONDITION.sampling, encoding="rgb24", longest_side=_SMALL_PIXELS
+        )
+        if isinstance(frames, Failure):
+            return frames
+        pictures = [frame.rgb() for frame in frames.frames]
+        diversity = measure_diversity(story, pictures, length_s=clip.facts.video.duration_s)
+        return ClipStory(
+            story=story,
+            teller=self._opener.name,
+            diversity=diversity,
+            difficulty=diversity.difficulty,
+        )
+
+    async def close(self) -> None:
+        await self._teller.reviewer.close()
+        super().close()

@@ -1,1 +1,0 @@
-"""`[describe]`: descriptions of real clips by a model, and their difficulty."""

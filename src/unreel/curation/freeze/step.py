@@ -1,0 +1,182 @@
+"""The last step: splits are drawn, media copied, manifest, card and checksums written."""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from heapq import merge
+from pathlib import PurePath
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unreel.core.identity import clip_id
+from unreel.core.output_files import PART, OutputDirectory
+from unreel.curation.freeze.card import BenchmarkCard, ManifestStats, write_card
+from unreel.curation.freeze.manifest import METADATA, ManifestWriter, manifest_row
+from unreel.curation.freeze.media import BenchmarkMedia, copy_media, files_of
+from unreel.curation.freeze.splits import draw_splits, find_lack
+from unreel.curation.pieces import SegmentTable
+from unreel.curation.recipe import SPLITS, FreezeSection
+from unreel.curation.sorted_runs import SortedRuns
+from unreel.curation.state import (
+    AuditSummary,
+    CurationJob,
+    CurationState,
+    FrozenBenchmark,
+    RecipeHead,
+)
+from unreel.engine.location import StorageLocation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreezeResult:
+    """Result of the writing pass; the manifests are in the folder, named by split."""
+
+    media: BenchmarkMedia
+    tally: ManifestStats
+    sums: Mapping[str, str]
+    """SHA-256 of each split's manifest."""
+
+
+def write_manifests(
+    pieces: SegmentTable, splits: NDArray[np.int8], folder: OutputDirectory, *, in_place: bool
+) -> FreezeResult:
+    """Write a manifest for each split that has clips; `pieces` come in the order of their names."""
+    tally, runs = ManifestStats(), SortedRuns(folder, "media")
+    there = [SPLITS[code] for code in np.unique(splits)]
+    with ExitStack() as stack:
+        manifests = {
+            split: ManifestWriter(stack.enter_context(folder.create(split))) for split in there
+        }
+        for piece, code in zip(pieces, splits.tolist(), strict=True):
+            split = SPLITS[code]
+            row = manifest_row(piece, split, in_place=in_place)
+            manifests[split].add(row)
+            tally.add(row)
+            for name, file in files_of(piece, split, in_place=in_place):
+                runs.add((name, file.sha256, file.location, file.size_bytes))
+        for manifest in manifests.values():
+            manifest.end()
+    sums = {split: clip_id(folder.root / split) for split in there}
+    return FreezeResult(media=BenchmarkMedia(folder, runs.end()), tally=tally, sums=sums)
+
+
+FROZEN: Final = "benchmark"
+CHECKSUMS: Final = "checksums.sha256"
+CARD: Final = "README.md"
+RECIPE: Final = "recipe.json"
+AUDIT: Final = "audit.json"
+_TOP: Final = (CARD, RECIPE, AUDIT, CHECKSUMS)
+_WRITTEN: Final = re.compile(
+    rf"{'|'.join(map(re.escape, _TOP))}|{re.escape(PART)}[0-9a-f]+|(?:{'|'.join(SPLITS)})/.+",
+    re.DOTALL,
+)
+"""What belongs to a freeze: its files, those that were not whole when it was killed, and the folders
+of its splits with all that is in them, because whoever loads the benchmark loads them whole."""
+NOT_AUDITED: Final = AuditSummary(
+    text="Not audited: the recipe has no `[audit]`.", document={"audited": False}
+)
+
+
+def take(section: FreezeSection, work: CurationJob, state: CurationState) -> CurationState:
+    """Write the benchmark, unless its labels leak and that is not accepted."""
+    state.require_pieces("freeze")
+    if state.leaks and not work.accept_leak:
+        return state
+    return replace(state, frozen=freeze(section, work, state))
+
+
+def freeze(section: FreezeSection, work: CurationJob, state: CurationState) -> FrozenBenchmark:
+    """Write the benchmark below the workbench; a folder with its checksums is whole.
+
+    Media are named by their content, so a freeze that was cut short goes on where it was.
+    """
+    bench, pieces = work.bench, state.pieces.by_name()
+    splits = draw_splits(bench, pieces, shares=section.shares, seed=work.recipe.seed)
+    if (lack := find_lack(_tally(pieces, splits), section)) is not None:
+        raise lack
+    target, audit = bench.place / FROZEN, state.audit or NOT_AUDITED
+    written = write_manifests(pieces, splits, work.shelf.folder, in_place=section.in_place)
+    media = written.media
+    _clear(target, BenchmarkMedia(media.folder, ()) if section.in_place else media)
+    if not section.in_place:
+        copy_media(media, target, bench)
+    shown = json.dumps(published_recipe(work.recipe), indent=2, sort_keys=True)
+    card = BenchmarkCard(
+        name=work.recipe.name,
+        version=section.version,
+        about=section.about,
+        citation=section.citation,
+        tally=written.tally,
+        left_out=state.left_out,
+        audit=audit.text,
+        recipe=shown,
+    )
+    texts = {
+        CARD: write_card(card).encode(),
+        RECIPE: (shown + "\n").encode(),
+        AUDIT: (json.dumps(audit.document, indent=2, sort_keys=True) + "\n").encode(),
+    }
+    for name, data in texts.items():
+        target.put(name, data, published=True)
+    for split in written.sums:
+        target.put(f"{split}/{METADATA}", work.shelf.folder.root / split, published=True)
+    sums = {name: hashlib.sha256(data).hexdigest() for name, data in texts.items()}
+    sums |= {f"{split}/{METADATA}": value for split, value in written.sums.items()}
+    clips = {split: int((splits == place).sum()) for place, split in enumerate(SPLITS)}
+    digest = _put_checksums(sums, media, target, work.shelf.folder)
+    return FrozenBenchmark(place=target.uri, clips=clips, digest=digest)
+
+
+def _tally(pieces: SegmentTable, splits: NDArray[np.int8]) -> Counter[tuple[str, str]]:
+    """Clips by split and label."""
+    labels = pieces.strings("label")
+    return Counter((SPLITS[split], label) for split, label in zip(splits, labels, strict=True))
+
+
+def _put_checksums(
+    sums: Mapping[str, str], media: BenchmarkMedia, target: StorageLocation, spool: OutputDirectory
+) -> str:
+    """Write the checksum of every file, in the order of their names; the digest of them all."""
+    state = hashlib.sha256()
+    told = ((name, file.sha256) for name, file in media)
+    with spool.create(CHECKSUMS) as file:
+        for name, value in merge(sorted(sums.items()), told):
+            line = f"{value}  {name}\n".encode()
+            state.update(line)
+            file.write(line)
+    target.put(CHECKSUMS, spool.root / CHECKSUMS, published=True)
+    return state.hexdigest()
+
+
+def published_recipe(recipe: RecipeHead) -> dict[str, Any]:
+    """Return the recipe for publication: local paths are reduced to their last name."""
+    shown: dict[str, Any] = recipe.model_dump(mode="json", exclude_none=True)
+    for source in shown["source"]:
+        source["path"] = _last_name(source["path"])
+    if shown.get("freeze", {}).get("media") == "copy":
+        del shown["freeze"]["media"]  # a benchmark that says nothing of them holds its media
+    if "decisions" in shown.get("screen", {}):
+        shown["screen"]["decisions"] = _last_name(shown["screen"]["decisions"])
+    return shown
+
+
+def _last_name(path: str) -> str:
+    return PurePath(path).name if PurePath(path).is_absolute() else path
+
+
+def _clear(target: StorageLocation, media: BenchmarkMedia) -> None:
+    """Remove files of an earlier freeze that this one does not contain, tables and checksums first.
+
+    Foreign files are kept, except links: publishing the folder would publish their targets.
+    """
+    target.require_plain(whole=True)
+    strays = media.strays(iter(sorted(target.names())))
+    gone = [name for name in strays if _WRITTEN.fullmatch(name)]
+    for name in sorted(gone, key=lambda name: name.partition("/")[2].startswith("media/")):
+        target.remove(name)

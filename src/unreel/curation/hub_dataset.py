@@ -1,0 +1,275 @@
+"""The folder that a hub of datasets takes, made from a frozen benchmark whose every byte is checked first."""
+
+import hashlib
+import json
+import re
+import shlex
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.benchmarks.entry import Rejected
+from unreel.benchmarks.folders import is_inside
+from unreel.benchmarks.layout import BenchmarkLayout
+from unreel.benchmarks.loader import open_benchmark
+from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
+from unreel.core.identity import clip_id
+from unreel.core.names import plain_name, read_clip_id, relative_name
+from unreel.core.output_files import OutputDirectory
+from unreel.core.sheet import markdown_table
+from unreel.core.small_documents import parse_object, read_bytes
+from unreel.curation.freeze.citation import missing_parts, write_cff
+from unreel.curation.freeze.step import AUDIT, CARD, CHECKSUMS
+from unreel.curation.frozen import find_frozen, read_frozen_recipe, require_empty
+from unreel.curation.recipe import SPLITS, FreezeSection
+
+LICENCES: Final = "LICENSE.md"
+UNSTATED: Final = "not stated"
+_CREATIVE: Final = ("by", "by-sa", "by-nc", "by-nc-sa", "by-nd", "by-nc-nd")
+_KNOWN: Final = frozenset(
+    {
+        *(f"cc-{kind}-{version}" for kind in _CREATIVE for version in ("2.0", "2.5", "3.0", "4.0")),
+        *("cc0-1.0", "mit", "apache-2.0", "odc-by", "odbl", "pddl", "unlicense", "gpl-3.0"),
+        *("bsd-2-clause", "bsd-3-clause", "cdla-permissive-1.0", "cdla-permissive-2.0"),
+        *("cdla-sharing-1.0", "c-uda", "etalab-2.0", "gfdl"),
+    }
+)
+"""Identifiers that Hugging Face knows."""
+_SAME: Final = {"cc0": "cc0-1.0", "cc-0": "cc0-1.0", "apache": "apache-2.0"}
+
+_OWN: Final = (
+    "Every clip keeps its own licence: the column `licence` of each manifest names it, and the column `source` "
+    "tells where the clip is from."
+)
+
+Tally = Mapping[tuple[str, str], int]
+"""Clips by licence and source."""
+
+
+def hub_identifier(licence: str) -> str | None:
+    """The licence as a hub calls it; None where it knows none of that name."""
+    word = re.sub(r"[\s_]+", "-", licence.strip().lower())
+    word = _SAME.get(word, word)
+    return word if word in _KNOWN else None
+
+
+def front_matter(tally: Tally) -> list[str]:
+    """Return the licence lines of the card's header."""
+    licences = sorted({licence for licence, _ in tally})
+    known = [hub_identifier(licence) for licence in licences]
+    if all(known):
+        names = sorted({name for name in known if name})
+        return (
+            [f"license: {names[0]}"]
+            if len(names) == 1
+            else ["license:", *map("- {}".format, names)]
+        )
+    name = plain_name(licences[0]).lower() if len(licences) == 1 else "mixed"
+    return [
+        "license: other",
+        f"license_name: {json.dumps(name, ensure_ascii=False)}",
+        f"license_link: {LICENCES}",
+    ]
+
+
+def write_licences(name: str, tally: Tally) -> str:
+    """The file of licences: how many clips are under which, and where they are from."""
+    rows = [(licence, source, n) for (licence, source), n in sorted(tally.items())]
+    table = markdown_table(("licence", "source", "clips"), rows)
+    return f"# Licences of {' '.join(name.split())}\n\n{_OWN}\n\n{table}\n"
+
+
+HUB: Final = "hub"
+CITATION: Final = "CITATION.cff"
+_MOST: Final = 256 << 20
+"""Bytes of the checksums: about two million files."""
+_SIZES: Final = ("1K", "10K", "100K", "1M", "10M", "100M", "1B")
+_HUB_SPLITS: Final = {"train": "train", "val": "validation", "test": "test"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptedRisks:
+    """Risks that the user accepts."""
+
+    leak: bool = False
+    no_licence: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubFolder:
+    """A folder that is ready, and what to do with it."""
+
+    folder: Path
+    n_clips: int
+    size_bytes: int
+    licences: Mapping[str, int]
+    remarks: tuple[str, ...]
+    """What a reader will miss."""
+    commands: tuple[str, ...]
+    """What a person types to upload it."""
+
+
+def publish(
+    folder: Path, *, accepted: AcceptedRisks, out: Path | None, repo: str | None
+) -> HubFolder:
+    """Write the folder `out`, next to the benchmark by default, from the frozen benchmark in `folder`.
+
+    Raises:
+        InvalidSettingError: The labels leak or clips have no licence, and that is not accepted; its
+            media are elsewhere; or `out` is not empty.
+        UnreadableSourceError: There is no frozen benchmark, or it changed since it was frozen.
+    """
+    benchmark = find_frozen(folder)
+    target = out or benchmark.absolute().parent / HUB
+    recipe = read_frozen_recipe(benchmark)
+    frozen = recipe.freeze or FreezeSection()
+    _require_media(frozen)
+    audit = _read_audit(benchmark)
+    if audit.get("finding") == "leaks" and not accepted.leak:
+        setting, problem = "publish", "the audit found that the labels leak"
+        remedy = f"Fix it and freeze again (see {CARD}), or publish it so with --accept-leak"
+        raise InvalidSettingError(setting, problem, remedy)
+    tally = _licences(benchmark)
+    _require_licences(tally, accepted)
+    require_empty(target, "--out")
+    sums = _check(benchmark)
+    counts = Counter(name.partition("/")[0] for name in sums if "/media/" in name)
+    n_clips = sum(tally.values())
+    texts = {
+        CARD: _card(benchmark, recipe.name, tally, [split for split in SPLITS if counts[split]]),
+        LICENCES: write_licences(recipe.name, tally),
+        CITATION: write_cff(recipe.name, frozen.version, frozen.citation),
+    }
+    size_bytes = _write(benchmark, target, texts, sums)
+    missing = missing_parts(frozen.citation)
+    remarks = [f"[freeze.citation] names no {', no '.join(missing)}"] if missing else []
+    remarks += ["it was not audited: add [audit] to the recipe"] if "finding" not in audit else []
+    name = repo or f"OWNER/{plain_name(recipe.name)}"
+    return HubFolder(
+        folder=target,
+        n_clips=n_clips,
+        size_bytes=size_bytes,
+        licences=_by_licence(tally),
+        remarks=tuple(remarks),
+        commands=(
+            "hf auth login",
+            f"hf upload {shlex.quote(name)} {shlex.quote(str(target))} . --repo-type dataset --private",
+        ),
+    )
+
+
+def _require_media(frozen: FreezeSection) -> None:
+    if frozen.in_place:
+        setting, problem = "publish", "the benchmark names media that lie elsewhere"
+        remedy = 'Freeze it with media = "copy" under [freeze]'
+        raise InvalidSettingError(setting, problem, remedy)
+
+
+def _read_audit(benchmark: Path) -> Mapping[str, Any]:
+    try:
+        return parse_object(read_bytes(benchmark / AUDIT, most=_MOST))
+    except InvalidValueError as error:
+        remedy = "Freeze the benchmark again with `unreel curate run`"
+        raise UnreadableSourceError(str(benchmark / AUDIT), str(error), remedy) from error
+
+
+def _licences(benchmark: Path) -> Counter[tuple[str, str]]:
+    """Clips by licence and source."""
+    tally: Counter[tuple[str, str]] = Counter()
+    for row in open_benchmark(benchmark, BenchmarkLayout.VIDEO_FOLDER):
+        if isinstance(row, Rejected):
+            remedy = "Freeze the benchmark again with `unreel curate run`"
+            raise UnreadableSourceError(str(benchmark), str(row), remedy)
+        tally[row.licence or UNSTATED, row.source] += 1
+    return tally
+
+
+def _by_licence(tally: Mapping[tuple[str, str], int]) -> dict[str, int]:
+    whole: Counter[str] = Counter()
+    for (licence, _), n in tally.items():
+        whole[licence] += n
+    return dict(whole)
+
+
+def _require_licences(tally: Mapping[tuple[str, str], int], accepted: AcceptedRisks) -> None:
+    unstated = _by_licence(tally).get(UNSTATED, 0)
+    if unstated and not accepted.no_licence:
+        setting, problem = "publish", f"{unstated} clips have no licence"
+        remedy = (
+            "Name it in the recipe (source.licence) and freeze again, or publish them all the same "
+            "with --accept-no-licence"
+        )
+        raise InvalidSettingError(setting, problem, remedy)
+
+
+def _check(benchmark: Path) -> dict[str, str]:
+    """The checksum of every file of the benchmark, once each file was found to have it."""
+    sums: dict[str, str] = {}
+    for line in read_bytes(benchmark / CHECKSUMS, most=_MOST).decode(errors="replace").splitlines():
+        value, _, name = line.partition("  ")
+        sums[relative_name(name)] = read_clip_id(value, CHECKSUMS)
+    for name, value in sums.items():
+        path = benchmark / name
+        own = is_inside(path, benchmark) and path.is_file() and not path.is_symlink()
+        if not own or clip_id(path) != value:
+            problem, remedy = "changed since it was frozen", "Freeze again with `unreel curate run`"
+            raise UnreadableSourceError(str(path), problem, remedy)
+    return sums
+
+
+def _card(
+    benchmark: Path, name: str, tally: Mapping[tuple[str, str], int], splits: list[str]
+) -> str:
+    """Return the card with a header of licence, size and splits for a hub."""
+    text = read_bytes(benchmark / CARD, most=_MOST).decode()
+    body = text.partition("\n---\n")[2] if text.startswith("---\n") else text
+    lines = [
+        f"pretty_name: {json.dumps(name, ensure_ascii=False)}",
+        *front_matter(tally),
+        "task_categories:",
+        "- video-classification",
+        "size_categories:",
+        f"- {_size(sum(tally.values()))}",
+        "tags:",
+        *("- video", "- ai-generated", "- unreel"),
+        "configs:",
+        "- config_name: default",
+        "  data_files:",
+    ]
+    for split in splits:
+        lines += [f"  - split: {_HUB_SPLITS[split]}", "    path:"]
+        lines += [f"    - {split}/metadata.parquet", f"    - {split}/media/**"]
+    header = "\n".join(["---", *lines, "---"])
+    return f"{header}\n{body}"
+
+
+def _size(n_clips: int) -> str:
+    """Return a hub's size category for a number of rows."""
+    bounds = [10 ** (3 + place) for place in range(len(_SIZES))]
+    place = sum(n_clips >= bound for bound in bounds)
+    if place == 0:
+        return f"n<{_SIZES[0]}"
+    return f"{_SIZES[place - 1]}<n<{_SIZES[place]}" if place < len(_SIZES) else f"n>{_SIZES[-1]}"
+
+
+def _write(
+    benchmark: Path, target: Path, texts: Mapping[str, str | None], sums: Mapping[str, str]
+) -> int:
+    """Make the folder, its checksums last; the bytes that it holds."""
+    folder = OutputDirectory(target, published=True)
+    kept = {name: value for name, value in sums.items() if name not in texts}
+    for name in kept:
+        if not folder.hard_link(benchmark / name, name):
+            folder.copy(benchmark / name, name)
+    size_bytes = sum((benchmark / name).stat().st_size for name in kept)
+    for name, text in texts.items():
+        if text is not None:
+            data = text.encode()
+            folder.write(name, data)
+            kept[name] = hashlib.sha256(data).hexdigest()
+            size_bytes += len(data)
+    lines = "".join(f"{kept[name]}  {name}\n" for name in sorted(kept))
+    folder.write(CHECKSUMS, lines.encode())
+    return size_bytes + len(lines)

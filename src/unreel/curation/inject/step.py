@@ -1,0 +1,195 @@
+"""Known traces in clean clips: each chosen real clip gains a twin with one trace, and the truth about it."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import SerializerFunctionWrapHandler, TypeAdapter, WrapSerializer
+
+from unreel.benchmarks.entry import Entry
+from unreel.core.clip import Generated
+from unreel.core.failure import Failure
+from unreel.core.identity import digest
+from unreel.core.judgement import Label
+from unreel.core.trace import Category, Trace
+from unreel.curation.inject.clip import inject_clip, write_twin
+from unreel.curation.inject.injection import UnsuitableClip
+from unreel.curation.normalise.step import RenderSettings, render_pieces
+from unreel.curation.normalise.stored_clips import StoredClip, store_clip
+from unreel.curation.piece import ClipSegment, ExcludedSegment
+from unreel.curation.pieces import ReiterableStream, SegmentTable, StepResult, keep_once
+from unreel.curation.recipe import InjectSection
+from unreel.curation.state import CurationJob, CurationState
+from unreel.curation.step import Given, StepName, StepSubject
+from unreel.curation.working_table import spell_digest
+from unreel.engine.location import StorageLocation
+from unreel.media.reader import MediaReader
+
+INJECT: Final = "inject"
+CREATOR: Final = "injected"
+"""The creator of clips with a trace of ours."""
+_WHOLE: Final = 1 << 32
+
+
+def _with_sorted_categories(trace: Trace, write: SerializerFunctionWrapHandler) -> Any:
+    written = write(trace)
+    return written | {"categories": sorted(written["categories"])}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InjectedClip(StoredClip):
+    """The twin with a trace, the truth about it, and the clip itself encoded in the same way."""
+
+    category: Category
+    trace: Annotated[Trace, WrapSerializer(_with_sorted_categories)]
+    clean: StoredClip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UninjectedClip:
+    """A clip that lends itself to none of the categories."""
+
+    trace: None = None
+
+
+_FINDS: Final[TypeAdapter[InjectedClip | UninjectedClip]] = TypeAdapter(
+    InjectedClip | UninjectedClip
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InjectionSettings:
+    """Settings of the injected trace; the rest is sampled."""
+
+    section: InjectSection
+    seed: int
+
+
+def take(section: InjectSection, work: CurationJob, state: CurationState) -> CurationState:
+    """Return all segments, and a twin with a trace for the chosen fraction of the real ones.
+
+    A clip and its twin share a group, so that they stay in one split and can be shown as a pair.
+    The clip itself is encoded again like its twin, so that only the trace distinguishes them.
+    """
+    wanted = InjectionSettings(section=section, seed=work.recipe.seed)
+    bench, pieces = work.bench, state.pieces
+    drawn = _drawn(pieces, wanted)
+    cut = render_pieces(work, pieces.where(drawn), RenderSettings(form=None, step="inject-cut"))
+    settings = {
+        "categories": [category.value for category in section.categories],
+        "strength": section.strength,
+        "seed": wanted.seed,
+    }
+    step = StepName(name=INJECT, version=1, settings=settings, finds=_FINDS)
+    look = partial(_look, wanted=wanted, media=bench.media)
+    found = bench.ask(step, ReiterableStream(lambda: map(_subject, cut.pieces)), look)
+    others: Iterable[ClipSegment] = pieces.where(~drawn)
+    made = _made(zip(cut.pieces, found, strict=True), bench.media)
+    sifted = work.shelf.sift(INJECT, chain(others, made))
+    # Files that differ in their tags alone have one encoding.
+    once, doubled = keep_once(sifted.pieces.by_name(), step=INJECT)
+    left_out = cut.left_out + sifted.left_out + work.shelf.leave(f"{INJECT}-same", doubled)
+    return state.after(StepResult(pieces=once, left_out=left_out))
+
+
+def _drawn(pieces: SegmentTable, wanted: InjectionSettings) -> NDArray[np.bool_]:
+    """Return a mask of the selected segments: real ones, by their content and the seed."""
+    drawn: NDArray[np.bool_] = pieces.strings("label") == Label.REAL.value
+    most = wanted.section.share * _WHOLE
+    clips = pieces.rows.digests("clip")
+    for place in np.flatnonzero(drawn):
+        drawn[place] = _draw(spell_digest(clips[place]), wanted.seed) < most
+    return drawn
+
+
+def _subject(piece: ClipSegment) -> StepSubject:
+    return piece.subject(draw=piece.clip.id)
+
+
+def _made(
+    found: Iterable[tuple[ClipSegment, InjectedClip | UninjectedClip | Failure]],
+    media: StorageLocation,
+) -> Iterator[ClipSegment | ExcludedSegment]:
+    """Each chosen piece, and its twin after it."""
+    for piece, own in found:
+        match own:
+            case Failure():
+                yield piece.left_out(INJECT, own.reason.value, own.detail)
+            case UninjectedClip():
+                yield piece
+            case _:
+                clean = piece.remade(own.clean.below(media))
+                yield replace(clean, entry=_grouped(piece))
+                yield _twin(piece, own, media)
+
+
+def _draw(clip: str, seed: int) -> int:
+    return int(digest(INJECT, str(seed), clip)[:8], 16)
+
+
+def _look(
+    reader: MediaReader,
+    file: Path,
+    given: Given,
+    *,
+    wanted: InjectionSettings,
+    media: StorageLocation,
+) -> InjectedClip | UninjectedClip | Failure:
+    """The first category, in an order drawn for the clip, that the clip lends itself to."""
+    draw = digest(str(wanted.seed), given["draw"])
+    order = sorted(wanted.section.categories, key=lambda category: digest(category.value, draw))
+    with TemporaryDirectory(prefix="unreel-") as folder:
+        into = Path(folder) / "injected.mp4"
+        for category in order:
+            trace = inject_clip(
+                file,
+                reader=reader,
+                category=category,
+                seed=int(draw[:8], 16),
+                into=into,
+                strength=wanted.section.strength,
+            )
+            if isinstance(trace, Failure):
+                return trace
+            if isinstance(trace, UnsuitableClip):
+                continue
+            stored = store_clip(into.read_bytes(), media, reader=reader)
+            if isinstance(stored, Failure):
+                return stored
+            failure = write_twin(file, reader=reader, into=into)
+            clean = failure or store_clip(into.read_bytes(), media, reader=reader)
+            if isinstance(clean, Failure):
+                return clean
+            return InjectedClip(
+                made=stored.made,
+                name=stored.name,
+                facts=stored.facts,
+                category=category,
+                trace=trace,
+                clean=clean,
+            )
+    return UninjectedClip()
+
+
+def _grouped(piece: ClipSegment) -> Entry:
+    return replace(piece.entry, group=piece.entry.group or piece.entry.name)
+
+
+def _twin(piece: ClipSegment, found: InjectedClip, media: StorageLocation) -> ClipSegment:
+    category = found.category.value
+    entry = replace(
+        _grouped(piece),
+        name=f"{piece.entry.name}+{category}",
+        origin=Generated(creator=CREATOR, setting=category),
+        traces=(found.trace,),
+        rating=None,
+        ratings=(),
+        votes=(),
+    )
+    return replace(piece, entry=entry, cleaned=None).remade(found.below(media))

@@ -1,0 +1,134 @@
+"""Real pieces come to last as generated ones do."""
+
+import random
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+
+from unreel.core.judgement import Label
+from unreel.curation.piece import ClipSegment, ExcludedSegment, sift
+from unreel.curation.pieces import SegmentTable
+from unreel.curation.recipe import LengthsSection
+from unreel.curation.state import CurationJob, CurationState
+from unreel.curation.step import Given, StepName
+from unreel.engine.stage import Row
+
+TOO_SHORT: Final = -1
+"""In the place of a length: no wanted one is left that the clip could be trimmed to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClipLengths:
+    """Lengths of many clips as columns."""
+
+    lengths_s: Sequence[Fraction]
+    """Every length that occurs, once."""
+    own: NDArray[np.integer]
+    """For each clip, which of these is its own."""
+    names: NDArray[Any]
+    """For each clip, what it is told apart by among those of one length."""
+
+
+def draw_lengths(real: ClipLengths, wanted: NDArray[np.integer], *, seed: int) -> NDArray[np.int64]:
+    """Return the trimmed length of each clip, so that their distribution matches the `wanted` lengths.
+
+    With as many clips on both sides these are exactly the wanted lengths, otherwise their quantiles. Who
+    gets which is drawn with `seed` among those that are long enough, and as many clips as possible get one.
+    The order of the clips plays no part.
+    """
+    by_rank = np.array(sorted(range(len(real.lengths_s)), key=real.lengths_s.__getitem__))
+    rank = np.empty_like(by_rank)
+    rank[by_rank] = np.arange(len(by_rank))
+    own = rank[real.own]
+    by_length = np.lexsort((real.names, own))
+    targets = _quantiles(np.sort(rank[wanted]), len(own))
+    enough = np.searchsorted(own[by_length], targets)
+    draw = random.Random(seed)  # noqa: S311  a repeatable draw, no secret
+    lengths = np.full(len(own), TOO_SHORT)
+    free = array("q")
+    above = len(own)
+    # From the longest down: whoever can fill a length can fill every shorter one, so any draw among
+    # them leaves the best that is possible for the rest.
+    for place in reversed(range(len(targets))):
+        if enough[place] < above:
+            free.frombytes(by_length[enough[place] : above].astype(np.int64).tobytes())
+            above = int(enough[place])
+        if free:
+            drawn = draw.randrange(len(free))
+            free[drawn], free[-1] = free[-1], free[drawn]
+            lengths[free.pop()] = by_rank[targets[place]]
+    return lengths
+
+
+def _quantiles(ordered: NDArray[np.integer], n: int) -> NDArray[np.integer]:
+    """`n` of the lengths, in the middle of `n` equal shares of their distribution."""
+    middles: NDArray[np.integer] = ordered[(2 * np.arange(n) + 1) * len(ordered) // (2 * n or 1)]
+    return middles
+
+
+LENGTHS: Final = "lengths"
+_STAYS: Final = -2
+"""In the place of a length: that of a generated clip, which nobody changes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetLength:
+    """Target length of a segment; `None` if it is unchanged or too short for any."""
+
+    length_s: Fraction | None = None
+    too_short: bool = False
+
+
+def take(_section: LengthsSection, work: CurationJob, state: CurationState) -> CurationState:
+    """Real pieces trimmed so that they last as the generated ones do; those too short for it go."""
+    seed = work.recipe.seed
+    step = StepName(
+        name=LENGTHS, version=1, settings={"seed": seed}, finds=TypeAdapter(TargetLength)
+    )
+    pieces = state.pieces
+    subjects = pieces.subjects(_given, ("id", "label", "length_s"))
+    lengths = work.bench.settle(step, subjects, lambda: _decide(pieces, seed=seed))
+    return state.after(work.shelf.sift(LENGTHS, sift(LENGTHS, pieces, lengths, _trimmed)))
+
+
+def _given(row: Row) -> Given:
+    return {"piece": row["id"].hex(), "label": row["label"], "length_s": row["length_s"]}
+
+
+def _decide(pieces: SegmentTable, *, seed: int) -> Callable[[int], TargetLength]:
+    real = pieces.strings("label") == Label.REAL.value
+    own, spelled = pieces.codes("length_s")
+    lengths_s = [Fraction(text) for text in spelled.to_pylist()]
+    if real.all() or not real.any():
+        return lambda _: TargetLength()
+    ids = pieces.rows.digests("id")
+    lasting = ClipLengths(lengths_s=lengths_s, own=own[real], names=ids[real])
+    given = np.full(len(pieces), _STAYS)
+    given[real] = draw_lengths(lasting, own[~real], seed=seed)
+
+    def found(place: int) -> TargetLength:
+        if given[place] == _STAYS:
+            return TargetLength()
+        too_short = bool(given[place] == TOO_SHORT)
+        return TargetLength(
+            length_s=None if too_short else lengths_s[given[place]], too_short=too_short
+        )
+
+    return found
+
+
+def _trimmed(piece: ClipSegment, length: TargetLength) -> ClipSegment | ExcludedSegment:
+    if length.too_short:
+        detail = f"{float(piece.length_s):.2f} s; the shortest length left over is longer"
+        return piece.left_out(LENGTHS, "too-short", detail)
+    if length.length_s is None:
+        return piece
+    shorter = length.length_s < piece.length_s
+    cut = replace(piece.cut, length_s=length.length_s) if shorter else piece.cut
+    return replace(piece, cut=cut, length_s=length.length_s)

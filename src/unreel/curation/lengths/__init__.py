@@ -1,1 +1,0 @@
-"""`[lengths]`: real clips come to last as generated ones do."""

@@ -1,0 +1,223 @@
+"""Pieces become files: cut, cropped, trimmed and brought into one form, named by their content."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from unreel.core.box import Box
+from unreel.core.clip import Clip
+from unreel.core.failure import Failure
+from unreel.core.span import TimeSpan, to_us
+from unreel.core.trace import BoxAt, Trace
+from unreel.curation.normalise.stored_clips import StoredClip, store_clip
+from unreel.curation.piece import ClipSegment, ExcludedSegment
+from unreel.curation.pieces import ReiterableStream, SegmentTable, StepResult, keep_once
+from unreel.curation.state import CurationJob, CurationState
+from unreel.curation.step import Given, StepName, StepSubject, as_plain
+from unreel.engine.location import StorageLocation
+from unreel.media.normalise import NormalForm
+from unreel.media.reader import MediaReader
+from unreel.media.render import WHOLE, FrameRange, PixelCrop
+
+FRAME: Final = Box(0, 0, 1, 1)
+"""All of a frame."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameMapping:
+    """Visible window of the old frame, and its window in the new one, both as fractions."""
+
+    window: Box = FRAME
+    shown_in: Box = FRAME
+
+    def map(self, box: Box) -> Box | None:
+        """`box` of the old frame in the new one; None where nothing of it is shown."""
+        x0, x1 = (_across(x, self.window.x0, self.window.x1) for x in (box.x0, box.x1))
+        y0, y1 = (_across(y, self.window.y0, self.window.y1) for y in (box.y0, box.y1))
+        if x0 >= x1 or y0 >= y1:
+            return None
+        into = self.shown_in
+        width, height = into.x1 - into.x0, into.y1 - into.y0
+        return Box(
+            into.x0 + x0 * width,
+            into.y0 + y0 * height,
+            min(1.0, into.x0 + x1 * width),
+            min(1.0, into.y0 + y1 * height),
+        )
+
+
+def carry_traces(
+    traces: Sequence[Trace], *, span: TimeSpan, view: FrameMapping
+) -> tuple[Trace, ...]:
+    """`traces` as they are in the piece that shows `view` during `span`; others are let go."""
+    return tuple(
+        carried for trace in traces if (carried := _carried(trace, span, view)) is not None
+    )
+
+
+def _carried(trace: Trace, span: TimeSpan, view: FrameMapping) -> Trace | None:
+    shared_us = trace.span.overlap_us(span)
+    if not shared_us:
+        return None
+    start_us = max(trace.span.start_us, span.start_us) - span.start_us
+    marks = [
+        BoxAt(mark.at_us - span.start_us, box)
+        for mark in trace.track
+        if span.start_us <= mark.at_us < span.end_us and (box := view.map(mark.box)) is not None
+    ]
+    if trace.track and not marks:
+        return None
+    return replace(trace, span=TimeSpan(start_us, start_us + shared_us), track=tuple(marks))
+
+
+def _across(place: float, first: float, last: float) -> float:
+    return min(1.0, max(0.0, (place - first) / (last - first)))
+
+
+def fitted(width: int, height: int, form: NormalForm) -> PixelCrop:
+    """Return the window where `fit_inside` puts a picture of `width` x `height`."""
+    scale = min(Fraction(form.width, width), Fraction(form.height, height))
+    wide, high = (max(1, round(side * scale)) for side in (width, height))
+    return PixelCrop(
+        left=(form.width - wide) // 2, top=(form.height - high) // 2, width=wide, height=high
+    )
+
+
+RENDER: Final = "render"
+_CUT: Final = TypeAdapter(FrameRange)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderSettings:
+    """The form that pieces get; without one they are cut and nothing else."""
+
+    form: NormalForm | None
+    step: str = RENDER
+    """Which step of a recipe does it."""
+
+
+def take(rendering: RenderSettings, work: CurationJob, state: CurationState) -> CurationState:
+    """Every piece as a file of its own."""
+    return state.after(render_pieces(work, state.pieces, rendering))
+
+
+def render_pieces(work: CurationJob, pieces: SegmentTable, rendering: RenderSettings) -> StepResult:
+    """Every piece as a file of its own; a whole clip in no given form stays the file that it is."""
+    form, media = rendering.form, work.bench.media
+    step = StepName(
+        name=RENDER,
+        version=1,
+        settings={"form": _form_settings(form)},
+        finds=TypeAdapter(StoredClip),
+    )
+    look = partial(_render, form=form, media=media)
+    # One run for clips and their cleaned copies: starting an engine costs seconds.
+    found = work.bench.ask(step, ReiterableStream(lambda: _subjects(pieces, form)), look)
+    sifted = work.shelf.sift(rendering.step, _rendered(pieces, found, form=form, media=media))
+    once, doubled = keep_once(sifted.pieces, step=RENDER)
+    left_out = sifted.left_out + work.shelf.leave(f"{rendering.step}-same", doubled)
+    return StepResult(pieces=once, left_out=left_out)
+
+
+def _is_due(piece: ClipSegment, form: NormalForm | None) -> bool:
+    return form is not None or piece.cut != WHOLE
+
+
+def _subjects(pieces: Iterable[ClipSegment], form: NormalForm | None) -> Iterator[StepSubject]:
+    """Each piece that is to be rendered, and its cleaned copy after it."""
+    for piece in pieces:
+        if not _is_due(piece, form):
+            continue
+        yield piece.subject(cut=as_plain(piece.cut))
+        if piece.cleaned is not None:
+            whole = piece.subject(cut=as_plain(WHOLE))
+            yield replace(whole, clip=piece.cleaned.id, location=piece.cleaned.location)
+
+
+def _rendered(
+    pieces: Iterable[ClipSegment],
+    found: Iterator[StoredClip | Failure],
+    *,
+    form: NormalForm | None,
+    media: StorageLocation,
+) -> Iterator[ClipSegment | ExcludedSegment]:
+    for piece in pieces:
+        if not _is_due(piece, form):
+            yield piece
+            continue
+        own = next(found)
+        copy = None if piece.cleaned is None else next(found)
+        result = _first_failure(own, copy)
+        if isinstance(result, Failure):
+            yield piece.left_out(RENDER, result.reason.value, result.detail)
+            continue
+        done = _as_made(piece, result.below(media), form)
+        yield replace(done, cleaned=copy.below(media)) if isinstance(copy, StoredClip) else done
+
+
+def _first_failure(
+    own: StoredClip | Failure, copy: StoredClip | Failure | None
+) -> StoredClip | Failure:
+    """Return the result of a segment: a failed copy counts as a failure."""
+    return copy if isinstance(copy, Failure) and not isinstance(own, Failure) else own
+
+
+def _render(
+    reader: MediaReader,
+    file: Path,
+    given: Given,
+    *,
+    form: NormalForm | None,
+    media: StorageLocation,
+) -> StoredClip | Failure:
+    data = reader.render(file, _CUT.validate_python(given["cut"]), form=form)
+    return data if isinstance(data, Failure) else store_clip(data, media, reader=reader)
+
+
+def _form_settings(form: NormalForm | None) -> dict[str, Any] | None:
+    if form is None:
+        return None
+    return {
+        "width": form.width,
+        "height": form.height,
+        "rate": str(form.rate),
+        "crf": form.crf,
+        "sound": form.sound,
+    }
+
+
+def _as_made(piece: ClipSegment, made: Clip, form: NormalForm | None) -> ClipSegment:
+    start_s = piece.start_s
+    traces = carry_traces(
+        piece.entry.traces,
+        span=TimeSpan(to_us(start_s), to_us(start_s + piece.length_s)),
+        view=_view(piece, form),
+    )
+    return replace(piece.remade(made), entry=replace(piece.entry, traces=traces))
+
+
+def _view(piece: ClipSegment, form: NormalForm | None) -> FrameMapping:
+    crop, video = piece.cut.crop, piece.clip.facts.video
+    width, height = video.width, video.height
+    window = FRAME
+    if crop is not None:
+        right, bottom = crop.left + crop.width, crop.top + crop.height
+        window = Box(crop.left / width, crop.top / height, right / width, bottom / height)
+        width, height = crop.width, crop.height
+    if form is None:
+        return FrameMapping(window=window)
+    place = fitted(width, height, form)
+    return FrameMapping(
+        window=window,
+        shown_in=Box(
+            place.left / form.width,
+            place.top / form.height,
+            (place.left + place.width) / form.width,
+            (place.top + place.height) / form.height,
+        ),
+    )

@@ -1,0 +1,267 @@
+"""Select segments: screens use measurements, people overrule them, a queue shows both."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Protocol
+
+import numpy as np
+
+from unreel.benchmarks.entry import Rejected
+from unreel.benchmarks.tables import read_table
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.registry import LazyImport, NameRegistry
+from unreel.curation.piece import ClipSegment, ExcludedSegment
+from unreel.curation.recipe import ScreenSection
+from unreel.curation.state import CurationJob, CurationState
+from unreel.media.scan import ClipScan
+from unreel.recipes.section import NumberUnit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScreenInput:
+    """Input of a screen. `extra` contains findings of other steps by name."""
+
+    clip: str
+    duration_s: Fraction
+    n_frames: int
+    width: int
+    height: int
+    motion: float
+    """Grey levels by which the liveliest hundredth of the picture changes in half a second."""
+    sharpness: float
+    """Median of the picked frames."""
+    noise: float
+    """Median of the picked frames, in grey levels."""
+    lightness: float
+    """Mean grey level."""
+    extra: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PassedScreen:
+    """The clip stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedScreen:
+    """The clip goes, because of `screen`, for `reason`."""
+
+    screen: str
+    reason: str
+
+
+Judgement = PassedScreen | FailedScreen
+Choice = Literal["keep", "remove"]
+"""What a person decided."""
+
+
+class ClipScreen(Protocol):
+    """Judges clips by their findings; the same findings always get the same judgement."""
+
+    @property
+    def name(self) -> str:
+        """Return the name in a recipe."""
+        ...
+
+    def judge(self, findings: ScreenInput) -> Judgement:
+        """Return whether the clip is kept."""
+        ...
+
+
+def measure(scan: ClipScan, *, clip: str, extra: Mapping[str, Any] | None = None) -> ScreenInput:
+    """The findings of one scan."""
+    return ScreenInput(
+        clip=clip,
+        duration_s=scan.duration_s,
+        n_frames=scan.n_frames,
+        width=scan.width,
+        height=scan.height,
+        motion=float(scan.stirs[1:].mean()) if scan.n_frames > 1 else 0.0,
+        sharpness=float(np.median([frame.sharpness for frame in scan.picked])),
+        noise=float(np.median([frame.noise for frame in scan.picked])),
+        lightness=float(scan.lightness.mean()),
+        extra=extra or {},
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MotionScreen:
+    """Takes out clips that stand still: what a codec does to a still picture stays below `least`."""
+
+    least: Annotated[float, NumberUnit("grey levels")] = 5.0
+    """By which the liveliest hundredth of the picture must change in half a second."""
+    name: str = "motion"
+
+    def judge(self, findings: ScreenInput) -> Judgement:
+        """Return whether anything moves."""
+        if findings.motion < self.least:
+            return FailedScreen(self.name, f"motion {findings.motion:.2f} is below {self.least:g}")
+        return PassedScreen()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityScreen:
+    """Screen for clips that are blurred, black, white or all grain.
+
+    The limits are wide: they remove clips that cannot be judged, not merely poor ones.
+    """
+
+    least_sharpness: float = 0.5
+    """Median over frames."""
+    most_noise: Annotated[float, NumberUnit("grey levels")] = 15.0
+    """Median over frames."""
+    darkest: Annotated[float, NumberUnit("grey levels")] = 8.0
+    """Mean of the clip, 0 to 255."""
+    lightest: Annotated[float, NumberUnit("grey levels")] = 247.0
+    """Mean of the clip, 0 to 255."""
+    name: str = "quality"
+
+    def judge(self, findings: ScreenInput) -> Judgement:
+        """Return whether the picture is visible."""
+        for measure_name, value, low, high in (
+            ("sharpness", findings.sharpness, self.least_sharpness, float("inf")),
+            ("noise", findings.noise, 0.0, self.most_noise),
+            ("lightness", findings.lightness, self.darkest, self.lightest),
+        ):
+            if not low <= value <= high:
+                limit = f"below {low:g}" if value < low else f"above {high:g}"
+                return FailedScreen(self.name, f"{measure_name} {value:.2f} is {limit}")
+        return PassedScreen()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LengthScreen:
+    """Takes out clips that are too short to judge or too long to watch."""
+
+    shortest_s: Annotated[float, NumberUnit("seconds")] = 1.0
+    """What is shorter goes."""
+    longest_s: Annotated[float, NumberUnit("seconds")] = 60.0
+    """What is longer goes."""
+    name: str = "length"
+
+    def judge(self, findings: ScreenInput) -> Judgement:
+        """Return whether the clip is neither too short nor too long."""
+        length = f"{float(findings.duration_s):.3f} s"
+        if findings.duration_s < Fraction(str(self.shortest_s)):
+            return FailedScreen(self.name, f"{length} is below {self.shortest_s:g} s")
+        if findings.duration_s > Fraction(str(self.longest_s)):
+            return FailedScreen(self.name, f"{length} is above {self.longest_s:g} s")
+        return PassedScreen()
+
+
+SCREENS: Final[NameRegistry[Callable[..., ClipScreen]]] = NameRegistry(
+    "screen",
+    {
+        "motion": LazyImport("unreel.curation.screen:MotionScreen"),
+        "quality": LazyImport("unreel.curation.screen:QualityScreen"),
+        "length": LazyImport("unreel.curation.screen:LengthScreen"),
+    },
+    group="unreel.screens",
+)
+
+
+def build_screen(name: str, settings: Mapping[str, Any] | None = None) -> ClipScreen:
+    """The screen called `name`, ours or another package's, with `settings` (its keyword arguments)."""
+    factory = SCREENS.load(name)
+    try:
+        return factory(**(settings or {}))
+    except TypeError as error:
+        setting, remedy = f"screen.{name}", "Use the settings that the screen has"
+        raise InvalidSettingError(setting, str(error), remedy) from error
+
+
+def judge(
+    findings: ScreenInput, screens: Sequence[ClipScreen], *, decided: Choice | None = None
+) -> Judgement:
+    """Return the decision about a clip: a person's if there is one, else that of the first screen that objects."""
+    if decided == "keep":
+        return PassedScreen()
+    if decided == "remove":
+        return FailedScreen("people", "a person removed it")
+    for screen in screens:
+        judgement = screen.judge(findings)
+        if isinstance(judgement, FailedScreen):
+            return judgement
+    return PassedScreen()
+
+
+QUEUE: Final = "queue.jsonl"
+_CHOICES: Final = ("keep", "remove")
+
+
+def take(section: ScreenSection, work: CurationJob, state: CurationState) -> CurationState:
+    """Return the segments that pass every screen or that a person keeps; rewrite the queue."""
+    screens = [build_screen(name, settings) for name, settings in section.screens.items()]
+    decided = {} if section.decisions is None else read_decisions(work.root / section.decisions)
+    folder = work.shelf.folder
+    with folder.create_text(QUEUE) as queue:
+
+        def judged(piece: ClipSegment) -> ClipSegment | ExcludedSegment:
+            choice, findings = decided.get(piece.id), _findings(piece)
+            by_itself = judge(findings, screens)
+            line = _line(piece, by_itself, choice)
+            queue.write(json.dumps(line, ensure_ascii=False) + "\n")
+            judgement = judge(findings, screens, decided=choice) if choice else by_itself
+            if isinstance(judgement, FailedScreen):
+                return piece.left_out("screen", judgement.screen, judgement.reason)
+            return replace(piece, shots=())  # nobody judges by them any more
+
+        sifted = work.shelf.sift("screen", map(judged, state.pieces))
+    work.bench.place.put(QUEUE, folder.root / QUEUE)
+    return state.after(sifted)
+
+
+def read_decisions(file: Path) -> dict[str, Choice]:
+    """Return the decisions of people by segment; lines of the queue without a decision are skipped.
+
+    Raises:
+        UnreadableSourceError: A line is damaged or holds another word than `keep` or `remove`.
+    """
+    found: dict[str, Choice] = {}
+    for number, row in enumerate(read_table(file), start=1):
+        if isinstance(row, Rejected):
+            raise UnreadableSourceError(str(file), str(row), "Correct the line")
+        word = row.get("decision") or ""
+        if not word:
+            continue
+        if word not in _CHOICES or "piece" not in row:
+            problem, remedy = f"line {number} decides {word!r}", "Write keep or remove"
+            raise UnreadableSourceError(str(file), problem, remedy)
+        found[str(row["piece"])] = word
+    return found
+
+
+def _findings(piece: ClipSegment) -> ScreenInput:
+    shot = piece.shots[0]
+    crop, video = piece.cut.crop, piece.clip.facts.video
+    return ScreenInput(
+        clip=piece.clip.id,
+        duration_s=piece.length_s,
+        n_frames=shot.end_frame - shot.first_frame,
+        width=video.width if crop is None else crop.width,
+        height=video.height if crop is None else crop.height,
+        motion=shot.motion,
+        sharpness=shot.sharpness,
+        noise=shot.noise,
+        lightness=shot.lightness,
+        extra=dict(piece.notes),
+    )
+
+
+def _line(piece: ClipSegment, judgement: Judgement, choice: Choice | None) -> dict[str, Any]:
+    removed = judgement if isinstance(judgement, FailedScreen) else None
+    return {
+        "piece": piece.id,
+        "name": piece.entry.name,
+        "label": piece.entry.label.value,
+        "location": piece.clip.location,
+        "start_s": str(piece.start_s),
+        "length_s": str(piece.length_s),
+        "proposed": "remove" if removed else "keep",
+        "screen": removed.screen if removed else "",
+        "reason": removed.reason if removed else "",
+        "decision": choice or "",
+    }

@@ -1,1 +1,0 @@
-"""`[screen]`: what stays, by measures and by people."""

@@ -1,1 +1,0 @@
-"""Contact sheet: frozen and excluded clips as pictures on one page."""

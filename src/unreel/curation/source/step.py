@@ -1,0 +1,149 @@
+"""Step that turns files into clips: probe, hash and deduplicate; unusable files get a reason."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import starmap
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.unique_names import NAMED_BEFORE
+from unreel.core.chunks import SCAN_ROWS
+from unreel.core.clip import UNKNOWN_CLIP, Clip, ClipId
+from unreel.core.facts import ClipFacts
+from unreel.core.failure import Failure
+from unreel.core.identity import clip_id
+from unreel.core.names import read_clip_id
+from unreel.curation.exclusions import LeavingOut, LeftOuts
+from unreel.curation.piece import GIVE_LICENCE, NO_LICENCE, REJECTED, ClipSegment, ExcludedSegment
+from unreel.curation.pieces import ReiterableStream, StepResult, WorkDirectory, keep_once
+from unreel.curation.recipe import SourceSection
+from unreel.curation.source.sources import SourceClip, SourceContext, list_sources
+from unreel.curation.state import CurationJob, CurationState
+from unreel.curation.step import Given, StepName, StepSubject
+from unreel.curation.working_table import WorkingTable, write_rows
+from unreel.media.reader import MediaReader
+
+_STEP: Final = "ingest"
+_ENTRY: Final = TypeAdapter(Entry)
+_TEXTS: Final = ("name", "location", "mark", "licence")
+
+
+def write_listing(
+    listed: Iterable[SourceClip | Rejected], shelf: WorkDirectory
+) -> tuple[WorkingTable, LeftOuts]:
+    """Write the `listed` clips as rows sorted by name, and the rejected ones."""
+    leaving = LeavingOut(shelf.folder, "listing")
+    rows = write_rows(shelf.folder, "listing.rows", _batches(listed, leaving), _schema())
+    return rows.by_name(), leaving.end()
+
+
+def sift_listing(
+    listing: WorkingTable, shelf: WorkDirectory, *, require_licence: bool
+) -> tuple[WorkingTable, LeftOuts]:
+    """The rows that can be ingested: the first of each name, with a licence where that is required."""
+    leaving = LeavingOut(shelf.folder, "listing-sifted")
+    kept = np.ones(len(listing), np.bool_)
+    place, before = 0, None
+    for batch in listing.batches(("name", "location", "licence")):
+        for row in batch.to_pylist():
+            name, location = row["name"], row["location"]
+            if name == before:
+                leaving.add(ExcludedSegment(name, _STEP, REJECTED, NAMED_BEFORE))
+                kept[place] = False
+            elif require_licence and not row["licence"]:
+                why = f"nothing names its licence. {GIVE_LICENCE}"
+                leaving.add(ExcludedSegment(name, _STEP, NO_LICENCE, why, location))
+                kept[place] = False
+            place, before = place + 1, name
+    return listing.where(kept), leaving.end()
+
+
+def read_listing(listing: WorkingTable) -> Iterator[SourceClip]:
+    """The rows as they were listed."""
+    for batch in listing.batches(("entry", "location", "mark")):
+        for row in batch.to_pylist():
+            yield SourceClip(_ENTRY.validate_json(row["entry"]), row["location"], row["mark"])
+
+
+def _schema() -> Any:
+    import pyarrow as pa
+
+    return pa.schema([*((name, pa.string()) for name in _TEXTS), ("entry", pa.binary())])
+
+
+def _batches(listed: Iterable[SourceClip | Rejected], leaving: LeavingOut) -> Iterator[Any]:
+    import pyarrow as pa
+
+    schema, rows = _schema(), []
+    for one in listed:
+        if isinstance(one, Rejected):
+            leaving.add(ExcludedSegment(one.name, _STEP, REJECTED, one.why))
+            continue
+        rows.append(
+            {
+                "name": one.entry.name,
+                "location": one.location,
+                "mark": one.mark,
+                "licence": one.entry.licence,
+                "entry": _ENTRY.dump_json(one.entry),
+            }
+        )
+        if len(rows) == SCAN_ROWS:
+            yield pa.RecordBatch.from_pylist(rows, schema=schema)
+            rows = []
+    if rows:
+        yield pa.RecordBatch.from_pylist(rows, schema=schema)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestedFile:
+    """Identity of a file: the hash of its content and the properties of its streams."""
+
+    clip: ClipId
+    facts: ClipFacts
+
+
+INGEST: Final = StepName(name="ingest", version=1, finds=TypeAdapter(IngestedFile))
+
+
+def take(
+    sections: Sequence[SourceSection], work: CurationJob, state: CurationState
+) -> CurationState:
+    """The clips of all sources in the order of their names, each set of bytes once."""
+    bench, shelf = work.bench, work.shelf
+    around = SourceContext(root=work.root, access=bench.access, place=bench.place)
+    listing, rejected = write_listing(list_sources(sections, around), shelf)
+    usable, refused = sift_listing(listing, shelf, require_licence=work.recipe.require_licence)
+    asked = bench.ask(
+        INGEST, ReiterableStream(lambda: map(_subject, read_listing(usable))), look_at_file
+    )
+    found = zip(read_listing(usable), asked, strict=True)
+    ingested = shelf.sift(INGEST.name, starmap(_piece, found))
+    kept, doubled = keep_once(ingested.pieces, step=INGEST.name)
+    left_out = rejected + refused + ingested.left_out + shelf.leave("ingest-same", doubled)
+    return state.after(StepResult(pieces=kept, left_out=left_out))
+
+
+def _subject(row: SourceClip) -> StepSubject:
+    return StepSubject(
+        clip=UNKNOWN_CLIP, name=row.entry.name, location=row.location, given={"mark": row.mark}
+    )
+
+
+def look_at_file(reader: MediaReader, file: Path, _given: Given) -> IngestedFile | Failure:
+    """The id of the file's bytes and the facts of its streams."""
+    facts = reader.probe(file)
+    return facts if isinstance(facts, Failure) else IngestedFile(clip=clip_id(file), facts=facts)
+
+
+def _piece(row: SourceClip, found: IngestedFile | Failure) -> ClipSegment | ExcludedSegment:
+    if isinstance(found, Failure):
+        name, reason = row.entry.name, found.reason.value
+        return ExcludedSegment(name, INGEST.name, reason, found.detail, row.location)
+    clip = Clip(id=read_clip_id(found.clip, INGEST.name), location=row.location, facts=found.facts)
+    length_s = found.facts.video.duration_s
+    return ClipSegment(entry=row.entry, clip=clip, source=clip.id, length_s=length_s)

@@ -1,0 +1,170 @@
+"""Allowed remote locations: only those that the user named."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from unreel.core.address_check import (
+    IpAddress,
+    Peer,
+    innermost_addresses,
+    parse_address,
+    resolve_host,
+)
+from unreel.core.errors import InvalidSettingError, InvalidValueError
+
+SCHEMES: Final = ("s3", "https", "http")
+LOCALHOST: Final = "localhost"
+_PORTS: Final = {"https": 443, "http": 80}
+_SETTING: Final = "UNREEL_FETCH_FROM"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPlace:
+    """An allowed bucket or host, with the path prefix of its files."""
+
+    scheme: str
+    host: str
+    port: int | None
+    parts: tuple[str, ...]
+
+    def covers(self, other: "NamedPlace") -> bool:
+        """Return whether `other` is this location or inside it."""
+        return (self.scheme, self.host, self.port) == (
+            other.scheme,
+            other.host,
+            other.port,
+        ) and other.parts[: len(self.parts)] == self.parts
+
+
+def read_places(text: str) -> tuple[str, ...]:
+    """The places of a setting, with commas between them.
+
+    Raises:
+        InvalidSettingError: One of them is no store and no host.
+    """
+    found = tuple(word for word in (part.strip() for part in text.split(",")) if word)
+    for word in found:
+        try:
+            _place(word)
+        except InvalidValueError as error:
+            remedy = "Write s3://bucket/prefix or https://host, with commas between them"
+            raise InvalidSettingError(_SETTING, f"cannot use {word!r} ({error})", remedy) from error
+    return found
+
+
+def require_named(location: str, named: Iterable[str]) -> None:
+    """Raise for a location below none of the allowed places `named`.
+
+    Raises:
+        InvalidValueError: It is not allowed, or not a URL that can be fetched.
+    """
+    wanted = _place(location)
+    if not any(_place(place).covers(wanted) for place in named):
+        shown = f"{wanted.scheme}://{wanted.host}"
+        msg = f"nothing is fetched from {shown}, which is not allowed"
+        raise InvalidValueError(msg)
+
+
+def peers_of(host: str, port: int) -> list[Peer]:
+    """The addresses of a host that was named; one that leads back to this machine is refused.
+
+    A name may stand for a private address, because the user chose the name. It may not stand for this machine, which
+    must be named as such. Link-local and metadata addresses are always refused.
+
+    Raises:
+        InvalidValueError: One of its addresses is such an address.
+        OSError: The name cannot be resolved.
+    """
+    peers = resolve_host(host, port)
+    if not _is_literal(host):
+        for address, _ in peers:
+            if any(found.is_loopback for found in _innermost(address)):
+                msg = f"{host} resolves to {address}, an address of this machine"
+                raise InvalidValueError(msg)
+    return peers
+
+
+def require_public(peers: Iterable[Peer]) -> None:
+    """Refuse addresses that are not of the open internet: of this machine, its link or a private network.
+
+    For what a stranger names: a server behind this machine's wall must not be reached through it.
+
+    Raises:
+        InvalidValueError: One of them is such an address.
+    """
+    for address, _ in peers:
+        for found in _innermost(address):
+            if not found.is_global or found.is_multicast:
+                msg = f"{found} is no address of the open internet, and a stranger named it"
+                raise InvalidValueError(msg)
+
+
+def site_of(location: str) -> str:
+    """Scheme, host and port of an address of the web, as a place that can be named.
+
+    Raises:
+        InvalidValueError: It is none.
+    """
+    place = _place(location)
+    if place.scheme not in _PORTS:
+        msg = f"{place.scheme} is no scheme of the web"
+        raise InvalidValueError(msg)
+    host = f"[{place.host}]" if ":" in place.host else place.host
+    return f"{place.scheme}://{host}:{place.port}"
+
+
+def _place(address: str) -> NamedPlace:
+    scheme, _, rest = address.partition("://")
+    if scheme not in SCHEMES:
+        shown = scheme if scheme.isalnum() and rest else "this"
+        msg = f"{shown} is no scheme that is fetched, only {', '.join(SCHEMES)}"
+        raise InvalidValueError(msg)
+    if not address.isprintable() or "\\" in address:
+        msg = "it holds characters that no address has"
+        raise InvalidValueError(msg)
+    if scheme == "s3":
+        # Keys are taken as they are written: `#`, `?` and `%` are letters like any other.
+        bucket, _, key = rest.partition("/")
+        return NamedPlace(scheme, _single(bucket), None, _parts(key))
+    return _web_place(address)
+
+
+def _web_place(address: str) -> NamedPlace:
+    try:
+        split = urlsplit(address)
+        port = split.port or _PORTS[split.scheme]
+    except ValueError as error:
+        msg = f"it is no address: {error}"
+        raise InvalidValueError(msg) from error
+    if " " in address or split.username is not None:
+        msg = "it holds a blank or the name of a user"
+        raise InvalidValueError(msg)
+    host = _single((split.hostname or "").rstrip("."))
+    return NamedPlace(split.scheme, host, port, _parts(unquote(split.path)))
+
+
+def _single(host: str) -> str:
+    if not re.fullmatch(r"[\w.:-]+", host):
+        msg = "it names no single bucket or host"
+        raise InvalidValueError(msg)
+    return host
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    parts = tuple(part for part in path.split("/") if part)
+    if {".", ".."} & set(parts):
+        msg = "its path climbs"
+        raise InvalidValueError(msg)
+    return parts
+
+
+def _is_literal(host: str) -> bool:
+    return host == LOCALHOST or parse_address(host) is not None
+
+
+def _innermost(text: str) -> tuple[IpAddress, ...]:
+    address = parse_address(text)
+    return () if address is None else innermost_addresses(address)

@@ -1,0 +1,236 @@
+"""Copies of clips that lie elsewhere: from named places only, up to a size, within a time."""
+
+import http.client
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
+from typing import IO, Any, Final, TypeVar
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from unreel.core.address_check import Peer
+from unreel.core.chunks import READ_BYTES
+from unreel.core.errors import InvalidValueError, MediaError
+from unreel.core.failure import Failure, FailureReason
+from unreel.engine.allowed_locations import peers_of, require_named, require_public, site_of
+
+_READABLE: Final = 200
+_REDIRECTS: Final = 3
+_FOUND: Final = 200
+_MOVED: Final = range(300, 400)
+_PORTS: Final = {"https": 443, "http": 80}
+_Socket = TypeVar("_Socket", bound=socket.socket)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchPolicy:
+    """Fetch policy: allowed sources, size and time."""
+
+    named: tuple[str, ...]
+    max_bytes: int
+    seconds: float
+    public: bool = False
+    """Only from addresses of the open internet, whatever the name: for what a stranger named."""
+
+
+def fetch_public(location: str, into: IO[bytes], *, max_bytes: int, seconds: float) -> None:
+    """Copy what a stranger's address holds: from that host alone, and never from this machine or its networks.
+
+    Raises:
+        MediaError: The address is not of the open internet, or the file is absent, too large or too slow.
+    """
+    try:
+        named = (site_of(location),)
+    except InvalidValueError as error:
+        shown = location.partition("?")[0][:_READABLE]
+        raise _failed(FailureReason.NOT_NAMED, f"{shown}: {error}") from error
+    reach = FetchPolicy(named=named, max_bytes=max_bytes, seconds=seconds, public=True)
+    fetch(location, into, reach=reach, storage={})
+
+
+def fetch(
+    location: str, into: IO[bytes], *, reach: FetchPolicy, storage: Mapping[str, str]
+) -> None:
+    """Copy the file at `location` into an open file, which the caller discards on failure.
+
+    Raises:
+        MediaError: The location is not allowed, the file is missing, too large or too slow.
+    """
+    until_s = time.monotonic() + reach.seconds
+    try:
+        require_named(location, reach.named)
+        with closing(_pieces(location, reach, storage)) as pieces:
+            _keep(pieces, into, reach)
+        into.flush()
+        if time.monotonic() > until_s:
+            raise TimeoutError  # a line that was cut looks like an end
+    except (MediaError, InvalidValueError, OSError, http.client.HTTPException) as error:
+        late = time.monotonic() > until_s
+        raise _explain(error, location, late=late, reach=reach) from error
+
+
+def _keep(pieces: Iterable[Any], file: IO[bytes], reach: FetchPolicy) -> None:
+    until_s = time.monotonic() + reach.seconds
+    left = reach.max_bytes
+    for piece in pieces:
+        left -= len(piece)
+        if left < 0:
+            raise _failed(FailureReason.TOO_LARGE, f"more than {reach.max_bytes} bytes")
+        if time.monotonic() > until_s:
+            raise TimeoutError
+        file.write(piece)
+
+
+def _pieces(
+    location: str, reach: FetchPolicy, storage: Mapping[str, str]
+) -> Generator[Any, None, None]:
+    if location.startswith("s3://"):
+        return _stored(location, reach, storage)
+    return _served(location, reach)
+
+
+def _stored(
+    location: str, reach: FetchPolicy, storage: Mapping[str, str]
+) -> Generator[Any, None, None]:
+    from obstore.exceptions import BaseError
+
+    from unreel.engine.location import StorageLocation
+    from unreel.engine.storage_errors import raise_away
+
+    bucket, _, key = location.removeprefix("s3://").partition("/")
+    options = {**storage, "timeout": f"{reach.seconds}s"}
+    try:
+        store = StorageLocation(f"s3://{bucket}", options).objects(patience_s=reach.seconds)
+        found = store.get(key)
+        if found.meta["size"] > reach.max_bytes:
+            raise _failed(FailureReason.TOO_LARGE, f"{found.meta['size']} bytes")
+        yield from found.stream(min_chunk_size=READ_BYTES)
+    except BaseError as error:
+        raise_away(error, location)
+        raise OSError(str(error)) from error
+
+
+def _served(location: str, reach: FetchPolicy) -> Generator[bytes, None, None]:
+    with _cut_after(reach) as line:
+        reply = line.ask(urlsplit(location))
+        for _ in range(_REDIRECTS):
+            if reply.status not in _MOVED:
+                break
+            location = _next_stop(location, reply.getheader("Location") or "", reach)
+            reply = line.ask(urlsplit(location))
+        if reply.status != _FOUND:
+            msg = f"the server answers with status {reply.status}"
+            raise OSError(msg)
+        if (reply.length or 0) > reach.max_bytes:
+            raise _failed(FailureReason.TOO_LARGE, f"{reply.length} bytes")
+        while piece := reply.read1(READ_BYTES):
+            yield piece
+        if reply.length:
+            msg = f"the connection ended {reply.length} bytes too early"
+            raise OSError(msg)
+
+
+class _CancellableConnection:
+    """The connections of a fetch, one after the other, which another thread may cut."""
+
+    def __init__(self, reach: FetchPolicy) -> None:
+        self._until_s = time.monotonic() + reach.seconds
+        self._public = reach.public
+        self._socket: socket.socket | None = None
+        self._open = ExitStack()
+
+    @property
+    def left_s(self) -> float:
+        """Return the remaining time."""
+        return max(0.1, self._until_s - time.monotonic())
+
+    def ask(self, address: SplitResult) -> http.client.HTTPResponse:
+        """Put the question to the very address that was looked at: a name may change its mind."""
+        host, port = str(address.hostname), address.port or _PORTS[address.scheme]
+        sock = self._hold(_connect(self._peers(host, port), self.left_s))
+        if address.scheme == "https":
+            context = ssl.create_default_context()
+            sock = self._hold(
+                context.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
+            )
+            sock.do_handshake()
+        connection = http.client.HTTPConnection(host, port)
+        connection.sock = sock
+        target = (address.path or "/") + (f"?{address.query}" if address.query else "")
+        connection.request("GET", target, headers={"Accept-Encoding": "identity"})
+        return self._open.enter_context(connection.getresponse())
+
+    def cut(self) -> None:
+        """End every wait on it, in whatever thread: a server that drips is never silent for long."""
+        if self._socket is not None:
+            with suppress(OSError):
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Let it go."""
+        self._open.close()
+
+    def _peers(self, host: str, port: int) -> list[Peer]:
+        peers = peers_of(host, port)
+        if self._public:
+            require_public(peers)
+        return peers
+
+    def _hold(self, sock: _Socket) -> _Socket:
+        self._open.enter_context(sock)
+        sock.settimeout(self.left_s)
+        self._socket = sock
+        return sock
+
+
+@contextmanager
+def _cut_after(reach: FetchPolicy) -> Iterator[_CancellableConnection]:
+    line = _CancellableConnection(reach)
+    watch = threading.Timer(reach.seconds, line.cut)
+    watch.daemon = True
+    watch.start()
+    try:
+        yield line
+    finally:
+        watch.cancel()
+        line.close()
+
+
+def _connect(peers: Iterable[Peer], seconds: float) -> socket.socket:
+    lost: OSError | None = None
+    for peer in peers:
+        try:
+            return socket.create_connection(peer, seconds)
+        except OSError as error:
+            lost = error
+    raise lost or OSError("the host has no address")
+
+
+def _next_stop(location: str, target: str, reach: FetchPolicy) -> str:
+    moved = urljoin(location, target)
+    here, there = urlsplit(location), urlsplit(moved)
+    if (here.scheme, here.netloc) != (there.scheme, there.netloc):
+        msg = "the server redirects to another host, which is not followed"
+        raise InvalidValueError(msg)
+    require_named(moved, reach.named)
+    return moved
+
+
+def _failed(reason: FailureReason, detail: str) -> MediaError:
+    return MediaError(Failure(reason, detail))
+
+
+def _explain(error: Exception, location: str, *, late: bool, reach: FetchPolicy) -> MediaError:
+    shown = location.partition("?")[0]  # what follows may be a signature
+    if isinstance(error, MediaError):
+        failure = error.failure
+        return _failed(failure.reason, f"{shown}: {failure.detail}")
+    if isinstance(error, InvalidValueError):
+        return _failed(FailureReason.NOT_NAMED, f"{shown}: {error}")
+    if late or isinstance(error, TimeoutError):
+        words = f"{shown} took longer than {reach.seconds:g} s"
+        return _failed(FailureReason.OUT_OF_TIME, words)
+    return _failed(FailureReason.NOT_A_FILE, f"cannot fetch {shown}: {error}")

@@ -1,0 +1,169 @@
+"""Runs stages in this process: async ones on an event loop, sync ones in threads.
+
+A row that was in flight when earlier drivers died runs at the end, in a process of its own.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Final
+
+from unreel.core.errors import UnreelError
+from unreel.engine.crash_suspects import CrashSuspects
+from unreel.engine.isolated_process import IsolatedProcess
+from unreel.engine.runner import RowSink, ledger_item
+from unreel.engine.stage import Row, Stage
+from unreel.engine.stage_worker import StageWorker
+from unreel.engine.start_log import StartLog
+
+_PULL_ROWS: Final = 256
+_PULL_S: Final = 0.02
+_POLL_S: Final = 0.002
+_SIGNAL_S: Final = 0.01
+
+
+class LocalRunner:
+    """The runner for one machine: no start-up, one process.
+
+    A row asks for the next stage's permit before it gives up its own, so at most the sum of all
+    `in_flight` is held at once, and a slow last stage slows the first.
+    """
+
+    def run(
+        self, rows: Iterable[Row], stages: Sequence[Stage], *, sink: RowSink, ledger: Path
+    ) -> None:
+        """Return when every row is in the sink; an interrupt leaves finished rows there."""
+        with StartLog(ledger) as book:
+            job = _LocalJob(iter(rows), stages, sink=sink, ledger=book)
+            thread = threading.Thread(target=job.main, name="local-runner", daemon=True)
+            thread.start()
+            try:
+                # The loop has a thread of its own, so that Ctrl-C arrives here and not in a stage. What
+                # a signal raises within an event's wait may leave its lock held, and the loop's
+                # thread would wait for it for ever: here nothing but a sleep can be interrupted.
+                while not job.ended:
+                    time.sleep(_SIGNAL_S)
+            except BaseException:
+                job.stop()
+                thread.join()
+                book.withdraw()
+                raise
+            thread.join()
+            if job.error is not None:
+                book.withdraw()
+                raise job.error
+
+
+class _LocalJob:
+    def __init__(
+        self, rows: Iterator[Row], stages: Sequence[Stage], *, sink: RowSink, ledger: StartLog
+    ) -> None:
+        self.ended = False
+        self.error: BaseException | None = None
+        self._rows, self._stages, self._sink, self._ledger = rows, stages, sink, ledger
+        self._workers: list[StageWorker] = []
+        self._suspects = CrashSuspects()
+        self._alone = IsolatedProcess(stages) if ledger.has_suspects() else None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._stopped = False
+        self._source_error: Exception | None = None
+
+    def main(self) -> None:
+        try:
+            asyncio.run(self._drive())
+        except asyncio.CancelledError:
+            pass
+        except BaseException as error:  # noqa: BLE001  handed to the thread that waits
+            self.error = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
+        finally:
+            self.ended = True
+
+    def stop(self) -> None:
+        self._stopped = True
+        if self._loop is not None and self._task is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._task.cancel)
+
+    async def _drive(self) -> None:
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        async with AsyncExitStack() as stack:
+            # One thread of its own: among many, each would keep the memory of its largest look-up.
+            source = stack.enter_context(ThreadPoolExecutor(1, "source"))
+            self._workers = [
+                await stack.enter_async_context(StageWorker(stage)) for stage in self._stages
+            ]
+            async with asyncio.TaskGroup() as group:
+                while chunk := await self._loop.run_in_executor(source, self._pull):
+                    await self._dispatch_all(chunk, group)
+        if self._source_error is not None:
+            raise self._source_error
+        if self._alone is not None:
+            await self._confirm(self._alone)
+
+    def _pull(self) -> list[Row]:
+        chunk: list[Row] = []
+        until_s = time.monotonic() + _PULL_S
+        try:
+            for row in self._rows:
+                chunk.append(row)
+                if len(chunk) == _PULL_ROWS or time.monotonic() > until_s or self._stopped:
+                    break
+        except Exception as error:  # noqa: BLE001  raised once the rows before it are through
+            self._source_error, self._rows = error, iter(())
+        return chunk
+
+    async def _dispatch_all(self, chunk: list[Row], group: asyncio.TaskGroup) -> None:
+        """Begin the rows; once results cannot be kept, only those that are begun are finished."""
+        for row in chunk:
+            await self._workers[0].enter()
+            try:
+                self._sink.require_ready()
+            except UnreelError as error:
+                self._source_error, self._rows = error, iter(())
+                return
+            self._dispatch(row, group)
+
+    def _dispatch(self, row: Row, group: asyncio.TaskGroup) -> None:
+        if self._ledger.is_suspect(ledger_item(row)):
+            self._suspects.add(row)
+            self._workers[0].leave()
+            return
+        group.create_task(self._walk(row))
+
+    async def _confirm(self, alone: IsolatedProcess) -> None:
+        while self._suspects:
+            trial = self._suspects.take()
+            outcome = await alone(trial.row)
+            row = self._suspects.judge(trial, outcome)
+            if row is outcome:
+                self._ledger.finish(ledger_item(trial.row))
+            if row is not None:
+                await self._deliver(row)
+
+    async def _walk(self, row: Row) -> None:
+        """Take `row` from the first worker, whose permit is held, through the last."""
+        item, here = ledger_item(row), self._workers[0]
+        self._ledger.begin(item)
+        try:
+            row = await here.apply(row)
+            for following in self._workers[1:]:
+                await following.enter()
+                here.leave()
+                here = following
+                row = await here.apply(row)
+            self._ledger.finish(item)
+            await self._deliver(row)
+        finally:
+            here.leave()
+
+    async def _deliver(self, row: Row) -> None:
+        try:
+            while not self._sink.offer(row):
+                await asyncio.sleep(_POLL_S)
+        except asyncio.CancelledError:
+            self._sink.add(row)  # It is finished, so it shall not be lost to an interrupt.
+            raise

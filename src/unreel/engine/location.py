@@ -1,0 +1,246 @@
+"""Location of tables: a local folder, or an S3-compatible store with the required guarantees."""
+
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import obstore.store
+from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
+
+from unreel.core.errors import UnreadableSourceError, words_of
+from unreel.core.names import relative_name
+from unreel.core.output_files import OutputDirectory
+from unreel.core.small_documents import too_large
+from unreel.engine.storage_errors import raise_away
+
+_PATIENCE_S: Final = 60
+"""How long a store may be away before a run stops: longer than a server takes to start again."""
+_TRIES: Final = 1_000
+"""Waits are drawn by chance, and ten may be over within a second: the time decides."""
+_PROBES: Final = 3
+_FIRST_PATIENCE_S: Final = 5
+"""The same before anything is begun: an address may be misspelt."""
+_CLIENT_OPTIONS: Final = ("allow_http", "timeout", "connect_timeout")
+_NOBODY: Final = {
+    "aws_access_key_id": "anonymous",
+    "aws_secret_access_key": "anonymous",
+    "aws_skip_signature": "true",
+}
+"""Signs nothing. With no keys at all Lance asks the machine's metadata service for some all the same."""
+_REGION: Final = "us-east-1"
+"""Without a region Lance asks there too."""
+
+
+@dataclass(frozen=True, slots=True)
+class StorageLocation:
+    """A folder path or an `s3://bucket/prefix`, with the options that open it.
+
+    `options` are Lance's `storage_options`: `aws_endpoint`, `aws_access_key_id`,
+    `aws_secret_access_key`, `aws_region`, `allow_http`. They are never stored nor printed. Without
+    keys nothing is signed; `aws_skip_signature` = `false` lets the client look for a role of the
+    machine instead.
+    """
+
+    uri: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    root: str = field(default="", repr=False, compare=False)
+    """The place that a person named and that this one lies below; "" for that place itself."""
+
+    @property
+    def is_local(self) -> bool:
+        """Return whether this is a local folder."""
+        return "://" not in self.uri
+
+    @property
+    def path(self) -> Path:
+        """The folder; only where `is_local`."""
+        return Path(self.uri)
+
+    def __truediv__(self, name: str) -> "StorageLocation":
+        below = f"{self.uri.rstrip('/')}/{relative_name(name)}"
+        return StorageLocation(below, self.options, self.root or self.uri)
+
+    def inside(self, name: str = "") -> tuple[OutputDirectory, str]:
+        """The folder that a person named, and `name` below this place as seen from there.
+
+        Only where `is_local`. Nothing is written below it but through that folder.
+        """
+        above = self.uri.removeprefix(self.root.rstrip("/")).strip("/") if self.root else ""
+        return OutputDirectory(Path(self.root or self.uri)), "/".join(filter(None, (above, name)))
+
+    def beside(self, ending: str) -> tuple[OutputDirectory, str]:
+        """The same for the file whose name is this place's with `ending`."""
+        folder, below = self.inside()
+        if below:
+            return folder, below + ending
+        return OutputDirectory(self.path.parent), self.path.name + ending
+
+    def require_plain(self, *, whole: bool = False) -> None:
+        """Refuse a link at or in this folder, or between it and the one that was named; or below it."""
+        if self.is_local:
+            folder, below = self.inside()
+            folder.require_plain(below, whole=whole)
+
+    def put(self, name: str, data: bytes | Path, *, published: bool = False) -> None:
+        """Keep `data`, or the bytes of that file, under `name`; it appears whole."""
+        if not self.is_local:
+            self.objects().put(name, data)
+            return
+        folder, below = self.inside(name)
+        folder = replace(folder, published=published)
+        if isinstance(data, Path):
+            folder.copy(data, below)
+        else:
+            folder.write(below, data)
+
+    def read(self, name: str, *, most: int | None = None) -> bytes:
+        """The bytes under `name`.
+
+        Raises:
+            FileNotFoundError: There are none.
+            UnreadableSourceError: There are more than `most`, or the store cannot be read.
+        """
+        source = f"{self.uri.rstrip('/')}/{name}"
+        if self.is_local:
+            folder, below = self.inside(name)
+            with folder.read(below) as file:
+                data = file.read() if most is None else file.read(most + 1)
+        else:
+            try:
+                found = self.objects().get(name)
+                if most is not None and found.meta["size"] > most:
+                    raise too_large(source, most)
+                data = bytes(found.bytes())
+            except BaseError as error:
+                remedy = "Check its address, bucket and keys"
+                raise UnreadableSourceError(source, f"cannot be read: {error}", remedy) from error
+        if most is not None and len(data) > most:
+            raise too_large(source, most)
+        return data
+
+    def names(self) -> list[str]:
+        """Return the names of all files below; a link is included, its target is not."""
+        if not self.is_local:
+            return [entry["path"] for chunk in self.objects().list() for entry in chunk]
+        folder, below = self.inside()
+        return folder.files(below)
+
+    def size(self, name: str) -> int | None:
+        """Bytes under `name`; None where there are none."""
+        if self.is_local:
+            folder, below = self.inside(name)
+            return folder.size(below)
+        try:
+            return int(self.objects().head(name)["size"])
+        except FileNotFoundError:
+            return None
+
+    def remove(self, name: str) -> None:
+        """Delete the file or folder `name`."""
+        if self.is_local:
+            folder, below = self.inside(name)
+            folder.remove(below)
+        else:
+            self.objects().delete(name)
+
+    @property
+    def storage_options(self) -> dict[str, str]:
+        """Return the options to open a table: `options`, the client's defaults and timeouts."""
+        patience = {"client_max_retries": str(_TRIES), "client_retry_timeout": str(_PATIENCE_S)}
+        return patience | self._signed
+
+    @property
+    def _signed(self) -> dict[str, str]:
+        given = dict(self.options)
+        if given.get("aws_skip_signature") == "false":
+            return given
+        keys = {} if "aws_access_key_id" in given else _NOBODY
+        return {"aws_region": _REGION} | given | keys
+
+    def objects(self, *, patience_s: float = _PATIENCE_S) -> Any:
+        """The store of objects under this place, for reading and writing them by relative path."""
+        if self.is_local:
+            return obstore.store.LocalStore(self.path, mkdir=True)
+        options = self._signed
+        config = {name: text for name, text in options.items() if name not in _CLIENT_OPTIONS}
+        client: Any = {name: text for name, text in options.items() if name in _CLIENT_OPTIONS}
+        client["allow_http"] = client.get("allow_http", "false") == "true"
+        patience = {
+            "max_retries": _TRIES,
+            "retry_timeout": timedelta(seconds=patience_s),
+            "backoff": {"max_backoff": timedelta(seconds=5)},
+        }
+        # Not `obstore.store.from_url`: it also opens files, and other stores with keys of their own.
+        open_store: Any = obstore.store.S3Store.from_url
+        return open_store(self.uri, config=config, client_options=client, retry_config=patience)
+
+
+def tag(place: StorageLocation) -> str:
+    """Size and tag of the object at `place`, another for other bytes; "" where there is none.
+
+    Raises:
+        MachineError: Its store does not answer.
+    """
+    folder, _, name = place.uri.rpartition("/")
+    try:
+        found = StorageLocation(folder, place.options).objects().head(name)
+    except FileNotFoundError:
+        return ""
+    except BaseError as error:
+        raise_away(error, place.uri)
+        return ""
+    return f"{found['size']} {found['e_tag']}"
+
+
+def require_conditional_puts(place: StorageLocation) -> None:
+    """Refuse a store that lets two writers both win: on it, Lance loses rows without a word.
+
+    Raises:
+        UnreadableSourceError: The store ignores `If-None-Match` or `If-Match`, or cannot be reached.
+    """
+    if place.is_local:
+        return  # Lance commits there by an exclusive link, which the kernel decides.
+    store = place.objects(patience_s=_FIRST_PATIENCE_S)
+    last_s = time.monotonic() + _FIRST_PATIENCE_S
+    for tries_left in range(_PROBES)[::-1]:
+        try:
+            enforced = _enforces(store)
+            break
+        except BaseError as error:
+            # A reply that was cut or lost says nothing of the store; who was silent had its time.
+            if tries_left and time.monotonic() < last_s:
+                continue
+            remedy = "Check its address, bucket, keys and that you may write there"
+            raise UnreadableSourceError(
+                place.uri, f"cannot use it: {words_of(error)}", remedy
+            ) from error
+    if not enforced:
+        problem = "this store does not enforce conditional puts, so two writers could lose rows"
+        remedy = "Use a store that does (AWS S3, MinIO, SeaweedFS, Ceph, R2), or a local folder"
+        raise UnreadableSourceError(place.uri, problem, remedy)
+
+
+def _enforces(store: Any) -> bool:
+    name = f".unreel-probe-{uuid.uuid4().hex}"
+    first = store.put(name, b"1", mode="create")
+    try:
+        return _refuses(store, name, "create") and _refuses_stale(store, name, first)
+    finally:
+        store.delete(name)
+
+
+def _refuses(store: Any, name: str, mode: Any) -> bool:
+    try:
+        store.put(name, b"2", mode=mode)
+    except (AlreadyExistsError, PreconditionError):
+        return True
+    return False
+
+
+def _refuses_stale(store: Any, name: str, first: Any) -> bool:
+    store.put(name, b"3", mode={"e_tag": first["e_tag"]})
+    return _refuses(store, name, {"e_tag": first["e_tag"]})

@@ -1,0 +1,357 @@
+"""Runs stages in Ray Data actors, on this machine or on the cluster that `RAY_ADDRESS` names.
+
+Rows travel as opaque bytes, so a column of nulls or of mixed types means the same here as in `local`.
+Ray hands the block of a dead worker to another one for ever; the ledger, an actor beside the driver,
+breaks that circle: it knows what each worker had begun and not finished. A row that it suspects passes
+all stages untouched, and once its window is through, and the workers with it, the driver lets it run
+from there in an actor of its own (see `suspects`). A block is what a dead worker's successor repeats,
+so blocks are kept small, in rows and in bytes; a lost node is the death of all its workers, and of the
+blocks that lay in its store. How many workers there are is said in `fleet`.
+"""
+
+import asyncio
+import pickle
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, Self
+
+import pyarrow as pa
+import ray
+import ray.data
+import ray.exceptions
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from unreel.engine.cluster_size import (
+    BLOCK_BYTES,
+    BLOCKS_AT_WORK,
+    BLOCKS_PER_WORKER,
+    ClusterCapacity,
+    WorkerPoolSize,
+    block_rows,
+    crews,
+    store_bytes,
+)
+from unreel.engine.crash_suspects import CrashSuspects, IsolatedRetry, WorkerCrashed
+from unreel.engine.private_ray import joined_ray
+from unreel.engine.runner import RowSink, ledger_item
+from unreel.engine.stage import Row, Stage, has_failed, stored
+from unreel.engine.stage_worker import StageChain, StageWorker
+from unreel.engine.start_log import StartLog
+from unreel.engine.stored_rows import LoadedQuestions, QuestionLoader
+
+WINDOW_ROWS: Final = 100_000
+WINDOW_BYTES: Final = 64 * 2**20
+"""Questions given to Ray at a time, whichever is less: they lie in the store of the driver's node."""
+
+# An inner part of Ray without types; Ray Data reads there what an autoscaler may add.
+_STATE: Final[Any] = import_module("ray._private.state")
+_ROW: Final = "row"
+_SUSPECT_AT: Final = "_suspect_at"
+"""Scratch column of a suspect: the number of the stage that it is to go on from, alone."""
+
+
+class RayRunner:
+    """The runner for a cluster: the same rows as `LocalRunner`.
+
+    Each stage has `workers` actors; by default one, and more while rows wait and the cluster has room.
+    Uses the Ray that is up in this process; else it starts one, or joins the one at `RAY_ADDRESS`, and
+    leaves it at the end of the run, or of the `with` block that several runs share.
+    """
+
+    def __init__(self, *, workers: int | None = None) -> None:
+        self._workers = workers
+        self._stays = False
+        self._ours = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._stays = True
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stays = False
+        self._leave()
+
+    def run(
+        self, rows: Iterable[Row], stages: Sequence[Stage], *, sink: RowSink, ledger: Path
+    ) -> None:
+        """Return when every row is in the sink; an interrupt leaves finished rows there."""
+        if not ray.is_initialized():
+            self._ours.enter_context(joined_ray())
+        try:
+            book = _start_ledger(ledger)
+            try:
+                fetch = rows.fetch() if isinstance(rows, LoadedQuestions) else None
+                for window in _windows(
+                    rows.addresses if isinstance(rows, LoadedQuestions) else rows
+                ):
+                    suspects = CrashSuspects()
+                    team = _team(stages, self._workers)
+                    for row in _stream(window, team, book, fetch):
+                        if _SUSPECT_AT in row:
+                            suspects.add(row)
+                        else:
+                            sink.add(stored(row))
+                    for row in _confirm(suspects, team, book):
+                        sink.add(stored(row))
+            finally:
+                ray.get(book.close.remote())
+                ray.kill(book)
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        if not self._stays:
+            self._ours.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _StageActors:
+    """A stage and who works at it."""
+
+    stage: Stage
+    crew: WorkerPoolSize
+
+
+def _team(stages: Sequence[Stage], workers: int | None) -> list[_StageActors]:
+    later = _STATE.state.get_max_resources_from_cluster_config()
+    offer = ClusterCapacity.read(_STATE.cluster_resources(), later)
+    manned = crews([stage.resources for stage in stages], offer, workers=workers)
+    return [_StageActors(stage, crew) for stage, crew in zip(stages, manned, strict=True)]
+
+
+def _windows(rows: Iterable[Row]) -> Iterator[list[bytes]]:
+    window: list[bytes] = []
+    n_bytes = 0
+    for row in rows:
+        window.append(pickle.dumps(row))
+        n_bytes += len(window[-1])
+        if len(window) == WINDOW_ROWS or n_bytes > WINDOW_BYTES:
+            yield window
+            window, n_bytes = [], 0
+    if window:
+        yield window
+
+
+def _stream(
+    window: list[bytes], team: Sequence[_StageActors], book: Any, fetch: QuestionLoader | None
+) -> Iterator[Row]:
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.print_on_execution_start = False
+    context.target_max_block_size = BLOCK_BYTES
+    manned = [post.crew for post in team]
+    context.execution_options.resource_limits = ray.data.ExecutionResources.for_limits(
+        object_store_memory=store_bytes(manned)
+    )
+    n_blocks = -(-len(window) // block_rows(len(window), manned))
+    # From items, because from tables Ray measures each one in a task, in processes of its own.
+    items = [{_ROW: row} for row in window]
+    data: Any = ray.data.from_items(items, override_num_blocks=n_blocks)
+    for number, post in enumerate(team):
+        data = data.map_batches(
+            _StageActor,
+            fn_constructor_args=(post, number, book, None if number else fetch),
+            batch_size=None,
+            batch_format="pyarrow",
+            num_cpus=post.crew.cpus,
+            num_gpus=post.stage.resources.gpus,
+            compute=ray.data.ActorPoolStrategy(
+                min_size=post.crew.least,
+                max_size=max(post.crew.least, min(post.crew.most, n_blocks)),
+                max_tasks_in_flight_per_actor=BLOCKS_PER_WORKER,
+                max_concurrent_calls_per_actor=BLOCKS_AT_WORK,
+                enable_true_multi_threading=True,
+            ),
+        )
+    for batch in data.iter_batches(batch_size=None, batch_format="pyarrow"):
+        yield from _unpack(batch)
+
+
+def _confirm(suspects: CrashSuspects, team: Sequence[_StageActors], book: Any) -> Iterator[Row]:
+    """Run each suspect where nothing else runs; as many at once as a stage has workers."""
+    at_once = min(post.crew.most for post in team)
+    at_work: dict[Any, _IsolatedActor] = {}
+    try:
+        while suspects or at_work:
+            while suspects and len(at_work) < at_once:
+                alone = _IsolatedActor(suspects.take(), team)
+                at_work[alone.done] = alone
+            (done,), _ = ray.wait(list(at_work))
+            alone = at_work.pop(done)
+            outcome = alone.outcome()
+            row = suspects.judge(alone.trial, outcome)
+            if row is outcome:
+                book.finish.remote([_item(alone.trial.row, alone.number)])
+            if row is not None:
+                yield row
+    finally:
+        for alone in at_work.values():
+            alone.end()
+
+
+class _IsolatedActor:
+    """A suspect in an actor that is started for it and ends with it."""
+
+    def __init__(self, trial: IsolatedRetry, team: Sequence[_StageActors]) -> None:
+        self.trial = trial
+        self.number: int = trial.row[_SUSPECT_AT]
+        rest = team[self.number :]
+        actor: Any = ray.remote(StageChain).options(
+            num_cpus=max(post.crew.cpus for post in rest),
+            num_gpus=max(post.stage.resources.gpus for post in rest),
+            max_restarts=0,
+            max_task_retries=0,
+        )
+        self._actor = actor.remote([post.stage for post in rest])
+        self._ready = self._actor.ready.remote()
+        self.done = self._actor.take.remote(trial.row)
+
+    def outcome(self) -> Row | WorkerCrashed:
+        """Return the result after `done` is set."""
+        try:
+            row: Row = ray.get(self.done)
+        except ray.exceptions.RayTaskError:
+            raise  # The worker lives: this is a mistake of ours, or of the stage's set-up.
+        except ray.exceptions.RayError as error:
+            return WorkerCrashed(_first_line(error), began=self._began())
+        else:
+            return row
+        finally:
+            self.end()
+
+    def end(self) -> None:
+        ray.kill(self._actor)
+
+    def _began(self) -> bool:
+        try:
+            ray.get(self._ready)
+        except ray.exceptions.RayError:
+            return False
+        return True
+
+
+class _LedgerKeeper:
+    """The ledger as an actor: it answers workers wherever they are, and outlives them."""
+
+    def __init__(self, path: str) -> None:
+        self._ledger = StartLog(Path(path))
+
+    def suspects(self, items: list[str]) -> list[bool]:
+        """Return those of `items` that must run in isolation."""
+        return [self._ledger.is_suspect(item) for item in items]
+
+    def begin(self, items: list[str]) -> None:
+        for item in items:
+            self._ledger.begin(item)
+
+    def finish(self, items: list[str]) -> None:
+        for item in items:
+            self._ledger.finish(item)
+
+    def close(self) -> None:
+        self._ledger.withdraw()
+        self._ledger.close()
+
+
+class _StageActor:
+    """One stage in one actor: an event loop of its own, shared by the blocks it holds."""
+
+    def __init__(
+        self, post: _StageActors, number: int, book: Any, fetch: QuestionLoader | None
+    ) -> None:
+        self._number, self._book, self._fetch = number, book, fetch
+        self._pen = _StartLogWriter(book)
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="stage", daemon=True).start()
+        self._worker: StageWorker = self._wait(self._open(post))
+
+    def __call__(self, block: Any) -> Any:
+        rows = _unpack(block)
+        if self._fetch is not None:
+            rows = self._fetch(rows)
+        return _pack(self._wait(self._serve(rows)))
+
+    def _wait(self, work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def _open(self, post: _StageActors) -> StageWorker:
+        return await StageWorker(post.stage, in_flight=post.crew.in_flight).__aenter__()
+
+    async def _serve(self, rows: list[Row]) -> list[Row]:
+        done = [row for row in rows if has_failed(row) or _SUSPECT_AT in row]
+        live = [row for row in rows if not (has_failed(row) or _SUSPECT_AT in row)]
+        suspected = await self._book.suspects.remote([_item(row, self._number) for row in live])
+        company: list[Row] = []
+        for row, is_suspect in zip(live, suspected, strict=True):
+            if is_suspect:
+                done.append(row | {_SUSPECT_AT: self._number})
+            else:
+                company.append(row)
+        return done + await asyncio.gather(*map(self._apply, company))
+
+    async def _apply(self, row: Row) -> Row:
+        item = _item(row, self._number)
+        await self._worker.enter()
+        try:
+            await self._pen.begin(item)
+            done = await self._worker.apply(row)
+            self._pen.finish(item)
+            return done
+        finally:
+            self._worker.leave()
+
+
+class _StartLogWriter:
+    """Writes starts and finishes into the book, those that come together in one call."""
+
+    def __init__(self, book: Any) -> None:
+        self._book = book
+        self._begun: list[str] = []
+        self._finished: list[str] = []
+        self._turn = asyncio.Lock()
+
+    async def begin(self, item: str) -> None:
+        """Return when the start is written."""
+        self._begun.append(item)
+        async with self._turn:
+            if item in self._begun:  # else it went with the call of one who came before
+                items, self._begun = self._begun, []
+                await self._book.begin.remote(items)
+
+    def finish(self, item: str) -> None:
+        """Send the finish in this turn of the event loop, without waiting."""
+        if not self._finished:
+            asyncio.get_running_loop().call_soon(self._send_finished)
+        self._finished.append(item)
+
+    def _send_finished(self) -> None:
+        items, self._finished = self._finished, []
+        self._book.finish.remote(items)
+
+
+def _start_ledger(path: Path) -> Any:
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    options = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}
+    actor = ray.remote(_LedgerKeeper).options(scheduling_strategy=here, **options)
+    return actor.remote(str(path.absolute()))
+
+
+def _pack(rows: list[Row]) -> Any:
+    return pa.table({_ROW: pa.array([pickle.dumps(row) for row in rows], pa.large_binary())})
+
+
+def _unpack(block: Any) -> list[Row]:
+    # Rows that this run packed itself, in its own object store.
+    return [pickle.loads(packed.as_py()) for packed in block.column(_ROW)]  # noqa: S301
+
+
+def _item(row: Row, number: int) -> str:
+    return f"{ledger_item(row)}/{number}"
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"

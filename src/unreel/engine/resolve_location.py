@@ -1,0 +1,52 @@
+"""Resolve the locations of jobs' tables: a local folder, or a prefix of an object store."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+from unicodedata import category
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.identity import digest
+from unreel.core.settings import EnvironmentSettings, read_storage
+from unreel.engine.location import StorageLocation
+from unreel.engine.storage_access import StorageAccess
+
+S3: Final = "s3://"
+
+
+def resolve_location(text: str, storage: Mapping[str, str]) -> StorageLocation:
+    """The place that a person named: a folder, or `s3://bucket/prefix`."""
+    if "://" not in text:
+        _require_writable_name(text)
+        return StorageLocation(text)
+    bucket = text.removeprefix(S3).partition("/")[0]
+    if not text.startswith(S3) or not bucket:
+        setting, problem = "run", f"cannot use {text!r}"
+        raise InvalidSettingError(setting, problem, "Name a folder, or s3://bucket/prefix")
+    return StorageLocation(text.rstrip("/"), storage)
+
+
+def _require_writable_name(text: str) -> None:
+    """Refuse a folder that tables cannot be opened in, because of how it is called."""
+    if any(category(letter) in {"Cc", "Cs"} for letter in str(Path(text).absolute())):
+        setting, problem = "run", f"cannot use the folder {text!a}"
+        remedy = "Name one without control characters, in UTF-8"
+        raise InvalidSettingError(setting, problem, remedy)
+
+
+def local_folder(place: StorageLocation, settings: EnvironmentSettings) -> Path:
+    """The folder of this machine for what a run must not keep in a store, such as its ledgers.
+
+    The same place gives the same folder each time, so that the next try finds them again.
+    """
+    if place.is_local:
+        return place.path
+    return settings.state_folder / "runs" / digest("place", place.uri)[:16]
+
+
+def open_access(
+    settings: EnvironmentSettings, *, trusted: bool = False, outside: bool = False
+) -> StorageAccess:
+    """Return the access settings for clips, with the store from the environment."""
+    storage = read_storage(settings)
+    return StorageAccess(settings=settings, trusted=trusted, outside=outside, storage=storage)

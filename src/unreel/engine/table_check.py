@@ -1,0 +1,353 @@
+"""Check a table: read all of its files, in a process that may crash.
+
+A flipped byte in a data file can end the process that decodes it (Lance aborts on some lengths that
+cannot be), so files are read in a child, one at a time, and the one that ends it is unreadable.
+"""
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
+from typing import Any, Final
+
+import numpy as np
+from lance.file import LanceFileReader
+from numpy.typing import NDArray
+from obstore.exceptions import BaseError
+
+from unreel.core.chunks import SCAN_ROWS
+from unreel.core.errors import UnreelError, words_of
+from unreel.core.failure import FailureReason
+from unreel.engine import row_seal
+from unreel.engine.key_index import mark_of
+from unreel.engine.schema import TableSchema
+from unreel.engine.stage import Row
+from unreel.engine.table import LanceTable
+
+CHANGED: Final = "changed after it was written"
+LATER: Final = "of a later release"
+WRONG_KEY: Final = "a key that does not follow from its question"
+WRONG_CLIP: Final = "a clip id that is no hash"
+UNKNOWN_REASON: Final = "a failure with an unknown reason"
+_HINT: Final = "_versions/latest_version_hint.json"
+_NEWEST: Final = 2**64 - 1
+"""Lance names a manifest by how far its version is from this, so that the latest is listed first."""
+_HASH: Final = re.compile(r"[0-9a-f]{64}")
+_REASONS: Final = frozenset(reason.value for reason in FailureReason)
+
+Judge = Callable[[Row], str | None]
+"""What is wrong with a stored row of some kind, in words that can be counted; it must pickle."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRule:
+    """Schema of a table, and the check of its rows."""
+
+    schema: TableSchema
+    judge: Judge
+
+
+def is_hash(text: str) -> bool:
+    """Return whether `text` has the format of an id or key: SHA-256 in lower-case hexadecimal digits."""
+    return _HASH.fullmatch(text) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedFragment:
+    """Rows that were committed together or compacted into one."""
+
+    version: int
+    """A version of the table that it belongs to."""
+    id: int
+    files: tuple[str, ...]
+    """Below the table's folder."""
+    deletions: str
+    """Which of its rows are gone, as Lance names it; empty for none."""
+    n_rows: int
+    """As the manifest tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class LooseFile:
+    """A data file that the version at hand does not name."""
+
+    path: str
+
+
+Piece = CheckedFragment | LooseFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FragmentContents:
+    """A piece that could be read to its end."""
+
+    marks: NDArray[np.uint64] = field(repr=False)
+    """Of its keys: see `mark_of`."""
+    faults: Mapping[str, int]
+    """Rows that are not right, by what is wrong with them."""
+
+    @property
+    def n_rows(self) -> int:
+        """Rows in it."""
+        return len(self.marks)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableFragment:
+    """A piece that could not be read, and why."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableCheckResult:
+    """A table as it was found."""
+
+    table: LanceTable
+    version: int | None
+    """The latest version that can be opened; None where there is none."""
+    problems: tuple[str, ...]
+    """What is wrong with later versions."""
+    pieces: tuple[tuple[CheckedFragment, FragmentContents | UnreadableFragment], ...]
+    """The fragments of `version`."""
+    whole_version: int | None
+    """The latest version without any damage."""
+    n_older: int
+    """Data files of older versions, which are kept for a while."""
+    loose: tuple[LooseFile, ...]
+    """Data files that `version` does not name, those of older versions among them."""
+
+    @property
+    def exists(self) -> bool:
+        """Return whether there is a table, or the remains of one."""
+        return self.version is not None or bool(self.problems)
+
+    @property
+    def n_files(self) -> int:
+        """Data files of the version."""
+        return sum(len(fragment.files) for fragment, _ in self.pieces)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that can be read."""
+        return sum(found.n_rows for _, found in self.pieces if isinstance(found, FragmentContents))
+
+    @property
+    def unreadable(self) -> tuple[tuple[CheckedFragment, str], ...]:
+        """Fragments that cannot be read, and why."""
+        found = (
+            (fragment, how) for fragment, how in self.pieces if isinstance(how, UnreadableFragment)
+        )
+        return tuple((fragment, how.why) for fragment, how in found)
+
+    @property
+    def faults(self) -> Mapping[str, int]:
+        """Invalid rows, by their error."""
+        tally: Counter[str] = Counter()
+        for _, found in self.pieces:
+            if isinstance(found, FragmentContents):
+                tally.update(found.faults)
+        return dict(sorted(tally.items()))
+
+    @property
+    def n_doubled(self) -> int:
+        """Keys that have more than one row."""
+        return n_doubled([found for _, found in self.pieces if isinstance(found, FragmentContents)])
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether nothing is damaged."""
+        return not (self.problems or self.unreadable or self.faults or self.n_doubled)
+
+
+def n_doubled(contents: Sequence[FragmentContents]) -> int:
+    """Return the number of keys that these parts contain more than once."""
+    if not contents:
+        return 0
+    marks = np.sort(np.concatenate([part.marks for part in contents]))
+    return len(np.unique(marks[1:][marks[1:] == marks[:-1]]))
+
+
+class TableChecker:
+    """Reads pieces of tables in a process of its own, and starts a new one when a piece ended it."""
+
+    def __enter__(self) -> "TableChecker":
+        self._start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown()
+
+    def read(
+        self, table: LanceTable, piece: Piece, judge: Judge
+    ) -> FragmentContents | UnreadableFragment:
+        """The piece, read to its end, each row judged."""
+        found: FragmentContents | UnreadableFragment = self._call(
+            partial(_read, table, piece, judge)
+        )
+        return found
+
+    def fragments(
+        self, table: LanceTable, version: int
+    ) -> tuple[CheckedFragment, ...] | UnreadableFragment:
+        """Return the fragments of a version."""
+        found: tuple[CheckedFragment, ...] | UnreadableFragment = self._call(
+            partial(_fragments, table, version)
+        )
+        return found
+
+    def _call(self, ask: Callable[[], Any]) -> Any:
+        try:
+            return self._pool.submit(ask).result()
+        except BrokenProcessPool:
+            self._pool.shutdown()
+            self._start()
+            return UnreadableFragment("reading it ends the process that reads it")
+
+    def _start(self) -> None:
+        context = get_context("spawn")
+        self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_be_quiet)
+
+
+def examine(table: LanceTable, examiner: TableChecker, judge: Judge) -> TableCheckResult:
+    """Check `table`: its latest version completely, earlier ones if it is damaged.
+
+    Raises:
+        UnreadableSourceError: Its store cannot be reached.
+    """
+    files = table.files()
+    versions = sorted(
+        (_version(path) for path in files if path.endswith(".manifest")), reverse=True
+    )
+    problems = _lost(table, versions)
+    known: dict[tuple[tuple[str, ...], str], FragmentContents | UnreadableFragment] = {}
+    version: int | None = None
+    whole: int | None = None
+    pieces: list[tuple[CheckedFragment, FragmentContents | UnreadableFragment]] = []
+    named: set[str] = set()
+    for candidate in versions:
+        fragments = examiner.fragments(table, candidate)
+        if isinstance(fragments, UnreadableFragment):
+            if version is None:
+                problems.append(f"version {candidate} cannot be opened: {fragments.why}")
+            continue
+        named.update(path for fragment in fragments for path in fragment.files)
+        if whole is not None:
+            continue  # only which files older versions name is of interest
+        found = []
+        for fragment in fragments:
+            rows = (fragment.files, fragment.deletions)
+            if rows not in known:
+                known[rows] = examiner.read(table, fragment, judge)
+            found.append((fragment, known[rows]))
+        if version is None:
+            version, pieces = candidate, found
+        if _is_whole([how for _, how in found]):
+            whole = candidate
+    used = {path for fragment, _ in pieces for path in fragment.files}
+    data = sorted(path for path in files if path.startswith("data/"))
+    if data and not versions:
+        problems.append("all manifests are lost")
+    return TableCheckResult(
+        table=table,
+        version=version,
+        problems=tuple(problems),
+        pieces=tuple(pieces),
+        whole_version=whole,
+        n_older=len((named - used) & set(data)),
+        loose=tuple(LooseFile(path) for path in data if path not in used),
+    )
+
+
+def piece_rows(table: LanceTable, piece: Piece) -> Iterator[Row]:
+    """The stored rows of a piece, as they are; it may raise anything, or end the process."""
+    if isinstance(piece, CheckedFragment):
+        fragment = table.open(piece.version).get_fragment(piece.id)
+        batches = fragment.scanner(batch_size=SCAN_ROWS).to_batches()
+    else:
+        uri = (table.place / piece.path).uri
+        reader = LanceFileReader(uri, storage_options=table.place.storage_options)
+        batches = reader.read_all(batch_size=SCAN_ROWS).to_batches()
+    for batch in batches:
+        yield from batch.to_pylist()
+
+
+def fault_of(row: Row, table: LanceTable, judge: Judge) -> str | None:
+    """Return the fault of a stored row, or None."""
+    if row["row_version"] > table.schema.version:
+        return LATER
+    if row_seal.is_broken(row):
+        return CHANGED
+    reason = row["failure_reason"]
+    if reason is not None and reason not in _REASONS:
+        return UNKNOWN_REASON
+    return judge(row)
+
+
+def _is_whole(found: Sequence[FragmentContents | UnreadableFragment]) -> bool:
+    contents = [how for how in found if isinstance(how, FragmentContents)]
+    if len(contents) < len(found) or any(part.faults for part in contents):
+        return False
+    return n_doubled(contents) == 0
+
+
+def _lost(table: LanceTable, versions: Sequence[int]) -> list[str]:
+    """Versions that were committed, by Lance's own note of the latest, and are not there."""
+    try:
+        noted = json.loads(table.place.read(_HINT))["version"]
+    except (BaseError, OSError, ValueError, TypeError, LookupError):
+        return []
+    if versions and isinstance(noted, int) and noted > versions[0]:
+        return [f"the manifest of version {noted} is lost"]
+    return []
+
+
+def _version(path: str) -> int:
+    number = int(path.removeprefix("_versions/").removesuffix(".manifest"))
+    return number if number < 2**63 else _NEWEST - number
+
+
+def _read(table: LanceTable, piece: Piece, judge: Judge) -> FragmentContents | UnreadableFragment:
+    faults: Counter[str] = Counter()
+    marks: list[int] = []
+    try:
+        for row in piece_rows(table, piece):
+            marks.append(mark_of(row["key"]))
+            fault = fault_of(row, table, judge)
+            if fault is not None:
+                faults[fault] += 1
+    except (UnreelError, OSError, ValueError, RuntimeError, LookupError) as error:
+        return UnreadableFragment(words_of(error))
+    return FragmentContents(marks=np.array(marks, dtype=np.uint64), faults=dict(faults))
+
+
+def _fragments(table: LanceTable, version: int) -> tuple[CheckedFragment, ...] | UnreadableFragment:
+    try:
+        fragments = table.open(version).get_fragments()
+        return tuple(_describe(fragment, version) for fragment in fragments)
+    except (UnreelError, OSError, ValueError, RuntimeError) as error:
+        return UnreadableFragment(words_of(error))
+
+
+def _describe(fragment: Any, version: int) -> CheckedFragment:
+    metadata = fragment.metadata
+    gone = metadata.deletion_file
+    return CheckedFragment(
+        version=version,
+        id=fragment.fragment_id,
+        files=tuple(f"data/{file.path}" for file in metadata.files),
+        deletions="" if gone is None else repr(gone),
+        n_rows=metadata.num_rows,
+    )
+
+
+def _be_quiet() -> None:
+    """Suppress Lance's output on stderr."""
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 2)

@@ -1,0 +1,252 @@
+"""One writer for a table: a kernel lock for a folder, a lease on an object for a store.
+
+The kernel drops its lock with the process, however it ends. A lease is an object that its holder
+rewrites again and again; who finds it unchanged for `LEASE_S` by the own clock may take it over with
+a conditional put, and so may at once a process of the same machine that sees its holder dead.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import socket
+import struct
+import threading
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
+
+from unreel.core.errors import UnreadableSourceError
+from unreel.engine.location import StorageLocation
+
+LEASE_S: Final = 60.0
+_FLOCK: Final = "hhqqi4x"
+"""`struct flock` of Linux on 64 bits."""
+_held_here: set[str] = set()
+_guard = threading.Lock()
+
+
+class WriterLock(Protocol):
+    """Held by the one committer of a table, from `with` to its end."""
+
+    def __enter__(self) -> "WriterLock": ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def verify(self) -> None:
+        """Raise when the lock was lost: nothing may be committed any more."""
+        ...
+
+
+def writer_lock(place: StorageLocation, *, lease_s: float = LEASE_S) -> WriterLock:
+    """The lock of the table at `place`, not yet taken."""
+    if place.is_local:
+        return _FolderLock(place)
+    return _LeaseFile(place, lease_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockHolder:
+    """Owner of a lock, as seen without acquiring it."""
+
+    name: str
+    """Its process and machine."""
+    alive: bool | None
+    """None where it runs on another machine: only waiting tells."""
+
+
+def find_holder(place: StorageLocation) -> LockHolder | None:
+    """Return the present or former writer of the table at `place`; None if there is none."""
+    if place.is_local:
+        return _find_folder_holder(place.path.with_name(place.path.name + ".lock"))
+    return _LeaseFile(place, LEASE_S).find_holder()
+
+
+def _busy(table: str, holder: str) -> UnreadableSourceError:
+    problem = f"another run writes it ({holder})"
+    return UnreadableSourceError(table, problem, "Wait for it to end, or end it, and run again")
+
+
+class _FolderLock:
+    """POSIX record lock: not inherited by forked decoders, unlike `flock`, and known to NFS."""
+
+    def __init__(self, place: StorageLocation) -> None:
+        self._path = place.path.with_name(place.path.name + ".lock")
+        self._folder, self._name = place.beside(".lock")
+        self._file = -1
+
+    def __enter__(self) -> "_FolderLock":
+        name = str(self._path.absolute())
+        with (
+            _guard
+        ):  # A record lock belongs to the process, so two threads must be told apart here.
+            if name in _held_here:
+                raise _busy(str(self._path), f"pid {os.getpid()} of this machine, this process")
+            self._file = self._folder.open(self._name, os.O_RDWR)
+            try:
+                fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                holder = os.pread(self._file, 200, 0).decode(errors="replace") or "unknown"
+                os.close(self._file)
+                raise _busy(str(self._path), holder) from error
+            _held_here.add(name)
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"pid {os.getpid()} of {socket.gethostname()}".encode(), 0)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with _guard:
+            _held_here.discard(str(self._path.absolute()))
+            os.close(self._file)
+
+    def verify(self) -> None:
+        """The kernel keeps it while this process lives."""
+
+
+def _find_folder_holder(path: Path) -> LockHolder | None:
+    with _guard:
+        if str(path.absolute()) in _held_here:
+            # Not opened: closing it here would let the lock go.
+            return LockHolder(name=f"pid {os.getpid()} of this machine, this process", alive=True)
+        try:
+            file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            return None
+        try:
+            asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            found = struct.unpack(_FLOCK, fcntl.fcntl(file, fcntl.F_GETLK, asked))
+            held = found[0] != fcntl.F_UNLCK
+            name = os.pread(file, 200, 0).decode(errors="replace") or f"pid {found[4]}"
+        finally:
+            os.close(file)
+    return LockHolder(name=name, alive=True) if held else None
+
+
+class _LeaseFile:
+    def __init__(self, place: StorageLocation, lease_s: float) -> None:
+        folder, _, name = place.uri.rpartition("/")
+        self._uri, self._name, self._lease_s = place.uri, name + ".lock", lease_s
+        self._store: Any = StorageLocation(folder, place.options).objects()
+        self._me = {
+            "owner": uuid.uuid4().hex,
+            "host": socket.gethostname(),
+            "boot": _boot_id(),
+            "pid": os.getpid(),
+        }
+        self._beat = 0
+        self._tag: Any = None
+        self._lost = False
+        self._guard = threading.Lock()
+        self._stop = threading.Event()
+        self._pulse = threading.Thread(target=self._renew_for_ever, daemon=True, name="lease")
+
+    def __enter__(self) -> "_LeaseFile":
+        try:
+            self._tag = self._put("create")
+        except (AlreadyExistsError, PreconditionError):
+            self._tag = self._own_tag()
+            if self._tag is None:
+                try:
+                    self._take_over()
+                except FileNotFoundError:
+                    self._tag = self._take_what_was_let_go()
+        self._pulse.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._pulse.join()
+        if not self._lost:
+            with contextlib.suppress(BaseError):  # The next run finds its holder gone.
+                self._store.delete(self._name)
+
+    def verify(self) -> None:
+        with self._guard:
+            if not self._lost:
+                self._renew()
+            if self._lost:
+                raise _busy(self._uri, "it took over while this one did not move")
+
+    def _put(self, mode: Any) -> Any:
+        self._beat += 1
+        body = json.dumps(self._me | {"beat": self._beat}).encode()
+        return self._store.put(self._name, body, mode=mode)["e_tag"]
+
+    def _renew(self) -> None:
+        try:
+            self._tag = self._put({"e_tag": self._tag})
+        except (PreconditionError, AlreadyExistsError, FileNotFoundError):
+            self._tag = self._own_tag()
+            self._lost = self._tag is None
+
+    def _own_tag(self) -> Any:
+        """The tag of the lease if it is ours all the same: the reply to a put may be lost."""
+        try:
+            found = self._store.get(self._name)
+        except FileNotFoundError:
+            return None
+        ours = str(self._me["owner"]).encode() in bytes(found.bytes())
+        return found.meta["e_tag"] if ours else None
+
+    def _renew_for_ever(self) -> None:
+        while not self._stop.wait(self._lease_s / 4):
+            with self._guard:
+                try:
+                    self._renew()
+                except BaseError:
+                    continue  # The store is away: `verify` decides before the next commit.
+
+    def find_holder(self) -> LockHolder | None:
+        """Return the owner of the lease."""
+        try:
+            return self._read(self._store.get(self._name))
+        except FileNotFoundError:
+            return None
+
+    def _take_over(self) -> None:
+        found = self._store.get(self._name)
+        tag, holder = found.meta["e_tag"], self._read(found)
+        name = holder.name
+        if holder.alive is not False:
+            deadline = time.monotonic() + self._lease_s
+            while time.monotonic() < deadline:
+                if self._store.head(self._name)["e_tag"] != tag:
+                    raise _busy(self._uri, name)
+                time.sleep(self._lease_s / 20)
+        try:
+            self._tag = self._put({"e_tag": tag})
+        except PreconditionError as error:
+            raise _busy(self._uri, name) from error
+
+    def _take_what_was_let_go(self) -> Any:
+        try:
+            return self._put("create")
+        except (AlreadyExistsError, PreconditionError) as error:
+            raise _busy(self._uri, "it came first") from error
+
+    def _read(self, found: Any) -> LockHolder:
+        try:
+            holder = json.loads(bytes(found.bytes()))
+            pid, host, boot = int(holder["pid"]), str(holder["host"]), holder["boot"]
+        except (ValueError, TypeError, LookupError):
+            return LockHolder(name="unknown", alive=None)
+        here = (host, boot) == (self._me["host"], self._me["boot"])
+        return LockHolder(name=f"pid {pid} of {host}", alive=not _has_ended(pid) if here else None)
+
+
+def _has_ended(pid: int) -> bool:
+    """Return whether a local process is gone or a zombie."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return state in {"Z", "X"}
+
+
+def _boot_id() -> str:
+    path = Path("/proc/sys/kernel/random/boot_id")
+    return path.read_text(encoding="ascii").strip() if path.exists() else uuid.uuid4().hex

@@ -1,0 +1,395 @@
+"""Every two reviewers on the clips that both judged: what their figures differ by, and whether that is chance."""
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.core.comparison import Comparison, Comparisons, Difference
+from unreel.core.errors import InvalidSettingError, UnknownNameError
+from unreel.core.estimate import Estimate, Measured, Unmeasured
+from unreel.core.failure import Failure
+from unreel.core.judgement import clips_of
+from unreel.core.question import Condition, differing
+from unreel.core.verdict import Unparsed
+from unreel.evaluation.explanation_scores import ExplanationJudges, recall_judge
+from unreel.evaluation.run_job import EvalRun
+from unreel.evaluation.scored_columns import KeptRows, KeptTexts
+from unreel.evaluation.scoring import read_rows
+from unreel.protocols.figures import ALL_CLIPS
+from unreel.protocols.groups import ChosenRows
+from unreel.protocols.protocol import Mode, Protocol, ScoredQuestion
+from unreel.stats.cluster_ids import LabelNumbers
+from unreel.stats.jackknife import DifferenceInterval
+from unreel.stats.jackknife_values import JackknifeGroups, leaving_out
+from unreel.stats.paired_tests import holm, paired_difference
+
+Rows = Sequence[ScoredQuestion[Any, Any]]
+Places = npt.NDArray[np.int64]
+_SEED: Final = 0
+_ALPHA: Final = 0.05
+_RUNS: Final = "runs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ComparedReviewer:
+    """One reviewer under one condition, with all that it was asked and answered."""
+
+    reviewer: str
+    condition: Condition
+    instrument: Protocol[Any, Any]
+    """At the version that was asked."""
+    names: Iterable[str]
+    """Of the entries, one for each row."""
+    rows: Rows
+
+
+def compare_runs(
+    runs: Sequence[EvalRun],
+    *,
+    metrics: Sequence[str] = (),
+    parser: Mode | None = None,
+    judge: str | None = None,
+) -> Comparisons:
+    """Compare each two conditions of `runs` by their stored answers. No question is sent.
+
+    Args:
+        runs: Runs of `unreel eval`, over the same clips with the same protocol.
+        metrics: Metrics of the scorecard; by default those of the protocol.
+        parser: Parser of the answers; by default that of each run's recipe.
+        judge: Model whose stored rulings score explanations: see `unreel score --judge`.
+
+    Raises:
+        InvalidSettingError: They cannot be compared.
+        UnknownNameError: No metric has that name.
+    """
+    places = [run.place.uri for run in runs]
+    if len({*places}) < len(places):
+        twice = next(place for place in places if places.count(place) > 1)
+        raise InvalidSettingError(_RUNS, f"{twice} is named twice", "Name each run once")
+    sides = [side for run in runs for side in read_sides(run, parser=parser, judge=judge)]
+    return compare_sides(sides, metrics=metrics)
+
+
+def read_sides(
+    run: EvalRun, *, parser: Mode | None = None, judge: str | None = None
+) -> list[ComparedReviewer]:
+    """A side for each condition of `run`."""
+    names = {condition: KeptTexts() for condition in run.scope.conditions}
+    packed = run.recipe.instrument.packed if judge is None else None
+    rows = {condition: KeptRows(packed) for condition in run.scope.conditions}
+    # Of a copy, so that where keys lie in its tables is forgotten before figures are made.
+    for name, condition, row in read_rows(replace(run), mode=parser or run.recipe.reviewer.parser):
+        if row is not None:
+            names[condition].append(name)
+            rows[condition].append(row)
+    score_texts: Callable[[Rows], Rows] | None = None
+    if judge is not None and "explanation" in run.recipe.instrument.figures:
+        score_texts = ExplanationJudges([recall_judge(judge, run)], run.recipe.seed)
+    return [
+        ComparedReviewer(
+            reviewer=run.reviewer_name(),
+            condition=condition,
+            instrument=replace(run.recipe.instrument, instrument=run.scope.instrument),
+            names=names[condition],
+            rows=scored if score_texts is None else score_texts(scored),
+        )
+        for condition, scored in rows.items()
+    ]
+
+
+def compare_sides(sides: Sequence[ComparedReviewer], *, metrics: Sequence[str] = ()) -> Comparisons:
+    """Every two of `sides`, with Holm's correction over all differences: see `compare_runs`."""
+    if len(sides) < 2:  # noqa: PLR2004  it takes two
+        problem = "there is nothing to compare with"
+        remedy = "Name two runs, or one that was asked under several conditions"
+        raise InvalidSettingError(_RUNS, problem, remedy)
+    names = disambiguate_reviewers([(side.reviewer, side.condition) for side in sides])
+    first = sides[0].instrument
+    for side, name in zip(sides, names, strict=True):
+        if side.instrument.instrument != first.instrument:
+            problem = (
+                f"{names[0]} was asked {first.instrument}, {name} {side.instrument.instrument}"
+            )
+            remedy = "Compare runs of one protocol at one version; run the older one again"
+            raise InvalidSettingError(_RUNS, problem, remedy)
+    compared = [
+        _compare(one, other, metrics=metrics)
+        for one, other in itertools.combinations(zip(sides, names, strict=True), 2)
+    ]
+    gaps = [gap for _, tests in compared for gap in tests if gap is not None]
+    corrected = iter(holm([gap.p for gap in gaps]))
+    return Comparisons(
+        instrument=first.instrument,
+        comparisons=tuple(
+            _correct(comparison, tests, corrected, alpha=_ALPHA / max(1, len(gaps)))
+            for comparison, tests in compared
+        ),
+        n_tests=len(gaps),
+    )
+
+
+def disambiguate_reviewers(sides: Sequence[tuple[str, Condition]]) -> list[str]:
+    """The reviewers' names, with their conditions where these differ, and numbers where that is not enough."""
+    telling = differing([condition for _, condition in sides])
+    names = [" · ".join([reviewer, *condition.words(telling)]) for reviewer, condition in sides]
+    taken = {name for name in names if names.count(name) == 1}
+    told = []
+    for name in names:
+        numbered = (f"{name} ({number})" for number in itertools.count(1))
+        alone = names.count(name) == 1
+        told.append(name if alone else next(each for each in numbered if each not in taken))
+        taken.add(told[-1])
+    return told
+
+
+def _correct(
+    comparison: Comparison,
+    tests: Sequence[DifferenceInterval | None],
+    corrected: Iterator[float],
+    *,
+    alpha: float,
+) -> Comparison:
+    """Add corrected p-values, and how large a difference had to be where none was found."""
+    differences = []
+    for found, test in zip(comparison.differences, tests, strict=True):
+        if test is None:
+            differences.append(found)
+            continue
+        p = next(corrected)
+        detectable = None if p < _ALPHA else test.detectable(alpha)
+        differences.append(replace(found, p_corrected=p, detectable=detectable))
+    return replace(comparison, differences=tuple(differences))
+
+
+def _compare(
+    one: tuple[ComparedReviewer, str],
+    other: tuple[ComparedReviewer, str],
+    *,
+    metrics: Sequence[str],
+) -> tuple[Comparison, list[DifferenceInterval | None]]:
+    (first, first_name), (second, second_name) = one, other
+    by_name = first.condition.watermark != second.condition.watermark
+    pairing = _pair_rows(_shown(first, by_name=by_name), _shown(second, by_name=by_name))
+    if not len(pairing.ours):
+        problem = f"{first_name} and {second_name} were asked about other clips"
+        remedy = "Compare runs over one benchmark: `unreel eval` asks about it what is missing"
+        raise InvalidSettingError(_RUNS, problem, remedy)
+    if not by_name:
+        _require_one_truth(first, second, pairing)
+    is_valid = _are_valid(first, pairing.ours) & _are_valid(second, pairing.theirs)
+    valid = pairing.at(is_valid)
+    scores = _score_pairs(first, second, valid)
+    known = dict.fromkeys(scores.names, scores)
+    if any(_counts_all_clips(name) for name in metrics):
+        everything = _score_pairs(first, second, pairing)
+        known |= {name: everything for name in everything.names if _counts_all_clips(name)}
+    tested = [
+        known[name].difference(name, reach=_reach(first, name))
+        for name in _chosen(first, [*known], metrics)
+    ]
+    comparison = Comparison(
+        first=first_name,
+        second=second_name,
+        n_common=valid.n_shown,
+        n_sources=len(scores.groups.scenes),
+        n_invalid=pairing.n_shown - valid.n_shown,
+        n_unshared=pairing.n_unshared,
+        differences=tuple(difference for difference, _ in tested),
+    )
+    return comparison, [test for _, test in tested]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _PairedRows:
+    """Rows of two sides that hold the same truth about the same clip, by place, in the order of the first side."""
+
+    ours: Places
+    theirs: Places
+    shown: Places
+    """The number of what was shown, for each pair of rows."""
+    n_unshared: int
+    """Clips, or pairs of them, with a row that has no counterpart."""
+
+    @property
+    def n_shown(self) -> int:
+        """Different clips, or pairs of them."""
+        return len(np.unique(self.shown))
+
+    def at(self, chosen: npt.NDArray[np.bool_]) -> "_PairedRows":
+        """The chosen ones of them."""
+        return replace(
+            self, ours=self.ours[chosen], theirs=self.theirs[chosen], shown=self.shown[chosen]
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _PairedScores:
+    """Metrics of two sides over the same clips."""
+
+    ours: dict[str, Measured]
+    theirs: dict[str, Measured]
+    groups: JackknifeGroups
+
+    @property
+    def names(self) -> list[str]:
+        """Metrics that both sides have."""
+        return [name for name in self.ours if name in self.theirs]
+
+    def difference(
+        self, metric: str, *, reach: float
+    ) -> tuple[Difference, DifferenceInterval | None]:
+        """Test what the first side has more than the second."""
+        ours, theirs = self.ours[metric], self.theirs[metric]
+        first, second = (
+            found.value if isinstance(found, Estimate) else None for found in (ours, theirs)
+        )
+        tested = paired_difference(ours, theirs, groups=self.groups, reach=reach)
+        if isinstance(tested, Unmeasured):
+            return Difference(metric=metric, first=first, second=second, difference=tested), None
+        difference = Difference(
+            metric=metric, first=first, second=second, difference=tested.estimate, p=tested.p
+        )
+        return difference, tested
+
+
+def _score_pairs(
+    first: ComparedReviewer, second: ComparedReviewer, pairs: _PairedRows
+) -> _PairedScores:
+    groups = JackknifeGroups()
+    ours = _figures(first, ChosenRows(first.rows, pairs.ours), groups)
+    # A clip without its watermark has other bytes, and is the same clip here.
+    placed = _PlacedRows(second.rows, pairs.theirs, first.rows, pairs.ours)
+    return _PairedScores(ours, _figures(second, placed, groups), groups)
+
+
+def _counts_all_clips(metric: str) -> bool:
+    """Return whether unreadable answers and failures count as wrong in `metric`."""
+    return metric.partition(": ")[0].endswith(ALL_CLIPS)
+
+
+def _pair_rows(ours: Iterable[str], theirs: Iterable[str]) -> _PairedRows:
+    """Pair the rows of two sides by their clips and by the index of the ground truth."""
+    labels = LabelNumbers(most=0)
+    n_ours = 0
+    for shown in ours:
+        labels.add(shown)
+        n_ours += 1
+    for shown in theirs:
+        labels.add(shown)
+    number = labels.numbers().astype(np.int64)
+    first, second = number[:n_ours], number[n_ours:]
+    one, other = _nth(first), _nth(second)
+    n = 1 + max(int(one.max(initial=0)), int(other.max(initial=0)))
+    _, at, behind = np.intersect1d(
+        first * n + one, second * n + other, assume_unique=True, return_indices=True
+    )
+    order = np.argsort(at)
+    alone = np.ones(len(number), np.bool_)
+    alone[at] = alone[n_ours + behind] = False
+    return _PairedRows(
+        ours=at[order],
+        theirs=behind[order],
+        shown=first[at[order]],
+        n_unshared=len(np.unique(number[alone])),
+    )
+
+
+def _nth(numbers: Places) -> Places:
+    """Return how many times each number came before."""
+    order = np.argsort(numbers, kind="stable")
+    starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
+    nth = np.empty(len(numbers), np.int64)
+    lengths = np.diff(starts, append=len(numbers))
+    nth[order] = np.arange(len(numbers)) - np.repeat(starts, lengths)
+    return nth
+
+
+def _shown(side: ComparedReviewer, *, by_name: bool) -> Iterable[str]:
+    """Return the identity of the clips: their bytes, or their names if one side has no watermark."""
+    if by_name:
+        return side.names
+    rows = side.rows
+    subjects = rows.subjects() if isinstance(rows, KeptRows) else (row.subject for row in rows)
+    return ("+".join(clips_of(subject)) for subject in subjects)
+
+
+class _PlacedRows(Sequence[ScoredQuestion[Any, Any]]):
+    """Rows of one side with the subject, the source and the creator of their counterparts."""
+
+    def __init__(self, rows: Rows, places: Places, others: Rows, other_places: Places) -> None:
+        self._rows, self._others = ChosenRows(rows, places), ChosenRows(others, other_places)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[ScoredQuestion[Any, Any]]:
+        return map(_at, self._rows, self._others)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        return _at(self._rows[place], self._others[place])
+
+
+def _at(row: ScoredQuestion[Any, Any], place: ScoredQuestion[Any, Any]) -> ScoredQuestion[Any, Any]:
+    return replace(row, subject=place.subject, source=place.source, creator=place.creator)
+
+
+def _require_one_truth(
+    first: ComparedReviewer, second: ComparedReviewer, pairing: _PairedRows
+) -> None:
+    ours, theirs = _truth_mark(first.rows), _truth_mark(second.rows)
+    for our, their in zip(pairing.ours.tolist(), pairing.theirs.tolist(), strict=True):
+        if ours(our) != theirs(their):
+            shown = "+".join(clips_of(first.rows[our].subject))
+            problem = f"they hold different truths about the clip {shown}"
+            remedy = "Compare runs over one version of a benchmark"
+            raise InvalidSettingError(_RUNS, problem, remedy)
+
+
+def _truth_mark(rows: Rows) -> Callable[[int], Any]:
+    return rows.truth_mark if isinstance(rows, KeptRows) else lambda place: rows[place].truth
+
+
+def _are_valid(side: ComparedReviewer, places: Places) -> npt.NDArray[np.bool_]:
+    decision, rows = side.instrument.wording.decision, side.rows
+    kept = rows if isinstance(rows, KeptRows) else None
+    outcomes = (kept.outcome(p) if kept else rows[p].outcome for p in places.tolist())
+    valid = (
+        not (isinstance(outcome, Failure) or isinstance(decision(outcome), Unparsed))
+        for outcome in outcomes
+    )
+    return np.fromiter(valid, np.bool_, count=len(places))
+
+
+def _chosen(side: ComparedReviewer, known: Sequence[str], metrics: Sequence[str]) -> list[str]:
+    if not metrics:
+        return [figure.metric for figure in side.instrument.figures if figure.metric in known]
+    chosen: dict[str, None] = {}
+    for name in metrics:
+        found = [name] if name in known else [k for k in known if k.startswith(f"{name}: ")]
+        if not found:
+            kind = "metric"
+            raise UnknownNameError(kind, name, known)
+        chosen.update(dict.fromkeys(found))
+    return [*chosen]
+
+
+def _reach(side: ComparedReviewer, metric: str) -> float:
+    """The most that two values of a figure can differ by; variants of a figure have its range."""
+    plain = metric.partition(": ")[0]
+    for figure in side.instrument.figures:
+        if plain == figure.metric or plain.startswith(f"{figure.metric}-"):
+            return figure.range[1] - figure.range[0]
+    return math.inf
+
+
+def _figures(side: ComparedReviewer, rows: Rows, groups: JackknifeGroups) -> dict[str, Measured]:
+    with leaving_out(groups):
+        card = side.instrument.score(rows, seed=_SEED)
+    return {metric.name: metric.value for metric in card.metrics}

@@ -1,0 +1,99 @@
+"""Stored rulings of judges about explanations, without the texts, and replies without a score."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Final
+
+from unreel.core.answer import Usage
+from unreel.core.chunks import iter_chunks
+from unreel.core.errors import InvalidValueError
+from unreel.core.failure import Failure, damaged_row, stored_failure
+from unreel.core.output_files import OutputDirectory
+from unreel.engine.run import ALL_FAILURES
+from unreel.engine.stage import Row, has_failed
+from unreel.engine.table import LanceTable
+from unreel.evaluation.tables import usage_columns
+
+_SCORES: Final = (0.0, 0.5, 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeRuling:
+    """Ruling of a judge about two texts: a score, or the reason for its absence."""
+
+    score: float | None
+    """0, 0.5 or 1; `None` is unscored, which is never 0."""
+    why: str = ""
+    """Empty beside a score; else a word that can be counted."""
+    detail: str = ""
+    usage: Usage | None = None
+    """Tokens of the replies behind it, as far as the server told them."""
+
+    def __post_init__(self) -> None:
+        if (self.score is None) != bool(self.why) or self.score not in (None, *_SCORES):
+            msg = f"a ruling is 0, 0.5 or 1, or says why it is none, got {self}. Parse it first"
+            raise InvalidValueError(msg)
+
+    @property
+    def is_settled(self) -> bool:
+        """Return whether the judge answered; a failed request can be retried."""
+        return self.why not in ALL_FAILURES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptRulings:
+    """The rulings that are kept with a run."""
+
+    table: LanceTable
+    ledgers: Path
+    """A local folder for the ledger of starts."""
+
+    def ledger(self) -> Path:
+        """The file of starts and finishes of those who are asked."""
+        return OutputDirectory(self.ledgers).make() / "rulings.ledger"
+
+    def stored(self, keys: Collection[str]) -> dict[str, JudgeRuling]:
+        """Return the stored rulings under `keys`."""
+        self.table.check()
+        found: dict[str, JudgeRuling] = {}
+        for chunk in iter_chunks(keys):
+            found |= {row["key"]: read_row(row) for row in self.table.get(chunk)}
+        return found
+
+
+def columns_of(ruling: JudgeRuling) -> Row:
+    """The columns of the table that hold `ruling`."""
+    return {
+        "score": ruling.score,
+        "why": ruling.why or None,
+        "detail": ruling.detail or None,
+        **usage_columns(ruling.usage),
+    }
+
+
+def read_row(row: Row) -> JudgeRuling:
+    """The ruling that a stored row is; a failed request and a damaged row are unscored, with a cause."""
+    usage = None
+    if row["input_tokens"] is not None and row["output_tokens"] is not None:
+        usage = Usage(input_tokens=row["input_tokens"], output_tokens=row["output_tokens"])
+    if has_failed(row):
+        return _unscored(stored_failure(row["failure_reason"], row["failure_detail"]), usage)
+    try:
+        return JudgeRuling(
+            score=row["score"], why=row["why"] or "", detail=row["detail"] or "", usage=usage
+        )
+    except InvalidValueError:
+        return _unscored(damaged_row("neither a score nor a reason why there is none"), usage)
+
+
+def _unscored(failure: Failure, usage: Usage | None) -> JudgeRuling:
+    return JudgeRuling(score=None, why=failure.reason.value, detail=failure.detail, usage=usage)
+
+
+def add_usages(usages: Iterable[Usage | None]) -> Usage | None:
+    """Return the sum of the reported tokens; `None` if there are none."""
+    told = [usage for usage in usages if usage is not None]
+    return reduce(add, told) if told else None

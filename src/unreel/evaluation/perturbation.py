@@ -1,0 +1,56 @@
+"""Asking again about a clip that was changed a little."""
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from unreel.core.clip import Clip
+from unreel.core.failure import Failure
+from unreel.core.names import plain_name
+from unreel.core.output_files import OutputDirectory
+from unreel.evaluation.review import Review, ReviewQuestions, review_clip, survey_clip
+from unreel.evaluation.stability import VariantTrial
+from unreel.media.perturb import ClipVariant, plan_variants
+from unreel.media.reader import MediaReader
+from unreel.reviewers.ask import ReviewDispatcher
+from unreel.reviewers.factory import OpenReviewer
+
+
+async def ask_again(
+    review: Review,
+    reviewers: Sequence[OpenReviewer],
+    *,
+    inquiry: ReviewQuestions,
+    desk: ReviewDispatcher,
+    reader: MediaReader,
+    on_variant: Callable[[ClipVariant], None] = lambda _variant: None,
+) -> Review:
+    """`review` with what the same reviewers say of each variant of its clip.
+
+    A variant that cannot be made is a trial with its reason. `on_variant` hears of each before it is made.
+    """
+    trials: list[VariantTrial] = []
+    with tempfile.TemporaryDirectory(prefix="unreel-") as folder:
+        for variant in plan_variants(review.clip):
+            on_variant(variant)
+            clip = await asyncio.to_thread(
+                _write_variant, variant, review.clip, Path(folder), reader
+            )
+            if isinstance(clip, Failure):
+                trials.append(VariantTrial(variant=variant, opinions=(), failure=clip))
+                continue
+            again = await review_clip(clip, reviewers, inquiry=inquiry, desk=desk)
+            trials.append(VariantTrial(variant=variant, opinions=again.opinions))
+    return replace(review, trials=tuple(trials))
+
+
+def _write_variant(
+    variant: ClipVariant, clip: Clip, folder: Path, reader: MediaReader
+) -> Clip | Failure:
+    data = variant.make(clip.location, reader)
+    if isinstance(data, Failure):
+        return data
+    name = f"{plain_name(Path(clip.location).stem)}+{variant.name}.mp4"
+    return survey_clip(OutputDirectory(folder).write(name, data), reader)

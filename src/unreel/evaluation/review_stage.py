@@ -1,0 +1,120 @@
+"""The stage that shows a clip to a reviewer and keeps what comes back."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from unreel.benchmarks.questions import PlannedQuestion
+from unreel.core.clip import Clip
+from unreel.core.failure import Failure
+from unreel.core.judgement import subject_of
+from unreel.core.question import Condition, Instrument, Question
+from unreel.engine.media_stage import MediaStage
+from unreel.engine.stage import Row, WorkerResources, failed
+from unreel.engine.storage_access import StorageAccess, find_change, local_copy
+from unreel.engine.survey import FACTS
+from unreel.evaluation.run_cost import ESTIMATED, payment_columns
+from unreel.reviewers.ask import ReviewDispatcher, ReviewResult
+from unreel.reviewers.factory import ReviewerFactory
+
+CLIP_CLOCK: Final = "first frame"
+"""What noted instants count from; answers kept by earlier releases name nothing and count as their container."""
+_CONDITION: Final = TypeAdapter(Condition)
+
+
+def answer_row(planned: PlannedQuestion[Clip], reviewer: str) -> Row:
+    """The row of a question before it is asked; what begins with `_` is for the way only."""
+    question = planned.question
+    first, *second = question.shown
+    return {
+        "key": question.key(reviewer),
+        "reviewer": reviewer,
+        "clip": first,
+        "second": second[0] if second else None,
+        "protocol": question.instrument.protocol,
+        "protocol_version": question.instrument.version,
+        "condition": str(question.condition),
+        "_condition": json.dumps(asdict(question.condition)),
+        "_name": planned.name,
+        "_locations": [clip.location for clip in planned.clips],
+        "_facts": [FACTS.dump_json(clip.facts).decode() for clip in planned.clips],
+    }
+
+
+def add_costs(rows: Sequence[Row], totals: dict[str, float]) -> None:
+    """Add what rows cost to the total, and count those whose usage is estimated."""
+    for row in rows:
+        if row.get("cost_usd") is not None:
+            totals["cost_usd"] = totals.get("cost_usd", 0.0) + row["cost_usd"]
+        if row.get("usage_estimated"):
+            totals[ESTIMATED] = totals.get(ESTIMATED, 0.0) + 1
+
+
+class ReviewStage(MediaStage):
+    """Stage that sends a row's question and stores the answer and its inputs.
+
+    Args:
+        opener: Factory of the reviewer, called once in each worker; it must pickle.
+        access: Access to clips.
+        in_flight: Number of concurrent questions.
+    """
+
+    opened = MediaStage.opened | {"_desk", "_reviewer"}
+
+    def __init__(self, opener: ReviewerFactory, access: StorageAccess, *, in_flight: int) -> None:
+        super().__init__(access, WorkerResources.asking(opener, in_flight))
+        self._opener = opener
+
+    def setup(self) -> None:
+        super().setup()
+        self._desk = ReviewDispatcher(
+            self._reader,
+            open_file=partial(local_copy, access=self._access),
+            find_change=find_change,
+        )
+        self._open.callback(self._desk.close)
+        self._reviewer = self._opener.open()
+
+    async def __call__(self, row: Row) -> Row:
+        clips = tuple(_clips(row))
+        question = Question(
+            subject=subject_of(*(clip.id for clip in clips)),
+            instrument=Instrument(row["protocol"], row["protocol_version"]),
+            condition=_CONDITION.validate_json(row["_condition"]),
+        )
+        asked = await self._desk.ask(question, clips, self._reviewer, name=row["_name"])
+        noted = row | ({"notes": json.dumps(_notes(asked))} if asked.exhibits else {})
+        noted |= payment_columns(asked.outcome.usage, asked.cost_usd, row.get("_paid"))
+        if isinstance(asked.outcome, Failure):
+            return failed(noted, asked.outcome)
+        return noted | {
+            "text": asked.outcome.text,
+            "latency_us": asked.outcome.latency_us,
+            "answered_by": asked.outcome.answered_by,
+            "reply_digest": asked.outcome.digest,
+        }
+
+    async def close(self) -> None:
+        await self._reviewer.reviewer.close()
+        super().close()
+
+
+def _notes(asked: ReviewResult) -> dict[str, Any]:
+    return {
+        "box_space": asked.box_space,
+        "clock": CLIP_CLOCK,
+        "frames": [
+            [[frame.index, str(frame.at_s)] for frame in exhibit.frames]
+            for exhibit in asked.exhibits
+        ],
+    }
+
+
+def _clips(row: Row) -> Iterator[Clip]:
+    ids = [row["clip"]] if row["second"] is None else [row["clip"], row["second"]]
+    for clip, location, facts in zip(ids, row["_locations"], row["_facts"], strict=True):
+        yield Clip(id=clip, location=location, facts=FACTS.validate_json(facts))

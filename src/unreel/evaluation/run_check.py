@@ -1,0 +1,296 @@
+"""Check a run: its recipe, all rows of its tables, its start logs, and its present writer."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from obstore.exceptions import BaseError
+
+from unreel.core.answer import digest_text
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError
+from unreel.core.question import Instrument, question_key
+from unreel.engine.location import StorageLocation
+from unreel.engine.stage import Row, has_failed
+from unreel.engine.start_log import SIGNS
+from unreel.engine.survey import CLIPS
+from unreel.engine.table import LanceTable
+from unreel.engine.table_check import (
+    LATER,
+    WRONG_CLIP,
+    WRONG_KEY,
+    TableChecker,
+    TableCheckResult,
+    TableRule,
+    examine,
+    is_hash,
+)
+from unreel.engine.writer_lock import LockHolder, find_holder
+from unreel.evaluation.judge_rulings import read_row
+from unreel.evaluation.stored_recipe import StoredRecipe, UnusableRecipe, find_recipe
+from unreel.evaluation.tables import ANSWERS, RULINGS
+
+WRONG_TEXT: Final = "a text that is not the reply that was received"
+WRONG_RULING: Final = "neither a score nor a reason why there is none"
+
+
+def answer_fault(row: Row) -> str | None:
+    """Return the fault of a stored answer, or None: its key must match its fields."""
+    shown = [clip for clip in (row["clip"], row["second"]) if clip is not None]
+    if not shown or not all(map(is_hash, shown)):
+        return WRONG_CLIP
+    asked = (row["reviewer"], row["protocol"], row["protocol_version"], row["condition"])
+    if None in asked:
+        return WRONG_KEY
+    instrument = Instrument(row["protocol"], row["protocol_version"])
+    key = question_key(shown, row["reviewer"], instrument, row["condition"])
+    if key != row["key"]:
+        return WRONG_KEY
+    text, digest = row["text"], row.get("reply_digest")
+    return WRONG_TEXT if text is not None and digest not in (None, digest_text(text)) else None
+
+
+def clip_fault(row: Row) -> str | None:
+    """Return the fault of a stored file record, or None: its key is the mark of a file that may be gone."""
+    if not is_hash(row["key"]):
+        return WRONG_KEY
+    return None if has_failed(row) or is_hash(row["clip"] or "") else WRONG_CLIP
+
+
+def ruling_fault(row: Row) -> str | None:
+    """Return the fault of a stored ruling, or None: its key is a hash of texts that are not stored."""
+    if not is_hash(row["key"]):
+        return WRONG_KEY
+    return None if has_failed(row) or read_row(row).is_settled else WRONG_RULING
+
+
+TAKE_AGAIN: Final = (
+    "Move its damaged tables away and start the same `unreel curate` again: it repeats those steps"
+)
+_STEPS: Final = "steps/"
+_ANSWERS: Final = "answers.lance"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecipeCheck:
+    """The recipe of a run."""
+
+    reviewer: str = ""
+    instrument: str = ""
+    problem: str = ""
+    """Empty when it can be used."""
+    is_later: bool = False
+    """Whether it is of another release, so that nothing is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableCheck:
+    """One table of a run."""
+
+    name: str
+    version: int | None
+    n_rows: int
+    n_files: int
+    problems: tuple[str, ...]
+    """What is wrong with the table as a whole."""
+    unreadable: Mapping[str, str]
+    """Data files that cannot be read, and why."""
+    n_unreadable_rows: int
+    faults: Mapping[str, int]
+    """Rows that are not right, by what is wrong with them."""
+    n_doubled: int
+    whole_version: int | None
+    """The latest version without damage, where this one has some."""
+    n_older_files: int
+    """Of versions that are kept for a while."""
+    n_leftover_files: int
+    """Of no version: a killed run wrote them and did not commit."""
+    writer: LockHolder | None
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether nothing is damaged."""
+        return not (self.problems or self.unreadable or self.faults or self.n_doubled)
+
+    @property
+    def is_later(self) -> bool:
+        """Return whether rows are from a later release, which alone can check them."""
+        return LATER in self.faults
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerCheck:
+    """A file of starts and finishes beside the tables."""
+
+    name: str
+    n_lines: int
+    n_torn: int
+    """Lines that were cut or are none of ours; they are passed over."""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCheck:
+    """Everything that was looked at."""
+
+    run: str
+    recipe: RecipeCheck | None
+    """None for a folder of tables that is no run."""
+    tables: tuple[TableCheck, ...]
+    ledgers: tuple[LedgerCheck, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether nothing is damaged; torn lines are skipped by readers."""
+        recipe = "" if self.recipe is None else self.recipe.problem
+        ledgers = any(ledger.problem for ledger in self.ledgers)
+        return not recipe and not ledgers and all(table.is_whole for table in self.tables)
+
+    @property
+    def is_curation(self) -> bool:
+        """Return whether these are the steps of a curation, which can be repeated."""
+        return is_curation([f"{table.name}.lance" for table in self.tables])
+
+    @property
+    def is_later(self) -> bool:
+        """Return whether a later release wrote it."""
+        later = self.recipe is not None and self.recipe.is_later
+        return later or any(table.is_later for table in self.tables)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRun:
+    """Location of a run or curation, and its local start logs."""
+
+    place: StorageLocation
+    ledgers: Path
+    steps: TableRule
+    """For tables that are none of a run: the steps of a curation."""
+
+    def rule(self, name: str) -> TableRule:
+        """Return the rule for the table of that name."""
+        return _RULES.get(name, self.steps)
+
+    def open(self, name: str) -> LanceTable:
+        """The table of that name."""
+        return LanceTable(self.place / name, self.rule(name).schema)
+
+
+def check_run(run: StoredRun, examiner: TableChecker) -> RunCheck:
+    """Look at everything in a run or a curation; nothing is changed.
+
+    Raises:
+        InvalidSettingError: There is neither.
+        UnreadableSourceError: Its store cannot be reached.
+    """
+    return sum_up(run, examine_tables(run, examiner))
+
+
+def examine_tables(run: StoredRun, examiner: TableChecker) -> dict[str, TableCheckResult]:
+    """Every table of the run, read in full, by its path below it."""
+    return {
+        name: examine(run.open(name), examiner, run.rule(name).judge)
+        for name in find_tables(run.place)
+    }
+
+
+def sum_up(run: StoredRun, tables: Mapping[str, TableCheckResult]) -> RunCheck:
+    """Return the combined check of the run's tables, recipe and start logs."""
+    place = run.place
+    recipe = check_recipe_file(place)
+    if recipe is None and _ANSWERS in tables:
+        recipe = RecipeCheck(problem="is lost")
+    if recipe is None and not tables:
+        setting, problem = "run", f"{place.uri} holds no run"
+        remedy = "Name a folder that `unreel eval --out` or `unreel curate` wrote"
+        raise InvalidSettingError(setting, problem, remedy)
+    return RunCheck(
+        run=place.uri,
+        recipe=recipe,
+        tables=tuple(check_table(found, name) for name, found in tables.items()),
+        ledgers=tuple(check_ledger(file) for file in find_ledgers(run.ledgers)),
+    )
+
+
+def find_tables(place: StorageLocation) -> list[str]:
+    """The tables of a run or of a curation, by their path below it."""
+    if not _is_there(place):
+        return []
+    try:
+        listed = [
+            folder.rstrip("/")
+            for below in (None, _STEPS)
+            for folder in place.objects().list_with_delimiter(below)["common_prefixes"]
+        ]
+    except (BaseError, OSError) as error:
+        remedy = "Check its address, bucket and keys, or try `unreel doctor --store`"
+        raise UnreadableSourceError(place.uri, f"cannot list it: {error}", remedy) from error
+    return sorted(name for name in listed if name.endswith(".lance"))
+
+
+def is_curation(tables: Collection[str]) -> bool:
+    """Return whether tables with these names belong to a curation."""
+    return not set(tables) <= set(_RULES)
+
+
+def check_table(found: TableCheckResult, name: str) -> TableCheck:
+    """Return the counts of a table check."""
+    return TableCheck(
+        name=name.removesuffix(".lance"),
+        version=found.version,
+        n_rows=found.n_rows,
+        n_files=found.n_files,
+        problems=found.problems,
+        unreadable={path: why for piece, why in found.unreadable for path in piece.files},
+        n_unreadable_rows=sum(piece.n_rows for piece, _ in found.unreadable),
+        faults=found.faults,
+        n_doubled=found.n_doubled,
+        whole_version=None if found.is_whole else found.whole_version,
+        n_older_files=found.n_older,
+        n_leftover_files=len(found.loose) - found.n_older,
+        writer=find_holder(found.table.place),
+    )
+
+
+def check_recipe_file(place: StorageLocation) -> RecipeCheck | None:
+    """The recipe at `place`; None where there is none, as in a run that was killed early."""
+    match find_recipe(place):
+        case None:
+            return None
+        case UnusableRecipe(problem=problem, other_release=other_release):
+            return RecipeCheck(problem=problem, is_later=other_release)
+        case StoredRecipe(reviewer=reviewer, instrument=instrument):
+            return RecipeCheck(reviewer=reviewer, instrument=str(instrument))
+
+
+def _is_there(place: StorageLocation) -> bool:
+    return not place.is_local or place.path.is_dir()
+
+
+def find_ledgers(folder: Path) -> list[Path]:
+    """The ledgers in the folder of a run's."""
+    return sorted(folder.glob("*.ledger"))
+
+
+def check_ledger(file: Path) -> LedgerCheck:
+    """Return the number of lines of a start log, and of torn ones."""
+    n_lines = n_torn = 0
+    try:
+        with file.open("rb") as lines:
+            for line in lines:
+                n_lines += 1
+                n_torn += not _is_line(line)
+    except OSError as error:
+        return LedgerCheck(name=file.name, n_lines=n_lines, n_torn=n_torn, problem=str(error))
+    return LedgerCheck(name=file.name, n_lines=n_lines, n_torn=n_torn)
+
+
+def _is_line(line: bytes) -> bool:
+    return line.endswith(b"\n") and line[:1].decode(errors="replace") in SIGNS
+
+
+_RULES: Final[Mapping[str, TableRule]] = {
+    _ANSWERS: TableRule(ANSWERS, answer_fault),
+    "clips.lance": TableRule(CLIPS, clip_fault),
+    "rulings.lance": TableRule(RULINGS, ruling_fault),
+}

@@ -1,0 +1,104 @@
+"""The money that the questions of a run cost: read from its answers, and kept by its next tries."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.core.answer import Usage
+from unreel.core.output_files import OutputDirectory
+from unreel.engine.progress import Progress
+from unreel.engine.stage import Row
+from unreel.engine.table import LanceTable
+from unreel.evaluation.tables import usage_columns
+from unreel.reviewers.endpoint.budget import SpentBefore
+from unreel.reviewers.endpoint.spending_log import begin_log, read_spent
+from unreel.reviewers.factory import ReviewerFactory
+
+ESTIMATED: Final = "usage_estimated"
+"""The column, and the total of `Progress`, of rows whose tokens the server did not report."""
+ESTIMATE_NOTE: Final = (
+    "the server reported no token usage for some requests: their cost is estimated from the request "
+    "and the token limit (usage_estimated in the answers)"
+)
+_LOG: Final = "answers.spending"
+_PAID: Final = ("input_tokens", "output_tokens", "cost_usd")
+
+
+def spent_usd(answers: LanceTable, ledgers: Path) -> Decimal | None:
+    """The cost of all questions of a run, failures and lost replies included; `None` if none is known."""
+    costs = _costs(answers)
+    logged = read_spent(ledgers / _LOG)
+    return max(sum(costs, Decimal()), logged) if costs or logged else None
+
+
+def begin_spending(opener: ReviewerFactory, answers: LanceTable, ledgers: Path) -> ReviewerFactory:
+    """The reviewer, whose cap on cost counts what the run has cost before.
+
+    Call it while no other process asks for the run.
+    """
+    if opener.max_cost_usd is None:
+        return opener
+    costs = _costs(answers)
+    log = OutputDirectory(ledgers).make() / _LOG
+    before = SpentBefore(
+        spent_usd=begin_log(log, at_least_usd=sum(costs, Decimal())),
+        dearest_usd=max(costs, default=Decimal()),
+        log=log,
+    )
+    return opener.after(before)
+
+
+def with_payments(
+    questions: Iterable[Row], answers: LanceTable, *, retry: Collection[str]
+) -> Iterator[Row]:
+    """The questions; those that failed before and are asked again carry what they cost until now."""
+    paid = _paid_failures(answers, retry)
+    for question in questions:
+        before = paid.get(question["key"])
+        yield question if before is None else question | {"_paid": before}
+
+
+def payment_columns(usage: Usage | None, cost_usd: Decimal | None, before: Row | None) -> Row:
+    """The columns for tokens and money of a question: those of this try and of the tries before."""
+    columns: dict[str, Any] = {
+        **usage_columns(usage),
+        "cost_usd": None if cost_usd is None else float(cost_usd),
+        ESTIMATED: True if usage is not None and usage.is_estimated else None,
+    }
+    for name, amount in (before or {}).items():
+        if amount is not None:
+            columns[name] = (columns[name] or 0) + amount if name in _PAID else amount
+    return columns
+
+
+def note_estimates(
+    on_progress: Callable[[Progress], None], on_note: Callable[[str], None]
+) -> Callable[[Progress], None]:
+    """`on_progress`, with a note once the first row with an estimated cost is committed."""
+    waiting = [ESTIMATE_NOTE]
+
+    def look_at(progress: Progress) -> None:
+        if waiting and progress.totals.get(ESTIMATED):
+            on_note(waiting.pop())
+        on_progress(progress)
+
+    return look_at
+
+
+def _costs(answers: LanceTable) -> list[Decimal]:
+    if not answers.exists():
+        return []
+    rows = answers.rows(["cost_usd"], where="cost_usd IS NOT NULL")
+    return [Decimal(str(row["cost_usd"])) for row in rows]
+
+
+def _paid_failures(answers: LanceTable, retry: Collection[str]) -> dict[str, Row]:
+    if not answers.exists():
+        return {}
+    where = "failure_reason IS NOT NULL AND (input_tokens IS NOT NULL OR cost_usd IS NOT NULL)"
+    return {
+        row["key"]: {name: row.get(name) for name in (*_PAID, ESTIMATED)}
+        for row in answers.rows(where=where)
+        if row["failure_reason"] in retry
+    }

@@ -1,0 +1,393 @@
+"""A run: a folder or a prefix of a store with its recipe, its clips and its answers."""
+
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Final
+
+from unreel.benchmarks.entry import Entry, Rejected
+from unreel.benchmarks.loader import Benchmark, open_benchmark
+from unreel.benchmarks.no_result_advice import no_question
+from unreel.benchmarks.questions import (
+    PlannedQuestion,
+    QuestionScope,
+    UnreadableClip,
+    find_truthless,
+    plan_questions,
+    require_some,
+)
+from unreel.benchmarks.statistics import BenchmarkIdentity, BenchmarkStats, identify
+from unreel.benchmarks.subset import SampleCounts, choose
+from unreel.core.clip import Clip
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import FailureReason
+from unreel.core.output_files import OutputDirectory
+from unreel.core.question import Instrument
+from unreel.engine.committer import CommitPace
+from unreel.engine.location import StorageLocation, require_conditional_puts
+from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
+from unreel.engine.run import RunSummary, shared_runner
+from unreel.engine.run import run as run_stages
+from unreel.engine.stage import Row, Stage
+from unreel.engine.storage_access import StorageAccess
+from unreel.engine.storage_errors import translate_store_errors
+from unreel.engine.survey import CLIPS, ClipSurvey, SurveyStage, recall, survey_rows
+from unreel.engine.table import LanceTable
+from unreel.engine.writer_lock import writer_lock
+from unreel.evaluation.baseline_fitting import LearnableClip, describe_reviewer
+from unreel.evaluation.counters import EntryStream, SkippedCounts
+from unreel.evaluation.recipe import EvalRecipe
+from unreel.evaluation.review_stage import ReviewStage, add_costs
+from unreel.evaluation.run_cost import begin_spending, note_estimates, with_payments
+from unreel.evaluation.run_store import RunRecipeStore, find_before
+from unreel.evaluation.stored_benchmark import KeptBenchmark, require_unchanged
+from unreel.evaluation.stored_recipe import StoredRecipe
+from unreel.evaluation.tables import ANSWERS, RULINGS
+from unreel.reviewers.contract import Reviewer
+from unreel.reviewers.factory import ReviewerFactory, lend
+
+NEVER_PUT: Final = frozenset({FailureReason.BUDGET_SPENT.value, FailureReason.CLIP_CHANGED.value})
+"""Questions that were not put: they are due in the next run, whatever is retried."""
+DRIVER: Final = "run"
+"""What a driver of a run holds the lock of, as long as it drives."""
+"""Told `clips` or `answers`, and how far that part is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalRun:
+    """One run, where it is kept, and what it asks; its tables remember where keys lie."""
+
+    place: StorageLocation
+    recipe: EvalRecipe
+    access: StorageAccess
+    ledgers: Path
+    """A local folder for the ledgers of starts; the next try on this machine finds it again."""
+    asked: Instrument | None = None
+    """What it asked, where it was kept; `None`: what this release asks."""
+    kept: KeptBenchmark | None = None
+    """What it stores of its benchmark, where it was opened again."""
+    moved_to: Path | None = None
+    """Where a person says that its benchmark lies now."""
+    asked_outside: bool = False
+    """Whether its table named files outside its folder; whoever opens it has to allow that again."""
+    accept_changed: bool = False
+    """Whether a person says that it goes on, or is scored, although it asked otherwise."""
+
+    @cached_property
+    def answers(self) -> LanceTable:
+        """The table of answers."""
+        return LanceTable(self.place / "answers.lance", ANSWERS)
+
+    @cached_property
+    def clips(self) -> LanceTable:
+        """The table of clips."""
+        return LanceTable(self.place / "clips.lance", CLIPS)
+
+    @cached_property
+    def rulings(self) -> LanceTable:
+        """The table of what judges made of its explanations."""
+        return LanceTable(self.place / "rulings.lance", RULINGS)
+
+    @property
+    def scope(self) -> QuestionScope:
+        """Return the protocol and conditions of the questions."""
+        recipe = self.recipe
+        instrument = self.asked or recipe.instrument.instrument
+        return QuestionScope(instrument=instrument, conditions=recipe.conditions, seed=recipe.seed)
+
+    @property
+    def benchmark_path(self) -> Path:
+        """Return the path of its benchmark.
+
+        Raises:
+            UnreadableSourceError: It is not where it was.
+        """
+        if self.moved_to is not None:
+            return self.moved_to
+        return Path(self.recipe.benchmark) if self.kept is None else self.kept.find(self.place)
+
+    def benchmark(self) -> Benchmark:
+        """Benchmark of the run.
+
+        Raises:
+            InvalidSettingError: Its table names files outside its folder, and that is not allowed.
+        """
+        recipe, outside = self.recipe, self.access.outside
+        if self.asked_outside and not outside:
+            option, problem = "--allow-outside", f"{self.place.uri} was asked with it"
+            remedy = "Add it if you trust the table: it may name any file of this machine"
+            raise InvalidSettingError(option, problem, remedy)
+        mapping = recipe.mapping or None
+        return open_benchmark(self.benchmark_path, recipe.layout, mapping=mapping, outside=outside)
+
+    def entries(
+        self, benchmark: Benchmark, reading: BenchmarkStats | None = None
+    ) -> Iterator[Entry]:
+        """Return the entries of the run, at least one; `reading` counts all rows.
+
+        Raises:
+            UnreelError: There is none, with the reason.
+        """
+        reading, recipe = reading or BenchmarkStats(), self.recipe
+        usable = (e for e in reading.watch(benchmark) if recipe.split in {None, e.split})
+        chosen: Iterator[Entry] = itertools.islice(usable, recipe.limit)
+        if recipe.limit is not None and recipe.choice == "balanced":
+            choice = choose(usable, recipe.limit, seed=recipe.seed)
+            reading.drawn, chosen = choice.drawn, iter(choice.entries)
+        first = next(chosen, None)
+        if first is None:
+            raise reading.nothing(str(self.benchmark_path), recipe.split)
+        yield from itertools.chain([first], chosen)
+
+    def survey(self, benchmark: Benchmark, *tables: LanceTable) -> ClipSurvey:
+        """Return the properties of its files; `tables` take precedence over its own."""
+        typed = Path(self.recipe.benchmark)
+        if benchmark.root != self.benchmark_path:
+            typed = typed.parent
+        return ClipSurvey(*tables, self.clips, typed=typed if self.kept is None else None)
+
+    def plan(
+        self, survey: ClipSurvey | None = None
+    ) -> Iterator[PlannedQuestion[Clip] | UnreadableClip | Rejected]:
+        """Its questions, once its clips were surveyed.
+
+        Raises:
+            InvalidSettingError: The benchmark is not what it was when the run asked about it.
+            UnreadableSourceError: It gives no question.
+        """
+        benchmark, scope, reading = self.benchmark(), self.scope, BenchmarkStats()
+        found = (survey or self.survey(benchmark)).find_files(
+            benchmark, self.entries(benchmark, reading), cleaned=scope.shows_cleaned
+        )
+        questions = plan_questions(found, scope)
+        yield from require_some(questions, scope, source=str(self.benchmark_path))
+        if self.kept is not None and reading.identity is not None and not self.accept_changed:
+            require_unchanged(self.kept, reading.identity, path=self.benchmark_path, run=self.place)
+
+    def reviewer_name(self) -> str:
+        """The name that its answers carry."""
+        return _require_recipe(self.place).reviewer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvalOutcome:
+    """Result of one call of `evaluate`."""
+
+    reviewer: str
+    clips: RunSummary
+    answers: RunSummary
+    unreadable: Mapping[str, int] = field(default_factory=dict)
+    """Clips that no question could be put about, by reason."""
+    first_unreadable: str = ""
+    """The first of them, with its reason in words."""
+    n_rejected: int = 0
+    """Rows of the benchmark that cannot be used, or lack the truth to compare with."""
+    rejected: tuple[Rejected, ...] = ()
+    """The first of them."""
+    drawn: SampleCounts | None = None
+    """What a limit took of the benchmark; `None` where there is none, or it takes the first."""
+
+
+@translate_store_errors()
+def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
+    run: EvalRun,
+    *,
+    engine: str = "local",
+    retry_failed: Collection[str] = (),
+    pace: CommitPace | None = None,
+    reviewer: Reviewer | None = None,
+    surveyed: LanceTable | None = None,
+    wanted: Callable[[Row], bool] = lambda _question: True,
+    callbacks: JobCallbacks = NO_CALLBACKS,
+) -> EvalOutcome:
+    """Send every unanswered question of the run, and store the answers.
+
+    The benchmark is read twice: to survey its clips, then to ask; a long one once more before, if
+    answers exist, to check that it is unchanged.
+
+    `callbacks.on_due` is called for the parts `clips` and `answers`; if there are too many to read ahead, with the
+    largest possible number of answers, and not for clips. Files that the table `surveyed` knows are not looked at again. Questions that are not
+    `wanted` stay due. `reviewer` is asked in the place of the one that the recipe describes. `pace` says when rows are committed.
+
+    Raises:
+        InvalidSettingError: The run was begun with another reviewer, recipe or benchmark.
+    """
+    require_conditional_puts(run.place)
+    callbacks.on_phase(f"reading {run.recipe.benchmark}")
+    benchmark = run.benchmark()
+    left_out, cleaned = SkippedCounts(), run.scope.shows_cleaned
+    reading = left_out.reading
+    learns = reviewer is None and run.recipe.reviewer.learns
+    # Whoever cannot be asked is told of before the first clip is opened.
+    opener = None if learns else _opener(run, reviewer)
+    roll = EntryStream(run.entries(benchmark, reading), keeps=learns)
+    if roll.ahead.is_whole:
+        _require_askable(run, roll)
+
+    def put(
+        part: str,
+        rows: Iterable[Row],
+        stage: Stage,
+        *,
+        table: LanceTable,
+        retry: Collection[str],
+        most_due: int | None = None,
+    ) -> RunSummary:
+        return run_stages(
+            rows,
+            [stage],
+            table=table,
+            engine=runner,
+            retry_failed=retry,
+            ledger=_ledger(run, part),
+            pace=pace,
+            add_up=add_costs,
+            most_due=most_due,
+            on_due=partial(callbacks.on_due, part),
+            on_progress=note_estimates(partial(callbacks.on_step, part), callbacks.on_note),
+            observe=lambda step, n_rows: callbacks.observe(f"{part}-{step}", n_rows),
+        )
+
+    again = NEVER_PUT.union(retry_failed)
+    with _driving(run.place), shared_runner(engine) as runner:
+        keeper = keeper_of(run)
+        known = None if opener is None else opener.name
+        keeper.take_up(known, partial(identify_now, run, benchmark, reading), callbacks.on_note)
+        clips = survey_rows(benchmark, roll, run.access, cleaned=cleaned)
+        if surveyed is not None:
+            clips = recall(clips, surveyed)
+        survey = SurveyStage(run.access)
+        looked_at = put("clips", clips, survey, table=run.clips, retry=retry_failed)
+        _require_cleaned(run.scope, roll)
+        if opener is None:
+            callbacks.on_phase(f"{run.recipe.reviewer.model} learns from the clips")
+            learn_from = partial(_learnables, run, benchmark, roll.kept)
+            opener = describe_reviewer(run.recipe, access=run.access, learn_from=learn_from)
+        keeper.keep(opener.name, reading.identity)
+        callbacks.on_phase("counting the questions")
+        stage = ReviewStage(
+            begin_spending(opener, run.answers, run.ledgers),
+            run.access,
+            in_flight=run.recipe.reviewer.max_connections,
+        )
+        questions: Iterable[Row] = with_payments(
+            filter(wanted, left_out.sift(run.plan(), opener.name)), run.answers, retry=again
+        )
+        most = roll.n_entries * len(run.scope.conditions) - run.answers.count()
+        asked = put("answers", questions, stage, table=run.answers, retry=again, most_due=most)
+    return EvalOutcome(
+        reviewer=opener.name,
+        clips=looked_at,
+        answers=asked,
+        unreadable=dict(left_out.unreadable),
+        first_unreadable=left_out.first_unreadable,
+        n_rejected=reading.n_rejected,
+        rejected=tuple(reading.rejected),
+        drawn=reading.drawn,
+    )
+
+
+def identify_now(
+    run: EvalRun, benchmark: Benchmark, reading: BenchmarkStats, before: StoredRecipe
+) -> BenchmarkIdentity | None:
+    """Return the present identity of the run's benchmark, from the given reading or read again."""
+    if before.outside != run.access.outside:
+        access = replace(run.access, outside=before.outside)
+        return identify(replace(run, access=access).benchmark())
+    return reading.identity or identify(benchmark)
+
+
+def keeper_of(run: EvalRun) -> RunRecipeStore:
+    """Return the guard that keeps the run from being mixed with another, with its stored state."""
+    before = find_before(run.place)
+    held = before if run.answers.count() else None
+    return RunRecipeStore(
+        place=run.place,
+        recipe=run.recipe,
+        outside=run.access.outside,
+        accept_changed=run.accept_changed,
+        before=held,
+    )
+
+
+def _opener(run: EvalRun, reviewer: Reviewer | None) -> ReviewerFactory:
+    if reviewer is not None:
+        return lend(reviewer)
+    return describe_reviewer(run.recipe, access=run.access, learn_from=lambda: iter(()))
+
+
+@contextmanager
+def _driving(place: StorageLocation) -> Iterator[None]:
+    """One driver for a run: a second one is refused before it changes anything."""
+    with writer_lock(place / DRIVER):
+        yield
+
+
+def open_run(
+    place: StorageLocation,
+    access: StorageAccess,
+    *,
+    ledgers: Path,
+    moved_to: Path | None = None,
+    accept_changed: bool = False,
+) -> EvalRun:
+    """The run kept at `place`, with the recipe that it was started with.
+
+    Raises:
+        InvalidSettingError: There is none.
+        UnreadableSourceError: Its recipe is damaged, or of another release.
+    """
+    stored = _require_recipe(place)
+    return EvalRun(
+        place=place,
+        recipe=stored.recipe,
+        access=access,
+        ledgers=ledgers,
+        asked=stored.instrument,
+        kept=stored.benchmark,
+        moved_to=moved_to,
+        asked_outside=stored.outside,
+        accept_changed=accept_changed,
+    )
+
+
+def _require_recipe(place: StorageLocation) -> StoredRecipe:
+    stored = find_before(place)
+    if stored is None:
+        setting, problem = "run", f"{place.uri} holds no run"
+        remedy = "Name a folder that `unreel eval --out` wrote"
+        raise InvalidSettingError(setting, problem, remedy)
+    return stored
+
+
+def _require_cleaned(scope: QuestionScope, roll: EntryStream) -> None:
+    """Refuse `watermark=removed` where no entry has a copy without its watermark."""
+    if scope.shows_cleaned and not roll.has_cleaned:
+        setting, problem = "watermark", "no clip of the benchmark has a copy without its watermark"
+        remedy = "Ask with watermark=kept, or name such copies in a column `cleaned`"
+        raise InvalidSettingError(setting, problem, remedy)
+
+
+def _require_askable(run: EvalRun, roll: EntryStream) -> None:
+    """Raise before the first clip is opened if no question can be asked or scored."""
+    _require_cleaned(run.scope, roll)
+    truthless = find_truthless(roll.ahead.first, run.scope)
+    if len(truthless) == len(roll.ahead.first):
+        raise no_question(str(run.benchmark_path), run.scope.protocol, truthless)
+
+
+def _learnables(
+    run: EvalRun, benchmark: Benchmark, entries: Iterable[Entry]
+) -> Iterator[LearnableClip]:
+    cleaned = run.scope.shows_cleaned
+    for found in run.survey(benchmark).find_files(benchmark, entries, cleaned=cleaned):
+        for clip in (found.clip, found.cleaned):
+            if isinstance(clip, Clip):
+                yield LearnableClip(clip, found.entry.origin, found.entry.group)
+
+
+def _ledger(run: EvalRun, part: str) -> Path:
+    return OutputDirectory(run.ledgers).make() / f"{part}.ledger"

@@ -1,0 +1,135 @@
+"""Runs by name: one to start, one that is named, or all that lie below a folder or a prefix."""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from obstore.exceptions import BaseError
+
+from unreel.benchmarks.tables import TABLE_SUFFIXES
+from unreel.core.errors import UnreadableSourceError
+from unreel.core.names import plain_name
+from unreel.core.settings import EnvironmentSettings, read_storage
+from unreel.engine.location import StorageLocation
+from unreel.engine.resolve_location import local_folder, open_access, resolve_location
+from unreel.evaluation.recipe import EvalRecipe
+from unreel.evaluation.run_job import EvalRun, open_run
+from unreel.evaluation.stored_recipe import RECIPE_FILE, find_recipe
+
+_TABLE: Final = ".lance"
+_TABLES: Final = ("clips.lance", "answers.lance")
+"""A frozen benchmark has a recipe too, and neither of them."""
+
+
+def plan_run(
+    recipe: EvalRecipe,
+    out: str | Path | None,
+    settings: EnvironmentSettings,
+    *,
+    trusted: bool,
+    outside: bool = False,
+    accept_changed: bool = False,
+) -> EvalRun:
+    """The run of `recipe` at `out`, a folder or a prefix; below `runs/`, by its name, where none is named."""
+    access = open_access(settings, trusted=trusted, outside=outside)
+    place = resolve_location(str(out or place_run(recipe, "runs", settings)), access.storage)
+    return EvalRun(
+        place=place,
+        recipe=recipe,
+        access=access,
+        ledgers=local_folder(place, settings),
+        accept_changed=accept_changed,
+    )
+
+
+def name_run(recipe: EvalRecipe, *, keep_ending: bool = False) -> str:
+    """Return the default name of a run, from its model (without the server), protocol and benchmark."""
+    model = recipe.reviewer.model.partition("@")[0]
+    benchmark = os.path.abspath(recipe.benchmark)  # noqa: PTH100  `.` has a name, a link keeps its own
+    name = Path(benchmark).name
+    if not keep_ending and name.lower().endswith(TABLE_SUFFIXES):
+        name = Path(name).stem
+    return "-".join(map(plain_name, (Path(model).name, recipe.protocol, name)))
+
+
+def place_run(recipe: EvalRecipe, parent: str, settings: EnvironmentSettings) -> str:
+    """Return the place of a run below `parent`: by its name, or where an earlier release keeps it.
+
+    Earlier releases kept the ending of a benchmark's table, for example `.csv`, in the name.
+    """
+    name, earlier = name_run(recipe), name_run(recipe, keep_ending=True)
+    if earlier != name:
+        kept = f"{parent}/{earlier}"
+        if find_recipe(resolve_location(kept, read_storage(settings))) is not None:
+            return kept
+    return f"{parent}/{name}"
+
+
+def open_named_run(
+    text: str,
+    settings: EnvironmentSettings,
+    *,
+    moved_to: Path | None = None,
+    outside: bool = False,
+    accept_changed: bool = False,
+) -> EvalRun:
+    """Open the run that `unreel eval --out` wrote to the folder or prefix `text`.
+
+    Args:
+        text: Location as typed by a user.
+        settings: Settings of this process.
+        moved_to: Present location of its benchmark, if it moved.
+        outside: Whether its table may name files outside its folder.
+        accept_changed: Whether its benchmark may have changed.
+    """
+    place = resolve_location(text, read_storage(settings))
+    return open_run(
+        place,
+        open_access(settings, outside=outside),
+        ledgers=local_folder(place, settings),
+        moved_to=moved_to,
+        accept_changed=accept_changed,
+    )
+
+
+def name_runs(texts: Iterable[str], settings: EnvironmentSettings) -> list[str]:
+    """Return the runs that each of `texts` names: one run, or all runs inside it."""
+    storage = read_storage(settings)
+    return [
+        name
+        for text in texts
+        for name in (
+            [text]
+            if find_recipe(resolve_location(text, storage)) is not None
+            else [*find_runs(text, settings)] or [text]
+        )
+    ]
+
+
+def find_runs(text: str, settings: EnvironmentSettings) -> Iterator[str]:
+    """Return the runs at or below the folder or prefix `text`, sorted; the content of runs is not searched."""
+    place = resolve_location(text, read_storage(settings))
+    if place.is_local:
+        for path in sorted(place.path.glob(f"**/{RECIPE_FILE}")):
+            if any((path.parent / table).is_dir() for table in _TABLES):
+                yield str(path.parent)
+        return
+    try:
+        yield from (place.uri + below for below in _below(place, ""))
+    except BaseError as error:
+        remedy = "Check its address, bucket and keys, or try `unreel doctor --store`"
+        raise UnreadableSourceError(place.uri, f"cannot list it: {error}", remedy) from error
+
+
+def _below(place: StorageLocation, prefix: str) -> Iterator[str]:
+    listed = place.objects().list_with_delimiter(prefix or None)
+    names = {entry["path"].rpartition("/")[2] for entry in listed["objects"]}
+    folders = [folder.rstrip("/") for folder in sorted(listed["common_prefixes"])]
+    if RECIPE_FILE in names:
+        if {folder.rpartition("/")[2] for folder in folders} & {*_TABLES}:
+            yield f"/{prefix}".rstrip("/")
+        return
+    for folder in folders:
+        if not folder.endswith(_TABLE):
+            yield from _below(place, folder)

@@ -1,0 +1,137 @@
+"""Repair of a damaged run: a copy next to the original, which is unchanged."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import IO, Final
+
+from unreel.core.errors import InvalidSettingError, UnreadableSourceError, UnreelError
+from unreel.core.output_files import OutputDirectory
+from unreel.engine.location import StorageLocation, require_conditional_puts
+from unreel.engine.salvage import SalvageResult, SetAside, salvage
+from unreel.engine.stage import Row
+from unreel.engine.start_log import StartLog
+from unreel.engine.table_check import TableChecker, TableCheckResult
+from unreel.engine.writer_lock import writer_lock
+from unreel.evaluation.run_check import (
+    TAKE_AGAIN,
+    RunCheck,
+    StoredRun,
+    check_recipe_file,
+    examine_tables,
+    find_ledgers,
+    find_tables,
+    sum_up,
+)
+from unreel.evaluation.run_job import DRIVER
+from unreel.evaluation.stored_recipe import RECIPE_FILE
+
+SET_ASIDE: Final = "set-aside.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairResult:
+    """Result of a repair."""
+
+    run: str
+    out: str
+    check: RunCheck
+    """The damaged run, before."""
+    tables: dict[str, SalvageResult]
+    """By name: what became of the rows."""
+
+
+def repair_run(run: StoredRun, out: StoredRun, examiner: TableChecker) -> RepairResult | RunCheck:
+    """Write the intact part of `run` to the new location `out`; nothing is written without damage.
+
+    Raises:
+        InvalidSettingError: A later release wrote the run, or it is a curation.
+        UnreadableSourceError: Another run writes it, or `out` exists.
+    """
+    with ExitStack() as held:
+        if find_tables(run.place):
+            held.enter_context(writer_lock(run.place / DRIVER))
+        found = examine_tables(run, examiner)
+        check = sum_up(run, found)
+        _require_ours(check)
+        if check.is_whole:
+            return check
+        _require_empty(out.place)
+        require_conditional_puts(out.place)
+        tables = _salvage_all(found, out, examiner)
+        _copy_ledgers(run.ledgers, out.ledgers)
+        _copy_recipe(run.place, out.place)
+    return RepairResult(run=run.place.uri, out=out.place.uri, check=check, tables=tables)
+
+
+def _require_ours(check: RunCheck) -> None:
+    setting = "run"
+    if check.is_later:
+        problem = f"{check.run} is of another release"
+        raise InvalidSettingError(setting, problem, "Upgrade unreel, and check it again")
+    if check.is_curation:
+        problem = f"{check.run} is a curation, no run"
+        remedy = TAKE_AGAIN
+        raise InvalidSettingError(setting, problem, remedy)
+
+
+def _salvage_all(
+    found: Mapping[str, TableCheckResult], out: StoredRun, examiner: TableChecker
+) -> dict[str, SalvageResult]:
+    with _set_aside(out.place) as file:
+        return {
+            name.removesuffix(".lance"): salvage(
+                examination,
+                out.open(name),
+                examiner=examiner,
+                judge=out.rule(name).judge,
+                set_aside=_teller(file, name),
+            )
+            for name, examination in found.items()
+        }
+
+
+def _require_empty(place: StorageLocation) -> None:
+    taken = place.path.exists() if place.is_local else bool(place.names())
+    if taken:
+        problem, remedy = "exists already", "Name a new place with --out, or remove it"
+        raise UnreadableSourceError(place.uri, problem, remedy)
+
+
+@contextmanager
+def _set_aside(out: StorageLocation) -> Iterator[IO[bytes]]:
+    """A file for the rows that are not right; it is put to `out` where there are any."""
+    with NamedTemporaryFile(prefix="unreel-") as file:
+        yield file
+        if file.tell():
+            file.flush()
+            out.put(SET_ASIDE, Path(file.name))
+
+
+def _teller(file: IO[bytes], table: str) -> SetAside:
+    def tell(row: Row, fault: str) -> None:
+        told = {"table": table.removesuffix(".lance"), "fault": fault, "row": row}
+        file.write(json.dumps(told, default=repr).encode() + b"\n")
+
+    return tell
+
+
+def _copy_recipe(run: StorageLocation, out: StorageLocation) -> None:
+    """Copy the recipe unchanged; an unusable one is rewritten by the next `unreel eval`."""
+    recipe = check_recipe_file(run)
+    if recipe is not None and not recipe.problem:
+        out.put(RECIPE_FILE, run.read(RECIPE_FILE))
+
+
+def _copy_ledgers(run: Path, out: Path) -> None:
+    """The ledgers without their torn lines."""
+    into = OutputDirectory(out)
+    for file in find_ledgers(run):
+        try:
+            into.copy(file, file.name)
+        except (UnreelError, OSError):
+            continue  # told by the check; without it every item is as good as new
+        StartLog(out / file.name).close()

@@ -1,0 +1,197 @@
+"""Compare the stored recipe of a run with the present one: resume, extend, or reject with a message."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.benchmarks.statistics import BenchmarkIdentity
+from unreel.core.errors import InvalidSettingError
+from unreel.core.question import Condition, differing
+from unreel.engine.location import StorageLocation
+from unreel.evaluation.recipe import EvalRecipe
+from unreel.evaluation.stored_benchmark import difference, keep_benchmark
+from unreel.evaluation.stored_recipe import RECIPE_FILE, StoredRecipe, UnusableRecipe, find_recipe
+from unreel.reviewers.config import ReviewerSection
+
+_OUT: Final = "out"
+Identify = Callable[[StoredRecipe], BenchmarkIdentity | None]
+"""Tells what the benchmark is now, read as the run that is there read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChange:
+    """Changed setting of a recipe."""
+
+    told: str
+    grows: bool
+    """Whether all that was asked before still is."""
+
+
+def find_changes(before: EvalRecipe, now: EvalRecipe) -> list[SettingChange]:
+    """Return the changed settings of `now`; concurrency and timeouts are ignored."""
+    found = []
+    if _extent(before) != _extent(now):
+        told = f"{_spell(before)} before, {_spell(now)} now"
+        found.append(SettingChange(told, _holds(now, before)))
+    if before.seed != now.seed:
+        found.append(SettingChange(f"seed {before.seed} before, {now.seed} now", grows=False))
+    if {*before.conditions} != {*now.conditions}:
+        parts = differing([*before.conditions, *now.conditions])
+        told = " before, ".join(_spell_parts(each.conditions, parts) for each in (before, now))
+        found.append(SettingChange(f"{told} now", {*before.conditions} <= {*now.conditions}))
+    return found
+
+
+def _spell_parts(conditions: Sequence[Condition], parts: Sequence[str]) -> str:
+    return " and ".join(
+        ",".join(f"{part}={getattr(condition, part)}" for part in parts) for condition in conditions
+    )
+
+
+def _extent(recipe: EvalRecipe) -> tuple[object, ...]:
+    drawn = () if recipe.limit is None else (recipe.limit, recipe.choice)
+    return (recipe.split, *drawn)
+
+
+def _spell(recipe: EvalRecipe) -> str:
+    words = "all clips" if recipe.limit is None else f"{recipe.limit} clips ({recipe.choice})"
+    return words if recipe.split is None else f"{words} of the split {recipe.split}"
+
+
+def _holds(more: EvalRecipe, less: EvalRecipe) -> bool:
+    """Return whether `more` contains every clip of `less`: a larger sample starts with the smaller one."""
+    if more.limit is None:
+        return more.split in {None, less.split}
+    same = (more.split, more.choice) == (less.split, less.choice)
+    return same and less.limit is not None and less.limit <= more.limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecipeStore:
+    """Stored recipe of a run, which prevents mixing it with another run.
+
+    A run without an answer may be restarted with any recipe.
+    """
+
+    place: StorageLocation
+    recipe: EvalRecipe
+    """As it is asked for now."""
+    outside: bool
+    """Whether its table may name files outside its folder."""
+    accept_changed: bool
+    """Whether a person says that it goes on although it asked otherwise."""
+    before: StoredRecipe | None
+    """What the answers at `place` were asked with; `None` where there are none."""
+
+    def take_up(
+        self,
+        reviewer: str | None,
+        identify: Identify,
+        on_note: Callable[[str], None] = lambda _note: None,
+    ) -> None:
+        """Raise if the run was begun with other settings, or about another benchmark.
+
+        Args:
+            reviewer: Name in the answers, if it is already known.
+            identify: Called only if it must be known.
+            on_note: Callback with messages about a resumed run.
+
+        Raises:
+            InvalidSettingError: It was, or is another reviewer's.
+        """
+        before = self.before
+        if before is None:
+            return
+        if reviewer is not None:
+            self.require_reviewer(reviewer)
+        changes = find_changes(before.recipe, self.recipe)
+        refused = [change.told for change in changes if not change.grows]
+        if before.outside and not self.outside:
+            refused.append("files outside the table's folder before (--allow-outside), none now")
+        if refused and not self.accept_changed:
+            problem = f"{self.place.uri} holds a run that asked otherwise: {'; '.join(refused)}"
+            raise InvalidSettingError(
+                _OUT, problem, self._remedy(f"`unreel eval --out {self.place.uri}` asks as before")
+            )
+        self._compare_benchmarks(before, identify, on_note)
+        if grown := [change.told for change in changes if change.grows]:
+            on_note(f"the run in {self.place.uri} grows: {'; '.join(grown)}")
+        old, new = (_whom(recipe.reviewer) for recipe in (before.recipe, self.recipe))
+        if old != new:
+            on_note(
+                f"the run was begun with {old} and goes on with {new}, taken for the same reviewer"
+            )
+
+    def require_reviewer(self, reviewer: str) -> None:
+        """Refuse to put answers of another reviewer, or to other questions, beside those that are there."""
+        before, recipe = self.before, self.recipe
+        instrument = recipe.instrument.instrument
+        if before is None or (before.instrument, before.reviewer) == (instrument, reviewer):
+            return
+        found = f"{self.place.uri} holds a run of {before.reviewer}"
+        problem, remedy = f"{found}, not of {reviewer}", "Name another folder, or the same recipe"
+        if before.instrument != instrument:
+            problem = f"{found} that asked {before.instrument}"
+            remedy = f"Name another folder: this release asks {instrument}. It scores what is there"
+        elif recipe.reviewer.learns and before.recipe.reviewer.model == recipe.reviewer.model:
+            problem = f"{found}; what {recipe.reviewer.model} learns from now makes it {reviewer}"
+            remedy = "Bring back the clips that it learnt from, or name another folder with --out"
+        raise InvalidSettingError(_OUT, problem, remedy)
+
+    def keep(self, reviewer: str, identity: BenchmarkIdentity | None) -> None:
+        """Store the recipe; a run of another reviewer is refused."""
+        self.require_reviewer(reviewer)
+        kept = keep_benchmark(Path(self.recipe.benchmark), self.place, identity)
+        document: dict[str, Any] = {
+            "reviewer": reviewer,
+            "instrument": str(self.recipe.instrument.instrument),
+            "recipe": self.recipe.stored(),
+            "benchmark": kept.model_dump(mode="json", exclude_none=True),
+        }
+        if self.outside:
+            document["allow_outside"] = True
+        text = json.dumps(document, indent=2, sort_keys=True) + "\n"
+        self.place.put(RECIPE_FILE, text.encode())
+
+    def _compare_benchmarks(
+        self,
+        before: StoredRecipe,
+        identify: Identify,
+        on_note: Callable[[str], None],
+    ) -> None:
+        kept, uri = before.benchmark, self.place.uri
+        if kept is None or kept.identity is None:
+            told = f"which benchmark {uri} asked about is not known: its recipe has no fingerprint"
+            on_note(f"{told}. It is taken for {self.recipe.benchmark}")
+            return
+        if self.accept_changed:
+            return
+        now = identify(before)
+        if differs := "" if now is None else difference(kept.identity, now):
+            problem = f"{uri} holds a run over another benchmark, {kept.at}: {differs}"
+            remedy = self._remedy("bring back the one that it was")
+            raise InvalidSettingError(_OUT, problem, remedy)
+
+    def _remedy(self, otherwise: str) -> str:
+        return (
+            f"Keep this in another folder, for example --out {self.place.uri.rstrip('/')}-2; or {otherwise}; or "
+            "change the run: --accept-changed asks the unanswered questions by the present files"
+        )
+
+
+def find_before(place: StorageLocation) -> StoredRecipe | None:
+    """The recipe that is kept at `place`; `None` where there is none.
+
+    Raises:
+        UnreadableSourceError: It is damaged, or of another release.
+    """
+    before = find_recipe(place)
+    if isinstance(before, UnusableRecipe):
+        raise before.error(place.uri)
+    return before
+
+
+def _whom(section: ReviewerSection) -> str:
+    return section.model if section.recorded is None else section.recorded

@@ -1,0 +1,316 @@
+"""Near-duplicates: clips with the same content, however they were encoded, scaled, cropped or stamped.
+
+Two clips match if, for one way of trimming, the median distance of their frames is within
+`MOST_BITS`.
+
+They must also be similar in a sketch of 64 grey levels. In a set of thousands all pairs are
+compared; in one of millions those whose hashes agree in random bits (`bands`), because copies
+differ by about ten bits of 256 in the best trimming. Decision 0042 gives the loss.
+"""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import IO, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unreel.media.bands import CROWD, HashedFrames, Hashes, IndexPairs, band_bits, draw_band
+from unreel.media.fingerprint import HASH_WORDS, TRIMS, WAYS, FingerprintSet, ManyPrints
+
+
+class ClipFamilies:
+    """Each clip alone at first."""
+
+    def __init__(self, n_clips: int) -> None:
+        self._above = np.arange(n_clips)
+        self._sizes = np.ones(n_clips, np.intp)
+
+    def of(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
+        """One member for all clips of a family, the same for each of them."""
+        tops = self._above[places]
+        while (higher := self._above[tops] != tops).any():
+            tops[higher] = self._above[tops[higher]]
+        self._above[places] = tops
+        return tops
+
+    def sizes(self, tops: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the size of each family in `tops`, as returned by `of`."""
+        return self._sizes[tops]
+
+    def join(self, one: int, other: int) -> None:
+        """Makes one family of two."""
+        top, under = sorted(self.of(np.array([one, other])).tolist(), key=self._rank)
+        if top != under:
+            self._above[under] = top
+            self._sizes[top] += self._sizes[under]
+
+    def _rank(self, top: int) -> tuple[int, int]:
+        return -int(self._sizes[top]), top
+
+
+_HASH_BYTES: Final = HASH_WORDS * 8
+
+
+class FramePlanes:
+    """Some frames of all clips, each hashed in all ways, in an open file."""
+
+    def __init__(self, file: IO[bytes], prints: ManyPrints, frames: Sequence[int]) -> None:
+        self._file = file
+        self._frames = {frame: number for number, frame in enumerate(frames)}
+        self._n_clips = len(prints.sketches)
+        self._places = np.empty(self._n_clips, np.intp)
+        start = 0
+        for places, words in prints.blocks():
+            self._places[start : start + len(places)] = places
+            for frame, way in product(frames, range(len(WAYS))):
+                file.seek(self._offset(frame, way) + start * _HASH_BYTES)
+                file.write(words[:, way, frame].tobytes())
+            start += len(places)
+
+    def read(self, frame: int, way: int) -> Hashes:
+        """The hashes of one frame in one way, in the order of the clips."""
+        self._file.seek(self._offset(frame, way))
+        lying = np.frombuffer(self._file.read(self._n_clips * _HASH_BYTES), np.uint64)
+        hashes = np.empty((self._n_clips, HASH_WORDS), np.uint64)
+        hashes[self._places] = lying.reshape(-1, HASH_WORDS)
+        return hashes
+
+    def _offset(self, frame: int, way: int) -> int:
+        return (self._frames[frame] * len(WAYS) + way) * self._n_clips * _HASH_BYTES
+
+
+@contextmanager
+def turn_round(
+    prints: ManyPrints, frames: Sequence[int], inside: Path | None
+) -> Iterator[FramePlanes]:
+    """These frames of all clips, in a file of the folder `inside`, or where the system puts such files."""
+    with tempfile.TemporaryFile(prefix="unreel-", dir=inside) as file:
+        yield FramePlanes(file, prints, frames)
+
+
+MOST_BITS: Final = 38
+"""Of 256. Copies stay below it; takes of one scene by one camera were seen from 40 on."""
+NEAR_BITS: Final = 64
+"""A pair is compared under all trims when it comes this near with one of the two untrimmed."""
+LEAST_ALIKE: Final = 0.75
+"""Correlation of two sketches from which on two clips are compared by their hashes."""
+FEW: Final = 16_384
+"""Clips of which all pairs are looked at."""
+_FRAMES: Final = (1, 3, 4, 6)
+"""Frames that are cut into bands. A match needs four of the eight; the outer ones are often black."""
+_BANDS: Final = 4
+"""For each of those frames and each way of hashing it."""
+_THREADS: Final = 2
+_CODES_AT_ONCE: Final = 1 << 16
+_ALIKE_AT_ONCE: Final = 1 << 22
+_PAIRS_AT_ONCE: Final = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipMatch:
+    """Two clips that show the same, and the bits by which their median frame differs."""
+
+    first: str
+    second: str
+    bits: float
+
+
+def find_matches(
+    prints: ManyPrints,
+    *,
+    known: int = 0,
+    seed: int = 0,
+    every: bool = False,
+    inside: Path | None = None,
+) -> list[ClipMatch]:
+    """Return pairs of clips with the same content, in the order of `prints`.
+
+    All pairs of a set of up to 16,384 are compared; of a larger one those that agree in random bits
+    of a frame, see `bands`. A family of more than 64 clips has enough pairs to connect it, not all
+    of them.
+
+    Args:
+        prints: The clips to compare.
+        known: Number of first clips that were compared before: pairs among them are skipped.
+        seed: Seed of the random bits.
+        every: Compare all pairs and return each match, regardless of the size.
+        inside: Folder for the temporary file of a large set (`planes`); that of the system by
+            default.
+    """
+    n_clips = len(prints.sketches)
+    if every or n_clips <= FEW:
+        judge = _PairMatcher(_CachedPrints(prints), known, crowd=n_clips if every else CROWD)
+        for pairs in _alike(prints.sketches, known):
+            judge.compare(pairs)
+    else:
+        judge = _PairMatcher(prints, known, crowd=CROWD)
+        with turn_round(prints, _FRAMES, inside) as planes:
+            _compare_bands(planes, judge, seed)
+    return judge.matches()
+
+
+class _PairMatcher:
+    """Compares the pairs that it is shown, each once, and keeps those that match."""
+
+    def __init__(self, prints: FingerprintSet, known: int, *, crowd: int) -> None:
+        self._prints = prints
+        self._crowd = crowd
+        self.known = known
+        self.n_clips = len(prints.sketches)
+        self._compared = np.array([-1], np.intp)
+        self._matched: dict[int, float] = {}
+        self.families = ClipFamilies(self.n_clips)
+
+    def compare(self, pairs: IndexPairs) -> None:
+        """Compares those that are not in one crowd yet; none may have been shown before."""
+        codes = pairs.first * self.n_clips + pairs.second
+        for start in range(0, len(codes), _CODES_AT_ONCE):
+            apart = self._not_in_a_crowd(codes[start : start + _CODES_AT_ONCE])
+            for place in range(0, len(apart), _PAIRS_AT_ONCE):
+                self._look_at(self._not_in_a_crowd(apart[place : place + _PAIRS_AT_ONCE]))
+
+    def compare_once(self, pairs: IndexPairs) -> None:
+        """Compares those that are alike and have not been compared."""
+        low, high = np.minimum(pairs.first, pairs.second), np.maximum(pairs.first, pairs.second)
+        codes = self._not_in_a_crowd(np.sort(low * self.n_clips + high))
+        codes = codes[np.append(True, codes[1:] != codes[:-1])[: len(codes)]]
+        at = np.searchsorted(self._compared, codes)
+        fresh = codes[self._compared[np.minimum(at, len(self._compared) - 1)] != codes]
+        self._compared = np.sort(np.concatenate([self._compared, fresh]), kind="stable")
+        fresh = fresh[self._are_alike(fresh)]
+        self.compare(IndexPairs(fresh // self.n_clips, fresh % self.n_clips))
+
+    def matches(self) -> list[ClipMatch]:
+        """All that matched."""
+        names = self._prints.names
+        return [
+            ClipMatch(
+                first=names[code // self.n_clips], second=names[code % self.n_clips], bits=bits
+            )
+            for code, bits in sorted(self._matched.items())
+        ]
+
+    def _not_in_a_crowd(self, codes: NDArray[np.intp]) -> NDArray[np.intp]:
+        one, other = self.families.of(codes // self.n_clips), self.families.of(codes % self.n_clips)
+        apart: NDArray[np.intp] = codes[(one != other) | (self.families.sizes(one) <= self._crowd)]
+        return apart
+
+    def _are_alike(self, codes: NDArray[np.intp]) -> NDArray[np.bool_]:
+        sketches, alike = self._prints.sketches, np.empty(len(codes), np.bool_)
+        for start in range(0, len(codes), _CODES_AT_ONCE):
+            part = codes[start : start + _CODES_AT_ONCE]
+            one = _levelled(sketches[part // self.n_clips])
+            other = _levelled(sketches[part % self.n_clips])
+            alike[start : start + len(part)] = np.einsum("ij,ij->i", one, other) >= LEAST_ALIKE
+        return alike
+
+    def _look_at(self, codes: NDArray[np.intp]) -> None:
+        if not len(codes):
+            return
+        places, where = np.unique(
+            [codes // self.n_clips, codes % self.n_clips], return_inverse=True
+        )
+        words = self._prints.words(places)
+        ours, theirs = words[where.reshape(2, -1)]
+        near = _nearly(ours, theirs)
+        bits = _bits(ours[near], theirs[near])
+        for code, own in zip(codes[near].tolist(), bits.tolist(), strict=True):
+            if own <= MOST_BITS:
+                self._matched[code] = own
+                self.families.join(code // self.n_clips, code % self.n_clips)
+
+
+class _CachedPrints:
+    """Prints whose hashes are read once."""
+
+    def __init__(self, prints: FingerprintSet) -> None:
+        self.names, self.sketches = prints.names, prints.sketches
+        places = np.arange(len(prints.sketches))
+        self._words = prints.words(places) if len(places) else np.empty(0, np.uint64)
+
+    def words(self, places: NDArray[np.intp]) -> NDArray[np.uint64]:
+        return self._words[places]
+
+
+def _alike(grids: NDArray[np.uint8], known: int) -> Iterator[IndexPairs]:
+    """Pairs whose sketches are alike, each once."""
+    sketches = _levelled(grids)
+    rows = max(1, _ALIKE_AT_ONCE // max(1, len(sketches)))
+    for start in range(0, len(sketches), rows):
+        after = max(start, known)
+        alike = sketches[start : start + rows] @ sketches[after:].T >= LEAST_ALIKE
+        firsts, seconds = np.nonzero(np.triu(alike, 1 + start - after))
+        yield IndexPairs(firsts + start, seconds + after)
+
+
+def _levelled(grids: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Sketches of mean 0 and length 1."""
+    sketches = grids.astype(np.float32)
+    sketches -= sketches.mean(axis=1, keepdims=True)
+    # A picture without any structure is like every other one of its kind.
+    sketches[~sketches.any(axis=1)] = 1
+    sketches /= np.linalg.norm(sketches, axis=1, keepdims=True)
+    return sketches
+
+
+def _compare_bands(planes: FramePlanes, judge: _PairMatcher, seed: int) -> None:
+    """Shows the judge the pairs that agree in a band of a frame, hashed in the same way or one of them trimmed."""
+    draw = np.random.default_rng(seed)
+    n_bits = band_bits(judge.n_clips)
+    with ThreadPoolExecutor(_THREADS, "bands") as pool:
+        for sides in _sides(planes):
+            hashed = HashedFrames(sides=sides, known=judge.known, most_bits=NEAR_BITS)
+            bands = [draw_band(draw, n_bits) for _ in range(_BANDS)]
+            for pairs, crowded in pool.map(hashed.meet, bands):
+                judge.compare_once(pairs)
+                for more in hashed.thin(crowded, draw, judge.families.of):
+                    judge.compare_once(more)
+
+
+def _sides(planes: FramePlanes) -> Iterator[tuple[Hashes, ...]]:
+    """Return each frame in each trimming, including the untrimmed one."""
+    for frame in _FRAMES:
+        plain = planes.read(frame, 0)
+        yield (plain,)
+        for way in range(1, len(WAYS)):
+            own = planes.read(frame, way)
+            yield (plain, own) if way < len(TRIMS) else (own,)
+
+
+def _nearly(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Pairs that come near when only one of the two is trimmed: a fifth of the work of `_bits`."""
+    trims = len(TRIMS)
+    one_way = _median_bits(first[:, :1, None], second[:, None, :trims])
+    other_way = _median_bits(first[:, :trims, None], second[:, None, :1])
+    return np.minimum(np.minimum(one_way, other_way), _unstamped_bits(first, second)) <= NEAR_BITS
+
+
+def _bits(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """For each pair the least median distance over all ways of comparing them."""
+    trims = len(TRIMS)
+    trimmed = _median_bits(first[:, :trims, None], second[:, None, :trims])
+    return np.minimum(trimmed, _unstamped_bits(first, second))
+
+
+def _unstamped_bits(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.float64]:
+    trims = len(TRIMS)
+    return _median_bits(first[:, trims:, None], second[:, trims:, None])
+
+
+def _median_bits(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """For pairs x ways x ways x frames x words: the median over frames where it is least."""
+    shape = np.broadcast_shapes(first.shape, second.shape)[:-1]
+    apart = np.zeros(shape, np.uint16)
+    for word in range(HASH_WORDS):
+        apart += np.bitwise_count(first[..., word] ^ second[..., word])
+    apart.sort(axis=-1)
+    frames = shape[-1]
+    doubled = apart[..., (frames - 1) // 2].astype(np.float64) + apart[..., frames // 2]
+    least: NDArray[np.float64] = doubled.min(axis=(1, 2)) / 2
+    return least

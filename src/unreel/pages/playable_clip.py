@@ -1,0 +1,120 @@
+"""The clip as a browser can play it: the file itself where it can, a copy in a normal form where not."""
+
+import base64
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+from unreel.core.clip import Clip
+from unreel.core.facts import VideoFacts
+from unreel.core.failure import Failure
+from unreel.core.output_files import OutputDirectory
+from unreel.core.span import to_us
+from unreel.media.normalise import NormalForm
+from unreel.media.reader import MediaReader
+
+INLINE_BYTES: Final = 16 << 20
+"""Larger clips lie beside the page: a browser reads the page whole before it shows anything."""
+
+_MP4: Final = ("video/mp4", "evidence-clip.mp4")
+_WEBM: Final = ("video/webm", "evidence-clip.webm")
+BESIDE: Final = (_MP4[1], _WEBM[1])
+"""What a clip is called that lies beside the page: a name that nobody gives to clips of their own."""
+_PLAYABLE: Final = {
+    **{("mp4", codec): _MP4 for codec in ("h264", "vp9", "av1")},
+    **{("matroska", codec): _WEBM for codec in ("vp8", "vp9", "av1")},
+}
+_EIGHT_BIT: Final = frozenset({"yuv420p", "yuvj420p"})
+_LONGEST_SIDE: Final = 1280
+_FASTEST: Final = Fraction(60)
+_MOST_INSTANTS: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlayerFootage:
+    """Video of the player. `src` is a `data:` URL, or the name of a file next to the page."""
+
+    src: str
+    width: int
+    height: int
+    n_frames: int
+    rate: Fraction | None
+    """Frames per second; `None` where they follow no one rate."""
+    first_us: int
+    """When the file itself presents its first frame: browsers keep its clock."""
+    is_copy: bool
+    """True for a re-encoded copy, because browsers do not play the clip's own form."""
+
+    def instants_us(self) -> Iterator[int]:
+        """When each frame appears, after the first; nothing where they follow no one rate."""
+        if self.rate is not None and self.n_frames <= _MOST_INSTANTS:
+            yield from (to_us(index / self.rate) for index in range(self.n_frames))
+
+
+def prepare_footage(
+    clip: Clip, out: Path, *, reader: MediaReader, inline_bytes: int = INLINE_BYTES
+) -> PlayerFootage | Failure:
+    """The clip for a page in the folder `out`, into which one above `inline_bytes` is written."""
+    facts = clip.facts
+    way = _PLAYABLE.get((facts.container, facts.video.codec))
+    if way is None or facts.video.pixel_format not in _EIGHT_BIT:
+        return _copy(clip, out, reader=reader, inline_bytes=inline_bytes)
+    mime, name = way
+    if facts.size_bytes <= inline_bytes:
+        src = data_uri(Path(clip.location).read_bytes(), mime)
+    else:
+        src = name
+        OutputDirectory(out, published=True).copy(Path(clip.location), name)
+    video = facts.video
+    return PlayerFootage(
+        src=src,
+        width=video.width,
+        height=video.height,
+        n_frames=video.n_frames,
+        rate=None if video.variable_rate else video.average_rate,
+        first_us=to_us(video.first_at_s),
+        is_copy=False,
+    )
+
+
+def _copy(
+    clip: Clip, out: Path, *, reader: MediaReader, inline_bytes: int
+) -> PlayerFootage | Failure:
+    video = clip.facts.video
+    form = _form(video, keeps_sound=bool(clip.facts.audio))
+    data = reader.normalise(Path(clip.location), form)
+    if isinstance(data, Failure):
+        return data
+    mime, name = _MP4
+    src = data_uri(data, mime)
+    if len(data) > inline_bytes:
+        src = name
+        OutputDirectory(out, published=True).write(name, data)
+    return PlayerFootage(
+        src=src,
+        width=form.width,
+        height=form.height,
+        n_frames=max(1, -(-video.duration_s * form.rate // 1)),
+        rate=form.rate,
+        first_us=0,
+        is_copy=True,
+    )
+
+
+def _form(video: VideoFacts, *, keeps_sound: bool) -> NormalForm:
+    """The clip's own shape, so that boxes in parts of the frame stay where they are."""
+    scale = min(Fraction(1), Fraction(_LONGEST_SIDE, max(video.width, video.height)))
+    width, height = (max(16, round(side * scale / 2) * 2) for side in (video.width, video.height))
+    return NormalForm(
+        width=width,
+        height=height,
+        rate=min(_FASTEST, video.average_rate),
+        sound="kept" if keeps_sound else "dropped",
+    )
+
+
+def data_uri(data: bytes, mime: str) -> str:
+    """`data` as an address."""
+    return f"data:{mime};base64,{base64.b64encode(data).decode()}"

@@ -1,0 +1,387 @@
+"""Parse claims about a clip, real or generated, from prose with denials, doubts and second thoughts.
+
+A text is split into sentences and these into clauses. A clause that asks, supposes, concedes or
+doubts claims nothing; a denial inverts its claim, also from an earlier clause if grammar continues
+it; a later claim overrides an earlier one only if the text contradicts itself in between ("yet",
+"actually", "hence"). The remaining claims must agree. The words are in `words.py`.
+"""
+
+# ruff: noqa: RUF001  words of other languages
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from unreel.core.judgement import Label
+from unreel.core.verdict import Unparsed, UnparsedReason
+from unreel.protocols import claim_words
+from unreel.protocols.clauses import clauses, is_first_thought, supposes, turns
+from unreel.protocols.field_parser import AnswerField, fields, first_object, values
+from unreel.protocols.text import unparsed, unwrapped
+
+_WORD: Final = re.compile(
+    rf"(?<![{claim_words.LETTER}-])(?:(?P<real_phrase>{claim_words.REAL_PHRASE})|(?P<generated_phrase>{claim_words.GENERATED_PHRASE})"
+    rf"|(?P<real>{claim_words.REAL})|(?P<generated>{claim_words.GENERATED}))(?![{claim_words.LETTER}-]|\s(?:time|world)\b)"
+    rf"|(?P<real_glyphs>{claim_words.REAL_GLYPHS})|(?P<generated_glyphs>{claim_words.GENERATED_GLYPHS})",
+    re.IGNORECASE,
+)
+_CAPITAL: Final = re.compile(r"REAL|FAKE")
+_GLYPHS: Final = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+
+_CONCEDES: Final = re.compile(
+    r"\W{0,5}(?:even\s)?(?:although|though|while|whereas|despite|in\sspite|albeit|obwohl|aunque|bien\sque|sebbene|embora|хотя|رغم"
+    r"|if|had|were|unless|suppose|assuming|falls|wenn|si|虽然|尽管|如果)\b|\W{0,5}(?:虽然|雖然|尽管|如果|若)",
+    re.IGNORECASE,
+)
+_WOULD_SAY: Final = re.compile(
+    r"\b(?:i|we)(?:\swould|['\u2019]d)\s(?:\w{1,12}\s)?(?:say|call|judge|label|conclude)",
+    re.IGNORECASE,
+)
+_YES_NO: Final = re.compile(
+    r"\W{0,5}(?:(?P<no>(?:(?:no|absolutely|certainly|definitely|clearly|of\scourse)\W{1,3})?(?:no|nope|not)|i\sdon['\u2019]t\sthink\sso|not\s(?:in\smy\s\w{1,10}|really|at\sall|a\schance)|far\sfrom\sit|by\sno\smeans|never|hardly"
+    r"|nein|non|não|нет|いいえ|不是|不|아니요|아니오|لا)|(?:absolutely|certainly|definitely|of\scourse|yes|yep|ja|sí|oui|si|sì|sim|да|はい|是的?|네|예|نعم))\W{0,5}$",
+    re.IGNORECASE,
+)
+_NOT_SO: Final = re.compile(
+    r"\W{0,5}(?:(?:but|yet|and)\s)?(?:(?:it|this|that)\s)?(?:isn['\u2019]t|is\snot|(?:it|that)['\u2019]s\snot|wasn['\u2019]t|was\snot)(?:\s(?:so|it|the\scase|true))?\W{0,5}"
+    r"|\W{0,5}(?:aber\snicht|pero\sno(?:\slo\ses)?|mais\sne\sl['\u2019]est\spas|ma\snon\slo\sè|mas\snão\sé|но\s(?:это\s)?не(?:\sтак)?)\W{0,5}",
+    re.IGNORECASE,
+)
+_TRUTH: Final = re.compile(
+    r"\W{0,3}(?:(?P<no>false|no|nein|non|não|нет|否|いいえ|아니오|لا)|true|yes|ja|sí|oui|sì|sim|да|是|はい|예|네|نعم)\W{0,3}",
+    re.IGNORECASE,
+)
+_CORRECTS: Final = re.compile(
+    r"(?:^|(?<=[.!\n\u2014]))[\s*_-]{0,5}(?:hm+|wait|hold\son|actually|correction|scratch\sthat|on\s(?:second|closer|reflection|re)|i\s(?:change|take\s(?:it|that)\sback|retract"
+    r"|was\swrong|correct|revise)|let\sme\s(?:correct|revise|reconsider)|looking\s(?:again|closer)|edit|update|moment|korrektur|corrección|correction|更正|等等|訂正|정정)\b",
+    re.IGNORECASE,
+)
+_OR: Final = re.compile(
+    r"\W{0,5}(?:(?:or|and|vs\.?|versus|nor|oder|ou|o|y|e|и|или|أو|或|还是|か|또는)(?!\w))?\W{0,5}(?:an?\s|ein\w{0,2}\s)?",
+    re.IGNORECASE,
+)
+_OF_PARTS: Final = re.compile(
+    r"\b(?:parts?|some|portions?|areas?|regions?|elements?|aspects?|sections?|details?|half|third|(?:most|much|beginning|start|end|middle|rest)\sof|many|few(?!\s(?:would|will|could|people|viewers))|background|else|rest|otherwise)\b",
+    re.IGNORECASE,
+)
+_SUBJECT: Final = re.compile(
+    r"(?<!of\s)\b(?:video|clip|footage|recording|film|movie|sequence|content|material|shot|scene|none\sof\s(?:this|it)|nothing|it|this|that|everything|verdict|answer|these\sframes|the\sframes"
+    r"|conclusion|judge?ment|classification|label|result|my|que\s(?:sea|es|soit|est|sia|è|seja|é)|i|we|vid[eé]o|vídeo|filmato|clipe|aufnahme|esto|ce|cette|c['\u2019]est|das|es|séquence|grabación|gravação"
+    r"|видео|ролик|запись|клип|это|он|(?:ال|لل|بال)?فيديو|المقطع|مقطع|هذا|[أا]نه|النتيجة)\b",
+    re.IGNORECASE,
+)
+_LITTLE: Final = re.compile(
+    r"(?:\W{0,5}\b(?:and|nicht|kein\w{0,2}|pas|non|não|не|niet|ne|no|sure|certain|[0-9]{1,3}(?=\s?%)|so|but|yet|لكنه|لكن|بل|لا|thus|hence|therefore|however|overall|clearly|definitely|certainly|likely|obviously|almost\scertainly|evidently|undoubtedly"
+    r"|total|pure|complete|simply|just|plain|mit\ssicherheit|höchstwahrscheinlich|definitiv|vermutlich|wohl|offensichtlich|sicher|ganz|definitivamente|seguramente|certainement|sûrement|sicuramente|certamente|probabilmente|provavelmente|точно|похоже|видимо|probably|most|very|highly|completely|entirely|totally|fully|not|is|are|was|looks?|appears?|seems?|feels?|to|be|have|been|a|an|the|rather|actually|wait|no"
+    r"|correction|final|answer|verdict|ist|sehr|klar|eindeutig|also|ein|eine|wahrscheinlich|parece|muy|claramente|probablemente|un|est|semble|très|probablement"
+    r"|è|sembra|molto|é|muito|явно|скорее|всего|вероятно|должно|by|being|as|leaning|towards?|aber|doch|jedoch|sondern|pero|sino|mais|ma|mas|но|far|from|anything|wirkt|wirken|sieht|scheint|für)\b){0,8}\W{0,8}",
+    re.IGNORECASE,
+)
+_FOLLOWS: Final = re.compile(
+    r"\W{0,5}(?:$|(?P<clip>\b(?:videos?|clips?|footage|recordings?|film|movie|sequence|content|material|one|about\s(?:it|this|the\s(?:video|clip|footage))|vid[eé]o|vídeo|aufnahme|видео|ролик|запись)\b)"
+    r"|\b(?:because|since|as|and|or|due|based|by|with|from|using|enough|i|rather|not|were|was|is|in|at|on|for|to|throughout|overall|given|after|through|here|it|than"
+    r"|beyond|deal|aus|aussehen|instead|nor|about|whatsoever|anywhere|cannot|does|do|must|has|have|should|would|will|could|y|et|e|und|por|per|da|von|mit|durch|con|com|par|pour|avec|ist|sind|sei|war|wurde|worden|wirkt|sein|hält|halten?|gehalten|einstufen|nennen|bezeichnen|oder|ou|и|или|من|بواسطة|باستخدام)\b)"
+    r"|[^\w\s]",
+    re.IGNORECASE,
+)
+_THAT: Final = re.compile(
+    r"\W{0,5}(?:that(?!\s(?:suggests?|means|is|makes|indicates?|points|tells|shows|leads|alone|said)\b)|dass|daß|que|qu['\u2019]|che|أن"
+    r"|что(?!\s(?:указывает|говорит|свидетельствует|означает|подтверждает|делает|выглядит))"
+    r"|to\s(?:\w{1,12}\s)?(?:call|say|believe|think|label|conclude|suspect|suggest|assume|consider))(?:\b|(?<=['\u2019]))",
+    re.IGNORECASE,
+)
+_ARTICLE: Final = re.compile(r"\W{0,5}(?:(?:an?|any|most|many)\s)?\W{0,3}", re.IGNORECASE)
+_ANY_SUCH: Final = re.compile(
+    r"\s(?:would|usually|typically|often|tends?|normally|rarely|always|does|do|don['\u2019]t|should|can|shows?|has|have)\b",
+    re.IGNORECASE,
+)
+"""`A fake video usually shows` speaks of all of them, not of this one."""
+_TOO: Final = re.compile(r"\btoo\s\w{1,15}\sto\sbe\W{0,3}$", re.IGNORECASE)
+_CALLING: Final = re.compile(
+    r"\W{0,5}(?:(?:to\s(?:call|label|brand|declare|describe)|calling|labell?ing|branding|declaring|describing)\b)",
+    re.IGNORECASE,
+)
+_TO_CALL: Final = re.compile(
+    r"(?P<ready>\b(?:have|has|had|want|going|need|forced|inclined|leans?|leaning|tend|prepared|ready|happy|confident|comfortable|safe|fair|right|correct|reasonable|enough|me|us|compelled|like|able|tempted)\s)?"
+    r"to\s(?:call|label|brand|mark|declare|describe)\b",
+    re.IGNORECASE,
+)
+_NOT_ENOUGH: Final = re.compile(
+    r"(?:n['\u2019]t|\b(?:not|no|without|lacks?|never))\s(?:\w{1,12}\s){0,3}?(?:enough|sufficient|conclusive|definitive)\b",
+    re.IGNORECASE,
+)
+_CONCEDES_BEHIND: Final = re.compile(r"(?:が|けど|けれど|けれども|のに|지만|는데)\s{0,3}$")
+_WHICH: Final = re.compile(r"\W{0,5}(?:which|that|who)\s", re.IGNORECASE)
+_SHARE: Final = re.compile(r"(?<![\d.])(?:[0-4]?[0-9])(?:\.[0-9]{1,3})?\s?(?:%|percent\b)")
+_UNSURE_GLYPHS: Final = re.compile(r"[没沒无未][^,]{0,60}?(?:说明|表明|证明|显示|意味)")
+_OF_A_SAYING: Final = re.compile(r"的?(?:说法|观点|猜测|可能性|嫌疑)")
+_LOW: Final = re.compile(r"[低小不没沒无未]|排除")
+
+_READ: Final = 10_000
+"""Of a longer text the two ends are read: an answer says at one of them what it claims."""
+_REACH: Final = 200
+"""How far before a word of its clause a denial or a doubt may stand: longer is no clause."""
+_SHORT_GAP: Final = 2
+"""Words that may stand between a noun's denial and the claim: `no obviously fake clip`."""
+
+
+def read_claim(text: str) -> Label | Unparsed:
+    """The side that `text` takes: missing where it speaks of none, ambiguous where it takes none."""
+    chosen: Label | None = None
+    asked: Label | None = None
+    turned = divided = spoken = supposed = False
+    earlier = ""
+    for clause in clauses(_plain(text)):
+        turned |= turns(clause.text)
+        earlier = earlier if clause.opens == "clause" else ""
+        supposed = supposes(clause.text) or (supposed and clause.opens == "clause")
+        found = list(_WORD.finditer(clause.text))
+        telling = [word for word in found if _speaks_of_the_clip(word)]
+        spoken |= bool(telling)
+        reply = _YES_NO.match(clause.text) if asked is not None else None
+        label: Label | None
+        if reply and asked is not None:
+            label = _other(asked) if reply["no"] else asked
+        elif chosen is not None and _NOT_SO.fullmatch(clause.text):
+            label, turned = _other(chosen), True
+        else:
+            open_ended = (
+                clause.asks or supposed or _CONCEDES.match(clause.text) or _offers_both(found)
+            )
+            label = None if open_ended else _claim(telling, earlier)
+        asked = _named(telling[0]) if clause.asks and len(telling) == 1 else None
+        earlier = f"{earlier} {clause.text}"[-2 * _REACH :]
+        if label is None:
+            continue
+        divided = not turned and (divided or chosen not in {None, label})
+        chosen, turned = label, False
+    if chosen is not None and not divided:
+        return chosen
+    return unparsed(UnparsedReason.AMBIGUOUS if spoken else UnparsedReason.MISSING, text)
+
+
+def is_taken_back(text: str) -> bool:
+    """Return whether the text corrects itself after its last `</answer>`, so that its answer is ambiguous."""
+    _, closed, behind = text.rpartition("</answer>")
+    return bool(closed) and _CORRECTS.search(behind) is not None
+
+
+def read_stated(text: str, read: Callable[[str], Label | Unparsed]) -> Label | Unparsed:
+    """Return the field's value as parsed by `read`, unless the text corrects itself after the field.
+
+    Missing where there is no such field, or none that speaks of a side.
+    """
+    plain = unwrapped(text)
+    found = fields(plain)
+    said = values(found, "label")
+    readings = [*map(read, said), *_yes_and_no(found), *_contrary_digits(found)]
+    if not readings and first_object(plain):
+        told = read_claim("\n".join(field.value for field in found))
+        return told if isinstance(told, Label) else unparsed(UnparsedReason.AMBIGUOUS, text)
+    labels = {reading for reading in readings if isinstance(reading, Label)}
+    if said and (correction := _CORRECTS.search(plain, plain.rfind(said[-1]) + len(said[-1]))):
+        corrected = read_claim(plain[correction.start() :])
+        labels = {corrected} if isinstance(corrected, Label) else labels
+    if len(labels) == 1:
+        return labels.pop()
+    unclear = any(
+        isinstance(one, Unparsed) and one.reason is UnparsedReason.AMBIGUOUS for one in readings
+    )
+    return unparsed(UnparsedReason.AMBIGUOUS if labels or unclear else UnparsedReason.MISSING, text)
+
+
+def _yes_and_no(found: Iterable[AnswerField]) -> Iterator[Label]:
+    """Fields that name a side and affirm or deny it, such as `is_fake: true`."""
+    for field in found:
+        side = _WORD.search(field.name.replace("_", " "))
+        reply = _TRUTH.fullmatch(field.value)
+        if side and reply and field.kind in {None, "real"}:
+            yield _other(_named(side)) if reply["no"] else _named(side)
+
+
+def _contrary_digits(found: Iterable[AnswerField]) -> Iterator[Label]:
+    """Return the label with 1 if a field of the other label has 0; one such field alone does not define 1."""
+    sides = ((_WORD.fullmatch(field.name.replace("_", " ")), field.value) for field in found)
+    said = {(_named(side), digit) for side, digit in sides if side and digit in {"0", "1"}}
+    for label in Label:
+        if said == {(label, "1"), (_other(label), "0")}:
+            yield label
+
+
+def _plain(text: str) -> str:
+    ends = text if len(text) <= 2 * _READ else f"{text[:_READ]}\n{text[-_READ:]}"
+    affirmed = claim_words.AFFIRMING_GLYPHS.sub(" ", claim_words.AFFIRMS.sub(" ", unwrapped(ends)))
+    return claim_words.ANYTHING_BUT.sub(" not ", affirmed)
+
+
+def names_generated(name: str) -> bool:
+    """Return whether a field's name is a word for generated clips, such as `fake_video`."""
+    word = _WORD.search(name.replace("_", " "))
+    return word is not None and _named(word) is Label.GENERATED
+
+
+def _offers_both(found: Sequence[re.Match[str]]) -> bool:
+    """Return whether two of the words are alternatives, as in `real or fake`."""
+    return any(
+        _OR.fullmatch(now.string, now.end(), after.start()) and _named(now) is not _named(after)
+        for now, after in pairwise(found)
+    )
+
+
+def _claim(telling: Iterable[re.Match[str]], earlier: str) -> Label | None:
+    """Return the claim of a clause with these words, after `earlier` clauses of its sentence."""
+    said = {label for word in telling if (label := _label_of(word, earlier)) is not None}
+    return said.pop() if len(said) == 1 else None
+
+
+def _label_of(word: re.Match[str], earlier: str) -> Label | None:
+    before, after = _before(word), word.string[word.end() : word.end() + _REACH]
+    named = _named(word)
+    if _is_reported(before) or _CALLING.match(before) or _OF_A_SAYING.match(after):
+        refutations = (claim_words.UNTRUE.search(after), _LOW.search(after))
+        refuted = _is_denied(before, earlier) or _is_denied(after, "") or any(refutations)
+        return _other(named) if refuted else None
+    in_part = _OF_PARTS.search(before) and not claim_words.NEGATIVE_SUBJECT.search(before)
+    if in_part or _is_doubted(word.string, before, after):
+        return None
+    if claim_words.INSTEAD.search(before):
+        return named if "less" in before else _other(named)
+    denied = _is_denied_behind(after) if _turns_behind(word.string) else _is_denied(before, earlier)
+    if denied is None or (not denied and _is_only_named(before)):
+        return None
+    return _other(named) if denied else named
+
+
+def _is_only_named(before: str) -> bool:
+    """Return whether `to call it` occurs without a claim of the writer."""
+    call = _TO_CALL.search(before)
+    return call is not None and not call["ready"]
+
+
+def _is_reported(before: str) -> bool:
+    told = [match.end() for match in claim_words.REPORTS.finditer(before)]
+    return bool(told) and not _SUBJECT.search(before, told[-1] + 25)
+
+
+def _is_doubted(clause: str, before: str, after: str) -> bool:
+    if is_first_thought(clause) or _NOT_ENOUGH.search(before) or _CONCEDES_BEHIND.search(clause):
+        return True
+    if claim_words.DOUBTING_GLYPHS.search(before) or claim_words.DOUBTING_AFTER.search(after):
+        return True
+    doubted = claim_words.DOUBTS.search(claim_words.REFUTES.sub(" ", before)) or _SHARE.search(
+        before
+    )
+    return doubted is not None and _WOULD_SAY.search(before) is None
+
+
+def _turns_behind(clause: str) -> bool:
+    return claim_words.SPEAKS_BACKWARDS.search(clause) is not None
+
+
+def _is_denied_behind(after: str) -> bool | None:
+    following = _WORD.search(after)
+    own = after[: following.start()] if following else after
+    n_denials = len(claim_words.DENYING_AFTER.findall(own))
+    return None if n_denials > 1 else bool(n_denials)
+
+
+def _is_denied(before: str, earlier: str) -> bool | None:
+    """Return whether the text before a claim denies it; `None` if ambiguous."""
+    rest, n_refuting = claim_words.REFUTES.subn(" ", before)
+    rest, n_short = claim_words.DENIES_SHORT.subn(" ", rest)
+    verbs = {match[0].lower() for match in claim_words.DENIES.finditer(rest)}
+    n_verbs = len(verbs - {"neither", "nor"}) + bool(verbs & {"neither", "nor"})
+    rest = claim_words.DENIES.sub(" ", rest)
+    together = {match[0].lower() for match in claim_words.DENIES_TOGETHER.finditer(rest)}
+    nouns: list[bool | None] = []
+    if together == {"no"} and not claim_words.ROMANCE.search(rest):
+        together = set()
+    if not together:
+        nouns = [
+            _noun_denies(noun[0], rest[noun.end() :])
+            for noun in claim_words.DENIES_NOUN.finditer(rest)
+        ]
+    n_glyphs = len(claim_words.DENYING_GLYPHS.findall(rest))
+    total = n_refuting + n_short + n_verbs + bool(together) + any(nouns) + n_glyphs
+    if total > 1 or (total == 0 and (None in nouns or _UNSURE_GLYPHS.search(rest))):
+        return None
+    return total == 1 or _is_carried_on(before, earlier)
+
+
+def _noun_denies(noun: str, gap: str) -> bool | None:
+    """Return whether `no`, `without` and the like apply across `gap` to the claim, not only to their own noun."""
+    verb = claim_words.SUGGESTS.search(gap)
+    if (
+        verb
+        and noun.lower().endswith(" of")
+        and not claim_words.EVIDENCE.search(gap, 0, verb.start())
+    ):
+        return False
+    subject = _SUBJECT.search(gap)
+    if subject is None:
+        words_between = gap.split()
+        near = len(words_between) <= _SHORT_GAP
+        return (
+            True
+            if near or claim_words.EVIDENCE.search(gap) or claim_words.BRIDGES.search(gap)
+            else None
+        )
+    way = gap[: subject.start()].strip()
+    nearest = way.split()[-2:]
+    if claim_words.BRIDGES.search(way) or any(
+        claim_words.EVIDENCE.fullmatch(one) for one in nearest
+    ):
+        return True
+    return None if claim_words.SUGGESTS.search(way) else False
+
+
+def _is_carried_on(before: str, earlier: str) -> bool | None:
+    """Return whether a denial in an earlier clause of the sentence applies to this one; `None` before `which`."""
+    denials = (
+        claim_words.DENIES,
+        claim_words.DENIES_SHORT,
+        claim_words.DENIES_TOGETHER,
+        claim_words.DENIES_NOUN,
+        claim_words.DENYING_GLYPHS,
+    )
+    if not any(table.search(earlier) for table in denials):
+        return False
+    if _THAT.match(before) or claim_words.POLARITY.search(before):
+        return True
+    start = _WHICH.match(before)
+    verb = claim_words.SUGGESTS.match(
+        before, start.end() if start else len(before) - len(before.lstrip())
+    )
+    subject = claim_words.NEGATIVE_SUBJECT.search(earlier)
+    if verb is None or subject is None:
+        return False
+    return None if start else True
+
+
+def _named(word: re.Match[str]) -> Label:
+    is_real = word["real"] or word["real_phrase"] or word["real_glyphs"]
+    return Label.REAL if is_real else Label.GENERATED
+
+
+def _speaks_of_the_clip(word: re.Match[str]) -> bool:
+    if word["real_glyphs"] or word["generated_glyphs"]:
+        return True
+    is_phrase = word["real_phrase"] or word["generated_phrase"]
+    after = _FOLLOWS.match(word.string, word.end())
+    if after is None and not is_phrase and not _CAPITAL.fullmatch(word[0]):
+        return False
+    if after is not None and after["clip"]:
+        return not (_ANY_SUCH.match(word.string, after.end()) and _ARTICLE.fullmatch(_before(word)))
+    before = _before(word)
+    if _TOO.search(before) or claim_words.EVIDENCE.search(before):
+        return True
+    return any(form(before) for form in (_SUBJECT.search, _LITTLE.fullmatch, _GLYPHS.search))
+
+
+def _before(word: re.Match[str]) -> str:
+    return word.string[max(0, word.start() - _REACH) : word.start()]
+
+
+def _other(label: Label) -> Label:
+    return Label.GENERATED if label is Label.REAL else Label.REAL

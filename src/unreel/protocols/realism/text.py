@@ -1,0 +1,44 @@
+"""Texts for verdicts of `realism`."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from unreel.core.judgement import Rating
+from unreel.core.registry import LazyImport
+from unreel.core.safe_text import plain_lines
+from unreel.core.verdict import RealismVerdict
+from unreel.protocols.realism.prompts import PROMPTS, TERMS, VERBAL_PROMPTS
+from unreel.protocols.verdict_text import ProtocolTexts, or_missing
+
+_SCORES: Final = len(TERMS)
+
+
+def _say(score: int) -> str:
+    return f"{score} of {_SCORES} ({TERMS[score - 1].lower()})"
+
+
+def _right(truth: Rating) -> str:
+    return str(truth.score)
+
+
+def _phrase(p_generated: Sequence[float], prompt: str) -> str:
+    score = _SCORES - min(_SCORES - 1, int(p_generated[0] * _SCORES))
+    return f"<answer>{TERMS[score - 1] if prompt in VERBAL_PROMPTS else score}</answer>"
+
+
+def _details(verdict: RealismVerdict) -> Iterator[tuple[str, str]]:
+    yield "problem", or_missing(verdict.problem, plain_lines)
+    yield "in the scale's words", or_missing(verdict.adherence, plain_lines)
+    if verdict.family is not None:
+        yield "errors", or_missing(verdict.family, str)
+
+
+WORDING: Final[ProtocolTexts[Rating, RealismVerdict]] = ProtocolTexts(
+    decides="score",
+    say=_say,
+    right=_right,
+    phrase=_phrase,
+    details=_details,
+    teaches=frozenset(PROMPTS),
+    write=LazyImport("unreel.protocols.realism.training_answers:write"),
+)

@@ -1,0 +1,45 @@
+"""`reality` in words."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from unreel.core.clip import Origin, Real
+from unreel.core.verdict import RealityVerdict
+from unreel.protocols.reality.prompts import CONFIDENCE_PROMPTS
+from unreel.protocols.space import BoxSpace
+from unreel.protocols.verdict_text import EVEN, ProtocolTexts, or_missing, say_label
+
+_TAUGHT: Final = frozenset({"direct"})
+"""The others ask for thoughts or for a confidence, and nobody wrote them down."""
+
+
+def _right(truth: Origin) -> str:
+    return "1" if isinstance(truth, Real) else "0"
+
+
+def _phrase(p_generated: Sequence[float], prompt: str) -> str:
+    (p,) = p_generated
+    answer = f"<answer>{int(p <= EVEN)}</answer>"
+    if prompt not in CONFIDENCE_PROMPTS:
+        return answer
+    return f"{answer}<confidence>{100 * max(p, 1 - p):.2f}</confidence>"
+
+
+def _details(verdict: RealityVerdict) -> Iterator[tuple[str, str]]:
+    if verdict.confidence is not None:
+        yield "confidence", or_missing(verdict.confidence, "{:g} of 100".format)
+
+
+def _write(truth: Origin, _prompt: str, _space: BoxSpace | None) -> str:
+    return f"<answer>{_right(truth)}</answer>"
+
+
+WORDING: Final[ProtocolTexts[Origin, RealityVerdict]] = ProtocolTexts(
+    decides="label",
+    say=say_label,
+    right=_right,
+    phrase=_phrase,
+    details=_details,
+    teaches=_TAUGHT,
+    write=_write,
+)

@@ -1,0 +1,81 @@
+"""REAL or FAKE: the label of a `trace` answer."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from unreel.core.judgement import Label
+from unreel.core.verdict import Unparsed, UnparsedReason
+from unreel.protocols.claim_parser import read_claim, read_stated
+from unreel.protocols.protocol import Mode
+from unreel.protocols.text import first_read, is_no_answer, unparsed
+
+_LABELS: Final = {"real": Label.REAL, "fake": Label.GENERATED}
+_WORD: Final = r"(?P<word>REAL|FAKE)"
+_CAPITAL: Final = re.compile(r"(?<![\w-])(?:REAL|FAKE)(?![\w-])")
+# "FAKE.", "'REAL'", "FAKE <coordinates>" answer; "REAL or FAKE", "FAKE?" and "REAL people" do not.
+_OPENING: Final = re.compile(
+    rf"[\W_]{{0,20}}{_WORD}(?![\w-])(?=['\"*`_)\s]{{0,5}}(?:$|[.,;:!<(\n]|[-\u2013\u2014]\s|(?P=word)))"
+)
+_STATEMENT: Final = re.compile(
+    r"(?:^|(?<=[.!\n:]))['\"*`\s]{0,5}"
+    r"(?:(?:(?:[Tt]he|[Tt]his)\s(?:video|clip|footage)|[Ii]t)\s(?:is|looks|appears\sto\sbe)\s(?:a\s)?)?"
+    rf"['\"*`]{{0,3}}{_WORD}(?=['\"*`\s]{{0,5}}(?:$|[.!\n<(]))"
+)
+_NO_WORDS: Final = re.compile(r"(?:[\s\[\]0-9.,]|</?(?:coordinates|start_time)>)*", re.ASCII)
+"""The box and the time as they were asked for: nothing in them speaks of a side."""
+_REASON: Final = re.compile(r"<\s{0,3}explanation\b|\bthe reason is\b", re.IGNORECASE)
+
+
+def read_label(body: str, mode: Mode) -> Label | Unparsed:
+    """The word REAL or FAKE that opens the answer, else the one that a sentence states and no other.
+
+    What stands before the explanation may not state the contrary; a refusal or an error message is no
+    answer. `lenient` also takes the field that names itself the verdict, else the claim of prose in small
+    letters, other words and other languages, with its denials and second thoughts.
+    """
+    reason = _REASON.search(body)
+    claim = (body[: reason.start()] if reason else body).strip()
+    return first_read(_attempts(claim, mode))
+
+
+def _attempts(claim: str, mode: Mode) -> Iterator[Label | Unparsed]:
+    yield _opening(claim)
+    yield _statement(claim)
+    if mode == "lenient":
+        yield from _lenient(claim)
+
+
+def _opening(claim: str) -> Label | Unparsed:
+    word = _OPENING.match(claim)
+    if word is None:
+        return Unparsed(UnparsedReason.MISSING)
+    label = _LABELS[word["word"].lower()]
+    behind = claim[word.end() :]
+    if _NO_WORDS.fullmatch(behind):
+        return label
+    rest = read_claim(behind)
+    if isinstance(rest, Label) and rest is not label:
+        return unparsed(UnparsedReason.AMBIGUOUS, claim)
+    return label
+
+
+def _statement(claim: str) -> Label | Unparsed:
+    if is_no_answer(claim):
+        return unparsed(UnparsedReason.MISSING, claim)
+    said = {_LABELS[found["word"].lower()] for found in _STATEMENT.finditer(claim)}
+    understood = read_claim(claim)
+    if not _CAPITAL.search(claim):
+        return unparsed(UnparsedReason.MISSING, claim)
+    if isinstance(understood, Unparsed) or said == {understood}:
+        return understood
+    return unparsed(UnparsedReason.AMBIGUOUS, claim)
+
+
+def _lenient(claim: str) -> Iterator[Label | Unparsed]:
+    if is_no_answer(claim):
+        return
+    stated = read_stated(claim, read_claim)
+    yield stated
+    if isinstance(stated, Unparsed) and stated.reason is UnparsedReason.MISSING:
+        yield read_claim(claim)

@@ -1,0 +1,144 @@
+"""When a trace begins, in the forms in which reviewers say it."""
+
+# ruff: noqa: RUF001  words of other languages
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Final
+
+from unreel.core.span import to_us
+from unreel.core.verdict import Unparsed, UnparsedReason
+from unreel.protocols.numerals import spell_in_digits
+from unreel.protocols.protocol import Mode
+from unreel.protocols.text import SHORT, unparsed, unwrapped
+from unreel.protocols.trace.box_parser import NUMBER
+
+_SECONDS: Final = re.compile(rf"-?{NUMBER}")
+_AFTER_UNIT: Final = r"(?![A-Za-z\u00c0-\u024f\u0400-\u04ff])"
+_MINUTE: Final = rf"\s{{0,3}}(?:minutos?|minut[ie]|minutes?|minuten?|mins?|m|мин\w{{0,3}}|分钟?|分鐘|분|دقيقة|دقائق){_AFTER_UNIT}"
+_SECOND: Final = (
+    r"(?:[\s-]{0,3}(?:seconds?|secs?|sekunden?|sek|secondes?|segundos?|seg|second[oi]|s|секунд\w{0,2}|сек|с|秒钟?|秒鐘|초|(?:ال)?ثانية|(?:ال)?ثواني|ثوان|ثانيتين)"
+    rf"{_AFTER_UNIT}|\s?[\"\u2033\u201d])"
+)
+_MILLI: Final = rf"\s{{0,3}}(?:milliseconds?|millisekunden?|milisegundos?|millisecondes?|ms|мс|毫秒|밀리초){_AFTER_UNIT}"
+_THOUSANDS: Final = re.compile(
+    rf"(?<![\w.,])(?<!frame\s)(?<!clip\s)(?<!video\s)[1-9][0-9]{{0,2}}(?:[,.'\u2019\s][0-9]{{3}})+(?={_MILLI})",
+    re.IGNORECASE,
+)
+"""Nothing starts 1.2 milliseconds into a clip: before this unit a mark and three digits are thousands."""
+_CLOCK: Final = r"(?<![\d:])(?:[0-9]{1,3}:)?[0-9]{1,3}:[0-9]{1,2}(?:\.[0-9]{1,12})?(?![\d:])"
+_TIME: Final = re.compile(
+    rf"(?P<clock>{_CLOCK})"
+    rf"|(?<![A-Za-z0-9_.:\u2044])(?P<ms>{NUMBER}){_MILLI}"
+    rf"|(?<![A-Za-z0-9_.:\u2044])(?P<minutes>[0-9]{{1,4}})(?:{_MINUTE}|['\u2032])(?:\s{{0,3}}(?:and\s|und\s|et\s|y\s|e\s|и\s)?(?P<rest>{NUMBER})(?:{_SECOND}|(?![\w.]|\s\w)))?"
+    rf"|(?<![A-Za-z0-9_.:\u2044])(?P<from>-?{NUMBER})(?:\s{{0,3}}(?:-|\u2013|\u2014|~|\u301c|至|到|から|에서)\s{{0,3}}|\s(?:to|and|until|bis|und|à|et|a|y|e|до|и|إلى|و)\s{{0,2}})(?:{NUMBER}){_SECOND}"
+    rf"|(?<![A-Za-z0-9_.:\u2044])(?P<seconds>-?{NUMBER}){_SECOND}"
+)
+_FRAMES: Final = re.compile(
+    rf"\b(?:frames?|bild|cuadro|fotograma|image|quadro|кадр\w?)\s{{0,2}}#?\s?{NUMBER}|第\s?{NUMBER}\s?(?:帧|幀|フレーム)|{NUMBER}\s?(?:프레임|フレーム|帧)"
+    rf"|(?<![\w.]){NUMBER}\s?(?:fps|frames?\b|hz|%)",
+    re.IGNORECASE,
+)
+_OF_ALL: Final = re.compile(
+    r"(?:\b(?:of|out\sof|von|de|sur|su|из|for|lasting|lasts|during|within|over|long|every|duration|after\sanother)|/)\s{0,3}(?:the\s|a\s|an?other\s)?$",
+    re.IGNORECASE,
+)
+"""A length stands behind these, not an instant."""
+_ELSEWHERE: Final = re.compile(
+    r"\b(?:before\sthe\send|from\sthe\send|remaining|left|last|final|per\ssecond|or|either|not|never|unknown|unclear|first\s\d)\b"
+    r"|最后|最後|前\d|마지막|或|または|또는",
+    re.IGNORECASE,
+)
+_BARE: Final = re.compile(
+    rf"(?:(?:at|about|around|approximately|approx\.?|roughly|ca\.?|circa|from|near|starting|starts?|begins?|after|onset|~|\u2248|\u223c|t\s?=|time|timestamp|second|sec|etwa|ungefähr|gegen|ab|bei|nach"
+    rf"|alrededor\sde|aproximadamente|unos|hacia|desde|a\slos|environ|vers|à|cerca\sde|por\svolta\sde|verso|около|примерно|约|大约|約|およそ|약|대략|حوالي|عند|between|von|entre|tra)\W{{0,3}}){{0,3}}"
+    rf"(?P<seconds>-?{NUMBER})"
+    rf"(?:(?:\s{{0,3}}[-\u2013\u2014至到]\s{{0,3}}|\s(?:to|and|until|bis|und|à|y|e|до)\s){NUMBER})?(?:\s{{0,3}}\([^()]{{0,40}}\))?(?:\W{{0,3}}(?:approx\.?|ish|or\sso|onwards?))?\W{{0,3}}",
+    re.IGNORECASE,
+)
+_HALVES: Final = (
+    (re.compile(r"\bhalf\sa\ssecond|\beine\shalbe\ssekunde|半秒", re.IGNORECASE), "0.5 s"),
+    (re.compile(r"(?<=[0-9])\s(?:and\sa\shalf|ein\s?halb|y\smedio|et\sdemi)\b", re.IGNORECASE), ".5"),
+    (re.compile(r"(?P<n>[0-9])秒半"), r"\g<n>.5秒"),
+)  # fmt: skip
+_DECIMAL_COMMA: Final = re.compile(
+    r"(?<=[0-9])[,\u066b](?=[0-9]{1,3}(?:\s{0,3}(?:[^\W\d]|$|[-\u2013)~])|\.$))"
+)
+_MINUS: Final = re.compile(r"[\u2212\u2012](?=[0-9])")
+_SIXTY: Final = 60
+_STARTING: Final = re.compile(
+    r"(?:\b(?:start(?:s|ing|ed)?|begin(?:s|ning)?|from|onset|first\s(?:visible|appears|seen)|at|around|after|ab|desde|dès|da|с)|从|在|第|约|大约|約)\s{0,3}"
+    rf"(?P<time>(?:(?:at|about|around|from|roughly|approximately|etwa|environ)\s){{0,2}}~?\s?(?:{_CLOCK}|{NUMBER}(?:\s?[-\u2013]\s?{NUMBER})?{_SECOND}|{NUMBER}{_MILLI}))",
+    re.IGNORECASE,
+)
+
+
+def read_onset(piece: str, mode: Mode) -> int | Unparsed:
+    """Microseconds from the clip's start; a range tells its beginning, a frame's number tells none.
+
+    `strict` takes seconds alone. `lenient` also takes units, clocks and words of several languages, where
+    they leave one instant.
+    """
+    seconds = _said(piece, mode) if len(piece) <= SHORT else None
+    if seconds is None:
+        return unparsed(UnparsedReason.MALFORMED, piece)
+    return to_us(seconds) if seconds >= 0 else unparsed(UnparsedReason.OUT_OF_RANGE, piece)
+
+
+def _said(piece: str, mode: Mode) -> Fraction | None:
+    if _SECONDS.fullmatch(piece):
+        return Fraction(piece)
+    return _loose(_plain(piece)) if mode == "lenient" else None
+
+
+def _loose(plain: str) -> Fraction | None:
+    if bare := _BARE.fullmatch(plain):
+        return Fraction(bare["seconds"])
+    return None if _ELSEWHERE.search(plain) else next(_instants(_FRAMES.sub(" ", plain)), None)
+
+
+def find_onsets(text: str) -> list[str]:
+    """The pieces of prose that say when something starts, each with its unit."""
+    plain = _join_thousands(unwrapped(text))
+    return [found["time"] for found in _STARTING.finditer(plain)]
+
+
+def _join_thousands(text: str) -> str:
+    return _THOUSANDS.sub(lambda number: re.sub(r"\D", "", number[0]), text)
+
+
+def _plain(piece: str) -> str:
+    plain = _join_thousands(_MINUS.sub("-", unwrapped(piece)).strip())
+    plain = spell_in_digits(plain)
+    for form, digits in _HALVES:
+        plain = form.sub(digits, plain)
+    return _DECIMAL_COMMA.sub(".", plain)
+
+
+def _instants(plain: str) -> Iterator[Fraction | None]:
+    for found in _TIME.finditer(plain.lower()):
+        if not _OF_ALL.search(plain, max(0, found.start() - 30), found.start()):
+            yield _seconds(found)
+
+
+def _seconds(found: re.Match[str]) -> Fraction | None:
+    said = found.groupdict()
+    if said["clock"]:
+        return _clock_seconds(said["clock"])
+    if said["ms"]:
+        return Fraction(said["ms"]) / 1000
+    if said["minutes"]:
+        return Fraction(said["minutes"]) * _SIXTY + Fraction(said["rest"] or 0)
+    return Fraction(said["from"] or said["seconds"])
+
+
+def _clock_seconds(clock: str) -> Fraction | None:
+    """Seconds of `m:s` or `h:m:s`; `None` where a later field counts sixty or more."""
+    first, *later = (Fraction(field) for field in clock.split(":"))
+    if any(field >= _SIXTY for field in later):
+        return None
+    seconds = first
+    for field in later:
+        seconds = seconds * _SIXTY + field
+    return seconds

@@ -1,0 +1,50 @@
+"""`trace` in words."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from unreel.core.box import Box
+from unreel.core.judgement import Label
+from unreel.core.registry import LazyImport
+from unreel.core.safe_text import plain_lines
+from unreel.core.span import format_seconds
+from unreel.core.verdict import TraceVerdict
+from unreel.protocols.trace.figures import WHOLE_FRAME
+from unreel.protocols.trace.prompts import SENTENCE_PROMPTS
+from unreel.protocols.trace.truth import TraceTruth
+from unreel.protocols.verdict_text import EVEN, ProtocolTexts, or_missing, say_label
+
+
+def describe_box(box: Box) -> str:
+    """A box in parts of the frame."""
+    whole = ", nearly the whole frame" if box.area >= WHOLE_FRAME else ""
+    return (
+        f"{box.x0:.0%} to {box.x1:.0%} across, {box.y0:.0%} to {box.y1:.0%} down"
+        f" ({box.area:.0%} of the frame{whole})"
+    )
+
+
+def _right(truth: TraceTruth) -> str:
+    return "REAL" if truth.label is Label.REAL else "FAKE"
+
+
+def _phrase(p_generated: Sequence[float], _prompt: str) -> str:
+    return "FAKE" if p_generated[0] > EVEN else "REAL"
+
+
+def _details(verdict: TraceVerdict) -> Iterator[tuple[str, str]]:
+    if verdict.label is Label.GENERATED:
+        yield "from", or_missing(verdict.start_us, format_seconds)
+        yield "place", or_missing(verdict.box, describe_box)
+        yield "because", or_missing(verdict.explanation, plain_lines)
+
+
+WORDING: Final[ProtocolTexts[TraceTruth, TraceVerdict]] = ProtocolTexts(
+    decides="label",
+    say=say_label,
+    right=_right,
+    phrase=_phrase,
+    details=_details,
+    teaches=SENTENCE_PROMPTS,
+    write=LazyImport("unreel.protocols.trace.training_answers:write"),
+)

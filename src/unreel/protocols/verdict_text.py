@@ -1,0 +1,96 @@
+"""Verdicts in plain words: how an instrument's answers are told to people, and the form they should have."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from unreel.core.errors import InvalidValueError, UnknownNameError
+from unreel.core.judgement import Label
+from unreel.core.safe_text import plain
+from unreel.core.verdict import Unparsed
+from unreel.protocols.space import BoxSpace
+
+T = TypeVar("T")
+V = TypeVar("V")
+Part = TypeVar("Part")
+
+NO_VERDICT: Final = "no verdict"
+EVEN: Final = 0.5
+"""A belief above this one is that the clip is generated."""
+
+
+def _nothing_more(_verdict: object) -> tuple[tuple[str, str], ...]:
+    return ()
+
+
+def _nothing_taught(_truth: object, _prompt: str, _space: BoxSpace | None) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtocolTexts(Generic[T, V]):
+    """Texts of a protocol."""
+
+    decides: str
+    """The part of a verdict that it asks for before all else: without it there is no verdict."""
+    say: Callable[[Any], str]
+    """That part in a word or two."""
+    right: Callable[[T], str]
+    """The answer that a truth calls for, in the form that is asked for."""
+    phrase: Callable[[Sequence[float], str], str]
+    """The answer of someone who holds each clip shown to be generated with that probability, in the form
+    that the prompt of that name asks for."""
+    details: Callable[[V], Iterable[tuple[str, str]]] = _nothing_more
+    """What else a readable verdict says, by name; what it leaves out is named too."""
+    teaches: frozenset[str] = frozenset()
+    """The prompts whose answers follow from a truth alone; the others ask for what no truth holds."""
+    write: Callable[[T, str, BoxSpace | None], str] = _nothing_taught
+    """The whole answer to the prompt of that name, as `teach` gives it."""
+
+    def teach(self, truth: T, prompt: str, space: BoxSpace | None) -> str:
+        """The answer to learn for a truth, in the form that the prompt of that name asks for.
+
+        Read strictly, it says what `truth` says. Boxes are written in `space`.
+
+        Raises:
+            UnknownNameError: The prompt asks for something that no truth holds.
+            InvalidValueError: This truth lacks what it asks for, or cannot be said in its form.
+        """
+        if prompt not in self.teaches:
+            kind = "prompt that can be taught"
+            raise UnknownNameError(kind, prompt, sorted(self.teaches))
+        return self.write(truth, prompt, space)
+
+    def decision(self, verdict: V) -> Any:
+        """The part that decides: a label, a score, a place in a pair, or `Unparsed`."""
+        return getattr(verdict, self.decides)
+
+    def headline(self, verdict: V) -> str:
+        """The verdict in a word or two, or that there is none."""
+        part = self.decision(verdict)
+        return NO_VERDICT if isinstance(part, Unparsed) else self.say(part)
+
+
+def say_label(label: Label) -> str:
+    """`real` or `generated`."""
+    return label.value
+
+
+def or_missing(part: Part | Unparsed, write: Callable[[Part], str]) -> str:
+    """The part in words, or why it is not there."""
+    if not isinstance(part, Unparsed):
+        return write(part)
+    found = f": {plain(part.found)!r}" if part.found else ""
+    return f"not given ({part.reason.value}{found})"
+
+
+def on_one_line(text: str) -> str:
+    """A person's words as they are taught: breaks and runs of blanks are one blank."""
+    return " ".join(text.split())
+
+
+def require_read_back(*, said: object, meant: object) -> None:
+    """Refuse words that end or repeat a part of the form they stand in: no one could read them back."""
+    if said != meant:
+        msg = "its words repeat marks of the answer's form. Take such marks out of the text"
+        raise InvalidValueError(msg)

@@ -1,1 +1,0 @@
-"""A page for each reviewer: its figures, and its worst mistakes first."""

@@ -1,0 +1,193 @@
+"""The sentence that a review opens with: how many call the clip what, and from when."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+from unreel.core.failure import Failure
+from unreel.core.judgement import Label
+from unreel.core.safe_text import plain
+from unreel.core.span import format_seconds
+from unreel.core.verdict import TraceVerdict
+from unreel.evaluation.opinion import Opinion
+from unreel.evaluation.review import Review
+from unreel.report.review.origin import FileOrigin
+from unreel.reviewers.external.factory import COMMAND, HTTP
+from unreel.reviewers.registry import FLOORS
+
+Says = Literal["generated", "both", "unsure", "real", "graded", "refused", "unreadable", "silent"]
+_ORDER: Final[tuple[Says, ...]] = get_args(Says)
+Attention = Literal["disagreement", "failure", "generated", "none"]
+"""Why a person should look at a clip before others."""
+_MISSING: Final = {"refused", "unreadable", "silent"}
+_ONE: Final[dict[Says, str]] = {
+    "generated": "says {clip} looks AI-generated",
+    "both": "says that {clip} looks AI-generated, and also that it looks real",
+    "unsure": "is unsure (its verdict changes when the clip is changed a little)",
+    "real": "says {clip} looks real",
+    "graded": "rates the realism of {clip}",
+    "refused": "refused to answer",
+    "unreadable": "gave an answer that could not be read",
+    "silent": "gave no answer",
+}
+_SEVERAL: Final[dict[Says, str]] = {
+    "generated": "say {clip} looks AI-generated",
+    "both": "say that {clip} looks AI-generated, and also that it looks real",
+    "unsure": "are unsure (their verdicts change when the clip is changed a little)",
+    "real": "say {clip} looks real",
+    "graded": "rate the realism of {clip}",
+    "refused": "refused to answer",
+    "unreadable": "gave answers that could not be read",
+    "silent": "gave no answer",
+}
+_MODEL: Final = "AI model"
+_KINDS: Final = (
+    ("recorded:", "recorded answers"),
+    (COMMAND, "program"),
+    (HTTP, "service"),
+)
+_PAIR: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewerVoice:
+    """One reviewer in a word: what it says of the clip over all that it was asked."""
+
+    reviewer: str
+    says: Says
+    onset_us: int | None = None
+    """The first onset that it names."""
+    grades: tuple[tuple[int, str], ...] = ()
+    """Scores with their words."""
+    reason: str = ""
+    """Why it gave no answer, in a word or two."""
+
+
+def hear(review: Review) -> tuple[ReviewerVoice, ...]:
+    """Each reviewer once, in the order in which they were named.
+
+    Where anybody was asked for a label, labels count and scores do not.
+    """
+    opinions = review.opinions
+    unsure = {found.opinion.key for found in review.stabilities if found.state == "unsure"}
+    labelled = [opinion for opinion in opinions if opinion.wording.decides == "label"]
+    by_reviewer: dict[str, list[Opinion]] = {}
+    for opinion in labelled or opinions:
+        by_reviewer.setdefault(opinion.reviewer, []).append(opinion)
+    return tuple(_voice(plain(reviewer), own, unsure) for reviewer, own in by_reviewer.items())
+
+
+def classify_review(review: Review, origin: FileOrigin) -> Attention:
+    """Return why a person should look at the clip before others."""
+    says = {voice.says for voice in hear(review)}
+    is_generated = "generated" in says or bool(origin.claims)
+    if says & {"both", "unsure"} or (is_generated and "real" in says):
+        return "disagreement"
+    if says & _MISSING or not review.is_complete:
+        return "failure"
+    return "generated" if is_generated else "none"
+
+
+def name_kind(reviewer: str) -> str:
+    """Return the kind of the reviewer of that name, such as "AI model", in words for a page."""
+    for prefix, kind in _KINDS:
+        if reviewer.startswith(prefix):
+            return kind
+    if reviewer in FLOORS:
+        return "fixed rule, no AI model"
+    return _MODEL if "/" in reviewer else "reviewer"
+
+
+def first_onset_us(opinions: Sequence[Opinion]) -> int | None:
+    """When the first fault begins that anybody names; `None` where nobody names an instant."""
+    return min(_onsets(opinions), default=None)
+
+
+def opening(review: Review) -> str:
+    """One sentence that tells what the reviewers say of the clip."""
+    voices = hear(review)
+    if not voices:
+        return "Nobody was asked about it."
+    if len(voices) == 1:
+        name = voices[0].reviewer
+        who = f"The {_MODEL} {name}" if name_kind(name) == _MODEL else name
+        return f"{who} {_phrase(voices[0].says, voices)}."
+    noun = f"{_MODEL}s" if all(name_kind(v.reviewer) == _MODEL for v in voices) else "reviewers"
+    by_says: dict[Says, list[ReviewerVoice]] = {}
+    for says in _ORDER:
+        if own := [voice for voice in voices if voice.says == says]:
+            by_says[says] = own
+    parts: list[str] = []
+    for place, (says, own) in enumerate(by_says.items()):
+        who = _who(len(own), len(voices), noun=noun, place=place, n_groups=len(by_says))
+        parts.append(f"{who} {_phrase(says, own, clip='it' if parts else 'this clip')}")
+    sentence = "; ".join(parts)
+    return f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def _voice(reviewer: str, opinions: Sequence[Opinion], unsure: Collection[str]) -> ReviewerVoice:
+    decisions = [opinion.decision for opinion in opinions if opinion.is_readable]
+    labels = {decision for decision in decisions if isinstance(decision, Label)}
+    grades = tuple(
+        (opinion.decision, opinion.headline)
+        for opinion in opinions
+        if opinion.is_readable and not isinstance(opinion.decision, Label)
+    )
+    failures = [o.outcome for o in opinions if isinstance(o.outcome, Failure)]
+    says: Says
+    if any(opinion.key in unsure for opinion in opinions):
+        says = "unsure"
+    elif labels:
+        says = "both" if len(labels) > 1 else "real" if Label.REAL in labels else "generated"
+    elif grades:
+        says = "graded"
+    elif any(opinion.is_refusal for opinion in opinions):
+        says = "refused"
+    else:
+        says = "silent" if len(failures) == len(opinions) else "unreadable"
+    return ReviewerVoice(
+        reviewer=reviewer,
+        says=says,
+        onset_us=first_onset_us(opinions),
+        grades=grades,
+        reason=failures[0].reason.value.replace("-", " ") if says == "silent" else "",
+    )
+
+
+def _onsets(opinions: Sequence[Opinion]) -> list[int]:
+    verdicts = [opinion.verdict for opinion in opinions]
+    return [
+        verdict.start_us
+        for verdict in verdicts
+        if isinstance(verdict, TraceVerdict)
+        and verdict.label is Label.GENERATED
+        and isinstance(verdict.start_us, int)
+    ]
+
+
+def _who(n: int, of: int, *, noun: str, place: int, n_groups: int) -> str:
+    if n == of:
+        return f"both {noun}" if of == _PAIR else f"all {of} {noun}"
+    if place == 0:
+        return f"{n} of {of} {noun}"
+    if n_groups == _PAIR:
+        return "the other" if n == 1 else f"the other {n}"
+    return str(n)
+
+
+def _phrase(says: Says, voices: Sequence[ReviewerVoice], *, clip: str = "this clip") -> str:
+    words = (_ONE if len(voices) == 1 else _SEVERAL)[says].format(clip=clip)
+    onsets = sorted({voice.onset_us for voice in voices if voice.onset_us is not None})
+    grades = sorted({grade for voice in voices for grade in voice.grades})
+    reasons = dict.fromkeys(voice.reason for voice in voices if voice.reason)
+    if onsets and says == "generated":
+        return f"{words}, from {format_seconds(onsets[0])}{_earliest(len(onsets))}"
+    if grades and says == "graded":
+        said = [text for _, text in grades]
+        rating = said[0] if len(said) == 1 else f"{said[0]} to {said[-1]}"
+        return f"{words} as {rating}"
+    return f"{words} ({', '.join(reasons)})" if reasons else words
+
+
+def _earliest(n_onsets: int) -> str:
+    return " at the earliest" if n_onsets > 1 else ""

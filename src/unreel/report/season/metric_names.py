@@ -1,0 +1,109 @@
+"""Names of a season's metrics on its pages, their ranking role and their order."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from unreel.arena.boards import figures
+from unreel.arena.boards.standings import LeaderboardRow
+from unreel.protocols.figures import Better, MetricDefinition
+
+Side = Literal["reviewer", "creator"]
+SIDES: Final[tuple[Side, ...]] = ("reviewer", "creator")
+_LEADING: Final = (
+    "accuracy",
+    "caught",
+    "false-alarms",
+    "said-real",
+    "fakeness",
+    "called-generated",
+)
+"""Columns of a board besides the skills of the model; the others stand behind a heading."""
+_BETTER: Final[dict[str, Better]] = {"high": "more", "low": "less", "neither": "neither"}
+_UNITS: Final = {"percent": "%", "logit": "log-odds; 0 is even, 1 is odds of 2.7 to 1"}
+_WAYS: Final = {"high": "the more", "low": "the less", "neither": "neither more nor less"}
+_NO_END: Final = (-math.inf, math.inf)
+
+
+def ranks_by(side: Side, standings: Sequence[LeaderboardRow]) -> str:
+    """The figure that orders that board: the one that decides, or the first where pairs were played."""
+    known = figures.REVIEWER_FIGURES if side == "reviewer" else figures.CREATOR_FIGURES
+    decides = next(figure.name for figure in known.values() if figure.decides)
+    told = _known(standings)
+    return decides if decides in told or not told else told[0]
+
+
+def figure_of(name: str) -> MetricDefinition:
+    """That figure with its words, as tables and charts take it."""
+    told = figures.figure(name)
+    is_share = told.unit == "percent"
+    words = told.words.rstrip(".")
+    return MetricDefinition(
+        metric=told.name,
+        title=told.title,
+        meaning=words[:1].lower() + words[1:],
+        group="arena",
+        better=_BETTER[told.better],
+        unit="%" if is_share else "",
+        range=(0.0, 100.0) if is_share else _NO_END,
+        places=1 if is_share else 2,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricEntry:
+    """One figure among the definitions of a page."""
+
+    metric: str
+    title: str
+    definition: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricDefinitions:
+    """Definitions of a page's metrics; table headings link to them by `id`."""
+
+    id: str
+    figures: tuple[MetricEntry, ...]
+
+
+def define(names: Iterable[str]) -> MetricDefinitions:
+    """The definitions of those figures, each once."""
+    return MetricDefinitions(id="season", figures=tuple(map(_metric_entry, dict.fromkeys(names))))
+
+
+def _metric_entry(name: str) -> MetricEntry:
+    told = figures.figure(name)
+    terms = [
+        ("Meaning", told.words),
+        ("Unit", _UNITS[told.unit]),
+        ("Better", _WAYS[told.better]),
+    ]
+    if told.decides:
+        terms.append(("Ranks", f"the board of {told.board} is ordered by it"))
+    return MetricEntry(metric=name, title=told.title, definition=tuple(terms))
+
+
+def leading(side: Side, standings: Sequence[LeaderboardRow]) -> list[str]:
+    """Figures of a board's table: the one that ranks, then the chief ones that somebody has."""
+    known = _known(standings)
+    first = ranks_by(side, standings)
+    chief = [name for name in known if name in _LEADING or _is_skill(name)]
+    return [first, *(name for name in chief if name != first)]
+
+
+def further(side: Side, standings: Sequence[LeaderboardRow]) -> list[str]:
+    """All other figures that somebody has."""
+    shown = leading(side, standings)
+    return [name for name in _known(standings) if name not in shown]
+
+
+def _is_skill(name: str) -> bool:
+    """Return whether the metric is from the skill model for all entrants, and higher is better."""
+    told = figures.figure(name)
+    return told.unit == "logit" and told.better == "high"
+
+
+def _known(standings: Sequence[LeaderboardRow]) -> list[str]:
+    return list(dict.fromkeys(name for standing in standings for name in standing.figures))

@@ -1,0 +1,208 @@
+"""The whole way of one question: its clips are shown, the sheet is put, and what comes back is read.
+
+It needs no benchmark, no table and no recipe: `evaluate` puts its rows through it, `review` its clips,
+and a service its requests.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+from unreel.core.answer import Reply
+from unreel.core.clip import Clip, ClipId
+from unreel.core.failure import Failure
+from unreel.core.question import Condition, Question
+from unreel.core.verdict import Verdict
+from unreel.media.reader import MediaReader
+from unreel.protocols.parse_answer import read_text
+from unreel.protocols.protocol import Mode, protocol
+from unreel.reviewers.clip_input import show
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
+from unreel.reviewers.factory import OpenReviewer
+
+OpenFile = Callable[[str], AbstractContextManager[Path]]
+"""A clip's location as a file of this machine, for as long as the context lasts."""
+FindChange = Callable[[ClipId, Path], Failure | None]
+"""Whether a file still has the bytes that gave the clip its id; asked after it was shown."""
+
+
+@contextmanager
+def as_it_lies(location: str) -> Iterator[Path]:
+    """The file at a path of this machine."""
+    yield Path(location)
+
+
+def _unchanged(_clip: ClipId, _file: Path) -> Failure | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewResult:
+    """One question put to one reviewer: what it was shown, and what came back."""
+
+    reviewer: str
+    question: Question
+    prompt: str
+    exhibits: tuple[ClipInput, ...]
+    """Empty where the clips could not be shown as the condition asks."""
+    box_space: str | None
+    """The space of the boxes in the reply; `None` where nothing was shown."""
+    outcome: Reply | Failure
+    cost_usd: Decimal | None
+    """`None` where tokens or price are not known: unknown is not 0."""
+
+    @property
+    def key(self) -> str:
+        """The question's identity, as a run keeps it."""
+        return self.question.key(self.reviewer)
+
+    def read(self, mode: Mode) -> Verdict | None:
+        """Parse the reply; `None` without one."""
+        if isinstance(self.outcome, Failure) or not self.exhibits:
+            return None
+        return read_text(
+            self.outcome.text,
+            protocol(self.question.instrument.protocol),
+            prompt=self.question.condition.prompt,
+            mode=mode,
+            box_space=self.box_space,
+            size=self.exhibits[0].clip.size,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PresentationSettings:
+    """Presentation of clips, for questions and for training alike."""
+
+    reader: MediaReader
+    open_file: OpenFile = as_it_lies
+    """How a clip's location becomes a file."""
+    find_change: FindChange = _unchanged
+    """Looks at a file again after it was shown."""
+
+    def show(
+        self, clips: Sequence[Clip], condition: Condition, wants: frozenset[InputKind]
+    ) -> tuple[ClipInput, ...] | Failure:
+        """The clips as one who wants this sees them, or why one cannot be shown."""
+        exhibits: list[ClipInput] = []
+        for clip in clips:
+            with self.open_file(clip.location) as file:
+                shown = show(clip, file, reader=self.reader, condition=condition, wants=wants)
+                # Who is shown nothing judges by what was surveyed.
+                changed = self.find_change(clip.id, file) if wants else None
+            if changed is not None:
+                return changed
+            if isinstance(shown, Failure):
+                return shown
+            exhibits.append(shown)
+        return tuple(exhibits)
+
+
+def lay_sheet(
+    question: Question, shown: tuple[ClipInput, ...], *, key: str, prompt: str = "", name: str = ""
+) -> ReviewRequest:
+    """The sheet of `question` with what is shown; `prompt` and `name` as `ReviewDispatcher.ask` takes them."""
+    text = prompt or protocol(question.instrument.protocol).prompt(question.condition.prompt).text
+    return ReviewRequest(
+        key=key,
+        instrument=question.instrument,
+        prompt=text,
+        exhibits=shown,
+        condition=question.condition,
+        name=name,
+    )
+
+
+class ReviewDispatcher:
+    """Dispatcher of concurrent questions: one media reader and one set of decoders for all.
+
+    Args:
+        reader: opens clips for as long as the desk lasts.
+        open_file: how a clip's location becomes a file.
+        find_change: looks at a file again after it was shown.
+    """
+
+    def __init__(
+        self,
+        reader: MediaReader,
+        *,
+        open_file: OpenFile = as_it_lies,
+        find_change: FindChange = _unchanged,
+    ) -> None:
+        self._showing = PresentationSettings(
+            reader=reader, open_file=open_file, find_change=find_change
+        )
+        # Decoding is work for processors, asking is waiting: only as many decode as can work.
+        self._decoders = ThreadPoolExecutor(os.cpu_count(), "decoder")
+
+    async def ask(
+        self,
+        question: Question,
+        clips: Sequence[Clip],
+        asked: OpenReviewer,
+        *,
+        prompt: str = "",
+        name: str = "",
+    ) -> ReviewResult:
+        """Show `clips`, put `question`, and wait for what comes back.
+
+        `prompt` is the text where the question's instrument is none of the protocols, `name` what a
+        benchmark calls the clips.
+        """
+        shown = await self.show(clips, question.condition, asked.reviewer.wants)
+        return await self.put(question, shown, asked, prompt=prompt, name=name)
+
+    async def show(
+        self, clips: Sequence[Clip], condition: Condition, wants: frozenset[InputKind]
+    ) -> tuple[ClipInput, ...] | Failure:
+        """The clips as a reviewer that wants this sees them, or why one cannot be shown."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(
+            self._decoders, self._showing.show, clips, condition, wants
+        )
+
+    async def put(
+        self,
+        question: Question,
+        shown: tuple[ClipInput, ...] | Failure,
+        asked: OpenReviewer,
+        *,
+        prompt: str = "",
+        name: str = "",
+    ) -> ReviewResult:
+        """Put `question` about what is `shown`; where nothing could be, that is the outcome."""
+        reviewer = asked.reviewer
+        exhibits = () if isinstance(shown, Failure) else shown
+        sheet = lay_sheet(
+            question, exhibits, key=question.key(reviewer.name), prompt=prompt, name=name
+        )
+        outcome: Reply | Failure
+        if isinstance(shown, Failure):
+            outcome, space = shown, None
+        else:
+            space = reviewer.box_space(shown[0])
+            outcome = await reviewer.answer(sheet)
+        return ReviewResult(
+            reviewer=reviewer.name,
+            question=question,
+            prompt=sheet.prompt,
+            exhibits=exhibits,
+            box_space=space,
+            outcome=outcome,
+            cost_usd=_cost(outcome, asked),
+        )
+
+    def close(self) -> None:
+        """Let the decoders go; the reader belongs to whoever opened it."""
+        self._decoders.shutdown(wait=True, cancel_futures=True)
+
+
+def _cost(outcome: Reply | Failure, asked: OpenReviewer) -> Decimal | None:
+    if outcome.usage is None or asked.price is None:
+        return None
+    return asked.price.cost_usd(outcome.usage)

@@ -1,0 +1,81 @@
+"""Reviewers that know nothing of the clip: what every other one must beat."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from unreel.core.answer import Reply
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import digest
+from unreel.core.judgement import Label
+from unreel.protocols.protocol import PROTOCOLS, protocol
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
+
+
+def phrase(sheet: ReviewRequest, p_generated: Sequence[float]) -> Reply | Failure:
+    """The answer of someone who holds each clip of `sheet` to be generated with that probability."""
+    name = sheet.instrument.protocol
+    if name in PROTOCOLS and protocol(name).n_clips == len(p_generated):
+        return Reply(text=protocol(name).wording.phrase(p_generated, sheet.condition.prompt))
+    asked = f"not asked: no baseline can answer {sheet.instrument} about {len(p_generated)} clips"
+    return Failure(FailureReason.REQUEST_REJECTED, asked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoinReviewer:
+    """Tosses a coin for each question: the same one for the same question and seed."""
+
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"coin?seed={self.seed}" if self.seed else "coin"
+
+    @property
+    def wants(self) -> frozenset[InputKind]:
+        return frozenset()
+
+    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
+        return "unit"
+
+    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
+        dice = random.Random(digest("coin", str(self.seed), sheet.key))  # noqa: S311  no secret
+        return phrase(sheet, [dice.random() for _ in sheet.exhibits])
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlwaysReviewer:
+    """Gives every clip the same label; of a pair it gives it to the first."""
+
+    label: Label
+
+    @property
+    def name(self) -> str:
+        return f"always-{self.label.value}"
+
+    @property
+    def wants(self) -> frozenset[InputKind]:
+        return frozenset()
+
+    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
+        return "unit"
+
+    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
+        p_generated = 1.0 if self.label is Label.GENERATED else 0.0
+        return phrase(sheet, [p_generated] * len(sheet.exhibits))
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+def always_real() -> AlwaysReviewer:
+    """Calls every clip real."""
+    return AlwaysReviewer(Label.REAL)
+
+
+def always_generated() -> AlwaysReviewer:
+    """Calls every clip generated."""
+    return AlwaysReviewer(Label.GENERATED)

@@ -1,0 +1,199 @@
+"""Floors that learn: a small classifier whose answer for a clip comes from a fit without its creator and its scene."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from unreel.core.answer import Reply
+from unreel.core.clip import ClipId, Generated, Origin
+from unreel.core.errors import InvalidValueError
+from unreel.core.estimate import Unmeasured
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import digest
+from unreel.reviewers.baselines.constant import phrase
+from unreel.reviewers.baselines.folds import FoldGroup, fold
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
+
+Features = Mapping[str, float]
+"""Numbers by name; a name that is absent is 0, so `codec=h264` can stand for itself."""
+Extract = Callable[[ClipInput], Features | Failure]
+
+RIDGE: Final = 1.0
+_SIDES: Final = 2
+_STEPS: Final = 50
+"""Newton's; five or six are usual."""
+_CLOSE: Final = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingClip:
+    """A clip with its truth, as a floor learns from it. Clips of one scene share a `group`."""
+
+    exhibit: ClipInput
+    origin: Origin
+    group: str = ""
+
+    @property
+    def creator(self) -> str | None:
+        """Return the creator; `None` for a real clip."""
+        return self.origin.creator if isinstance(self.origin, Generated) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogisticModel:
+    """A ridge-regularised logistic regression on standardised features."""
+
+    names: tuple[str, ...]
+    centre: NDArray[np.float64] = field(repr=False)
+    spread: NDArray[np.float64] = field(repr=False)
+    weights: NDArray[np.float64] = field(repr=False)
+    intercept: float
+
+    def p_generated(self, features: Features) -> float:
+        """Return the probability that the clip is generated, for balanced labels."""
+        values = np.array([features.get(name, 0.0) for name in self.names])
+        scaled = (values - self.centre) / self.spread
+        return float(expit(scaled @ self.weights + self.intercept))
+
+
+def fit_logistic(rows: Sequence[tuple[Features, bool]], *, ridge: float = RIDGE) -> LogisticModel:
+    """Fit to `(features, is generated)`; both sides weigh the same however many clips they have."""
+    names = tuple(sorted({name for features, _ in rows for name in features}))
+    table = np.array([[features.get(name, 0.0) for name in names] for features, _ in rows])
+    truth = np.array([float(generated) for _, generated in rows])
+    centre = table.mean(axis=0)
+    deviation = table.std(axis=0)
+    spread = np.where(deviation > 0, deviation, 1.0)
+    scaled = (table - centre) / spread
+    share = truth.mean()
+    weight = np.where(truth > 0, 0.5 / share, 0.5 / (1 - share))
+
+    design = np.column_stack([scaled, np.ones(len(rows))])
+    penalty = np.append(np.full(len(names), ridge), 0.0)
+
+    def loss(point: NDArray[np.float64]) -> float:
+        margin = design @ point
+        return float(weight @ (np.logaddexp(0, margin) - truth * margin) + penalty @ point**2 / 2)
+
+    point = np.zeros(len(names) + 1)
+    for _ in range(_STEPS):
+        held = expit(design @ point)
+        slope = design.T @ (weight * (held - truth)) + penalty * point
+        bend = (design.T * (weight * held * (1 - held))) @ design + np.diag(penalty)
+        step = np.linalg.solve(bend, slope)
+        while loss(point - step) > loss(point) + _CLOSE:
+            step /= 2
+        point = point - step
+        if np.abs(step).max() < _CLOSE:
+            break
+    return LogisticModel(
+        names=names,
+        centre=centre,
+        spread=spread,
+        weights=point[:-1],
+        intercept=float(point[-1]),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedReviewer:
+    """A floor after its fit. A clip it was fitted on is judged by a model without that clip's creator and scene."""
+
+    name: str
+    wants: frozenset[InputKind]
+    extract: Extract = field(repr=False)
+    models: Mapping[str, LogisticModel] = field(repr=False)
+    """By the cell that was held out; `""` saw everything and judges strangers."""
+    held_out: Mapping[ClipId, str] = field(repr=False)
+
+    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
+        return "unit"
+
+    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
+        beliefs = []
+        for exhibit in sheet.exhibits:
+            features = self.extract(exhibit)
+            if isinstance(features, Failure):
+                return features
+            model = self.models.get(self.held_out.get(exhibit.clip.id, ""))
+            if model is None:
+                return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {_NOTHING_LEFT}")
+            beliefs.append(model.p_generated(features))
+        return phrase(sheet, beliefs)
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+_NOTHING_LEFT: Final = (
+    "without the creator and the scenes of this clip nothing of one side is left to learn from"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _FittedModel:
+    clip: ClipId
+    features: Features
+    owner: FoldGroup
+
+
+def cross_fit(
+    specimens: Iterable[TrainingClip],
+    *,
+    kind: str,
+    wants: frozenset[InputKind],
+    extract: Extract,
+    seed: int,
+) -> FittedReviewer:
+    """Fit one model for each cell of creators and scenes (see `folding`), and one on everything.
+
+    The model of a cell saw no creator and no scene of it. Specimens without features teach nothing;
+    their questions end as failures, and so do those of cells without which nothing is left to learn from.
+
+    Raises:
+        InvalidValueError: No cell is left with anything to learn from.
+    """
+    learned = sorted(_learn(specimens, extract), key=lambda row: row.clip)
+    folding = fold([row.owner for row in learned], seed=seed)
+    if isinstance(folding, Unmeasured):
+        msg = f"the {kind} baseline cannot be fitted: {folding.why}; or use another baseline"
+        raise InvalidValueError(msg)
+    rows = [(row.features, row.owner.creator is not None) for row in learned]
+    models = {"": fit_logistic(rows)}
+    for part, one in folding.cells():
+        taught = [rows[i] for i in np.flatnonzero(folding.teachers(part, one))]
+        if len({generated for _, generated in taught}) == _SIDES:
+            models[_cell(part, one)] = fit_logistic(taught)
+    if len(models) == 1:
+        msg = (
+            f"the {kind} baseline cannot be fitted: without a creator and a fold of scenes, nothing of one "
+            "label is left. Add creators or scenes, or use another baseline"
+        )
+        raise InvalidValueError(msg)
+    cells = map(_cell, folding.parts.tolist(), folding.folds.tolist())
+    held_out = {row.clip: cell for row, cell in zip(learned, cells, strict=True)}
+    fitted_on = digest(str(seed), *(f"{clip} {cell}" for clip, cell in held_out.items()))
+    return FittedReviewer(
+        name=f"{kind}@{fitted_on[:8]}",
+        wants=wants,
+        extract=extract,
+        models=models,
+        held_out=held_out,
+    )
+
+
+def _cell(part: int, one: int) -> str:
+    return f"part {part} fold {one}"
+
+
+def _learn(specimens: Iterable[TrainingClip], extract: Extract) -> Iterator[_FittedModel]:
+    for specimen in specimens:
+        features = extract(specimen.exhibit)
+        if not isinstance(features, Failure):
+            clip = specimen.exhibit.clip.id
+            owner = FoldGroup.of(clip, creator=specimen.creator, group=specimen.group)
+            yield _FittedModel(clip, features, owner)

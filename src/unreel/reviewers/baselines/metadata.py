@@ -1,0 +1,55 @@
+"""The `metadata` floor: guesses from what the file says of itself, without one look at the picture."""
+
+import math
+from collections.abc import Iterable, Iterator
+
+from unreel.core.facts import ClipFacts
+from unreel.reviewers.baselines.fitting import Features, FittedReviewer, TrainingClip, cross_fit
+from unreel.reviewers.contract import ClipInput
+
+
+def fit_metadata(specimens: Iterable[TrainingClip], *, seed: int = 0) -> FittedReviewer:
+    """The floor fitted to `specimens`: where it does well, the set gives itself away."""
+    return cross_fit(specimens, kind="metadata", wants=frozenset(), extract=_extract, seed=seed)
+
+
+def stream_features(facts: ClipFacts) -> Features:
+    """Return container, codecs, size, rate, length and sound as numbers."""
+    return dict(_picture(facts)) | dict(_sound(facts))
+
+
+def _extract(exhibit: ClipInput) -> Features:
+    return stream_features(exhibit.clip.facts)
+
+
+def _picture(facts: ClipFacts) -> Iterator[tuple[str, float]]:
+    video = facts.video
+    seconds = max(float(video.duration_s), 0.001)
+    pixels = video.width * video.height
+    yield "log seconds", math.log(seconds)
+    yield "log pixels", math.log(pixels)
+    yield "log aspect", math.log(video.width / video.height)
+    yield "log rate", math.log(max(float(video.average_rate), 0.1))
+    yield "log bits per second", math.log(8 * max(facts.size_bytes, 1) / seconds)
+    yield (
+        "log bits per pixel",
+        math.log(8 * max(facts.size_bytes, 1) / (pixels * max(video.n_frames, 1))),
+    )
+    yield "variable rate", float(video.variable_rate)
+    yield "turned", float(video.rotation_deg != 0)
+    yield "starts late", float(video.first_at_s > 0)
+    for multiple in (16, 64):
+        yield f"sides by {multiple}", float(video.width % multiple == video.height % multiple == 0)
+    yield f"rate={round(float(video.average_rate), 1)}", 1.0
+    yield f"container={facts.container}", 1.0
+    yield f"codec={video.codec}", 1.0
+    yield f"pixels={video.pixel_format}", 1.0
+
+
+def _sound(facts: ClipFacts) -> Iterator[tuple[str, float]]:
+    yield "sound", float(bool(facts.audio))
+    for audio in facts.audio[:1]:
+        yield f"sound codec={audio.codec}", 1.0
+        yield f"sound rate={audio.sample_rate_hz}", 1.0
+        yield f"sound channels={audio.channels}", 1.0
+        yield "sound outlasts", float(audio.duration_s - facts.video.duration_s)

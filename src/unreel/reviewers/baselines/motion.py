@@ -1,0 +1,65 @@
+"""The `motion` floor: guesses from how unevenly the picture changes, and from nothing in it."""
+
+import io
+import math
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from unreel.core.failure import Failure, FailureReason
+from unreel.reviewers.baselines.fitting import Features, FittedReviewer, TrainingClip, cross_fit
+from unreel.reviewers.contract import ClipInput, InputKind
+
+SIDE: Final = 64
+"""Frames are compared as grey squares of this side: motion, not texture."""
+LEAST_FRAMES: Final = 3
+_FLOOR: Final = 1e-3
+
+
+def fit_motion(specimens: Iterable[TrainingClip], *, seed: int = 0) -> FittedReviewer:
+    """The floor fitted to the frames that `specimens` show; ask it under the same sampling."""
+    wants = frozenset({InputKind.FRAMES})
+    return cross_fit(specimens, kind="motion", wants=wants, extract=motion_features, seed=seed)
+
+
+def motion_features(exhibit: ClipInput) -> Features | Failure:
+    """First and second temporal differences of the frames, in size, spread and unevenness."""
+    if len(exhibit.frames) < LEAST_FRAMES:
+        detail = f"not asked: motion needs {LEAST_FRAMES} frames, got {len(exhibit.frames)}"
+        return Failure(FailureReason.REQUEST_REJECTED, detail)
+    try:
+        frames = np.stack([_grey(frame.jpeg) for frame in exhibit.frames])
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        return Failure(FailureReason.UNDECODABLE, f"a frame is no picture ({type(error).__name__})")
+    steps = np.diff(frames, axis=0)
+    bends = np.diff(steps, axis=0)
+    first, second = _by_time(steps), _by_time(bends)
+    return {
+        "log first": _log(first.mean()),
+        "log second": _log(second.mean()),
+        "log second over first": _log(second.mean()) - _log(first.mean()),
+        "first unevenness": float(first.std() / (first.mean() + _FLOOR)),
+        "second unevenness": float(second.std() / (second.mean() + _FLOOR)),
+        "log second spread": _log(bends.std()),
+        "log second peak": _log(np.quantile(np.abs(bends), 0.99)),
+        "still share": float((np.abs(steps) < 1 / 255).mean()),
+    }
+
+
+def _grey(jpeg: bytes) -> NDArray[np.float64]:
+    with Image.open(io.BytesIO(jpeg), formats=["JPEG"]) as picture:
+        picture.draft("L", (SIDE, SIDE))  # the decoder skips what the small square does not need
+        small = picture.convert("L").resize((SIDE, SIDE), Image.Resampling.BOX)
+    return np.asarray(small, dtype=np.float64) / 255
+
+
+def _by_time(differences: NDArray[np.float64]) -> NDArray[np.float64]:
+    sizes: NDArray[np.float64] = np.abs(differences).mean(axis=(1, 2))
+    return sizes
+
+
+def _log(value: float | np.floating) -> float:
+    return math.log(float(value) + _FLOOR)

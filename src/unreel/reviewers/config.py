@@ -1,0 +1,382 @@
+"""`[reviewer]`: who is asked, where, how patiently and for how much; the description opens itself."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from unreel.core.errors import InvalidSettingError, UnreelError, known_names
+from unreel.core.question import Instrument
+from unreel.core.registry import LazyImport, require_extra
+from unreel.core.server_keys import read_server
+from unreel.protocols.protocol import Mode, Protocol, protocol
+from unreel.protocols.space import declare_space
+from unreel.recipes.section import (
+    MOST_PARTS,
+    Connections,
+    Count,
+    Deadline,
+    MaxTokens,
+    NumberUnit,
+    RecipeSection,
+    Text,
+)
+from unreel.reviewers.condition import ConditionSection
+from unreel.reviewers.contract import Reviewer
+from unreel.reviewers.endpoint.budget import SpentBefore, TokenPrice, read_prices
+from unreel.reviewers.endpoint.families import (
+    RESIZED,
+    ModelFamily,
+    Switch,
+    family,
+    family_of,
+    switch_thinking,
+)
+from unreel.reviewers.endpoint.keys import ModelEndpoint, contact
+from unreel.reviewers.endpoint.providers import LOCAL, names_server, read_address
+from unreel.reviewers.external.command import ProgramSettings
+from unreel.reviewers.external.factory import (
+    COMMAND,
+    HTTP,
+    ExternalServiceConfig,
+    open_program,
+    open_service,
+    read_outside_name,
+)
+from unreel.reviewers.external.scores import ScoreInterpretation, ScoreMeans
+from unreel.reviewers.factory import ReviewerFactory, lend
+from unreel.reviewers.local.checkpoint import read_checkpoint
+from unreel.reviewers.local.input_format import InputSpec, read_taught
+from unreel.reviewers.message_parts import Showing
+from unreel.reviewers.registry import ENDPOINT, FITTED, RECORDED, REVIEWERS
+
+if TYPE_CHECKING:  # an endpoint's client takes its time to load
+    from unreel.core.retry import RetryPolicy
+    from unreel.reviewers.endpoint.reviewer import ModelIOFormat
+
+_LOCAL_REVIEWER: Final = LazyImport("unreel.reviewers.local.reviewer:LocalReviewer", extra="local")
+OBJECT: Final = "python:"
+"""Before the name of a reviewer that a Python program handed over."""
+_OUTSIDE_FIELDS: Final = {COMMAND: "command", HTTP: "url"}
+
+
+class ReviewerSection(RecipeSection):
+    """Everything that decides who answers, and how."""
+
+    model: Text
+    """`provider/name`, `provider/name@URL`, `local/FOLDER`, `command:NAME`, `http:NAME`, or a name of
+    `unreel.reviewers.registry`."""
+    recorded: Text | None = None
+    """The answers that the model `recorded` replays."""
+    max_tokens: MaxTokens = 2048
+    show: Showing = "frames"
+    """Its frames; these as one video for a model that vLLM serves; or the clip itself for a family that
+    takes video."""
+    family: Text | None = None
+    """For a model whose name does not tell its family."""
+    box_space: Text | None = None
+    """What its boxes count in, where that is not what its family says; `resized MIN-MAX` where only
+    the bounds of its processor's resize, in pixels, are others."""
+    parser: Mode = "strict"
+    """How its answers are read."""
+    deadline_s: Deadline = 120.0
+    max_connections: Connections = 16
+    """Questions that are with the server at once."""
+    max_requests: Count | None = None
+    """Most requests in one call."""
+    max_cost_usd: Annotated[Decimal, Field(gt=0, le=10**9), NumberUnit("US dollars")] | None = None
+    """Most money, failures included; an eval or a season counts all its calls. It needs a price."""
+    prices: Text | None = None
+    """A TOML file of prices, needed for a cap on cost."""
+    gpus: Annotated[float, Field(ge=0, le=64), NumberUnit("graphics cards")] = 0.0
+    """What each worker takes on a cluster, for a model that runs there; above 0 a program may open them."""
+    command: Annotated[tuple[Text, ...], Field(max_length=MOST_PARTS)] = ()
+    """The program of a model `command:NAME` and its arguments: it is given a clip's path and writes a score."""
+    url: Text | None = None
+    """The address of a model `http:NAME`: it is posted a clip, or its frames, and replies with a score."""
+    score_means: ScoreMeans = "generated"
+    """What a high score of theirs means."""
+    threshold: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    """From which score on a clip is called so."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shown_as_taught(cls, values: Any) -> Any:
+        """A checkpoint is asked in the form that it was taught, where nobody names one."""
+        if isinstance(values, dict) and "show" not in values:
+            taught = _taught(str(values.get("model")))
+            return values if taught is None else {**values, "show": taught.input}
+        return values
+
+    @field_validator("model")
+    @classmethod
+    def _model_is_known(cls, model: str) -> str:
+        if model.startswith((COMMAND, HTTP)):
+            return read_outside_name(model)
+        if model.startswith(LOCAL):
+            return model  # whoever opens it looks for the folder: a stored run is read without
+        if names_server(model) and not model.startswith(OBJECT):
+            read_address(model)
+        elif not model.startswith(OBJECT) and (model == ENDPOINT or model not in REVIEWERS):
+            offline = [name for name in REVIEWERS.names() if name != ENDPOINT]
+            setting, problem = "model", f"no reviewer is named {model!r}"
+            remedy = f"{known_names(model, offline)}, or provider/name such as openai/gpt-5"
+            raise InvalidSettingError(setting, problem, remedy)
+        return model
+
+    @field_validator("box_space")
+    @classmethod
+    def _space_can_be_declared(cls, space: str | None, info: ValidationInfo) -> str | None:
+        served = names_server(str(info.data.get("model")))
+        if space is not None and not (served and space.startswith(RESIZED)):
+            declare_space(space, width=1, height=1)
+        return space
+
+    @model_validator(mode="after")
+    def _outsider_is_described(self) -> "ReviewerSection":
+        kind = self.model.partition(":")[0] + ":"
+        for prefix, field in _OUTSIDE_FIELDS.items():
+            given, needed = bool(getattr(self, field)), kind == prefix
+            if given is not needed:
+                problem = f"{self.model} needs it" if needed else f"only {prefix}NAME has one"
+                remedy = f"Write model = '{prefix}NAME' and {field} = ... together"
+                raise InvalidSettingError(field, problem, remedy)
+        if self.url is not None:
+            read_server(self.url)
+        return self
+
+    @property
+    def is_served(self) -> bool:
+        """Return whether it is a server."""
+        return names_server(self.model) and not self.model.startswith(OBJECT)
+
+    @property
+    def taught(self) -> InputSpec | None:
+        """Return its training format; `None` for all but checkpoints that unreel trained."""
+        return _taught(self.model)
+
+    @property
+    def assumes_box_space(self) -> bool:
+        """Return True if nothing states what boxes of a served model count in, so pixels are assumed."""
+        own = self._family() if self.is_served and self.box_space is None else None
+        return own is not None and own.name == "unknown" and self.family is None
+
+    @property
+    def learns(self) -> bool:
+        """Return whether it is fitted to a benchmark before it answers."""
+        return self.model in FITTED
+
+    def opener(self, *, key_hosts: str, seed: int = 0, weak_cage: bool = False) -> ReviewerFactory:
+        """Return its factory; `key_hosts` and `weak_cage` are the settings of these names.
+
+        Raises:
+            InvalidSettingError: It needs something that was not given, or learns from a benchmark.
+        """
+        if self.model.startswith(LOCAL):
+            return self._local()
+        if self.is_served:
+            return self._endpoint(contact(self.model, key_hosts=key_hosts), seed)
+        if self.model.startswith((COMMAND, HTTP)):
+            return self._outside(key_hosts, seed, weak_cage=weak_cage)
+        if self.learns:
+            setting, problem = (
+                "model",
+                f"{self.model} learns from a benchmark, and one clip is none",
+            )
+            raise InvalidSettingError(setting, problem, "Use it with `unreel eval`")
+        if self.model == RECORDED:
+            return self._recorded()
+        if self.model.startswith(OBJECT):
+            setting, problem = "model", f"{self.model} is an object of a Python program"
+            raise InvalidSettingError(setting, problem, "Hand it over: evaluate(..., model=OBJECT)")
+        reviewer: Reviewer = REVIEWERS.load(self.model)()
+        return lend(reviewer)
+
+    def resolve(self, asked: ConditionSection, instrument: Protocol[Any, Any]) -> ConditionSection:
+        """`asked` in its one spelling; what nobody names is as a checkpoint was taught."""
+        name = instrument.instrument.protocol
+        taught = None if self.taught is None else self.taught.condition(name)
+        if taught is not None:
+            named = {name: getattr(asked, name) for name in asked.model_fields_set}
+            asked = ConditionSection(**(asdict(taught) | named))
+        return asked.resolved(instrument)
+
+    def require_taught(self, protocols: Sequence[str]) -> None:
+        """Refuse to ask a checkpoint what it was not taught to answer."""
+        if self.taught is None:
+            return
+        known = [str(Instrument(each.protocol, each.version)) for each in self.taught.instruments]
+        for name in protocols:
+            asked = str(protocol(name).instrument)
+            if asked not in known:
+                setting, problem = "protocol", f"{self.model} was not taught {asked}"
+                remedy = f"Ask for what it was taught: {', '.join(known) or 'nothing is declared'}"
+                raise InvalidSettingError(setting, problem, remedy)
+
+    def require_thinking(self, asked: ConditionSection, instrument: Protocol[Any, Any]) -> None:
+        """Refuse a way of thinking that the reviewer cannot be told."""
+        if asked.thinking == "default":
+            return
+        problem = self.thinking_problem(
+            asked.thinking, asked=instrument.prompt(asked.prompt).asks_to_think
+        )
+        if problem is not None:
+            setting = f"thinking={asked.thinking} with prompt={asked.prompt}"
+            remedy = (
+                "Leave thinking at its default, name another prompt, or name the model's family "
+                "in the recipe"
+            )
+            raise InvalidSettingError(setting, problem, remedy)
+
+    def thinking_problem(self, thinking: Switch, *, asked: bool) -> str | None:
+        """Return the reason why thinking cannot be switched; `asked`: whether the prompt asks for thoughts."""
+        if self.model == RECORDED or self.model.startswith(OBJECT):
+            return None  # whoever recorded the answers, or wrote the program, knows
+        own = self._family()
+        if own is None:
+            return f"{self.model} does not think" if thinking == "on" else None
+        switched = switch_thinking(own, thinking, asked=asked)
+        return switched if isinstance(switched, str) else None
+
+    def _family(self) -> ModelFamily | None:
+        """The family of a model; `None` for a reviewer that is no model, or whose folder is not here."""
+        if self.is_served:
+            return family_of(read_address(self.model), self.family)
+        if not self.model.startswith(LOCAL):
+            return None
+        try:
+            return family(read_checkpoint(self.model.removeprefix(LOCAL)).taught.family)
+        except UnreelError:
+            return None
+
+    def _outside(self, key_hosts: str, seed: int, *, weak_cage: bool) -> ReviewerFactory:
+        reading = ScoreInterpretation(score_means=self.score_means, threshold=self.threshold)
+        if self.url is None:
+            terms = ProgramSettings(
+                seconds=self.deadline_s,
+                at_once=self.max_connections,
+                graphics=self.gpus > 0,
+                weak=weak_cage,
+            )
+            return open_program(self.model, self.command, reading, terms, gpus=self.gpus)
+        visit = ExternalServiceConfig(
+            url=self.url,
+            show="clip" if self.show == "clip" else "frames",
+            connections=self.max_connections,
+            most=self.max_requests,
+            patience=self.patience,
+        )
+        opener = open_service(self.model, visit, reading, key_hosts=key_hosts, seed=seed)
+        return replace(opener, is_metered=self._is_metered)
+
+    def _local(self) -> ReviewerFactory:
+        require_extra(("torch", "torchvision", "transformers", "peft"), "local")
+        if self.show == "clip":
+            setting, problem = "show", f"{self.model} is shown frames, and not the clip's file"
+            raise InvalidSettingError(setting, problem, "Write frames or video, or leave it out")
+        form = self.show if "show" in self.model_fields_set else None
+        checkpoint = read_checkpoint(self.model.removeprefix(LOCAL), form=form)
+        manner: dict[str, Any] = {"max_tokens": self.max_tokens, "box_space": self.box_space}
+        return ReviewerFactory(
+            name=checkpoint.asked_name(**manner),
+            build=partial(_LOCAL_REVIEWER, checkpoint, most=self.max_connections, **manner),
+            gpus=self.gpus,
+        )
+
+    def _endpoint(self, contacted: ModelEndpoint, seed: int) -> ReviewerFactory:
+        price = self.price
+        if self.max_cost_usd is not None and price is None:
+            setting, problem = "max_cost_usd", f"no price of {self.model} is known"
+            raise InvalidSettingError(setting, problem, "Name a file with its price: --prices FILE")
+        build = partial(_open_endpoint, self, price, contacted, seed)
+        return ReviewerFactory(
+            name=self.served_name,
+            build=build,
+            price=price,
+            is_metered=self._is_metered,
+            max_cost_usd=self.max_cost_usd,
+        )
+
+    @property
+    def _is_metered(self) -> bool:
+        return self.max_cost_usd is not None or self.max_requests is not None
+
+    @property
+    def served_name(self) -> str:
+        """The stable name of a model behind a server, told without asking for its key."""
+        from unreel.reviewers.endpoint.reviewer import endpoint_name
+
+        return endpoint_name(self.model, self.manner)
+
+    @property
+    def price(self) -> TokenPrice | None:
+        """Return the token price of a model behind a server; `None` if no file contains it."""
+        if self.prices is None or not self.is_served:
+            return None
+        return read_prices(Path(self.prices)).get(read_address(self.model).name)
+
+    @property
+    def manner(self) -> "ModelIOFormat":
+        """Return the input and output format."""
+        from unreel.reviewers.endpoint.reviewer import ModelIOFormat
+
+        return ModelIOFormat(
+            show=self.show,
+            max_tokens=self.max_tokens,
+            family=self.family,
+            box_space=self.box_space,
+        )
+
+    @property
+    def patience(self) -> "RetryPolicy":
+        """Two tries of full length fit the deadline; a server that is down is waited for no longer."""
+        from unreel.core.retry import RetryPolicy
+
+        half_s = self.deadline_s / 2
+        return RetryPolicy(deadline_s=self.deadline_s, attempt_s=half_s, outage_s=min(60.0, half_s))
+
+    def _recorded(self) -> ReviewerFactory:
+        if self.recorded is None:
+            setting, problem = "recorded", "the model `recorded` needs the file of its answers"
+            raise InvalidSettingError(setting, problem, "Name it: --recorded FILE")
+        path = Path(self.recorded)
+        name = f"recorded:{path.stem}"
+        return ReviewerFactory(name=name, build=partial(REVIEWERS.load(RECORDED), path, name=name))
+
+
+def _taught(model: str) -> InputSpec | None:
+    folder = Path(model.removeprefix(LOCAL)).expanduser()
+    try:
+        return read_taught(folder) if model.startswith(LOCAL) else None
+    except (UnreelError, OSError, ValueError):
+        return None  # whoever opens it says what is wrong: a stored run is read without
+
+
+def _open_endpoint(
+    section: ReviewerSection,
+    price: TokenPrice | None,
+    contacted: ModelEndpoint,
+    seed: int,
+    before: SpentBefore = SpentBefore(),  # noqa: B008  frozen
+) -> Reviewer:
+    from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer
+
+    return EndpointReviewer(
+        section.model,
+        api_key=contacted.read_key(),
+        key_words=contacted.key_words,
+        manner=section.manner,
+        limits=EndpointLimits(
+            max_connections=section.max_connections,
+            max_requests=section.max_requests,
+            max_cost_usd=section.max_cost_usd,
+            price=price,
+            before=before,
+            patience=section.patience,
+        ),
+        seed=seed,
+    )

@@ -1,0 +1,295 @@
+"""Asking well: one question, as few requests as it takes, an outcome before its deadline."""
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Final
+
+from unreel.core.answer import Reply, Usage
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.retry import (
+    LONGEST_BACKOFF_S,
+    MOST_ATTEMPTS,
+    RetryBudget,
+    RetryPolicy,
+    backoff_s,
+)
+from unreel.core.span import to_us
+from unreel.network.client import HttpReply
+from unreel.reviewers.endpoint.budget import RequestBudget
+from unreel.reviewers.endpoint.circuit_breaker import CircuitBreaker, RequestPermit
+from unreel.reviewers.endpoint.concurrency import ConcurrencyLimit, LoadSignal
+from unreel.reviewers.endpoint.replies import RequestFailure, read_raw
+from unreel.reviewers.endpoint.transport import RequestTransport, UnsentRequest
+
+logger = logging.getLogger(__name__)
+
+_SERVER_WORKS: Final = frozenset(
+    {FailureReason.REFUSED, FailureReason.EMPTY_REPLY, FailureReason.BUDGET_SPENT}
+)
+_ONLY_THIS_QUESTION: Final = ("status 400", "status 413", "status 422")
+_SIGNALS: Final = {
+    FailureReason.RATE_LIMITED: LoadSignal.THROTTLED,
+    FailureReason.SERVER_ERROR: LoadSignal.TROUBLED,
+    FailureReason.CONNECTION_LOST: LoadSignal.TROUBLED,
+    FailureReason.OUT_OF_TIME: LoadSignal.TROUBLED,
+}
+
+
+THROTTLED_IN_A_ROW: Final = 4
+"""Refusals for a rate limit that are taken for the server's own limit, and not for one of its machines."""
+_NO_TOKENS: Final = Usage(input_tokens=0, output_tokens=0)
+
+
+@dataclass(slots=True)
+class _QuestionState:
+    """State of one question."""
+
+    body: bytes
+    key: str
+    most: Usage
+    """The most tokens that one request should take."""
+    ends_at_s: float
+    n_requests: int = 0
+    n_throttled: int = 0
+    """Requests that were refused for a rate limit."""
+    usage: Usage | None = None
+    """Of all requests so far."""
+
+
+class EndpointClient:
+    """Puts questions to one server. Share one among all questions that go there.
+
+    The deadline of a question starts when its first request may be sent: waiting for a place among
+    the others is not held against it.
+    """
+
+    read: Callable[..., Reply | RequestFailure] = staticmethod(read_raw)
+    """What a server's bytes mean; those that speak no chat have another."""
+
+    def __init__(
+        self,
+        transport: RequestTransport,
+        *,
+        pace: ConcurrencyLimit,
+        patience: RetryPolicy,
+        budget: RequestBudget,
+        redact: Callable[[str], str],
+        seed: int,
+    ) -> None:
+        self._transport = transport
+        self._pace = pace
+        self._patience = patience
+        self._budget, self._has_price = budget, budget.has_price
+        self._redact = redact
+        self._seed = seed
+        self._retries = RetryBudget()
+        self._n_throttled = 0
+        """Requests in a row that were refused for a rate limit."""
+        self._breaker = CircuitBreaker(outage_s=patience.outage_s)
+
+    async def ask(self, body: bytes, *, key: str, most: Usage = _NO_TOKENS) -> Reply | Failure:
+        """The reply to `body`, or the cause why there is none, within the deadline.
+
+        Both tell the tokens of all requests that were sent. A request should take no more than `most`.
+        """
+        course = _QuestionState(body, key, most, ends_at_s=math.inf)
+        outcome = await self._ask(course)
+        match outcome:
+            case Reply():
+                return replace(outcome, text=self._redact(outcome.text), usage=course.usage)
+            case Failure():
+                return Failure(outcome.reason, self._redact(outcome.detail), course.usage)
+
+    async def _ask(self, course: _QuestionState) -> Reply | Failure:
+        self._budget.count_question()
+        ticket = await self._admit(course)
+        if isinstance(ticket, Failure):
+            return ticket
+        self._retries.earn()
+        course.ends_at_s = _now_s() + self._patience.deadline_s
+        while True:
+            outcome = await self._attempt(course, ticket)
+            if not isinstance(outcome, RequestFailure):
+                return outcome
+            logger.debug("question %s: %s", course.key[:12], outcome.failure.reason.value)
+            if outcome.final:
+                return outcome.failure
+            again = await self._wait_turn(course, outcome)
+            if isinstance(again, Failure):
+                return again
+            ticket = again
+
+    async def _wait_turn(
+        self, course: _QuestionState, setback: RequestFailure
+    ) -> "_RequestTicket | Failure":
+        """Leave to ask again, or the end of the question."""
+
+        def give_up(why: str) -> Failure:
+            told = f"{setback.failure.detail} ({why}, requests: {course.n_requests})"
+            return replace(setback.failure, detail=told)
+
+        throttled = setback.failure.reason is FailureReason.RATE_LIMITED
+        course.n_throttled += throttled
+        if course.n_requests - course.n_throttled >= MOST_ATTEMPTS:
+            return give_up("given up")
+        wait_s = setback.retry_after_s + self._jitter_s(course)
+        if _now_s() + wait_s >= course.ends_at_s:
+            return give_up(f"a wait of {wait_s:.1f} s would pass the deadline")
+        try:
+            async with asyncio.timeout_at(course.ends_at_s):
+                await asyncio.sleep(wait_s)
+                # What a server refuses for its rate limit costs it little: the deadline bounds it.
+                while not throttled and not self._retries.take(_now_s()):
+                    await asyncio.sleep(max(0.01, self._jitter_s(course)))
+                ticket = await self._admit(course)
+        except TimeoutError:
+            return give_up(f"no turn within {self._patience.deadline_s:g} s")
+        if isinstance(ticket, Failure) and ticket.reason is FailureReason.BUDGET_SPENT:
+            return give_up(f"not asked again: {ticket.detail}")
+        return ticket
+
+    async def _admit(self, course: _QuestionState) -> "_RequestTicket | Failure":
+        """A place among the requests, the breaker's leave and the money for one request."""
+        while True:
+            number = await self._pace.enter(before_s=course.ends_at_s)
+            gate = self._breaker.check(_now_s())
+            if isinstance(gate, RequestPermit):
+                return await self._reserve(course, number, gate)
+            self._pace.leave()
+            if isinstance(gate, Failure):
+                return gate
+            await asyncio.sleep(gate.wait_s)
+
+    async def _reserve(
+        self, course: _QuestionState, number: int, gate: RequestPermit
+    ) -> "_RequestTicket | Failure":
+        reserved_usd: Decimal | Failure | None = None
+        try:
+            reserved_usd = await self._budget.reserve(course.most)
+        finally:
+            if not isinstance(reserved_usd, Decimal):
+                self._breaker.drop(gate)
+                self._pace.leave()
+        if isinstance(reserved_usd, Failure):
+            return reserved_usd
+        return _RequestTicket(number, gate, reserved_usd)
+
+    async def _attempt(
+        self, course: _QuestionState, ticket: "_RequestTicket"
+    ) -> Reply | RequestFailure:
+        """One request; the place, the probe and the reservation are given back however it ends."""
+        outcome: Reply | RequestFailure | None = None
+        course.n_requests += 1
+        try:
+            outcome = await self._send(course)
+            return outcome
+        finally:
+            usage = self._charge(course, outcome)
+            if usage is not None:
+                course.usage = usage if course.usage is None else course.usage + usage
+            self._budget.settle(ticket.reserved_usd, usage, answered=isinstance(outcome, Reply))
+            self._learn(outcome, ticket)
+            self._pace.leave()
+
+    def _charge(
+        self, course: _QuestionState, outcome: Reply | RequestFailure | None
+    ) -> Usage | None:
+        """The tokens of one request; estimated where they cost money and the server did not tell them."""
+        told = None if outcome is None else outcome.usage
+        counted = told is not None and told.input_tokens > 0
+        if isinstance(outcome, Reply):
+            counted = counted and told is not None and told.output_tokens > 0
+        refused = isinstance(outcome, RequestFailure) and not outcome.billable
+        if counted or refused or not self._has_price:
+            return told
+        return replace(course.most, is_estimated=True)
+
+    async def _send(self, course: _QuestionState) -> Reply | RequestFailure:
+        started_s = _now_s()
+        ends_at_s = min(course.ends_at_s, started_s + self._patience.attempt_s)
+        try:
+            async with asyncio.timeout_at(ends_at_s):
+                raw = await self._transport.send(course.body, key=course.key)
+        except TimeoutError:
+            detail = f"no reply within {ends_at_s - started_s:.1f} s"
+            return RequestFailure(failure=Failure(FailureReason.OUT_OF_TIME, detail), billable=True)
+        if isinstance(raw, Failure):
+            refused = raw.reason is FailureReason.NOT_NAMED
+            billable = not refused and not isinstance(raw, UnsentRequest)
+            return RequestFailure(failure=raw, final=refused, billable=billable)
+        outcome = self._read(raw)
+        if isinstance(outcome, Reply):
+            return replace(outcome, latency_us=to_us(_now_s() - started_s))
+        return outcome
+
+    def _read(self, raw: HttpReply) -> Reply | RequestFailure:
+        try:
+            return self.read(raw, now=datetime.now(UTC))
+        except Exception as error:  # noqa: BLE001  what no reader foresaw costs one answer, not the run
+            detail = f"the reply cannot be read ({type(error).__name__})"
+            return RequestFailure(
+                failure=Failure(FailureReason.MALFORMED_REPLY, detail), billable=True
+            )
+
+    def _learn(self, outcome: Reply | RequestFailure | None, ticket: "_RequestTicket") -> None:
+        if outcome is None:  # cancelled, or cut off by the deadline
+            self._breaker.drop(ticket.gate)
+        elif isinstance(outcome, Reply) or not _blames_server(outcome.failure):
+            self._n_throttled = 0
+            self._breaker.record_answer()
+            self._pace.record(LoadSignal.FINE, number=ticket.number)
+        else:
+            failure = outcome.failure
+            limited = failure.reason is FailureReason.RATE_LIMITED and (
+                outcome.retry_after_s < self._patience.deadline_s
+            )
+            record = self._breaker.record_throttled if limited else self._breaker.record_failure
+            record(
+                failure,
+                now_s=_now_s(),
+                probe=ticket.gate.probe,
+                wait_s=outcome.retry_after_s,
+            )
+            if limited and not self._breaker.is_open:
+                self._pause(outcome.retry_after_s)
+            if failure.reason in _SIGNALS:
+                self._pace.record(_SIGNALS[failure.reason], number=ticket.number)
+
+    def _pause(self, asked_s: float) -> None:
+        """Let all requests wait once several in a row were refused for a rate limit."""
+        if self._pace.is_paused:  # refusals of one burst make its pause no longer
+            self._pace.pause(_now_s() + asked_s)
+            return
+        self._n_throttled += 1
+        n_pauses = self._n_throttled - THROTTLED_IN_A_ROW
+        if n_pauses >= 0:
+            longer_s = min(LONGEST_BACKOFF_S, self._patience.backoff_s * 2 ** min(n_pauses, 10))
+            self._pace.pause(_now_s() + (asked_s or longer_s))
+
+    def _jitter_s(self, course: _QuestionState) -> float:
+        # Growing waits would pass the deadline where a rate limit refuses most requests.
+        n_faults = course.n_requests - course.n_throttled
+        attempt = n_faults + min(course.n_throttled, THROTTLED_IN_A_ROW)
+        return backoff_s(self._patience, key=course.key, attempt=attempt, seed=self._seed)
+
+
+@dataclass(frozen=True, slots=True)
+class _RequestTicket:
+    number: int
+    gate: RequestPermit
+    reserved_usd: Decimal
+
+
+def _blames_server(failure: Failure) -> bool:
+    if failure.reason is FailureReason.REQUEST_REJECTED:
+        return not failure.detail.startswith(_ONLY_THIS_QUESTION)
+    return failure.reason not in _SERVER_WORKS
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,228 @@
+"""`command:NAME`: a program that is given the path of a clip and writes its score."""
+
+import asyncio
+import logging
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from unreel.core.answer import Reply
+from unreel.core.errors import InvalidSettingError, MachineError
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.identity import clip_id, digest
+from unreel.core.output_files import OutputDirectory
+from unreel.core.safe_text import plain
+from unreel.core.settings import server_environment
+from unreel.reviewers.baselines.constant import phrase
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
+from unreel.reviewers.external.bubblewrap import (
+    CLIP_FOLDER,
+    SCRATCH,
+    bubblewrap_command,
+    find_readable,
+    require_cage,
+)
+from unreel.reviewers.external.confined_program import NOT_CONFINED, NOT_STARTED
+from unreel.reviewers.external.program_run import ProgramExit, ProgramJob, run_caged
+from unreel.reviewers.external.scores import ScoreInterpretation, read_last_line
+from unreel.reviewers.external.syscall_filter import build_filter
+from unreel.reviewers.external.watchdog import OVER_LIMIT
+
+CLIP_PLACE: Final = "{clip}"
+"""Stands for the clip's path; where no argument has it, the path comes last."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalProgram:
+    """A command whose files are named by their whole paths."""
+
+    command: tuple[str, ...]
+    identity: tuple[str, ...]
+    """Its words, with the digest of each file in the place of its path."""
+
+    def with_clip(self, clip: Path) -> list[str]:
+        """The command for one clip."""
+        if any(CLIP_PLACE in word for word in self.command):
+            return [word.replace(CLIP_PLACE, str(clip)) for word in self.command]
+        return [*self.command, str(clip)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramSettings:
+    """Settings of a program: timeout per clip, concurrency and confinement."""
+
+    seconds: float = 120.0
+    at_once: int = 2
+    graphics: bool = False
+    """Whether it may open the graphics cards."""
+    weak: bool = False
+    """Whether it runs without bubblewrap, where it may read all that its user may read."""
+
+
+def beside(command: Sequence[str], base: Path) -> list[str]:
+    """`command` with the whole paths of those words that name files from the folder `base`."""
+    return [_whole(word, base, first=number == 0) or word for number, word in enumerate(command)]
+
+
+def read_program(command: Sequence[str], base: Path) -> ExternalProgram:
+    """The program that `command` names; paths are relative to `base`. The first word may be found by PATH.
+
+    Raises:
+        InvalidSettingError: There is no command, or it names a program that is not there.
+    """
+    if not command or not command[0].strip() or any("\0" in word for word in command):
+        setting, problem = "command", "names no program"
+        raise InvalidSettingError(setting, problem, 'Write command = ["python", "detector.py"]')
+    words = beside(command, base)
+    if "/" in command[0] and not _is_file(Path(words[0])):
+        setting, problem = "command", f"there is no program at {words[0]!a}"
+        raise InvalidSettingError(setting, problem, "Name a file that can be run")
+    files = [_whole(word, base, first=number == 0) for number, word in enumerate(words)]
+    identity = [
+        digest("file", clip_id(Path(file))) if file else word
+        for word, file in zip(words, files, strict=True)
+    ]
+    return ExternalProgram(tuple(words), tuple(identity))
+
+
+def _whole(word: str, base: Path, *, first: bool) -> str | None:
+    """The path of the file that `word` names; `None` where it names none, or is looked for by PATH."""
+    if CLIP_PLACE in word or (first and "/" not in word):
+        return None
+    file = base / Path(word).expanduser()
+    return str(file.absolute()) if _is_file(file) else None
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+logger = logging.getLogger(__name__)
+
+_MEMORY_MB: Final = 16_384
+_ENDINGS: Final = {"video/webm": "webm", "video/x-matroska": "mkv", "image/gif": "gif"}
+_SIGNALLED: Final = 128
+_NOT_FOUND: Final = "bwrap: execvp"
+_TOO_MUCH: Final = "the program took more than 16 GiB, half of the memory, or 512 threads"
+
+
+class CommandReviewer:
+    """Asks a program about each clip apart, confined, and phrases its belief as the instrument wants it.
+
+    Raises:
+        MachineError: This machine cannot confine programs.
+        InvalidSettingError: The program's folder holds what is not its own.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        program: ExternalProgram,
+        reading: ScoreInterpretation,
+        terms: ProgramSettings,
+    ) -> None:
+        self._name = name
+        self._program = program
+        self._reading = reading
+        self._terms = terms
+        if not terms.weak:
+            require_cage()
+        self._readable = () if terms.weak else find_readable(program.command)
+        try:
+            self._rules = build_filter()
+        except (ImportError, OSError, RuntimeError) as error:
+            problem = f"programs cannot be confined without libseccomp ({type(error).__name__})"
+            raise MachineError(problem, "Install it with `apt-get install libseccomp2`") from error
+        self._turns = asyncio.Semaphore(max(1, min(terms.at_once, os.cpu_count() or 1)))
+
+    def __repr__(self) -> str:
+        return f"CommandReviewer({self._name!r})"
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def wants(self) -> frozenset[InputKind]:
+        return frozenset({InputKind.CLIP})
+
+    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
+        return "unit"
+
+    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
+        beliefs: list[float] = []
+        for exhibit in sheet.exhibits:
+            belief = await self._ask(exhibit)
+            if isinstance(belief, Failure):
+                return belief
+            beliefs.append(belief)
+        return phrase(sheet, beliefs)
+
+    async def close(self) -> None:
+        """Nothing to close: no program outlives its clip."""
+
+    async def _ask(self, exhibit: ClipInput) -> float | Failure:
+        if exhibit.whole is None:
+            return Failure(
+                FailureReason.REQUEST_REJECTED, "not asked: the clip's file is not shown"
+            )
+        stop = threading.Event()
+        async with self._turns:
+            try:
+                ended = await asyncio.to_thread(self._run, exhibit, stop)
+            finally:
+                stop.set()
+        if isinstance(ended, Failure):
+            return ended
+        if ended.status:
+            return self._mishap(ended)
+        told = read_last_line(ended.output)
+        return told if isinstance(told, Failure) else self._reading.believe(told)
+
+    def _run(self, exhibit: ClipInput, stop: threading.Event) -> ProgramExit | Failure:
+        assert exhibit.whole is not None  # noqa: S101  looked at by the caller
+        ending = _ENDINGS.get(exhibit.whole.mime, "mp4")
+        with TemporaryDirectory(prefix="unreel-", ignore_cleanup_errors=True) as room:
+            folder = OutputDirectory(Path(room))
+            # Beside the folder that it may write to, so that it cannot change the clip.
+            clip = folder.write(f"shown/clip.{ending}", exhibit.whole.data)
+            return run_caged(self._job(clip, folder.make("scratch")), stop)
+
+    def _job(self, clip: Path, scratch: Path) -> ProgramJob:
+        terms, own, wrapped = self._terms, str(scratch), list[str]()
+        if not terms.weak:
+            wrapped = bubblewrap_command(self._readable, clip=clip, graphics=terms.graphics)
+            clip, own = CLIP_FOLDER / clip.name, SCRATCH
+        fixed = {"HOME": own, "TMPDIR": own, "USER": "unreel", "LOGNAME": "unreel"}
+        return ProgramJob(
+            command=self._program.with_clip(clip),
+            folder=scratch,
+            environment=server_environment(fixed, {}),
+            seconds=terms.seconds,
+            memory_mb=_MEMORY_MB,
+            rules=self._rules,
+            bubblewrap=wrapped,
+            graphics=terms.graphics,
+        )
+
+    def _mishap(self, ended: ProgramExit) -> Failure:
+        last = ended.errors.decode(errors="replace").strip().rpartition("\n")[2]
+        logger.warning("%s: status %d: %s", self._name, ended.status, plain(last)[:400])
+        if ended.status == OVER_LIMIT:
+            return Failure(FailureReason.OUT_OF_MEMORY, _TOO_MUCH)
+        if ended.status in {NOT_STARTED, NOT_CONFINED}:
+            detail = "not asked: this machine cannot confine the program. Run `unreel doctor`"
+            if ended.status == NOT_STARTED or last.startswith(_NOT_FOUND):
+                detail = f"{self._program.command[0]!a} cannot be run in its cage"
+            return Failure(FailureReason.REQUEST_REJECTED, detail)
+        if ended.status > _SIGNALLED:
+            detail = f"the program died of signal {ended.status - _SIGNALLED}"
+            return Failure(FailureReason.WORKER_DIED, detail)
+        return Failure(FailureReason.SERVER_ERROR, f"the program ended with status {ended.status}")

@@ -1,0 +1,116 @@
+"""Factories of programs and services as reviewers: picklable values, loaded when used."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.retry import RetryPolicy
+from unreel.core.server_keys import key_variable, read_server, require_secret_way
+from unreel.core.settings import read_secret
+from unreel.reviewers.contract import Reviewer
+from unreel.reviewers.external.command import ExternalProgram, ProgramSettings, read_program
+from unreel.reviewers.external.scores import ScoreInterpretation, Shown, outside_name
+from unreel.reviewers.factory import ReviewerFactory
+
+COMMAND: Final = "command:"
+"""Before the name of a program that judges clips."""
+HTTP: Final = "http:"
+"""Before the name of a service that judges clips."""
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExternalServiceConfig:
+    """Service URL, its input, and its limits."""
+
+    url: str
+    show: Shown
+    connections: int
+    most: int | None
+    patience: RetryPolicy
+
+
+def read_outside_name(model: str) -> str:
+    """`model`, where it is one of these with a plain name.
+
+    Raises:
+        InvalidSettingError: Its name is none.
+    """
+    kind, _, name = model.partition(":")
+    if not _NAME.fullmatch(name):
+        setting, problem = "model", f"{name!a} is no name for a {kind} reviewer"
+        raise InvalidSettingError(setting, problem, f"Write {kind}:my-detector, letters and digits")
+    return model
+
+
+def open_program(
+    model: str,
+    command: Sequence[str],
+    reading: ScoreInterpretation,
+    terms: ProgramSettings,
+    *,
+    gpus: float = 0.0,
+) -> ReviewerFactory:
+    """Return the factory of `command:NAME`; its files are resolved from the current folder.
+
+    Raises:
+        InvalidSettingError: There is no such program.
+    """
+    program = read_program(command, Path())
+    name = outside_name(model, reading, *program.identity)
+    return ReviewerFactory(
+        name=name, build=partial(_program, name, program, reading, terms), gpus=gpus
+    )
+
+
+def open_service(
+    model: str,
+    visit: ExternalServiceConfig,
+    reading: ScoreInterpretation,
+    *,
+    key_hosts: str,
+    seed: int,
+) -> ReviewerFactory:
+    """Return the factory of `http:NAME`; its URL is no part of its name.
+
+    Raises:
+        InvalidSettingError: A key would travel in clear.
+    """
+    server = read_server(visit.url)
+    variable = key_variable(server, key_hosts)
+    if variable is not None:
+        require_secret_way(server, variable)
+    name = outside_name(model, reading, visit.show)
+    return ReviewerFactory(name=name, build=partial(_service, name, visit, reading, variable, seed))
+
+
+def _program(
+    name: str, program: ExternalProgram, reading: ScoreInterpretation, terms: ProgramSettings
+) -> Reviewer:
+    from unreel.reviewers.external.command import CommandReviewer
+
+    return CommandReviewer(name, program, reading, terms)
+
+
+def _service(
+    name: str,
+    visit: ExternalServiceConfig,
+    reading: ScoreInterpretation,
+    variable: str | None,
+    seed: int,
+) -> Reviewer:
+    from unreel.reviewers.external.service import ExternalService, HttpReviewer
+
+    service = ExternalService(
+        url=visit.url,
+        show=visit.show,
+        api_key=None if variable is None else read_secret(variable),
+        max_connections=visit.connections,
+        max_requests=visit.most,
+        patience=visit.patience,
+    )
+    return HttpReviewer(name, service, reading, seed=seed)

@@ -1,0 +1,134 @@
+"""One run of somebody's program in its cage: within a time, up to a length, and nothing of it left behind."""
+
+import contextlib
+import json
+import os
+import selectors
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.managed_process import ManagedProcess
+from unreel.reviewers.external import confined_program
+
+OUTPUT_BYTES: Final = 1 << 20
+"""A score takes a line; a program that writes more is chatty or hostile."""
+_ERROR_BYTES: Final = 4096
+"""The end of what a program says on its second stream, for the log of whoever runs it."""
+_PIECE_BYTES: Final = 1 << 16
+_LOOK_S: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramJob:
+    """Command to run, its writable folder, and its limits."""
+
+    command: Sequence[str]
+    folder: Path
+    """All that it may write to."""
+    environment: Mapping[str, str]
+    seconds: float
+    memory_mb: int
+    rules: bytes
+    """The seccomp filter."""
+    bubblewrap: Sequence[str] = ()
+    """bubblewrap and its options; none for the weak cage."""
+    graphics: bool = False
+    """Whether the weak cage lets it open graphics cards."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramExit:
+    """A program that came to its end."""
+
+    status: int
+    output: bytes
+    errors: bytes
+    """The end of what it said besides; for a log, never for a table: it may hold what the program read."""
+
+
+def run_caged(job: ProgramJob, stop: threading.Event) -> ProgramExit | Failure:
+    """Run it and come back when it ended, or when `stop` is set."""
+    with contextlib.ExitStack() as ours:
+        output, output_end = _pipe(ours)
+        errors, errors_end = _pipe(ours)
+        plan = json.dumps(
+            {
+                "folder": str(job.folder),
+                "memory_mb": job.memory_mb,
+                "filter": job.rules.hex(),
+                "bubblewrap": [*job.bubblewrap],
+                "graphics": job.graphics,
+            }
+        )
+        # The weak cage loads a package for Landlock; the other one needs none.
+        options = ["-I", "-S"] if job.bubblewrap else ["-I"]
+        leash = ManagedProcess(
+            [sys.executable, *options, str(Path(confined_program.__file__)), plan, *job.command],
+            log=output_end,
+            errors=errors_end,
+            environment=job.environment,
+            folder=job.folder,
+        )
+        ours.callback(leash.end)
+        output_end.close()
+        errors_end.close()
+        heard = _OutputCapture(output, errors)
+        failure = heard.listen(until_s=time.monotonic() + job.seconds, stop=stop)
+        if failure is not None:
+            return _told(failure, job)
+        return ProgramExit(
+            status=leash.wait(), output=bytes(heard.output), errors=bytes(heard.errors)
+        )
+
+
+class _OutputCapture:
+    """Captured output of both streams, up to a length."""
+
+    def __init__(self, output: IO[bytes], errors: IO[bytes]) -> None:
+        self.output, self.errors = bytearray(), bytearray()
+        self._streams = {output.fileno(): self.output, errors.fileno(): self.errors}
+        self._first = output.fileno()
+
+    def listen(self, *, until_s: float, stop: threading.Event) -> FailureReason | None:
+        """Until both ends are closed; why not, where that did not happen."""
+        with selectors.DefaultSelector() as waiting:
+            for stream in self._streams:
+                waiting.register(stream, selectors.EVENT_READ)
+            while waiting.get_map():
+                if stop.is_set():
+                    return FailureReason.STOPPED
+                left_s = until_s - time.monotonic()
+                if left_s <= 0:
+                    return FailureReason.OUT_OF_TIME
+                for key, _ in waiting.select(min(_LOOK_S, left_s)):
+                    if not self._take(key.fd):
+                        waiting.unregister(key.fd)
+                if len(self.output) > OUTPUT_BYTES:
+                    return FailureReason.REPLY_TOO_LARGE
+        return None
+
+    def _take(self, stream: int) -> bool:
+        piece = os.read(stream, _PIECE_BYTES)
+        self._streams[stream] += piece
+        del self.errors[:-_ERROR_BYTES]
+        return bool(piece)
+
+
+def _pipe(ours: contextlib.ExitStack) -> tuple[IO[bytes], IO[bytes]]:
+    reading, writing = os.pipe()
+    first = ours.enter_context(os.fdopen(reading, "rb", 0))
+    return first, ours.enter_context(os.fdopen(writing, "wb", 0))
+
+
+def _told(reason: FailureReason, job: ProgramJob) -> Failure:
+    words = {
+        FailureReason.OUT_OF_TIME: f"the program gave no answer within {job.seconds:g} s",
+        FailureReason.REPLY_TOO_LARGE: f"the program wrote more than {OUTPUT_BYTES} bytes",
+    }
+    return Failure(reason, words.get(reason, "the program was stopped"))

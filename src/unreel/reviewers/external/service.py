@@ -1,0 +1,121 @@
+"""`http:NAME`: a service that is posted a clip, or its frames, and replies with its score."""
+
+import base64
+import json
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import urlsplit
+
+from unreel.core.answer import Reply
+from unreel.core.failure import Failure, FailureReason
+from unreel.core.retry import RetryPolicy
+from unreel.core.span import to_us
+from unreel.reviewers.baselines.constant import phrase
+from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
+from unreel.reviewers.endpoint.budget import RequestBudget
+from unreel.reviewers.endpoint.client import EndpointClient
+from unreel.reviewers.endpoint.concurrency import ConcurrencyLimit
+from unreel.reviewers.endpoint.providers import ModelAddress
+from unreel.reviewers.endpoint.replies import read_object
+from unreel.reviewers.endpoint.transport import HttpTransport, PostTarget
+from unreel.reviewers.external.scores import ScoreInterpretation, Shown, read_reply
+
+_CAP_BYTES: Final = 64 * 1024
+"""A score takes a line; what is longer is no reply."""
+
+
+class _ScoreAsker(EndpointClient):
+    """Asks as patiently as of a model, and reads any object of JSON."""
+
+    read = staticmethod(read_object)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExternalService:
+    """Service URL, its input, and its limits."""
+
+    url: str
+    show: Shown = "clip"
+    api_key: str | None = field(default=None, repr=False)
+    max_connections: int = 16
+    max_requests: int | None = None
+    patience: RetryPolicy = field(default_factory=RetryPolicy)
+
+
+class HttpReviewer:
+    """Posts each clip apart and phrases the reply as the instrument wants it."""
+
+    def __init__(
+        self, name: str, service: ExternalService, reading: ScoreInterpretation, *, seed: int = 0
+    ) -> None:
+        self._name = name
+        self._show = service.show
+        self._reading = reading
+        self._secret = service.api_key
+        site = urlsplit(service.url)
+        kind = "application/octet-stream" if self._show == "clip" else "application/json"
+        self._transport = HttpTransport(
+            ModelAddress(provider="http", model=name, base_url=f"{site.scheme}://{site.netloc}"),
+            api_key=service.api_key,
+            max_connections=service.max_connections,
+            cap_bytes=_CAP_BYTES,
+            post=PostTarget(site.path or "/", kind),
+        )
+        self._asker = _ScoreAsker(
+            self._transport,
+            pace=ConcurrencyLimit(max_connections=service.max_connections),
+            patience=service.patience,
+            budget=RequestBudget(max_requests=service.max_requests, max_cost_usd=None, price=None),
+            redact=self._redact,
+            seed=seed,
+        )
+
+    def __repr__(self) -> str:
+        return f"HttpReviewer({self._name!r})"
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def wants(self) -> frozenset[InputKind]:
+        return frozenset({InputKind.CLIP if self._show == "clip" else InputKind.FRAMES})
+
+    def box_space(self, exhibit: ClipInput) -> str:  # noqa: ARG002  it draws no boxes
+        return "unit"
+
+    async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
+        beliefs: list[float] = []
+        for number, exhibit in enumerate(sheet.exhibits):
+            belief = await self._ask(exhibit, f"{sheet.key}-{number}")
+            if isinstance(belief, Failure):
+                return belief
+            beliefs.append(belief)
+        return phrase(sheet, beliefs)
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    async def _ask(self, exhibit: ClipInput, key: str) -> float | Failure:
+        body = self._body(exhibit)
+        if isinstance(body, Failure):
+            return body
+        outcome = await self._asker.ask(body, key=key)
+        if isinstance(outcome, Failure):
+            return outcome
+        told = read_reply(outcome.text.encode())
+        return told if isinstance(told, Failure) else self._reading.believe(told)
+
+    def _body(self, exhibit: ClipInput) -> bytes | Failure:
+        if self._show == "clip" and exhibit.whole is not None:
+            return exhibit.whole.data
+        if self._show == "frames" and exhibit.frames:
+            frames = [
+                {"at_us": to_us(each.at_s), "jpeg": base64.b64encode(each.jpeg).decode()}
+                for each in exhibit.frames
+            ]
+            return json.dumps({"frames": frames}).encode()
+        return Failure(FailureReason.REQUEST_REJECTED, f"not asked: no {self._show} is shown")
+
+    def _redact(self, text: str) -> str:
+        return text.replace(self._secret, "[key]") if self._secret else text

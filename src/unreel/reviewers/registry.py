@@ -1,0 +1,27 @@
+"""Every reviewer by name. What stands behind a name is a class or a function that makes one."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from unreel.core.registry import LazyImport, NameRegistry
+
+ENDPOINT: Final = "endpoint"
+RECORDED: Final = "recorded"
+FITTED: Final = ("metadata", "motion")
+"""Floors that learn from the benchmark itself, without the creator of the clip they judge."""
+FLOORS: Final = frozenset({"always-generated", "always-real", "coin", *FITTED})
+"""Reviewers that know nothing of the picture, or next to nothing: what every other one must beat."""
+
+REVIEWERS: Final[NameRegistry[Callable[..., Any]]] = NameRegistry(
+    "reviewer",
+    {
+        "always-generated": LazyImport("unreel.reviewers.baselines.constant:always_generated"),
+        "always-real": LazyImport("unreel.reviewers.baselines.constant:always_real"),
+        "coin": LazyImport("unreel.reviewers.baselines.constant:CoinReviewer"),
+        ENDPOINT: LazyImport("unreel.reviewers.endpoint.reviewer:EndpointReviewer"),
+        "metadata": LazyImport("unreel.reviewers.baselines.metadata:fit_metadata"),
+        "motion": LazyImport("unreel.reviewers.baselines.motion:fit_motion"),
+        RECORDED: LazyImport("unreel.reviewers.recorded:read_recorded"),
+    },
+    group="unreel.reviewers",
+)

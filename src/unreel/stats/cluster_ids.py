@@ -1,0 +1,184 @@
+"""Scene and creator index of every row, collected row by row."""
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from unreel.core.cluster import RowCluster
+from unreel.core.errors import InvalidValueError
+from unreel.stats.jackknife_values import asked_groups
+from unreel.stats.label_digests import (
+    DIGEST_BYTES,
+    LabelDigests,
+    Numbers,
+    digest_label,
+    rank_digests,
+)
+
+NOBODY: Final = -1
+MANY: Final = 1 << 17
+"""Labels up to here are held and numbered in their order. Of more, 16 bytes each are: nothing rests on the
+order of so many, see `stats.sample`."""
+
+
+class LabelNumbers:
+    """Gives every label a number, and holds little of each.
+
+    Args:
+        known: numbers that stand already, and are added to; `None`: labels are numbered in their order.
+        most: different labels that are held as they are.
+    """
+
+    def __init__(self, known: dict[str, int] | None = None, *, most: float = MANY) -> None:
+        self._stand = known is not None
+        self._known: dict[str, int] = {} if known is None else known
+        self._most = float("inf") if self._stand else most
+        self._numbers = array("i")
+        self._digests = bytearray()
+
+    def add(self, label: str) -> None:
+        """The label of the next row."""
+        if self._digests:
+            self._digests += digest_label(label)
+            return
+        self._numbers.append(self._known.setdefault(label, len(self._known)))
+        if len(self._known) > self._most:
+            held = np.frombuffer(b"".join(map(digest_label, self._known)), f"V{DIGEST_BYTES}")
+            self._digests += held[self.met].tobytes()
+            self._known, self._numbers = {}, array("i")
+
+    @property
+    def met(self) -> Numbers:
+        """The number of every row's label, as labels were met."""
+        return np.frombuffer(self._numbers, np.int32)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The labels by number; none where they are too many to be held."""
+        return tuple(self._known if self._stand else sorted(self._known))
+
+    def numbers(self) -> Numbers:
+        """The number of every row's label."""
+        if self._digests:
+            return rank_digests(self._digests)
+        if self._stand or not self._known:
+            return self.met
+        place = np.empty(len(self._known), np.int32)
+        place[[self._known[name] for name in self.names]] = np.arange(len(place))
+        return place[self.met]
+
+
+class SharedLabels:
+    """Gives every label the number that it has among `known`, labels of all sets of rows that are compared."""
+
+    def __init__(self, known: LabelDigests) -> None:
+        self._known = known
+        self._digests = bytearray()
+
+    def add(self, label: str) -> None:
+        """Add the label of the next row."""
+        self._digests += digest_label(label)
+
+    def numbers(self) -> Numbers:
+        """Return the number of every row's label."""
+        return self._known.number(self._digests)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusterIds:
+    """The scene and the creator of every row, by number."""
+
+    scene: Numbers
+    creator: Numbers
+    """`NOBODY` where no creator is known."""
+    names: tuple[str, ...] = ()
+    """Of the creators, by number."""
+
+    @classmethod
+    def of(cls, clusters: "Clusters", n_rows: int) -> "ClusterIds":
+        """The ties of `n_rows` rows; without `clusters` every row is a scene of its own."""
+        if isinstance(clusters, ClusterIds):
+            ties = clusters
+        elif clusters is None and asked_groups() is None:
+            ties = cls(np.arange(n_rows, dtype=np.int32), np.full(n_rows, NOBODY, np.int32))
+        elif clusters is None:
+            ties = tie(map(RowCluster, map(str, range(n_rows))))
+        elif len(clusters) and isinstance(clusters[0], RowCluster):
+            ties = tie(clusters)
+        else:
+            ties = tie(map(RowCluster, np.asarray(clusters).tolist()))
+        if ties.scene.shape != (n_rows,):
+            msg = f"{n_rows} rows but {len(ties.scene)} clips. Name the clip of every row"
+            raise InvalidValueError(msg)
+        return ties
+
+    def only(self, chosen: npt.NDArray[Any]) -> "ClusterIds":
+        """The ties of the rows at `chosen`, places or truth values."""
+        return ClusterIds(self.scene[chosen], self.creator[chosen], self.names)
+
+    @property
+    def n_scenes(self) -> int:
+        """Different scenes."""
+        return count_kinds(self.scene)
+
+    @property
+    def n_creators(self) -> int:
+        """Different creators."""
+        return count_kinds(self.creator[self.creator != NOBODY])
+
+    @property
+    def n_free(self) -> float:
+        """Scenes that would carry as much if all held equally many rows (Kish's effective size)."""
+        rows = np.bincount(self.scene)
+        return float(rows.sum() ** 2 / (rows**2).sum())
+
+
+Clusters = ClusterIds | Sequence[str | RowCluster] | npt.NDArray[Any] | None
+"""What every row is drawn with: its clip, or its scene and creator; `None` when no row is tied to another."""
+
+
+class ClusterIdBuilder:
+    """Takes what every row is drawn with as rows go by."""
+
+    def __init__(self) -> None:
+        groups = asked_groups()
+        self._scenes = LabelNumbers() if groups is None else SharedLabels(groups.scenes)
+        self._creators = LabelNumbers(
+            None if groups is None else groups.creators, most=float("inf")
+        )
+        self._made = bytearray()
+
+    def add(self, scene: str, creator: str) -> None:
+        """The cluster of the next row; "" where nobody made it."""
+        self._scenes.add(scene)
+        self._made.append(bool(creator))
+        if creator:
+            self._creators.add(creator)
+
+    def ties(self) -> ClusterIds:
+        """The ties of all rows that went by."""
+        made = np.frombuffer(self._made, np.bool_)
+        creator = np.full(len(made), NOBODY, np.int32)
+        creator[made] = self._creators.numbers()
+        return ClusterIds(self._scenes.numbers(), creator, self._creators.names)
+
+
+def tie(clusters: Iterable[Any]) -> ClusterIds:
+    """The ties of rows that are drawn with `clusters`, scenes with their creators."""
+    tying = ClusterIdBuilder()
+    for scene, creator in clusters:
+        tying.add(scene, creator)
+    return tying.ties()
+
+
+def count_kinds(numbers: npt.NDArray[Any]) -> int:
+    """Return the number of distinct values in `numbers`, none below 0."""
+    if len(numbers) == 0:
+        return 0
+    if int(numbers.max()) < 4 * len(numbers):
+        return int(np.count_nonzero(np.bincount(numbers)))
+    return len(np.unique(numbers))

@@ -1,0 +1,152 @@
+"""Size of one example: frames, and tokens of the question, of the input and of the answer.
+
+The frames are those that the sampling plan takes, in the size in which they are shown. What the model's
+processor makes of them follows the rule of its family, as the published checkpoints declare it.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.question import Condition
+from unreel.media.bounds import MAX_PACKETS
+from unreel.media.picture import fit_size
+from unreel.media.sampling import parse_plan, plan_frames
+from unreel.media.timeline import FrameTimeline
+from unreel.protocols.presentation import LONGEST_SIDE, around_clips, mark_instant, shows_times
+from unreel.protocols.protocol import protocol
+from unreel.reviewers.endpoint.families import ResizeRule
+from unreel.reviewers.endpoint.tokens import CHARACTERS
+from unreel.reviewers.local.input_format import FamilyName, Form
+
+_TURNS: Final = 24
+"""Tokens of a chat template around one question and its answer."""
+_BRACKETS: Final = 2
+"""Tokens before and after each picture or stretch of video."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisionTokenRule:
+    """Rule of a family's processor for patches and tokens."""
+
+    patch: int
+    merge: int
+    """Patches on a side that become one token."""
+    frames: int = 1
+    """Of a video, that share their patches."""
+    per_frame: int = 16384
+    """Tokens of a frame, at most; it is scaled down above that."""
+    in_all: int | None = None
+    """Tokens of a video, at most, each frame counted on its own."""
+    mark: str = ""
+    """What the processor writes before each stretch of a video, for an instant."""
+
+    def seen(self, width: int, height: int, n_frames: int) -> tuple[int, int]:
+        """The size in which the model sees each of `n_frames` that are shown at that size."""
+        side = self.patch * self.merge
+        most = self.per_frame if self.in_all is None else self.in_all // max(1, n_frames)
+        rule = ResizeRule(multiple=side, min_pixels=4 * side**2, max_pixels=max(4, most) * side**2)
+        return rule.size(width, height)
+
+
+# Sources: preprocessor_config.json and video_preprocessor_config.json of the published checkpoints,
+# and the processors of transformers 5.19 that read them.
+SIGHT: Final[dict[tuple[FamilyName, Form], VisionTokenRule]] = {
+    ("qwen2.5-vl", "frames"): VisionTokenRule(patch=14, merge=2),
+    ("qwen2.5-vl", "video"): VisionTokenRule(patch=14, merge=2, frames=2),
+    ("qwen3-vl", "frames"): VisionTokenRule(patch=16, merge=2),
+    ("qwen3-vl", "video"): VisionTokenRule(
+        patch=16, merge=2, frames=2, in_all=24576, mark="<00.0 seconds>"
+    ),
+    ("videollama3", "frames"): VisionTokenRule(patch=14, merge=1),
+    ("videollama3", "video"): VisionTokenRule(patch=14, merge=2, in_all=16384, mark="Time 00.0s:"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExampleStratum:
+    """Examples that are alike in all that costs: how many, and the clips that each of them shows."""
+
+    examples: float
+    seconds: Fraction
+    rate: Fraction
+    width: int
+    height: int
+    clips: int = 1
+    protocol: str
+    condition: Condition
+    answer_tokens: int
+
+    def __post_init__(self) -> None:
+        n_frames = self.seconds * self.rate
+        if not 0 < n_frames <= MAX_PACKETS:
+            setting = "data.expected"
+            problem = f"a clip of {float(n_frames):.3g} frames cannot be"
+            raise InvalidSettingError(setting, problem, "Give its seconds and its frames a second")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExampleCost:
+    """One example, counted."""
+
+    n_frames: int
+    seen: tuple[int, int]
+    """Width and height of a frame after the processor's resize."""
+    prompt_tokens: int
+    vision_tokens: int
+    answer_tokens: int
+    patches: int
+    patches_at_once: int
+    """That see each other: those of one frame, or of two that share theirs."""
+    decoded: float
+    """Pixels that must be decoded to get at the frames."""
+
+    @property
+    def tokens(self) -> int:
+        """All that the text part reads."""
+        return self.prompt_tokens + self.vision_tokens + self.answer_tokens
+
+
+def load_of(stratum: ExampleStratum, family: FamilyName, form: Form) -> ExampleCost:
+    """Return the size of an example of `stratum`."""
+    rule, condition = SIGHT[family, form], stratum.condition
+    whole = max(1, round(stratum.seconds * stratum.rate))
+    instants = plan_frames(
+        parse_plan(condition.sampling), FrameTimeline.at_rate(stratum.rate, n_frames=whole)
+    ).at_s
+    shown = fit_size(stratum.width, stratum.height, LONGEST_SIDE, most_pixels=condition.max_pixels)
+    seen = rule.seen(*shown, len(instants))
+    stretches = math.ceil(len(instants) / rule.frames)
+    tokens = seen[0] * seen[1] // (rule.patch * rule.merge) ** 2
+    patches = tokens * rule.merge**2
+    said = around_clips(protocol(stratum.protocol).prompt(condition.prompt).text)
+    marks = _marks(stratum, form, instants, rule=rule, stretches=stretches)
+    text = _TURNS + math.ceil(sum(map(len, said)) / CHARACTERS)
+    return ExampleCost(
+        n_frames=len(instants) * stratum.clips,
+        seen=seen,
+        prompt_tokens=text + (marks + _BRACKETS * stretches) * stratum.clips,
+        vision_tokens=tokens * stretches * stratum.clips,
+        answer_tokens=stratum.answer_tokens,
+        patches=patches * stretches * stratum.clips,
+        patches_at_once=patches,
+        decoded=float(whole * stratum.width * stratum.height * stratum.clips),
+    )
+
+
+def _marks(
+    stratum: ExampleStratum,
+    form: Literal["frames", "video"],
+    instants: tuple[Fraction, ...],
+    *,
+    rule: VisionTokenRule,
+    stretches: int,
+) -> int:
+    """Tokens of the instants: the families here spell digits one by one, so a character is a token."""
+    if form == "video":
+        return len(rule.mark) * stretches
+    if not shows_times(stratum.protocol, stratum.condition.marks):
+        return 0
+    return sum(len(mark_instant(at_s)) for at_s in instants)

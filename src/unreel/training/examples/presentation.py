@@ -1,0 +1,52 @@
+"""From an example to the lesson that a model is given: shown as a question is, answered in the model's own space."""
+
+from typing import Final, Protocol
+
+from unreel.core.errors import InvalidValueError
+from unreel.core.failure import Failure, FailureReason
+from unreel.protocols.protocol import protocol
+from unreel.protocols.space import declare_space
+from unreel.reviewers.ask import PresentationSettings, lay_sheet
+from unreel.reviewers.contract import ClipInput, InputKind
+from unreel.training.examples.example import ShownExample, TrainingExample
+
+SEEN: Final = frozenset({InputKind.FRAMES})
+"""What a model of this machine is shown in both forms: our own frames, one by one or as one video."""
+
+
+class BoxSpaceSource(Protocol):
+    """Knows the space of a model's boxes; an encoder does, and the rule of a family."""
+
+    def box_space(self, exhibit: ClipInput) -> str:
+        """In the words of `declare_space`."""
+        ...
+
+
+def lay_out(
+    example: TrainingExample, showing: PresentationSettings, sees: BoxSpaceSource
+) -> ShownExample | Failure:
+    """The lesson of `example`, or why its clips cannot be shown.
+
+    The sheet is the one that an evaluation would put, but for its key, which names no reviewer.
+    """
+    shown = showing.show(example.clips, example.question.condition, SEEN)
+    return shown if isinstance(shown, Failure) else teach_about(example, shown, sees)
+
+
+def teach_about(
+    example: TrainingExample, shown: tuple[ClipInput, ...], sees: BoxSpaceSource
+) -> ShownExample | Failure:
+    """The lesson of `example` about what is `shown`, or why it cannot be taught."""
+    question = example.question
+    instrument = protocol(question.instrument.protocol)
+    declared = sees.box_space(shown[0]) if instrument.needs_box_space else None
+    width, height = example.clips[0].size
+    space = declare_space(declared, width=width, height=height) if declared else None
+    try:
+        target = example.answer
+        if target is None:
+            target = instrument.wording.teach(example.truth, question.condition.prompt, space)
+    except InvalidValueError as error:
+        return Failure(FailureReason.REQUEST_REJECTED, f"not taught: {error}")
+    sheet = lay_sheet(question, shown, key=example.key, name=example.name)
+    return ShownExample(example=example, sheet=sheet, target=target, box_space=declared)

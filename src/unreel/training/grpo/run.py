@@ -1,0 +1,251 @@
+"""GRPO from recipe to model: a checkpoint is asked, paid, and left better than it was."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, overload
+
+import numpy as np
+from pydantic_core import to_jsonable_python
+from transformers import TrainerCallback
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.estimate import Measured
+from unreel.core.failure import Failure
+from unreel.core.output_files import OutputDirectory
+from unreel.reviewers.local.encoder import RequestEncoder
+from unreel.reviewers.local.input_format import read_taught, write_taught
+from unreel.stats.bootstrap import bootstrap_mean
+from unreel.training.answer_sampling import AnswerSampler
+from unreel.training.base_model import BaseModelFolder, teaching
+from unreel.training.card import CheckpointCard, write_card
+from unreel.training.checkpoints import CheckpointFolder
+from unreel.training.examples.example import TrainingExample
+from unreel.training.grpo.prompt_items import PromptItem, RewardedQuestion, by_question
+from unreel.training.model_loading import prepare_model
+from unreel.training.recipe import RewardSection, TrainRecipe
+from unreel.training.rewards.terms import RewardTerms
+from unreel.training.sft.batches import ExampleCollator, too_few_shown
+from unreel.training.sft.early_stopping import EarlyStoppingState, choose
+from unreel.training.sft.example_order import ExampleOrder
+
+RESULT: Final = "reward.json"
+_MOST_TRIES: Final = 100
+_BY_TRL: Final = ("qwen2.5-vl", "qwen3-vl")
+"""Families whose pictures TRL's trainer hands on whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrpoResult:
+    """Result of the training."""
+
+    step: int
+    loss: float | None
+    unshown: dict[str, list[str]]
+    gain: Measured
+    """What held-out questions earn more than before, on the mean, by greedy answers."""
+    terms: RewardTerms
+    rewards: tuple[float, ...]
+    """Of the answers that were drawn, step by step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartCheckpoint:
+    """The checkpoint that is asked first."""
+
+    weights: Path
+    """Of the whole model."""
+    adapter: Path | None
+    """On it, where the checkpoint is one."""
+    encoder: RequestEncoder
+    """Of it, and of what comes of it."""
+    folder: Path
+    """Of the training."""
+
+
+def require_grpo(recipe: TrainRecipe) -> None:
+    """Refuse what TRL's trainer cannot do, before anything is read."""
+    remedy = "Write reward.method = rejection"
+    if recipe.input != "frames":
+        setting, problem = "input", "TRL's GRPO takes pictures and no video"
+        raise InvalidSettingError(setting, problem, f"{remedy}, or train a checkpoint on frames")
+    if recipe.model.family not in _BY_TRL:
+        setting, problem = "model.family", f"TRL's GRPO shows no pictures to {recipe.model.family}"
+        raise InvalidSettingError(setting, problem, remedy)
+    if recipe.devices.count * recipe.devices.nodes > 1:
+        setting, problem = "devices.count", "GRPO on several devices has not been tried here"
+        raise InvalidSettingError(setting, problem, f"Use one. {remedy} for several")
+
+
+def find_start(recipe: TrainRecipe, base: BaseModelFolder, folder: Path) -> StartCheckpoint:
+    """Return the start model of the recipe.
+
+    Raises:
+        InvalidSettingError: The checkpoint was taught otherwise than the recipe asks it.
+    """
+    taught, before = teaching(recipe, base), read_taught(base.folder)
+    if before is not None and (before.family, before.input) != (taught.family, taught.input):
+        setting = "input" if before.family == taught.family else "model.family"
+        problem = f"the checkpoint is a {before.family} model that was taught by {before.input}"
+        raise InvalidSettingError(setting, problem, "Query it as it was trained")
+    if before is None or before.base is None:
+        encoder = RequestEncoder.open(base.folder, taught)
+        return StartCheckpoint(weights=base.folder, adapter=None, encoder=encoder, folder=folder)
+    if recipe.model.tune != "lora":
+        setting, problem = "model.tune", "the checkpoint is an adapter"
+        raise InvalidSettingError(setting, problem, "Write tune = lora: it goes on learning")
+    same = taught.model_copy(update={"base": before.base, "base_digest": before.base_digest})
+    encoder = RequestEncoder.open(base.folder, same)
+    return StartCheckpoint(
+        weights=Path(before.base), adapter=base.folder, encoder=encoder, folder=folder
+    )
+
+
+def run_grpo(
+    recipe: TrainRecipe,
+    reward: RewardSection,
+    start: StartCheckpoint,
+    *,
+    puts: "PromptDataset",
+    held_out: Sequence[TrainingExample],
+    callback: TrainerCallback,
+) -> tuple[Any, GrpoResult]:
+    """The model after it was paid for all of `puts`, with what came of it."""
+    from unreel.training.grpo.trainer import (  # loads vLLM where it is installed
+        GrpoTrainer,
+        configure,
+    )
+
+    questions = choose(held_out, most=recipe.watch.clips, seed=recipe.seed)
+    asked = [by_question(rows)[0] for rows in questions]
+    model = prepare_model(recipe.model, start.weights, adapter=start.adapter, seed=recipe.seed)
+    sampler = AnswerSampler(
+        model, start.encoder, max_tokens=recipe.max_tokens, temperature=0, seed=recipe.seed
+    )
+    before = _earned(sampler, puts, asked)
+    n_steps = len(puts) // (recipe.optimise.batch_size * recipe.optimise.accumulate)
+    trainer = GrpoTrainer(
+        model,
+        start.encoder,
+        puts,
+        config=configure(recipe, reward, start.folder, n_steps=n_steps),
+        callbacks=[callback],
+    )
+    trainer.train()
+    history = trainer.state.log_history
+    losses = [each["loss"] for each in history if "loss" in each]
+    return model, GrpoResult(
+        step=trainer.state.global_step,
+        loss=losses[-1] if losses else None,
+        unshown=puts.unshown,
+        gain=bootstrap_mean(np.subtract(_earned(sampler, puts, asked), before), seed=recipe.seed),
+        terms=puts.terms,
+        rewards=tuple(each["reward"] for each in history if "reward" in each),
+    )
+
+
+def save(
+    model: Any, encoder: RequestEncoder, improved: GrpoResult, card: CheckpointCard, folder: Path
+) -> Path:
+    """Put the model, with its card and what it earned, in `folder`/model, whole or not at all."""
+    checkpoints = CheckpointFolder(folder)
+    draft = checkpoints.begin("model")
+    # A second adapter may lie beside the first: what it is held near to.
+    only = {"selected_adapters": ["default"]} if hasattr(model, "peft_config") else {}
+    model.save_pretrained(draft, **only)
+    encoder.save(draft)
+    write_taught(encoder.taught, draft)
+    written = OutputDirectory(draft, published=True)
+    write_card(card, written)
+    written.write(RESULT, json.dumps(to_jsonable_python(improved), indent=1).encode())
+    return checkpoints.finish("model", step=improved.step).path
+
+
+def _earned(
+    sampler: AnswerSampler, puts: "PromptDataset", asked: Sequence[RewardedQuestion]
+) -> list[float]:
+    """Return the rewards of greedy answers to `asked`; questions that cannot be shown are skipped each time."""
+    earned = []
+    for each in asked:
+        put = puts.show(each)
+        texts = put if isinstance(put, Failure) else sampler.draw(put.sheet, 1)
+        if isinstance(put, PromptItem) and not isinstance(texts, Failure):
+            earned.append(put.key.mark(texts[0]).total)
+    return earned
+
+
+class PromptDataset(Sequence[PromptItem]):
+    """The questions of a training in its order, each shown when it is looked at.
+
+    Args:
+        order: of the first examples of the questions.
+        asked: the questions.
+        lessons: show them.
+        terms: by which answers are paid.
+        n: how many are asked; the order itself has no end.
+    """
+
+    def __init__(
+        self,
+        order: ExampleOrder,
+        asked: Sequence[RewardedQuestion],
+        lessons: ExampleCollator,
+        terms: RewardTerms,
+        *,
+        n: int,
+    ) -> None:
+        self._order, self._lessons, self.terms = order, lessons, terms
+        self._asked = {each.example.key: each for each in asked}
+        self._n = n
+        self.unshown: dict[str, list[str]] = {}
+
+    def __len__(self) -> int:
+        return self._n
+
+    @overload
+    def __getitem__(self, place: int) -> PromptItem: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[PromptItem]: ...
+    def __getitem__(self, place: int | slice) -> PromptItem | list[PromptItem]:
+        """The question at that place, or the next one that can be shown."""
+        if isinstance(place, slice):
+            return [self[i] for i in range(*place.indices(len(self)))]
+        for further in range(place, place + _MOST_TRIES):
+            asked = self._asked[self._order[further].key]
+            put = self.show(asked)
+            if isinstance(put, PromptItem):
+                return put
+            self.unshown[asked.example.key] = [asked.example.name, put.reason.value, put.detail]
+        raise too_few_shown(self.unshown.values(), met=_MOST_TRIES)
+
+    def show(self, asked: RewardedQuestion) -> PromptItem | Failure:
+        """One question, or why it cannot be shown."""
+        lesson = self._lessons.lesson(asked.example)
+        if isinstance(lesson, Failure):
+            return lesson
+        return PromptItem(sheet=lesson.sheet, key=asked.key(lesson, self.terms))
+
+
+class GrpoCallbacks(TrainerCallback):  # type: ignore[misc]  # transformers carries no types here
+    """Tells of each step, and stops where a person asks.
+
+    Args:
+        on_step: told the step, its loss and what was seen.
+        should_stop: whether a person asked.
+    """
+
+    def __init__(self, on_step: Any, should_stop: Any) -> None:
+        self._on_step, self._should_stop = on_step, should_stop
+        self.vigil = EarlyStoppingState()
+
+    def on_step_end(self, _args: Any, _state: Any, control: Any, **_: Any) -> Any:
+        """Stop where a person asks."""
+        if self._should_stop():
+            control.should_training_stop = True
+        return control
+
+    def on_log(self, _args: Any, state: Any, _control: Any, logs: Any = None, **_: Any) -> None:
+        """Tell of the step."""
+        if logs and "loss" in logs:
+            self._on_step(state.global_step, logs["loss"], self.vigil)

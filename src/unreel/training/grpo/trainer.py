@@ -1,0 +1,126 @@
+"""Group-relative policy optimisation by TRL: our questions as pictures with their instants, our rewards."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from datasets import Dataset
+from transformers import PrinterCallback, TrainerCallback
+from trl import GRPOConfig, GRPOTrainer
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.failure import Failure
+from unreel.reviewers.contract import ReviewRequest
+from unreel.reviewers.local.encoder import RequestEncoder
+from unreel.training.grpo.prompt_items import PromptItem
+from unreel.training.recipe import RewardSection, TrainRecipe
+from unreel.training.rewards.key import AnswerKey
+from unreel.training.trainer_arguments import arguments
+
+ROW: Final = "row"
+KEY: Final = "key"
+PROMPT: Final = "prompt"
+_COMPARED: Final = 8
+"""Prompts that are compared with the encoder's before a training begins."""
+
+
+def paid(completions: Sequence[Any], key: Sequence[AnswerKey], **told: Any) -> list[float]:
+    """TRL's reward function: one reward for each answer; the means of its parts go to the log."""
+    rewards = [one.mark(said[0]["content"]) for said, one in zip(completions, key, strict=True)]
+    if log := told.get("log_metric"):
+        for name in sorted({part for reward in rewards for part in reward.parts}):
+            parts = [reward.parts[name] for reward in rewards if name in reward.parts]
+            log(f"paid/{name}", sum(parts) / len(parts))
+    return [reward.total for reward in rewards]
+
+
+class GrpoTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL carries no types here
+    """Pays answers, and moves a model towards those that earn more than the others to their question.
+
+    Args:
+        model: ready to learn. Where the configuration has a `beta`, it is kept near to what it says now.
+        encoder: of the model, for this trainer alone: the side on which it pads is changed.
+        puts: the questions in the order in which they are asked; each is shown when its turn comes.
+        config: how it learns.
+        callbacks: told of its steps.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        encoder: RequestEncoder,
+        puts: Sequence[PromptItem],
+        *,
+        config: GRPOConfig,
+        callbacks: Sequence[TrainerCallback] = (),
+    ) -> None:
+        encoder.processor.tokenizer.padding_side = "left"
+        rows = Dataset.from_dict({ROW: range(len(puts))})
+        rows.set_transform(_PromptLoader(puts, encoder))
+        super().__init__(
+            model=model,
+            reward_funcs=paid,
+            args=config,
+            train_dataset=rows,
+            processing_class=encoder.processor,
+            callbacks=list(callbacks),
+        )
+        self.remove_callback(PrinterCallback)
+        for row in range(min(_COMPARED, len(puts))):
+            self._require_same_prompt(puts[row].sheet, encoder)
+
+    def _require_same_prompt(self, sheet: ReviewRequest, encoder: RequestEncoder) -> None:
+        """Refuse to train on another prompt than the model is asked with."""
+        (theirs,), _, _ = self._tokenize_prompts([_said(encoder.converse(sheet))])
+        if list(theirs) != _said(encoder.encode(sheet)).input_ids.tolist():
+            setting, problem = (
+                "model.name",
+                "TRL writes another prompt than the model is asked with",
+            )
+            remedy = "Take the model's own chat template, or reward.method = rejection"
+            raise InvalidSettingError(setting, problem, remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class _PromptLoader:
+    """Shows the questions of rows when they are asked."""
+
+    puts: Sequence[PromptItem]
+    encoder: RequestEncoder
+
+    def __call__(self, rows: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
+        puts = {row: self.puts[row] for row in rows[ROW]}  # each comes once for every answer to it
+        talks = {row: _said(self.encoder.converse(put.sheet)) for row, put in puts.items()}
+        return {
+            PROMPT: [talks[row] for row in rows[ROW]],
+            KEY: [puts[row].key for row in rows[ROW]],
+        }
+
+
+def _said(found: Any) -> Any:
+    if isinstance(found, Failure):
+        setting, remedy = "the data", "Take that clip out, or show it otherwise"
+        raise InvalidSettingError(setting, str(found), remedy)
+    return found
+
+
+def configure(
+    recipe: TrainRecipe, reward: RewardSection, folder: Path, *, n_steps: int
+) -> GRPOConfig:
+    """TRL's settings for the recipe.
+
+    A step takes as many questions as a supervised one takes examples, and `generations` answers to each; a
+    device holds `batch_size` answers at once.
+    """
+    return GRPOConfig(
+        **arguments(recipe, folder, n_steps=n_steps),
+        gradient_accumulation_steps=recipe.optimise.accumulate * reward.generations,
+        num_generations=reward.generations,
+        scale_rewards="batch",  # scaling by group would undo the scales of labels
+        max_completion_length=recipe.max_tokens,
+        temperature=reward.temperature,
+        beta=reward.kl,
+        shuffle_dataset=False,
+        save_strategy="no",
+    )

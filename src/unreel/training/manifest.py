@@ -1,0 +1,121 @@
+"""Start settings of a training: stored in its folder, and compared before it resumes."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.output_files import OutputDirectory
+from unreel.core.small_documents import parse_object, read_bytes
+from unreel.training.checkpoints import CheckpointFolder, TrainingCheckpoint
+
+FILE: Final = "training.json"
+_MOST_BYTES: Final = 4 << 20
+_FREE: Final = ("watch.", "optimise.workers", "devices.", "published.")
+"""What may change on the way: who watches and who decodes, and where the same clips lie."""
+_TOLD: Final = 6
+
+Going = Literal["resume", "fresh", "either"]
+"""Whether a training must go on where it stopped, must begin anew, or does what it can."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingManifest:
+    """All that decides what a training gives."""
+
+    recipe: Mapping[str, Any]
+    data: str
+    """Digest of the examples, of their answers, and of which are held out."""
+    base: str
+    """Digest of the weights that it starts from."""
+    n_devices: int
+
+    def differences(self, before: "TrainingManifest") -> Iterator[str]:
+        """Yield the changed settings, as text."""
+        old, new = dict(_flat(before.recipe)), dict(_flat(self.recipe))
+        for key in sorted({*old, *new}):
+            is_free = key.startswith(_FREE) or (
+                key.startswith("data.") and key.endswith("benchmark")
+            )
+            if not is_free and old.get(key) != new.get(key):
+                yield f"{key} was {old.get(key)!r} and is {new.get(key)!r}"
+        for name, words in {
+            "data": "the examples, their answers or the holdout changed",
+            "base": "the model that it starts from has other weights",
+        }.items():
+            if getattr(before, name) != getattr(self, name):
+                yield words
+        if before.n_devices != self.n_devices:
+            yield f"it ran on {before.n_devices} devices and is to run on {self.n_devices}"
+
+
+def read_begun(folder: Path) -> TrainingManifest | None:
+    """Return the start settings of the training in `folder`; `None` if there is none.
+
+    Raises:
+        UnreadableSourceError: Its note is damaged.
+    """
+    path = folder / FILE
+    if not path.exists():
+        return None
+    try:
+        return TrainingManifest(**parse_object(read_bytes(path, most=_MOST_BYTES)))
+    except (InvalidValueError, TypeError) as error:
+        remedy = "Name another --out, or start again with --fresh"
+        raise UnreadableSourceError(str(path), "damaged", remedy) from error
+
+
+def begin(begun: TrainingManifest, folder: Path, *, going: Going) -> TrainingCheckpoint | None:
+    """The checkpoint that a training goes on from, or `None` where it begins; its folder is made ready.
+
+    Raises:
+        UnreadableSourceError: It cannot go on as is asked: nothing was changed.
+    """
+    checkpoints = CheckpointFolder(folder)
+    _require_own(folder)
+    before = None if going == "fresh" else read_begun(folder)
+    newest = None if before is None else checkpoints.newest()
+    if before is not None and (newest is not None or checkpoints.model() is not None):
+        _require_same(begun, before, folder)
+    elif going == "resume":
+        remedy = "Leave --resume away to begin, or name the folder of a training that was begun"
+        raise UnreadableSourceError(str(folder), "there is no complete checkpoint", remedy)
+    checkpoints.clear_drafts()
+    if newest is None and (going == "fresh" or checkpoints.model() is None):
+        checkpoints.clear()
+    text = json.dumps({name: getattr(begun, name) for name in TrainingManifest.__slots__}, indent=1)
+    OutputDirectory(folder, published=True).write(FILE, text.encode())
+    return newest
+
+
+def _require_own(folder: Path) -> None:
+    """Refuse a folder in which somebody else's files would be taken away for a training's."""
+    if (folder / FILE).exists():
+        return
+    for name in ("model", "checkpoints"):
+        if (folder / name).exists():
+            problem = f"it holds {name!r}, which no training of unreel made"
+            raise UnreadableSourceError(str(folder), problem, "Name another --out")
+
+
+def _require_same(begun: TrainingManifest, before: TrainingManifest, folder: Path) -> None:
+    found = list(begun.differences(before))
+    if found:
+        more = f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
+        problem = f"another training was begun there: {'; '.join(found[:_TOLD])}{more}"
+        remedy = "Change it back, name another --out, or start again with --fresh"
+        raise UnreadableSourceError(str(folder), problem, remedy)
+
+
+def _flat(values: Any, above: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(values, Mapping):
+        parts = [(str(key), value) for key, value in values.items()]
+    elif isinstance(values, list | tuple):
+        parts = [(str(i), value) for i, value in enumerate(values)]
+    else:
+        yield above, values
+        return
+    for key, value in parts:
+        yield from _flat(value, f"{above}.{key}" if above else key)

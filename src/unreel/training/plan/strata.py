@@ -1,0 +1,91 @@
+"""The examples that a plan counts with: as the benchmark holds them, or as its makers count them."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+from unreel.core.errors import InvalidSettingError
+from unreel.protocols.protocol import protocol
+from unreel.protocols.space import PERMILLE, BoxSpace
+from unreel.reviewers.endpoint.tokens import CHARACTERS
+from unreel.training.example_cost import ExampleStratum
+from unreel.training.recipe import DataSection, TrainRecipe
+
+if TYPE_CHECKING:
+    from unreel.engine.storage_access import StorageAccess
+    from unreel.training.examples.example import TrainingExample
+
+_PERMILLE: Final = BoxSpace("permille", PERMILLE, PERMILLE)
+
+
+def expected_strata(recipe: TrainRecipe) -> list[ExampleStratum]:
+    """Return the data declared in the recipe.
+
+    Raises:
+        InvalidSettingError: Some of its data declare nothing.
+    """
+    return [stratum for data in recipe.data for stratum in _declared(data)]
+
+
+def found_strata(recipe: TrainRecipe, access: "StorageAccess") -> list[ExampleStratum]:
+    """Return the data of the recipe's benchmarks: clips are hashed and probed, none is decoded."""
+    from unreel.training.examples.reading import (
+        read_examples,  # it needs the tables of `unreel[eval]`
+    )
+
+    holdout = recipe.holdout.model_copy(update={"near_duplicates": False, "benchmarks": ()})
+    light = recipe.model_copy(update={"holdout": holdout})
+    with TemporaryDirectory(prefix="unreel-") as folder:
+        found = read_examples(light, access=access, folder=Path(folder), accept_leak=True)
+    counted = Counter(_stratum_of(example) for example in found.train)
+    return [
+        replace(stratum, examples=n * found.weights[data]) for (stratum, data), n in counted.items()
+    ]
+
+
+def is_here(recipe: TrainRecipe) -> bool:
+    """Return whether every benchmark of its data is present locally."""
+    return all(data.benchmark is not None and data.path.exists() for data in recipe.data)
+
+
+def _stratum_of(example: "TrainingExample") -> tuple[ExampleStratum, int]:
+    """Return the properties that determine the cost; clips of a pair are assumed to be like the first."""
+    video, question = example.clips[0].facts.video, example.question
+    wording = protocol(question.instrument.protocol).wording
+    answer = wording.teach(example.truth, question.condition.prompt, _PERMILLE)
+    stratum = ExampleStratum(
+        examples=1,
+        seconds=video.duration_s,
+        rate=video.average_rate or Fraction(1),
+        width=video.width,
+        height=video.height,
+        clips=len(example.clips),
+        protocol=question.instrument.protocol,
+        condition=question.condition,
+        answer_tokens=math.ceil(len(answer) / CHARACTERS),
+    )
+    return stratum, example.data
+
+
+def _declared(data: DataSection) -> Iterator[ExampleStratum]:
+    if not data.expected:
+        setting, problem = "data.expected", "the content of its benchmark is unknown"
+        remedy = "Name a benchmark that is here with --data PATH, or write [[data.expected]]"
+        raise InvalidSettingError(setting, problem, remedy)
+    for part in data.expected:
+        yield ExampleStratum(
+            examples=part.examples * data.weight,
+            seconds=Fraction(part.seconds).limit_denominator(10**6),
+            rate=Fraction(part.rate).limit_denominator(10**6),
+            width=part.width,
+            height=part.height,
+            clips=2 if data.instrument.subject == "pair" else 1,
+            protocol=data.protocol,
+            condition=data.asked,
+            answer_tokens=part.answer_tokens,
+        )

@@ -1,0 +1,1 @@
+"""Rejection sampling: the best of a model's own answers."""

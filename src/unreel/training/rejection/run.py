@@ -1,0 +1,150 @@
+"""Rejection sampling: the best of a model's own answers, kept for the next round of supervised training."""
+
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from unreel.core.errors import InvalidValueError, UnreadableSourceError
+from unreel.core.output_files import OutputDirectory
+from unreel.core.small_documents import parse_object, read_bytes
+from unreel.training.examples.example import TrainingExample
+from unreel.training.grpo.prompt_items import RewardedQuestion
+from unreel.training.rewards.reward import Reward
+
+FILE: Final = "harvest.jsonl"
+_MOST_BYTES: Final = 1 << 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptedAnswer:
+    """An answer that is worth learning."""
+
+    key: str
+    """Of the example whose question it answers."""
+    name: str
+    called: str
+    """What the truth calls for, in a word."""
+    answer: str
+    reward: float
+    parts: Mapping[str, float]
+
+
+def is_junk(reward: Reward) -> bool:
+    """Return whether an answer is wrong, malformed, or has evidence that is worse than none.
+
+    Such an answer is never learned, however low the threshold.
+    """
+    parts = dict(reward.parts)
+    return parts.get("label", 0.0) <= 0 or any(part < 0 for part in parts.values()) or (
+        parts.get("format", 1.0) <= 0
+    )  # fmt: skip
+
+
+def reap(
+    tried: Sequence[tuple[RewardedQuestion, Sequence[tuple[str, Reward]]]], *, keep_from: float
+) -> tuple[AcceptedAnswer, ...]:
+    """The best answer to each question that earns `keep_from`, as many of each label as were asked.
+
+    Where answers to one label are kept more often than those to another, its least paid go, so that the
+    next round sees labels in the shares of the questions.
+
+    Raises:
+        InvalidValueError: Nothing is worth learning, or nothing of one label.
+    """
+    asked = Counter(question.called for question, _ in tried)
+    found: dict[str, list[AcceptedAnswer]] = defaultdict(list)
+    for question, answers in tried:
+        worth = [each for each in answers if each[1].total >= keep_from and not is_junk(each[1])]
+        if worth:
+            text, reward = max(worth, key=lambda each: each[1].total)
+            found[question.called].append(_keep(question, text, reward))
+    _require_all(asked, found, keep_from)
+    share = min(len(found[called]) / n for called, n in asked.items())
+    kept: list[AcceptedAnswer] = []
+    for called, n in asked.items():
+        best = sorted(found[called], key=lambda each: (-each.reward, each.key))
+        kept += best[: max(1, math.floor(share * n + 1e-9))]
+    return tuple(sorted(kept, key=lambda each: each.key))
+
+
+def _keep(question: RewardedQuestion, text: str, reward: Reward) -> AcceptedAnswer:
+    example = question.example
+    return AcceptedAnswer(
+        key=example.key,
+        name=example.name,
+        called=question.called,
+        answer=text,
+        reward=reward.total,
+        parts=reward.parts,
+    )
+
+
+def _require_all(
+    asked: Mapping[str, int], found: Mapping[str, Sequence[AcceptedAnswer]], keep_from: float
+) -> None:
+    remedy = (
+        "Train it longer with supervision first, sample more (reward.generations), or lower "
+        "reward.keep_from"
+    )
+    if not any(found.values()):
+        msg = (
+            f"no answer to any of {sum(asked.values())} questions earned {keep_from} without junk, "
+            f"so there is nothing to learn. {remedy}"
+        )
+        raise InvalidValueError(msg)
+    for called, n in asked.items():
+        if not found[called]:
+            msg = (
+                f"no answer to the {n} questions whose truth is {called} earned {keep_from} without "
+                f"junk: the next round would forget them. {remedy}"
+            )
+            raise InvalidValueError(msg)
+
+
+def write_harvest(kept: Sequence[AcceptedAnswer], folder: OutputDirectory, made_by: str) -> None:
+    """One answer a line, with what it earned; the first line tells what all were `made_by`."""
+    lines = [json.dumps({"made_by": made_by})]
+    lines += [
+        json.dumps({name: _plain(getattr(each, name)) for name in AcceptedAnswer.__slots__})
+        for each in kept
+    ]
+    folder.write(FILE, ("\n".join(lines) + "\n").encode())
+
+
+def read_harvest(folder: Path, made_by: str) -> tuple[AcceptedAnswer, ...] | None:
+    """Return the result of `write_harvest`; `None` if there is none, or if it has another identity.
+
+    Raises:
+        UnreadableSourceError: It is damaged.
+    """
+    path = folder / FILE
+    if not path.exists():
+        return None
+    head, *lines = read_bytes(path, most=_MOST_BYTES).splitlines() or [b""]
+    try:
+        if parse_object(head).get("made_by") != made_by:
+            return None
+        return tuple(AcceptedAnswer(**parse_object(line)) for line in lines)
+    except (InvalidValueError, TypeError) as error:
+        remedy = "Sample again: remove it and run the same command"
+        raise UnreadableSourceError(str(path), "no harvest of answers", remedy) from error
+
+
+def learn_from(
+    examples: Sequence[TrainingExample], kept: Sequence[AcceptedAnswer]
+) -> tuple[TrainingExample, ...]:
+    """The examples whose questions were answered well, with those answers to learn."""
+    answers = {each.key: each.answer for each in kept}
+    return tuple(
+        replace(example, answer=answers[example.key])
+        for example in examples
+        if example.key in answers
+    )
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else value

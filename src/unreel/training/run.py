@@ -1,0 +1,343 @@
+"""A training from recipe to model: what is read, what is kept, where it goes on, how it ends."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import transformers
+from accelerate.utils import broadcast_object_list
+from transformers import AutoProcessor
+
+from unreel.core.estimate import Measured
+from unreel.core.output_files import OutputDirectory
+from unreel.engine.location import StorageLocation
+from unreel.engine.progress import OnStep
+from unreel.engine.storage_access import StorageAccess
+from unreel.engine.writer_lock import writer_lock
+from unreel.reviewers.local.encoder import RequestEncoder
+from unreel.training.base_model import BaseModelFolder, find_base, teaching
+from unreel.training.card import CheckpointCard, read_versions
+from unreel.training.checkpoints import INNER, CheckpointFolder, TrainingCheckpoint
+from unreel.training.examples.reading import ExampleSet, ReadData, read_examples
+from unreel.training.grpo.prompt_items import by_question
+from unreel.training.grpo.run import (
+    GrpoCallbacks,
+    GrpoResult,
+    PromptDataset,
+    find_start,
+    require_grpo,
+    run_grpo,
+    save,
+)
+from unreel.training.manifest import Going, TrainingManifest, begin
+from unreel.training.model_loading import prepare_model
+from unreel.training.process_rank import TrainingProcess, this_process
+from unreel.training.recipe import RewardSection, TrainRecipe
+from unreel.training.rejection.collect_answers import gather
+from unreel.training.rewards.terms import settle
+from unreel.training.sft.batches import ExampleCollator
+from unreel.training.sft.early_stopping import EarlyStoppingState
+from unreel.training.sft.example_order import ExampleOrder, count_steps, pass_length
+from unreel.training.sft.lru_cache import open_gallery
+from unreel.training.sft.trainer import HISTORY, ResumableSftTrainer, TrainerContext, read_vigil
+from unreel.training.sft.validation import HoldoutEvaluator
+
+GALLERY_BYTES: Final = 2 << 30
+"""What was shown is kept up to this size; an epoch of 8 frames a clip takes about 200 kB each."""
+
+Ended = Literal["done", "early", "asked"]
+"""After all steps, by patience, or because a person asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingResult:
+    """Result of a training."""
+
+    folder: Path
+    model: Path | None
+    """Absent where a person stopped it."""
+    step: int
+    """Of the model, or the one that was reached."""
+    n_steps: int
+    loss: float | None
+    """Of the last step that was taken."""
+    held_out_loss: float | None
+    ended: Ended
+    went_on_from: int | None
+    """The step of the checkpoint that it went on from."""
+    unshown: dict[str, list[str]] = field(default_factory=dict)
+    gain: Measured | None = None
+    """Where answers were paid: what those to held-out questions earn more than before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingCallbacks:
+    """Progress callbacks of a training, which may stop it."""
+
+    on_reading: OnStep = lambda _part, _progress: None
+    on_start: Callable[[int, int], None] = lambda _from, _to: None
+    on_step: Callable[[int, float, EarlyStoppingState], None] = lambda _step, _loss, _vigil: None
+    should_stop: Callable[[], bool] = lambda: False
+
+
+def train(
+    recipe: TrainRecipe,
+    folder: Path,
+    *,
+    access: StorageAccess,
+    going: Going = "either",
+    accept_leak: bool = False,
+    spectator: TrainingCallbacks = TrainingCallbacks(),  # noqa: B008  a frozen value
+) -> TrainingResult:
+    """Train as `recipe` says and leave the model in `folder`/model; go on where one was stopped.
+
+    Raises:
+        UnreadableSourceError: Another training was begun there, or one runs there now.
+    """
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    by_grpo = recipe.reward if recipe.reward and recipe.reward.method == "grpo" else None
+    if by_grpo is not None:
+        require_grpo(recipe)
+    process = this_process()
+    with _alone(folder) if process.is_first else contextlib.nullcontext():
+        examples: ExampleSet = _told_by_first(
+            process, lambda: _read(recipe, folder, access, spectator, accept_leak=accept_leak)
+        )
+        base = _told_by_first(process, lambda: find_base(recipe.model))
+        begun = TrainingManifest(
+            recipe=recipe.model_dump(mode="json"),
+            data=examples.digest,
+            base=base.digest,
+            n_devices=process.n,
+        )
+        start = _told_by_first(process, lambda: begin(begun, folder, going=going))
+        job = _TrainingJob(recipe, folder, access, examples, base, begun, spectator)
+        if by_grpo is not None:
+            return job.improve(by_grpo)
+        return job.run(start, n_devices=process.n)
+
+
+@dataclass(frozen=True, slots=True)
+class _TrainingJob:
+    recipe: TrainRecipe
+    folder: Path
+    access: StorageAccess
+    examples: ExampleSet
+    base: BaseModelFolder
+    begun: TrainingManifest
+    spectator: TrainingCallbacks
+
+    def run(self, start: TrainingCheckpoint | None, *, n_devices: int) -> TrainingResult:
+        in_a_pass = pass_length(self.examples.train, self.examples.weights)
+        n_steps = count_steps(self.recipe.optimise, in_a_pass=in_a_pass, n_devices=n_devices)
+        vigil = EarlyStoppingState() if start is None else read_vigil(start.path)
+        if start is not None and vigil.ended:
+            return self._end(vigil, start.step, n_steps, loss=None, start=start)
+        self.spectator.on_start(0 if start is None else start.step, n_steps)
+        n_workers = self.recipe.optimise.workers
+        with open_gallery(GALLERY_BYTES, shared=n_workers > 0) as gallery:
+            teacher = self._teacher(start, vigil, n_steps=n_steps, gallery=gallery)
+            teacher.train(resume_from_checkpoint=None if start is None else str(start.path))
+        losses = [each["loss"] for each in teacher.state.log_history if "loss" in each]
+        step = teacher.state.global_step
+        return self._end(vigil, step, n_steps, loss=losses[-1] if losses else None, start=start)
+
+    def _teacher(
+        self,
+        start: TrainingCheckpoint | None,
+        vigil: EarlyStoppingState,
+        *,
+        n_steps: int,
+        gallery: Any,
+    ) -> ResumableSftTrainer:
+        recipe, taught = self.recipe, teaching(self.recipe, self.base)
+        encoder = RequestEncoder.open(self.base.folder, taught)
+        order = ExampleOrder(self.examples.train, weights=self.examples.weights, seed=recipe.seed)
+        lessons = ExampleCollator(order, encoder=encoder, access=self.access, gallery=gallery)
+        looker = HoldoutEvaluator(
+            self.examples.held_out,
+            lessons,
+            encoder=encoder,
+            most=recipe.watch.clips,
+            max_tokens=recipe.max_tokens,
+            seed=recipe.seed,
+        )
+        desk = TrainerContext(
+            recipe=recipe,
+            folder=self.folder,
+            taught=taught,
+            lessons=lessons,
+            n_examples=len(self.examples.train),
+            look=looker,
+            card=self.card,
+            on_step=self.spectator.on_step,
+            should_stop=self.spectator.should_stop,
+        )
+        is_lora = recipe.model.tune == "lora"
+        weights = self.base.folder if is_lora or start is None else start.path
+        adapter = start.path if is_lora and start is not None else None
+        model = prepare_model(recipe.model, weights, adapter=adapter, seed=recipe.seed)
+        processor = AutoProcessor.from_pretrained(self.base.folder, local_files_only=True)
+        return ResumableSftTrainer(model, desk, processor=processor, n_steps=n_steps, vigil=vigil)
+
+    def improve(self, reward: RewardSection) -> TrainingResult:
+        """Pay the answers of the checkpoint. Nothing is kept on the way: what was stopped begins anew."""
+        recipe = self.recipe
+        asked = by_question(self.examples.train)
+        first, weights = [each.example for each in asked], self.examples.weights
+        n_steps = count_steps(recipe.optimise, in_a_pass=pass_length(first, weights), n_devices=1)
+        done = CheckpointFolder(self.folder).model()
+        if done is not None:
+            return self._improved(done.path, done.step, n_steps)
+        start = find_start(recipe, self.base, self.folder)
+        self.spectator.on_start(0, n_steps)
+        pace = GrpoCallbacks(self.spectator.on_step, self.spectator.should_stop)
+        with open_gallery(GALLERY_BYTES, shared=False) as gallery:
+            order = ExampleOrder(first, weights=weights, seed=recipe.seed)
+            lessons = ExampleCollator(
+                order, encoder=start.encoder, access=self.access, gallery=gallery
+            )
+            terms = settle(reward, [each.truths for each in asked])
+            n = n_steps * recipe.optimise.batch_size * recipe.optimise.accumulate
+            model, improved = run_grpo(
+                recipe,
+                reward,
+                start,
+                puts=PromptDataset(order, asked, lessons, terms, n=n),
+                held_out=self.examples.held_out,
+                callback=pace,
+            )
+        if improved.step < n_steps:
+            return self._improved(None, improved.step, n_steps, improved)
+        card = self.card(pace.vigil, improved.step)
+        place = save(model, start.encoder, improved, card, self.folder)
+        return self._improved(place, improved.step, n_steps, improved)
+
+    def _improved(
+        self, model: Path | None, step: int, n_steps: int, improved: GrpoResult | None = None
+    ) -> TrainingResult:
+        return TrainingResult(
+            folder=self.folder,
+            model=model,
+            step=step,
+            n_steps=n_steps,
+            loss=improved.loss if improved else None,
+            held_out_loss=None,
+            ended="asked" if model is None else "done",
+            went_on_from=None,
+            unshown=improved.unshown if improved else {},
+            gain=improved.gain if improved else None,
+        )
+
+    def card(self, vigil: EarlyStoppingState, step: int) -> CheckpointCard:
+        """Return the card of the checkpoint of `step`."""
+        return CheckpointCard(
+            name=self.recipe.name,
+            step=step,
+            recipe=self.begun.recipe,
+            data={
+                "digest": self.begun.data,
+                "n_train": len(self.examples.train),
+                "n_held_out": len(self.examples.held_out),
+                "benchmarks": [_format_data(data) for data in self.examples.data],
+                "left_out": dict(self.examples.left_out.reasons),
+                "leaks": [str(leak) for leak in self.examples.leaks],
+            },
+            base={
+                "name": self.base.name,
+                "digest": self.base.digest,
+                "licence": self.base.licence,
+            },
+            licences=sorted({each for data in self.examples.data for each in data.licences}),
+            look=vigil.last,
+            unshown=vigil.unshown,
+            versions=read_versions(),
+        )
+
+    def _end(
+        self,
+        vigil: EarlyStoppingState,
+        step: int,
+        n_steps: int,
+        *,
+        loss: float | None,
+        start: TrainingCheckpoint | None,
+    ) -> TrainingResult:
+        chosen = vigil.best_step if self.recipe.watch.patience is not None else step
+        model = None
+        if vigil.ended:
+            chosen = step if chosen is None else chosen
+            model = self.folder / "model"
+            if this_process().is_first:
+                write_model(self.folder, step=chosen)
+        return TrainingResult(
+            folder=self.folder,
+            model=model,
+            step=step if model is None or chosen is None else chosen,
+            n_steps=n_steps,
+            loss=loss,
+            held_out_loss=None if vigil.last is None else vigil.last["loss"],
+            ended=vigil.ended or "asked",  # type: ignore[arg-type]  # as `EarlyStoppingState` keeps it
+            went_on_from=None if start is None else start.step,
+            unshown=vigil.unshown,
+        )
+
+
+def write_model(folder: Path, *, step: int) -> None:
+    """Make `folder`/model of the checkpoint of `step`, without what only a training reads."""
+    checkpoints, root = CheckpointFolder(folder), OutputDirectory(folder, published=True)
+    found, there = checkpoints.at(step), checkpoints.model()
+    if found is None or (there is not None and there.step == step):
+        return
+    draft = checkpoints.begin("model")
+    name = draft.relative_to(folder).as_posix()
+    for each in root.files(found.path.relative_to(folder).as_posix()):
+        if not each.startswith(f"{INNER}/") and each not in {HISTORY, "seal.json"}:
+            root.link(found.path / each, f"{name}/{each}")
+    checkpoints.finish("model", step=step)
+
+
+def _read(
+    recipe: TrainRecipe,
+    folder: Path,
+    access: StorageAccess,
+    spectator: TrainingCallbacks,
+    *,
+    accept_leak: bool,
+) -> ExampleSet:
+    examples = read_examples(
+        recipe,
+        access=access,
+        folder=folder / "data",
+        accept_leak=accept_leak,
+        on_step=spectator.on_reading,
+    )
+    reward = recipe.reward
+    if reward is None or reward.method == "grpo":
+        return examples
+    return gather(recipe, reward, folder, access, examples)
+
+
+def _format_data(data: ReadData) -> str:
+    """A benchmark by its name and its contents, not by where it lies on this machine."""
+    split = "" if data.split is None else f", split {data.split}"
+    contents = "" if data.identity is None else f", contents {data.identity.fingerprint}"
+    return f"{Path(data.benchmark).name}{split}: {data.n_examples:,} examples{contents}"
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Refuse a second training in the same folder while this one runs."""
+    with writer_lock(StorageLocation(str(folder)) / "training"):
+        yield
+
+
+def _told_by_first(process: TrainingProcess, find: Callable[[], Any]) -> Any:
+    """Return the first process's result in all processes: only one reads the disk."""
+    found = [find() if process.is_first else None]
+    if process.n > 1:
+        broadcast_object_list(found)
+    return found[0]

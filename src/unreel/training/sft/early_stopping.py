@@ -1,0 +1,105 @@
+"""Looks at a model while it learns: its loss on held-out examples, and what it answers about them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from unreel.core.estimate import Estimate, Scorecard
+from unreel.core.failure import Failure
+from unreel.core.identity import digest
+from unreel.protocols.parse_answer import read_text
+from unreel.protocols.protocol import ScoredQuestion, protocol
+from unreel.training.examples.example import ShownExample, TrainingExample
+
+Asked = tuple[Sequence[TrainingExample], ShownExample | Failure, str]
+"""A question with its rows, as shown or why not, and what the model said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidationResult:
+    """Validation result at one step."""
+
+    step: int
+    loss: float
+    cards: tuple[Scorecard, ...]
+    """One for each instrument, over the clips that were asked."""
+
+    def figures(self) -> dict[str, float]:
+        """Every measured figure by instrument and name, for a curve; intervals are on the card."""
+        return {
+            f"{card.instrument.protocol} {metric.name}": metric.value.value
+            for card in self.cards
+            for metric in card.metrics
+            if isinstance(metric.value, Estimate)
+        }
+
+    def written(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        found: dict[str, Any] = to_jsonable_python(self)
+        return found
+
+
+@dataclass(slots=True)
+class EarlyStoppingState:
+    """Early-stopping state: the best step, and whether to continue."""
+
+    best_step: int | None = None
+    best_loss: float | None = None
+    since_best: int = 0
+    last: Mapping[str, Any] | None = None
+    """The last look, as written."""
+    unshown: dict[str, list[str]] = field(default_factory=dict)
+    """Examples that could not be learned from: name, reason and detail by key."""
+    ended: str = ""
+    """Why the training ended; "" while it goes on."""
+
+    def note(self, look: ValidationResult) -> bool:
+        """Take `look` in; whether it is the best so far."""
+        self.last = look.written()
+        is_best = self.best_loss is None or look.loss < self.best_loss
+        self.since_best = 0 if is_best else self.since_best + 1
+        if is_best:
+            self.best_step, self.best_loss = look.step, look.loss
+        return is_best
+
+
+def choose(
+    held_out: Sequence[TrainingExample], *, most: int, seed: int
+) -> list[list[TrainingExample]]:
+    """The questions to ask in every look, each with its rows: by hash, so that a new clip moves no other."""
+    rows: dict[str, list[TrainingExample]] = {}
+    for example in held_out:
+        rows.setdefault(example.question.key(""), []).append(example)
+    keys = sorted(rows, key=lambda key: digest("look", str(seed), key))
+    return [rows[key] for key in keys[:most]]
+
+
+def score(asked: Sequence[Asked], *, seed: int) -> tuple[Scorecard, ...]:
+    """The scorecards of these questions with what was shown and what the model said."""
+    rows: dict[str, list[ScoredQuestion[Any, Any]]] = {}
+    for examples, shown, text in asked:
+        for example in examples:
+            outcome = shown if isinstance(shown, Failure) else _read(shown, text)
+            row = ScoredQuestion(
+                subject=example.question.subject,
+                truth=example.truth,
+                outcome=outcome,
+                source=example.source,
+                creator=example.creator,
+            )
+            rows.setdefault(example.question.instrument.protocol, []).append(row)
+    return tuple(protocol(name).score(scored, seed=seed) for name, scored in rows.items())
+
+
+def _read(lesson: ShownExample, text: str) -> Any:
+    question = lesson.example.question
+    return read_text(
+        text,
+        protocol(question.instrument.protocol),
+        prompt=question.condition.prompt,
+        mode="strict",
+        box_space=lesson.box_space,
+        size=lesson.sheet.exhibits[0].clip.size,
+    )

@@ -1,0 +1,268 @@
+"""TRL's supervised trainer with our batches, our checkpoints and our looks at what it learned."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import islice
+from math import isfinite
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+import torch.distributed
+from accelerate.utils import gather_object
+from datasets import Dataset
+from transformers import PrinterCallback, TrainerCallback
+from trl import SFTConfig, SFTTrainer
+
+from unreel.core.errors import GO_ON, InvalidSettingError, MachineError, raise_refusal, words_of
+from unreel.core.output_files import OutputDirectory
+from unreel.core.small_documents import parse_object, read_bytes
+from unreel.reviewers.local.input_format import InputSpec, write_taught
+from unreel.training.card import CheckpointCard, write_card
+from unreel.training.checkpoints import INNER, CheckpointFolder, step_name
+from unreel.training.curve import HELD_OUT, LOSS, Moment, write_curve
+from unreel.training.recipe import TrainRecipe
+from unreel.training.sft.batches import PLACE, UNSHOWN, ExampleCollator, too_few_shown
+from unreel.training.sft.early_stopping import EarlyStoppingState, ValidationResult
+from unreel.training.trainer_arguments import arguments
+
+STATE: Final = f"{INNER}/vigil.json"
+HISTORY: Final = "trainer_state.json"
+_STATE_BYTES: Final = 64 << 20
+MOST_UNSHOWN: Final = 0.1
+"""A training is refused where more than this share of what it met could not be shown."""
+_FEW: Final = 10
+"""So many may always be."""
+
+LookAt = Callable[["ResumableSftTrainer"], ValidationResult | None]
+"""How the held-out part is looked at; `None` where nothing is held out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainerContext:
+    """Context of a training besides its model."""
+
+    recipe: TrainRecipe
+    folder: Path
+    taught: InputSpec
+    lessons: ExampleCollator
+    n_examples: int
+    look: LookAt
+    card: Callable[[EarlyStoppingState, int], CheckpointCard]
+    on_step: Callable[[int, float, EarlyStoppingState], None]
+    """Told of each step: its number, its loss, and what was seen so far."""
+    should_stop: Callable[[], bool]
+
+
+class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no types here
+    """A supervised training that can be killed at any moment and goes on as if it had not been.
+
+    Args:
+        model: ready to learn.
+        desk: what it works with.
+        n_steps: of the whole training.
+        vigil: what was seen before, where it goes on.
+    """
+
+    control: Any
+
+    def __init__(
+        self,
+        model: Any,
+        desk: TrainerContext,
+        *,
+        processor: Any,
+        n_steps: int,
+        vigil: EarlyStoppingState,
+    ) -> None:
+        self.desk, self.vigil, self.checkpoints = desk, vigil, CheckpointFolder(desk.folder)
+        config = _configure(desk, n_steps)
+        places = n_steps * config.per_device_train_batch_size * config.gradient_accumulation_steps
+        super().__init__(
+            model=model,
+            args=config,
+            train_dataset=Dataset.from_dict({PLACE: range(places * config.world_size)}),
+            data_collator=desk.lessons,
+            processing_class=processor,
+            callbacks=[_SftCallbacks(self)],
+        )
+        self.remove_callback(PrinterCallback)
+
+    def get_batch_samples(
+        self, epoch_iterator: Iterator[Any], num_batches: int, device: Any
+    ) -> tuple[list[Any], Any]:
+        """The batches of a step, once what could not be shown is counted."""
+        batches = list(islice(epoch_iterator, num_batches))
+        for batch in batches:
+            for key, told in batch.pop(UNSHOWN):
+                self.vigil.unshown[key] = list(told)
+        at_once = self._train_batch_size * self.args.gradient_accumulation_steps
+        met = min((self.state.global_step + 1) * at_once, self.desk.n_examples)
+        n_unshown = len(self.vigil.unshown)
+        if n_unshown > _FEW and n_unshown > MOST_UNSHOWN * met:
+            raise too_few_shown(self.vigil.unshown.values(), met=met)
+        return batches, self._get_num_items_in_batch(batches, device)
+
+    def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
+        """Look at the held-out part; a better loss than ever is saved, and patience may end it all."""
+        self.model.eval()
+        with torch.no_grad():
+            look = self.desk.look(self)
+        self._metrics["eval"].clear()  # what TRL would report of it
+        figures: dict[str, float] = {}
+        if look is not None:
+            is_best = self.vigil.note(look)
+            figures = {HELD_OUT: look.loss, **look.figures()}
+            self.state.log_history.append({"step": look.step, **figures})
+            patience = self.desk.recipe.watch.patience
+            has_ended = patience is not None and self.vigil.since_best >= patience
+            if has_ended:
+                self.vigil.ended = "early"
+                self.control.should_training_stop = True
+            self.control.should_save = self.control.should_save or is_best or has_ended
+        self.control = self.callback_handler.on_evaluate(
+            self.args, self.state, self.control, figures
+        )
+        return figures
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:  # noqa: ARG002  the trainer's signature
+        step = self.state.global_step
+        name = step_name(step)
+        with self._told_of_saving():
+            if self.args.should_save:
+                self.checkpoints.begin(name, inner=INNER)
+            self.accelerator.wait_for_everyone()
+            draft = self.checkpoints.draft(name)
+            self.save_model(str(draft), _internal_call=True)
+            self._save_optimizer_and_scheduler(str(draft / INNER))
+            self._save_scaler(str(draft / INNER))
+            self._save_rng_state(str(draft / INNER))
+            self.vigil.unshown.update(gather_object(list(self.vigil.unshown.items())))
+            self.accelerator.wait_for_everyone()
+            if self.args.should_save:
+                self._write_words(OutputDirectory(draft, published=True))
+                self.checkpoints.finish(name, step=step)
+                watch = self.desk.recipe.watch
+                self.checkpoints.prune(keep=watch.keep, best=self.vigil.best_step)
+                write_curve(self.moments(), OutputDirectory(self.desk.folder, published=True))
+            self.accelerator.wait_for_everyone()
+
+    def moments(self) -> list[Moment]:
+        """All that was measured so far, one value for each step."""
+        found: dict[int, dict[str, float]] = {}
+        share = self.get_total_train_batch_size(self.args) / self.desk.n_examples
+        for logged in self.state.log_history:
+            if LOSS in logged or HELD_OUT in logged:
+                step = logged["step"]
+                found.setdefault(step, {"step": step, "epoch": step * share}).update(
+                    _measured(logged)
+                )
+        return [found[step] for step in sorted(found)]
+
+    def _write_words(self, folder: OutputDirectory) -> None:
+        # Arguments as a pickle: nobody needs them, and who opens them runs them.
+        folder.remove("training_args.bin")
+        self.state.save_to_json(str(folder.root / HISTORY))
+        folder.write(STATE, json.dumps(asdict(self.vigil)).encode())
+        write_taught(self.desk.taught, folder.root)
+        write_card(self.desk.card(self.vigil, self.state.global_step), folder)
+
+    @contextmanager
+    def _told_of_saving(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            before = self.checkpoints.newest()
+            kept = (
+                "no checkpoint is there yet" if before is None else f"{before.path.name} is whole"
+            )
+            problem = f"the checkpoint of step {self.state.global_step} cannot be written"
+            try:
+                raise_refusal(error)
+            except MachineError as refusal:
+                msg = f"{problem} ({refusal.problem}); {kept}"
+                raise MachineError(msg, refusal.remedy) from error
+            if "PytorchStreamWriter" in str(error):  # torch keeps the system's words to itself
+                msg = f"{problem} ({words_of(error)}); {kept}"
+                raise MachineError(msg, f"Make room. {GO_ON}") from error
+            raise
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        """Weights are there already: `models` loads them, and refuses what does not fit."""
+        if self.is_fsdp_enabled:
+            super()._load_from_checkpoint(str(Path(resume_from_checkpoint) / INNER), model)
+
+    def _load_rng_state(self, checkpoint: str | None) -> None:
+        if checkpoint is not None:
+            super()._load_rng_state(str(Path(checkpoint) / INNER))
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        if checkpoint is not None:
+            super()._load_optimizer_and_scheduler(str(Path(checkpoint) / INNER))
+
+
+class _SftCallbacks(TrainerCallback):  # type: ignore[misc]  # transformers carries no types here
+    """Tells of each step, looks once more at the last, and stops where a person asks."""
+
+    def __init__(self, teacher: ResumableSftTrainer) -> None:
+        self._teacher = teacher
+
+    def on_step_end(self, _args: Any, state: Any, control: Any, **_: Any) -> Any:
+        if state.global_step % self._teacher.desk.recipe.watch.every == 0:
+            control.should_evaluate = True
+        if state.global_step >= state.max_steps:
+            control.should_evaluate = True
+            self._teacher.vigil.ended = "done"
+        elif self._asked_to_stop():
+            control.should_save = control.should_training_stop = True
+        return control
+
+    def on_log(self, _args: Any, state: Any, _control: Any, logs: Any = None, **_: Any) -> None:
+        if logs and LOSS in logs:
+            if not isfinite(logs[LOSS]):
+                setting, problem = (
+                    "optimise",
+                    f"the loss of step {state.global_step:,} is no number",
+                )
+                remedy = "Lower learning_rate, or add warmup, and start again with --fresh"
+                raise InvalidSettingError(setting, problem, remedy)
+            self._teacher.desk.on_step(state.global_step, logs[LOSS], self._teacher.vigil)
+
+    def _asked_to_stop(self) -> bool:
+        teacher = self._teacher
+        asked = torch.tensor(float(teacher.desk.should_stop()), device=teacher.args.device)
+        return bool(teacher.accelerator.reduce(asked, "sum").item() > 0)
+
+
+def read_vigil(checkpoint: Path) -> EarlyStoppingState:
+    """Return the early-stopping state at a checkpoint."""
+    return EarlyStoppingState(**parse_object(read_bytes(checkpoint / STATE, most=_STATE_BYTES)))
+
+
+def _configure(desk: TrainerContext, n_steps: int) -> SFTConfig:
+    optimise, watch = desk.recipe.optimise, desk.recipe.watch
+    has_workers = optimise.workers > 0
+    return SFTConfig(
+        **arguments(desk.recipe, desk.folder, n_steps=n_steps),
+        gradient_accumulation_steps=optimise.accumulate,
+        train_sampling_strategy="sequential",
+        dataloader_num_workers=optimise.workers,
+        dataloader_multiprocessing_context="forkserver" if has_workers else None,
+        dataset_kwargs={"skip_prepare_dataset": True},
+        max_length=None,
+        save_strategy="steps",
+        save_steps=watch.save_every,
+        logging_nan_inf_filter=False,
+    )
+
+
+def _measured(logged: Mapping[str, Any]) -> dict[str, float]:
+    names = {"learning_rate": "learning rate", "grad_norm": "gradient norm"}
+    dropped = {"step", "epoch", "entropy", "num_tokens", "mean_token_accuracy"}
+    return {
+        names.get(name, name): float(value)
+        for name, value in logged.items()
+        if isinstance(value, int | float) and name not in dropped
+    }
