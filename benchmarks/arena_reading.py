@@ -40,7 +40,7 @@ from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import writer_lock
 from unreel.evaluation.recipe import check_recipe
-from unreel.evaluation.run_job import keeper_of
+from unreel.evaluation.run_job import get_recipe_store
 
 _CREATORS = 50
 _ROWS = 10_000
@@ -87,7 +87,7 @@ def make_season(root: Path, *, reviewers: int, clips: int, conditions: int) -> N
 def _answer(judge: SeasonReviewer, folder: SeasonFolder, clips: list[Row]) -> None:
     """The run of a reviewer that has answered everything."""
     run = judge.run(folder, StorageAccess(settings=EnvironmentSettings(), trusted=True))
-    keeper_of(run).keep(judge.entered.name, None)
+    get_recipe_store(run).keep(judge.entered.name, None)
     _store(run.clips, clips)
     _store(run.answers, list(_answers(judge, run.plan(ClipSurvey(look_table(folder))))))
 

@@ -17,7 +17,7 @@ import numpy as np
 from simulated_votes import SimulatedCampaign, SimulatedPerson, simulate_votes, watcher
 
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.consensus.consensus import decide
+from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import ConsensusMethod, ConsensusRule, SettledTask
 from unreel.annotation.opinion import answer_of
 from unreel.annotation.quality.inattention import find_informed
@@ -92,7 +92,7 @@ def _names(people: Sequence[SimulatedPerson]) -> list[str]:
 def _right(made: SimulatedCampaign, method: ConsensusMethod) -> np.ndarray:
     """For each clip whether the settled label is the true one; one left open counts as wrong."""
     rule = ConsensusRule(quorum=1, min_overlap=1, method=method)
-    found = decide(made.opinions, rule, interface=AnnotationInterface.REALITY).tasks
+    found = compute_consensus(made.opinions, rule, interface=AnnotationInterface.REALITY).tasks
     return np.array(
         [
             float(
@@ -143,7 +143,7 @@ def small(n_campaigns: int) -> None:
             ]
             made = replace(made, opinions=(*made.opinions, *copies))
             rule = ConsensusRule(quorum=1, min_overlap=1, method=ConsensusMethod.DAWID_SKENE)
-            result = decide(made.opinions, rule, interface=AnnotationInterface.REALITY)
+            result = compute_consensus(made.opinions, rule, interface=AnnotationInterface.REALITY)
             right = _right(made, ConsensusMethod.DAWID_SKENE).mean()
             gain = right - _right(made, ConsensusMethod.MAJORITY).mean()
             stated = np.mean([one.p_right for one in result.settled.values()])

@@ -27,10 +27,10 @@ from unreel.stats.agreement import cohen_kappa, krippendorff_alpha
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.correlation import plcc, srocc
 from unreel.stats.detection import auc, balanced_accuracy, calibrate, f1, tpr_at_fpr
-from unreel.stats.jackknife_values import JackknifeGroups, leaving_out
+from unreel.stats.jackknife_values import JackknifeGroups, jackknife_context
 from unreel.stats.pair_order import pair_consistency
 from unreel.stats.paired_tests import paired_difference
-from unreel.stats.proportion import share_of
+from unreel.stats.proportion import estimate_proportion
 
 SIZES = (6, 20, 50, 200)
 GOAL = (0.93, 0.97)
@@ -83,7 +83,9 @@ def cases() -> Iterator[Case]:
 
 def _means() -> Iterator[Case]:
     for p in (0.7, 0.98):
-        yield Case("share", p, f"{p}", lambda rng, k, p=p: share_of(rng.binomial(k, p), k))
+        yield Case(
+            "share", p, f"{p}", lambda rng, k, p=p: estimate_proportion(rng.binomial(k, p), k)
+        )
     for p in (0.5, 0.95):
         yield Case("clustered share", p, f"{p}", lambda rng, k, p=p: _clustered_share(rng, k, p))
     for a, b in ((2, 2), (0.5, 4), (0.1, 3)):
@@ -223,7 +225,7 @@ def _paired(rng: Rng, k: int, ours: float, theirs: float) -> Measured:
     common, own = rng.random((2, k))
     other = np.where(np.arange(k) % 2 == 0, common, own)
     groups = JackknifeGroups()
-    with leaving_out(groups):
+    with jackknife_context(groups):
         first, second = (
             bootstrap_mean(right, seed=0, bounds=(0, 1))
             for right in (common < ours, other < theirs)

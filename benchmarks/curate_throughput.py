@@ -253,7 +253,7 @@ def finish(scan: Any) -> dict[str, Any]:
 def _scan_stage() -> Any:
     from unreel.core.failure import Failure
     from unreel.core.settings import read_settings
-    from unreel.engine.stage import Stage, failed
+    from unreel.engine.stage import Stage, to_failed_row
     from unreel.media.access import media_reader
 
     class ScanStage(Stage):
@@ -267,7 +267,7 @@ def _scan_stage() -> Any:
         def __call__(self, row: Any) -> Any:
             scan = self._reader.scan(Path(row["location"]))
             if isinstance(scan, Failure):
-                return failed(row, scan)
+                return to_failed_row(row, scan)
             return row | {"found": json.dumps(finish(scan))}
 
         def close(self) -> None:

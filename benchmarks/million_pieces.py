@@ -30,7 +30,7 @@ from typing import Any
 
 from peak_memory import peak_mib
 
-from unreel.cli.memory_settings import share_heaps
+from unreel.cli.memory_settings import limit_heaps
 from unreel.core.clip import ClipId
 from unreel.core.facts import ClipFacts, VideoFacts
 from unreel.core.identity import digest_id
@@ -179,7 +179,7 @@ def write_source(folder: Path, n_rows: int) -> None:
 
 def run(folder: Path, n_rows: int, *, without: list[str]) -> None:
     """One curation in this process, as the command would; tells each step as it is taken, and the end."""
-    share_heaps()
+    limit_heaps()
     if not (folder / "clips.csv").exists():
         write_source(folder, n_rows)
     recipe = RECIPE | {

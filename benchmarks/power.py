@@ -24,10 +24,10 @@ import numpy.typing as npt
 from unreel.core.estimate import Estimate
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.jackknife import DifferenceInterval
-from unreel.stats.jackknife_values import JackknifeGroups, leaving_out
+from unreel.stats.jackknife_values import JackknifeGroups, jackknife_context
 from unreel.stats.paired_tests import paired_difference
 from unreel.stats.power import DISCORDANT, plan_difference
-from unreel.stats.proportion import share_of
+from unreel.stats.proportion import estimate_proportion
 
 SIZES = (60, 150, 600)
 SHARES = (0.05, 0.15, DISCORDANT)
@@ -44,7 +44,7 @@ def compare(
     ends = np.cumsum([(differing + difference) / 2, (differing - difference) / 2, _HARD])
     kind = np.searchsorted(ends, rng.random(n))
     groups = JackknifeGroups()
-    with leaving_out(groups):
+    with jackknife_context(groups):
         ours, theirs = (
             bootstrap_mean(right, seed=0, bounds=(0, 1))
             for right in ((kind == 0) | (kind == 3), (kind == 1) | (kind == 3))
@@ -60,7 +60,7 @@ def measure_power(
     """How often a true difference as large as stated is found."""
     rng = np.random.default_rng([seed, n, round(1000 * discordant), round(1e6 * stated)])
     found = sum(compare(rng, n, stated, discordant).p < 0.05 for _ in range(trials))
-    power = share_of(found, trials)
+    power = estimate_proportion(found, trials)
     assert isinstance(power, Estimate)
     return {"points": 100 * stated, "power": power.value, "low": power.low, "high": power.high}
 

@@ -26,14 +26,14 @@ from unreel.annotation.campaign import (
     TaskAssignment,
 )
 from unreel.annotation.interfaces.label_studio_results import write_result
-from unreel.annotation.interfaces.screens import screen_of
-from unreel.annotation.interfaces.task_data import task_data
+from unreel.annotation.interfaces.screens import get_screen
+from unreel.annotation.interfaces.task_data import build_task_data
 from unreel.annotation.judgements import VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.accounts import invite
+from unreel.annotation.studio.accounts import create_accounts
 from unreel.annotation.studio.client import StudioClient
-from unreel.annotation.studio.projects import open_room, remembered_rooms
+from unreel.annotation.studio.projects import open_room, read_stored_projects
 from unreel.annotation.studio.pull import pull_campaign
 from unreel.annotation.studio.push import PushRequest, push_assignments
 from unreel.annotation.studio.settings import find_connection
@@ -44,7 +44,7 @@ from unreel.core.names import read_clip_id
 PERSON = Annotator("rate", "rate@example.org")
 TURNS = 3
 """Import and push take turns: another's work on the machine hits both."""
-SCREEN = screen_of(AnnotationInterface.REALITY)
+SCREEN = get_screen(AnnotationInterface.REALITY)
 
 
 def main(words: Sequence[str] | None = None) -> dict[str, float]:
@@ -68,7 +68,7 @@ def main(words: Sequence[str] | None = None) -> dict[str, float]:
 
 def measure(client: StudioClient, ledger: Ledger, state: Path, *, n: int) -> dict[str, float]:
     """Tasks a second of all four, and the two ratios."""
-    owner = invite(client, [PERSON], folder=state)[PERSON.name]
+    owner = create_accounts(client, [PERSON], folder=state)[PERSON.name]
     name = f"rate-{digest('run', str(time.time_ns()))[:8]}"
     pulled = _prepare(ledger, f"{name}-pull", n)
     pushed = [_prepare(ledger, f"{name}-push-{turn}", n) for turn in range(TURNS)]
@@ -96,7 +96,7 @@ def measure(client: StudioClient, ledger: Ledger, state: Path, *, n: int) -> dic
             raise SystemExit(1)
     finally:
         for campaign, _ in (*pushed, pulled):
-            made += [r.project for r in remembered_rooms(ledger, campaign.name).values()]
+            made += [r.project for r in read_stored_projects(ledger, campaign.name).values()]
         for project in made:
             client.delete(f"/api/projects/{project}/")
     figures["push_ratio"] = figures["push_per_s"] / figures["import_per_s"]
@@ -163,7 +163,7 @@ def _time_import(client: StudioClient, tasks: list[AnnotationTask], made: list[i
 
 
 def _data(task: AnnotationTask, position: int) -> dict[str, str | int]:
-    return task_data(SCREEN, task, _place(task, position), _urls(task))
+    return build_task_data(SCREEN, task, _place(task, position), _urls(task))
 
 
 def _answer(client: StudioClient, project: int, tasks: list[AnnotationTask], owner: int) -> None:

@@ -43,7 +43,7 @@ from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import writer_lock
 from unreel.evaluation.baseline_fitting import describe_reviewer
 from unreel.evaluation.recipe import check_recipe
-from unreel.evaluation.run_job import EvalRun, keeper_of
+from unreel.evaluation.run_job import EvalRun, get_recipe_store
 from unreel.evaluation.run_lookup import plan_run
 
 BATCH = 50_000
@@ -137,7 +137,7 @@ def make(folder: Path, name: str, n: int, *, protocol: str, scenes: bool) -> Non
     reviewer = describe_reviewer(recipe, access=run.access, learn_from=lambda: iter(())).name
     _write(run.clips, _clips(n))
     _write(run.answers, _answers(n, run, reviewer, protocol=protocol))
-    keeper_of(run).keep(reviewer, identify(open_benchmark(bench)))
+    get_recipe_store(run).keep(reviewer, identify(open_benchmark(bench)))
 
 
 def _entry(number: int, *, protocol: str, scenes: bool) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from unreel.core.settings import EnvironmentSettings
 from unreel.engine.resolve_location import open_access
 from unreel.reviewers.local.encoder import RequestEncoder
 from unreel.training import run as training
-from unreel.training.base_model import find_base, teaching
+from unreel.training.base_model import find_base, read_input_format
 from unreel.training.examples.reading import read_examples
 from unreel.training.model_loading import prepare_model
 from unreel.training.sft.batches import PLACE, UNSHOWN, ExampleCollator
@@ -121,7 +121,7 @@ def measure(place, asked):
     access = open_access(EnvironmentSettings(), trusted=False)
     examples = read_examples(recipe, access=access, folder=place / "data")
     base = find_base(recipe.model)
-    encoder = RequestEncoder.open(base.folder, teaching(recipe, base))
+    encoder = RequestEncoder.open(base.folder, read_input_format(recipe, base))
     order = ExampleOrder(examples.train, weights=examples.weights, seed=recipe.seed)
     lessons = ExampleCollator(order, encoder=encoder, access=access, gallery=LruCache(1 << 30))
     began = time.perf_counter()

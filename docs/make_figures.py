@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from unreel.protocols.figures import MetricDefinition
-from unreel.protocols.protocol import PROTOCOLS, protocol
+from unreel.protocols.protocol import PROTOCOLS, get_protocol
 from unreel.report.boards.own_figures import OWN
 
 PAGE: Final = Path(__file__).with_name("figures.md")
@@ -33,7 +33,7 @@ def write_page() -> str:
     """The whole page: an instrument after the other, then what the report adds."""
     parts = [HEAD]
     for name in PROTOCOLS.entries:
-        asked = protocol(name)
+        asked = get_protocol(name)
         ranks = asked.figures[asked.figures.ranking]
         parts += [f"## {asked.title} (`{name}`)", f"Ranked by {ranks.title.lower()}."]
         if asked.figures.ranking_unjudged is not None:

@@ -18,7 +18,7 @@ from unreel.annotation.studio.settings import (
     CLIPS,
     StudioConnection,
     StudioPlan,
-    remember_connection,
+    store_connection,
     studio_secrets,
 )
 
@@ -68,7 +68,7 @@ class Studio:
         """Start it, or start it again, and wait until it answers."""
         self._server = StudioServer(self.plan)
         self._server.wait_until_up(lambda _said: None)
-        remember_connection(self.folder, self.address)
+        store_connection(self.folder, self.address)
 
     def kill(self) -> None:
         """End it with -9, as a lost machine would."""

@@ -21,7 +21,7 @@ from unreel.annotation.campaign import (
     TaskAssignment,
 )
 from unreel.annotation.interfaces.label_studio_results import write_result
-from unreel.annotation.interfaces.screens import AnnotationScreen, screen_of
+from unreel.annotation.interfaces.screens import AnnotationScreen, get_screen
 from unreel.annotation.interfaces.task_data import TASK_KEY
 from unreel.annotation.judgements import (
     PassFailAnswer,
@@ -33,9 +33,9 @@ from unreel.annotation.judgements import (
     VoteAnswer,
 )
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.accounts import invite, kept_passwords
+from unreel.annotation.studio.accounts import create_accounts, read_passwords
 from unreel.annotation.studio.client import StudioClient
-from unreel.annotation.studio.projects import remembered_rooms
+from unreel.annotation.studio.projects import read_stored_projects
 from unreel.annotation.studio.push import PushRequest
 from unreel.annotation.studio.settings import StudioConnection
 from unreel.annotation.studio.task_pages import read_tasks
@@ -83,7 +83,7 @@ def prepare(
 ) -> Prepared:
     """`n` tasks, each before all of `people`, in an order of their own."""
     question = "Does the dog keep four legs?" if interface is AnnotationInterface.PASS_FAIL else ""
-    screen = screen_of(interface, question=question)
+    screen = get_screen(interface, question=question)
     campaign = Campaign(
         name=name,
         interface=interface,
@@ -173,7 +173,7 @@ def sign_in(studio: Studio, login: str) -> StudioClient:
 
 def sign_in_at(address: str, folder: Path, login: str) -> StudioClient:
     """The same at a server by its address and the folder of its state."""
-    password = kept_passwords(folder)[login]
+    password = read_passwords(folder)[login]
     with httpx2.Client(base_url=address, timeout=120, trust_env=False) as browser:
         browser.get("/user/login/")
         form = {"email": login, "password": password}
@@ -186,7 +186,7 @@ def sign_in_at(address: str, folder: Path, login: str) -> StudioClient:
 def invite_people(
     studio: Studio, client: StudioClient, people: Iterable[Annotator] = PEOPLE
 ) -> dict[str, int]:
-    return invite(client, people, folder=studio.folder)
+    return create_accounts(client, people, folder=studio.folder)
 
 
 def answer_all(
@@ -198,7 +198,7 @@ def answer_all(
     swapped = {(a.annotator, a.task): a.swapped for a in ledger.assignments(prepared.campaign.name)}
     waiting: list[tuple[StudioClient, int, list[dict[str, Any]]]] = []
     held = ExitStack()
-    for room in remembered_rooms(ledger, prepared.campaign.name).values():
+    for room in read_stored_projects(ledger, prepared.campaign.name).values():
         own = held.enter_context(sign_in(studio, f"{room.annotator}@example.org"))
         for found in read_tasks(own, room.project, fields=("data",)):
             ours = str(found["data"][TASK_KEY])

@@ -21,8 +21,8 @@ from unreel.benchmarks.published.tables import (
     count_tables,
     creator_lines,
     human_rows,
+    round_to_two_places,
     show,
-    two_places,
 )
 
 REAL = "real"
@@ -42,7 +42,7 @@ def behind(percent: str) -> GeneratedCount | None:
     """The largest whole counts up to 100 that print as `percent` of two places."""
     for valid in range(100, 0, -1):
         said = round(Fraction(percent) * valid / 100)
-        if two_places(Fraction(100 * said, valid)) == Decimal(percent):
+        if round_to_two_places(Fraction(100 * said, valid)) == Decimal(percent):
             return GeneratedCount(valid=valid, said_fake=said)
     return None
 

@@ -19,9 +19,9 @@ from playwright.sync_api import sync_playwright
 
 from synthesise import ClipRecipe, planted_trace, synthesise
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.interfaces.screens import screen_of
+from unreel.annotation.interfaces.screens import get_screen
 from unreel.annotation.studio.client import StudioClient
-from unreel.annotation.studio.server import find_program, running
+from unreel.annotation.studio.server import find_program, start_studio
 from unreel.annotation.studio.settings import (
     CLIPS,
     LEAD,
@@ -62,7 +62,7 @@ def main() -> None:
         with socket.create_server(("127.0.0.1", 0)) as one:
             port = one.getsockname()[1]
         plan = StudioPlan(program=find_program(None), folder=Path(folder), port=port)
-        with running(plan, tell=_tell):
+        with start_studio(plan, tell=_tell):
             secrets = studio_secrets(plan.folder)
             own = StudioConnection(
                 address=plan.address, token=secrets.token, media=plan.folder / CLIPS
@@ -100,7 +100,7 @@ def draw(connection: StudioConnection, media: Path, login: Login) -> None:
 
 def _open_project(client: StudioClient, interface: AnnotationInterface, media: Path) -> int:
     question = QUESTION if interface is AnnotationInterface.PASS_FAIL else ""
-    screen = screen_of(interface, question=question)
+    screen = get_screen(interface, question=question)
     settings = {"title": f"{interface.value}, batch 1", "label_config": screen.config}
     settings |= {"expert_instruction": screen.guidelines, "show_skip_button": False}
     project = int(client.post("/api/projects/", settings)["id"])

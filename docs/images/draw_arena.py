@@ -21,11 +21,11 @@ from unreel.arena.answers.play import (
     AnswerTable,
     SeasonClips,
 )
-from unreel.arena.boards.ablations import ablate
+from unreel.arena.boards.ablations import measure_ablations
 from unreel.arena.boards.bias import find_leanings
 from unreel.arena.boards.ranking import rank
 from unreel.report.season.site import write_season_site
-from unreel.report.season.view import SeasonView, address
+from unreel.report.season.view import SeasonView, get_page_name
 
 HERE: Final = Path(__file__).parent
 COLOURS: Final = 256
@@ -121,7 +121,7 @@ def make_season(name: str, *, n_scenes: int, seed: int) -> SeasonView:
         standings=tuple(rank(play, seed=0, resamples=1000) for play in plays),
         words=words,
         attempts={"trace-cnn": 2},
-        ablations=ablate(plays),
+        ablations=measure_ablations(plays),
         leanings=find_leanings(plays[0]),
     )
 
@@ -145,7 +145,7 @@ def photograph(page: Path) -> None:
             )
             shoot(sheet, page.as_uri(), place, name)
         sheet = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
-        own = page.parent / "entrants" / f"{address('reviewer', 'northlight-72b')}.html"
+        own = page.parent / "entrants" / f"{get_page_name('reviewer', 'northlight-72b')}.html"
         shoot(sheet, own.as_uri(), "", "arena-reviewer")
         browser.close()
 

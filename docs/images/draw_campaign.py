@@ -31,8 +31,8 @@ from unreel.annotation.judgements import (
     TraceAnswer,
 )
 from unreel.annotation.page.site import PageSettings, write_page
-from unreel.annotation.publishing.edition import gather, poll_of
-from unreel.annotation.publishing.human_scores import human_rows
+from unreel.annotation.publishing.edition import build_poll, gather
+from unreel.annotation.publishing.human_scores import score_annotators
 from unreel.benchmarks.entry import Entry
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Real
@@ -103,7 +103,7 @@ def make_page(folder: Path) -> Path:
     }
     links = dict.fromkeys(records.standing, "http://127.0.0.1:8080/projects/1/data?task=1")
     wish = PageSettings(
-        media=media, links=links, people=human_rows(poll_of(edition, entries, seed=0))
+        media=media, links=links, people=score_annotators(build_poll(edition, entries, seed=0))
     )
     return write_page(edition, records, folder / "out", wish).page
 

@@ -16,7 +16,7 @@ from unreel.core.trace import Category
 from unreel.curation.inject.clip import LoadedClip, load_clip
 from unreel.curation.inject.injection import CATEGORIES, InjectedFrames, inject
 from unreel.media.access import media_reader
-from unreel.media.overlay import outline, paint
+from unreel.media.overlay import draw_outline, paint
 
 HERE = Path(__file__).parent
 WIDTH, HEIGHT = 480, 270
@@ -60,7 +60,7 @@ def draw_strip(clip: LoadedClip, done: InjectedFrames) -> Image.Image:
         left = column * (WIDTH + GAP)
         strip.paste(Image.fromarray(clip.pictures[index]), (left, 0))
         changed = done.frames[index].copy()
-        outline(changed, boxes[clip.instants_us[index]], paint(0))
+        draw_outline(changed, boxes[clip.instants_us[index]], paint(0))
         strip.paste(Image.fromarray(changed), (left, HEIGHT + GAP))
     return strip.resize((strip.width * 2 // 3, strip.height * 2 // 3), Image.Resampling.LANCZOS)
 

@@ -25,7 +25,7 @@ from unreel.core.settings import read_settings
 from unreel.core.trace import Trace
 from unreel.engine.location import StorageLocation
 from unreel.engine.storage_access import StorageAccess
-from unreel.evaluation.explanation_scores import ExplanationJudges, kept_rulings
+from unreel.evaluation.explanation_scores import ExplanationJudges, open_run_rulings
 from unreel.evaluation.judge import judge_all
 from unreel.evaluation.recipe import check_recipe
 from unreel.evaluation.run_job import EvalRun, evaluate
@@ -33,7 +33,7 @@ from unreel.evaluation.scoring import score_run
 from unreel.report.site import write_report
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.endpoint.reviewer import ModelIOFormat, endpoint_name
-from unreel.reviewers.factory import lend
+from unreel.reviewers.factory import wrap_open_reviewer
 
 HERE: Final = Path(__file__).parent
 WIDTH, HEIGHT, FRAMES = 480, 270, 84
@@ -154,7 +154,7 @@ def start(root: Path, bench: Path, *, name: str, **settings: Any) -> EvalRun:
     access = StorageAccess(settings=read_settings())
     run = EvalRun(place=StorageLocation(str(folder)), recipe=recipe, access=access, ledgers=folder)
     evaluate(run)
-    judge = partial(judge_all, opener=lend(Judge()), kept=kept_rulings(run))
+    judge = partial(judge_all, opener=wrap_open_reviewer(Judge()), kept=open_run_rulings(run))
     score_run(run, score_texts=ExplanationJudges([judge], 0))
     return run
 

@@ -8,7 +8,7 @@ from opinions import boxes, rated, said, task, trace, traced, traces
 from unreel.annotation.agreement import (
     AgreementMetric,
     measure_agreement,
-    unanimity,
+    measure_unanimity,
 )
 from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.judgements import VoteAnswer
@@ -68,10 +68,10 @@ def test_unanimity_counts_tasks_in_which_nobody_differs() -> None:
     opinions = said({"ann": rated(3), "ben": rated(3)}, task("a"))
     opinions += said({"ann": rated(3), "ben": rated(4)}, task("b"))
     opinions += said({"ann": rated(3)}, task("c"))
-    measured = unanimity(opinions, seed=1)
+    measured = measure_unanimity(opinions, seed=1)
     assert isinstance(measured, Estimate)
     assert (measured.value, measured.n) == (0.5, 2)
-    assert isinstance(unanimity(said({"ann": rated(1)}), seed=1), Unmeasured)
+    assert isinstance(measure_unanimity(said({"ann": rated(1)}), seed=1), Unmeasured)
 
 
 def test_scores_agree_more_by_order_than_by_name() -> None:

@@ -100,7 +100,7 @@ def test_every_decision_has_the_same_four_parts() -> None:
             assert part in text, f"{path.name} lacks {part!r}"
 
 
-DOORS = {SOURCE / "cli" / f"{name}.py" for name in ("console", "output", "streams")}
+DOORS = {SOURCE / "cli" / f"{name}.py" for name in ("console", "output", "safe_streams")}
 PRINTERS = {"print", "echo", "secho", "Console", "pprint", "style", "prompt", "confirm"}
 STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
 

@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "unreel"
 NAMES = frozenset(protocol_names())
 DATA = {
     "evaluation/sample.py": "the recorded answers of the sample, by the instrument that was asked",
-    "report/*printed.py": "which of the papers' printed tables stands beside whose figures",
+    "report/boards/ranking.py": "which of the papers' printed tables stands beside whose figures",
     "benchmarks/layout.py": "layouts of benchmarks, two of which share the word",
     "benchmarks/loader.py": "layouts of benchmarks, two of which share the word",
     "curate/*.py": "a `Trace` that was put into a clip, as a column",

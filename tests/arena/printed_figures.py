@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from arena.counted_play import Counted, counted_play
 from unreel.arena.answers.play import AnswerTable
-from unreel.arena.boards.comparison import places
+from unreel.arena.boards.comparison import rank_means
 from unreel.arena.boards.ranking import rank
 from unreel.arena.boards.standings import MatrixCell, SeasonLeaderboard
 from unreel.benchmarks.published.tables import (
@@ -19,11 +19,11 @@ from unreel.benchmarks.published.tables import (
     PrintedLine,
     count_tables,
     creator_lines,
-    goldens,
     human_rows,
+    read_goldens,
     reviewer_lines,
+    round_to_two_places,
     trace_rows,
-    two_places,
 )
 from unreel.benchmarks.published.trace_check import N_FAKE, N_REAL, SPLITS
 from unreel.core.estimate import Estimate, Measured
@@ -151,7 +151,9 @@ def _trace_counts(split: str) -> Counted:
             REAL: GeneratedCount(valid=N_REAL, said_fake=N_REAL - golden["real_correct"]),
             _GENERATED: GeneratedCount(valid=N_FAKE[split], said_fake=golden["fake_correct"]),
         }
-        for row, golden in zip(trace_rows(split), goldens()["deeptracereward"][split], strict=True)
+        for row, golden in zip(
+            trace_rows(split), read_goldens()["deeptracereward"][split], strict=True
+        )
         if golden["fake_correct"] is not None and golden["real_correct"] is not None
     }
 
@@ -162,14 +164,14 @@ def _means(
     """Averages and ranks from the printed cells, as the board takes them; a line with audio bears its base's rank."""
     means = {line.name: _mean(line) for line in lines}
     bases = [line.name for line in lines if line.base == line.name]
-    found = places([float(means[name]) for name in bases], better=better)
+    found = rank_means([float(means[name]) for name in bases], better=better)
     ranks: Mapping[str, int] = dict(zip(bases, found, strict=True))
     for line in lines:
         yield RecomputedFigure(
             check=f"{table} averages",
             cell=f"{line.name}, average",
             printed=line.average,
-            arena=two_places(means[line.name]),
+            arena=round_to_two_places(means[line.name]),
         )
         yield RecomputedFigure(
             check=f"{table} ranks",
@@ -201,7 +203,7 @@ def _told(check: str, cell: str, printed: Decimal, value: Measured) -> Recompute
     if check == "DTR accuracy":
         arena, low, high = (paper_round(round(figure, 9)) for figure in figures)
     else:
-        arena, low, high = (two_places(round(figure, 9)) for figure in figures)
+        arena, low, high = (round_to_two_places(round(figure, 9)) for figure in figures)
     return RecomputedFigure(
         check=check, cell=cell, printed=printed, arena=arena, interval=(low, high)
     )

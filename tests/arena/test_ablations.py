@@ -12,9 +12,9 @@ from unreel.arena.answers.play import (
     SAID_REAL,
     SILENT,
     AnswerTable,
-    generated,
     lay_out,
-    real,
+    select_generated,
+    select_real,
 )
 from unreel.arena.boards.ablations import (
     AS_FILMED,
@@ -22,8 +22,8 @@ from unreel.arena.boards.ablations import (
     DEGRADATION,
     EVERYBODY,
     SETTING,
-    ablate,
     compare_plays,
+    measure_ablations,
 )
 from unreel.arena.boards.bias import find_leanings
 from unreel.core.estimate import Estimate, Unmeasured
@@ -37,7 +37,7 @@ def _said(before: AnswerTable, said: np.ndarray, condition: str = "audio on") ->
 
 
 def _between(plays: list[AnswerTable], reviewer: str, knob: str = "condition") -> Estimate:
-    found = [a for a in ablate(plays) if (a.knob, a.reviewer) == (knob, reviewer)]
+    found = [a for a in measure_ablations(plays) if (a.knob, a.reviewer) == (knob, reviewer)]
     assert len(found) == 1
     assert isinstance(found[0].difference, Estimate)
     return found[0].difference
@@ -60,7 +60,7 @@ def test_a_difference_is_that_of_balanced_accuracy() -> None:
     found = _between([before, after], "ada")
     first, second = lay_out(after)[0], lay_out(before)[0]
     read = (first >= 0) & (second >= 0)
-    made, filmed = generated(SHOWN) & read, real(SHOWN) & read
+    made, filmed = select_generated(SHOWN) & read, select_real(SHOWN) & read
 
     def balanced(said: np.ndarray) -> float:
         caught = (said[made] == SAID_GENERATED).mean()
@@ -74,9 +74,9 @@ def test_silent_answers_are_left_out_and_counted() -> None:
     one = play(SHOWN, ABILITIES)
     said = one.said.copy()
     said[one.clip < 60] = SILENT
-    found = next(a for a in ablate([one, _said(one, said)]) if a.reviewer == "ada")
+    found = next(a for a in measure_ablations([one, _said(one, said)]) if a.reviewer == "ada")
     lost = (lay_out(one)[0] < 0) | (np.arange(len(SHOWN.clips)) < 60)
-    counted = generated(SHOWN) | real(SHOWN)
+    counted = select_generated(SHOWN) | select_real(SHOWN)
     assert (found.n_pairs, found.n_left_out) == ((~lost & counted).sum(), (lost & counted).sum())
 
 
@@ -88,7 +88,9 @@ def test_only_conditions_that_differ_in_one_knob_are_compared() -> None:
         "c": {"audio": "on", "sampling": "uniform-16"},
     }
     compared = {
-        (a.knob, a.first, a.second) for a in ablate(plays, knobs=knobs) if a.figure == BALANCED
+        (a.knob, a.first, a.second)
+        for a in measure_ablations(plays, knobs=knobs)
+        if a.figure == BALANCED
     }
     assert compared == {("audio", "b", "a"), ("sampling", "c", "b")}
 
@@ -98,7 +100,11 @@ def test_settings_of_a_creator_are_paired_by_scene() -> None:
     said = one.said.copy()
     said[SHOWN.creator[one.clip] == SHOWN.creators.index("Wan/text")] = SAID_REAL
     said[SHOWN.creator[one.clip] == SHOWN.creators.index("Wan/image")] = SAID_GENERATED
-    found = [a for a in ablate([_said(one, said)]) if a.knob == SETTING and a.reviewer == "ada"]
+    found = [
+        a
+        for a in measure_ablations([_said(one, said)])
+        if a.knob == SETTING and a.reviewer == "ada"
+    ]
     assert [(a.first, a.second) for a in found] == [("Wan/text", "Wan/image")]
     assert _value(found[0].difference).value == -100
 
@@ -107,8 +113,12 @@ def test_a_control_is_set_against_the_real_clip_of_its_scene() -> None:
     one = play(SHOWN, {"ada": 1.0})
     said = one.said.copy()
     said[SHOWN.control[one.clip] != NOBODY] = SAID_GENERATED
-    said[real(SHOWN)[one.clip]] = SAID_REAL
-    found = [a for a in ablate([_said(one, said)]) if a.knob == DEGRADATION and a.reviewer == "ada"]
+    said[select_real(SHOWN)[one.clip]] = SAID_REAL
+    found = [
+        a
+        for a in measure_ablations([_said(one, said)])
+        if a.knob == DEGRADATION and a.reviewer == "ada"
+    ]
     assert [(a.first, a.second) for a in found] == [("scaled", AS_FILMED)]
     assert _value(found[0].difference).value == 100
 
@@ -123,7 +133,7 @@ def test_floors_do_not_count_for_everybody() -> None:
 def test_few_scenes_have_no_interval() -> None:
     shown = lineup(("Sora",), n_scenes=3)
     one = play(shown, ABILITIES)
-    found = ablate([one, replace(one, condition="b")])
+    found = measure_ablations([one, replace(one, condition="b")])
     assert all(isinstance(a.difference, Unmeasured) for a in found)
 
 
@@ -153,7 +163,7 @@ def test_where_nothing_changes_a_difference_is_rarely_called_one() -> None:
     for seed in range(200):
         before = play(shown, abilities, seed=2 * seed)
         after = play(shown, abilities, seed=2 * seed + 1, condition="new")
-        found = ablate([before, after])
+        found = measure_ablations([before, after])
         alarms += any(a.p_corrected is not None and a.p_corrected <= 0.05 for a in found)
     assert alarms <= 18  # P(more | rate 0.05) < 0.01
 
@@ -172,7 +182,7 @@ def test_a_reviewer_that_says_real_leans_there() -> None:
 def test_leaning_agrees_with_its_formula_on_counts_by_hand() -> None:
     shown = lineup(("Sora",), n_scenes=20)
     one = play(shown, {"ada": 1.0})
-    said = np.where(generated(shown)[one.clip], SAID_GENERATED, SAID_REAL)
+    said = np.where(select_generated(shown)[one.clip], SAID_GENERATED, SAID_REAL)
     said[:8] = SAID_REAL  # 4 scenes, real and generated in turn
     (found,) = find_leanings(_said(one, said))
     from statistics import NormalDist
@@ -186,7 +196,7 @@ def test_leaning_agrees_with_its_formula_on_counts_by_hand() -> None:
 
 def test_who_never_saw_a_real_clip_has_no_leaning() -> None:
     one = play(SHOWN, {"ada": 1.0})
-    said = np.where(real(SHOWN)[one.clip], SILENT, one.said)
+    said = np.where(select_real(SHOWN)[one.clip], SILENT, one.said)
     (found,) = find_leanings(_said(one, said))
     assert isinstance(found.sensitivity, Unmeasured)
     assert isinstance(found.said_real, Unmeasured)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from arena.plays import lineup, play
-from unreel.arena.answers.play import AnswerTable, SeasonClips, leave_out
+from unreel.arena.answers.play import AnswerTable, SeasonClips, exclude_rows
 from unreel.arena.boards.ranking import rank
 from unreel.arena.fairness.attempts import (
     BestAttempt,
@@ -181,7 +181,7 @@ def test_nobodys_figures_hang_on_the_further_tries_of_a_team() -> None:
     abilities = {"ada": 1.0, "bob": 0.5, "eve": 0.8}
     season = play(lineup(("Sora", "Wan", *TRIES), n_scenes=12), abilities)
     told = count_tries(_history(*((name, EntryState.ACCEPTED) for name in TRIES)))
-    alone = leave_out(season, creators=TRIES[1:], reviewers=())
+    alone = exclude_rows(season, creators=TRIES[1:], reviewers=())
     held, expected = rank_tries(season, told, seed=0), rank(alone, seed=0)
     assert held.reviewers == expected.reviewers
     assert [s for s in held.creators if s.rank is not None] == list(expected.creators)
@@ -201,7 +201,7 @@ def test_further_reviewers_of_a_team_change_no_creator() -> None:
     season = play(lineup(("Sora", "Wan"), n_scenes=12), {"ada": 1.0, "bob": 0.5, "bob-2": 0.6})
     reviewers = replace_kind(_history(("bob", EntryState.ACCEPTED), ("bob-2", EntryState.ACCEPTED)))
     held = rank_tries(season, count_tries(reviewers), seed=0)
-    alone = rank(leave_out(season, creators=(), reviewers=("bob-2",)), seed=0)
+    alone = rank(exclude_rows(season, creators=(), reviewers=("bob-2",)), seed=0)
     assert held.creators == alone.creators
     assert {s.name: s.rank for s in held.reviewers}["bob-2"] is None
 

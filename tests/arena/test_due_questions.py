@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("lance", reason="needs the extra `eval`")
 
 from arena.seasons import Stadium, write_benchmark
-from unreel.arena.run.forecast import foresee
+from unreel.arena.run.forecast import forecast_season
 from unreel.arena.run.job import DRIVER
 from unreel.core.errors import UnreadableSourceError
 from unreel.engine.writer_lock import writer_lock
@@ -30,7 +30,7 @@ def stadium(tmp_path: Path) -> Stadium:
 
 def count_due(stadium: Stadium, **given: frozenset[str]) -> int:
     """Return the number of questions that the season would ask now."""
-    (reviewer,) = foresee(stadium.job(**given)).reviewers
+    (reviewer,) = forecast_season(stadium.job(**given)).reviewers
     return reviewer.n_due
 
 

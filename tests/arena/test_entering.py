@@ -17,10 +17,10 @@ from arena.entrants import (
 from unreel.arena.fairness.attempts import count_tries
 from unreel.arena.submission.accepted import (
     ENTRIES,
-    entries_of,
+    add_accepted_entries,
     entry_name,
-    note_played,
-    with_entries,
+    log_played_entries,
+    read_accepted_entries,
 )
 from unreel.arena.submission.creator_checks import EntryCheckContext
 from unreel.arena.submission.entry import read_entry
@@ -74,7 +74,7 @@ def test_a_whole_entry_is_accepted_and_plays(ground: Ground) -> None:
         EntryState.ACCEPTED,
     ]
     assert outcome.head == history.head
-    season = with_entries(ground.season, ground.folder)
+    season = add_accepted_entries(ground.season, ground.folder)
     assert [each.name for each in season.recipe.creator] == ["House", "Ours"]
 
 
@@ -83,7 +83,7 @@ def test_what_was_checked_is_what_is_played(ground: Ground) -> None:
     ground.submit(creator())
     before = (ours / "scene-0.mp4").read_bytes()
     (ours / "scene-0.mp4").write_bytes(b"something else")
-    (entered,) = entries_of(ground.folder)
+    (entered,) = read_accepted_entries(ground.folder)
     assert entered.recipe.creator is not None
     kept = Path(entered.recipe.creator.keys.folder)  # type: ignore[attr-defined]
     assert kept == (ground.folder / ENTRIES / entry_name("Ours")).absolute()
@@ -95,7 +95,7 @@ def test_other_bytes_are_another_stable_name(ground: Ground) -> None:
     write_made(ground.root / "others", seed=200)
     ground.submit(creator())
     ground.submit(creator("Ours too", folder="others"), name="second")
-    one, other = (each.recipe.creator for each in entries_of(ground.folder))
+    one, other = (each.recipe.creator for each in read_accepted_entries(ground.folder))
     assert one is not None
     assert other is not None
     assert one.stable_name.rpartition("-")[2] != other.stable_name.rpartition("-")[2]
@@ -256,10 +256,10 @@ def test_tries_are_counted_by_team_refused_ones_too(ground: Ground) -> None:
 def test_a_withdrawn_entry_plays_no_more_and_stays_in_the_log(ground: Ground) -> None:
     write_made(ground.root / "ours")
     ground.submit(creator())
-    note_played(ground.folder, ["Ours", "House"], at_us=9)
-    note_played(ground.folder, ["Ours", "House"], at_us=10)
+    log_played_entries(ground.folder, ["Ours", "House"], at_us=9)
+    log_played_entries(ground.folder, ["Ours", "House"], at_us=10)
     withdraw(ground.folder, "Ours", reason="a better one comes", retire=False, at_us=11)
-    assert entries_of(ground.folder) == []
+    assert read_accepted_entries(ground.folder) == []
     assert [event.state for event in read_log(ground.folder).events][-2:] == [
         EntryState.PLAYED,
         EntryState.WITHDRAWN,
@@ -283,7 +283,7 @@ def test_a_lost_entry_is_told(ground: Ground) -> None:
     ground.submit(creator())
     (ground.folder / ENTRIES / f"{entry_name('Ours')}.json").unlink()
     with pytest.raises(UnreadableSourceError, match="withdraw"):
-        entries_of(ground.folder)
+        read_accepted_entries(ground.folder)
 
 
 def test_a_reviewer_is_asked_about_a_clip_that_nobody_knows(ground: Ground) -> None:
@@ -293,7 +293,7 @@ def test_a_reviewer_is_asked_about_a_clip_that_nobody_knows(ground: Ground) -> N
     answers.write_text('{"name": "real-0", "answer": "<answer>real</answer>"}\n', encoding="utf-8")
     section = '[reviewer]\nmodel = "recorded"\nrecorded = "answers.jsonl"\ntitle = "Told"\n'
     assert ground.submit(section, name="told").state is EntryState.ACCEPTED
-    (entered,) = entries_of(ground.folder)
+    (entered,) = read_accepted_entries(ground.folder)
     assert entered.recipe.reviewer is not None
     assert entered.recipe.reviewer.recorded == str(answers)
 

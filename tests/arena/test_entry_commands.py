@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("lance")
 
 from arena.entrants import creator, write_entry, write_made, write_season
-from unreel.arena.fairness.holdout import PROMISE, open_secret, promise
+from unreel.arena.fairness.holdout import PROMISE, hash_secret, open_secret
 from unreel.arena.submission.entry import read_entry
 from unreel.arena.submission.log import LOG
 from unreel.core.errors import InvalidSettingError
@@ -88,7 +88,7 @@ def test_what_was_accepted_is_played_and_ranked(played: Played) -> None:
 def test_the_log_promises_the_secret_before_anything_is_played(played: Played) -> None:
     first = played.json("log", "season.toml")["events"][0]
     secret = open_secret(played.root / "seasons" / "spring")
-    assert first["reasons"] == [f"{PROMISE} {promise(secret)}"]
+    assert first["reasons"] == [f"{PROMISE} {hash_secret(secret)}"]
 
 
 def test_the_log_is_told_to_people_with_its_last_hash(played: Played) -> None:

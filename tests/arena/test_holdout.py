@@ -10,26 +10,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.plays import lineup, play
-from unreel.arena.answers.play import SAID_GENERATED, SAID_REAL, AnswerTable, generated, real
+from unreel.arena.answers.play import (
+    SAID_GENERATED,
+    SAID_REAL,
+    AnswerTable,
+    select_generated,
+    select_real,
+)
 from unreel.arena.fairness.holdout import (
     SECRET,
-    canary_scenes,
+    choose_canary_scenes,
+    choose_hidden_scenes,
     compare_hidden,
-    hear_canaries,
-    hidden_scenes,
+    hash_secret,
+    measure_canary_answers,
     open_secret,
-    promise,
 )
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Unmeasured
 
 SHOWN = lineup(("Sora", "Wan"), n_scenes=100)
-HIDDEN = hidden_scenes(SHOWN.scenes, share=0.3, secret=b"s", season="spring")
+HIDDEN = choose_hidden_scenes(SHOWN.scenes, share=0.3, secret=b"s", season="spring")
 ABILITIES = {"ada": 0.6, "bob": 0.5, "eve": 0.4}
 
 
 def _truth(season: AnswerTable) -> np.ndarray:
-    return np.where(generated(SHOWN)[season.clip], SAID_GENERATED, SAID_REAL)
+    return np.where(select_generated(SHOWN)[season.clip], SAID_GENERATED, SAID_REAL)
 
 
 def test_a_secret_is_made_once_and_read_by_its_owner_alone(tmp_path: Path) -> None:
@@ -46,7 +52,7 @@ def test_what_is_no_secret_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_promise_holds_one_secret_alone() -> None:
-    assert promise(b"a") != promise(b"b")
+    assert hash_secret(b"a") != hash_secret(b"b")
 
 
 @given(
@@ -54,9 +60,9 @@ def test_a_promise_holds_one_secret_alone() -> None:
     share=st.floats(min_value=0, max_value=0.99),
 )
 def test_a_share_of_the_scenes_is_hidden_and_never_all(scenes: list[str], share: float) -> None:
-    hidden = hidden_scenes(scenes, share=share, secret=b"s", season="spring")
+    hidden = choose_hidden_scenes(scenes, share=share, secret=b"s", season="spring")
     assert hidden <= set(scenes)
-    assert hidden == hidden_scenes(scenes[::-1], share=share, secret=b"s", season="spring")
+    assert hidden == choose_hidden_scenes(scenes[::-1], share=share, secret=b"s", season="spring")
     if scenes:
         assert len(hidden) < len(scenes)
         assert abs(len(hidden) - share * len(scenes)) <= 1
@@ -64,20 +70,20 @@ def test_a_share_of_the_scenes_is_hidden_and_never_all(scenes: list[str], share:
 
 def test_another_season_hides_other_scenes() -> None:
     """3 of 10 scenes twice: about 9 of 100 are hidden in both."""
-    autumn = hidden_scenes(SHOWN.scenes, share=0.3, secret=b"s", season="autumn")
+    autumn = choose_hidden_scenes(SHOWN.scenes, share=0.3, secret=b"s", season="autumn")
     assert 2 <= len(HIDDEN & autumn) <= 18
-    assert hidden_scenes(SHOWN.scenes, share=0.3, secret=b"t", season="spring") != HIDDEN
+    assert choose_hidden_scenes(SHOWN.scenes, share=0.3, secret=b"t", season="spring") != HIDDEN
 
 
 def test_canaries_are_drawn_apart_from_hidden_scenes() -> None:
-    drawn = canary_scenes(SHOWN.scenes, count=30, secret=b"s", season="spring")
+    drawn = choose_canary_scenes(SHOWN.scenes, count=30, secret=b"s", season="spring")
     assert len(drawn) == 30
     assert drawn != HIDDEN
 
 
 def test_a_share_of_all_is_refused() -> None:
     with pytest.raises(InvalidValueError, match=r"Use 0\.2"):
-        hidden_scenes(["a"], share=1.0, secret=b"s", season="spring")
+        choose_hidden_scenes(["a"], share=1.0, secret=b"s", season="spring")
 
 
 def test_who_learned_the_known_scenes_is_flagged() -> None:
@@ -108,7 +114,7 @@ def test_a_creator_tuned_to_known_scenes_is_flagged() -> None:
 def test_honest_entrants_are_rarely_flagged() -> None:
     """200 seasons of 5 entrants: a flag in at most 5 of 100 of them, but for chance."""
     shown = lineup(("Sora", "Wan"), n_scenes=40)
-    hidden = hidden_scenes(shown.scenes, share=0.3, secret=b"s", season="spring")
+    hidden = choose_hidden_scenes(shown.scenes, share=0.3, secret=b"s", season="spring")
     flags = sum(
         any(each.flagged for each in compare_hidden(play(shown, ABILITIES, seed=seed), hidden))
         for seed in range(200)
@@ -123,7 +129,7 @@ def test_without_hidden_scenes_there_is_no_gap() -> None:
 
 CANARIES = {
     clip: SAID_GENERATED
-    for clip, filmed in zip(SHOWN.clips[:36], real(SHOWN)[:36], strict=True)
+    for clip, filmed in zip(SHOWN.clips[:36], select_real(SHOWN)[:36], strict=True)
     if filmed
 }
 
@@ -134,17 +140,17 @@ def test_who_answers_as_published_has_seen_the_labels() -> None:
     eve = season.reviewer == season.reviewers.index("eve")
     published = np.where(trapped, SAID_GENERATED, _truth(season))
     said = np.where(eve, published, season.said).astype(np.int8)
-    found = hear_canaries(replace(season, said=said), CANARIES)
+    found = measure_canary_answers(replace(season, said=said), CANARIES)
     assert [each.reviewer for each in found if each.flagged] == ["eve"]
 
 
 def test_who_errs_anyway_is_not_accused() -> None:
     season = play(SHOWN, ABILITIES)
     always = replace(season, said=np.full(len(season.said), SAID_GENERATED, dtype=np.int8))
-    assert not any(each.flagged for each in hear_canaries(always, CANARIES))
-    assert not any(each.flagged for each in hear_canaries(season, CANARIES))
+    assert not any(each.flagged for each in measure_canary_answers(always, CANARIES))
+    assert not any(each.flagged for each in measure_canary_answers(season, CANARIES))
 
 
 def test_a_canary_whose_published_label_is_right_is_none() -> None:
     with pytest.raises(InvalidValueError, match="must be wrong"):
-        hear_canaries(play(SHOWN, ABILITIES), dict.fromkeys(CANARIES, SAID_REAL))
+        measure_canary_answers(play(SHOWN, ABILITIES), dict.fromkeys(CANARIES, SAID_REAL))

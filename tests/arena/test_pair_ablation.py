@@ -12,7 +12,7 @@ from unreel.arena.answers.play import (
     SAID_REAL,
     SILENT,
     AnswerTable,
-    generated,
+    select_generated,
 )
 from unreel.arena.boards.ablations import EVERYBODY
 from unreel.arena.boards.pair_ablation import compare_pairs
@@ -44,7 +44,7 @@ def _pairs(*, right: float, seed: int = 0, real_first: bool = True) -> PairPlay:
 
 def _single(*, right: bool) -> AnswerTable:
     season = play(SHOWN, {"ada": 1.0, "bob": 1.0})
-    truth = np.where(generated(SHOWN)[season.clip], SAID_GENERATED, SAID_REAL)
+    truth = np.where(select_generated(SHOWN)[season.clip], SAID_GENERATED, SAID_REAL)
     return replace(season, said=(truth if right else 1 - truth).astype(np.int8))
 
 

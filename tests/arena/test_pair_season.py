@@ -13,7 +13,7 @@ from arena.seasons import Stadium, write_benchmark
 from unreel.arena.boards.figures import REAL_CLIPS
 from unreel.arena.boards.preference import rank_preferences
 from unreel.arena.boards.read_pairs import read_pairs
-from unreel.arena.run.forecast import foresee
+from unreel.arena.run.forecast import forecast_season
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Estimate
 
@@ -59,7 +59,7 @@ def test_pairs_are_read_as_they_were_shown(stadium: Stadium) -> None:
 
 
 def test_questions_about_pairs_that_have_an_answer_are_not_foreseen(stadium: Stadium) -> None:
-    (ann,) = foresee(stadium.job()).reviewers
+    (ann,) = forecast_season(stadium.job()).reviewers
     assert (ann.n_done, ann.n_due) == (2 * N_SCENES, 0)
 
 

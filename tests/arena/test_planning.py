@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from arena.plays import lineup
 from unreel.arena.answers.play import SILENT, AnswerTable
-from unreel.arena.run.plan import AnswerCounts, choose, known_from
+from unreel.arena.run.plan import AnswerCounts, choose, count_known_answers
 from unreel.arena.run.questions import SeasonQuestion
 
 
@@ -99,6 +99,6 @@ def test_plays_tell_who_caught_whom_and_what_could_not_be_read_tells_nothing() -
         clip=np.arange(len(said), dtype=np.int32),
         said=said,
     )
-    known = known_from([ada, ada], {"ada@1": "ada"})
+    known = count_known_answers([ada, ada], {"ada@1": "ada"})
     assert known.answered == {("ada@1", "Sora"): 2, ("ada@1", "blur"): 4, ("ada@1", ""): 4}
     assert known.caught == {("ada@1", "Sora"): 2, ("ada@1", "blur"): 4, ("ada@1", ""): 0}

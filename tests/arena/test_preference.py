@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unreel.arena.answers.play import NOBODY, SILENT
-from unreel.arena.boards.figures import REAL_CLIPS, figure
+from unreel.arena.boards.figures import REAL_CLIPS, get_board_column
 from unreel.arena.boards.preference import PairPlay, rank_preferences
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Unmeasured
@@ -61,7 +61,7 @@ def test_reviewers_are_told_by_the_pairs_with_a_real_clip_and_by_their_lean() ->
         assert isinstance(lean, Estimate)
         assert accuracy.value > 60
         assert lean.low < 50 < lean.high
-        assert all(figure(name).board == "reviewers" for name in one.figures)
+        assert all(get_board_column(name).board == "reviewers" for name in one.figures)
 
 
 def test_an_unbeaten_field_has_no_strengths_but_shares() -> None:

@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 
 from arena.ranked_plays import lineup, play, without
 from unreel.arena.answers.play import AnswerTable
-from unreel.arena.boards.figures import CREATOR_FIGURES, REAL_CLIPS, REVIEWER_FIGURES, figure
+from unreel.arena.boards.figures import (
+    CREATOR_FIGURES,
+    REAL_CLIPS,
+    REVIEWER_FIGURES,
+    get_board_column,
+)
 from unreel.arena.boards.ranking import rank
 from unreel.arena.boards.standings import LeaderboardRow, SeasonLeaderboard
 from unreel.core.errors import InvalidValueError, UnknownNameError
@@ -227,9 +232,9 @@ def test_every_figure_of_a_board_has_its_words() -> None:
     board = rank(_played(), seed=0, resamples=20)
     shown = {name for one in (*board.reviewers, *board.creators) for name in one.figures}
     assert shown <= set(REVIEWER_FIGURES) | set(CREATOR_FIGURES)
-    assert all(figure(name).words.endswith(".") for name in shown)
+    assert all(get_board_column(name).words.endswith(".") for name in shown)
     with pytest.raises(UnknownNameError, match="accuracy"):
-        figure("acuracy")
+        get_board_column("acuracy")
 
 
 def test_who_is_silent_about_most_of_a_creators_clips_has_no_rank() -> None:

@@ -13,11 +13,11 @@ from chat import Reply, says, serve_chat
 from unreel.arena.answers.lineup import read_lineup
 from unreel.arena.answers.play import NOBODY, SAID_GENERATED, SAID_REAL, SILENT
 from unreel.arena.answers.read_play import read_play
-from unreel.arena.run.forecast import foresee
+from unreel.arena.run.forecast import forecast_season
 from unreel.arena.season.benchmark import open_set, read_controls
 from unreel.arena.season.recipe import read_season
 from unreel.arena.season.scenes import name_files
-from unreel.arena.season.stored_recipe import stored_recipe
+from unreel.arena.season.stored_recipe import read_stored_recipe
 from unreel.benchmarks.entry import Entry
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreelError
 
@@ -104,7 +104,7 @@ def test_a_creator_and_a_reviewer_that_come_later_cost_only_their_own_cells(
     stadium.play()
     stadium.creators.append({"name": "LTX", "kind": "folder", "folder": "ltx"})
     stadium.reviewers.append({"model": "always-generated"})
-    foreseen = foresee(stadium.job())
+    foreseen = forecast_season(stadium.job())
     assert [(due.title, due.n_due) for due in foreseen.creators] == [
         ("Wan", 0),
         ("Sora", 0),
@@ -129,11 +129,11 @@ def test_no_question_is_foreseen_about_a_clip_that_could_not_be_made(stadium: St
         file = stadium.root / "wan" / f"scene-{number}.mp4"
         file.rename(file.with_name(f"scene-{number}-text.mp4"))
     stadium.play()
-    foreseen = foresee(stadium.job())
+    foreseen = forecast_season(stadium.job())
     wan, _ = foreseen.creators
     assert (wan.n_due, wan.n_done, wan.n_failed) == (0, N_SCENES, N_SCENES)
     assert foreseen.n_questions == 0
-    again = foresee(stadium.job(retry_failed=frozenset({"not-a-file"})))
+    again = forecast_season(stadium.job(retry_failed=frozenset({"not-a-file"})))
     assert (again.creators[0].n_due, again.n_questions) == (N_SCENES, N_SCENES)
 
 
@@ -190,7 +190,7 @@ def test_a_scene_without_a_clip_is_a_failure_with_its_reason_and_asked_for_once(
 def test_nobody_is_asked_while_a_folder_holds_none_of_its_files(stadium: Stadium) -> None:
     (stadium.root / "empty").mkdir()
     stadium.creators.insert(0, {"name": "LTX", "kind": "folder", "folder": "empty"})
-    (ltx, *_) = foresee(stadium.job()).creators
+    (ltx, *_) = forecast_season(stadium.job()).creators
     assert ltx.missing_files == tuple(f"scene-{n}.mp4" for n in range(N_SCENES))
     for _ in range(2):
         outcome = stadium.play()
@@ -239,7 +239,7 @@ def test_a_file_is_named_after_its_scene_without_folder_and_ending(stadium: Stad
     for number in range(N_SCENES):
         source = stadium.root / "wan" / f"scene-{number}.mp4"
         shutil.copy(source, stadium.root / "named" / f"real-{number}.mp4")
-    assert foresee(stadium.job()).scenes == tuple(f"real-{n}" for n in range(N_SCENES))
+    assert forecast_season(stadium.job()).scenes == tuple(f"real-{n}" for n in range(N_SCENES))
     assert stadium.play().creators[0].done == N_SCENES
 
 
@@ -271,7 +271,7 @@ def test_two_conditions_are_two_plays(stadium: Stadium) -> None:
     stadium.play()
     assert stadium.folder.entrants().conditions == ("few", "uniform-16")
     assert len(read_play(stadium.folder.path, "uniform-16").said) == 3 * N_SCENES
-    assert stored_recipe(stadium.folder).knobs["uniform-16"]["sampling"] == "uniform-16"
+    assert read_stored_recipe(stadium.folder).knobs["uniform-16"]["sampling"] == "uniform-16"
     with pytest.raises(UnknownNameError, match="uniform-16"):
         read_play(stadium.folder.path, "uniform-17")
 

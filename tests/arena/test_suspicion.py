@@ -12,7 +12,7 @@ from unreel.arena.answers.play import (
     SILENT,
     AnswerTable,
     SeasonClips,
-    generated,
+    select_generated,
 )
 from unreel.arena.fairness.similar_reviewers import find_alike
 from unreel.core.estimate import Estimate, Unmeasured
@@ -28,7 +28,7 @@ def _hard(shown: SeasonClips, n_reviewers: int, *, seed: int, spread: float = 1.
     errs = rng.random((n_reviewers, len(shown.clips))) < 1 / (
         1 + np.exp(skill[:, None] - hard[None])
     )
-    said = np.where(errs != generated(shown)[None], SAID_GENERATED, SAID_REAL)
+    said = np.where(errs != select_generated(shown)[None], SAID_GENERATED, SAID_REAL)
     reviewer, clip = np.nonzero(np.ones(said.shape))
     return AnswerTable(
         lineup=shown,
@@ -69,7 +69,9 @@ def test_identical_answers_of_two_alone_are_suspected() -> None:
 
 def test_perfect_reviewers_agree_and_are_not_suspected() -> None:
     season = play(SHOWN, {"ada": 50.0, "bob": 50.0, "eve": 1.0})
-    truth = np.where(generated(SHOWN)[season.clip], SAID_GENERATED, SAID_REAL).astype(np.int8)
+    truth = np.where(select_generated(SHOWN)[season.clip], SAID_GENERATED, SAID_REAL).astype(
+        np.int8
+    )
     eve = season.reviewer == season.reviewers.index("eve")
     found = find_alike(replace(season, said=np.where(eve, season.said, truth)), seed=0)
     assert found.suspected == ()

@@ -30,7 +30,7 @@ JSON_VALUES = st.recursive(
     ],
 )
 def test_a_number_is_taken_exactly_as_written(cell: object, value: Fraction) -> None:
-    assert cells.number(cell, "rate") == value
+    assert cells.parse_exact_number(cell, "rate") == value
 
 
 @pytest.mark.parametrize(
@@ -39,13 +39,13 @@ def test_a_number_is_taken_exactly_as_written(cell: object, value: Fraction) -> 
 )
 def test_what_is_no_number_is_refused(cell: object) -> None:
     with pytest.raises(InvalidValueError, match=r"rate cannot be .* Write a plain number"):
-        cells.number(cell, "rate")
+        cells.parse_exact_number(cell, "rate")
 
 
 @pytest.mark.parametrize("cell", [1.5, -1, "-3", "1/3"])
 def test_a_count_is_whole_and_not_below_zero(cell: object) -> None:
     with pytest.raises(InvalidValueError, match="whole number"):
-        cells.whole(cell, "frames")
+        cells.parse_count_cell(cell, "frames")
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_count_is_whole_and_not_below_zero(cell: object) -> None:
     ],
 )
 def test_a_location_is_a_plain_path_below_the_root_or_a_url(cell: str, place: str) -> None:
-    assert cells.location(cell, "file") == place
+    assert cells.parse_location(cell, "file") == place
 
 
 @pytest.mark.parametrize(
@@ -86,12 +86,18 @@ def test_a_location_is_a_plain_path_below_the_root_or_a_url(cell: str, place: st
 )
 def test_a_location_that_leaves_the_root_is_refused(cell: object) -> None:
     with pytest.raises(InvalidValueError):
-        cells.location(cell, "file")
+        cells.parse_location(cell, "file")
 
 
 @given(JSON_VALUES)
 def test_no_cell_does_worse_than_be_refused(cell: object) -> None:
-    for read in (cells.text, cells.number, cells.whole, cells.positive, cells.location):
+    for read in (
+        cells.parse_text_cell,
+        cells.parse_exact_number,
+        cells.parse_count_cell,
+        cells.parse_positive_number,
+        cells.parse_location,
+    ):
         with suppress(InvalidValueError):
             read(cell, "cell")
 
@@ -107,7 +113,7 @@ def test_a_refusal_can_be_printed(cell: object) -> None:
 @given(st.text(alphabet="./ab\\:~", max_size=12))
 def test_no_path_that_is_accepted_climbs(cell: str) -> None:
     try:
-        place = cells.location(cell, "file")
+        place = cells.parse_location(cell, "file")
     except InvalidValueError:
         return
     assert not place.startswith("/")

@@ -19,7 +19,7 @@ from unreel.benchmarks.votes import join_votes, score_votes
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 from unreel.core.estimate import Coverage, Estimate, Metric, Scorecard, Unmeasured
 from unreel.core.question import Condition, Instrument
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 
 SCRIPT = Path(__file__).parents[2] / "docs/examples/vrt_answers.py"
 NO_COUNTS = {"Veo-3.1-fast ImgText2Vid + Audio, Gemini-2.5-Flash"}
@@ -43,7 +43,7 @@ def scored(folder: Path, name: str, instrument: str, *, prompts: bool) -> list[S
     found: list[ScorecardFile] = []
     for path in sorted(folder.glob("*.jsonl")):
         reviewer, _, prompt = path.stem.rpartition(".") if prompts else (path.stem, "", "paper")
-        chosen = protocol(instrument)
+        chosen = get_protocol(instrument)
         joined = join_answers(open_benchmark(folder / "clips.csv"), path, chosen.subject)
         rows = build_rows(joined, chosen, prompt=prompt).rows
         document = {"scorecard": chosen.score(rows, seed=0), "prompt": prompt}

@@ -13,7 +13,7 @@ from unreel.core.clip import Generated, Real
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.estimate import Estimate, Scorecard, Unmeasured
 from unreel.core.verdict import Position
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 
 SCENES = ("s1", "s2", "s3", "s4")
 ENTRIES = [
@@ -37,7 +37,7 @@ def write(tmp_path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def scored(texts: dict[str, str]) -> Scorecard:
-    preference = protocol("preference")
+    preference = get_protocol("preference")
     joined = join_answers(ENTRIES, texts, "pair")
     return preference.score(build_rows(joined, preference).rows, seed=0)
 
@@ -55,7 +55,7 @@ def test_a_pair_is_named_as_exports_name_it_or_in_two_columns(tmp_path: Path) ->
         {"name": "x", "first": "Wan/s3", "second": "real/s3", "text": "1"},
     ]
     joined = join_answers(ENTRIES, write(tmp_path, rows), "pair")
-    scorable = build_rows(joined, protocol("preference"))
+    scorable = build_rows(joined, get_protocol("preference"))
     assert [row.truth for row in scorable.rows] == [
         Position.FIRST,
         Position.SECOND,
@@ -87,7 +87,7 @@ def test_pairs_without_a_group_are_scored_by_their_names() -> None:
         Entry(name="c", location="c.mp4", origin=Generated("Wan")),
     ]
     joined = join_answers(entries, {"b | a": "2"}, "pair")
-    assert len(build_rows(joined, protocol("preference")).rows) == 1
+    assert len(build_rows(joined, get_protocol("preference")).rows) == 1
     assert [row.name for row in joined.rejected] == ["c"]
 
 

@@ -21,12 +21,12 @@ from unreel.benchmarks.published.tables import (
     SOURCES,
     GeneratedCount,
     count_tables,
-    goldens,
+    read_goldens,
     reviewer_lines,
+    round_to_two_places,
     show,
     source_rows,
     trace_rows,
-    two_places,
 )
 from unreel.benchmarks.published.verdicts import FigureCheck, MisprintCause, PrintedMisprint
 from unreel.core.errors import UnknownNameError
@@ -211,12 +211,14 @@ def test_the_rows_of_table_1_are_those_of_the_splits() -> None:
 def test_people_saw_40_real_clips_by_the_table_and_30_by_the_text() -> None:
     (misprint,) = CHECKS["VRT human clips"].misprints
     assert (misprint.calculated, misprint.printed) == (40, 30)
-    assert not any(two_places(Fraction(100 * n, 30)) == Decimal("82.50") for n in range(31))
-    assert two_places(Fraction(100 * 33, 40)) == Decimal("82.50")
+    assert not any(
+        round_to_two_places(Fraction(100 * n, 30)) == Decimal("82.50") for n in range(31)
+    )
+    assert round_to_two_places(Fraction(100 * 33, 40)) == Decimal("82.50")
 
 
 def test_cells_agree_with_the_calculations_of_the_goldens() -> None:
-    given = goldens()["video_reality_test"]
+    given = read_goldens()["video_reality_test"]
     tables = count_tables()
     of_table_2 = {(f"(T{cell.table})", cell.fake): cell for cell in reviewer_cells(tables)}
     compared = 0
@@ -233,7 +235,7 @@ def test_cells_agree_with_the_calculations_of_the_goldens() -> None:
 
 
 def test_table_3_agrees_with_the_calculations_of_the_goldens() -> None:
-    rows = [row for row in goldens()["video_reality_test"]["table3"] if row["col"] != "Avg"]
+    rows = [row for row in read_goldens()["video_reality_test"]["table3"] if row["col"] != "Avg"]
     wanted = Counter(
         (row["col"].split(" (")[0], Decimal(str(row["printed"])), Decimal(str(row["calc"])))
         for row in rows
@@ -246,7 +248,7 @@ def test_table_3_agrees_with_the_calculations_of_the_goldens() -> None:
 
 
 def test_counts_agree_with_the_counts_of_the_goldens() -> None:
-    given = goldens()["video_reality_test"]["counts"]
+    given = read_goldens()["video_reality_test"]["counts"]
     tables = count_tables()
     for reviewer, rows in given.items():
         number = int(reviewer.split("(T")[1].rstrip(")"))
@@ -262,7 +264,9 @@ def test_counts_agree_with_the_counts_of_the_goldens() -> None:
 
 def test_overall_agrees_with_the_goldens() -> None:
     for split in ("test", "val"):
-        for row, golden in zip(trace_rows(split), goldens()["deeptracereward"][split], strict=True):
+        for row, golden in zip(
+            trace_rows(split), read_goldens()["deeptracereward"][split], strict=True
+        ):
             assert row.overall == Decimal(str(golden["printed"]["overall"]))
             assert row.fake_accuracy == Decimal(str(golden["printed"]["fake_acc"]))
             assert golden["overall_ok"]
@@ -278,7 +282,7 @@ def test_thirty_clips_give_345_ordered_pairs() -> None:
     ("value", "printed"), [(22.975, "22.98"), (80, "80.00"), (57.594, "57.59")]
 )
 def test_video_reality_test_rounds_half_up_in_one_step(value: float, printed: str) -> None:
-    assert str(two_places(value)) == printed
+    assert str(round_to_two_places(value)) == printed
 
 
 @pytest.mark.parametrize("name", sorted(SOURCES))

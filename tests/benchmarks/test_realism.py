@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.census import take_census
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.ratings import agree
+from unreel.benchmarks.ratings import merge_ratings
 from unreel.benchmarks.realism import read_realism
 from unreel.core.clip import Generated
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
@@ -47,22 +47,22 @@ def test_three_different_scores_give_the_rounded_mean_and_the_closest_reasons(
 ) -> None:
     score, whose = agreed
     for order in permutations(scores):
-        assert agree(ratings(order)) == Rating(score=score, problem=f"by the {whose}")
+        assert merge_ratings(ratings(order)) == Rating(score=score, problem=f"by the {whose}")
 
 
 @pytest.mark.parametrize(("scores", "agreed"), [((5, 1, 1), 1), ((2, 5, 2), 2), ((4, 4, 4), 4)])
 def test_two_equal_scores_win(scores: tuple[int, int, int], agreed: int) -> None:
-    assert agree(ratings(scores)) == Rating(score=agreed, problem=f"by the {agreed}")
+    assert merge_ratings(ratings(scores)) == Rating(score=agreed, problem=f"by the {agreed}")
 
 
 def test_the_reasons_are_those_of_the_first_of_the_majority() -> None:
     first, second = Rating(score=2, problem="a"), Rating(score=2, problem="b")
-    assert agree([Rating(score=5), first, second]) == first
+    assert merge_ratings([Rating(score=5), first, second]) == first
 
 
 def test_two_annotators_agree_on_nothing() -> None:
     with pytest.raises(InvalidValueError, match="needs three ratings"):
-        agree(ratings((1, 2)))
+        merge_ratings(ratings((1, 2)))
 
 
 @pytest.mark.parametrize("name", ["vrb.csv", "vrb.jsonl", "vrb.parquet"])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.tables import columns_of, read_table
+from unreel.benchmarks.tables import read_column_names, read_table
 from unreel.core.errors import MissingExtraError, UnreadableSourceError
 
 Write = Callable[[str, list[dict[str, Any]]], Path]
@@ -21,13 +21,13 @@ def test_the_three_kinds_of_table_give_the_same_rows(write_rows: Write, name: st
     rows = [{"a": "1", "b": "x, y"}, {"a": "2", "b": 'a "word"\nmore'}]
     path = write_rows(name, rows)
     assert list(read_table(path)) == rows
-    assert columns_of(path) == ("a", "b")
+    assert read_column_names(path) == ("a", "b")
 
 
 def test_tabs_part_the_cells_of_tsv(tmp_path: Path) -> None:
     (tmp_path / "t.tsv").write_text('a\tb\n1\t"x\ty"\n2, 3\t\n', encoding="utf-8")
     assert list(read_table(tmp_path / "t.tsv")) == [{"a": "1", "b": "x\ty"}, {"a": "2, 3", "b": ""}]
-    assert columns_of(tmp_path / "t.tsv") == ("a", "b")
+    assert read_column_names(tmp_path / "t.tsv") == ("a", "b")
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_cells_with_another_mark_between_them_are_told(
 ) -> None:
     (tmp_path / name).write_text(f"{header}\n1\n", encoding="utf-8")
     with pytest.raises(UnreadableSourceError, match=words):
-        columns_of(tmp_path / name)
+        read_column_names(tmp_path / name)
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_column(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_damaged_line_of_json_is_rejected(tmp_path: Path, line: str) -> None:
 def test_a_csv_without_a_usable_header_cannot_be_read(tmp_path: Path, content: str) -> None:
     (tmp_path / "t.csv").write_text(content, encoding="utf-8")
     with pytest.raises(UnreadableSourceError):
-        columns_of(tmp_path / "t.csv")
+        read_column_names(tmp_path / "t.csv")
 
 
 def test_what_is_no_table_or_not_there_is_said(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from unreel.engine.location import StorageLocation
 from unreel.engine.progress import JobCallbacks
 from unreel.engine.run import ALL_FAILURES
 from unreel.engine.run import run as run_stages
-from unreel.engine.stage import Row, stored
+from unreel.engine.stage import Row, to_stored_row
 from unreel.engine.stage_worker import StageWorker
 from unreel.engine.storage_access import StorageAccess
 from unreel.engine.survey import SurveyStage, survey_rows
@@ -76,7 +76,7 @@ def append_plainly(folder: Path, *, pace_rows: int, observe: Callable[[str, int]
         async with StageWorker(stage) as worker:
             for start in range(0, len(rows), pace_rows):
                 done = await asyncio.gather(*map(worker.apply, rows[start : start + pace_rows]))
-                append(place, [stored(row) for row in done], observe)
+                append(place, [to_stored_row(row) for row in done], observe)
 
     asyncio.run(ask())
 

@@ -34,19 +34,19 @@ DUE_ROWS = "tests/evaluation/test_due_rows.py::"
 FULL_DISK = "tests/engine/test_full_disk.py::"
 FREEZE = "tests/curation/test_freeze.py::"
 JUDGE = "tests/evaluation/test_judge.py::"
-KEYS = "tests/engine/test_keys.py::"
+KEYS = "tests/engine/test_key_index.py::"
 LEDGER = "tests/engine/test_start_log.py::"
 LOCAL = "tests/engine/test_runners.py::TestLocalRunner::"
 MODELS = "tests/evaluation/test_other_models.py::"
-PLACE = "tests/engine/test_place.py::"
+PLACE = "tests/engine/test_location.py::"
 RAY = "tests/engine/test_runners.py::TestRayRunner::"
 RECORDED = "tests/engine/test_recorded_suspects.py::"
 RESTART = "tests/annotation/ledger/test_restart.py::"
 RESUMED = "tests/curation/test_freeze_resumed.py::"
 SEASON = "tests/arena/test_due_questions.py::"
-SPENDING = "tests/evaluation/test_spending.py::"
+SPENDING = "tests/evaluation/test_run_cost.py::"
 STORED = "tests/engine/test_stored_answers.py::"
-SUSPECTS = "tests/engine/test_suspects.py::"
+SUSPECTS = "tests/engine/test_crash_suspects.py::"
 TABLE = "tests/engine/test_table.py::"
 TALLY = "tests/arena/test_tally.py::"
 TEXTS = "tests/evaluation/test_stored_texts.py::"
@@ -379,23 +379,23 @@ MUTATIONS = (
     Mutation(
         "the last character of an answer is changed before its commit",
         "engine/committer.py",
-        "kept = stored(row)",
-        'kept = stored(row) | ({"text": row["text"][:-1] + "?"} if row.get("text") else {})',
+        "kept = to_stored_row(row)",
+        'kept = to_stored_row(row) | ({"text": row["text"][:-1] + "?"} if row.get("text") else {})',
         (STORED + "test_texts_are_stored_character_by_character",),
     ),
     Mutation(
         "a character in the middle of a long answer is changed before its commit",
         "engine/committer.py",
-        "kept = stored(row)",
-        'kept = stored(row); t = kept.get("text") or ""; m = len(t) // 2\n'
+        "kept = to_stored_row(row)",
+        'kept = to_stored_row(row); t = kept.get("text") or ""; m = len(t) // 2\n'
         '            kept |= {"text": t[:m] + "?" + t[m + 1 :]} if m > 1_000 else {}',
         (STORED + "test_texts_are_stored_character_by_character",),
     ),
     Mutation(
         "the end of an answer is stripped before its commit",
         "engine/committer.py",
-        "kept = stored(row)",
-        'kept = stored(row) | ({"text": row["text"].rstrip()} if row.get("text") else {})',
+        "kept = to_stored_row(row)",
+        'kept = to_stored_row(row) | ({"text": row["text"].rstrip()} if row.get("text") else {})',
         (STORED + "test_texts_are_stored_character_by_character",),
     ),
     Mutation(
@@ -466,21 +466,21 @@ MUTATIONS = (
     Mutation(
         "an eval stores a failed request as the answer 0",
         "evaluation/review_stage.py",
-        "return failed(noted, asked.outcome)",
+        "return to_failed_row(noted, asked.outcome)",
         'return noted | {"text": "<answer>0</answer>"}',
         (TEXTS + "test_a_failed_request_is_stored_with_its_reason_and_without_an_answer",),
     ),
     Mutation(
         "a stage that fails gives a row without a failure",
         "engine/stage.py",
-        'return stored(row) | {"failure_reason": failure.reason.value, "failure_detail": detail}',
-        'return stored(row) | {"text": "0", "notes": detail}',
+        'return to_stored_row(row) | {"failure_reason": failure.reason.value, "failure_detail": detail}',
+        'return to_stored_row(row) | {"text": "0", "notes": detail}',
         (LOCAL + "test_rows_failures_and_scratch_columns_are_the_same_on_every_engine",),
     ),
     Mutation(
         "a failed request to a judge is stored as the score 0",
         "evaluation/judge.py",
-        "return failed(row | usage_columns(add_usages(usages)), outcome)",
+        "return to_failed_row(row | usage_columns(add_usages(usages)), outcome)",
         "return row | columns_of(JudgeRuling(score=0.0, usage=add_usages(usages)))",
         (
             JUDGE
@@ -490,9 +490,11 @@ MUTATIONS = (
     Mutation(
         "a failure is read back from the table as a wrong answer",
         "evaluation/stored_answers.py",
-        'return stored_failure(answer["failure_reason"], answer["failure_detail"])',
+        'return read_failure(answer["failure_reason"], answer["failure_detail"])',
         'answer = {**answer, "text": "<answer>0</answer>"}',
-        ("tests/evaluation/test_job.py::test_a_server_that_refuses_everything_leaves_no_accuracy",),
+        (
+            "tests/evaluation/test_run_job.py::test_a_server_that_refuses_everything_leaves_no_accuracy",
+        ),
     ),
     Mutation(
         "the annotation ledger doubles a record after a restart",

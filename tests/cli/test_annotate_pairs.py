@@ -21,7 +21,7 @@ from unreel.annotation.campaign import (
 from unreel.annotation.judgements import AnnotationRecord, PreferenceAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.pairs.plan import read_pairs
-from unreel.annotation.tasks import TaskSubject, chosen_subjects, make_tasks
+from unreel.annotation.tasks import TaskSubject, make_tasks, select_subjects
 from unreel.core.errors import InvalidSettingError
 from unreel.core.identity import digest_id
 from unreel.core.verdict import Position
@@ -132,6 +132,6 @@ def test_a_campaign_asks_about_the_chosen_pairs_alone() -> None:
         subjects, copies, interface=AnnotationInterface.PREFERENCE, prefill={}, pairs=tuple(pairs)
     )
     assert [task.names for task in tasks] == [("c00", "c02")]
-    assert chosen_subjects(subjects, [("c00", "c02")]) == [subjects[0], subjects[2]]
+    assert select_subjects(subjects, [("c00", "c02")]) == [subjects[0], subjects[2]]
     with pytest.raises(InvalidSettingError, match="--pairs"):
-        chosen_subjects(subjects, [("c00", "c99")])
+        select_subjects(subjects, [("c00", "c99")])

@@ -18,7 +18,7 @@ from synthesise import ClipRecipe, synthesise
 from unreel.cli.output import SilenceWatch
 from unreel.cli.progress import ProgressMeter
 from unreel.cli.safe_streams import OUTPUT
-from unreel.engine.progress import Progress, describe, spell_cost, spell_time
+from unreel.engine.progress import Progress, describe, format_cost, format_duration
 
 
 def test_the_line_tells_rate_share_time_left_money_and_causes() -> None:
@@ -41,11 +41,11 @@ def test_what_is_not_known_is_not_told() -> None:
     ("seconds", "words"), [(0.4, "0 s"), (59, "59 s"), (250, "4 min 10 s"), (7500, "2 h 05 min")]
 )
 def test_time_is_told_as_people_say_it(seconds: float, words: str) -> None:
-    assert spell_time(seconds) == words
+    assert format_duration(seconds) == words
 
 
 def test_small_money_keeps_its_places() -> None:
-    assert [spell_cost(amount) for amount in (0.00125, 12.5)] == ["0.0013 USD", "12.50 USD"]
+    assert [format_cost(amount) for amount in (0.00125, 12.5)] == ["0.0013 USD", "12.50 USD"]
 
 
 def test_off_a_terminal_lines_are_ten_seconds_apart(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from chat import refuses, serve_chat
 from synthesise import ClipRecipe, synthesise
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 
 PAYLOADS = {
     "clear": "\x1b[2J",
@@ -53,7 +53,7 @@ Tell = Callable[..., str]
 
 def assert_plain(told: str) -> None:
     """All of it is text, and no line of it was forged."""
-    assert [repr(line) for line in told.split("\n") if plain(line) != line] == []
+    assert [repr(line) for line in told.split("\n") if sanitise_line(line) != line] == []
     assert not any(line.startswith("FORGED") for line in told.splitlines())
 
 

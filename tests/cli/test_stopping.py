@@ -8,10 +8,10 @@ import time
 JOB = """
 import time
 from unreel.cli.progress import ProgressMeter
-from unreel.cli.stop_signals import StopSignal, goes_on, hear_signals
-hear_signals()
+from unreel.cli.stop_signals import StopSignal, note_resume_command, install_signal_handlers
+install_signal_handlers()
 try:
-    with goes_on("runs/x", ProgressMeter()):
+    with note_resume_command("runs/x", ProgressMeter()):
         print("at work", flush=True)
         time.sleep(60)
 except StopSignal as stopped:

@@ -15,7 +15,7 @@ from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import read_settings
 from unreel.curation.curation_run import curate
 from unreel.curation.freeze.media import BenchmarkMedia, copy_media
-from unreel.curation.freeze.step import take
+from unreel.curation.freeze.step import run_step
 from unreel.curation.hub_dataset import AcceptedRisks, publish
 from unreel.curation.pieces import WorkDirectory
 from unreel.curation.recipe import FreezeSection
@@ -124,7 +124,7 @@ def test_a_file_that_changed_since_it_was_ingested_is_not_frozen(
     path.write_bytes(path.read_bytes()[:-1] + b"?")
     work = CurationJob(recipe=job.recipe, root=job.root, bench=job.bench)
     with pytest.raises(UnreadableSourceError, match="not the one that was ingested"):
-        take(FreezeSection(shares=(3, 1, 1)), work, state)
+        run_step(FreezeSection(shares=(3, 1, 1)), work, state)
     assert not (job.bench.place.path / "benchmark/checksums.sha256").exists()
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from unreel.core.errors import InvalidSettingError
 from unreel.curation.curation_run import curate
-from unreel.curation.freeze.citation import missing_parts, write_bibtex, write_cff
+from unreel.curation.freeze.citation import list_missing_citation_keys, write_bibtex, write_cff
 from unreel.curation.freeze.splits import find_lack
 from unreel.curation.recipe import CitationSection, FreezeSection, check_recipe
 
@@ -105,7 +105,7 @@ def test_the_card_cites_what_the_recipe_gives_and_names_what_is_missing(footage,
 def test_a_whole_entry_is_taken_as_it_is() -> None:
     own = CitationSection(bibtex="@inproceedings{x, title = {A {B}}}\n")
     assert write_bibtex("n", "1", own) == "@inproceedings{x, title = {A {B}}}"
-    assert missing_parts(own) == []
+    assert list_missing_citation_keys(own) == []
 
 
 def test_names_cannot_break_out_of_an_entry() -> None:

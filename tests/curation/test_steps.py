@@ -15,7 +15,7 @@ from unreel.core.errors import UnreadableSourceError
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
 from unreel.curation.curation_run import curate
-from unreel.curation.normalise.step import FrameMapping, carry_traces, fitted
+from unreel.curation.normalise.step import FrameMapping, compute_fitted_crop, map_traces
 from unreel.curation.screen import read_decisions
 from unreel.media.encode import ClipWriter, VideoTrack
 from unreel.media.normalise import NormalForm
@@ -213,17 +213,17 @@ def test_traces_follow_the_cut_and_the_picture() -> None:
         ),
     )
     view = FrameMapping(window=Box(0.5, 0.0, 1.0, 1.0), shown_in=Box(0.0, 0.25, 1.0, 0.75))
-    (carried,) = carry_traces([trace], span=TimeSpan(1_500_000, 5_000_000), view=view)
+    (carried,) = map_traces([trace], span=TimeSpan(1_500_000, 5_000_000), view=view)
     assert carried.span == TimeSpan(0, 1_500_000)
     (mark,) = carried.track
     assert mark.at_us == 500_000
     expected = Box(0.0, 0.45, 0.2, 0.55)
     assert mark.box.iou(expected) == pytest.approx(1)
-    assert carry_traces([trace], span=TimeSpan(3_000_000, 4_000_000), view=view) == ()
+    assert map_traces([trace], span=TimeSpan(3_000_000, 4_000_000), view=view) == ()
     left = FrameMapping(window=Box(0.0, 0.0, 0.05, 0.05))
-    assert carry_traces([trace], span=TimeSpan(0, 9_000_000), view=left) == ()
+    assert map_traces([trace], span=TimeSpan(0, 9_000_000), view=left) == ()
 
 
 def test_a_picture_is_fitted_where_the_form_shows_it() -> None:
-    place = fitted(192, 128, NormalForm(width=192, height=192))
+    place = compute_fitted_crop(192, 128, NormalForm(width=192, height=192))
     assert (place.left, place.top, place.width, place.height) == (0, 32, 192, 128)

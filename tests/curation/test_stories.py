@@ -25,11 +25,11 @@ from unreel.curation.cluster import cluster, embed, sample_evenly
 from unreel.curation.describe import (
     ClipDiversity,
     DifficultyLevel,
-    background_detail,
     count_actions,
     count_objects,
+    describe_clip,
+    measure_background_detail,
     measure_diversity,
-    tell_story,
 )
 from unreel.curation.step import StepSubject
 from unreel.media.access import media_reader
@@ -201,7 +201,7 @@ def clip(tmp_path: Path, reader) -> Clip:
 
 def told(clip: Clip, teller: Teller, reader) -> str | Failure:
     with closing(ReviewDispatcher(reader)) as desk:
-        return asyncio.run(tell_story(clip, OpenReviewer(teller), desk=desk))
+        return asyncio.run(describe_clip(clip, OpenReviewer(teller), desk=desk))
 
 
 def test_a_story_is_asked_for_with_eight_frames_and_the_storyboard_prompt(clip, reader) -> None:
@@ -274,11 +274,11 @@ def test_a_plain_wall_is_plain_and_a_mosaic_is_not() -> None:
         frame = plain.copy()
         frame[20:40, index * 16 : index * 16 + 14] = busy[20:40, :14]
         crossing.append(frame)
-    assert background_detail([plain]) == 0
-    assert background_detail([busy]) > 0.8
-    assert background_detail(crossing) < 0.02, "what moves is no background"
+    assert measure_background_detail([plain]) == 0
+    assert measure_background_detail([busy]) > 0.8
+    assert measure_background_detail(crossing) < 0.02, "what moves is no background"
     with pytest.raises(InvalidValueError, match="needs a frame"):
-        background_detail([])
+        measure_background_detail([])
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,16 @@ from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
-from unreel.curation.watermark.clip import clean_clip, grown, remove_watermarks, watermarks_of
+from unreel.curation.watermark.clip import (
+    clean_clip,
+    find_clip_watermarks,
+    grow_box,
+    remove_watermarks,
+)
 from unreel.curation.watermark.find import find_watermarks
 from unreel.curation.watermark.mark import MarkKind, WatermarkRegion, WatermarkSearch
 from unreel.curation.watermark.stillness import median
-from unreel.curation.watermark.text import ReadText, TextLine, text_reader
+from unreel.curation.watermark.text import ReadText, TextLine, build_text_reader
 from unreel.media.access import media_reader
 from unreel.media.decode import Rgb
 from unreel.media.encode import ClipWriter, VideoTrack
@@ -62,7 +67,7 @@ def test_painting_over_changes_nothing_outside_the_grown_box() -> None:
     clean, shown, box = marked(1)
     mark = WatermarkRegion(box=box, kind=MarkKind.TEXT, stability=1.0)
     painted = remove_watermarks(shown, [mark])
-    rows, columns = grown(box, width=384, height=216)
+    rows, columns = grow_box(box, width=384, height=216)
     outside = np.ones((216, 384), bool)
     outside[rows, columns] = False
     for before, after, truth in zip(shown, painted, clean, strict=True):
@@ -136,7 +141,7 @@ def test_a_text_that_jumps_about_is_told() -> None:
 def test_rapidocr_reads_a_mark_without_the_network() -> None:
     pytest.importorskip("rapidocr", reason="needs the extra `curate`")
     shown, box = plant(moving_scene(9), 9, kind="text", alpha=1.0)
-    lines = text_reader()(median(shown))
+    lines = build_text_reader()(median(shown))
     told = find_watermarks(shown, read_text=lambda picture: lines)
     assert len(told.found) == 1
     assert told.found[0].text is not None
@@ -168,7 +173,7 @@ def test_a_cleaned_file_has_no_mark_left_and_the_same_frames(tmp_path: Path) -> 
         told = clean_clip(path, reader=reader, into=into)
         assert not isinstance(told, Failure)
         assert told.found[0].box.iou(box) > 0.5
-        left = watermarks_of(into, reader=reader)
+        left = find_clip_watermarks(into, reader=reader)
         assert not isinstance(left, Failure)
         assert left.found == ()
         clean_clip(path, reader=reader, into=again)
@@ -201,8 +206,8 @@ def test_a_clip_of_few_frames_is_inconclusive_and_a_broken_one_a_failure(tmp_pat
     broken = tmp_path / "broken.mp4"
     broken.write_bytes(b"no clip")
     with media_reader(EnvironmentSettings(), trusted=True) as reader:
-        told = watermarks_of(short, reader=reader)
+        told = find_clip_watermarks(short, reader=reader)
         assert isinstance(told, WatermarkSearch)
         assert "too few" in str(told.inconclusive)
-        assert isinstance(watermarks_of(broken, reader=reader), Failure)
+        assert isinstance(find_clip_watermarks(broken, reader=reader), Failure)
         assert isinstance(clean_clip(broken, reader=reader, into=tmp_path / "x"), Failure)

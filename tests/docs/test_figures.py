@@ -9,12 +9,12 @@ pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[e
 
 from report.contenders import FAKE, clip, entrant
 from unreel.protocols.figures import MetricDefinition
-from unreel.protocols.protocol import PROTOCOLS, protocol
+from unreel.protocols.protocol import PROTOCOLS, get_protocol
 from unreel.report.boards.own_figures import OWN
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "docs" / "make_figures.py"
-DECLARED = [figure for name in PROTOCOLS.entries for figure in protocol(name).figures]
+DECLARED = [figure for name in PROTOCOLS.entries for figure in get_protocol(name).figures]
 SHOWN = {
     "trace": ([clip("a"), clip("b", "Veo")], "FAKE"),
     "realism": ([clip("a", score=2), clip("b", "Veo", score=3)], "<answer>2</answer>"),
@@ -44,7 +44,7 @@ def test_every_metric_of_a_scorecard_is_a_figure_or_a_variant_that_is_told(name:
     shown, said = SHOWN[name]
     names = [one[0].name if isinstance(one, tuple) else one.name for one in shown]
     card = entrant("one", shown, dict.fromkeys(names, said), instrument=name).card
-    figures = protocol(name).figures
+    figures = get_protocol(name).figures
     endings = [ending for ending, _ in figures.variants if not ending.startswith(":")]
     told = [figure.metric for figure in figures]
     told += [metric + ending for metric in told for ending in endings]
@@ -53,6 +53,6 @@ def test_every_metric_of_a_scorecard_is_a_figure_or_a_variant_that_is_told(name:
 
 
 def test_pooled_has_one_name_which_says_that_creators_count_alike() -> None:
-    figures = protocol("reality").figures
+    figures = get_protocol("reality").figures
     assert figures["pooled"].title == "Pooled accuracy per creator"
     assert "mean over creators" in figures["pooled"].formula

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.engine.allowed_locations import require_public, site_of
+from unreel.engine.allowed_locations import get_site, require_public
 from unreel.engine.downloads import fetch_public
 
 PUBLIC = "93.184.216.34"
@@ -143,7 +143,7 @@ def test_private_addresses_are_refused_however_ipv6_carries_them(address: Any) -
 @given(st.text(max_size=40))
 def test_a_site_is_read_or_refused_and_names_itself(text: str) -> None:
     try:
-        site = site_of(f"http://{text}")
+        site = get_site(f"http://{text}")
     except InvalidValueError:
         return
-    assert site_of(site) == site
+    assert get_site(site) == site

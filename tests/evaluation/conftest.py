@@ -101,7 +101,9 @@ def typed(
 
     from unreel.cli.main import main
 
-    monkeypatch.setattr("unreel.cli.main.hear_signals", lambda: None)  # they are pytest's here
+    monkeypatch.setattr(
+        "unreel.cli.main.install_signal_handlers", lambda: None
+    )  # they are pytest's here
 
     def run(*words: object) -> Said:
         monkeypatch.setattr(sys, "argv", ["unreel", *map(str, words)])

@@ -31,7 +31,7 @@ from unreel.media.reader import MediaReader, SampledFrame, run_trusted
 from unreel.media.render import FrameRange
 from unreel.protocols.parse_answer import read_text
 from unreel.protocols.presentation import mark_instant
-from unreel.protocols.protocol import ScoredQuestion, protocol
+from unreel.protocols.protocol import ScoredQuestion, get_protocol
 from unreel.protocols.trace.truth import TraceTruth
 from unreel.reviewers.clip_input import show
 from unreel.reviewers.contract import InputKind, ReviewRequest
@@ -40,7 +40,7 @@ from unreel.reviewers.endpoint.families import FAMILIES, ModelFamily
 
 NTSC = Fraction(30000, 1001)
 EVERY_FRAME = "fps-1000"
-TRACE = protocol("trace")
+TRACE = get_protocol("trace")
 READER = MediaReader(run_trusted)
 MARK_S = Fraction(1, 200)
 """Marks are written to a hundredth of a second."""

@@ -15,7 +15,7 @@ from report.reported import accuse, entry, lay_out, trace
 from unreel.core.judgement import Rating
 from unreel.core.verdict import Unparsed
 from unreel.evaluation.explanation_scores import ReasonSimilarity
-from unreel.protocols.protocol import ParserOptions, ScoredQuestion, protocol
+from unreel.protocols.protocol import ParserOptions, ScoredQuestion, get_protocol
 
 NAMES = ("veo-1", "veo-2", "veo-3")
 Type = Callable[..., Any]
@@ -97,7 +97,7 @@ class Letters:
 
 @pytest.mark.parametrize("prompt", ["no-structure", "no-structure-verbal"])
 def test_a_free_thought_is_compared_as_a_whole(prompt: str) -> None:
-    realism, reading = protocol("realism"), ParserOptions(prompt=prompt)
+    realism, reading = get_protocol("realism"), ParserOptions(prompt=prompt)
     thought = "the hand melts into the cup, which breaks the laws of matter"
     said = realism.parse(f"<think>{thought}</think>\n<answer>2</answer>", reading)
     assert said.problem == thought
@@ -107,11 +107,13 @@ def test_a_free_thought_is_compared_as_a_whole(prompt: str) -> None:
 
 
 def test_a_thought_is_no_reason_where_headings_were_asked_for() -> None:
-    said = protocol("realism").parse("<think>it melts</think><answer>2</answer>", ParserOptions())
+    said = get_protocol("realism").parse(
+        "<think>it melts</think><answer>2</answer>", ParserOptions()
+    )
     assert isinstance(said.problem, Unparsed)
 
 
 def test_headings_that_nobody_asked_for_still_tell_the_reasons() -> None:
     text = "<think>Problem Description: melts. Standard Adherence: poor.</think><answer>2</answer>"
-    said = protocol("realism").parse(text, ParserOptions(prompt="no-structure"))
+    said = get_protocol("realism").parse(text, ParserOptions(prompt="no-structure"))
     assert (said.problem, said.adherence) == ("melts.", "poor.")

@@ -9,13 +9,13 @@ from synthesise import ClipRecipe, synthesise
 
 pytest.importorskip("lance", reason="needs the extra eval: pip install 'unreel[eval]'")
 
-from unreel.evaluation.forecast import forecast, kept_aside
+from unreel.evaluation.forecast import forecast, temporary_table
 from unreel.evaluation.run_job import evaluate
 
 
 def test_what_is_foreseen_is_what_is_asked(start, server) -> None:
     run = start(model=server.model, condition=[{"sampling": "uniform-2"}, {"audio": "on"}])
-    with kept_aside() as aside:
+    with temporary_table() as aside:
         found = forecast(run, aside=aside)
     assert server.asked == []
     assert not run.place.path.exists()
@@ -31,12 +31,12 @@ def test_clips_that_several_runs_share_are_looked_at_once(start, tmp_path: Path)
     film.write_bytes(synthesise(ClipRecipe(n_frames=12)))
     table = tmp_path / "list.csv"
     table.write_text("file,label\na.mp4,real\n", encoding="utf-8")
-    with kept_aside() as aside:
+    with temporary_table() as aside:
         assert forecast(start(benchmark=table), aside=aside).n_due == 1
         was = film.stat()
         film.write_bytes(b"\0" * was.st_size)
         os.utime(film, ns=(was.st_atime_ns, was.st_mtime_ns))
         second = start(benchmark=table, model="always-real", out="second")
         assert forecast(second, aside=aside).n_due == 1
-    with kept_aside() as aside:
+    with temporary_table() as aside:
         assert sum(forecast(second, aside=aside).unreadable.values()) == 1

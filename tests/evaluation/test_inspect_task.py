@@ -31,7 +31,7 @@ from unreel.benchmarks.loader import open_benchmark
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.evaluation.inspect_task import review
 from unreel.media.reader import MediaReader, run_trusted
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 
 # inspect_ai leaves streams open, which Python tells when it sweeps them up.
 pytestmark = [
@@ -109,7 +109,7 @@ def test_frames_and_the_exact_prompt_are_shown(
     assert isinstance(content, list)
     prompt, *shown = content
     assert isinstance(prompt, ContentText)
-    assert prompt.text == protocol("reality").prompt("paper").text.removesuffix("<video >")
+    assert prompt.text == get_protocol("reality").prompt("paper").text.removesuffix("<video >")
     assert len(shown) == 3
     for part in shown:
         assert isinstance(part, ContentImage)

@@ -41,7 +41,7 @@ from unreel.evaluation.judge import (
     read_rulings,
 )
 from unreel.evaluation.judge_rulings import JudgeRuling, KeptRulings
-from unreel.evaluation.run_check import ruling_fault
+from unreel.evaluation.run_check import find_ruling_fault
 from unreel.evaluation.tables import RULINGS
 from unreel.protocols.trace.judge import judge_prompt
 from unreel.reviewers.endpoint.budget import TokenPrice
@@ -468,7 +468,7 @@ def test_a_check_finds_stored_rulings_that_are_none(
 ) -> None:
     judge_all(explain("a"), bench.opener(), kept=kept)
     (row,) = kept.table.rows()
-    assert ruling_fault(row | change) == fault
+    assert find_ruling_fault(row | change) == fault
 
 
 def test_a_damaged_ruling_is_unscored_with_its_cause(bench: Bench, kept: KeptRulings) -> None:

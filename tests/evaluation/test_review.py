@@ -17,8 +17,8 @@ from unreel.core.settings import EnvironmentSettings
 from unreel.core.verdict import RealismVerdict, TraceVerdict, Unparsed
 from unreel.evaluation.review import (
     Review,
+    build_review_questions,
     describe_reviewers,
-    inquire,
     review_clip,
     survey_clip,
 )
@@ -42,7 +42,7 @@ def clip_file(tmp_path_factory) -> Path:
 
 
 def ask(file: Path, models, *, protocols=("trace",), heard=None, **files) -> Review:
-    inquiry = inquire(protocols, {})
+    inquiry = build_review_questions(protocols, {})
     openers = describe_reviewers(models, inquiry, settings=SETTINGS, **files)
 
     async def go(reader) -> Review:
@@ -129,21 +129,25 @@ def test_cost_is_known_only_with_tokens_and_a_price(clip_file, tmp_path) -> None
 
 
 def test_what_cannot_be_asked_is_refused() -> None:
-    inquiry = inquire(("trace",), {})
+    inquiry = build_review_questions(("trace",), {})
     with pytest.raises(InvalidSettingError, match="learns from a benchmark"):
         describe_reviewers(["metadata"], inquiry, settings=SETTINGS)
     with pytest.raises(InvalidSettingError, match="one clip"):
-        inquire(("preference",), {})
+        build_review_questions(("preference",), {})
     with pytest.raises(UnknownNameError):
-        inquire(("trace", "realism"), {"prompt": "score-only"})
+        build_review_questions(("trace", "realism"), {"prompt": "score-only"})
     with pytest.raises(UnreelError, match="'nobody'"):
         describe_reviewers(["nobody"], inquiry, settings=SETTINGS)
 
 
 def test_a_condition_is_spelt_one_way() -> None:
-    assert inquire(("trace",), {"sampling": "fps-1/2"}).condition == Condition(sampling="fps-1/2")
-    assert inquire(("trace", "realism"), {}).condition == Condition()
-    assert inquire(("trace", "realism"), {"marks": "on"}).condition == Condition(marks="on")
+    assert build_review_questions(("trace",), {"sampling": "fps-1/2"}).condition == Condition(
+        sampling="fps-1/2"
+    )
+    assert build_review_questions(("trace", "realism"), {}).condition == Condition()
+    assert build_review_questions(("trace", "realism"), {"marks": "on"}).condition == Condition(
+        marks="on"
+    )
 
 
 def test_the_sample_sees_what_was_put_in() -> None:
@@ -158,7 +162,7 @@ def test_the_sample_sees_what_was_put_in() -> None:
 
 def test_the_recorded_box_of_the_sample_holds_the_fault(tmp_path) -> None:
     path = write_sample(tmp_path)
-    inquiry = inquire(("trace", "realism", "reality"), {})
+    inquiry = build_review_questions(("trace", "realism", "reality"), {})
 
     async def go(reader) -> Review:
         clip = survey_clip(path, reader)

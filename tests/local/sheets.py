@@ -8,7 +8,7 @@ from fractions import Fraction
 from PIL import Image
 
 from unreel.core.question import Condition
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.contract import ClipInput, ReviewRequest, ShownFrame
 from unreel.testing.reviewers import sample_exhibit
 
@@ -38,7 +38,7 @@ def ask(
     condition: Condition | None = None,
 ) -> ReviewRequest:
     """The question of `instrument` about `exhibits`."""
-    asked = protocol(instrument)
+    asked = get_protocol(instrument)
     return ReviewRequest(
         key="question",
         instrument=asked.instrument,

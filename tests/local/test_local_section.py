@@ -12,13 +12,17 @@ from unreel.core.registry import require_extra
 from unreel.core.settings import EnvironmentSettings
 from unreel.engine.storage_access import StorageAccess
 from unreel.evaluation.recipe import EvalRecipe, check_recipe
-from unreel.evaluation.review import describe_reviewers, inquire, taught_protocols
+from unreel.evaluation.review import (
+    build_review_questions,
+    describe_reviewers,
+    get_trained_protocols,
+)
 from unreel.evaluation.review_stage import ReviewStage
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 from unreel.recipes.check import check_sections
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.config import ReviewerSection
-from unreel.reviewers.endpoint.keys import contacts
+from unreel.reviewers.endpoint.keys import list_model_endpoints
 from unreel.reviewers.local.input_format import Form, InputSpec, TaughtInstrument, write_taught
 
 LESSONS = ConditionSection(
@@ -57,7 +61,7 @@ def recipe(model: str, **keys: Any) -> EvalRecipe:
 def test_a_folder_is_no_provider_and_nobody_is_contacted(checkpoint: Callable[..., str]) -> None:
     model = checkpoint()
     assert not section(model).is_served
-    assert contacts([model, "local/x@http://127.0.0.1:1/v1"], key_hosts="") == ()
+    assert list_model_endpoints([model, "local/x@http://127.0.0.1:1/v1"], key_hosts="") == ()
     assert section("local/x@http://127.0.0.1:1/v1").price is None
 
 
@@ -71,7 +75,7 @@ def test_a_checkpoint_is_asked_in_the_form_that_it_was_taught(
 
 def test_its_own_condition_holds_where_nobody_names_one(checkpoint: Callable[..., str]) -> None:
     (condition,) = recipe(checkpoint()).conditions
-    assert condition == LESSONS.resolved(protocol("trace")).as_condition()
+    assert condition == LESSONS.resolved(get_protocol("trace")).as_condition()
     (named,) = recipe(checkpoint(), condition=[{"sampling": "uniform-4"}]).conditions
     assert (named.sampling, named.prompt) == ("uniform-4", "fine-tuning-no-explanation")
 
@@ -85,7 +89,7 @@ def test_a_stored_recipe_is_read_without_the_checkpoint(checkpoint: Callable[...
     folder.rmdir()
     again = check_recipe(stored)
     assert again.reviewer.show == "video"
-    assert again.conditions == (LESSONS.resolved(protocol("trace")).as_condition(),)
+    assert again.conditions == (LESSONS.resolved(get_protocol("trace")).as_condition(),)
     assert "gpus" not in stored
 
 
@@ -102,13 +106,15 @@ def test_a_review_asks_a_checkpoint_what_and_how_it_was_taught(
     checkpoint: Callable[..., str],
 ) -> None:
     model = checkpoint()
-    assert taught_protocols(["coin", model]) == ("trace",)
-    assert taught_protocols(["coin"]) == ()
-    inquiry = inquire(("trace",), {"max_pixels": "1000"}, models=[model])
+    assert get_trained_protocols(["coin", model]) == ("trace",)
+    assert get_trained_protocols(["coin"]) == ()
+    inquiry = build_review_questions(("trace",), {"max_pixels": "1000"}, models=[model])
     assert inquiry.condition.sampling == "fps-2-max-20"
     assert inquiry.condition.max_pixels == 1000
     with pytest.raises(InvalidSettingError, match="was not taught realism"):
-        describe_reviewers([model], inquire(("realism",), {}), settings=EnvironmentSettings())
+        describe_reviewers(
+            [model], build_review_questions(("realism",), {}), settings=EnvironmentSettings()
+        )
 
 
 def test_two_checkpoints_with_ways_of_their_own_are_not_asked_together(
@@ -120,7 +126,7 @@ def test_two_checkpoints_with_ways_of_their_own_are_not_asked_together(
     told["instruments"][0]["condition"]["sampling"] = "uniform-4"
     (other / "unreel.json").write_text(json.dumps(told))
     with pytest.raises(InvalidSettingError, match="taught in 2 ways"):
-        inquire(("trace",), {}, models=[checkpoint(), f"local/{other}"])
+        build_review_questions(("trace",), {}, models=[checkpoint(), f"local/{other}"])
 
 
 def test_thinking_is_refused_as_for_its_family_behind_a_server(

@@ -16,7 +16,7 @@ from tiny_models import FAMILIES
 from unreel.core.errors import InvalidSettingError
 from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
 from unreel.reviewers.local.input_format import FamilyName, Form, InputSpec
-from unreel.reviewers.local.positions import mend_positions, require_known
+from unreel.reviewers.local.positions import patch_positions, require_known
 
 pytestmark = pytest.mark.filterwarnings("default")
 SHAPES = [
@@ -90,7 +90,7 @@ def test_text_behind_a_video_of_qwen25_starts_behind_its_last_instant(tiny: Tiny
         return same.count(False)
 
     assert differing() > 0, "transformers counts as the server does: the mend is needless"
-    mend_positions(model)
+    patch_positions(model)
     assert differing() == 0
 
 
@@ -109,7 +109,7 @@ def test_the_mend_is_in_training_and_in_asking(tiny: Tiny) -> None:
         return loss, torch.stack(scores)
 
     loss, scores = heard()
-    mend_positions(model)
+    patch_positions(model)
     mended_loss, mended_scores = heard()
     assert not torch.equal(loss, mended_loss)
     assert not torch.equal(scores, mended_scores)
@@ -117,7 +117,7 @@ def test_the_mend_is_in_training_and_in_asking(tiny: Tiny) -> None:
 
 def test_answers_go_on_from_where_the_prompt_ends(tiny: Tiny) -> None:
     model, encoder = opened(tiny("qwen2.5-vl"), "qwen2.5-vl", "video")
-    mend_positions(model)
+    patch_positions(model)
     batch = encoder.collate([film(encoder, (16, 1, (56, 56)))], pad="left")
     with torch.no_grad():
         made = model.generate(**batch, max_new_tokens=4, min_new_tokens=4, do_sample=False)
@@ -164,8 +164,8 @@ def test_a_way_of_counting_that_nobody_looked_through_is_refused() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_mended_model_can_be_mended_again(tiny: Tiny, family: FamilyName) -> None:
     model = transformers.AutoModelForImageTextToText.from_pretrained(tiny(family))
-    mend_positions(model)
-    mend_positions(model)
+    patch_positions(model)
+    patch_positions(model)
 
 
 @pytest.mark.slow

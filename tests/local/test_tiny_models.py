@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.local.input_format import FamilyName
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -33,5 +33,5 @@ def test_digits_are_spelled_one_by_one_and_words_of_the_prompts_are_whole(
 ) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny("qwen2.5-vl"))
     assert tokenizer.tokenize("[10, 237]") == ["[", "1", "0", ",", "Ġ", "2", "3", "7", "]"]
-    prompt = protocol("trace").prompt("fine-tuning").text
+    prompt = get_protocol("trace").prompt("fine-tuning").text
     assert len(tokenizer(prompt).input_ids) < 1.5 * len(prompt.split())

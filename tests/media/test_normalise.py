@@ -13,7 +13,7 @@ from unreel.core.failure import FailureReason
 from unreel.media import normalise as normalise_module
 from unreel.media.bounds import MAX_PIXELS
 from unreel.media.decode import decode_frames
-from unreel.media.normalise import NormalForm, fit_inside, normalise, shown_frames
+from unreel.media.normalise import NormalForm, compute_shown_frames, fit_inside, normalise
 from unreel.media.probe import probe
 from unreel.media.sound import ClipSound, read_sound
 from unreel.media.timeline import FrameTimeline, read_timeline
@@ -104,9 +104,9 @@ def test_each_instant_shows_what_the_clip_showed_there(make, recipe) -> None:
 
 def test_a_slow_clip_repeats_frames_and_a_fast_one_loses_some() -> None:
     slow = FrameTimeline.at_rate(Fraction(4), n_frames=3)
-    assert shown_frames(slow, Fraction(8)) == [0, 0, 1, 1, 2, 2]
+    assert compute_shown_frames(slow, Fraction(8)) == [0, 0, 1, 1, 2, 2]
     fast = FrameTimeline.at_rate(Fraction(60), n_frames=13)
-    assert shown_frames(fast, Fraction(12)) == [0, 5, 10]
+    assert compute_shown_frames(fast, Fraction(12)) == [0, 5, 10]
 
 
 def test_a_clip_that_claims_to_last_for_ever_is_refused(failure_of) -> None:
@@ -119,7 +119,7 @@ def test_a_clip_that_claims_to_last_for_ever_is_refused(failure_of) -> None:
         declared_rate=Fraction(1),
         declared_s=Fraction(1),
     )
-    failure = failure_of(shown_frames, endless, Fraction(24))
+    failure = failure_of(compute_shown_frames, endless, Fraction(24))
     assert failure.reason is FailureReason.TOO_LONG
 
 

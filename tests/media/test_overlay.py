@@ -14,8 +14,8 @@ from unreel.media.overlay import (
     OverlayPainter,
     OverlayPen,
     TimelineLane,
-    caption,
-    outline,
+    add_caption,
+    draw_outline,
 )
 
 SECOND = 1_000_000
@@ -42,7 +42,7 @@ def commentary(*lanes: TimelineLane, notes: tuple[str, ...] = ()) -> OverlayComm
 @pytest.mark.parametrize("dashed", [False, True])
 def test_a_box_is_drawn_around_its_place_and_covers_nothing_of_it(dashed) -> None:
     drawn = grey()
-    outline(drawn, WHERE, PALETTE[0], line=3, dashed=dashed)
+    draw_outline(drawn, WHERE, PALETTE[0], line=3, dashed=dashed)
     assert has_colour(drawn[90:270, 150:160], PALETTE[0])
     assert has_colour(drawn[90:270, 480:490], PALETTE[0])
     assert (drawn[92:268, 162:478] == 128).all()
@@ -51,8 +51,8 @@ def test_a_box_is_drawn_around_its_place_and_covers_nothing_of_it(dashed) -> Non
 
 def test_a_dashed_box_has_gaps_and_a_solid_one_none() -> None:
     solid, dashed = grey(), grey()
-    outline(solid, WHERE, PALETTE[0], line=3)
-    outline(dashed, WHERE, PALETTE[0], line=3, dashed=True)
+    draw_outline(solid, WHERE, PALETTE[0], line=3)
+    draw_outline(dashed, WHERE, PALETTE[0], line=3, dashed=True)
     column = [
         (np.abs(rgb[95:265, 157:160].astype(int) - PALETTE[0]).sum(-1) < 30).any(-1).mean()
         for rgb in (solid, dashed)
@@ -68,7 +68,7 @@ def test_a_dashed_box_has_gaps_and_a_solid_one_none() -> None:
 )
 def test_every_box_can_be_seen(box) -> None:
     drawn = grey()
-    outline(drawn, box, PALETTE[1], line=3)
+    draw_outline(drawn, box, PALETTE[1], line=3)
     assert has_colour(drawn, PALETTE[1])
 
 
@@ -152,7 +152,7 @@ def test_words_are_broken_to_fit_and_strange_letters_are_told_as_such() -> None:
 
 
 def test_a_caption_makes_the_picture_longer_and_changes_nothing_of_it() -> None:
-    drawn = caption(grey(640, 360), ["one", "two"])
+    drawn = add_caption(grey(640, 360), ["one", "two"])
     assert (drawn[:360] == 128).all()
     assert drawn.shape[0] > 360
-    assert caption(grey(40, 30), ["one"]).shape[1] == NARROWEST
+    assert add_caption(grey(40, 30), ["one"]).shape[1] == NARROWEST

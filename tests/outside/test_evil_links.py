@@ -19,7 +19,7 @@ from unreel.evaluation.judge import ExplanationPair, JudgeRulings, judge_all
 from unreel.evaluation.judge_rulings import KeptRulings
 from unreel.evaluation.tables import RULINGS
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
-from unreel.reviewers.factory import lend
+from unreel.reviewers.factory import wrap_open_reviewer
 
 EVAL = ("eval", "{bench}", "--protocol", "reality", "--model", "always-real", "--trusted")
 CURATE = ("curate", "run", "recipe.toml", "--trusted", "--out", "set")
@@ -272,7 +272,7 @@ def _judge(run: Path) -> JudgeRulings:
         table=LanceTable(StorageLocation(str(run / "rulings.lance")), RULINGS), ledgers=run
     )
     pair = ExplanationPair(clip="c", truth="a hand", predicted="a hand")
-    return judge_all([pair], lend(_Judge()), kept=kept)
+    return judge_all([pair], wrap_open_reviewer(_Judge()), kept=kept)
 
 
 def _put_in_the_way(path: Path, kind: str, world) -> None:

@@ -1,6 +1,6 @@
 """Answers in the styles of current models, each with what a person reads in it, and what our parsers read.
 
-A line of a set is a JSON object: `protocol`, `text`, `follows_the_form`, and a key for each part; `null` means that the
+A line of a set is a JSON object: `get_protocol`, `text`, `follows_the_form`, and a key for each part; `null` means that the
 text holds no such thing, or not unambiguously.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from unreel.core.verdict import Unparsed
-from unreel.protocols.protocol import Mode, ParserOptions, protocol
+from unreel.protocols.protocol import Mode, ParserOptions, get_protocol
 from unreel.protocols.space import declare_space
 
 HALF_A_PIXEL = 0.5
@@ -60,7 +60,7 @@ def _parts(row: dict[str, Any], mode: Mode) -> Iterator[Part]:
         width, height = row["frame"]
         space = declare_space(row["space"], width=width, height=height)
     reading = ParserOptions(mode=mode, prompt=row.get("prompt", "paper"), space=space)
-    verdict = protocol(row["protocol"]).parse(row["text"], reading)
+    verdict = get_protocol(row["protocol"]).parse(row["text"], reading)
     due = mode == "lenient" or row["follows_the_form"]
     for name, read in _readings(row["protocol"], verdict, row.get("frame", (0, 0))):
         yield Part(row["protocol"], row["text"], name, row[name], read, due)

@@ -13,7 +13,7 @@ import pytest
 
 from protocols.drawn_rows import INSTRUMENTS, SHAPES, draw_rows
 from unreel.core.estimate import Estimate, Scorecard
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 
 KEPT = Path(__file__).with_name("cards.json")
 N = 150
@@ -21,7 +21,7 @@ N = 150
 
 def _card(instrument: str, shape: str) -> Scorecard:
     rows = draw_rows(instrument, N, **SHAPES[shape])
-    return protocol(instrument).score(rows, seed=3)
+    return get_protocol(instrument).score(rows, seed=3)
 
 
 def _told(card: Scorecard) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from unreel.protocols.protocol import (
     ParserOptions,
     Protocol,
     ScoredQuestion,
-    protocol,
+    get_protocol,
     protocol_names,
 )
 from unreel.protocols.space import BoxSpace
@@ -66,9 +66,9 @@ def test_names_are_told_in_the_order_of_the_table_and_by_subject() -> None:
 
 
 def test_only_an_instrument_that_asks_where_and_when_needs_a_space_and_shows_instants() -> None:
-    assert [name for name in NAMES if protocol(name).needs_box_space] == ["trace"]
+    assert [name for name in NAMES if get_protocol(name).needs_box_space] == ["trace"]
     assert [name for name in NAMES if shows_times(name)] == ["trace"]
-    assert [name for name in NAMES if protocol(name).needs_facts] == ["trace"]
+    assert [name for name in NAMES if get_protocol(name).needs_facts] == ["trace"]
     assert not shows_times("storyboard")
 
 
@@ -78,12 +78,12 @@ def test_a_condition_can_mark_frames_or_leave_them_bare_whatever_is_asked() -> N
 
 
 def test_trace_shows_the_papers_two_frames_a_second_and_the_others_8_frames() -> None:
-    plans = {name: protocol(name).sampling for name in NAMES}
+    plans = {name: get_protocol(name).sampling for name in NAMES}
     assert plans == {name: "fps-2" if name == "trace" else "uniform-8" for name in NAMES}
 
 
 def test_answers_to_earlier_words_are_scored_where_the_rules_are_the_same() -> None:
-    told = {name: [str(one) for one in protocol(name).read_instruments] for name in NAMES}
+    told = {name: [str(one) for one in get_protocol(name).read_instruments] for name in NAMES}
     assert told == {
         "trace": ["trace@1"],
         "realism": ["realism@1", "realism@2"],
@@ -94,13 +94,13 @@ def test_answers_to_earlier_words_are_scored_where_the_rules_are_the_same() -> N
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_truth_is_of_the_kind_that_is_declared(name: str) -> None:
-    asked = protocol(name)
+    asked = get_protocol(name)
     (truth,) = asked.truths.of(shown(asked), duration_us=1_000_000)
     assert isinstance(truth, asked.truths.kind)
 
 
 def test_trace_has_a_truth_for_each_annotation_row_and_needs_the_length() -> None:
-    truths = protocol("trace").truths
+    truths = get_protocol("trace").truths
     two = (Trace(span=TimeSpan(0, 5)), Trace(span=TimeSpan(5, 9)))
     marked = Clip(origin=Generated("Veo"), traces=two)
     found = truths.of([marked], duration_us=10)
@@ -113,11 +113,11 @@ def test_trace_has_a_truth_for_each_annotation_row_and_needs_the_length() -> Non
 
 def test_realism_needs_a_rating() -> None:
     with pytest.raises(InvalidValueError, match=r"no rating\. Add a score column"):
-        protocol("realism").truths.of([Clip(origin=Real())], duration_us=None)
+        get_protocol("realism").truths.of([Clip(origin=Real())], duration_us=None)
 
 
 def test_the_truth_of_a_pair_is_the_place_of_the_real_clip() -> None:
-    truths = protocol("preference").truths
+    truths = get_protocol("preference").truths
     assert truths.of([REAL, FAKE], duration_us=None) == (Position.FIRST,)
     assert truths.of([FAKE, REAL], duration_us=None) == (Position.SECOND,)
 
@@ -125,7 +125,7 @@ def test_the_truth_of_a_pair_is_the_place_of_the_real_clip() -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("real", [True, False])
 def test_the_right_answer_is_read_as_right(name: str, *, real: bool) -> None:
-    asked = protocol(name)
+    asked = get_protocol(name)
     (truth,) = asked.truths.of(shown(asked, real=real), duration_us=1_000_000)
     reading = ParserOptions(mode="lenient", space=UNIT.space)
     said = asked.parse(asked.wording.right(truth), reading)
@@ -154,7 +154,7 @@ def test_the_right_answer_is_read_as_right(name: str, *, real: bool) -> None:
 def test_a_belief_is_phrased_in_the_form_that_each_prompt_asks_for(
     name: str, p_real: float
 ) -> None:
-    asked = protocol(name)
+    asked = get_protocol(name)
     beliefs = [p_real, 1.0 - p_real][: asked.n_clips]
     for prompt in asked.prompts:
         said = asked.parse(
@@ -170,7 +170,7 @@ def test_a_belief_is_phrased_in_the_form_that_each_prompt_asks_for(
 
 
 def test_equal_beliefs_about_a_pair_are_decided_by_what_they_are() -> None:
-    phrase = protocol("preference").wording.phrase
+    phrase = get_protocol("preference").wording.phrase
     assert [phrase([p, p], "paper") for p in (0.2, 0.8)] == ["1", "2"]
 
 
@@ -224,14 +224,14 @@ def test_equal_beliefs_about_a_pair_are_decided_by_what_they_are() -> None:
     ],
 )
 def test_a_verdict_is_put_in_words(name: str, verdict, headline: str, details) -> None:
-    wording = protocol(name).wording
+    wording = get_protocol(name).wording
     assert wording.headline(verdict) == headline
     assert list(wording.details(verdict)) == details
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_figure_is_one_of_the_scorecard_and_lies_in_its_range(name: str) -> None:
-    asked = protocol(name)
+    asked = get_protocol(name)
     rows = []
     for i in range(8):
         real = i % 2 == 0
@@ -253,7 +253,7 @@ def test_every_figure_is_one_of_the_scorecard_and_lies_in_its_range(name: str) -
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_list_of_figures_names_declared_ones(name: str) -> None:
-    figures = protocol(name).figures
+    figures = get_protocol(name).figures
     lists = (
         figures.leading,
         figures.exported,
@@ -274,7 +274,9 @@ def test_every_list_of_figures_names_declared_ones(name: str) -> None:
 
 def test_what_is_better_is_declared_once_and_as_the_papers_have_it() -> None:
     by_polarity = {
-        better: {f.metric for name in NAMES for f in protocol(name).figures if f.better == better}
+        better: {
+            f.metric for name in NAMES for f in get_protocol(name).figures if f.better == better
+        }
         for better in ("less", "neither")
     }
     assert by_polarity == {
@@ -284,7 +286,7 @@ def test_what_is_better_is_declared_once_and_as_the_papers_have_it() -> None:
 
 
 def test_the_steps_of_trace_go_from_the_label_to_the_time() -> None:
-    figures = protocol("trace").figures
+    figures = get_protocol("trace").figures
     assert [figures[metric].group for metric in figures.steps] == [
         "classification",
         "explanation",

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from unreel.core.clip import ClipId, Generated, Real, creator_of
+from unreel.core.clip import ClipId, Generated, Real, get_creator
 from unreel.core.estimate import Estimate
 from unreel.core.identity import digest
 from unreel.core.judgement import Label, Rating
 from unreel.core.verdict import RealismVerdict, RealityVerdict
 from unreel.protocols.measure import mean_percent
-from unreel.protocols.protocol import ScoredQuestion, protocol
+from unreel.protocols.protocol import ScoredQuestion, get_protocol
 
 CREATORS = ("a", "b", "c", "d", "e", "f", "g")
 
@@ -60,7 +60,7 @@ def test_an_interval_by_scene_holds_the_truth_and_one_by_clip_does_not(n_scenes:
 def test_reality_draws_the_clips_of_a_scene_together() -> None:
     told = caught(np.random.default_rng(1), 30)
     apart, together = (
-        protocol("reality").score(list(rows_of(told, sources=sources)), seed=0)
+        get_protocol("reality").score(list(rows_of(told, sources=sources)), seed=0)
         for sources in (False, True)
     )
     for figure in ("fake-accuracy", "pooled", "answered-real"):
@@ -78,7 +78,9 @@ def test_reality_draws_creators_too_where_they_are_enough_to_speak_for_others(fi
     told[:, :2] = True
     rows = list(rows_of(told, sources=True))
     few = [row for row in rows if getattr(row.truth, "creator", "a") <= "e"]
-    by_both, by_scene = (protocol("reality").score(part, seed=0)[figure] for part in (rows, few))
+    by_both, by_scene = (
+        get_protocol("reality").score(part, seed=0)[figure] for part in (rows, few)
+    )
     assert isinstance(by_both, Estimate)
     assert isinstance(by_scene, Estimate)
     assert by_both.high - by_both.low > 1.3 * (by_scene.high - by_scene.low)
@@ -89,7 +91,7 @@ def test_reality_draws_creators_too_where_they_are_enough_to_speak_for_others(fi
 
 def test_a_figure_of_one_creator_is_about_that_creator() -> None:
     told = caught(np.random.default_rng(1), 30)
-    card = protocol("reality").score(list(rows_of(told, sources=True)), seed=0)
+    card = get_protocol("reality").score(list(rows_of(told, sources=True)), seed=0)
     for figure in ("caught: a", "pooled: a", "balanced: a", "real-accuracy"):
         estimate = card[figure]
         assert isinstance(estimate, Estimate)
@@ -98,7 +100,7 @@ def test_a_figure_of_one_creator_is_about_that_creator() -> None:
 
 def test_every_row_of_a_run_names_its_creator() -> None:
     real, made = Real(), Generated("sora", "text")
-    assert [creator_of(real), creator_of(made), creator_of(real, made)] == ["", "sora", "sora"]
+    assert [get_creator(real), get_creator(made), get_creator(real, made)] == ["", "sora", "sora"]
 
 
 def test_realism_draws_the_clips_of_a_scene_together() -> None:
@@ -117,7 +119,7 @@ def test_realism_draws_the_clips_of_a_scene_together() -> None:
     ]
     half = len(rows) // 2
     apart, together = (
-        protocol("realism").score(part, seed=0)["plcc"] for part in (rows[:half], rows[half:])
+        get_protocol("realism").score(part, seed=0)["plcc"] for part in (rows[:half], rows[half:])
     )
     assert isinstance(apart, Estimate)
     assert isinstance(together, Estimate)

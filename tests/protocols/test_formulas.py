@@ -10,23 +10,25 @@ from hypothesis import strategies as st
 from unreel.core.errors import InvalidValueError
 from unreel.protocols.formulas import (
     balanced_accuracy,
-    overall,
+    compute_overall_score,
     paper_round,
     pooled_accuracy,
 )
 
 
 def test_overall_weighs_four_figures_alike_and_wants_a_small_time_distance() -> None:
-    assert overall(accuracy=80, explanation=40, box_iou=20, time_distance=30) == pytest.approx(52.5)
-    assert overall(accuracy=100, explanation=100, box_iou=100, time_distance=0) == 100
-    assert overall(accuracy=0, explanation=0, box_iou=0, time_distance=100) == 0
+    assert compute_overall_score(
+        accuracy=80, explanation=40, box_iou=20, time_distance=30
+    ) == pytest.approx(52.5)
+    assert compute_overall_score(accuracy=100, explanation=100, box_iou=100, time_distance=0) == 100
+    assert compute_overall_score(accuracy=0, explanation=0, box_iou=0, time_distance=100) == 0
 
 
 def test_overall_refuses_what_is_no_percentage() -> None:
     with pytest.raises(InvalidValueError, match="Give percentages"):
-        overall(accuracy=100.1, explanation=0, box_iou=0, time_distance=0)
+        compute_overall_score(accuracy=100.1, explanation=0, box_iou=0, time_distance=0)
     with pytest.raises(InvalidValueError):
-        overall(accuracy=50, explanation=float("nan"), box_iou=0, time_distance=0)
+        compute_overall_score(accuracy=50, explanation=float("nan"), box_iou=0, time_distance=0)
 
 
 def test_overall_reproduces_every_printed_row(shared: Path) -> None:
@@ -34,7 +36,7 @@ def test_overall_reproduces_every_printed_row(shared: Path) -> None:
     rows = [row["printed"] for split in tables["deeptracereward"].values() for row in split]
     assert len(rows) == 42
     for row in rows:
-        value = overall(
+        value = compute_overall_score(
             accuracy=row["acc"],
             explanation=row["explanation"],
             box_iou=row["bbox_iou"],

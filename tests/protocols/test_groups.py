@@ -16,9 +16,9 @@ from unreel.core.verdict import (
     Unparsed,
     UnparsedReason,
 )
-from unreel.protocols.calibration import calibrate_labels, climb
+from unreel.protocols.calibration import calibrate_labels, compute_calibration_curve
 from unreel.protocols.groups import UNCATEGORISED, score_groups, trace_categories
-from unreel.protocols.protocol import ScoredQuestion, protocol
+from unreel.protocols.protocol import ScoredQuestion, get_protocol
 from unreel.protocols.trace.truth import TraceTruth
 
 GAP = Unparsed(UnparsedReason.MISSING)
@@ -47,7 +47,7 @@ def test_a_trace_of_two_kinds_counts_in_both_and_one_without_a_kind_apart() -> N
         accused("b", Category.OTHER, said=Label.REAL),
         accused("c", said=Label.GENERATED),
     ]
-    cards = score_groups(protocol("trace"), rows, groups_of=trace_categories, seed=0)
+    cards = score_groups(get_protocol("trace"), rows, groups_of=trace_categories, seed=0)
     caught = {name: card["fake-accuracy"] for name, card in cards.items()}
     assert list(caught) == ["object-merging", "other", UNCATEGORISED]
     values = {name: (e.value, e.n) for name, e in caught.items() if isinstance(e, Estimate)}
@@ -56,7 +56,7 @@ def test_a_trace_of_two_kinds_counts_in_both_and_one_without_a_kind_apart() -> N
 
 def test_overall_of_answers_that_place_nothing_is_a_quarter_of_accuracy() -> None:
     rows = [accused(str(i), said=Label.GENERATED) for i in range(12)]
-    overall = protocol("trace").score(rows, seed=0)["overall"]
+    overall = get_protocol("trace").score(rows, seed=0)["overall"]
     assert isinstance(overall, Estimate)
     assert overall.value == pytest.approx(25)
 
@@ -87,12 +87,14 @@ def test_realism_scores_stand_beside_peoples() -> None:
         verdict = RealismVerdict(score=given, problem=GAP, adherence=GAP)
         return ScoredQuestion(subject=ClipId(clip), truth=Rating(score=people), outcome=verdict)
 
-    found = climb([row("a", 2, 3), row("b", 4, 3), row("c", 5, 5), row("d", 1, GAP)], seed=0)
+    found = compute_calibration_curve(
+        [row("a", 2, 3), row("b", 4, 3), row("c", 5, 5), row("d", 1, GAP)], seed=0
+    )
     rungs = {r.score: r.people.value for r in found.rungs if isinstance(r.people, Estimate)}
     assert rungs == {3: 3.0, 5: 5.0}
     assert isinstance(found.leniency, Estimate)
     assert found.leniency.value == 0
-    assert isinstance(climb([row("d", 1, GAP)], seed=0).leniency, Unmeasured)
+    assert isinstance(compute_calibration_curve([row("d", 1, GAP)], seed=0).leniency, Unmeasured)
 
 
 def judged(clip: int, difficulty: str, said: Label) -> ScoredQuestion[object, RealityVerdict]:
@@ -107,7 +109,7 @@ def test_a_part_that_the_benchmark_names_is_scored_as_if_it_were_alone() -> None
     hard = [judged(i, "hard", Label.REAL) for i in range(10)]
     easy = [judged(i, "easy", Label.REAL if i % 2 else Label.GENERATED) for i in range(10, 20)]
     unsaid = [judged(i, "", Label.REAL) for i in range(20, 30)]
-    reality = protocol("reality")
+    reality = get_protocol("reality")
     card = reality.score([*hard, *easy, *unsaid], seed=3)
     for name, rows in (("easy", easy), ("hard", hard)):
         alone = reality.score(rows, seed=3)
@@ -118,5 +120,7 @@ def test_a_part_that_the_benchmark_names_is_scored_as_if_it_were_alone() -> None
 
 
 def test_a_column_with_a_word_for_every_clip_names_no_parts() -> None:
-    card = protocol("reality").score([judged(i, f"d{i}", Label.REAL) for i in range(30)], seed=3)
+    card = get_protocol("reality").score(
+        [judged(i, f"d{i}", Label.REAL) for i in range(30)], seed=3
+    )
     assert not any("difficulty=" in metric.name for metric in card.metrics)

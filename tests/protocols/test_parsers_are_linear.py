@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unreel.protocols.protocol import PROTOCOLS, ParserOptions, protocol
+from unreel.protocols.protocol import PROTOCOLS, ParserOptions, get_protocol
 from unreel.protocols.space import BoxSpace
 
 pytestmark = pytest.mark.volume
@@ -31,9 +31,9 @@ SHAPES = [
 def parse_in_all_ways(text: str) -> None:
     """`lenient` tries all that `strict` tries, and more."""
     for name in PROTOCOLS.names():
-        for variant in {"paper", "fine-tuning", "paper-verbal"} & set(protocol(name).prompts):
+        for variant in {"paper", "fine-tuning", "paper-verbal"} & set(get_protocol(name).prompts):
             reading = ParserOptions(mode="lenient", prompt=variant, space=BoxSpace("unit", 1, 1))
-            protocol(name).parse(text, reading)
+            get_protocol(name).parse(text, reading)
 
 
 def require_linear(shape: str, head: str = "", tail: str = "") -> None:

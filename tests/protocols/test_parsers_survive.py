@@ -27,7 +27,7 @@ from unreel.core.verdict import (
     TraceVerdict,
     Unparsed,
 )
-from unreel.protocols.protocol import ParserOptions, protocol
+from unreel.protocols.protocol import ParserOptions, get_protocol
 from unreel.protocols.space import BoxSpace
 from unreel.protocols.text import READABLE
 
@@ -298,8 +298,8 @@ def test_a_parser_reads_any_text_and_says_only_what_the_text_holds(
     answers: st.SearchStrategy[str],
     check: Callable[[str, Any, str], None],
 ) -> None:
-    parse = protocol(name).parse
-    variants = [v for v in READINGS if v in protocol(name).prompts]
+    parse = get_protocol(name).parse
+    variants = [v for v in READINGS if v in get_protocol(name).prompts]
     seen = set[int]()
     read = dict.fromkeys(PARTS[name], 0)
 

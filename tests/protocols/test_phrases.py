@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from unreel.core.judgement import Label
 from unreel.core.verdict import Position, Unparsed
 from unreel.protocols.claim_parser import read_claim
-from unreel.protocols.protocol import ParserOptions, protocol
+from unreel.protocols.protocol import ParserOptions, get_protocol
 from unreel.protocols.space import declare_space
 from unreel.protocols.trace.box_parser import read_box
 from unreel.protocols.trace.onset_parser import read_onset
@@ -43,9 +43,9 @@ def shown(kind: str, phrase: str) -> str:
                 return "N"
             return " ".join(f"{corner:.0f}" for corner in FRAME.corners(box))
         case "score":
-            read = protocol("realism").parse(phrase, LENIENT).score
+            read = get_protocol("realism").parse(phrase, LENIENT).score
         case _:
-            read = protocol("preference").parse(phrase, LENIENT).real
+            read = get_protocol("preference").parse(phrase, LENIENT).real
     return "N" if isinstance(read, Unparsed) else SIDES.get(read, str(read))  # type: ignore[call-overload]
 
 
@@ -145,5 +145,5 @@ def test_a_named_field_is_the_answer_whatever_the_others_explain(
     form: str, word: tuple[str, str]
 ) -> None:
     side, claim = word
-    label = protocol("trace").parse(form.format(claim), LENIENT).label
+    label = get_protocol("trace").parse(form.format(claim), LENIENT).label
     assert SIDES.get(label) == side

@@ -9,7 +9,7 @@ import pytest
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols.preference.prompts import PROMPTS as PREFERENCE
 from unreel.protocols.presentation import around_clips
-from unreel.protocols.protocol import ProtocolPrompt, protocol
+from unreel.protocols.protocol import ProtocolPrompt, get_protocol
 from unreel.protocols.realism.prompts import PROMPTS as REALISM
 from unreel.protocols.reality.prompts import STORYBOARD
 from unreel.protocols.trace.judge import JUDGE, judge_prompt, parse_judge
@@ -35,7 +35,7 @@ def texts() -> dict[str, ProtocolPrompt]:
     ours = {
         f"{name}/{variant}": prompt
         for name in ("trace", "realism", "reality", "preference")
-        for variant, prompt in protocol(name).prompts.items()
+        for variant, prompt in get_protocol(name).prompts.items()
     }
     return ours | {"judge": JUDGE, "storyboard": STORYBOARD}
 

@@ -11,7 +11,7 @@ from unreel.core.estimate import Unmeasured
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label, Pair, Rating
 from unreel.core.verdict import Position
-from unreel.protocols.protocol import PROTOCOLS, ParserOptions, ScoredQuestion, protocol
+from unreel.protocols.protocol import PROTOCOLS, ParserOptions, ScoredQuestion, get_protocol
 from unreel.protocols.space import BoxSpace
 from unreel.protocols.trace.truth import TraceTruth
 
@@ -30,14 +30,14 @@ def test_the_table_holds_the_four_instruments() -> None:
 
 def test_an_unknown_instrument_or_prompt_lists_the_known_ones() -> None:
     with pytest.raises(UnknownNameError, match="realism, reality"):
-        protocol("realsm")
+        get_protocol("realsm")
     with pytest.raises(UnknownNameError, match=r"no trace prompt is named 'papr'.*Did you mean"):
-        protocol("trace").prompt("papr")
+        get_protocol("trace").prompt("papr")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_instrument_knows_its_name_and_has_the_papers_prompt(name: str) -> None:
-    found = protocol(name)
+    found = get_protocol(name)
     assert found.instrument.protocol == name
     assert found.prompt("paper").text
     assert all(
@@ -47,7 +47,7 @@ def test_an_instrument_knows_its_name_and_has_the_papers_prompt(name: str) -> No
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_rows_give_a_card_without_numbers(name: str) -> None:
-    card = protocol(name).score([], seed=1)
+    card = get_protocol(name).score([], seed=1)
     assert (card.n_questions, card.n_answered, card.failures, card.unparsed) == (0, 0, {}, {})
     assert card.metrics
     assert all(isinstance(metric.value, Unmeasured) for metric in card.metrics)
@@ -58,7 +58,7 @@ def test_no_rows_give_a_card_without_numbers(name: str) -> None:
 def test_a_failure_is_counted_by_its_reason_and_is_no_answer(name: str) -> None:
     failed = Failure(FailureReason.OUT_OF_TIME, "slow")
     subject = Pair(ClipId("a"), ClipId("b")) if name == "preference" else ClipId("a")
-    card = protocol(name).score(
+    card = get_protocol(name).score(
         [ScoredQuestion(subject=subject, truth=TRUTHS[name], outcome=failed)], seed=1
     )
     assert (card.n_questions, card.n_answered) == (1, 0)
@@ -72,7 +72,7 @@ def test_a_failure_is_counted_by_its_reason_and_is_no_answer(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_parsing_and_scoring_fit_together_and_repeat_exactly(name: str) -> None:
-    found = protocol(name)
+    found = get_protocol(name)
     texts = [
         "REAL",
         "FAKE",

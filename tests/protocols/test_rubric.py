@@ -9,7 +9,7 @@ from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Trace
-from unreel.protocols.rubric import TraceExtent, extent, union_area, union_us
+from unreel.protocols.rubric import TraceExtent, measure_extent, union_area, union_us
 
 SECOND = 1_000_000
 CLIP_US = 10 * SECOND
@@ -21,7 +21,7 @@ def trace(box: Box | None, start_us: int = 0, end_us: int = 1) -> Trace:
 
 
 def level(*traces: Trace) -> int:
-    return extent(traces, duration_us=CLIP_US).level
+    return measure_extent(traces, duration_us=CLIP_US).level
 
 
 sides = st.tuples(st.integers(0, 20), st.integers(0, 20)).filter(lambda p: p[0] != p[1]).map(sorted)
@@ -73,18 +73,18 @@ def test_all_boxes_of_a_track_count() -> None:
     moving = Trace(
         span=TimeSpan(0, 2), track=(BoxAt(0, Box(0, 0, 0.3, 1)), BoxAt(1, Box(0.5, 0, 0.8, 1)))
     )
-    assert extent([moving], duration_us=CLIP_US).picture == Fraction(6, 10)
+    assert measure_extent([moving], duration_us=CLIP_US).picture == Fraction(6, 10)
 
 
 def test_time_after_the_end_of_the_clip_does_not_count() -> None:
     late = trace(None, 9 * SECOND, 20 * SECOND)
     after = trace(None, 10 * SECOND, 20 * SECOND)
-    assert extent([late, after], duration_us=CLIP_US).time == Fraction(1, 10)
+    assert measure_extent([late, after], duration_us=CLIP_US).time == Fraction(1, 10)
 
 
 def test_a_clip_lasts_some_time() -> None:
     with pytest.raises(InvalidValueError):
-        extent([], duration_us=0)
+        measure_extent([], duration_us=0)
 
 
 @given(st.lists(boxes, max_size=7))
@@ -123,8 +123,8 @@ def test_the_union_lies_between_the_largest_box_and_the_sum(given_boxes: list[Bo
 def test_another_trace_never_raises_the_level(
     known: list[Trace], another: Trace, duration_us: int
 ) -> None:
-    before = extent(known, duration_us=duration_us)
-    after = extent([*known, another], duration_us=duration_us)
+    before = measure_extent(known, duration_us=duration_us)
+    after = measure_extent([*known, another], duration_us=duration_us)
     assert after.level <= before.level
     assert after.picture >= before.picture
     assert after.time >= before.time
@@ -132,7 +132,7 @@ def test_another_trace_never_raises_the_level(
 
 @given(st.lists(traces, max_size=4), st.integers(1, 60))
 def test_the_order_of_traces_does_not_matter(known: list[Trace], duration_us: int) -> None:
-    found = {extent(order, duration_us=duration_us) for order in permutations(known)}
+    found = {measure_extent(order, duration_us=duration_us) for order in permutations(known)}
     assert len(found) == 1
 
 

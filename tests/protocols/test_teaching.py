@@ -13,7 +13,7 @@ from unreel.core.judgement import ErrorFamily, Label, Rating
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import Position, Unparsed
-from unreel.protocols.protocol import ParserOptions, protocol, protocol_names
+from unreel.protocols.protocol import ParserOptions, get_protocol, protocol_names
 from unreel.protocols.realism.prompts import FAMILY_PROMPTS, FREE_PROMPTS
 from unreel.protocols.space import BoxSpace
 from unreel.protocols.trace.truth import TraceTruth
@@ -74,7 +74,7 @@ MELTING = Trace(
 
 
 def verdict(name: str, text: str, prompt: str, space: BoxSpace | None = None) -> Any:
-    return protocol(name).parse(text, ParserOptions(mode="strict", prompt=prompt, space=space))
+    return get_protocol(name).parse(text, ParserOptions(mode="strict", prompt=prompt, space=space))
 
 
 def plain(text: str) -> str:
@@ -87,7 +87,7 @@ def plain(text: str) -> str:
     text=TEXTS,
     placed=st.booleans(),
     space=SPACES,
-    prompt=st.sampled_from(sorted(protocol("trace").wording.teaches)),
+    prompt=st.sampled_from(sorted(get_protocol("trace").wording.teaches)),
 )
 def test_a_taught_trace_reads_back(
     *,
@@ -110,7 +110,7 @@ def test_a_taught_trace_reads_back(
     )
     truth = TraceTruth(label=Label.GENERATED, duration_us=4_000_000_000, trace=trace)
     try:
-        taught = protocol("trace").wording.teach(truth, prompt, space)
+        taught = get_protocol("trace").wording.teach(truth, prompt, space)
     except InvalidValueError:
         return
     said = verdict("trace", taught, prompt, space)
@@ -133,10 +133,12 @@ def test_a_taught_trace_reads_back(
         assert isinstance(said.explanation, Unparsed)
 
 
-@pytest.mark.parametrize("prompt", sorted(protocol("trace").wording.teaches))
+@pytest.mark.parametrize("prompt", sorted(get_protocol("trace").wording.teaches))
 def test_a_real_clip_is_taught_as_real_and_nothing_more(prompt: str) -> None:
     truth, space = TraceTruth(label=Label.REAL, duration_us=1), BoxSpace("permille", 1000, 1000)
-    said = verdict("trace", protocol("trace").wording.teach(truth, prompt, space), prompt, space)
+    said = verdict(
+        "trace", get_protocol("trace").wording.teach(truth, prompt, space), prompt, space
+    )
     assert said.label is Label.REAL
     assert isinstance(said.box, Unparsed)
     assert isinstance(said.explanation, Unparsed)
@@ -144,7 +146,7 @@ def test_a_real_clip_is_taught_as_real_and_nothing_more(prompt: str) -> None:
 
 def taught(trace: Trace | None, prompt: str = "fine-tuning") -> str:
     truth = TraceTruth(label=Label.GENERATED, duration_us=4_000_000, trace=trace)
-    return protocol("trace").wording.teach(truth, prompt, FRAME)
+    return get_protocol("trace").wording.teach(truth, prompt, FRAME)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +181,7 @@ def test_ordinary_words_are_taught_and_not_refused() -> None:
         explanation="The hand\nmelts into  the cup.",
     )
     truth = TraceTruth(label=Label.GENERATED, duration_us=4_000_000, trace=trace)
-    taught = protocol("trace").wording.teach(truth, "fine-tuning", BoxSpace("pixel", 640, 480))
+    taught = get_protocol("trace").wording.teach(truth, "fine-tuning", BoxSpace("pixel", 640, 480))
     assert taught == (
         "FAKE. The video is AI-generated. The unnatural part is at [160, 240, 320, 480] starting 2.5 "
         "seconds. The reason is because The hand melts into the cup."
@@ -188,7 +190,7 @@ def test_ordinary_words_are_taught_and_not_refused() -> None:
 
 def test_a_generated_clip_without_a_trace_is_taught_by_its_label_alone() -> None:
     truth = TraceTruth(label=Label.GENERATED, duration_us=1)
-    taught = protocol("trace").wording.teach(truth, "fine-tuning", BoxSpace("pixel", 64, 48))
+    taught = get_protocol("trace").wording.teach(truth, "fine-tuning", BoxSpace("pixel", 64, 48))
     assert taught == "FAKE. The video is AI-generated."
 
 
@@ -196,7 +198,7 @@ def test_a_generated_clip_without_a_trace_is_taught_by_its_label_alone() -> None
 def test_boxes_without_a_space_of_whole_units_are_refused(space: BoxSpace | None) -> None:
     truth = TraceTruth(label=Label.REAL, duration_us=1)
     with pytest.raises(InvalidValueError, match="space"):
-        protocol("trace").wording.teach(truth, "fine-tuning", space)
+        get_protocol("trace").wording.teach(truth, "fine-tuning", space)
 
 
 @given(
@@ -204,14 +206,14 @@ def test_boxes_without_a_space_of_whole_units_are_refused(space: BoxSpace | None
     problem=TEXTS,
     adherence=TEXTS,
     family=st.sampled_from([None, *ErrorFamily]),
-    prompt=st.sampled_from(sorted(protocol("realism").wording.teaches)),
+    prompt=st.sampled_from(sorted(get_protocol("realism").wording.teaches)),
 )
 def test_a_taught_rating_reads_back(
     score: int, problem: str, adherence: str, family: ErrorFamily | None, prompt: str
 ) -> None:
     truth = Rating(score=score, problem=problem, adherence=adherence, family=family)
     try:
-        taught = protocol("realism").wording.teach(truth, prompt, None)
+        taught = get_protocol("realism").wording.teach(truth, prompt, None)
     except InvalidValueError:
         assert "score-only" not in prompt
         return
@@ -229,7 +231,7 @@ def test_a_taught_rating_reads_back(
 
 def test_ratings_are_taught_in_the_form_of_the_paper() -> None:
     truth = Rating(score=3, problem="The ball floats.", adherence="Noticeable errors.")
-    teach = protocol("realism").wording.teach
+    teach = get_protocol("realism").wording.teach
     assert teach(truth, "paper", None) == (
         "<think>Problem Description: The ball floats.\nStandard Adherence: Noticeable errors.</think>\n"
         "<answer>3</answer>"
@@ -241,7 +243,7 @@ def test_ratings_are_taught_in_the_form_of_the_paper() -> None:
 
 
 def test_what_a_rating_lacks_is_named() -> None:
-    teach = protocol("realism").wording.teach
+    teach = get_protocol("realism").wording.teach
     with pytest.raises(InvalidValueError, match="reason"):
         teach(Rating(score=3, problem="The ball floats."), "paper", None)
     with pytest.raises(InvalidValueError, match="family"):
@@ -250,27 +252,29 @@ def test_what_a_rating_lacks_is_named() -> None:
 
 @pytest.mark.parametrize("origin", [Real(), Generated("maker")])
 def test_a_taught_label_reads_back(origin: Real | Generated) -> None:
-    for prompt in protocol("reality").wording.teaches:
-        taught = protocol("reality").wording.teach(origin, prompt, None)
+    for prompt in get_protocol("reality").wording.teaches:
+        taught = get_protocol("reality").wording.teach(origin, prompt, None)
         wanted = Label.REAL if isinstance(origin, Real) else Label.GENERATED
         assert verdict("reality", taught, prompt).label is wanted
 
 
 @pytest.mark.parametrize("position", list(Position))
 def test_a_taught_preference_reads_back(position: Position) -> None:
-    for prompt in protocol("preference").wording.teaches:
-        taught = protocol("preference").wording.teach(position, prompt, None)
+    for prompt in get_protocol("preference").wording.teaches:
+        taught = get_protocol("preference").wording.teach(position, prompt, None)
         assert verdict("preference", taught, prompt).real is position
 
 
 def test_a_prompt_that_asks_for_what_no_truth_holds_is_refused_by_name() -> None:
     for name in protocol_names():
-        own = protocol(name)
+        own = get_protocol(name)
         for prompt in {*own.prompts, "unheard-of"} - own.wording.teaches:
             with pytest.raises(UnknownNameError, match=prompt):
                 own.wording.teach(None, prompt, None)
         assert own.wording.teaches
         assert own.wording.teaches <= set(own.prompts)
-    assert "paper" not in protocol("reality").wording.teaches  # thoughts that nobody wrote down
-    assert "confidence" not in protocol("reality").wording.teaches
-    assert "as-printed-direct" not in protocol("preference").wording.teaches  # asks about one clip
+    assert "paper" not in get_protocol("reality").wording.teaches  # thoughts that nobody wrote down
+    assert "confidence" not in get_protocol("reality").wording.teaches
+    assert (
+        "as-printed-direct" not in get_protocol("preference").wording.teaches
+    )  # asks about one clip

@@ -3,11 +3,11 @@ import pytest
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols.text import (
     READABLE,
-    after_thinking,
-    first_read,
+    build_unparsed,
+    find_tagged,
     is_no_answer,
-    tagged,
-    unparsed,
+    parse_first,
+    strip_thinking,
 )
 
 
@@ -25,7 +25,7 @@ from unreel.protocols.text import (
     ],
 )
 def test_strict_pieces_stand_between_a_tag_and_its_end(text: str, pieces: list[str]) -> None:
-    assert tagged(text, "answer", "strict") == pieces
+    assert find_tagged(text, "answer", "strict") == pieces
 
 
 @pytest.mark.parametrize(
@@ -41,17 +41,17 @@ def test_strict_pieces_stand_between_a_tag_and_its_end(text: str, pieces: list[s
     ],
 )
 def test_lenient_pieces_need_no_end_and_no_letter_case(text: str, pieces: list[str]) -> None:
-    assert tagged(text, "answer", "lenient") == pieces
+    assert find_tagged(text, "answer", "lenient") == pieces
 
 
 def test_thoughts_are_left_out_closed_or_not() -> None:
-    assert after_thinking("<think>a</think> b") == " b"
-    assert after_thinking("a</THINK>b</think>c") == "c"
-    assert after_thinking("a<think>b c") == "a"
-    assert after_thinking("<think>a<think>b") == "b"  # as the example of Video Reality Test has it
-    assert after_thinking("<think>a <answer>1</answer>") == "<answer>1</answer>"
-    assert after_thinking("<think>is it <answer>1</answer> or") == ""
-    assert after_thinking("\u25c1think\u25b7a\u25c1/think\u25b7b") == "b"
+    assert strip_thinking("<think>a</think> b") == " b"
+    assert strip_thinking("a</THINK>b</think>c") == "c"
+    assert strip_thinking("a<think>b c") == "a"
+    assert strip_thinking("<think>a<think>b") == "b"  # as the example of Video Reality Test has it
+    assert strip_thinking("<think>a <answer>1</answer>") == "<answer>1</answer>"
+    assert strip_thinking("<think>is it <answer>1</answer> or") == ""
+    assert strip_thinking("\u25c1think\u25b7a\u25c1/think\u25b7b") == "b"
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_honest_answers_are_not_taken_for_refusals(text: str) -> None:
 
 
 def test_what_was_found_is_cut_to_a_readable_length() -> None:
-    assert unparsed(UnparsedReason.MALFORMED, "  short ").found == "short"
-    found = unparsed(UnparsedReason.MALFORMED, "x" * 10_000).found
+    assert build_unparsed(UnparsedReason.MALFORMED, "  short ").found == "short"
+    found = build_unparsed(UnparsedReason.MALFORMED, "x" * 10_000).found
     assert len(found) == READABLE
     assert found.endswith("x…")
 
@@ -112,17 +112,17 @@ def test_the_first_reading_wins_and_later_attempts_are_not_made() -> None:
         yield 3
         raise AssertionError
 
-    assert first_read(attempts()) == 3  # type: ignore[arg-type]
+    assert parse_first(attempts()) == 3  # type: ignore[arg-type]
 
 
 def test_the_reason_of_the_attempt_that_understood_most_stays() -> None:
     missing, malformed = Unparsed(UnparsedReason.MISSING), Unparsed(UnparsedReason.MALFORMED, "x")
     out_of_range = Unparsed(UnparsedReason.OUT_OF_RANGE, "9")
-    assert first_read([missing, malformed, missing]) == malformed
+    assert parse_first([missing, malformed, missing]) == malformed
     assert (
-        first_read([malformed, out_of_range])
-        == first_read([out_of_range, malformed])
+        parse_first([malformed, out_of_range])
+        == parse_first([out_of_range, malformed])
         == out_of_range
     )
-    assert first_read([missing]) == missing
-    assert first_read([]) == missing
+    assert parse_first([missing]) == missing
+    assert parse_first([]) == missing

@@ -16,7 +16,7 @@ from unreel.core.judgement import Label
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import TraceVerdict, Unparsed, UnparsedReason
-from unreel.protocols.formulas import overall, paper_round
+from unreel.protocols.formulas import compute_overall_score, paper_round
 from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.trace.scorer import TraceRow, score
 from unreel.protocols.trace.truth import TraceTruth
@@ -88,7 +88,7 @@ def test_a_table_computed_by_hand() -> None:
     # f5 has no text to compare with; f3 said REAL, so that the judge's score does not count.
     assert value(card, "explanation") == pytest.approx(100 * (1 + 0.5 + 0 + 0) / 4)
     assert value(card, "overall") == pytest.approx(
-        overall(
+        compute_overall_score(
             accuracy=value(card, "accuracy"),
             explanation=value(card, "explanation"),
             box_iou=value(card, "box-iou"),

@@ -13,7 +13,7 @@ from chaos.clips import make_clips
 from reliability.disk import fill, mount
 from reliability.trial import AT_ONCE, Chat, Trial
 from unreel.engine.location import StorageLocation
-from unreel.evaluation.run_cost import spent_usd
+from unreel.evaluation.run_cost import sum_run_cost_usd
 
 logger = logging.getLogger(__name__)
 PRICES = '[models."compatible/tiny"]\ninput_usd_per_million = 1\noutput_usd_per_million = 5\n'
@@ -51,7 +51,7 @@ def received_usd(chat: Chat) -> float:
 
 
 def counted_usd(trial: Trial) -> float:
-    return float(spent_usd(trial.table("answers"), Path(trial.place.uri)) or Decimal())
+    return float(sum_run_cost_usd(trial.table("answers"), Path(trial.place.uri)) or Decimal())
 
 
 def test_a_cap_holds_over_a_kill_and_restarts(capped: Cap) -> None:

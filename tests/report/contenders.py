@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from unreel.benchmarks.entry import Entry
-from unreel.core.clip import ClipId, Generated, Real, creator_of
+from unreel.core.clip import ClipId, Generated, Real, get_creator
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.judgement import Rating, subject_of
+from unreel.core.judgement import Rating, get_subject
 from unreel.core.question import Condition
-from unreel.protocols.protocol import ParserOptions, ScoredQuestion, protocol
+from unreel.protocols.protocol import ParserOptions, ScoredQuestion, get_protocol
 from unreel.protocols.space import declare_space
 from unreel.report.boards.board import ReportBoard, set_up_board
 from unreel.report.entrants import ReportEntrant, ReportSubject, RunItem
@@ -37,7 +37,7 @@ def entrant(
     n_not_asked: int = 0,
 ) -> ReportEntrant:
     """A reviewer that said `said` of each clip, or of the first of each pair, by its name."""
-    asked = protocol(instrument)
+    asked = get_protocol(instrument)
     reading = ParserOptions(space=declare_space("unit", width=1, height=1))
     items = []
     for one in shown:
@@ -47,11 +47,11 @@ def entrant(
         ids = [ClipId(entry.name) for entry in entries]
         rows = tuple(
             ScoredQuestion(
-                subject=subject_of(*ids),
+                subject=get_subject(*ids),
                 truth=truth,
                 outcome=outcome,
                 source=entries[0].group,
-                creator=creator_of(*(entry.origin for entry in entries)),
+                creator=get_creator(*(entry.origin for entry in entries)),
                 difficulty=entries[0].difficulty,
             )
             for truth in asked.truths.of(entries, duration_us=1_000_000)

@@ -12,7 +12,7 @@ from unreel.core.identity import digest
 from unreel.core.question import Condition, Question
 from unreel.core.settings import read_settings
 from unreel.engine.location import StorageLocation
-from unreel.engine.storage_access import StorageAccess, file_mark
+from unreel.engine.storage_access import StorageAccess, compute_file_mark
 from unreel.engine.survey import FACTS
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
@@ -20,7 +20,7 @@ from unreel.engine.writer_lock import writer_lock
 from unreel.evaluation.recipe import check_recipe
 from unreel.evaluation.run_job import EvalRun, evaluate
 from unreel.evaluation.stored_recipe import RECIPE_FILE
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 
 BOX = {"x0": 0.25, "y0": 0.25, "x1": 0.5, "y1": 0.75}
 START_US = 500_000
@@ -112,7 +112,7 @@ def write_large_run(folder: Path, *, n_answers: int) -> EvalRun:
         location, clip = str(bench / row["file_name"]), digest("clip", row["name"])
         clips.append(
             {
-                "key": file_mark(location),
+                "key": compute_file_mark(location),
                 "name": row["name"],
                 "location": location,
                 "clip": clip,
@@ -126,7 +126,7 @@ def write_large_run(folder: Path, *, n_answers: int) -> EvalRun:
 
 
 def _large_answer(clip: str, reviewer: str, condition: Condition, *, number: int) -> dict[str, Any]:
-    instrument = protocol("trace").instrument
+    instrument = get_protocol("trace").instrument
     question = Question(subject=clip, instrument=instrument, condition=condition)  # type: ignore[arg-type]
     row: dict[str, Any] = {
         "key": question.key(reviewer),

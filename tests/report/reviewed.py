@@ -9,19 +9,19 @@ from pathlib import Path
 from unreel.core.failure import Failure
 from unreel.core.settings import EnvironmentSettings
 from unreel.core.trace import Trace
-from unreel.evaluation.review import Review, inquire, review_clip, survey_clip
+from unreel.evaluation.review import Review, build_review_questions, review_clip, survey_clip
 from unreel.evaluation.sample import SampleReviewer
 from unreel.media.access import media_reader
 from unreel.media.annotated_copy_wire import OnFrames
 from unreel.report.review.evidence import EvidenceBackground, EvidenceFiles, write_evidence
-from unreel.report.review.file_check import FileCheck, marks_not_looked_for
+from unreel.report.review.file_check import FileCheck, build_unchecked_marks
 from unreel.report.review.origin import describe_origin
 from unreel.report.review.provenance import ManifestState, ProvenanceResult
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.factory import OpenReviewer
 
 NO_MANIFEST = ProvenanceResult(state=ManifestState.ABSENT, says="The file carries no credentials.")
-DRAWN = marks_not_looked_for("the clip was drawn.")
+DRAWN = build_unchecked_marks("the clip was drawn.")
 MADE_AT = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 
 
@@ -38,7 +38,7 @@ def review_with(
 ) -> Review:
     """What reviewers of those names say of the clip; each text answers one instrument."""
     protocols = list(dict.fromkeys(name for texts in said.values() for name in texts))
-    inquiry = inquire(protocols, {"sampling": sampling})
+    inquiry = build_review_questions(protocols, {"sampling": sampling})
     reviewers = [OpenReviewer(SampleReviewer(name, texts)) for name, texts in said.items()]
 
     async def go() -> Review:

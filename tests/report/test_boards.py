@@ -12,15 +12,19 @@ from report.contenders import FAILED, FAKE, REAL, board_of, clip, entrant
 from unreel.benchmarks.entry import Entry
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.failure import Failure
-from unreel.report.boards.bias_and_calibration import bias, calibration, whole_frames
+from unreel.report.boards.bias_and_calibration import (
+    build_bias_panel,
+    build_calibration_panel,
+    build_whole_frame_panel,
+)
 from unreel.report.boards.board import ReportBoard
-from unreel.report.boards.coverage_and_cost import coverage
+from unreel.report.boards.coverage_and_cost import build_coverage_panel
 from unreel.report.boards.differences import compare, format_difference
 from unreel.report.boards.figures import metric_of
-from unreel.report.boards.more import more
-from unreel.report.boards.pairwise import differences
-from unreel.report.boards.parts import creators, named_parts
-from unreel.report.boards.ranking import gradient, leaderboard
+from unreel.report.boards.more import build_other_figures_panel
+from unreel.report.boards.pairwise import build_differences_panel
+from unreel.report.boards.parts import build_creators_panel, named_parts
+from unreel.report.boards.ranking import build_difficulty_panel, leaderboard
 from unreel.report.boards.tables import BoardTable, TableCell, TableColumn
 from unreel.report.entrants import ReportEntrant
 
@@ -231,8 +235,17 @@ def test_no_number_with_an_interval_lacks_its_definition(instrument: str) -> Non
     board = board_of(
         *(entrant(name, clips, answers, instrument=instrument) for name in ("one", "other"))
     )
-    panels = (leaderboard, differences, gradient, creators, bias, calibration, more, whole_frames)
-    for panel in (make(board) for make in (*panels, coverage)):
+    panels = (
+        leaderboard,
+        build_differences_panel,
+        build_difficulty_panel,
+        build_creators_panel,
+        build_bias_panel,
+        build_calibration_panel,
+        build_other_figures_panel,
+        build_whole_frame_panel,
+    )
+    for panel in (make(board) for make in (*panels, build_coverage_panel)):
         for table in panel.all_tables if panel else ():
             for line in table.lines:
                 for cell, column in zip(line.cells, table.columns, strict=True):
@@ -254,7 +267,7 @@ def test_few_clips_or_scenes_make_no_promise_of_95_in_100() -> None:
     assert "the least on 12" in promise(CLIPS)  # real clips
     scenes = [replace(one, group=f"scene {i % 9}") for i, one in enumerate(many)]
     assert "the least on 9" in promise(scenes)
-    by_creator = creators(board_of(reviewer("one", "veo-0", clips=CLIPS)))
+    by_creator = build_creators_panel(board_of(reviewer("one", "veo-0", clips=CLIPS)))
     assert by_creator is not None
     assert "the least on 12" in by_creator.tables[0].promise
 
@@ -286,11 +299,11 @@ def test_every_declared_figure_that_was_measured_is_shown_and_parts_have_panels(
     assert [line.cells[0].text for line in table.lines] == ["easy", "hard"]
     assert [line.cells[0].link for line in table.lines] == ["", ""]
     assert isinstance(table.lines[0].cells[1].number, Estimate)
-    panel = more(board)
+    panel = build_other_figures_panel(board)
     assert panel is not None
     counts = {c.title: cell.number for c, cell in zip(*_first_line(panel.tables[-1]), strict=True)}
     assert sorted(n for n in counts.values() if isinstance(n, int)) == [0, 2, 12, 22]
-    panels = (leaderboard(board), bias(board), creators(board), panel)
+    panels = (leaderboard(board), build_bias_panel(board), build_creators_panel(board), panel)
     shown = {f.metric for each in panels if each for t in each.all_tables for f in t.figures}
     known = [
         f
@@ -306,7 +319,7 @@ def _first_line(table: BoardTable) -> tuple[tuple[TableColumn, ...], tuple[Table
 
 def test_every_two_are_compared_and_told_apart_only_beyond_the_chance_of_so_many() -> None:
     broken = entrant("broken", CLIPS, NO_SORA)
-    panel = differences(board_of(*SOUND, broken))
+    panel = build_differences_panel(board_of(*SOUND, broken))
     assert panel is not None
     (table,) = panel.tables
     told = {tuple(cell.text for cell in line.cells[:2]): line.cells for line in table.lines}
@@ -319,4 +332,4 @@ def test_every_two_are_compared_and_told_apart_only_beyond_the_chance_of_so_many
     assert together.value == alone.value
     assert (together.low, together.high) == (alone.low, alone.high)
     assert (told["best", "last"][5].text, told["best", "middle"][5].text) == ("yes", "no")
-    assert differences(board_of(SOUND[3], SOUND[4])) is None
+    assert build_differences_panel(board_of(SOUND[3], SOUND[4])) is None

@@ -18,12 +18,12 @@ from synthesise import ClipRecipe, synthesise
 from unreel.core.answer import Reply, Usage
 from unreel.core.errors import UnsafeTargetError
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.safe_text import plain, plain_lines
+from unreel.core.safe_text import sanitise_line, sanitise_lines
 from unreel.media.overlay import NARROWEST
 from unreel.pages.playable_clip import INLINE_BYTES
-from unreel.report.review.annotated_clip import comment
+from unreel.report.review.annotated_clip import build_drawings
 from unreel.report.review.findings import find_tracks
-from unreel.report.review.opinion_text import agreements, tone
+from unreel.report.review.opinion_text import agreements, get_colour
 
 BALL = ClipRecipe(n_frames=24, seed=3)
 GENERATED = {"trace": trace_text((0, 0, 96, 64), start_s=0.5), "realism": "<answer>2</answer>"}
@@ -187,7 +187,7 @@ def test_everybody_has_a_lane_on_the_copy_whatever_it_said(ball) -> None:
     }
     review = review_with(ball, said)
     tracks = find_tracks(review.opinions, (), duration_us=1_000_000)
-    drawn = comment(review, tracks, duration_us=1_000_000)
+    drawn = build_drawings(review, tracks, duration_us=1_000_000)
     one, two, three, four = drawn.lanes
     assert one.says.startswith("one: generated, from 0.50 s; no answer (not-recorded")
     assert one.says.endswith(" it bends")
@@ -239,11 +239,11 @@ def test_who_stops_the_drawing_has_the_page_all_the_same(ball, tmp_path) -> None
 def test_no_answer_and_nonsense_are_told_as_such(ball) -> None:
     review = review_with(ball, {"one": {"trace": "zq zq"}, "two": {"trace": "FAKE"}})
     nonsense, bare = review.opinions
-    assert (tone(nonsense), nonsense.headline) == ("failed", "no verdict")
+    assert (get_colour(nonsense), nonsense.headline) == ("failed", "no verdict")
     assert "could not be read" in nonsense.problem
     assert bare.details[0] == ("from", "not given (missing)")
     lost = replace(bare, outcome=Failure(FailureReason.RATE_LIMITED, "status 429"), verdict=None)
-    assert (tone(lost), lost.headline) == ("failed", "no answer")
+    assert (get_colour(lost), lost.headline) == ("failed", "no answer")
     assert "rate-limited" in lost.problem
     assert bare.problem is None
 
@@ -269,8 +269,8 @@ def test_agreement_counts_heads_and_compares_places(ball) -> None:
 
 def test_a_terminal_is_given_no_orders() -> None:
     said = "a\x1b[31mb\x07\u202ec\n\td\u200d"
-    assert plain(said) == "a\ufffd[31mb\ufffd\ufffdc\ufffd\ufffdd\u200d"
-    assert plain_lines(said) == "a\ufffd[31mb\ufffd\ufffdc\n\td\u200d"
+    assert sanitise_line(said) == "a\ufffd[31mb\ufffd\ufffdc\ufffd\ufffdd\u200d"
+    assert sanitise_lines(said) == "a\ufffd[31mb\ufffd\ufffdc\n\td\u200d"
 
 
 def test_evidence_can_be_read_by_others(ball, tmp_path) -> None:

@@ -14,9 +14,9 @@ from unreel.report.review.headline import classify_review
 from unreel.report.review.index_page import (
     IndexEntry,
     IndexNotes,
+    format_attention,
     make_entry,
     make_failed_entry,
-    tell_attention,
     write_index,
 )
 from unreel.report.review.origin import describe_origin
@@ -63,9 +63,9 @@ def test_the_sentence_is_right_where_all_look_generated_and_where_none_does(ball
     def entries(*kinds: str) -> list[IndexEntry]:
         return [IndexEntry(file=ball, attention=kind, sentence="") for kind in kinds]  # type: ignore[arg-type]
 
-    assert tell_attention(entries("generated", "generated")) == "2 of 2 clips need a look first."
-    assert tell_attention(entries("failure", "none")) == "1 of 2 clips needs a look first."
-    assert tell_attention(entries("none", "none")).startswith(
+    assert format_attention(entries("generated", "generated")) == "2 of 2 clips need a look first."
+    assert format_attention(entries("failure", "none")) == "1 of 2 clips needs a look first."
+    assert format_attention(entries("none", "none")).startswith(
         "None of 2 clips needs a look first: "
     )
 

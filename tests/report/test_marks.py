@@ -15,7 +15,7 @@ from unreel.core.settings import EnvironmentSettings
 from unreel.curation.watermark.mark import MarkKind, WatermarkRegion, WatermarkSearch
 from unreel.media.access import media_reader
 from unreel.report.review.file_check import FileCheckResult
-from unreel.report.review.marks import check_marks, generator_in, look_for_marks
+from unreel.report.review.marks import check_marks, find_generator_name, look_for_marks
 
 CORNER = Box(0.8, 0.85, 0.95, 0.92)
 
@@ -43,7 +43,7 @@ def mark(text: str | None) -> WatermarkRegion:
     ],
 )
 def test_a_generators_name_is_known_by_its_letters(text, named) -> None:
-    assert generator_in(text) == named
+    assert find_generator_name(text) == named
 
 
 def test_a_mark_that_names_a_generator_is_the_files_own_claim() -> None:

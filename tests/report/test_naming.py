@@ -12,7 +12,7 @@ from report.contenders import FAKE, REAL, board_of, clip, entrant
 from unreel.core.question import Condition
 from unreel.report.boards.board import ReportBoard, set_up_board
 from unreel.report.boards.board_names import name_boards, name_contenders
-from unreel.report.boards.pairwise import differences
+from unreel.report.boards.pairwise import build_differences_panel
 from unreel.report.entrants import ReportEntrant, shared_boards
 
 CLIPS = [clip(f"real-{i}") for i in range(12)] + [clip(f"veo-{i}", "Veo") for i in range(12)]
@@ -97,7 +97,7 @@ def test_two_conditions_of_one_model_are_compared_on_the_clips_that_both_answere
         "seer · audio on",
         "seer · audio off",
     ]
-    panel = differences(board)
+    panel = build_differences_panel(board)
     assert panel is not None
     (line,) = panel.tables[0].lines
     assert [cell.text for cell in line.cells] == [
@@ -114,7 +114,7 @@ def test_reviewers_asked_about_more_and_about_less_are_compared_on_what_both_saw
     some = [one for one in CLIPS if int(one.name.partition("-")[2]) < 8]
     blind = replace(entrant("blind", some, WRONG), extent="first 16 clips")
     first, second = boards_of(seer(), blind)
-    panel = differences(first, [second])
+    panel = build_differences_panel(first, [second])
     assert panel is not None
     (table,) = panel.tables
     assert (
@@ -134,4 +134,4 @@ def test_reviewers_asked_about_more_and_about_less_are_compared_on_what_both_saw
 
 def test_nobody_is_compared_with_the_same_answers_on_another_board() -> None:
     first, second = boards_of(seer(), seer(extent="first 24 clips"))
-    assert differences(first, [second]) is None
+    assert build_differences_panel(first, [second]) is None

@@ -13,7 +13,7 @@ from unreel.evaluation.opinion import Opinion
 from unreel.evaluation.review import Review
 from unreel.evaluation.stability import VariantTrial
 from unreel.media.perturb import plan_variants
-from unreel.report.review.headline import first_onset_us, name_kind, opening
+from unreel.report.review.headline import first_onset_us, format_headline, name_kind
 
 FAKE = trace_text((0, 0, 96, 64), start_s=0.25)
 LATER = trace_text((0, 0, 96, 64), start_s=0.75)
@@ -103,20 +103,20 @@ def traces(*texts: str) -> list[dict[str, str]]:
     ],
 )
 def test_one_sentence_tells_who_calls_it_what(ball, said, told) -> None:
-    assert opening(hear(ball, *said)) == told
+    assert format_headline(hear(ball, *said)) == told
 
 
 def test_models_behind_a_server_are_called_ai_models(ball) -> None:
     two = {"openai/gpt-5": {"trace": FAKE}, "vllm/qwen3-vl": {"trace": "REAL"}}
-    assert opening(review_with(ball, two)) == (
+    assert format_headline(review_with(ball, two)) == (
         "1 of 2 AI models says this clip looks AI-generated, from 0.25 s; the other says it looks real."
     )
     one = {"openai/gpt-5": {"trace": FAKE}}
-    assert opening(review_with(ball, one)) == (
+    assert format_headline(review_with(ball, one)) == (
         "The AI model openai/gpt-5 says this clip looks AI-generated, from 0.25 s."
     )
     mixed = {"openai/gpt-5": {"trace": "REAL"}, "coin": {"trace": "REAL"}}
-    assert opening(review_with(ball, mixed)) == "Both reviewers say this clip looks real."
+    assert format_headline(review_with(ball, mixed)) == "Both reviewers say this clip looks real."
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_verdict_that_turns_is_told_as_unsure(ball) -> None:
     turned = hear(ball, *traces("REAL", "REAL"))
     changed = plan_variants(review.clip)[0]
     trials = (VariantTrial(variant=changed, opinions=turned.opinions),)
-    assert opening(replace(review, trials=trials)) == (
+    assert format_headline(replace(review, trials=trials)) == (
         "1 of 2 reviewers is unsure (its verdict changes when the clip is changed a little); "
         "the other says it looks real."
     )

@@ -6,7 +6,7 @@ import pytest
 
 from facts import FACTS
 from unreel.core.facts import ClipFacts, FileTag
-from unreel.report.review.file_check import FileCheckResult, marks_not_looked_for
+from unreel.report.review.file_check import FileCheckResult, build_unchecked_marks
 from unreel.report.review.origin import check_encoding_passes, check_programs, describe_origin
 from unreel.report.review.provenance import (
     C2paManifest,
@@ -80,7 +80,7 @@ def test_credentials_that_say_generated_are_the_files_own_claim(state, actions, 
 
 def test_what_was_not_looked_for_is_not_told_as_absent() -> None:
     none = ProvenanceResult(state=ManifestState.NOT_LOOKED_FOR, says="Not looked for.")
-    origin = describe_origin(FACTS, marks=marks_not_looked_for("no time."), provenance=none)
+    origin = describe_origin(FACTS, marks=build_unchecked_marks("no time."), provenance=none)
     assert [check.found for check in origin.checks[:2]] == [
         FileCheckResult.NOT_LOOKED,
         FileCheckResult.NOT_LOOKED,

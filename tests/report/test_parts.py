@@ -7,7 +7,7 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 
 from report.contenders import FAKE, REAL, board_of, clip, entrant
 from unreel.report.boards.board import BoardPanel, ReportBoard
-from unreel.report.boards.parts import FEW, creators
+from unreel.report.boards.parts import FEW, build_creators_panel
 
 
 def board_with(**sizes: int) -> ReportBoard:
@@ -27,7 +27,7 @@ def groups(panel: BoardPanel | None) -> tuple[list[str], list[str]]:
 
 
 def test_groups_with_few_clips_lie_behind_one_heading_that_counts_them() -> None:
-    panel = creators(board_with(Veo=FEW, Sora=FEW - 1, Wan=2))
+    panel = build_creators_panel(board_with(Veo=FEW, Sora=FEW - 1, Wan=2))
     assert groups(panel) == (["Veo"], ["Sora", "Wan"])
     assert panel is not None
     assert [heading for heading, _ in panel.extras] == ["Small groups, n below 10 (2)"]
@@ -36,14 +36,14 @@ def test_groups_with_few_clips_lie_behind_one_heading_that_counts_them() -> None
 
 
 def test_where_all_groups_are_large_nothing_is_folded() -> None:
-    panel = creators(board_with(Veo=FEW, Sora=FEW))
+    panel = build_creators_panel(board_with(Veo=FEW, Sora=FEW))
     assert groups(panel) == (["Sora", "Veo"], [])
     assert panel is not None
     assert panel.extras == ()
 
 
 def test_where_all_groups_are_small_that_is_said_and_no_chart_is_drawn() -> None:
-    panel = creators(board_with(Veo=3, Sora=2))
+    panel = build_creators_panel(board_with(Veo=3, Sora=2))
     assert groups(panel) == ([], ["Sora", "Veo"])
     assert panel is not None
     assert panel.charts == ()

@@ -20,7 +20,7 @@ pytest.importorskip("jinja2", reason="needs the extra report: pip install 'unree
 from report.reported import accuse, ask, entry, lay_out, record, trace
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate
-from unreel.evaluation.explanation_scores import ExplanationJudges, kept_rulings
+from unreel.evaluation.explanation_scores import ExplanationJudges, open_run_rulings
 from unreel.evaluation.judge import judge_all
 from unreel.evaluation.review_stage import CLIP_CLOCK
 from unreel.evaluation.scoring import score_run
@@ -31,7 +31,7 @@ from unreel.report.clips.pages import FAILED, RIGHT, UNREADABLE, WRONG
 from unreel.report.entrants import read_run
 from unreel.report.site import write_report
 from unreel.reviewers.endpoint.reviewer import EndpointReviewer
-from unreel.reviewers.factory import lend
+from unreel.reviewers.factory import wrap_open_reviewer
 
 ENTRIES = [
     entry("film", group="g0", score=5),
@@ -203,7 +203,7 @@ def test_kept_rulings_score_explanations_and_nobody_is_asked(bench: Path, tmp_pa
 
             return Reply(text="0.5")
 
-    judge = partial(judge_all, opener=lend(Judge(model)), kept=kept_rulings(run))
+    judge = partial(judge_all, opener=wrap_open_reviewer(Judge(model)), kept=open_run_rulings(run))
     score_run(run, score_texts=ExplanationJudges([judge], 0))
     before = files_of(run.place.path)
     (judged,) = read_run(run, judge=model)

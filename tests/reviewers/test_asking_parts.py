@@ -29,7 +29,7 @@ from unreel.reviewers.endpoint.circuit_breaker import (
 )
 from unreel.reviewers.endpoint.client import EndpointClient
 from unreel.reviewers.endpoint.concurrency import FIRST_LIMIT, ConcurrencyLimit, LoadSignal
-from unreel.reviewers.endpoint.families import FAMILIES, family, find_family
+from unreel.reviewers.endpoint.families import FAMILIES, find_family, get_family
 from unreel.reviewers.endpoint.replies import (
     MOST_TOKENS,
     RequestFailure,
@@ -359,7 +359,7 @@ def test_every_family_declares_a_box_space_that_can_be_read() -> None:
     for known in FAMILIES:
         declared = known.box_space(1280, 720)
         assert declare_space(declared, width=1280, height=720).name == declared
-        assert family(known.name) is known
+        assert get_family(known.name) is known
 
 
 @pytest.mark.parametrize(
@@ -368,7 +368,7 @@ def test_every_family_declares_a_box_space_that_can_be_read() -> None:
     ids=["to multiples", "grown", "shrunk"],
 )
 def test_qwen_boxes_live_in_the_resized_frame(size: tuple[int, int], seen: tuple[int, int]) -> None:
-    assert family("qwen2.5-vl").box_space(*size) == f"model-input {seen[0]}x{seen[1]}"
+    assert get_family("qwen2.5-vl").box_space(*size) == f"model-input {seen[0]}x{seen[1]}"
 
 
 def test_half_characters_become_ones_that_a_table_can_hold() -> None:

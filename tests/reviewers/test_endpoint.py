@@ -25,7 +25,7 @@ from unreel.core.retry import RetryPolicy
 from unreel.reviewers.contract import ReviewRequest, WholeClip
 from unreel.reviewers.endpoint.budget import TokenPrice, read_prices
 from unreel.reviewers.endpoint.chat import build_body
-from unreel.reviewers.endpoint.families import family_of, find_family
+from unreel.reviewers.endpoint.families import detect_family, find_family
 from unreel.reviewers.endpoint.providers import read_address
 from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer, ModelIOFormat
 from unreel.reviewers.message_parts import Showing
@@ -171,9 +171,9 @@ def test_thinking_is_switched_in_the_words_of_the_family(make_sheet: MakeSheet) 
 
 
 def test_openrouter_is_told_in_its_own_words() -> None:
-    known = family_of(read_address("openrouter/openai/gpt-5.1"))
+    known = detect_family(read_address("openrouter/openai/gpt-5.1"))
     assert known.thinking["off"] == {"reasoning": {"effort": "none"}}
-    silent = family_of(read_address("openrouter/openai/gpt-4.1"))
+    silent = detect_family(read_address("openrouter/openai/gpt-4.1"))
     assert silent.thinking == {"off": {}}
 
 

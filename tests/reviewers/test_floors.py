@@ -29,9 +29,14 @@ from unreel.core.verdict import (
     RealityVerdict,
     TraceVerdict,
 )
-from unreel.protocols.protocol import ParserOptions, protocol
+from unreel.protocols.protocol import ParserOptions, get_protocol
 from unreel.protocols.space import declare_space
-from unreel.reviewers.baselines.constant import CoinReviewer, always_generated, always_real, phrase
+from unreel.reviewers.baselines.constant import (
+    CoinReviewer,
+    always_generated,
+    always_real,
+    format_answer,
+)
 from unreel.reviewers.baselines.fitting import FittedReviewer, TrainingClip, cross_fit, fit_logistic
 from unreel.reviewers.baselines.metadata import fit_metadata
 from unreel.reviewers.baselines.motion import fit_motion, motion_features
@@ -46,10 +51,10 @@ SPACE = declare_space("unit", width=640, height=360)
 
 def said(sheet: ReviewRequest, *p_generated: float) -> object:
     """The verdict that the instrument reads, strictly, in a floor's answer."""
-    reply = phrase(sheet, p_generated)
+    reply = format_answer(sheet, p_generated)
     assert isinstance(reply, Reply)
     reading = ParserOptions(mode="strict", prompt=sheet.condition.prompt, space=SPACE)
-    match protocol(sheet.instrument.protocol).parse(reply.text, reading):
+    match get_protocol(sheet.instrument.protocol).parse(reply.text, reading):
         case TraceVerdict(label=label) | RealityVerdict(label=label):
             return label
         case RealismVerdict(score=score):
@@ -62,14 +67,14 @@ def said(sheet: ReviewRequest, *p_generated: float) -> object:
 
 @pytest.mark.parametrize("name", ["trace", "reality"])
 def test_every_variant_reads_a_floors_label(name: str, make_sheet: MakeSheet) -> None:
-    for variant in protocol(name).prompts:
+    for variant in get_protocol(name).prompts:
         sheet = make_sheet(protocol=name, condition=Condition(prompt=variant))
         assert said(sheet, 0.9) is Label.GENERATED
         assert said(sheet, 0.1) is Label.REAL
 
 
 def test_every_variant_reads_a_floors_score(make_sheet: MakeSheet) -> None:
-    for variant in protocol("realism").prompts:
+    for variant in get_protocol("realism").prompts:
         sheet = make_sheet(protocol="realism", condition=Condition(prompt=variant))
         assert [said(sheet, p) for p in (0.0, 0.3, 0.5, 0.7, 1.0)] == [5, 4, 3, 2, 1]
 
@@ -83,8 +88,8 @@ def test_of_a_pair_the_less_suspect_clip_is_called_real(make_sheet: MakeSheet) -
 
 
 def test_an_instrument_that_no_floor_knows_is_a_failure(make_sheet: MakeSheet) -> None:
-    assert isinstance(phrase(make_sheet(protocol="new"), [0.5]), Failure)
-    assert isinstance(phrase(make_sheet(protocol="trace", n_clips=2), [0.5, 0.5]), Failure)
+    assert isinstance(format_answer(make_sheet(protocol="new"), [0.5]), Failure)
+    assert isinstance(format_answer(make_sheet(protocol="trace", n_clips=2), [0.5, 0.5]), Failure)
 
 
 def test_the_coin_is_fair_repeats_itself_and_follows_its_seed(make_sheet: MakeSheet) -> None:

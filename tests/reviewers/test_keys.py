@@ -18,7 +18,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.retry import RetryPolicy
 from unreel.reviewers.contract import ReviewRequest
-from unreel.reviewers.endpoint.keys import contact, contacts
+from unreel.reviewers.endpoint.keys import find_model_endpoint, list_model_endpoints
 from unreel.reviewers.endpoint.providers import PROVIDERS, read_address
 from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer
 from unreel.testing.reviewers import run
@@ -89,7 +89,7 @@ UNREADABLE = [
 
 @pytest.mark.parametrize("model", ELSEWHERE)
 def test_an_address_in_a_recipe_obtains_no_key(model: str) -> None:
-    asked = contact(model, key_hosts="", environment=KEYS)
+    asked = find_model_endpoint(model, key_hosts="", environment=KEYS)
     assert asked.variable is None
     assert asked.read_key() is None
     assert "without a key (" in str(asked)
@@ -116,7 +116,7 @@ def test_an_address_that_readers_could_differ_about_is_refused(url: str) -> None
     ],
 )
 def test_a_providers_key_goes_to_its_own_server(model: str, variable: str, host: str) -> None:
-    asked = contact(model, key_hosts="evil.example", environment=KEYS)
+    asked = find_model_endpoint(model, key_hosts="evil.example", environment=KEYS)
     assert str(asked) == f"asks {host} as {read_address(model).name}, with {variable}"
 
 
@@ -136,18 +136,24 @@ def test_a_providers_key_goes_to_its_own_server(model: str, variable: str, host:
 def test_a_host_that_the_user_named_gets_the_key_for_it_and_no_other(
     provider: str, url: str, key_hosts: str
 ) -> None:
-    asked = contact(f"{provider}/tiny@{url}", key_hosts=key_hosts, environment=KEYS)
+    asked = find_model_endpoint(f"{provider}/tiny@{url}", key_hosts=key_hosts, environment=KEYS)
     assert asked.variable == "OPENAI_COMPATIBLE_API_KEY"
 
 
 def test_the_user_says_which_key_goes_to_a_host() -> None:
     hosts = "127.0.0.1:8000, video.example.org=VIDEO_KEY"
-    named = contact("compatible/x@https://video.example.org/v1", key_hosts=hosts, environment={})
+    named = find_model_endpoint(
+        "compatible/x@https://video.example.org/v1", key_hosts=hosts, environment={}
+    )
     assert named.variable == "VIDEO_KEY"
-    usual = contact("compatible/x@http://127.0.0.1:8000/v1", key_hosts=hosts, environment={})
+    usual = find_model_endpoint(
+        "compatible/x@http://127.0.0.1:8000/v1", key_hosts=hosts, environment={}
+    )
     assert usual.variable == "OPENAI_COMPATIBLE_API_KEY"
     with pytest.raises(InvalidSettingError, match="UNREEL_KEY_HOSTS"):
-        contact("compatible/x@https://a.example/v1", key_hosts="a.example=B=C", environment={})
+        find_model_endpoint(
+            "compatible/x@https://a.example/v1", key_hosts="a.example=B=C", environment={}
+        )
 
 
 @pytest.mark.parametrize(
@@ -164,7 +170,7 @@ def test_the_user_says_which_key_goes_to_a_host() -> None:
     ],
 )
 def test_a_named_host_is_that_host_and_port_alone(url: str, key_hosts: str) -> None:
-    assert contact(f"compatible/tiny@{url}", key_hosts=key_hosts).variable is None
+    assert find_model_endpoint(f"compatible/tiny@{url}", key_hosts=key_hosts).variable is None
 
 
 @pytest.mark.parametrize(
@@ -172,7 +178,9 @@ def test_a_named_host_is_that_host_and_port_alone(url: str, key_hosts: str) -> N
 )
 def test_a_setting_that_names_no_host_is_refused(entry: str) -> None:
     with pytest.raises(InvalidSettingError, match=r"UNREEL_KEY_HOSTS: .* Write hosts as"):
-        contact("compatible/tiny@https://llm.example.org/v1", key_hosts=f"a.example,{entry}")
+        find_model_endpoint(
+            "compatible/tiny@https://llm.example.org/v1", key_hosts=f"a.example,{entry}"
+        )
 
 
 @pytest.mark.parametrize(
@@ -195,24 +203,24 @@ def test_a_setting_that_names_no_host_is_refused(entry: str) -> None:
 def test_a_key_travels_in_clear_to_this_machine_only(host: str) -> None:
     model = f"compatible/tiny@http://{host}:8000/v1"
     with pytest.raises(InvalidSettingError, match=r"in clear.*Write https://, tunnel it"):
-        contact(model, key_hosts=f"{host}:8000")
+        find_model_endpoint(model, key_hosts=f"{host}:8000")
     with pytest.raises(InvalidSettingError, match=r"in clear.*Write https://"):
         EndpointReviewer(model, api_key=SECRET)
-    asked = contact(model, key_hosts="")
+    asked = find_model_endpoint(model, key_hosts="")
     assert " in clear as compatible/tiny, without a key" in str(asked)
 
 
 def test_each_server_is_told_once_and_floors_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     models = ["coin", "openai/gpt-5", "openai/gpt-5", "vllm/tiny", "recorded"]
-    found = contacts(models, key_hosts="")
+    found = list_model_endpoints(models, key_hosts="")
     assert [one.server.host for one in found] == ["api.openai.com", "127.0.0.1"]
 
 
 def test_a_contact_never_holds_the_key() -> None:
-    asked = contact("openai/gpt-5", key_hosts="", environment=KEYS)
+    asked = find_model_endpoint("openai/gpt-5", key_hosts="", environment=KEYS)
     assert SECRET not in repr(asked) + str(asked) + repr(pickle.dumps(asked))
-    assert str(contact("vllm/tiny", key_hosts="", environment={})).endswith(
+    assert str(find_model_endpoint("vllm/tiny", key_hosts="", environment={})).endswith(
         "with VLLM_API_KEY (which is not set here)"
     )
 
@@ -223,20 +231,20 @@ def test_who_answers_nobody_without_a_key_is_not_asked_without_one(provider: str
     address = "" if known.base_url else "@https://mine.example.org/v1"
     model, key_hosts = f"{provider}/tiny{address}", "mine.example.org"
     if not known.needs_key:
-        assert contact(model, key_hosts=key_hosts, environment={}).server
+        assert find_model_endpoint(model, key_hosts=key_hosts, environment={}).server
         return
     told = rf"{known.key_variable}: not set, and .* answers nobody .*export {known.key_variable}="
     with pytest.raises(InvalidSettingError, match=told):
-        contact(model, key_hosts=key_hosts, environment={})
+        find_model_endpoint(model, key_hosts=key_hosts, environment={})
 
 
 def test_the_key_of_a_provider_without_an_address_goes_only_to_named_hosts() -> None:
     model = "azure/tiny@https://mine.openai.azure.com/openai/v1"
     keys = {"AZURE_OPENAI_API_KEY": SECRET}
-    asked = contact(model, key_hosts="mine.openai.azure.com", environment=keys)
+    asked = find_model_endpoint(model, key_hosts="mine.openai.azure.com", environment=keys)
     assert asked.variable == "AZURE_OPENAI_API_KEY"
     with pytest.raises(InvalidSettingError, match=r"Set UNREEL_KEY_HOSTS=mine\.openai"):
-        contact(model, key_hosts="", environment=keys)
+        find_model_endpoint(model, key_hosts="", environment=keys)
 
 
 @given(

@@ -12,7 +12,7 @@ import pytest
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.server_keys import read_server
-from unreel.reviewers.endpoint.keys import contact
+from unreel.reviewers.endpoint.keys import find_model_endpoint
 from unreel.reviewers.endpoint.providers import PROVIDERS
 from unreel.reviewers.endpoint.server_check import is_listening, offered_models, require_listening
 
@@ -71,5 +71,5 @@ def test_a_server_that_is_gone_is_told_and_strangers_are_not_knocked_at() -> Non
         url = f"http://127.0.0.1:{door.getsockname()[1]}/v1"
     assert offered_models(url) == ()
     with pytest.raises(InvalidSettingError, match="nothing listens at "):
-        require_listening(contact(f"vllm/tiny@{url}", key_hosts=""))
+        require_listening(find_model_endpoint(f"vllm/tiny@{url}", key_hosts=""))
     assert is_listening(read_server("https://192.0.2.1/v1"))

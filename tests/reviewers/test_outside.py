@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.question import Condition
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.contract import ClipInput, Reviewer, ReviewRequest, WholeClip
 from unreel.reviewers.external.bubblewrap import cage_problem
@@ -37,7 +37,7 @@ def shown(data: bytes = CLIP) -> ClipInput:
 
 
 def sheet(n_clips: int = 1, name: str = "reality") -> ReviewRequest:
-    asked = protocol(name)
+    asked = get_protocol(name)
     return ReviewRequest(
         key="k" * 64,
         instrument=asked.instrument,
@@ -76,7 +76,7 @@ def test_a_program_is_given_the_clip_and_its_score_becomes_the_instruments_own_w
 ) -> None:
     said = asked(program(tmp_path, SCORES))
     assert isinstance(said, Reply), said
-    verdict = protocol("reality").wording
+    verdict = get_protocol("reality").wording
     assert said.text == verdict.phrase([0.9], Condition().prompt)
     turned = asked(program(tmp_path, SCORES, score_means="real"))
     assert isinstance(turned, Reply)
@@ -389,7 +389,7 @@ class TestHttp(ReviewerKit):
 def test_a_service_is_posted_the_clip_or_its_frames(service: _Service) -> None:
     said = asked(visitor(service.url))
     assert isinstance(said, Reply)
-    assert said.text == protocol("reality").wording.phrase([0.75], Condition().prompt)
+    assert said.text == get_protocol("reality").wording.phrase([0.75], Condition().prompt)
     assert service.bodies == [CLIP]
     asked(visitor(service.url, show="frames"))
     frames = json.loads(service.bodies[1])["frames"]

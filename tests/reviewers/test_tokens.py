@@ -8,7 +8,7 @@ import pytest
 from facts import FACTS
 from unreel.core.clip import Clip
 from unreel.core.question import Condition, Question
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.endpoint.families import FAMILIES, find_family
 from unreel.reviewers.endpoint.tokens import load_of, picture_rule
 
@@ -24,7 +24,7 @@ CLIP = Clip(id="a" * 64, location="a.mp4", facts=replace(FACTS, video=VIDEO))
 
 
 def question(instrument: str = "reality", **condition: object) -> Question:
-    asked = protocol(instrument).instrument
+    asked = get_protocol(instrument).instrument
     return Question(subject=CLIP.id, instrument=asked, condition=Condition(**condition))
 
 
@@ -55,7 +55,7 @@ def test_every_family_has_a_formula_in_words(family) -> None:
 def test_a_question_is_its_text_and_the_frames_in_the_size_shown() -> None:
     claude = find_family("claude-sonnet-4")
     load = load_of(question(), [CLIP], claude)
-    prompt = protocol("reality").prompt("paper").text
+    prompt = get_protocol("reality").prompt("paper").text
     assert load.n_frames == 8
     assert load.picture_tokens == 8 * 787  # 1024 x 576 each
     assert 0 < load.text_tokens <= len(prompt) / 4 + 1

@@ -4,7 +4,7 @@ import numpy.typing as npt
 
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.stats.jackknife_values import JackknifeGroups, leaving_out
+from unreel.stats.jackknife_values import JackknifeGroups, jackknife_context
 from unreel.stats.paired_tests import paired_difference
 from unreel.stats.sample import Clusters
 
@@ -18,7 +18,7 @@ def mean_difference(
 ) -> Measured:
     """Mean of `first` less mean of `second`."""
     groups = JackknifeGroups()
-    with leaving_out(groups):
+    with jackknife_context(groups):
         ours, theirs = (
             bootstrap_mean(values, seed=0, clusters=clusters, bounds=bounds)
             for values in (first, second)

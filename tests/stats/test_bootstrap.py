@@ -14,7 +14,7 @@ from scipy.stats import bootstrap as scipy_bootstrap
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.bootstrap import StatisticLimits, bootstrap, bootstrap_mean
-from unreel.stats.proportion import share_of
+from unreel.stats.proportion import estimate_proportion
 from unreel.stats.resampling import RESAMPLES, resample
 from unreel.stats.sample import Array, RowSample, as_columns, weighted_sum
 
@@ -185,14 +185,14 @@ def test_few_clips_without_bounds_are_unmeasured_and_keep_their_bare_value() -> 
 
 def test_few_bounded_clips_get_the_interval_of_a_share(estimated: Estimated) -> None:
     estimate = estimated(bootstrap_mean([1, 1, 0, 1], seed=1, bounds=(0, 1)))
-    share = estimated(share_of(3, 4))
+    share = estimated(estimate_proportion(3, 4))
     assert (estimate.low, estimate.high) == pytest.approx((share.low, share.high))
 
 
 def test_one_clip_with_most_rows_counts_as_hardly_more_than_one_clip(estimated: Estimated) -> None:
     clips = ["a"] * 1_000 + ["b"]
     lopsided = estimated(bootstrap_mean([1.0] * 1_001, seed=1, clusters=clips, bounds=(0, 1)))
-    single = estimated(share_of(1, 1))
+    single = estimated(estimate_proportion(1, 1))
     assert lopsided.low == pytest.approx(single.low, abs=0.01)
 
 
@@ -201,7 +201,7 @@ def test_clips_at_a_bound_get_the_interval_of_a_share_that_never_varied(
     estimated: Estimated, constant: float
 ) -> None:
     estimate = estimated(bootstrap_mean([constant] * 440, seed=1, bounds=(0, 1)))
-    share = estimated(share_of(int(440 * constant), 440))
+    share = estimated(estimate_proportion(int(440 * constant), 440))
     assert (estimate.low, estimate.high) == pytest.approx((share.low, share.high))
 
 

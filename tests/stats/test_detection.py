@@ -14,7 +14,7 @@ from sklearn.metrics import balanced_accuracy_score, brier_score_loss, f1_score,
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.detection import auc, balanced_accuracy, calibrate, f1, tpr_at_fpr
-from unreel.stats.proportion import share_of
+from unreel.stats.proportion import estimate_proportion
 
 Estimated = Callable[[Measured], Estimate]
 
@@ -71,7 +71,7 @@ def test_perfect_separation_keeps_the_doubt_of_the_rarer_side(estimated: Estimat
     truth = np.repeat([0, 1], [90, 10])
     estimate = estimated(auc(truth, truth, seed=1))
     assert (estimate.value, estimate.high) == (1, 1)
-    assert estimate.low == pytest.approx(estimated(share_of(10, 10)).low)
+    assert estimate.low == pytest.approx(estimated(estimate_proportion(10, 10)).low)
 
 
 def test_auc_draws_clips(estimated: Estimated, rng: np.random.Generator) -> None:
@@ -107,7 +107,7 @@ def test_balanced_accuracy_of_perfect_answers_keeps_doubt(estimated: Estimated) 
     estimate = estimated(
         balanced_accuracy(correct_real=20, n_real=20, correct_generated=20, n_generated=20)
     )
-    side = estimated(share_of(20, 20))
+    side = estimated(estimate_proportion(20, 20))
     assert (estimate.value, estimate.high) == (1, 1)
     assert 1 - estimate.low == pytest.approx((1 - side.low) / np.sqrt(2))
 
@@ -179,7 +179,7 @@ def test_an_oracle_keeps_doubt_about_its_calibration(estimated: Estimated) -> No
     for measured in (result.ece, result.brier):
         estimate = estimated(measured)
         assert estimate.value == estimate.low == 0
-        assert estimate.high == pytest.approx(1 - estimated(share_of(60, 60)).low)
+        assert estimate.high == pytest.approx(1 - estimated(estimate_proportion(60, 60)).low)
 
 
 def test_calibration_draws_clips(estimated: Estimated, rng: np.random.Generator) -> None:
@@ -256,7 +256,7 @@ def test_a_perfect_f1_keeps_the_doubt_of_the_clips_that_it_counts(estimated: Est
     truth = np.repeat([0, 1], [90, 10])
     estimate = estimated(f1(truth, truth, seed=1))
     assert (estimate.value, estimate.high) == (1, 1)
-    assert estimate.low == pytest.approx(estimated(share_of(10, 10)).low)
+    assert estimate.low == pytest.approx(estimated(estimate_proportion(10, 10)).low)
 
 
 def test_f1_draws_clips(estimated: Estimated, rng: np.random.Generator) -> None:

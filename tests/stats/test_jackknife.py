@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.estimate import Unmeasured
-from unreel.stats.jackknife import DifferenceInterval, enclose_difference
+from unreel.stats.jackknife import DifferenceInterval, compute_difference_interval
 from unreel.stats.jackknife_values import JackknifeValues
 
 
@@ -17,7 +17,7 @@ def _without_each(gaps: np.ndarray) -> np.ndarray:
 
 
 def _test(gaps: np.ndarray, reach: float = 1.0) -> DifferenceInterval:
-    found = enclose_difference(
+    found = compute_difference_interval(
         gaps.mean(), JackknifeValues(_without_each(gaps)), n=len(gaps), few=len(gaps), reach=reach
     )
     assert isinstance(found, DifferenceInterval)
@@ -59,7 +59,7 @@ def test_clips_that_are_all_alike_still_leave_doubt() -> None:
     [([0.1] * 5, "needs 6 clips"), ([0.1] * 9 + [math.nan], "without some of them")],
 )
 def test_what_rests_on_too_little_is_unmeasured(left_out: list[float], why: str) -> None:
-    found = enclose_difference(
+    found = compute_difference_interval(
         0.1, JackknifeValues(np.array(left_out)), n=10, few=len(left_out), reach=1
     )
     assert isinstance(found, Unmeasured)
@@ -67,4 +67,6 @@ def test_what_rests_on_too_little_is_unmeasured(left_out: list[float], why: str)
 
 
 def test_an_unbounded_figure_of_clips_all_alike_is_unmeasured() -> None:
-    assert isinstance(enclose_difference(0.0, JackknifeValues(np.zeros(9)), n=9, few=9), Unmeasured)
+    assert isinstance(
+        compute_difference_interval(0.0, JackknifeValues(np.zeros(9)), n=9, few=9), Unmeasured
+    )

@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.stats.proportion import share_of
+from unreel.stats.proportion import estimate_proportion
 
 Estimated = Callable[[Measured], Estimate]
 
@@ -21,7 +21,7 @@ def test_at_each_end_half_of_the_seen_count_and_all_beyond_make_up_the_tail(
     estimated: Estimated, count: tuple[int, int], level: float
 ) -> None:
     successes, n = count
-    estimate = estimated(share_of(*count, level=level))
+    estimate = estimated(estimate_proportion(*count, level=level))
     tail = (1 - level) / 2
     if successes > 0:
         seen = binom.pmf(successes, n, estimate.low) / 2
@@ -45,13 +45,13 @@ def test_at_each_end_half_of_the_seen_count_and_all_beyond_make_up_the_tail(
 def test_the_printed_mid_p_intervals_of_newcombe_1998(
     estimated: Estimated, successes: int, n: int, ends: tuple[float, float]
 ) -> None:
-    estimate = estimated(share_of(successes, n))
+    estimate = estimated(estimate_proportion(successes, n))
     assert (round(estimate.low, 4), round(estimate.high, 4)) == ends
 
 
 @given(st.integers(1, 10_000))
 def test_all_right_still_leaves_doubt_and_ends_exactly_at_one(estimated: Estimated, n: int) -> None:
-    estimate = estimated(share_of(n, n))
+    estimate = estimated(estimate_proportion(n, n))
     assert estimate.low < 1
     assert estimate.high == 1
 
@@ -61,7 +61,10 @@ def test_successes_and_failures_mirror_each_other(
     estimated: Estimated, count: tuple[int, int]
 ) -> None:
     successes, n = count
-    here, there = estimated(share_of(successes, n)), estimated(share_of(n - successes, n))
+    here, there = (
+        estimated(estimate_proportion(successes, n)),
+        estimated(estimate_proportion(n - successes, n)),
+    )
     assert here.low == pytest.approx(1 - there.high, abs=1e-12)
 
 
@@ -70,7 +73,7 @@ def test_successes_and_failures_mirror_each_other(
 def test_the_truth_is_held_at_least_about_as_often_as_it_says(
     estimated: Estimated, n: int, share: float
 ) -> None:
-    estimates = [estimated(share_of(successes, n)) for successes in range(n + 1)]
+    estimates = [estimated(estimate_proportion(successes, n)) for successes in range(n + 1)]
     held = sum(
         binom.pmf(successes, n, share)
         for successes, estimate in enumerate(estimates)
@@ -81,16 +84,16 @@ def test_the_truth_is_held_at_least_about_as_often_as_it_says(
 
 
 def test_nothing_counted_is_unmeasured() -> None:
-    assert isinstance(share_of(0, 0), Unmeasured)
+    assert isinstance(estimate_proportion(0, 0), Unmeasured)
 
 
 @pytest.mark.parametrize(("successes", "n"), [(3, 2), (-1, 2), (0, -1)])
 def test_impossible_counts_are_refused(successes: int, n: int) -> None:
     with pytest.raises(InvalidValueError, match="Check the counts"):
-        share_of(successes, n)
+        estimate_proportion(successes, n)
 
 
 @pytest.mark.parametrize("level", [0, 1, 95])
 def test_a_level_outside_0_to_1_is_refused(level: float) -> None:
     with pytest.raises(InvalidValueError, match=r"Use 0\.95"):
-        share_of(1, 2, level=level)
+        estimate_proportion(1, 2, level=level)

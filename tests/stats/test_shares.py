@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Unmeasured
-from unreel.stats.proportion import WeightedShare, share_of, sum_shares
+from unreel.stats.proportion import WeightedShare, estimate_proportion, sum_shares
 
 counts = st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -18,7 +18,7 @@ def share(weight: float, successes: int, n: int) -> WeightedShare:
 
 @given(counts)
 def test_one_share_of_weight_one_has_the_interval_of_that_share(count: tuple[int, int]) -> None:
-    alone, plain = sum_shares([share(1, *count)]), share_of(*count)
+    alone, plain = sum_shares([share(1, *count)]), estimate_proportion(*count)
     assert isinstance(alone, Estimate)
     assert isinstance(plain, Estimate)
     assert (alone.value, alone.low, alone.high) == pytest.approx(
@@ -28,7 +28,7 @@ def test_one_share_of_weight_one_has_the_interval_of_that_share(count: tuple[int
 
 def test_the_distances_to_the_ends_of_shares_add_up_as_squares() -> None:
     found = sum_shares([share(1, 56, 70), share(-1, 48, 80)])
-    first, second = share_of(56, 70), share_of(48, 80)
+    first, second = estimate_proportion(56, 70), estimate_proportion(48, 80)
     assert isinstance(found, Estimate)
     assert isinstance(first, Estimate)
     assert isinstance(second, Estimate)

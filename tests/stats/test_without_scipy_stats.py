@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom, kurtosis
 
-from unreel.annotation.progress import median_of
+from unreel.annotation.progress import estimate_median
 from unreel.core.estimate import Estimate
 from unreel.curation.audit.frame import _kurtosis
 
 
 @pytest.mark.parametrize("n", [*range(8, 200), 1_000, 10_001])
 def test_the_interval_of_a_median_is_that_of_the_binomial_quantile(n: int) -> None:
-    found = median_of(range(n))
+    found = estimate_median(range(n))
     assert isinstance(found, Estimate)
     below = int(binom.ppf(0.025, n, 0.5))
     assert (found.low, found.high) == (max(0, below - 1), min(n - 1, n - below))

@@ -12,7 +12,7 @@ from unreel.protocols.trace import TRACE
 from unreel.protocols.trace.truth import TraceTruth
 from unreel.training.recipe import RewardSection
 from unreel.training.rewards.key import AnswerKey
-from unreel.training.rewards.terms import RewardTerms, settle
+from unreel.training.rewards.terms import RewardTerms, compute_reward_terms
 
 SPACE = BoxSpace("model-input 448x252", 448, 252)
 PROMPT = "fine-tuning-no-explanation"
@@ -49,7 +49,7 @@ def generated(
 
 
 def settled(truths: Sequence[TraceTruth], **changed: float) -> RewardTerms:
-    return settle(RewardSection(**changed), [(truth,) for truth in truths])
+    return compute_reward_terms(RewardSection(**changed), [(truth,) for truth in truths])
 
 
 def key(*truths: TraceTruth, terms: RewardTerms, prompt: str = PROMPT) -> AnswerKey:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from unreel.core.errors import InvalidSettingError
-from unreel.training.devices import configure, write_launch
+from unreel.training.devices import build_accelerate_config, write_launch
 from unreel.training.recipe import DevicesSection, ModelSection
 
 MODEL = ModelSection(name="base", family="qwen2.5-vl")
@@ -40,7 +40,7 @@ def test_the_layers_that_a_model_is_split_at_exist(family: str) -> None:
     transformers = pytest.importorskip("transformers")
     from importlib import import_module
 
-    split = configure(
+    split = build_accelerate_config(
         DevicesSection(strategy="fsdp", count=2), ModelSection(name="base", family=family)
     )["fsdp_config"]["fsdp_transformer_layer_cls_to_wrap"]
     modules = [
@@ -53,7 +53,7 @@ def test_the_layers_that_a_model_is_split_at_exist(family: str) -> None:
 
 def test_one_device_cannot_be_several() -> None:
     with pytest.raises(InvalidSettingError, match="ddp or fsdp"):
-        configure(DevicesSection(count=2), MODEL)
+        build_accelerate_config(DevicesSection(count=2), MODEL)
 
 
 def test_the_file_is_plain_json(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from unreel.core.settings import read_settings
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt
 from unreel.engine.resolve_location import open_access
-from unreel.training.examples.mixing import pass_over
+from unreel.training.examples.mixing import compute_epoch_order
 from unreel.training.examples.reading import ExampleSet, read_examples
 from unreel.training.recipe import TrainRecipe
 
@@ -81,8 +81,13 @@ def test_one_more_clip_moves_no_other(read: Read, scenes: Path, tmp_path: Path) 
     write_set(grown, [*((e, (scenes / e.location).read_bytes()) for e in old), added])
     after = read(recipe(grown))
     assert names(before.held_out) == names(after.held_out) - {"new"}
-    order = [before.train[i].name for i in pass_over(before.train, weights=[1], seed=0, epoch=0)]
-    then = [after.train[i].name for i in pass_over(after.train, weights=[1], seed=0, epoch=0)]
+    order = [
+        before.train[i].name
+        for i in compute_epoch_order(before.train, weights=[1], seed=0, epoch=0)
+    ]
+    then = [
+        after.train[i].name for i in compute_epoch_order(after.train, weights=[1], seed=0, epoch=0)
+    ]
     assert order == [name for name in then if name != "new"]
 
 
@@ -263,12 +268,12 @@ def test_an_epoch_is_a_weighted_pass(read: Read, scenes: Path) -> None:
     mixed = [replace(e, data=place % 2) for place, e in enumerate(examples)]
     seen = [0] * len(mixed)
     for epoch in range(4):
-        for place in pass_over(mixed, weights=[2, 0.5], seed=1, epoch=epoch):
+        for place in compute_epoch_order(mixed, weights=[2, 0.5], seed=1, epoch=epoch):
             seen[place] += 1
     assert {seen[place] for place in range(0, len(mixed), 2)} == {8}
     assert {seen[place] for place in range(1, len(mixed), 2)} == {2}
-    first = pass_over(mixed, weights=[1, 1], seed=1, epoch=0)
+    first = compute_epoch_order(mixed, weights=[1, 1], seed=1, epoch=0)
     assert sorted(first) == list(range(len(mixed)))
-    assert first == pass_over(mixed, weights=[1, 1], seed=1, epoch=0)
-    assert first != pass_over(mixed, weights=[1, 1], seed=1, epoch=1)
-    assert first != pass_over(mixed, weights=[1, 1], seed=2, epoch=0)
+    assert first == compute_epoch_order(mixed, weights=[1, 1], seed=1, epoch=0)
+    assert first != compute_epoch_order(mixed, weights=[1, 1], seed=1, epoch=1)
+    assert first != compute_epoch_order(mixed, weights=[1, 1], seed=2, epoch=0)

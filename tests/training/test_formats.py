@@ -26,7 +26,7 @@ from unreel.engine.storage_access import StorageAccess, find_change, local_copy
 from unreel.media.access import media_reader
 from unreel.media.reader import MediaReader
 from unreel.protocols.parse_answer import read_text
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.ask import PresentationSettings
 from unreel.reviewers.local.input_format import read_taught
 from unreel.training.examples.presentation import SEEN
@@ -163,7 +163,7 @@ def test_every_answer_written_reads_back_as_the_truth(
     truths = {example.key: example for example in (*examples.train, *examples.held_out)}
     assert len(told) == len(rows) == exported.n_train + exported.n_held_out == 5
     assert sorted(row["answer"] for row in rows) == sorted(each["answer"] for each in told)
-    instrument = protocol("trace")
+    instrument = get_protocol("trace")
     by_name = {example.name: example for example in truths.values()}
     for each in told:
         example = by_name[each["name"]]

@@ -12,7 +12,7 @@ import pytest
 from unreel.benchmarks.published.tables import show
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 from unreel.training.plan.architecture import find_architecture
-from unreel.training.plan.device import device
+from unreel.training.plan.device import get_device
 from unreel.training.plan.estimate import TrainingEstimate, TrainingHardware, plan_training
 from unreel.training.plan.strata import expected_strata
 from unreel.training.recipe import TrainRecipe, check_recipe, read_recipe, shipped_recipes
@@ -77,7 +77,7 @@ def _plan(
         recipe,
         expected_strata(recipe),
         architecture,
-        TrainingHardware(device=device(gpu), count=gpus, **fleet),
+        TrainingHardware(device=get_device(gpu), count=gpus, **fleet),
     )
 
 
@@ -236,8 +236,8 @@ def test_nonsense_about_the_devices_is_refused(fleet: dict[str, Any]) -> None:
 
 def test_an_unknown_device_is_answered_with_the_known_ones() -> None:
     with pytest.raises(UnknownNameError, match="h100"):
-        device("h1000")
-    assert device("H100") is device("h100")
+        get_device("h1000")
+    assert get_device("H100") is get_device("h100")
 
 
 def test_a_model_of_unknown_size_is_refused_with_the_sizes_that_are_known() -> None:

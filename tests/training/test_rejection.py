@@ -15,8 +15,14 @@ from unreel.protocols.trace import TRACE
 from unreel.protocols.trace.truth import TraceTruth
 from unreel.testing.reviewers import sample_exhibit
 from unreel.training.examples.example import TrainingExample
-from unreel.training.grpo.prompt_items import RewardedQuestion, by_question
-from unreel.training.rejection.run import FILE, learn_from, read_harvest, reap, write_harvest
+from unreel.training.grpo.prompt_items import RewardedQuestion, group_by_question
+from unreel.training.rejection.run import (
+    FILE,
+    build_examples,
+    read_harvest,
+    select_best_answers,
+    write_harvest,
+)
 from unreel.training.rewards.key import AnswerKey
 from unreel.training.rewards.reward import Reward
 
@@ -51,7 +57,7 @@ def tried(*answers: str | None, only: Label | None = None) -> Tried:
 
 
 def test_the_best_answer_to_each_question_is_kept_with_what_it_earned() -> None:
-    kept = reap(tried("", REAL_TEXT, fake(), None), keep_from=0.5)
+    kept = select_best_answers(tried("", REAL_TEXT, fake(), None), keep_from=0.5)
     assert [each.answer for each in kept] == [perfect(truth) for truth in TRUTHS]
     assert {each.reward > 0.95 for each in kept if each.called == "FAKE"} == {True}
     assert {round(each.reward, 6) for each in kept if each.called == "REAL"} == {0.6}
@@ -59,7 +65,7 @@ def test_the_best_answer_to_each_question_is_kept_with_what_it_earned() -> None:
 
 @pytest.mark.parametrize("junk", [fake("[0, 0, 448, 252]", 0), fake("[1, 2]"), REAL_TEXT + " The unnatural part is at [1, 1, 9, 9]."])  # fmt: skip
 def test_junk_is_not_kept_however_low_the_threshold(junk: str) -> None:
-    kept = reap(tried(junk, REAL_TEXT, fake()), keep_from=0)
+    kept = select_best_answers(tried(junk, REAL_TEXT, fake()), keep_from=0)
     assert Counter(each.answer for each in kept) == {REAL_TEXT: 20, fake(): 20}
 
 
@@ -68,27 +74,30 @@ def test_labels_keep_the_shares_in_which_they_were_asked() -> None:
     for asked, answers in found[1:21:2]:
         answers[:] = [("", Reward(0.0)) for _ in answers]
         assert asked.called == "FAKE"
-    assert Counter(each.called for each in reap(found, keep_from=0.5)) == {"REAL": 10, "FAKE": 10}
+    assert Counter(each.called for each in select_best_answers(found, keep_from=0.5)) == {
+        "REAL": 10,
+        "FAKE": 10,
+    }
 
 
 def test_an_empty_harvest_is_refused_with_what_to_do() -> None:
     with pytest.raises(InvalidValueError, match=r"40 questions .* reward\.keep_from"):
-        reap(tried("", "I cannot say"), keep_from=0.5)
+        select_best_answers(tried("", "I cannot say"), keep_from=0.5)
 
 
 def test_a_harvest_of_one_label_is_refused() -> None:
     with pytest.raises(InvalidValueError, match="whose truth is FAKE"):
-        reap(tried(None, only=Label.REAL), keep_from=0.5)
+        select_best_answers(tried(None, only=Label.REAL), keep_from=0.5)
 
 
 def test_a_harvest_is_read_back_and_becomes_examples(tmp_path: Path) -> None:
-    kept = reap(tried(None), keep_from=0.5)
+    kept = select_best_answers(tried(None), keep_from=0.5)
     assert read_harvest(tmp_path, "model 1") is None
     write_harvest(kept, OutputDirectory(tmp_path), "model 1")
     assert read_harvest(tmp_path, "model 1") == kept
     assert read_harvest(tmp_path, "model 2") is None
     examples = [example(number, truth) for number, truth in enumerate(TRUTHS)]
-    learned = learn_from([*examples, example(99, TRUTHS[0])], kept)
+    learned = build_examples([*examples, example(99, TRUTHS[0])], kept)
     assert [each.answer for each in learned] == [perfect(truth) for truth in TRUTHS]
 
 
@@ -101,4 +110,4 @@ def test_a_damaged_harvest_is_refused(tmp_path: Path) -> None:
 def test_a_clip_of_several_rows_is_asked_once_with_all_its_truths() -> None:
     made = [truth for truth in TRUTHS if truth.label is Label.GENERATED][:2]
     rows = [example(1, made[0], 0), example(1, made[1], 1), example(2, made[0])]
-    assert [asked.truths for asked in by_question(rows)] == [(made[0], made[1]), (made[0],)]
+    assert [asked.truths for asked in group_by_question(rows)] == [(made[0], made[1]), (made[0],)]

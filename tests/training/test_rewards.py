@@ -13,7 +13,7 @@ from unreel.core.errors import InvalidSettingError, UnreelError
 from unreel.core.judgement import Rating
 from unreel.training.recipe import RewardSection
 from unreel.training.rewards.key import AnswerKey, read_key
-from unreel.training.rewards.terms import settle
+from unreel.training.rewards.terms import compute_reward_terms
 from unreel.training.rewards.trainer_functions import SwiftReward, compute_score
 
 TRUTHS = draw_truths(200, seed=3)
@@ -39,7 +39,7 @@ weights = st.floats(0, 1)
     ),
 )
 def test_every_text_earns_between_0_and_1(text: str, which: int, section: RewardSection) -> None:
-    terms = settle(section, [(truth,) for truth in TRUTHS[:20]])
+    terms = compute_reward_terms(section, [(truth,) for truth in TRUTHS[:20]])
     assert 0 <= key(TRUTHS[which], terms=terms).mark(text).total <= 1
 
 

@@ -18,11 +18,11 @@ from unreel.engine.resolve_location import open_access
 from unreel.engine.storage_access import StorageAccess, find_change, local_copy
 from unreel.media.access import media_reader
 from unreel.media.reader import MediaReader
-from unreel.protocols.protocol import ParserOptions, protocol
+from unreel.protocols.protocol import ParserOptions, get_protocol
 from unreel.protocols.space import declare_space
 from unreel.reviewers.ask import PresentationSettings, ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
-from unreel.reviewers.factory import lend
+from unreel.reviewers.factory import wrap_open_reviewer
 from unreel.training.examples.example import ShownExample, TrainingExample
 from unreel.training.examples.input_size import ByRule
 from unreel.training.examples.presentation import lay_out
@@ -76,7 +76,7 @@ def showing(access: StorageAccess, reader: MediaReader) -> PresentationSettings:
 def test_the_sheet_is_the_one_that_an_evaluation_puts(
     name: str, form: str, access: StorageAccess, reader: MediaReader, root: Path, tmp_path: Path
 ) -> None:
-    (prompt, *_) = sorted(protocol(name).wording.teaches)
+    (prompt, *_) = sorted(get_protocol(name).wording.teaches)
     condition = {"sampling": "uniform-3", "prompt": prompt, "max_pixels": 2048}
     data = {"benchmark": str(root), "split": None, "protocol": name, "condition": condition}
     wanted = recipe(root, input=form, data=[data], holdout={"share": 0, "near_duplicates": False})
@@ -86,7 +86,7 @@ def test_the_sheet_is_the_one_that_an_evaluation_puts(
     )
     for example in read_examples(wanted, access=access, folder=tmp_path).train:
         lesson = lay_out(example, showing(access, reader), ByRule("qwen2.5-vl", "frames"))
-        asked = lend(listener).open()
+        asked = wrap_open_reviewer(listener).open()
         asyncio.run(desk.ask(example.question, example.clips, asked, name=example.name))
         (sheet,) = listener.sheets
         listener.sheets.clear()
@@ -110,7 +110,7 @@ def test_boxes_are_taught_in_the_space_that_the_model_sees(
         assert lesson.box_space is not None
         assert lesson.box_space == rule.box_space(lesson.sheet.exhibits[0])
         space = declare_space(lesson.box_space, width=96, height=64)
-        said = protocol("trace").parse(
+        said = get_protocol("trace").parse(
             lesson.target, ParserOptions(prompt="fine-tuning", space=space)
         )
         assert said.label is example.truth.label

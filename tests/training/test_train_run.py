@@ -18,7 +18,7 @@ pytest.importorskip("lance")
 from click.testing import CliRunner, Result
 
 from training import lab
-from unreel.cli.stop_signals import asks_first
+from unreel.cli.stop_signals import defer_first_signal
 from unreel.cli.train.run import card, run
 from unreel.core.errors import InvalidSettingError
 from unreel.training.checkpoints import CheckpointFolder
@@ -82,7 +82,7 @@ def test_devices_that_are_not_here_are_told_with_what_gives_the_same_steps(
 
 def test_the_first_signal_asks_and_the_handlers_of_before_come_back() -> None:
     before = signal.getsignal(signal.SIGINT)
-    with asks_first() as heard:
+    with defer_first_signal() as heard:
         os.kill(os.getpid(), signal.SIGINT)
         assert heard == [signal.SIGINT]
     assert signal.getsignal(signal.SIGINT) is before

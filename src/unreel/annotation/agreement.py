@@ -15,7 +15,7 @@ from unreel.annotation.campaign import AnnotationInterface, ClipCopy
 from unreel.annotation.consensus.outcome import SAME_FAULT
 from unreel.annotation.consensus.trace_matching import AnnotatorTrace, cluster_marks
 from unreel.annotation.judgements import TraceAnswer
-from unreel.annotation.opinion import DISCARD, AnnotatorOpinion, answer_of, by_task
+from unreel.annotation.opinion import DISCARD, AnnotatorOpinion, answer_of, group_by_task
 from unreel.annotation.trace_overlap import shared_box_iou, sweep, temporal_iou, tube_iou
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.core.trace import Category
@@ -67,7 +67,7 @@ def measure_agreement(
     named = sorted({kind for each in compared for kind in each.kinds})
     return CampaignAgreement(
         overall={
-            **beyond_chance(opinions, interface, seed=seed),
+            **measure_chance_corrected(opinions, interface, seed=seed),
             **{figure.value: found for figure, found in summarise(compared, seed=seed).items()},
         },
         by_annotator={
@@ -93,7 +93,9 @@ def summarise(compared: Sequence[PairComparison], *, seed: int) -> dict[Agreemen
     return found
 
 
-def same_answers(opinions: Sequence[AnnotatorOpinion], *, seed: int) -> dict[str, Measured]:
+def measure_shared_answers(
+    opinions: Sequence[AnnotatorOpinion], *, seed: int
+) -> dict[str, Measured]:
     """By annotator who shares a task with others, the share of their answers that this person gave too."""
     shared: dict[str, list[PairComparison]] = {}
     for one, other in _couples(opinions):
@@ -119,9 +121,9 @@ def compare(
             yield from _compare_faults(clusters, one.task.copies[0], compared.scene, compared.pair)
 
 
-def unanimity(opinions: Sequence[AnnotatorOpinion], *, seed: int) -> Measured:
+def measure_unanimity(opinions: Sequence[AnnotatorOpinion], *, seed: int) -> Measured:
     """Share of the tasks that two or more judged in which all gave the same answer."""
-    judged = [those for those in by_task(opinions).values() if len(those) > 1]
+    judged = [those for those in group_by_task(opinions).values() if len(those) > 1]
     if not judged:
         return Unmeasured("no task was judged by two people")
     alike = [float(len({answer_of(each.value) for each in those}) == 1) for those in judged]
@@ -133,7 +135,7 @@ def _couples(
     opinions: Sequence[AnnotatorOpinion],
 ) -> Iterator[tuple[AnnotatorOpinion, AnnotatorOpinion]]:
     """Each two people's opinions on one task."""
-    for judged in by_task(opinions).values():
+    for judged in group_by_task(opinions).values():
         yield from combinations(judged, 2)
 
 
@@ -176,13 +178,13 @@ def _compare_faults(
                 )
 
 
-def beyond_chance(
+def measure_chance_corrected(
     opinions: Sequence[AnnotatorOpinion], interface: AnnotationInterface, *, seed: int
 ) -> dict[str, Measured]:
     """Unanimity, and alpha and kappa over all people."""
     answers = _table(opinions)
     found = {
-        "unanimity": unanimity(opinions, seed=seed),
+        "unanimity": measure_unanimity(opinions, seed=seed),
         "alpha-nominal": krippendorff_alpha(answers, scale="nominal", seed=seed),
         "fleiss-kappa": fleiss_kappa(answers, seed=seed),
     }
@@ -196,7 +198,7 @@ def _table(opinions: Sequence[AnnotatorOpinion]) -> np.ndarray:
     """`[place, task]`: the answers in numbers. Who gave them does not matter, so lines are places."""
     words = sorted({answer_of(each.value) for each in opinions})
     number = {word: float(place) for place, word in enumerate(words)}
-    judged = by_task(opinions).values()
+    judged = group_by_task(opinions).values()
     table = np.full((max(map(len, judged), default=0), len(judged)), np.nan)
     for column, those in enumerate(judged):
         table[: len(those), column] = [number[answer_of(each.value)] for each in those]

@@ -12,7 +12,7 @@ from random import Random
 from typing import Final
 
 from unreel.annotation.campaign import AnnotationTask, StudyArm, TaskAssignment
-from unreel.annotation.task_order import order_tasks, scenes_of
+from unreel.annotation.task_order import list_task_scenes, order_tasks
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.identity import digest
 
@@ -58,7 +58,7 @@ def assign(  # noqa: PLR0913  the knobs of a campaign
     dealt = _deal(order, sorted(annotators), overlap, shuffled, gold=frozenset(gold))
     sides = _sides(dealt, given, _chance(seed, batch, "sides"))
     arms = _arms(dealt, given, share, _chance(seed, batch, "arms"))
-    scenes = {id_: scenes_of(task) for id_, task in given.items()}
+    scenes = {id_: list_task_scenes(task) for id_, task in given.items()}
     own: dict[str, list[str]] = {name: [] for name in sorted(annotators)}
     for task, people in dealt.items():
         for name in people:

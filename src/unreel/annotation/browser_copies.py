@@ -100,7 +100,7 @@ def make_copies(
                 yield copied
 
 
-def browser_form(video: VideoFacts) -> NormalForm:
+def choose_browser_format(video: VideoFacts) -> NormalForm:
     """The form of a clip's copy: its own size and rate, as near as a browser's player can have them."""
     longest = max(video.width, video.height)
     scale = min(Fraction(1), Fraction(LONGEST_SIDE, longest))
@@ -144,7 +144,7 @@ def _copy_file(
     facts = reader.probe(file)
     if isinstance(facts, Failure):
         return facts
-    clip, form = clip_id(file), browser_form(facts.video)
+    clip, form = clip_id(file), choose_browser_format(facts.video)
     words = [str(form.width), str(form.height), str(form.rate), str(form.crf)]
     if one.length_s is not None:
         words += [str(one.start_s), str(one.length_s)]

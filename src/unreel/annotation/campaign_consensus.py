@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from unreel.annotation.campaign import AnnotationTask, require_word
-from unreel.annotation.campaign_state import CampaignRecords, judgements, read_campaign
-from unreel.annotation.consensus.consensus import decide
+from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements, read_campaign
+from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import (
     CampaignConsensus,
     ConsensusRule,
@@ -14,7 +14,7 @@ from unreel.annotation.consensus.outcome import (
     Outcome,
     SettledTask,
 )
-from unreel.annotation.consensus.review import ReviewDecision, TaskReview, read_review, value_key
+from unreel.annotation.consensus.review import ReviewDecision, TaskReview, hash_value, read_review
 from unreel.annotation.ledger.decisions import REVIEW
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 
@@ -46,10 +46,10 @@ class ReviewerDecision:
             raise InvalidSettingError(setting, problem, "Say it in a few words")
 
 
-def settle(records: CampaignRecords, rule: ConsensusRule) -> CampaignConsensus:
+def compute_campaign_consensus(records: CampaignRecords, rule: ConsensusRule) -> CampaignConsensus:
     """Return the consensus of each judged task from all valid judgements and reviews."""
-    return decide(
-        list(judgements(records)),
+    return compute_consensus(
+        list(iter_valid_judgements(records)),
         rule,
         interface=records.campaign.interface,
         reviews=[read_review(notice) for notice in records.reviews],
@@ -84,22 +84,24 @@ def review_task(
         InvalidSettingError: The reviewer judged the task, or there is nothing to accept or take.
     """
     said = {
-        each.annotator: each.value for each in judgements(records) if each.task.id == looked.task
+        each.annotator: each.value
+        for each in iter_valid_judgements(records)
+        if each.task.id == looked.task
     }
     if looked.by in said or not said:
         problem = f"{looked.by} judged it" if said else "the task has no judgement yet"
         remedy = "Let another person review it" if said else "Pull first: unreel annotate pull"
         setting = "--by" if said else "review"
         raise InvalidSettingError(setting, problem, remedy)
-    outcome = settle(records, rule).tasks[looked.task]
+    outcome = compute_campaign_consensus(records, rule).tasks[looked.task]
     of = ""
     if looked.verdict is ReviewDecision.TAKE:
         if looked.annotator not in said:
             kind = "annotator of the task"
             raise UnknownNameError(kind, looked.annotator, sorted(said))
-        of = value_key(said[looked.annotator])
+        of = hash_value(said[looked.annotator])
     if looked.verdict is ReviewDecision.ACCEPT:
-        of = value_key(_proposed(outcome).value)
+        of = hash_value(_proposed(outcome).value)
     kept = TaskReview(
         task=looked.task,
         by=looked.by,
@@ -111,7 +113,7 @@ def review_task(
     )
     name = records.campaign.name
     ledger.notice(name, REVIEW, looked.task, looked.by, kept.said, looked.at_us)
-    return settle(read_campaign(ledger, name), rule).tasks[looked.task]
+    return compute_campaign_consensus(read_campaign(ledger, name), rule).tasks[looked.task]
 
 
 def _proposed(outcome: Outcome) -> SettledTask:

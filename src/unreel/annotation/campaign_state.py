@@ -99,7 +99,7 @@ def read_campaign(ledger: "Ledger", name: str) -> CampaignRecords:
     )
 
 
-def judgements(records: CampaignRecords) -> Iterator[AnnotatorJudgement]:
+def iter_valid_judgements(records: CampaignRecords) -> Iterator[AnnotatorJudgement]:
     """Yield the valid judgements of annotators who are not excluded."""
     for by, record in records.standing.items():
         if (

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from unreel.annotation.campaign_state import judgements, read_campaign
+from unreel.annotation.campaign_state import iter_valid_judgements, read_campaign
 from unreel.annotation.ledger.decisions import EXCLUSION, INCLUSION
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 
@@ -59,6 +59,6 @@ def let_count(ledger: "Ledger", decision: ExclusionDecision) -> ExclusionEffect:
         campaign=campaign,
         annotator=annotator,
         counts=annotator not in now.excluded,
-        n_before=sum(1 for _ in judgements(before)),
-        n_now=sum(1 for _ in judgements(now)),
+        n_before=sum(1 for _ in iter_valid_judgements(before)),
+        n_now=sum(1 for _ in iter_valid_judgements(now)),
     )

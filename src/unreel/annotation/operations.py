@@ -16,20 +16,20 @@ from unreel.annotation.campaign import (
     Campaign,
     ClipCopy,
 )
-from unreel.annotation.campaign_state import judgements, read_campaign
-from unreel.annotation.interfaces.screens import AnnotationScreen, screen_of
+from unreel.annotation.campaign_state import iter_valid_judgements, read_campaign
+from unreel.annotation.interfaces.screens import AnnotationScreen, get_screen
 from unreel.annotation.judgements import ScreeningAnswer, Value
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.accounts import invite
+from unreel.annotation.studio.accounts import create_accounts
 from unreel.annotation.studio.client import StudioClient
 from unreel.annotation.studio.push import PushRequest, PushResult, push_assignments
-from unreel.annotation.studio.settings import names_key
+from unreel.annotation.studio.settings import read_copy_name_key
 from unreel.annotation.tasks import (
     TaskSubject,
-    chosen_subjects,
-    known_answers,
     make_tasks,
     read_subjects,
+    select_known_answers,
+    select_subjects,
 )
 from unreel.benchmarks.entry import Rejected
 from unreel.core.errors import InvalidSettingError
@@ -97,9 +97,9 @@ def push(order: PushOrder, desk: PushContext, callbacks: JobCallbacks) -> PushRe
     clips that can be read now, become a batch of their own.
     """
     rejected: list[Rejected] = []
-    screen = screen_of(order.interface, question=order.question)
+    screen = get_screen(order.interface, question=order.question)
     subjects = read_subjects(order.benchmark, interface=order.interface, refused=rejected.append)
-    subjects = chosen_subjects(subjects, order.pairs)
+    subjects = select_subjects(subjects, order.pairs)
     copies, failures = _copy_all(subjects, desk, callbacks)
     tasks = make_tasks(
         subjects, copies, interface=order.interface, prefill=order.prefill, pairs=order.pairs
@@ -113,7 +113,7 @@ def push(order: PushOrder, desk: PushContext, callbacks: JobCallbacks) -> PushRe
     n_new, batch = _deal(order, tasks, gold, desk.ledger)
     people = desk.ledger.annotators()
     involved = {each.annotator for each in desk.ledger.assignments(order.campaign)}
-    accounts = invite(
+    accounts = create_accounts(
         desk.client, [one for one in people if one.name in involved], folder=desk.folder
     )
     callbacks.on_due("tasks", sum(1 for _ in desk.ledger.assignments(order.campaign)))
@@ -147,7 +147,7 @@ def write_decisions(ledger: Ledger, campaign: str, file: Path) -> dict[str, int]
     records = read_campaign(ledger, campaign)
     asked = Counter(task for _, task in records.assignments)
     said: dict[str, Counter[bool]] = {}
-    for judgement in judgements(records):
+    for judgement in iter_valid_judgements(records):
         if isinstance(judgement.value, ScreeningAnswer):
             said.setdefault(judgement.task.id, Counter())[judgement.value.keep] += 1
     told = Counter[str]()
@@ -180,7 +180,7 @@ def _copy_all(
 
     callbacks.on_due("copies", len(subjects))
     wanted = [subject.wanted for subject in subjects]
-    key = names_key(desk.folder)
+    key = read_copy_name_key(desk.folder)
     made = make_copies(wanted, place=desk.place, access=desk.access, key=key, heard=count)
     for copied in made:
         if isinstance(copied.result, Failure):
@@ -211,7 +211,7 @@ def _new_gold(
     """Known answers of the batch: chosen once, with the campaign's first one."""
     if not order.n_gold or any(list(ledger.assignments(order.campaign))):
         return {}
-    return known_answers(
+    return select_known_answers(
         tasks, subjects, interface=order.interface, n=order.n_gold, seed=order.seed
     )
 

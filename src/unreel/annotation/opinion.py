@@ -75,7 +75,7 @@ def answer_of(value: AnyValue) -> str:
             assert_never(value)
 
 
-def by_task(opinions: Iterable[AnyOpinion]) -> Mapping[str, Sequence[AnyOpinion]]:
+def group_by_task(opinions: Iterable[AnyOpinion]) -> Mapping[str, Sequence[AnyOpinion]]:
     """Return the opinions on each task, tasks by id and people by name, independent of their order.
 
     Raises:

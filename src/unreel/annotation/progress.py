@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy.special import bdtr
 
-from unreel.annotation.agreement import same_answers
-from unreel.annotation.campaign_state import CampaignRecords, judgements, read_campaign
+from unreel.annotation.agreement import measure_shared_answers
+from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements, read_campaign
 from unreel.annotation.judgements import QuarantinedSubmission
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.span import MICROSECONDS
@@ -93,7 +93,7 @@ def measure_progress(ledger: "Ledger", campaign: str) -> CampaignProgress:
     """Return the progress from the ledger; run `pull` first."""
     records = read_campaign(ledger, campaign)
     asked = Counter(task for _, task in records.assignments)
-    alike = same_answers(list(judgements(records)), seed=records.campaign.seed)
+    alike = measure_shared_answers(list(iter_valid_judgements(records)), seed=records.campaign.seed)
     judged = Counter(
         task
         for (_, task), record in records.standing.items()
@@ -112,7 +112,7 @@ def measure_progress(ledger: "Ledger", campaign: str) -> CampaignProgress:
     )
 
 
-def median_of(values: Sequence[float]) -> Measured:
+def estimate_median(values: Sequence[float]) -> Measured:
     """The median, between the two values that enclose it with a certainty of at least 95 %."""
     if len(values) < _LEAST:
         return Unmeasured(f"{len(values)} values are too few for a median with an interval")
@@ -137,7 +137,7 @@ def _of_person(
         given=own.given,
         done=own.done,
         quarantined=own.quarantined,
-        median_s=median_of(spent_s),
+        median_s=estimate_median(spent_s),
         per_hour=_HOUR_S * len(spent_s) / sum(spent_s) if sum(spent_s) > 0 else None,
         agreement=agreement,
         is_excluded=is_excluded,

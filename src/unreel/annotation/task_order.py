@@ -24,7 +24,7 @@ _FEW: Final = 2000
 """Tasks up to which that is worth the time: more of them have room enough."""
 
 
-def scenes_of(task: AnnotationTask) -> frozenset[str]:
+def list_task_scenes(task: AnnotationTask) -> frozenset[str]:
     """Return the scenes and clips of a task that must not be shown twice in a row."""
     clips = (copy.clip for copy in task.copies)
     return frozenset((*clips, f"group {task.group}") if task.group else clips)

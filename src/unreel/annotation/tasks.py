@@ -94,7 +94,7 @@ def make_tasks(
     ]
 
 
-def chosen_subjects(
+def select_subjects(
     subjects: Sequence[TaskSubject], pairs: Sequence[tuple[str, str]]
 ) -> list[TaskSubject]:
     """The clips that `pairs` name, or all where there are none.
@@ -125,7 +125,7 @@ def _pairs_of(
     return [tuple(by_name[name] for name in pair) for pair in there]
 
 
-def known_answers(
+def select_known_answers(
     tasks: Iterable[AnnotationTask],
     subjects: Iterable[TaskSubject],
     *,

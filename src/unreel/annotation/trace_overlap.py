@@ -70,12 +70,12 @@ def tube_iou(one: TraceTube, other: TraceTube) -> float | None:
     return float(overlaps.sum()) / either
 
 
-def likeness(one: Trace, other: Trace, copy: ClipCopy) -> float:
+def measure_similarity(one: Trace, other: Trace, copy: ClipCopy) -> float:
     """Return the similarity of two traces, from 0 to 1."""
-    return alike(sweep(one, copy), sweep(other, copy))
+    return measure_overlap(sweep(one, copy), sweep(other, copy))
 
 
-def alike(one: TraceTube, other: TraceTube) -> float:
+def measure_overlap(one: TraceTube, other: TraceTube) -> float:
     """Tube IoU, or temporal IoU where one of them does not say where it is."""
     found = tube_iou(one, other)
     return temporal_iou(one.span, other.span) if found is None else found

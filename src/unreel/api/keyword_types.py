@@ -55,7 +55,7 @@ class RecipeKeys(ReviewerKeys, total=False):
     parser: Mode
 
 
-def fields_of(way: Way) -> dict[str, str]:
+def to_recipe_fields(way: Way) -> dict[str, str]:
     """`way` as a recipe holds it."""
     return asdict(way) if isinstance(way, Condition) else dict(way)
 

@@ -13,9 +13,9 @@ from unreel.api.keyword_types import (
     Models,
     ReviewerKeys,
     Way,
-    fields_of,
     require_parser,
     require_reviewer,
+    to_recipe_fields,
 )
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.failure import Failure
@@ -24,16 +24,16 @@ from unreel.evaluation.perturbation import ask_again
 from unreel.evaluation.review import (
     Review,
     ReviewQuestions,
+    build_review_questions,
     describe_reviewers,
-    inquire,
     review_clip,
     survey_clip,
 )
 from unreel.media.access import media_reader
 from unreel.protocols.protocol import REVIEWED, Mode
-from unreel.recipes.check import given
+from unreel.recipes.check import drop_missing
 from unreel.reviewers.ask import ReviewDispatcher
-from unreel.reviewers.factory import ReviewerFactory, ReviewerPool, lend
+from unreel.reviewers.factory import ReviewerFactory, ReviewerPool, wrap_open_reviewer
 
 T = TypeVar("T")
 
@@ -127,8 +127,10 @@ async def review_async(  # noqa: PLR0913  one parameter for each option
         setting, problem = "protocols", "none is named"
         raise InvalidSettingError(setting, problem, "Leave them out for trace and realism")
     named = [model for model in _listed(models) if isinstance(model, str)]
-    inquiry = inquire(names, fields_of(condition or {}), mode=require_parser(parser), models=named)
-    openers = _describe(models, inquiry, settings, given(reviewer))
+    inquiry = build_review_questions(
+        names, to_recipe_fields(condition or {}), mode=require_parser(parser), models=named
+    )
+    openers = _describe(models, inquiry, settings, drop_missing(reviewer))
     with media_reader(settings, trusted=trusted, at_once=("probe", "frames")) as reader:
         found = await asyncio.to_thread(survey_clip, Path(clip), reader)
         if isinstance(found, Failure):
@@ -165,7 +167,7 @@ def _describe(
         if isinstance(model, str):
             (opener,) = describe_reviewers([model], inquiry, settings=settings, **keys)
         else:
-            opener = lend(model)
+            opener = wrap_open_reviewer(model)
         before = asked.setdefault(opener.name, model)
         if before is not model and not (isinstance(before, str) and isinstance(model, str)):
             setting, problem = "models", f"two reviewers are named {opener.name!r}"

@@ -9,19 +9,19 @@ from unreel.api.keyword_types import (
     Model,
     RecipeKeys,
     Way,
-    fields_of,
     require_parser,
     require_reviewer,
+    to_recipe_fields,
 )
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Scorecard
 from unreel.core.question import Condition
 from unreel.core.registry import LazyImport
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.core.sheet import html_table
 from unreel.engine.progress import Progress
 from unreel.protocols.protocol import Mode
-from unreel.recipes.check import given
+from unreel.recipes.check import drop_missing
 
 if TYPE_CHECKING:  # what reads and writes tables comes with an extra
     import pandas as pd
@@ -112,7 +112,7 @@ class Run:
     def __repr__(self) -> str:
         recipe = self._kept.recipe
         asked = f"{recipe.reviewer.model} on {recipe.benchmark}, {recipe.protocol}"
-        return plain(f"<Run {self.place}: {asked}>")
+        return sanitise_line(f"<Run {self.place}: {asked}>")
 
     def _repr_html_(self) -> str:
         cards = self.scores().items()
@@ -172,9 +172,9 @@ def evaluate(  # noqa: PLR0913  what `unreel eval` takes
         )
         remedy = "Use engine='local', or bring it as a package: see docs/plugins.md"
         raise InvalidSettingError(setting, problem, remedy)
-    asked = given(recipe) | {"benchmark": str(benchmark), "protocol": protocol}
+    asked = drop_missing(recipe) | {"benchmark": str(benchmark), "protocol": protocol}
     if conditions:
-        asked["condition"] = [fields_of(way) for way in conditions]
+        asked["condition"] = [to_recipe_fields(way) for way in conditions]
     start = LazyImport("unreel.api.runs_job:start", "eval").load()
     kept = start(
         asked,

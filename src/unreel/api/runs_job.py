@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unreel.api.keyword_types import Model
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.core.settings import read_settings
 from unreel.engine.progress import Progress, ProgressLine
 from unreel.engine.run import ALL_FAILURES
@@ -45,7 +45,7 @@ def show_progress(console: Console | None = None) -> Iterator[ProgressLine]:
 
 
 def _render(line: ProgressLine) -> RenderableType:
-    text = Text(plain(line.text()), no_wrap=True, overflow="ellipsis")
+    text = Text(sanitise_line(line.text()), no_wrap=True, overflow="ellipsis")
     if line.share is None:
         return text
     row = Table.grid(padding=(0, 1))

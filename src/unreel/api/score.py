@@ -13,7 +13,7 @@ from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
 from unreel.core.failure import Failure
 from unreel.protocols.protocol import Mode, Protocol, Subject
-from unreel.protocols.protocol import protocol as find_protocol
+from unreel.protocols.protocol import get_protocol as find_protocol
 
 
 def score(  # noqa: PLR0913  what `unreel score` takes

@@ -1,1 +1,15 @@
-"""Benchmarks: sets of clips with their ground truth, and the published figures. Imports `protocols`, `media`, `stats` and `core`."""
+"""Benchmarks: clips with ground truth, and answers from files. Imports `protocols`, `media`, `stats` and `core`.
+
+Where to look:
+    `loader.py`: detection and loading of a layout.
+    `layout.py`: names of layouts.
+    `columns.py`: columns of tables.
+    `check.py`: check of your own benchmark.
+    `questions.py`: from entries to questions.
+    `answers.py`: answers from a file.
+    `votes.py`: human votes from a file.
+    `pairing.py`: pairs of a real and a generated clip.
+    `parquet.py`: untrusted Parquet files.
+    `published/`: the figures of the papers, and their recalculation.
+    `export/`: tasks for lmms-eval and VLMEvalKit.
+"""

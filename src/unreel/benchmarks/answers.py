@@ -7,7 +7,7 @@ from typing import Final
 
 from unreel.benchmarks import cells
 from unreel.benchmarks.entry import Entry, Rejected, Row
-from unreel.benchmarks.no_result_advice import no_such_split
+from unreel.benchmarks.no_result_advice import build_no_split_error
 from unreel.benchmarks.pairing import PairedEntries, find_pairs, pair_name
 from unreel.benchmarks.tables import Cells, read_table
 from unreel.core.answer import Reply, Usage
@@ -59,9 +59,9 @@ def read_given(row: Cells) -> ImportedAnswer:
     Raises:
         InvalidValueError: It names nothing, or a cell cannot be.
     """
-    key = cells.text(row.get("question"), "question")
+    key = cells.parse_text_cell(row.get("question"), "question")
     name = "" if key and not _name_column(row) else _name(row)
-    protocol = cells.text(row.get("protocol"), "protocol")
+    protocol = cells.parse_text_cell(row.get("protocol"), "protocol")
     return ImportedAnswer(name=name, outcome=_outcome(row, name or key), key=key, protocol=protocol)
 
 
@@ -85,17 +85,17 @@ def _name_column(row: Cells) -> str | None:
 
 
 def _named(row: Cells, column: str | None) -> str:
-    name = cells.text(row[column], column) if column else ""
+    name = cells.parse_text_cell(row[column], column) if column else ""
     if not name:
         cells.refuse("the clip's name", name, f"Write it under one of {', '.join(NAME_COLUMNS)}")
     return name
 
 
 def _outcome(row: Cells, asked: str) -> Outcome:
-    failure = cells.text(row.get("failure"), "failure")
+    failure = cells.parse_text_cell(row.get("failure"), "failure")
     answer = row.get("text")
     told, made, latency_us = (
-        None if cells.is_blank(cell) else cells.whole(cell, column)
+        None if cells.is_blank(cell) else cells.parse_count_cell(cell, column)
         for column in ("input_tokens", "output_tokens", "latency_us")
         for cell in [row.get(column)]
     )
@@ -103,10 +103,10 @@ def _outcome(row: Cells, asked: str) -> Outcome:
         msg = f"{asked} has a text and a failure. Keep the one that happened"
         raise InvalidValueError(msg)
     if failure:
-        return _failure(failure, cells.text(row.get("detail"), "detail"))
+        return _failure(failure, cells.parse_text_cell(row.get("detail"), "detail"))
     if cells.is_blank(answer):
         return Failure(FailureReason.EMPTY_REPLY, "the answers file holds no text")
-    cells.text(answer, "text")
+    cells.parse_text_cell(answer, "text")
     usage = None
     if told is not None and made is not None:
         usage = Usage(input_tokens=told, output_tokens=made)
@@ -163,7 +163,7 @@ def require_split(known: Collection[str], split: str) -> None:
         InvalidSettingError: There is no split at all.
     """
     if split not in known:
-        raise no_such_split(split, known)
+        raise build_no_split_error(split, known)
 
 
 def join_answers(

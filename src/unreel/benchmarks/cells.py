@@ -47,14 +47,14 @@ def show_cell(value: object) -> str:
     return shown if len(shown) <= CELL_SHOWN else f"{shown[:CELL_SHOWN]}..."
 
 
-def text(value: object, what: str) -> str:
+def parse_text_cell(value: object, what: str) -> str:
     """A text cell without blanks at its ends; nothing is "" and a number its digits."""
     if value is None:
         return ""
     if type(value) is str and value.isascii():
         return value.strip()
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(number(value, what)) if isinstance(value, int) else str(value)
+        return str(parse_exact_number(value, what)) if isinstance(value, int) else str(value)
     if not isinstance(value, str):
         refuse(what, value, "Write plain text")
     if not value.isascii() and not _encodable(value):
@@ -62,7 +62,7 @@ def text(value: object, what: str) -> str:
     return value.strip()
 
 
-def number(value: object, what: str) -> Fraction:
+def parse_exact_number(value: object, what: str) -> Fraction:
     """A finite number, exactly as written: `29.97` is 2997/100, `30000/1001` stays what it is."""
     found = _number(value)
     if found is None or abs(found.numerator) > LARGEST * found.denominator:
@@ -70,19 +70,19 @@ def number(value: object, what: str) -> Fraction:
     return found
 
 
-def whole(value: object, what: str) -> int:
+def parse_count_cell(value: object, what: str) -> int:
     """A whole number of zero or more."""
     if type(value) is int and 0 <= value <= LARGEST:
         return value
-    found = number(value, what)
+    found = parse_exact_number(value, what)
     if found.denominator != 1 or found < 0:
         refuse(what, value, "Write a whole number of zero or more")
     return int(found)
 
 
-def positive(value: object, what: str) -> Fraction:
+def parse_positive_number(value: object, what: str) -> Fraction:
     """A number above zero."""
-    found = number(value, what)
+    found = parse_exact_number(value, what)
     if found <= 0:
         refuse(what, value, "Write a number above zero")
     return found
@@ -93,9 +93,9 @@ def is_blank(value: object) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def walked(path: str) -> str:
+def quote_found_path(path: str) -> str:
     """Return the path of a file found below a benchmark's folder, unchanged."""
-    text(path, "path")
+    parse_text_cell(path, "path")
     _require_plain(path, "path")
     return path
 
@@ -105,14 +105,14 @@ def show_name(path: str) -> str:
     return show_cell(path).strip("'\"")
 
 
-def location(value: object, what: str, *, outside: bool | None = None) -> str:
+def parse_location(value: object, what: str, *, outside: bool | None = None) -> str:
     """Return a URL, or a normalised path below the benchmark's folder.
 
     `outside`: whether it may leave that folder; `None` if that cannot be allowed.
     """
     if type(value) is str and _SIMPLE_PATH.fullmatch(value):
         return value
-    found = text(value, what)
+    found = parse_text_cell(value, what)
     _require_plain(found, what)
     if "://" in found:
         if urlsplit(found).scheme not in URL_SCHEMES or not urlsplit(found).netloc:

@@ -19,13 +19,13 @@ from unreel.benchmarks.loader import (
     find_table,
     open_benchmark,
 )
-from unreel.benchmarks.tables import columns_of
+from unreel.benchmarks.tables import read_column_names
 from unreel.benchmarks.video_folder import find_metadata
 from unreel.core.clip import Generated
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
 from unreel.protocols.figures import FAKE_ACCURACY, REAL_ACCURACY
-from unreel.protocols.protocol import PROTOCOLS, Protocol, Subject, protocol
+from unreel.protocols.protocol import PROTOCOLS, Protocol, Subject, get_protocol
 from unreel.stats.jackknife import FEWEST
 from unreel.stats.power import plan_difference
 
@@ -185,7 +185,7 @@ class _RowCounts:
         default_factory=lambda: {
             name: asked
             for name in PROTOCOLS.entries
-            for asked in [protocol(name)]
+            for asked in [get_protocol(name)]
             if asked.subject == "clip"
         }
     )
@@ -235,7 +235,7 @@ class _RowCounts:
                 self.has_truth[name] += 1
 
     def readiness(self, name: str) -> ProtocolSupport:
-        asked = protocol(name)
+        asked = get_protocol(name)
         if asked.subject == "pair":
             return self._readiness_of_pairs(asked)
         n = self.has_truth[name]
@@ -297,13 +297,13 @@ def _columns(
             yield _told(root / deeptrace.TABLE, columns, deeptrace.READ)
         case BenchmarkLayout.REALITY:
             table = root / reality.TABLE
-            yield _told(table, columns_of(table), reality.READ)
+            yield _told(table, read_column_names(table), reality.READ)
         case (
             BenchmarkLayout.LIST | BenchmarkLayout.REALISM | BenchmarkLayout.VIDEO_FOLDER as layout
         ):
             is_hub = layout is BenchmarkLayout.VIDEO_FOLDER
             for table in find_metadata(root) if is_hub else [find_table(path)]:
-                columns = dict.fromkeys(columns_of(table))
+                columns = dict.fromkeys(read_column_names(table))
                 yield _told(table, columns, bind(str(table), columns, mapping).read)
 
 

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from unreel.benchmarks.tables import Cells
-from unreel.core.errors import UnknownNameError, UnreadableSourceError, known_names
+from unreel.core.errors import UnknownNameError, UnreadableSourceError, suggest_names
 
 KNOWN: Final[dict[str, tuple[str, ...]]] = {
     "location": ("file_name", "file", "location", "video_path", "video", "path", "url", "filename"),
@@ -163,7 +163,7 @@ def bind(
             kind = "field of a benchmark's row"
             raise UnknownNameError(kind, field, sorted(KNOWN))
         if column not in present:
-            remedy = known_names(column, sorted(present))
+            remedy = suggest_names(column, sorted(present))
             raise UnreadableSourceError(source, f"no column {column!r} for {field}", remedy)
     return ColumnBinding(
         KNOWN | {field: (column,) for field, column in given.items()}, present, outside

@@ -15,7 +15,7 @@ from unreel.benchmarks import cells
 from unreel.benchmarks.columns import ColumnBinding
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.limits import DOCUMENT_BYTES
-from unreel.benchmarks.records import entry_of, name_of
+from unreel.benchmarks.records import name_of, parse_entry
 from unreel.benchmarks.tables import Cells
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
@@ -131,7 +131,7 @@ def read_row(row: object) -> Entry:
     """
     if not isinstance(row, Mapping):
         cells.refuse("a row", row, "Write an object")
-    entry = entry_of(row, COLUMNS)
+    entry = parse_entry(row, COLUMNS)
     if cells.is_blank(row.get("video_id")):
         cells.refuse("video_id", row.get("video_id"), "Give every row its video's id")
     if entry.split not in SPLITS:
@@ -148,7 +148,7 @@ def read_categories(tags: object) -> frozenset[Category]:
     listed = [tags] if isinstance(tags, str) else tags
     if not isinstance(listed, list):
         cells.refuse("faketrace_check_applies", tags, "Write a list of tags")
-    words = [cells.text(tag, "faketrace_check_applies").lower() for tag in listed]
+    words = [cells.parse_text_cell(tag, "faketrace_check_applies").lower() for tag in listed]
     return frozenset(
         next((category for part, category in TAG_WORDS if part in word), Category.OTHER)
         for word in words
@@ -160,15 +160,17 @@ def _trace(row: Cells, entry: Entry) -> Trace:
     rate = entry.facts.rate
     if rate is None:
         cells.refuse("video_frame_rate", None, "A trace needs the frame rate of its video")
-    first = cells.whole(row.get("faketrace_first_frame"), "faketrace_first_frame")
-    last = cells.whole(row.get("faketrace_last_frame"), "faketrace_last_frame")
+    first = cells.parse_count_cell(row.get("faketrace_first_frame"), "faketrace_first_frame")
+    last = cells.parse_count_cell(row.get("faketrace_last_frame"), "faketrace_last_frame")
     span = TimeSpan(to_us(first / rate), to_us((last + 1) / rate))
     box = _box(row.get("faketrace_bbox"), entry)
     return Trace(
         span=span,
         track=() if box is None else (BoxAt(span.start_us, box),),
         categories=read_categories(row.get("faketrace_check_applies")),
-        explanation=cells.text(row.get("faketrace_explanations"), "faketrace_explanations"),
+        explanation=cells.parse_text_cell(
+            row.get("faketrace_explanations"), "faketrace_explanations"
+        ),
     )
 
 
@@ -181,7 +183,7 @@ def _box(value: object, entry: Entry) -> Box | None:
     if not frame_width or not frame_height:
         cells.refuse("frame size", (frame_width, frame_height), "A box needs the size of its frame")
     left, top, width, height = (
-        cells.number(value.get(side), f"faketrace_bbox {side}")
+        cells.parse_exact_number(value.get(side), f"faketrace_bbox {side}")
         for side in ("left", "top", "width", "height")
     )
     return Box(

@@ -45,7 +45,7 @@ def read_folders(root: Path) -> Iterator[Row]:
                 yield found
                 continue
             try:
-                place = cells.walked(found)
+                place = cells.quote_found_path(found)
             except InvalidValueError as error:
                 yield Rejected(cells.show_name(found), str(error))
                 continue
@@ -93,7 +93,7 @@ def _walk(root: Path, below: str, depth: int) -> Iterator[str | Rejected | None]
             yield Rejected(path, LINKED) if entry.is_symlink() else path
 
 
-def stay_inside(rows: Iterable[Row], root: Path) -> Iterator[Row]:
+def reject_outside_links(rows: Iterable[Row], root: Path) -> Iterator[Row]:
     """Yield `rows`; an entry whose file is behind a link that leads out of `root` is rejected."""
     inside = _FolderCheckCache(root)
     for row in rows:
@@ -113,7 +113,7 @@ def is_inside(path: Path, root: Path) -> bool:
         return False
 
 
-def own_file(root: Path, name: str) -> Path | None:
+def find_file(root: Path, name: str) -> Path | None:
     """The file `name` of the folder `root`; None where there is none.
 
     Raises:

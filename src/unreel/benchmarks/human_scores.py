@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from unreel.benchmarks.folders import own_file
+from unreel.benchmarks.folders import find_file
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.estimate import Estimate, Measured, Scorecard, Unmeasured
 from unreel.core.output_files import OutputDirectory
@@ -85,7 +85,7 @@ def read_people(root: Path) -> HumanScores | None:
     Raises:
         UnreadableSourceError: The file is there, and cannot be read.
     """
-    path = own_file(root if root.is_dir() else root.parent, PEOPLE)
+    path = find_file(root if root.is_dir() else root.parent, PEOPLE)
     if path is None:
         return None
     try:

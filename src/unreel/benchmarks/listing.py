@@ -6,7 +6,7 @@ from pathlib import Path
 from unreel.benchmarks.columns import bind
 from unreel.benchmarks.entry import Row
 from unreel.benchmarks.records import read_record
-from unreel.benchmarks.tables import columns_of, read_table
+from unreel.benchmarks.tables import read_column_names, read_table
 from unreel.core.errors import UnreadableSourceError
 
 
@@ -21,7 +21,7 @@ def read_list(
     the column of a field under another name. Paths are relative to the table's folder, and lead out of it
     only where `outside` allows that.
     """
-    binding = bind(str(table), columns_of(table), mapping, outside=outside)
+    binding = bind(str(table), read_column_names(table), mapping, outside=outside)
     for field in ("location", "label"):
         if field not in binding and not (field == "label" and binding.tells_label):
             remedy = f"Name it with a mapping: {field}=COLUMN"

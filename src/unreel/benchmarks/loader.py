@@ -17,17 +17,17 @@ from unreel.benchmarks.folders import (
     GENERATED,
     REAL,
     VIDEO_SUFFIXES,
-    own_file,
+    find_file,
     read_folders,
-    stay_inside,
+    reject_outside_links,
 )
 from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.listing import read_list
 from unreel.benchmarks.ratings import has_scores
 from unreel.benchmarks.realism import read_realism
 from unreel.benchmarks.records import LABELS
-from unreel.benchmarks.tables import TABLE_SUFFIXES, columns_of, read_table
-from unreel.benchmarks.unique_names import distinct
+from unreel.benchmarks.tables import TABLE_SUFFIXES, read_column_names, read_table
+from unreel.benchmarks.unique_names import reject_repeated_names
 from unreel.benchmarks.video_folder import METADATA, find_metadata, read_video_folder
 from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 
@@ -46,14 +46,14 @@ def advise_layout(fitting: Callable[[], Sequence[str]]) -> Iterator[None]:
         raise UnreadableSourceError(error.source, error.problem, remedy) from error
 
 
-def nothing_fits(
+def build_unknown_layout_error(
     path: Path, layouts: Sequence[str], mapping: Mapping[str, str] | None
 ) -> UnreadableSourceError:
     """Return the error for a path that fits none of `layouts`; for a table, with likely columns."""
     if path.is_dir() or path.suffix.lower() not in TABLE_SUFFIXES:
         remedy = f"Lay it out as one of {', '.join(layouts)}, or name a table of clips. {SHOW}"
         return UnreadableSourceError(str(path), "no benchmark that unreel knows", remedy)
-    columns = columns_of(path)
+    columns = read_column_names(path)
     binding = bind(str(path), columns, mapping)
     wanted = {field: looks for field, looks in _LOOKS.items() if field not in binding}
     if binding.tells_label:
@@ -109,7 +109,7 @@ class Benchmark:
         A digest of each name is kept, about 90 bytes. For tables of a hundred million rows use
         `read`, which keeps nothing.
         """
-        return distinct(self.read())
+        return reject_repeated_names(self.read())
 
     def find(self, entry: Entry) -> str:
         """The path or URL of the entry's file."""
@@ -179,7 +179,7 @@ def find_layouts(path: Path, mapping: Columns | None = None) -> list[BenchmarkLa
     if not path.is_dir():
         return _layouts_of_file(path, mapping)
     found = []
-    if own_file(path, deeptrace.TABLE):
+    if find_file(path, deeptrace.TABLE):
         found.append(BenchmarkLayout.DEEPTRACE)
     if reality.is_reality(path):
         found.append(BenchmarkLayout.REALITY)
@@ -187,7 +187,7 @@ def find_layouts(path: Path, mapping: Columns | None = None) -> list[BenchmarkLa
         found.append(BenchmarkLayout.VIDEO_FOLDER)
     if (path / REAL).is_dir() and (path / GENERATED).is_dir():
         found.append(BenchmarkLayout.FOLDERS)
-    manifests = [table for name in MANIFESTS if (table := own_file(path, name))]
+    manifests = [table for name in MANIFESTS if (table := find_file(path, name))]
     found.extend(layout for table in manifests for layout in _layouts_of_table(table, mapping))
     return found
 
@@ -203,7 +203,7 @@ def _layouts_of_file(path: Path, mapping: Columns | None) -> list[BenchmarkLayou
 
 
 def _layouts_of_table(table: Path, mapping: Columns | None) -> list[BenchmarkLayout]:
-    binding = bind(str(table), columns_of(table), mapping)
+    binding = bind(str(table), read_column_names(table), mapping)
     if "location" not in binding:
         return []
     if binding.tells_label:
@@ -216,7 +216,7 @@ def _only(path: Path, layouts: list[BenchmarkLayout], mapping: Columns | None) -
         case [layout]:
             return layout
         case []:
-            raise nothing_fits(path, list(BenchmarkLayout), mapping)
+            raise build_unknown_layout_error(path, list(BenchmarkLayout), mapping)
         case _:
             problem = f"could be read as {' or '.join(layouts)}"
             remedy = f"Name the layout that you mean, for example --layout {layouts[0]}, or the table itself"
@@ -253,7 +253,7 @@ def _read(
     read: Callable[[], Iterator[Row]], inside: Path | None, others: Callable[[], Sequence[str]]
 ) -> Iterator[Row]:
     with advise_layout(others):
-        yield from read() if inside is None else stay_inside(read(), inside)
+        yield from read() if inside is None else reject_outside_links(read(), inside)
 
 
 def _other_layouts(
@@ -266,7 +266,7 @@ def find_table(path: Path) -> Path:
     """The table at `path`, or the manifest in that folder."""
     if not path.is_dir():
         return path
-    tables = [table for name in MANIFESTS if (table := own_file(path, name))]
+    tables = [table for name in MANIFESTS if (table := find_file(path, name))]
     if len(tables) == 1:
         return tables[0]
     remedy = f"Name the table itself, or call it one of {', '.join(MANIFESTS)}"

@@ -20,7 +20,9 @@ _PAIRED: Final = (
 )
 
 
-def no_entry(source: str, rejected: Sequence[Rejected], *, n_rejected: int) -> UnreelError:
+def build_no_entry_error(
+    source: str, rejected: Sequence[Rejected], *, n_rejected: int
+) -> UnreelError:
     """The error of a benchmark that has no row to go by."""
     if rejected:
         # The reason of a row ends with what to do about it.
@@ -30,7 +32,7 @@ def no_entry(source: str, rejected: Sequence[Rejected], *, n_rejected: int) -> U
     return UnreadableSourceError(source, "it holds no clip", remedy)
 
 
-def no_such_split(split: str, known: Collection[str]) -> UnreelError:
+def build_no_split_error(split: str, known: Collection[str]) -> UnreelError:
     """The error of a split that no entry is in."""
     if named := sorted({*known} - {""}):
         kind = "split"
@@ -40,7 +42,7 @@ def no_such_split(split: str, known: Collection[str]) -> UnreelError:
     return InvalidSettingError(setting, problem, remedy)
 
 
-def no_question(
+def build_no_question_error(
     source: str, protocol: Protocol[Any, Any], rejected: Sequence[Rejected]
 ) -> UnreelError:
     """The error of a benchmark that gives no question; `rejected` lack what the instrument needs."""
@@ -55,7 +57,7 @@ def no_question(
     return UnreadableSourceError(source, problem, remedy)
 
 
-def no_answer(source: str, unknown: Sequence[str], names: Sequence[str]) -> UnreelError:
+def build_no_answer_error(source: str, unknown: Sequence[str], names: Sequence[str]) -> UnreelError:
     """The error of answers of which none is about one of `names`; `unknown` are what they are about."""
     if not unknown:
         remedy = "Write a row with `name` and `text` for each clip"

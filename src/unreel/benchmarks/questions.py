@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.no_result_advice import no_question
+from unreel.benchmarks.no_result_advice import build_no_question_error
 from unreel.benchmarks.pairing import pair_entries, pair_name
 from unreel.core.clip import ClipId, Origin
 from unreel.core.errors import InvalidValueError
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.core.identity import digest_id
-from unreel.core.judgement import subject_of
+from unreel.core.judgement import get_subject
 from unreel.core.question import Condition, Instrument, Question
 from unreel.core.span import to_us
-from unreel.protocols.protocol import Protocol, protocol
+from unreel.protocols.protocol import Protocol, get_protocol
 
 _UNKNOWN_US: Final = 1
 """Stands for the length of a clip that cannot be read: its rows are failures and use none."""
@@ -95,7 +95,7 @@ class QuestionScope:
     @property
     def protocol(self) -> Protocol[Any, Any]:
         """The instrument with all that it knows of itself."""
-        return protocol(self.instrument.protocol)
+        return get_protocol(self.instrument.protocol)
 
     @property
     def shows_cleaned(self) -> bool:
@@ -146,7 +146,7 @@ def require_some(
             n_asked += 1
         yield each
     if not n_asked:
-        raise no_question(source, scope.protocol, first)
+        raise build_no_question_error(source, scope.protocol, first)
 
 
 def find_truthless(entries: Iterable[Entry], scope: QuestionScope) -> list[Rejected]:
@@ -192,7 +192,7 @@ def _ask(
     condition: Condition,
     scope: QuestionScope,
 ) -> PlannedQuestion[C]:
-    subject = subject_of(*[clip.id for clip in clips])
+    subject = get_subject(*[clip.id for clip in clips])
     return PlannedQuestion(
         name=pair_name(*[entry.name for entry in entries]),
         question=Question(subject=subject, instrument=scope.instrument, condition=condition),

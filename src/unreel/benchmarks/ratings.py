@@ -20,19 +20,19 @@ def has_scores(binding: ColumnBinding) -> bool:
     return "score" in binding or all(f"score_{number}" in binding for number in ANNOTATORS)
 
 
-def rating_of(row: Cells, binding: ColumnBinding) -> Rating | None:
+def parse_agreed_rating(row: Cells, binding: ColumnBinding) -> Rating | None:
     """The agreed rating that `row` states; None where it has no score."""
     if cells.is_blank(cell := binding.cell(row, "score")):
         return None
     return Rating(
-        score=cells.whole(cell, "score"),
-        problem=cells.text(binding.cell(row, "problem"), "problem"),
-        adherence=cells.text(binding.cell(row, "adherence"), "adherence"),
-        family=family_of(row, binding),
+        score=cells.parse_count_cell(cell, "score"),
+        problem=cells.parse_text_cell(binding.cell(row, "problem"), "problem"),
+        adherence=cells.parse_text_cell(binding.cell(row, "adherence"), "adherence"),
+        family=parse_error_family(row, binding),
     )
 
 
-def annotators_of(row: Cells, binding: ColumnBinding) -> tuple[Rating, ...]:
+def parse_annotator_ratings(row: Cells, binding: ColumnBinding) -> tuple[Rating, ...]:
     """The ratings of the three annotators; none where the row has no score of any of them."""
     fields = [f"score_{number}" for number in ANNOTATORS]
     if all(cells.is_blank(binding.cell(row, field)) for field in fields):
@@ -40,7 +40,7 @@ def annotators_of(row: Cells, binding: ColumnBinding) -> tuple[Rating, ...]:
     return tuple(_annotated(row, binding, number) for number in ANNOTATORS)
 
 
-def agree(ratings: Sequence[Rating]) -> Rating:
+def merge_ratings(ratings: Sequence[Rating]) -> Rating:
     """The rating that three annotators agree on.
 
     The score that two or three gave, with the reasons of the first who gave it; else the rounded
@@ -57,9 +57,9 @@ def agree(ratings: Sequence[Rating]) -> Rating:
     return replace(closest, score=score)
 
 
-def family_of(row: Cells, binding: ColumnBinding) -> ErrorFamily | None:
+def parse_error_family(row: Cells, binding: ColumnBinding) -> ErrorFamily | None:
     """Return the error family of the clip, from `human states` or `human-states`."""
-    said = cells.text(binding.cell(row, "error_family"), "error_family")
+    said = cells.parse_text_cell(binding.cell(row, "error_family"), "error_family")
     word = said.lower().replace("_", "-").replace(" ", "-")
     families = [family.value for family in ErrorFamily]
     if said and word not in families:
@@ -69,7 +69,9 @@ def family_of(row: Cells, binding: ColumnBinding) -> ErrorFamily | None:
 
 def _annotated(row: Cells, binding: ColumnBinding, number: int) -> Rating:
     return Rating(
-        score=cells.whole(binding.cell(row, f"score_{number}"), f"score_{number}"),
-        problem=cells.text(binding.cell(row, f"problem_{number}"), f"problem_{number}"),
-        adherence=cells.text(binding.cell(row, f"adherence_{number}"), f"adherence_{number}"),
+        score=cells.parse_count_cell(binding.cell(row, f"score_{number}"), f"score_{number}"),
+        problem=cells.parse_text_cell(binding.cell(row, f"problem_{number}"), f"problem_{number}"),
+        adherence=cells.parse_text_cell(
+            binding.cell(row, f"adherence_{number}"), f"adherence_{number}"
+        ),
     )

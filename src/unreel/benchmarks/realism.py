@@ -21,8 +21,8 @@ from unreel.benchmarks import cells
 from unreel.benchmarks.columns import bind
 from unreel.benchmarks.entry import Rejected, Row
 from unreel.benchmarks.ratings import has_scores
-from unreel.benchmarks.records import entry_of, name_of
-from unreel.benchmarks.tables import columns_of, read_table
+from unreel.benchmarks.records import name_of, parse_entry
+from unreel.benchmarks.tables import read_column_names, read_table
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.judgement import Label
 
@@ -31,7 +31,7 @@ def read_realism(
     table: Path, mapping: Mapping[str, str] | None = None, *, outside: bool = False
 ) -> Iterator[Row]:
     """One row for each row of `table`, read as it goes; without a label column all are generated."""
-    binding = bind(str(table), columns_of(table), mapping, outside=outside)
+    binding = bind(str(table), read_column_names(table), mapping, outside=outside)
     if "location" not in binding or not has_scores(binding):
         remedy = "Name them with a mapping: location=COLUMN score=COLUMN"
         raise UnreadableSourceError(str(table), "no columns of clips and scores", remedy)
@@ -40,7 +40,7 @@ def read_realism(
             yield row
             continue
         try:
-            entry = entry_of(row, binding, label=Label.GENERATED)
+            entry = parse_entry(row, binding, label=Label.GENERATED)
             if entry.rating is None:
                 cells.refuse("score", None, "Write the agreed score, or those of three annotators")
             yield entry

@@ -18,8 +18,8 @@ from typing import Final
 
 from unreel.benchmarks import cells
 from unreel.benchmarks.entry import Entry, Rejected, Row
-from unreel.benchmarks.folders import REAL, VIDEO_SUFFIXES, own_file
-from unreel.benchmarks.tables import Cells, columns_of, read_table
+from unreel.benchmarks.folders import REAL, VIDEO_SUFFIXES, find_file
+from unreel.benchmarks.tables import Cells, read_column_names, read_table
 from unreel.core.clip import Generated, Origin, Real
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 
@@ -36,7 +36,7 @@ Folders = tuple[tuple[str, Origin], ...]
 def read_reality(root: Path) -> Iterator[Row]:
     """The real clip and its twins for each row of `clips.csv`, in the order of the table."""
     table = root / TABLE
-    missing = _NEEDED - set(columns_of(table))
+    missing = _NEEDED - set(read_column_names(table))
     if missing:
         remedy = "Write the columns clip, difficulty and prompt"
         raise UnreadableSourceError(str(table), f"no column {min(missing)!r}", remedy)
@@ -48,7 +48,7 @@ def read_reality(root: Path) -> Iterator[Row]:
         try:
             clip = _clip_name(row)
             difficulty = _difficulty(row)
-            prompt = cells.text(row.get("prompt"), "prompt")
+            prompt = cells.parse_text_cell(row.get("prompt"), "prompt")
         except InvalidValueError as error:
             yield Rejected(f"{TABLE} row {number}", str(error))
             continue
@@ -70,8 +70,8 @@ def read_reality(root: Path) -> Iterator[Row]:
 
 def is_reality(root: Path) -> bool:
     """True for a folder with `real/` and a `clips.csv` of this layout's columns."""
-    table = own_file(root, TABLE)
-    return table is not None and (root / REAL).is_dir() and set(columns_of(table)) >= _NEEDED
+    table = find_file(root, TABLE)
+    return table is not None and (root / REAL).is_dir() and set(read_column_names(table)) >= _NEEDED
 
 
 def find_folders(root: Path) -> Folders:
@@ -102,14 +102,14 @@ def _folders_in(folder: Path) -> list[Path]:
 
 
 def _clip_name(row: Cells) -> str:
-    clip = cells.location(row.get("clip"), "clip")
+    clip = cells.parse_location(row.get("clip"), "clip")
     if "/" in clip or clip.lower().endswith(VIDEO_SUFFIXES):
         cells.refuse("clip", clip, "Write the file's name without folder and ending")
     return clip
 
 
 def _difficulty(row: Cells) -> str:
-    difficulty = cells.text(row.get("difficulty"), "difficulty").lower()
+    difficulty = cells.parse_text_cell(row.get("difficulty"), "difficulty").lower()
     if difficulty not in DIFFICULTIES:
         cells.refuse("difficulty", difficulty, "Write easy or hard")
     return difficulty

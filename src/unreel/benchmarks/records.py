@@ -12,7 +12,13 @@ from unreel.benchmarks import cells
 from unreel.benchmarks.columns import ColumnBinding
 from unreel.benchmarks.entry import NOTHING_DECLARED, DeclaredFacts, Entry, Rejected, Row
 from unreel.benchmarks.limits import NESTED_VALUES
-from unreel.benchmarks.ratings import ANNOTATORS, agree, annotators_of, family_of, rating_of
+from unreel.benchmarks.ratings import (
+    ANNOTATORS,
+    merge_ratings,
+    parse_agreed_rating,
+    parse_annotator_ratings,
+    parse_error_family,
+)
 from unreel.benchmarks.tables import Cells
 from unreel.core.clip import Generated, Origin, Real
 from unreel.core.errors import InvalidValueError
@@ -55,23 +61,25 @@ def read_record(row: Cells | Rejected, binding: ColumnBinding, *, number: int) -
     if isinstance(row, Rejected):
         return row
     try:
-        return entry_of(row, binding)
+        return parse_entry(row, binding)
     except InvalidValueError as error:
         return Rejected(name_of(row, binding, number=number), str(error))
 
 
-def entry_of(row: Cells, binding: ColumnBinding, *, label: Label | None = None) -> Entry:
+def parse_entry(row: Cells, binding: ColumnBinding, *, label: Label | None = None) -> Entry:
     """Return the entry of `row`; `label` is the fallback if the table has no column for it."""
     said = binding.said(row)
-    place = cells.location(_video_path(said.get("location")), "location", outside=binding.outside)
-    rating = rating_of(row, binding) if "score" in said else None
+    place = cells.parse_location(
+        _video_path(said.get("location")), "location", outside=binding.outside
+    )
+    rating = parse_agreed_rating(row, binding) if "score" in said else None
     annotated: tuple[Rating, ...] = ()
     if rating is None and not _ANNOTATED.isdisjoint(said):
-        annotated = annotators_of(row, binding)
+        annotated = parse_annotator_ratings(row, binding)
     if annotated:
-        rating = replace(agree(annotated), family=family_of(row, binding))
+        rating = replace(merge_ratings(annotated), family=parse_error_family(row, binding))
     texts: dict[str, str] = {
-        field: cells.text(said[field], field) for field in _TEXTS if field in said
+        field: cells.parse_text_cell(said[field], field) for field in _TEXTS if field in said
     }
     text = texts.get
     return Entry(
@@ -87,21 +95,23 @@ def entry_of(row: Cells, binding: ColumnBinding, *, label: Label | None = None) 
         rating=rating,
         ratings=annotated or _nested(said, "ratings", _RATINGS),
         votes=_nested(said, "votes", _VOTES),
-        facts=NOTHING_DECLARED if _DECLARED.isdisjoint(said) else facts_of(row, binding),
+        facts=NOTHING_DECLARED
+        if _DECLARED.isdisjoint(said)
+        else parse_declared_facts(row, binding),
         licence=text("licence", ""),
         source=text("source", ""),
     )
 
 
-def facts_of(row: Cells, binding: ColumnBinding) -> DeclaredFacts:
+def parse_declared_facts(row: Cells, binding: ColumnBinding) -> DeclaredFacts:
     """Return the declared properties of the file of `row`."""
     width, height, n_frames, duration_us = (
-        None if cells.is_blank(cell) else cells.whole(cell, field)
+        None if cells.is_blank(cell) else cells.parse_count_cell(cell, field)
         for field in ("width", "height", "n_frames", "duration_us")
         for cell in [binding.cell(row, field)]
     )
     rate, duration_s = (
-        None if cells.is_blank(cell) else cells.positive(cell, field)
+        None if cells.is_blank(cell) else cells.parse_positive_number(cell, field)
         for field in ("rate", "duration_s")
         for cell in [binding.cell(row, field)]
     )
@@ -160,7 +170,7 @@ def _cleaned(said: Cells, binding: ColumnBinding) -> str | None:
     cell = _video_path(said.get("cleaned"))
     if cells.is_blank(cell):
         return None
-    return cells.location(cell, "cleaned", outside=binding.outside)
+    return cells.parse_location(cell, "cleaned", outside=binding.outside)
 
 
 def _label_of(

@@ -6,12 +6,16 @@ from typing import Any, Final
 
 from unreel.benchmarks.answers import JoinedAnswers
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.no_result_advice import no_answer, no_entry, no_question
-from unreel.core.clip import creator_of, setting_of
+from unreel.benchmarks.no_result_advice import (
+    build_no_answer_error,
+    build_no_entry_error,
+    build_no_question_error,
+)
+from unreel.core.clip import get_creator, get_setting
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure
 from unreel.core.identity import digest_id
-from unreel.core.judgement import subject_of
+from unreel.core.judgement import get_subject
 from unreel.protocols.parse_answer import read_text
 from unreel.protocols.protocol import Mode, Protocol, ScoredQuestion
 from unreel.protocols.space import declare_space
@@ -71,7 +75,7 @@ def build_rows(
         read = partial(read_text, prompt=prompt, mode=mode, box_space=space, size=size)
         said = outcome if isinstance(outcome, Failure) else read(outcome.text, protocol)
         # The files themselves need not be here.
-        subject = subject_of(*(digest_id("entry", entry.name) for entry in shown))
+        subject = get_subject(*(digest_id("entry", entry.name) for entry in shown))
         origins = [entry.origin for entry in shown]
         rows.extend(
             ScoredQuestion(
@@ -79,8 +83,8 @@ def build_rows(
                 truth=truth,
                 outcome=said,
                 source=asked.group,
-                creator=creator_of(*origins),
-                setting=setting_of(*origins),
+                creator=get_creator(*origins),
+                setting=get_setting(*origins),
                 difficulty=shown[0].difficulty,
             )
             for truth in known
@@ -106,10 +110,10 @@ def require_rows(
     if scorable.rows:
         return
     if not joined.pairs:
-        raise no_entry(benchmark, joined.rejected, n_rejected=len(joined.rejected))
+        raise build_no_entry_error(benchmark, joined.rejected, n_rejected=len(joined.rejected))
     if scorable.without_truth:
-        raise no_question(benchmark, protocol, scorable.without_truth)
-    raise no_answer(answers, joined.unknown, scorable.not_asked)
+        raise build_no_question_error(benchmark, protocol, scorable.without_truth)
+    raise build_no_answer_error(answers, joined.unknown, scorable.not_asked)
 
 
 def _size(declared: str | None, entry: Entry) -> tuple[int, int]:

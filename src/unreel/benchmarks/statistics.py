@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from unreel.benchmarks.entry import REASONS_SHOWN, Entry, Rejected, Row
-from unreel.benchmarks.no_result_advice import no_entry, no_such_split
+from unreel.benchmarks.no_result_advice import build_no_entry_error, build_no_split_error
 from unreel.benchmarks.records import to_record
 from unreel.core.clip import Generated
 from unreel.core.errors import UnreelError
@@ -77,8 +77,8 @@ class BenchmarkStats:
     def nothing(self, source: str, split: str | None) -> UnreelError:
         """Return an error that explains why no entry of `source` remains, with advice."""
         if self.n_entries and split is not None:
-            return no_such_split(split, self.splits)
-        return no_entry(source, self.rejected, n_rejected=self.n_rejected)
+            return build_no_split_error(split, self.splits)
+        return build_no_entry_error(source, self.rejected, n_rejected=self.n_rejected)
 
     def _note(self, entry: Entry) -> None:
         self.n_entries += 1

@@ -41,7 +41,7 @@ def read_table(path: Path) -> Iterator[Cells | Rejected]:
             raise UnreadableSourceError(str(path), "not a table", remedy)
 
 
-def columns_of(path: Path) -> tuple[str, ...]:
+def read_column_names(path: Path) -> tuple[str, ...]:
     """The columns that `path` has; in JSONL, those of its first sound row."""
     match path.suffix.lower():
         case ".csv" | ".tsv":

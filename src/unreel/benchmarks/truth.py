@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 
 
 def write_truths(name: str, truths: tuple[Any, ...]) -> str:
@@ -22,5 +22,5 @@ def read_truths(name: str, text: str) -> tuple[Any, ...]:
 
 @cache
 def _codec(name: str) -> TypeAdapter[Any]:
-    many: Any = GenericAlias(tuple, (protocol(name).truths.kind, ...))
+    many: Any = GenericAlias(tuple, (get_protocol(name).truths.kind, ...))
     return TypeAdapter(many)

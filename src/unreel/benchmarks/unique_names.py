@@ -45,7 +45,7 @@ class NameDigests:
         return False
 
 
-def distinct(rows: Iterable[Row]) -> Iterator[Row]:
+def reject_repeated_names(rows: Iterable[Row]) -> Iterator[Row]:
     """`rows`, where an entry whose name was there before is rejected."""
     names = NameDigests()
     for row in rows:

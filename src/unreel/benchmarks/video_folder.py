@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry, Rejected, Row
-from unreel.benchmarks.folders import own_file
+from unreel.benchmarks.folders import find_file
 from unreel.benchmarks.listing import read_list
 from unreel.benchmarks.records import to_record
 from unreel.benchmarks.tables import TABLE_SUFFIXES
@@ -50,11 +50,11 @@ def read_video_folder(
 
 def find_metadata(root: Path) -> tuple[Path, ...]:
     """The metadata tables of `root`, or else those of the folders directly below it."""
-    at_root = tuple(table for name in METADATA if (table := own_file(root, name)))
+    at_root = tuple(table for name in METADATA if (table := find_file(root, name)))
     if at_root:
         return at_root
     folders = sorted(path for path in root.iterdir() if path.is_dir() and not path.is_symlink())
-    found = (own_file(root, f"{folder.name}/{name}") for folder in folders for name in METADATA)
+    found = (find_file(root, f"{folder.name}/{name}") for folder in folders for name in METADATA)
     return tuple(table for table in found if table)
 
 

@@ -12,7 +12,7 @@ from unreel.benchmarks import cells
 from unreel.benchmarks.answers import NAME_COLUMNS, VOTER, clip_name, require_split
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.entry import Row as Record
-from unreel.benchmarks.no_result_advice import no_answer
+from unreel.benchmarks.no_result_advice import build_no_answer_error
 from unreel.benchmarks.records import LABELS
 from unreel.benchmarks.tables import Cells, read_table
 from unreel.core.clip import Origin
@@ -92,7 +92,7 @@ def join_votes(rows: Iterable[Record], path: Path, *, split: str | None = None) 
         else:
             said[names[name]][vote.voter] = vote
     if not said:
-        raise no_answer(str(path), tuple(unknown), [entry.name for entry in entries])
+        raise build_no_answer_error(str(path), tuple(unknown), [entry.name for entry in entries])
     return JoinedVotes(
         ballots=tuple(
             (entry, tuple(said.get(entry.name, {}).values()))
@@ -176,10 +176,10 @@ def _read_votes(path: Path, rejected: list[Rejected]) -> Iterator[tuple[str, Vot
 
 
 def _vote(row: Cells) -> Vote:
-    voter = cells.text(row.get(VOTER), VOTER)
+    voter = cells.parse_text_cell(row.get(VOTER), VOTER)
     if not voter:
         cells.refuse(VOTER, voter, "Write who voted")
-    label = cells.text(row.get("label"), "label").lower()
+    label = cells.parse_text_cell(row.get("label"), "label").lower()
     if label not in LABELS:
         cells.refuse("label", label, "Write real, generated or fake")
     return Vote(voter, LABELS[label])

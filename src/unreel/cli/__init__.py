@@ -1,1 +1,10 @@
-"""Words typed by people: parse, call, print. May import every layer; nothing imports it."""
+"""The command line. May import every layer; nothing imports it.
+
+Where to look:
+    `main.py`: the table of commands.
+    `lazy_group.py`: groups that load a command on use.
+    `options.py`: options with one meaning in all commands.
+    `output.py`: stdout, stderr and `--json`.
+    `progress.py`: progress lines.
+    `stop_signals.py`: Ctrl-C and signals.
+"""

@@ -9,7 +9,13 @@ import click
 
 from unreel.benchmarks.columns import MEANS
 from unreel.benchmarks.layout import BenchmarkLayout
-from unreel.cli.options import LAYOUTS, layout_option, map_option, outside_option, read_mapping
+from unreel.cli.options import (
+    LAYOUTS,
+    allow_outside_option,
+    layout_option,
+    map_option,
+    read_mapping,
+)
 from unreel.cli.output import echo, json_option, print_json, print_message, print_table
 from unreel.core.registry import LazyImport
 from unreel.stats.power import DISCORDANT
@@ -37,7 +43,7 @@ def benchmarks(context: click.Context, *, as_json: bool) -> None:
 @click.argument("path", type=click.Path(path_type=Path))
 @layout_option
 @map_option
-@outside_option
+@allow_outside_option
 @json_option
 def check(
     path: Path, *, layout: str | None, mapping: tuple[str, ...], outside: bool, as_json: bool

@@ -8,8 +8,8 @@ from typing import IO, Final, TextIO, cast
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from unreel.cli.safe_streams import OUTPUT, styled
-from unreel.core.safe_text import plain_lines
+from unreel.cli.safe_streams import OUTPUT, get_raw_stream
+from unreel.core.safe_text import sanitise_lines
 
 _PADDING: Final = re.compile(r" +\n")
 
@@ -25,7 +25,7 @@ class _PlainConsole(Console):
             if segment.control:
                 yield segment
             else:
-                yield Segment(plain_lines(segment.text), segment.style)
+                yield Segment(sanitise_lines(segment.text), segment.style)
 
 
 class _UnpaddedStream:
@@ -44,7 +44,7 @@ class _UnpaddedStream:
 
 def open_console(*, stderr: bool = False, pipe_width: int | None = None) -> Console:
     """Open the console for messages; without a terminal it has no colours, no padding and the given width."""
-    file = styled(sys.stderr if stderr else sys.stdout)
+    file = get_raw_stream(sys.stderr if stderr else sys.stdout)
     console = _PlainConsole(file=file, highlight=False)
     if console.is_terminal:
         return console

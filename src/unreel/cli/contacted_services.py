@@ -10,16 +10,16 @@ from unreel.core.settings import EnvironmentSettings
 from unreel.creators.config import CreatorSection
 from unreel.creators.endpoint.config import EndpointKeys
 from unreel.reviewers.config import ReviewerSection
-from unreel.reviewers.endpoint.keys import contacts
+from unreel.reviewers.endpoint.keys import list_model_endpoints
 from unreel.reviewers.endpoint.providers import names_server
 from unreel.reviewers.endpoint.server_check import is_listening, require_listening
 from unreel.reviewers.external.bubblewrap import find_readable, require_cage
-from unreel.reviewers.external.command import beside
+from unreel.reviewers.external.command import resolve_command_files
 
 
 def print_endpoints(models: Sequence[str], settings: EnvironmentSettings) -> None:
     """One line on stderr for each server behind `models`; a way that shows a key is refused here."""
-    for contact in contacts(models, key_hosts=settings.key_hosts):
+    for contact in list_model_endpoints(models, key_hosts=settings.key_hosts):
         silent = "" if is_listening(contact.server) else "; nothing listens there now"
         print_message(f"{contact}{silent}")
 
@@ -46,7 +46,10 @@ def _tell_program(section: ReviewerSection, settings: EnvironmentSettings) -> No
         print_message(f"{what}, in a weak cage: it can read all that you can read")
         return
     require_cage()
-    readable = ["the clip", *map(str, find_readable(beside(section.command, Path())))]
+    readable = [
+        "the clip",
+        *map(str, find_readable(resolve_command_files(section.command, Path()))),
+    ]
     graphics = " and use the graphics cards" if section.gpus else ""
     print_message(f"{what}, confined", f"it can read /usr, {', '.join(readable)}{graphics}")
 
@@ -75,7 +78,7 @@ def require_somebody(models: Sequence[str], settings: EnvironmentSettings) -> No
     Raises:
         InvalidSettingError: Names the first of them.
     """
-    served = contacts(models, key_hosts=settings.key_hosts)
+    served = list_model_endpoints(models, key_hosts=settings.key_hosts)
     if all(map(names_server, models)) and not any(is_listening(c.server) for c in served):
         for contact in served:
             require_listening(contact)

@@ -212,7 +212,7 @@ def _try_store(named: str | None, settings: EnvironmentSettings) -> StoreStatus 
     storage = read_storage(settings)
     if named is not None:
         try:
-            LazyImport("unreel.cli.doctor_store:try_place", extra="eval").load()(named, storage)
+            LazyImport("unreel.cli.doctor_store:test_store", extra="eval").load()(named, storage)
         except UnreelError as error:
             return StoreStatus(place=named, problem=str(error))
         return StoreStatus(place=named, problem="")

@@ -6,6 +6,6 @@ from unreel.engine.location import require_conditional_puts
 from unreel.engine.resolve_location import resolve_location
 
 
-def try_place(named: str, storage: Mapping[str, str]) -> None:
+def test_store(named: str, storage: Mapping[str, str]) -> None:
     """Raise where tables cannot be kept at the place that was named."""
     require_conditional_puts(resolve_location(named, storage))

@@ -36,7 +36,9 @@ def wrap_help(command: click.Command) -> click.Command:
     return command
 
 
-def no_command(typed: str, known: Iterable[str], context: click.Context) -> click.UsageError:
+def build_unknown_command_error(
+    typed: str, known: Iterable[str], context: click.Context
+) -> click.UsageError:
     """The refusal of a command that is none, with the nearest."""
     return click.UsageError(f"No such command {typed!r}.{_nearest(typed, known)}", context)
 
@@ -46,7 +48,7 @@ def is_misspelt(typed: str, known: Iterable[str]) -> bool:
     return bool(get_close_matches(typed, [*known], n=1))
 
 
-def with_nearest(error: click.ClickException) -> click.ClickException:
+def add_nearest_choice(error: click.ClickException) -> click.ClickException:
     """`error`; that of a refused choice with the one that may be meant."""
     if not isinstance(error, click.BadParameter) or error.param is None:
         return error
@@ -93,7 +95,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in self.words and name.isidentifier() and not ctx.resilient_parsing:
-            raise no_command(name, self.words, ctx)
+            raise build_unknown_command_error(name, self.words, ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(

@@ -6,10 +6,10 @@ from typing import Final
 
 import click
 
-from unreel.cli.lazy_group import LazyCommand, LazyGroup, with_nearest
+from unreel.cli.lazy_group import LazyCommand, LazyGroup, add_nearest_choice
 from unreel.cli.output import SILENCE, print_message
 from unreel.cli.safe_streams import guard_streams
-from unreel.cli.stop_signals import StopSignal, hear_signals
+from unreel.cli.stop_signals import StopSignal, install_signal_handlers
 from unreel.core.errors import MachineError, format_error
 from unreel.core.registry import LazyImport
 
@@ -99,12 +99,12 @@ def _require_address_space() -> None:
 def main() -> None:
     """Run the command line; print an error as a message with a remedy."""
     guard_streams()
-    hear_signals()
+    install_signal_handlers()
     SILENCE.start()
     try:
         sys.exit(unreel(standalone_mode=False))
     except click.ClickException as error:
-        with_nearest(error).show(file=sys.stderr)
+        add_nearest_choice(error).show(file=sys.stderr)
         sys.exit(error.exit_code)
     except click.Abort:
         print_message("Aborted!")

@@ -8,7 +8,7 @@ _M_ARENA_MAX: Final = -8
 """From glibc's malloc.h."""
 
 
-def share_heaps() -> None:
+def limit_heaps() -> None:
     """Let threads share two heaps: glibc gives each its own, which keeps the most it ever held.
 
     Lance has many threads; with their heaps apart, 100,000 questions took 20 MB more.

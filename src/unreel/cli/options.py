@@ -8,7 +8,7 @@ import click
 
 from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.core.errors import InvalidSettingError
-from unreel.protocols.protocol import PROTOCOLS, Subject, protocol, protocol_names
+from unreel.protocols.protocol import PROTOCOLS, Subject, get_protocol, protocol_names
 from unreel.reviewers.message_parts import Showing
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -67,7 +67,7 @@ def _read_condition(text: str) -> dict[str, str]:
     return {name: value for name, _, value in parts}
 
 
-def outside_option(command: F) -> F:
+def allow_outside_option(command: F) -> F:
     """Add `--allow-outside` to a command that reads tables."""
     return click.option(
         "--allow-outside",
@@ -104,7 +104,7 @@ def run_options(command: F) -> F:
         metavar="PATH",
         help="Present path of the runs' benchmark, if it was moved.",
     )
-    return moved(changed_option(outside_option(command)))
+    return moved(changed_option(allow_outside_option(command)))
 
 
 class InstrumentName(click.Choice[str]):
@@ -125,7 +125,7 @@ class InstrumentName(click.Choice[str]):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         ours = value in PROTOCOLS.entries
-        if ours and self._subject in {None, protocol(value).subject}:
+        if ours and self._subject in {None, get_protocol(value).subject}:
             return value
         return super().convert(value, param, ctx)
 

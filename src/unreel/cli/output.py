@@ -15,18 +15,18 @@ from typing import Any, Final, Literal, TypeVar, get_args
 import click
 
 from unreel.cli.safe_streams import OUTPUT, is_fresh
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.core.sheet import csv_text, latex_text
-from unreel.core.span import with_seconds
+from unreel.core.span import add_seconds
 
 
-def again(*more: str) -> str:
+def format_rerun_command(*more: str) -> str:
     """The same command for a shell, with the options `more` behind it."""
     typed = [part for part in sys.argv[1:] if part not in more]
     return f"`{shlex.join(['unreel', *typed, *more])}`"
 
 
-def asks_again(run: str) -> str:
+def format_retry_command(run: str) -> str:
     """The command that asks again what failed in the run of that name."""
     return f"`{shlex.join(['unreel', 'eval', '--out', run, '--retry-failed'])}`"
 
@@ -43,7 +43,7 @@ def json_option(command: F) -> F:
     )(command)
 
 
-def form_option(command: F) -> F:
+def table_format_option(command: F) -> F:
     """Add `--format` to a command that prints tables."""
     return click.option(
         "--format",
@@ -73,14 +73,14 @@ def print_json(value: object) -> None:
     from pydantic_core import to_jsonable_python
 
     is_unicode = sys.stdout.encoding.lower().startswith("utf")
-    document = with_seconds(to_jsonable_python(value))
+    document = add_seconds(to_jsonable_python(value))
     text = json.dumps(document, indent=2, ensure_ascii=not is_unicode)
     lines = (_escape(line) for line in text.split("\n"))
     click.echo("\n".join(lines), file=sys.stdout)
 
 
 def _escape(line: str) -> str:
-    if (shown := plain(line)) == line:
+    if (shown := sanitise_line(line)) == line:
         return line
     pairs = zip(line, shown, strict=True)
     return "".join(was if was == is_ else json.dumps(was)[1:-1] for was, is_ in pairs)
@@ -116,25 +116,25 @@ def _print_text(
     from unreel.cli.console import open_console
 
     console = open_console()
-    lines = [[plain(str(row[column])) for column in columns] for row in rows]
+    lines = [[sanitise_line(str(row[column])) for column in columns] for row in rows]
     if console.is_terminal:
         from unreel.cli.table_layout import lay_out
 
-        heads = [plain(column.replace("_", " ")) for column in columns]
-        console.print(lay_out(heads, lines, title=plain(title or ""), console=console))
+        heads = [sanitise_line(column.replace("_", " ")) for column in columns]
+        console.print(lay_out(heads, lines, title=sanitise_line(title or ""), console=console))
         return
     if title:
         print_message(title)
     # What a pipe reads has one tab between cells, one line for a row, and a blank line before a table
     # that is not the first thing there.
-    text = "".join("\t".join(cells) + "\n" for cells in [map(plain, columns), *lines])
+    text = "".join("\t".join(cells) + "\n" for cells in [map(sanitise_line, columns), *lines])
     click.echo(text if is_fresh(sys.stdout) else f"\n{text}", file=sys.stdout, nl=False)
 
 
 def echo(*lines: object) -> None:
     """Print data for a person on stdout, one line for each argument."""
     for line in lines:
-        click.echo(plain(str(line)), file=sys.stdout)
+        click.echo(sanitise_line(str(line)), file=sys.stdout)
 
 
 class SilenceWatch:
@@ -174,4 +174,4 @@ SILENCE: Final = SilenceWatch()
 def print_message(*lines: str) -> None:
     """Talk to the person, on stderr, one line for each argument."""
     for line in lines:
-        click.echo(plain(line), file=sys.stderr)
+        click.echo(sanitise_line(line), file=sys.stderr)

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
 from unreel.cli.output import print_message
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.engine.progress import Progress, ProgressLine
 
 PIPE_PAUSE_S: Final = 10.0
@@ -78,7 +78,7 @@ class ProgressMeter(ProgressLine):
     def _render(self) -> Any:
         from rich.text import Text
 
-        return Text(plain(self._line()), no_wrap=True, overflow="ellipsis")
+        return Text(sanitise_line(self._line()), no_wrap=True, overflow="ellipsis")
 
     def _refresh(self) -> None:
         if self._live is not None:

@@ -8,7 +8,7 @@ from unreel.benchmarks.published.check import check as recalculate
 from unreel.benchmarks.published.tables import SOURCES, PublishedTable
 from unreel.benchmarks.published.tables import show as read_table
 from unreel.benchmarks.published.verdicts import FigureCheck
-from unreel.cli.output import Form, echo, form_option, json_option, print_json, print_table
+from unreel.cli.output import Form, echo, json_option, print_json, print_table, table_format_option
 from unreel.core.registry import LazyImport
 
 
@@ -36,7 +36,7 @@ def check(*, quiet: bool, as_json: bool) -> None:
 
 @published.command()
 @click.argument("table", required=False)
-@form_option
+@table_format_option
 @json_option
 def show(table: str | None, *, form: Form, as_json: bool) -> None:
     """Print TABLE as in the paper. Without TABLE, list the tables."""
@@ -54,7 +54,7 @@ def show(table: str | None, *, form: Form, as_json: bool) -> None:
 @published.command()
 @click.argument("table")
 @click.argument("scores", nargs=-1, required=True)
-@form_option
+@table_format_option
 @json_option
 def make(table: str, *, scores: tuple[str, ...], form: Form, as_json: bool) -> None:
     """Build TABLE in the paper's layout from SCORES: NAME=FILE, output of `unreel score --json`.

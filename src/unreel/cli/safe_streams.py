@@ -5,7 +5,7 @@ import sys
 import time
 from typing import Final, TextIO
 
-from unreel.core.safe_text import plain_lines
+from unreel.core.safe_text import sanitise_lines
 
 
 def guard_streams() -> None:
@@ -30,7 +30,7 @@ class OutputClock:
 OUTPUT: Final = OutputClock()
 
 
-def styled(stream: TextIO) -> TextIO:
+def get_raw_stream(stream: TextIO) -> TextIO:
     """Return the stream below a guarded one, for callers that sanitise text themselves and add colours."""
     return stream.below if isinstance(stream, _PlainStream) else stream
 
@@ -56,7 +56,7 @@ class _PlainStream(io.TextIOWrapper):
     def write(self, text: str, /) -> int:
         self.is_fresh = False
         OUTPUT.note_output()
-        return super().write(plain_lines(text))
+        return super().write(sanitise_lines(text))
 
 
 def _guard(stream: TextIO) -> TextIO:

@@ -84,12 +84,12 @@ def serve(  # noqa: PLR0913  one parameter for each option
 
 
 def _run(plan: "ServingPlan", engine: "VllmInstallation", *, as_json: bool) -> None:
-    from unreel.reviewers.local.server import running
+    from unreel.reviewers.local.server import start_vllm
 
     with ExitStack() as held:
         with ProgressMeter() as meter:
             meter.tell(f"starting vLLM {engine.version}")
-            server = held.enter_context(running(plan, engine, tell=meter.tell))
+            server = held.enter_context(start_vllm(plan, engine, tell=meter.tell))
         try:
             _print_plan(plan, engine, as_json=as_json)
             SILENCE.stop()

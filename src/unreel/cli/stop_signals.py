@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
-from unreel.cli.output import again
+from unreel.cli.output import format_rerun_command
 from unreel.core.errors import GO_ON, UnreadableSourceError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class StopSignal(BaseException):
         return f"stopped by {_NAMES[signal.Signals(self.number)]}. {GO_ON}"
 
 
-def hear_signals() -> None:
+def install_signal_handlers() -> None:
     """Let the first Ctrl-C, SIGTERM or SIGHUP raise `StopSignal`, and the second end the process.
 
     A signal that is ignored stays so: `nohup` and a shell's background jobs mean it.
@@ -65,7 +65,7 @@ def hear_signals() -> None:
 
 
 @contextmanager
-def asks_first() -> Iterator[list[int]]:
+def defer_first_signal() -> Iterator[list[int]]:
     """Within, the first signal only asks, by standing in the list; the second ends the process.
 
     For a job that can save what it has, but not in the middle of a step.
@@ -91,7 +91,7 @@ def asks_first() -> Iterator[list[int]]:
 
 
 @contextmanager
-def goes_on(place: str, meter: "ProgressMeter") -> Iterator[None]:
+def note_resume_command(place: str, meter: "ProgressMeter") -> Iterator[None]:
     """Add to any exception that stops a job the stored amount of work, and the command to resume."""
     _at_work.append(place)
     try:
@@ -100,7 +100,7 @@ def goes_on(place: str, meter: "ProgressMeter") -> Iterator[None]:
         if parts := meter.spell_rows():
             stopped.add_note(f"Of this call {parts} are kept in {place}, and all from before")
         if not isinstance(stopped, UnreadableSourceError):
-            stopped.add_note(f"Go on with {again()}")
+            stopped.add_note(f"Go on with {format_rerun_command()}")
         raise
     finally:
         _at_work.remove(place)

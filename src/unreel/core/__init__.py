@@ -1,1 +1,20 @@
-"""The words of unreel: frozen, exact values. Imports the standard library only."""
+"""Domain types and shared rules, as frozen and exact values. Imports the standard library only.
+
+Where to look:
+    `clip.py`: clips, their origin and their creators.
+    `question.py`: questions and conditions.
+    `verdict.py`: parsed answers (`Unparsed` for missing parts).
+    `failure.py`: failures as values with a reason.
+    `estimate.py`: numbers with an interval and n (`Unmeasured` without).
+    `errors.py`: all errors that unreel raises, with advice.
+    `output_files.py`: the only module that writes files.
+    `names.py`: file names and ids from untrusted text.
+    `safe_text.py`: text without control characters.
+    `settings.py`: environment variables.
+    `server_keys.py`: the API key of each server.
+    `retry.py`: backoff and retry budget.
+    `address_check.py`: addresses that may be connected to.
+    `managed_process.py`: child processes that never outlive their parent.
+    `registry.py`: names that people choose, loaded on use.
+    `sheet.py`: tables as CSV, LaTeX, Markdown and HTML.
+"""

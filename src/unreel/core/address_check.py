@@ -55,7 +55,7 @@ def _parse_legacy(text: str) -> IpAddress | None:
         return None
 
 
-def innermost_addresses(address: IpAddress) -> tuple[IpAddress, ...]:
+def unwrap_addresses(address: IpAddress) -> tuple[IpAddress, ...]:
     """Return the IPv4 addresses that an IPv6 address may carry, or the address itself if it carries none.
 
     Mapped, compatible, 6to4, Teredo, ISATAP and NAT64 addresses carry one.
@@ -91,7 +91,7 @@ def is_refused(address: IpAddress) -> bool:
         or found.is_unspecified
         or found == _BROADCAST
         or found in _METADATA
-        for found in (address, *innermost_addresses(address))
+        for found in (address, *unwrap_addresses(address))
     )
 
 

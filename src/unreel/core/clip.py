@@ -35,7 +35,7 @@ class Generated:
 Origin = Real | Generated
 
 
-def creator_of(*origins: Origin) -> str:
+def get_creator(*origins: Origin) -> str:
     """Return the creator of the first generated clip; "" if all are real."""
     for origin in origins:
         if isinstance(origin, Generated):
@@ -43,7 +43,7 @@ def creator_of(*origins: Origin) -> str:
     return ""
 
 
-def setting_of(*origins: Origin) -> str:
+def get_setting(*origins: Origin) -> str:
     """Return the setting of the first generated clip; "" if all are real, or it is unknown."""
     for origin in origins:
         if isinstance(origin, Generated):
@@ -51,15 +51,15 @@ def setting_of(*origins: Origin) -> str:
     return ""
 
 
-def makers_of(creator: str, setting: str) -> tuple[str, ...]:
+def list_makers(creator: str, setting: str) -> tuple[str, ...]:
     """Return the creators whose metrics a clip counts for: its creator, and its creator in that setting; none for a real clip."""
     whole = (creator,) if creator else ()
     return (*whole, f"{creator}/{setting}") if setting else whole
 
 
-def maker_of(origin: Origin) -> str:
+def get_maker(origin: Origin) -> str:
     """Whom a clip counts for on a board: its creator in its setting, as far as it has one; "" for a real one."""
-    return (makers_of(creator_of(origin), setting_of(origin)) or ("",))[-1]
+    return (list_makers(get_creator(origin), get_setting(origin)) or ("",))[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

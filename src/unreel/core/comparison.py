@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from unreel.core.estimate import Measured
 from unreel.core.question import Instrument
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.core.sheet import html_table
 
 
@@ -79,7 +79,7 @@ class Comparisons:
         lines = [f"{self.instrument}: {self.n_tests} differences, corrected by Holm"]
         for comparison in self.comparisons:
             lines += [str(comparison), *(f"  {found}" for found in comparison.differences)]
-        return "\n".join(map(plain, lines))
+        return "\n".join(map(sanitise_line, lines))
 
     def _repr_html_(self) -> str:
         columns = ("metric", "first", "second", "difference", "p", "corrected")

@@ -44,7 +44,7 @@ _BY_RUST: Final = re.compile(r"\(os error (\d+)\)")
 _SOURCE_LINE: Final = re.compile(r", \S+\.rs:\d+:\d+")
 
 
-def known_names(name: str, known: Sequence[str]) -> str:
+def suggest_names(name: str, known: Sequence[str]) -> str:
     """Return advice for an unknown `name`: the nearest of the `known` names, and all of them."""
     close = difflib.get_close_matches(name, known, n=1)
     hint = f"Did you mean {close[0]!r}? " if close else ""
@@ -82,7 +82,7 @@ class UnknownNameError(UnreelError, LookupError):
         self.known = known
 
     def __str__(self) -> str:
-        return f"no {self.kind} is named {self.name!r}. {known_names(self.name, self.known)}"
+        return f"no {self.kind} is named {self.name!r}. {suggest_names(self.name, self.known)}"
 
 
 class MissingExtraError(UnreelError, ImportError):
@@ -175,7 +175,7 @@ def raise_refusal(error: BaseException) -> None:
             raise behind
         remedy = _REFUSALS.get(_number(behind))
         if remedy is not None:
-            raise MachineError(words_of(behind), remedy) from error
+            raise MachineError(format_library_error(behind), remedy) from error
 
 
 def require_room(folder: Path, needed_bytes: int) -> None:
@@ -215,11 +215,11 @@ def format_error(error: Exception) -> UnreelError | None:
         if isinstance(behind, UnreelError):
             return behind
         if isinstance(behind, OSError) or _number(behind):
-            return MachineError(words_of(behind), _OTHERWISE)
+            return MachineError(format_library_error(behind), _OTHERWISE)
     return None
 
 
-def words_of(error: object) -> str:
+def format_library_error(error: object) -> str:
     """An error's words on one line, without the places in its library's source."""
     said = str(error).strip().partition("\n")[0].removeprefix("External error: ")
     return _SOURCE_LINE.sub("", said).rstrip(". ")

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from unreel.core.errors import InvalidValueError, UnknownNameError
 from unreel.core.question import Instrument
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.core.sheet import html_table
 
 
@@ -67,7 +67,7 @@ IntervalKind = Literal["share", "metric", "seconds", "strength"]
 those of Bradley and Terry's model."""
 
 
-def how_often_held(values: Iterable[Measured], *, kind: IntervalKind = "share") -> str:
+def describe_coverage(values: Iterable[Measured], *, kind: IntervalKind = "share") -> str:
     """Say in a sentence how often intervals of this kind hold the truth, as measured in docs/intervals.md."""
     if kind == "seconds":
         return (
@@ -138,7 +138,7 @@ class Scorecard:
         told = [f"{what}: {n}" for what, n in self.confusion.items()]
         told += [f"answered by another model: {n} {name}" for name, n in self.answered_by.items()]
         figures = [f"{metric.name}: {metric.value}, {metric.coverage}" for metric in self.metrics]
-        return "\n  ".join(map(plain, [self._title, *lost, *told, *figures]))
+        return "\n  ".join(map(sanitise_line, [self._title, *lost, *told, *figures]))
 
     def _repr_html_(self) -> str:
         rows = [(metric.name, *_spelt(metric.value), metric.coverage) for metric in self.metrics]

@@ -59,7 +59,7 @@ class Failure:
         return f"{self.reason.value}: {self.detail}. {self.reason.remedy}"
 
 
-def stored_failure(reason: object, detail: object) -> Failure:
+def read_failure(reason: object, detail: object) -> Failure:
     """Return the failure in a table row; an unknown reason is kept as text."""
     words = detail if isinstance(detail, str) else ""
     try:
@@ -68,7 +68,7 @@ def stored_failure(reason: object, detail: object) -> Failure:
         return Failure(FailureReason.UNSTATED, f"{str(reason)[:60]!a}: {words}")
 
 
-def damaged_row(what: str) -> Failure:
+def build_damaged_row_failure(what: str) -> Failure:
     """A stored row that is neither an answer nor a failure: it counts as failed."""
     return Failure(FailureReason.UNSTATED, f"the stored row is damaged: {what}")
 

@@ -61,11 +61,11 @@ class Pair:
             raise InvalidValueError(msg)
 
 
-def subject_of(first: ClipId, *second: ClipId) -> ClipId | Pair:
+def get_subject(first: ClipId, *second: ClipId) -> ClipId | Pair:
     """Return the clip, or the pair in that order, of a question."""
     return Pair(first, *second) if second else first
 
 
-def clips_of(subject: ClipId | Pair) -> tuple[ClipId, ...]:
+def get_clips(subject: ClipId | Pair) -> tuple[ClipId, ...]:
     """The clips in the order shown."""
     return (subject.first, subject.second) if isinstance(subject, Pair) else (subject,)

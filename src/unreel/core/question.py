@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from unreel.core.clip import ClipId
 from unreel.core.identity import digest
-from unreel.core.judgement import Pair, clips_of
+from unreel.core.judgement import Pair, get_clips
 
 Marks = Literal["default", "off", "on"]
 """Whether each frame stands behind its instant; `default`: where the instrument asks for a time."""
@@ -51,7 +51,7 @@ def _spelled(condition: Condition) -> str:
     return " ".join(f"{name}={value}" for name, value in condition.written().items())
 
 
-def differing(conditions: Sequence[Condition]) -> tuple[str, ...]:
+def list_differing_fields(conditions: Sequence[Condition]) -> tuple[str, ...]:
     """The fields in which they are not all alike."""
     return tuple(
         field.name
@@ -85,7 +85,7 @@ class Question:
     @property
     def shown(self) -> tuple[ClipId, ...]:
         """The clips in the order shown."""
-        return clips_of(self.subject)
+        return get_clips(self.subject)
 
     def key(self, reviewer: str) -> str:
         """Identity of this question put to `reviewer`: the same on every machine and in every run."""

@@ -16,11 +16,11 @@ _IN_LINES: Final = re.compile(f"[{_ACTS}]")
 _IN_A_LINE: Final = re.compile(rf"[\t\n{_ACTS}]")
 
 
-def plain(text: str) -> str:
+def sanitise_line(text: str) -> str:
     """`text` on one line, with a mark in place of each character that a terminal or a reader obeys."""
     return _IN_A_LINE.sub(MARK, text)
 
 
-def plain_lines(text: str) -> str:
+def sanitise_lines(text: str) -> str:
     """The same for a text of several lines: its line feeds and tabs stay."""
     return _IN_LINES.sub(MARK, text)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.core.errors import InvalidSettingError, known_names
+from unreel.core.errors import InvalidSettingError, suggest_names
 
 PREFIX: Final = "UNREEL_"
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
@@ -76,7 +76,7 @@ def read_settings(environment: Mapping[str, str] | None = None) -> EnvironmentSe
         values["state"] = str(Path(given[_STATE]) / "unreel")
     for variable in sorted(name for name in given if name.startswith(PREFIX)):
         if variable not in known:
-            remedy = f"Unset it, or use another. {known_names(variable, list(known))}"
+            remedy = f"Unset it, or use another. {suggest_names(variable, list(known))}"
             raise InvalidSettingError(variable, "no such setting", remedy)
         setting = known[variable]
         number = isinstance(setting.default, int)

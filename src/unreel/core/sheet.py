@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Final
 
-from unreel.core.safe_text import plain, plain_lines
+from unreel.core.safe_text import sanitise_line, sanitise_lines
 
 _CELL: Final = "text-align:left;vertical-align:top;padding:0 1em 0 0"
 _TITLE: Final = "text-align:left;font-weight:bold;white-space:nowrap"
@@ -17,11 +17,11 @@ _TITLE: Final = "text-align:left;font-weight:bold;white-space:nowrap"
 def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A table with its title; without columns the first cell of each row names the others."""
     head = "".join(
-        f'<th scope="col" style="{_CELL}">{escape(plain(name))}</th>' for name in columns
+        f'<th scope="col" style="{_CELL}">{escape(sanitise_line(name))}</th>' for name in columns
     )
     first = "td" if columns else 'th scope="row"'
     body = "".join(f"<tr>{_cells(row, first)}</tr>" for row in rows)
-    caption = f'<caption style="{_TITLE}">{escape(plain(title))}</caption>'
+    caption = f'<caption style="{_TITLE}">{escape(sanitise_line(title))}</caption>'
     heading = f"<thead><tr>{head}</tr></thead>" if columns else ""
     return f"<table>{caption}{heading}<tbody>{body}</tbody></table>"
 
@@ -30,7 +30,7 @@ def _cells(row: Sequence[object], first: str) -> str:
     tags = [first, *["td"] * (len(row) - 1)]
     pairs = zip(tags, row, strict=True)
     return "".join(
-        f'<{tag} style="{_CELL}">{escape(plain_lines(str(cell)))}</{tag.partition(" ")[0]}>'
+        f'<{tag} style="{_CELL}">{escape(sanitise_lines(str(cell)))}</{tag.partition(" ")[0]}>'
         for tag, cell in pairs
     )
 
@@ -53,14 +53,14 @@ _LATEX: Final = str.maketrans(
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
     """The table with a line for each row; a cell that a spreadsheet would calculate starts with `'`."""
-    return "".join(iter_csv(columns, rows, clean=plain))
+    return "".join(iter_csv(columns, rows, clean=sanitise_line))
 
 
 def iter_csv(
     columns: Sequence[str],
     rows: Iterable[Mapping[str, object]],
     *,
-    clean: Callable[[str], str] = plain_lines,
+    clean: Callable[[str], str] = sanitise_lines,
 ) -> Iterator[str]:
     """Yield the header and each row of a CSV file; cells may hold several lines unless `clean` ends that."""
     for cells in itertools.chain([columns], ([row[name] for name in columns] for row in rows)):
@@ -73,16 +73,16 @@ def latex_text(
     columns: Sequence[str], rows: Iterable[Mapping[str, object]], *, caption: str = ""
 ) -> str:
     """The table for a paper, in the rules of booktabs; columns of numbers are set to the right."""
-    cells = [[plain(str(row[column])) for column in columns] for row in rows]
+    cells = [[sanitise_line(str(row[column])) for column in columns] for row in rows]
     aligned = "".join("r" if _are_numbers(column) else "l" for column in zip(*cells, strict=True))
     return "\n".join(
         (
             r"% needs \usepackage{booktabs}",
             r"\begin{table}",
-            *([rf"\caption{{{_escape(plain(caption))}}}"] if caption else []),
+            *([rf"\caption{{{_escape(sanitise_line(caption))}}}"] if caption else []),
             rf"\begin{{tabular}}{{{aligned or 'l' * len(columns)}}}",
             r"\toprule",
-            _latex_row([plain(column.replace("_", " ")) for column in columns]),
+            _latex_row([sanitise_line(column.replace("_", " ")) for column in columns]),
             r"\midrule",
             *map(_latex_row, cells),
             r"\bottomrule",
@@ -126,5 +126,5 @@ def _escape(text: str) -> str:
 
 
 def _markdown(value: object) -> str:
-    text = plain(" ".join(str(value).split()))
+    text = sanitise_line(" ".join(str(value).split()))
     return re.sub(r"([\\|<>\[\]`*_~&!])", r"\\\1", text).replace("://", r"\://") or "—"

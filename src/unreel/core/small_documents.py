@@ -32,11 +32,11 @@ def read_bytes(
         words = getattr(error, "strerror", None) or "unreadable"
         raise UnreadableSourceError(str(path), words, remedy) from error
     if len(data) > most:
-        raise too_large(str(path), most)
+        raise build_too_large_error(str(path), most)
     return data
 
 
-def too_large(source: str, most: int) -> UnreadableSourceError:
+def build_too_large_error(source: str, most: int) -> UnreadableSourceError:
     """The refusal of a document above `most` bytes."""
     return UnreadableSourceError(source, f"larger than {most} bytes", "Split it, or take parts out")
 

@@ -22,15 +22,15 @@ def format_seconds(at_us: int) -> str:
     return f"{at_us / MICROSECONDS:.2f} s"
 
 
-def with_seconds(value: Any) -> Any:
+def add_seconds(value: Any) -> Any:
     """A document of JSON in which seconds, `start_s`, stand beside whole microseconds, `start_us`."""
     if isinstance(value, list):
-        return [with_seconds(part) for part in value]
+        return [add_seconds(part) for part in value]
     if not isinstance(value, dict):
         return value
     found: dict[str, Any] = {}
     for key, part in value.items():
-        found[key] = with_seconds(part)
+        found[key] = add_seconds(part)
         seconds = f"{key[:-3]}_s"
         if key.endswith("_us") and type(part) is int and seconds not in value:
             found[seconds] = part / 1e6

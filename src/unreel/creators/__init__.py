@@ -1,1 +1,10 @@
-"""Creators of clips: folders, endpoints, pipelines and controls behind one contract."""
+"""Creators of clips behind one interface.
+
+Where to look:
+    `contract.py`: the interface of a creator.
+    `config.py`: the `[[creator]]` section of a recipe.
+    `folder.py`: clips in a folder.
+    `diffusers.py`: local pipelines.
+    `endpoint/`: text- and image-to-video services.
+    `degrade.py`: degraded real clips as controls.
+"""

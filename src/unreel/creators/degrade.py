@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Final, Literal, assert_never
 
 from pydantic import Field, field_serializer, model_validator
 
-from unreel.core.errors import InvalidSettingError, known_names
+from unreel.core.errors import InvalidSettingError, suggest_names
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
@@ -19,7 +19,7 @@ from unreel.creators.contract import ClipBrief, ClipClass, Creator, CreatorInput
 from unreel.creators.edited_clips import ReworkingCreator, ReworkRequest
 from unreel.creators.kind import CreatorEnvironment, CreatorKeys
 from unreel.media.normalise import NormalForm
-from unreel.media.perturb import HALF, MESSENGER_CRF, MOST_OF_IT, choose_crop, own_form
+from unreel.media.perturb import HALF, MESSENGER_CRF, MOST_OF_IT, choose_crop, get_clip_format
 from unreel.media.render import OWN_SPEED, WHOLE, FrameRange
 from unreel.recipes.section import Exact
 
@@ -56,7 +56,7 @@ class DegradeKeys(CreatorKeys):
         own = ("way", *_OWN_KEYS[self.way])
         for key in sorted(self.model_fields_set - set(own)):
             problem = f"says nothing about what is {self.way}"
-            raise InvalidSettingError(key, problem, known_names(key, own))
+            raise InvalidSettingError(key, problem, suggest_names(key, own))
         if self.speed is not None and (self.rate is not None or self.speed == 1):
             setting, problem = "speed", "is 1, or a rate is also set"
             raise InvalidSettingError(setting, problem, "Name another speed, or a rate alone")
@@ -106,16 +106,18 @@ class _ClipChange:
 def _plan(keys: DegradeKeys, facts: ClipFacts, brief: ClipBrief) -> _ClipChange:
     match keys.way:
         case "recompressed":
-            return _ClipChange(form=own_form(facts, crf=keys.crf), told={"crf": keys.crf})
+            return _ClipChange(form=get_clip_format(facts, crf=keys.crf), told={"crf": keys.crf})
         case "scaled":
-            form = own_form(facts, scale=keys.scale)
+            form = get_clip_format(facts, scale=keys.scale)
             return _ClipChange(form=form, told={"width": form.width, "height": form.height})
         case "cropped":
             drawn = int(digest("crop", brief.id, str(brief.seed))[:_SEED_DIGITS], 16)
             crop = choose_crop((facts.video.width, facts.video.height), drawn, kept=keys.kept)
             return _ClipChange(cut=FrameRange(crop=crop), told=asdict(crop))
         case "retimed" if keys.rate is not None:
-            return _ClipChange(form=own_form(facts, rate=keys.rate), told={"rate": str(keys.rate)})
+            return _ClipChange(
+                form=get_clip_format(facts, rate=keys.rate), told={"rate": str(keys.rate)}
+            )
         case "retimed":
             speed = keys.speed or _QUICK
             return _ClipChange(speed=speed, told={"speed": str(speed)})

@@ -1,1 +1,25 @@
-"""From raw video to a frozen, audited benchmark: one recipe, steps on the engine, the same bytes each time."""
+"""From raw video to a frozen, audited benchmark. The same recipe gives the same bytes.
+
+Where to look:
+    `recipe.py`: all settings.
+    `curation_run.py`: the steps in their order.
+    `step.py`: one step on the engine, and its table.
+    `source/`: input files.
+    `scan.py`: one pass over each file.
+    `duplicates.py`: near-duplicates.
+    `split/`: shots.
+    `crop.py`: filled borders.
+    `screen.py`: selection by measurements and people.
+    `describe.py`: descriptions by a model.
+    `cluster.py`: even sampling by meaning.
+    `lengths.py`: equal lengths of real and generated clips.
+    `normalise/`: one format.
+    `inject/`: known traces.
+    `watermark/`: overlays.
+    `audit/`: label leaks.
+    `freeze/`: splits, manifest, card, checksums.
+    `forecast.py`: the effect of a recipe before it runs.
+    `exclusions.py`: excluded clips with reasons.
+    `contact_sheet.py`: a page of pictures.
+    `hub_dataset.py`: a folder for a dataset hub.
+"""

@@ -13,12 +13,12 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.identity import digest
 from unreel.core.registry import LazyImport
 from unreel.curation.describe import DESCRIBE
-from unreel.curation.piece import ClipSegment, ExcludedSegment, sift
+from unreel.curation.piece import ClipSegment, ExcludedSegment, apply_filter
 from unreel.curation.pieces import ReiterableStream
 from unreel.curation.recipe import ClusterSection
 from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step import StepName, StepSubject
-from unreel.reviewers.sentence_embeddings import MiniLmEncoder, SentenceEncoder, directions
+from unreel.reviewers.sentence_embeddings import MiniLmEncoder, SentenceEncoder, embed_sentences
 
 MOST_CLUSTERS: Final = 20
 """The paper found 8 for 149 clips."""
@@ -51,7 +51,7 @@ def embed(
 ) -> dict[str, npt.NDArray[np.float64]]:
     """A direction for each story whose text gives one, by the same name."""
     names = sorted(stories)
-    found = directions([stories[name] for name in names], encoder)
+    found = embed_sentences([stories[name] for name in names], encoder)
     return {name: vector for name, vector in zip(names, found, strict=True) if vector is not None}
 
 
@@ -134,7 +134,7 @@ class StoryGroup:
     kept: bool
 
 
-def take(_section: ClusterSection, work: CurationJob, state: CurationState) -> CurationState:
+def run_step(_section: ClusterSection, work: CurationJob, state: CurationState) -> CurationState:
     """The same number of described pieces from every group of stories; the others go."""
     seed = work.recipe.seed
     pieces = state.pieces
@@ -144,7 +144,7 @@ def take(_section: ClusterSection, work: CurationJob, state: CurationState) -> C
     )
     found = work.bench.settle(step, subjects, lambda: group_stories(subjects, seed=seed))
     own = (next(found) if DESCRIBE in piece.notes else None for piece in pieces)
-    return state.after(work.shelf.sift(CLUSTER, sift(CLUSTER, pieces, own, _if_drawn)))
+    return state.after(work.shelf.sift(CLUSTER, apply_filter(CLUSTER, pieces, own, _if_drawn)))
 
 
 def _subject(piece: ClipSegment) -> StepSubject:

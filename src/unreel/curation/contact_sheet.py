@@ -18,7 +18,7 @@ from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.core.judgement import Label
 from unreel.core.output_files import OutputDirectory
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.core.span import MICROSECONDS
 from unreel.curation.frozen import find_frozen, read_frozen_recipe
 from unreel.curation.piece import QUARANTINE
@@ -217,7 +217,7 @@ def _show(group: SheetGroup, *, roots: tuple[Path, ...], reader: MediaReader) ->
 def _thumb(
     candidate: SheetCandidate, *, roots: tuple[Path, ...], reader: MediaReader
 ) -> ClipThumbnail:
-    name, lines = plain(candidate.name), tuple(map(plain, candidate.lines))
+    name, lines = sanitise_line(candidate.name), tuple(map(sanitise_line, candidate.lines))
     problem = _closed(candidate.location, roots)
     if problem:
         return ClipThumbnail(name=name, lines=lines, src="", problem=problem)
@@ -227,7 +227,7 @@ def _thumb(
     else:
         found = reader.frames_at(path, [candidate.at_us])
     if isinstance(found, Failure):
-        return ClipThumbnail(name=name, lines=lines, src="", problem=plain(str(found)))
+        return ClipThumbnail(name=name, lines=lines, src="", problem=sanitise_line(str(found)))
     rgb = fit_longest(found.frames[0].rgb(), _SIDE)
     height, width, _ = rgb.shape
     src = data_uri(encode_jpeg(rgb, quality=_QUALITY), "image/jpeg")
@@ -247,7 +247,7 @@ def _closed(location: str, roots: tuple[Path, ...]) -> str:
 def _title(benchmark: Path) -> str:
     """Its name and version."""
     recipe = read_frozen_recipe(benchmark)
-    return plain(f"{recipe.name} {recipe.freeze.version}" if recipe.freeze else recipe.name)
+    return sanitise_line(f"{recipe.name} {recipe.freeze.version}" if recipe.freeze else recipe.name)
 
 
 def _document(

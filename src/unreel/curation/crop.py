@@ -8,7 +8,7 @@ from unreel.curation.state import CurationJob, CurationState
 from unreel.media.render import PixelCrop
 
 
-def take(_section: CropSection, work: CurationJob, state: CurationState) -> CurationState:
+def run_step(_section: CropSection, work: CurationJob, state: CurationState) -> CurationState:
     """Every piece without its filled borders."""
     return state.after(work.shelf.sift("crop", map(_cropped, state.pieces)))
 

@@ -9,29 +9,29 @@ from typing import Any, Final, Generic, TypeVar
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.names import plain_name
-from unreel.curation.audit.step import take as take_audit
-from unreel.curation.cluster import take as take_cluster
-from unreel.curation.crop import take as take_crop
-from unreel.curation.describe import take as take_describe
-from unreel.curation.duplicates import take as take_duplicates
-from unreel.curation.freeze.first_frames import take as take_first_frames
-from unreel.curation.freeze.step import take as take_freeze
-from unreel.curation.inject.step import take as take_inject
-from unreel.curation.lengths import take as take_lengths
+from unreel.curation.audit.step import run_step as run_audit
+from unreel.curation.cluster import run_step as run_cluster
+from unreel.curation.crop import run_step as run_crop
+from unreel.curation.describe import run_step as run_describe
+from unreel.curation.duplicates import run_step as run_duplicates
+from unreel.curation.freeze.first_frames import run_step as run_first_frames
+from unreel.curation.freeze.step import run_step as run_freeze
+from unreel.curation.inject.step import run_step as run_inject
+from unreel.curation.lengths import run_step as run_lengths
 from unreel.curation.normalise.step import RenderSettings
-from unreel.curation.normalise.step import take as take_render
+from unreel.curation.normalise.step import run_step as run_render
 from unreel.curation.piece import QUARANTINE
 from unreel.curation.pieces import WorkDirectory
 from unreel.curation.recipe import CurateRecipe, FreezeSection
 from unreel.curation.scan import ScanSettings, ShotDetector
-from unreel.curation.scan import take as take_scan
-from unreel.curation.screen import take as take_screen
+from unreel.curation.scan import run_step as run_scan
+from unreel.curation.screen import run_step as run_screen
 from unreel.curation.source.sources import store_of
-from unreel.curation.source.step import take as take_source
-from unreel.curation.split.step import take as take_split
+from unreel.curation.source.step import run_step as run_source
+from unreel.curation.split.step import run_step as run_split
 from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step import CurationContext
-from unreel.curation.watermark.step import take as take_watermark
+from unreel.curation.watermark.step import run_step as run_watermark
 from unreel.engine.location import require_conditional_puts
 from unreel.engine.resolve_location import local_folder, resolve_location
 from unreel.engine.run import shared_runner
@@ -102,22 +102,22 @@ def _first_frames(recipe: CurateRecipe) -> FreezeSection | None:
 
 
 STEPS: Final[tuple[CurationStep[Any], ...]] = (
-    CurationStep("ingest", attrgetter("source"), take_source),
-    CurationStep("scan", _scanning, take_scan),
-    CurationStep("duplicates", attrgetter("duplicates"), take_duplicates),
-    CurationStep("split", attrgetter("split"), take_split),
-    CurationStep("crop", attrgetter("crop"), take_crop),
-    CurationStep("screen", attrgetter("screen"), take_screen),
-    CurationStep("lengths", attrgetter("lengths"), take_lengths),
-    CurationStep("cut", _cutting, take_render),
-    CurationStep("watermark", attrgetter("watermark"), take_watermark),
-    CurationStep("inject", attrgetter("inject"), take_inject),
-    CurationStep("render", _rendering, take_render),
-    CurationStep("first_frames", _first_frames, take_first_frames),
-    CurationStep("describe", attrgetter("describe"), take_describe),
-    CurationStep("cluster", attrgetter("cluster"), take_cluster),
-    CurationStep("audit", attrgetter("audit"), take_audit),
-    CurationStep("freeze", attrgetter("freeze"), take_freeze),
+    CurationStep("ingest", attrgetter("source"), run_source),
+    CurationStep("scan", _scanning, run_scan),
+    CurationStep("duplicates", attrgetter("duplicates"), run_duplicates),
+    CurationStep("split", attrgetter("split"), run_split),
+    CurationStep("crop", attrgetter("crop"), run_crop),
+    CurationStep("screen", attrgetter("screen"), run_screen),
+    CurationStep("lengths", attrgetter("lengths"), run_lengths),
+    CurationStep("cut", _cutting, run_render),
+    CurationStep("watermark", attrgetter("watermark"), run_watermark),
+    CurationStep("inject", attrgetter("inject"), run_inject),
+    CurationStep("render", _rendering, run_render),
+    CurationStep("first_frames", _first_frames, run_first_frames),
+    CurationStep("describe", attrgetter("describe"), run_describe),
+    CurationStep("cluster", attrgetter("cluster"), run_cluster),
+    CurationStep("audit", attrgetter("audit"), run_audit),
+    CurationStep("freeze", attrgetter("freeze"), run_freeze),
 )
 """All steps, in the order in which they are taken."""
 

@@ -20,19 +20,19 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.judgement import Label
 from unreel.core.question import Condition, Instrument, Question
-from unreel.curation.piece import ClipSegment, sift
+from unreel.curation.piece import ClipSegment, apply_filter
 from unreel.curation.pieces import ReiterableStream
 from unreel.curation.recipe import DescribeSection
 from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step import StepName, StepSubject, as_plain, to_json
 from unreel.engine.media_stage import MediaStage
-from unreel.engine.stage import Row, WorkerResources, failed
+from unreel.engine.stage import Row, WorkerResources, to_failed_row
 from unreel.engine.storage_access import StorageAccess, local_copy
 from unreel.media.decode import Rgb
 from unreel.media.picture import fit_longest
-from unreel.protocols.prompt_quoting import on_one_line
+from unreel.protocols.prompt_quoting import quote_for_prompt
 from unreel.protocols.reality.prompts import STORYBOARD
-from unreel.protocols.text import after_thinking
+from unreel.protocols.text import strip_thinking
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.factory import OpenReviewer, ReviewerFactory
 
@@ -93,7 +93,7 @@ def measure_diversity(story: str, frames: Sequence[Rgb], *, length_s: Fraction) 
         length_s=length_s,
         n_actions=count_actions(story),
         n_objects=count_objects(story),
-        background=background_detail(frames),
+        background=measure_background_detail(frames),
     )
 
 
@@ -108,7 +108,7 @@ def count_objects(story: str) -> int:
     return len({head.removesuffix("s") for head in heads})
 
 
-def background_detail(frames: Sequence[Rgb]) -> float:
+def measure_background_detail(frames: Sequence[Rgb]) -> float:
     """Share of the picture that is not flat once what moves is taken out: 0 plain, 1 busy."""
     if not frames:
         msg = "a background needs a frame to be seen in. Give the sampled frames"
@@ -127,13 +127,15 @@ CONDITION: Final = Condition(
 _INSTRUMENT: Final = Instrument("storyboard", 1)
 
 
-async def tell_story(clip: Clip, teller: OpenReviewer, *, desk: ReviewDispatcher) -> str | Failure:
+async def describe_clip(
+    clip: Clip, teller: OpenReviewer, *, desk: ReviewDispatcher
+) -> str | Failure:
     """One paragraph on the clip, which is a file of this machine."""
     question = Question(subject=clip.id, instrument=_INSTRUMENT, condition=CONDITION)
     asked = await desk.ask(question, [clip], teller, prompt=STORYBOARD.text)
     if isinstance(asked.outcome, Failure):
         return asked.outcome
-    text = " ".join(on_one_line(after_thinking(asked.outcome.text)).split())
+    text = " ".join(quote_for_prompt(strip_thinking(asked.outcome.text)).split())
     return text or Failure(FailureReason.EMPTY_REPLY, "the model returned no description")
 
 
@@ -152,7 +154,7 @@ class ClipStory:
     difficulty: DifficultyLevel
 
 
-def take(section: DescribeSection, work: CurationJob, state: CurationState) -> CurationState:
+def run_step(section: DescribeSection, work: CurationJob, state: CurationState) -> CurationState:
     """Return real segments with description and difficulty; the description is the fallback prompt."""
     access = work.bench.access
     opener = section.opener(key_hosts=access.settings.key_hosts)
@@ -163,7 +165,7 @@ def take(section: DescribeSection, work: CurationJob, state: CurationState) -> C
     subjects = ReiterableStream(lambda: (_subject(piece) for piece in pieces if _is_real(piece)))
     found = work.bench.ask_stage(step, subjects, stage)
     own = (next(found) if _is_real(piece) else None for piece in pieces)
-    return state.after(work.shelf.sift(DESCRIBE, sift(DESCRIBE, pieces, own, _described)))
+    return state.after(work.shelf.sift(DESCRIBE, apply_filter(DESCRIBE, pieces, own, _described)))
 
 
 def _is_real(piece: ClipSegment) -> bool:
@@ -204,11 +206,11 @@ class DescribeStage(MediaStage):
             clip = Clip(id=row["clip"], location=str(file), facts=facts)
             found = await self._describe(clip, file)
         if isinstance(found, Failure):
-            return failed(row, found)
+            return to_failed_row(row, found)
         return row | {"found": to_json(as_plain(found))}
 
     async def _describe(self, clip: Clip, file: Path) -> ClipStory | Failure:
-        story = await tell_story(clip, self._teller, desk=self._desk)
+        story = await describe_clip(clip, self._teller, desk=self._desk)
         if isinstance(story, Failure):
             return story
         frames = self._reader.frames(

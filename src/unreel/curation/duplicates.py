@@ -14,7 +14,7 @@ from unreel.curation.pieces import SegmentTable, StepResult, WorkDirectory
 from unreel.curation.recipe import DuplicatesSection
 from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step import Given, StepName, as_plain
-from unreel.curation.working_table import spell_digest
+from unreel.curation.working_table import format_digest
 from unreel.engine.stage import Row
 from unreel.media.fingerprint import HASH_WORDS, SKETCH_SIDE, WAYS, ClipFingerprint, Places, Words
 from unreel.media.near_duplicates import find_matches
@@ -68,7 +68,7 @@ class ClipDigests(Sequence[str]):
         return len(self._packed)
 
     def __iter__(self) -> Iterator[str]:
-        return map(spell_digest, self._packed)
+        return map(format_digest, self._packed)
 
     @overload
     def __getitem__(self, place: int) -> str: ...
@@ -77,7 +77,7 @@ class ClipDigests(Sequence[str]):
     def __getitem__(self, place: int | slice) -> str | Sequence[str]:
         if isinstance(place, slice):
             return ClipDigests(self._packed[place])
-        return spell_digest(self._packed[place])
+        return format_digest(self._packed[place])
 
 
 DUPLICATES: Final = "duplicates"
@@ -90,7 +90,7 @@ class DuplicateFamily:
     family: str
 
 
-def take(section: DuplicatesSection, work: CurationJob, state: CurationState) -> CurationState:
+def run_step(section: DuplicatesSection, work: CurationJob, state: CurationState) -> CurationState:
     """Pieces with their families; with `drop`, one of each label and family: the largest picture."""
     named = name_families(work, state.pieces)
     if section.near == "keep":
@@ -125,7 +125,7 @@ def _families(pieces: SegmentTable, shelf: WorkDirectory) -> Callable[[int], Dup
     groups = join(sorted({name for pair in pairs for name in pair}), pairs)
     family = {member: group[0] for group in groups for member in group}
     clips = pieces.rows.digests("clip")
-    return lambda place: DuplicateFamily(family=family.get(spell_digest(clips[place]), ""))
+    return lambda place: DuplicateFamily(family=family.get(format_digest(clips[place]), ""))
 
 
 def _best(named: SegmentTable) -> tuple[SegmentTable, Iterator[ExcludedSegment]]:

@@ -19,11 +19,11 @@ FINDINGS: Final = TableSchema(
 """One row for what a step of a job found out about a clip; `found` is JSON."""
 
 
-def finding_fault(row: Row) -> str | None:
+def find_fault(row: Row) -> str | None:
     """Return the fault of a finding of a curation, or None; its request is not in its row."""
     if not is_hash(row["key"]):
         return WRONG_KEY
     return None if not row["clip"] or is_hash(row["clip"]) else WRONG_CLIP
 
 
-STEPS: Final = TableRule(FINDINGS, finding_fault)
+STEPS: Final = TableRule(FINDINGS, find_fault)

@@ -20,7 +20,7 @@ from unreel.core.names import plain_name, read_clip_id, relative_name
 from unreel.core.output_files import OutputDirectory
 from unreel.core.sheet import markdown_table
 from unreel.core.small_documents import parse_object, read_bytes
-from unreel.curation.freeze.citation import missing_parts, write_cff
+from unreel.curation.freeze.citation import list_missing_citation_keys, write_cff
 from unreel.curation.freeze.step import AUDIT, CARD, CHECKSUMS
 from unreel.curation.frozen import find_frozen, read_frozen_recipe, require_empty
 from unreel.curation.recipe import SPLITS, FreezeSection
@@ -143,7 +143,7 @@ def publish(
         CITATION: write_cff(recipe.name, frozen.version, frozen.citation),
     }
     size_bytes = _write(benchmark, target, texts, sums)
-    missing = missing_parts(frozen.citation)
+    missing = list_missing_citation_keys(frozen.citation)
     remarks = [f"[freeze.citation] names no {', no '.join(missing)}"] if missing else []
     remarks += ["it was not audited: add [audit] to the recipe"] if "finding" not in audit else []
     name = repo or f"OWNER/{plain_name(recipe.name)}"

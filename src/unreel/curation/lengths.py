@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from unreel.core.judgement import Label
-from unreel.curation.piece import ClipSegment, ExcludedSegment, sift
+from unreel.curation.piece import ClipSegment, ExcludedSegment, apply_filter
 from unreel.curation.pieces import SegmentTable
 from unreel.curation.recipe import LengthsSection
 from unreel.curation.state import CurationJob, CurationState
@@ -85,7 +85,7 @@ class TargetLength:
     too_short: bool = False
 
 
-def take(_section: LengthsSection, work: CurationJob, state: CurationState) -> CurationState:
+def run_step(_section: LengthsSection, work: CurationJob, state: CurationState) -> CurationState:
     """Real pieces trimmed so that they last as the generated ones do; those too short for it go."""
     seed = work.recipe.seed
     step = StepName(
@@ -94,7 +94,7 @@ def take(_section: LengthsSection, work: CurationJob, state: CurationState) -> C
     pieces = state.pieces
     subjects = pieces.subjects(_given, ("id", "label", "length_s"))
     lengths = work.bench.settle(step, subjects, lambda: _decide(pieces, seed=seed))
-    return state.after(work.shelf.sift(LENGTHS, sift(LENGTHS, pieces, lengths, _trimmed)))
+    return state.after(work.shelf.sift(LENGTHS, apply_filter(LENGTHS, pieces, lengths, _trimmed)))
 
 
 def _given(row: Row) -> Given:

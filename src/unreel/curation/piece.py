@@ -100,7 +100,7 @@ class ExcludedSegment:
     """The middle of the piece in its file; None where nobody looked into that."""
 
 
-def sift(
+def apply_filter(
     step: str,
     pieces: Iterable[ClipSegment],
     found: Iterable[Found | Failure | None],

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from unreel.core.failure import Failure
 from unreel.curation.measures import FingerprintedScan, MeasuredShot, ScannedFile
-from unreel.curation.piece import ClipSegment, sift
+from unreel.curation.piece import ClipSegment, apply_filter
 from unreel.curation.screen import measure
 from unreel.curation.split.shots import FrameShot, find_cuts, split_shots
 from unreel.curation.split.transnet import TransNet
@@ -41,7 +41,7 @@ class ScanSettings:
     """Whether fingerprints are taken."""
 
 
-def take(settings: ScanSettings, work: CurationJob, state: CurationState) -> CurationState:
+def run_step(settings: ScanSettings, work: CurationJob, state: CurationState) -> CurationState:
     """Every piece, still a whole file, with its measures and, where asked for, its fingerprint."""
     step: StepName[ScannedFile] = StepName(
         name=SCAN,
@@ -51,7 +51,7 @@ def take(settings: ScanSettings, work: CurationJob, state: CurationState) -> Cur
     )
     look = partial(_scan, settings=settings)
     found = work.bench.ask(step, state.pieces.subjects(), look)
-    return state.after(work.shelf.sift(SCAN, sift(SCAN, state.pieces, found, _measured)))
+    return state.after(work.shelf.sift(SCAN, apply_filter(SCAN, state.pieces, found, _measured)))
 
 
 def _measured(piece: ClipSegment, found: ScannedFile) -> ClipSegment:

@@ -192,7 +192,7 @@ QUEUE: Final = "queue.jsonl"
 _CHOICES: Final = ("keep", "remove")
 
 
-def take(section: ScreenSection, work: CurationJob, state: CurationState) -> CurationState:
+def run_step(section: ScreenSection, work: CurationJob, state: CurationState) -> CurationState:
     """Return the segments that pass every screen or that a person keeps; rewrite the queue."""
     screens = [build_screen(name, settings) for name, settings in section.screens.items()]
     decided = {} if section.decisions is None else read_decisions(work.root / section.decisions)

@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from unreel.core.clip import ClipId
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
-from unreel.core.failure import Failure, FailureReason, damaged_row, stored_failure
+from unreel.core.failure import Failure, FailureReason, build_damaged_row_failure, read_failure
 from unreel.core.identity import digest
 from unreel.core.output_files import OutputDirectory
 from unreel.core.small_documents import parse_object
@@ -34,7 +34,7 @@ from unreel.engine.progress import NO_CALLBACKS, JobCallbacks
 from unreel.engine.run import run as run_stages
 from unreel.engine.run import shared_runner
 from unreel.engine.runner import StageRunner
-from unreel.engine.stage import InFlightLimit, Row, Stage, WorkerResources, failed
+from unreel.engine.stage import InFlightLimit, Row, Stage, WorkerResources, to_failed_row
 from unreel.engine.storage_access import StorageAccess, find_change, local_copy
 from unreel.engine.table import LanceTable
 from unreel.media.reader import MediaReader
@@ -101,11 +101,11 @@ class StepName(Generic[Found]):
             UnreadableSourceError: It says something that this step never finds.
         """
         if row["failure_reason"] is not None:
-            return stored_failure(row["failure_reason"], row["failure_detail"])
+            return read_failure(row["failure_reason"], row["failure_detail"])
         try:
             return self.finds.validate_python(parse_object((row["found"] or "").encode()))
         except InvalidValueError as error:
-            return damaged_row(str(error))
+            return build_damaged_row_failure(str(error))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             problem = f"a finding that it never makes ({first['msg'].lower()})"
@@ -298,9 +298,9 @@ class ClipStage(MediaStage):
             found = self._look(self._reader, file, json.loads(row["_given"]))
             changed = find_change(row["clip"], file) if row["clip"] else None
         if changed is not None:
-            return failed(row, changed)
+            return to_failed_row(row, changed)
         if isinstance(found, Failure):
-            return failed(row, found)
+            return to_failed_row(row, found)
         kept = as_plain(found)
         return row | {"clip": kept.get("clip", row["clip"]), "found": to_json(kept)}
 

@@ -101,7 +101,7 @@ class WorkingTable:
 NO_ROWS: Final = WorkingTable()
 
 
-def spell_digest(packed: bytes) -> str:
+def format_digest(packed: bytes) -> str:
     """32 bytes of a column as they are written; NumPy takes zeros off their end."""
     return packed.ljust(32, b"\0").hex()
 

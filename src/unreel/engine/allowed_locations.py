@@ -9,9 +9,9 @@ from urllib.parse import unquote, urlsplit
 from unreel.core.address_check import (
     IpAddress,
     Peer,
-    innermost_addresses,
     parse_address,
     resolve_host,
+    unwrap_addresses,
 )
 from unreel.core.errors import InvalidSettingError, InvalidValueError
 
@@ -68,7 +68,7 @@ def require_named(location: str, named: Iterable[str]) -> None:
         raise InvalidValueError(msg)
 
 
-def peers_of(host: str, port: int) -> list[Peer]:
+def resolve_peers(host: str, port: int) -> list[Peer]:
     """The addresses of a host that was named; one that leads back to this machine is refused.
 
     A name may stand for a private address, because the user chose the name. It may not stand for this machine, which
@@ -102,7 +102,7 @@ def require_public(peers: Iterable[Peer]) -> None:
                 raise InvalidValueError(msg)
 
 
-def site_of(location: str) -> str:
+def get_site(location: str) -> str:
     """Scheme, host and port of an address of the web, as a place that can be named.
 
     Raises:
@@ -167,4 +167,4 @@ def _is_literal(host: str) -> bool:
 
 def _innermost(text: str) -> tuple[IpAddress, ...]:
     address = parse_address(text)
-    return () if address is None else innermost_addresses(address)
+    return () if address is None else unwrap_addresses(address)

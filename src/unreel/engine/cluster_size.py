@@ -52,7 +52,7 @@ class WorkerPoolSize:
     least: int = 1
 
 
-def crews(
+def plan_workers(
     stages: Sequence[WorkerResources], offer: ClusterCapacity, *, workers: int | None
 ) -> list[WorkerPoolSize]:
     """Return the pool size of each stage: `workers` if set, otherwise up to the cluster's capacity.

@@ -14,7 +14,7 @@ from unreel.core.errors import InvalidValueError, MachineError, raise_refusal, r
 from unreel.engine.location import require_conditional_puts
 from unreel.engine.progress import Progress
 from unreel.engine.schema import text_size
-from unreel.engine.stage import Row, stored
+from unreel.engine.stage import Row, to_stored_row
 from unreel.engine.table import LanceTable
 from unreel.engine.table_writer import TableWriter
 from unreel.engine.writer_lock import writer_lock
@@ -170,7 +170,7 @@ class TableCommitter:
             self._n_offered += 1
             if not self._buffer and not self._n_drafted:
                 self._oldest_s = time.monotonic()
-            kept = stored(row)
+            kept = to_stored_row(row)
             n_bytes = text_size(kept)
             self._buffer.append((kept, n_bytes))
             self._buffer_bytes += n_bytes

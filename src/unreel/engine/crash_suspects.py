@@ -25,7 +25,7 @@ from typing import Final
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
-from unreel.engine.stage import Row, failed
+from unreel.engine.stage import Row, to_failed_row
 
 DEATHS_ALONE: Final = 5
 _FALSE_STARTS: Final = 10
@@ -97,4 +97,4 @@ class CrashSuspects:
 def _quarantined(trial: IsolatedRetry, died: WorkerCrashed) -> Row:
     """Return the row as a failure that is not retried automatically."""
     detail = f"{trial.deaths} workers that ran nothing else died of it, the last by {died.how}"
-    return failed(trial.row, Failure(FailureReason.QUARANTINED, detail))
+    return to_failed_row(trial.row, Failure(FailureReason.QUARANTINED, detail))

@@ -15,7 +15,7 @@ from unreel.core.address_check import Peer
 from unreel.core.chunks import READ_BYTES
 from unreel.core.errors import InvalidValueError, MediaError
 from unreel.core.failure import Failure, FailureReason
-from unreel.engine.allowed_locations import peers_of, require_named, require_public, site_of
+from unreel.engine.allowed_locations import get_site, require_named, require_public, resolve_peers
 
 _READABLE: Final = 200
 _REDIRECTS: Final = 3
@@ -43,7 +43,7 @@ def fetch_public(location: str, into: IO[bytes], *, max_bytes: int, seconds: flo
         MediaError: The address is not of the open internet, or the file is absent, too large or too slow.
     """
     try:
-        named = (site_of(location),)
+        named = (get_site(location),)
     except InvalidValueError as error:
         shown = location.partition("?")[0][:_READABLE]
         raise _failed(FailureReason.NOT_NAMED, f"{shown}: {error}") from error
@@ -174,7 +174,7 @@ class _CancellableConnection:
         self._open.close()
 
     def _peers(self, host: str, port: int) -> list[Peer]:
-        peers = peers_of(host, port)
+        peers = resolve_peers(host, port)
         if self._public:
             require_public(peers)
         return peers

@@ -62,7 +62,7 @@ def as_texts(keys: Sequence[str]) -> Iterator[Any]:
             raise InvalidValueError(msg) from error
 
 
-def doubled_keys(dataset: Any) -> list[str]:
+def find_duplicate_keys(dataset: Any) -> list[str]:
     """Keys with more than one row, sorted."""
     return KeyIndex().follow(dataset).doubled(dataset)
 

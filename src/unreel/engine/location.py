@@ -11,10 +11,10 @@ from typing import Any, Final
 import obstore.store
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
-from unreel.core.errors import UnreadableSourceError, words_of
+from unreel.core.errors import UnreadableSourceError, format_library_error
 from unreel.core.names import relative_name
 from unreel.core.output_files import OutputDirectory
-from unreel.core.small_documents import too_large
+from unreel.core.small_documents import build_too_large_error
 from unreel.engine.storage_errors import raise_away
 
 _PATIENCE_S: Final = 60
@@ -113,13 +113,13 @@ class StorageLocation:
             try:
                 found = self.objects().get(name)
                 if most is not None and found.meta["size"] > most:
-                    raise too_large(source, most)
+                    raise build_too_large_error(source, most)
                 data = bytes(found.bytes())
             except BaseError as error:
                 remedy = "Check its address, bucket and keys"
                 raise UnreadableSourceError(source, f"cannot be read: {error}", remedy) from error
         if most is not None and len(data) > most:
-            raise too_large(source, most)
+            raise build_too_large_error(source, most)
         return data
 
     def names(self) -> list[str]:
@@ -179,7 +179,7 @@ class StorageLocation:
         return open_store(self.uri, config=config, client_options=client, retry_config=patience)
 
 
-def tag(place: StorageLocation) -> str:
+def read_tag(place: StorageLocation) -> str:
     """Size and tag of the object at `place`, another for other bytes; "" where there is none.
 
     Raises:
@@ -216,7 +216,7 @@ def require_conditional_puts(place: StorageLocation) -> None:
                 continue
             remedy = "Check its address, bucket, keys and that you may write there"
             raise UnreadableSourceError(
-                place.uri, f"cannot use it: {words_of(error)}", remedy
+                place.uri, f"cannot use it: {format_library_error(error)}", remedy
             ) from error
     if not enforced:
         problem = "this store does not enforce conditional puts, so two writers could lose rows"

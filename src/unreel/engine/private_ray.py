@@ -19,7 +19,7 @@ from typing import Any, Final
 import ray
 import ray.exceptions
 
-from unreel.core.errors import InvalidSettingError, words_of
+from unreel.core.errors import InvalidSettingError, format_library_error
 from unreel.core.settings import lend_environment, read_ray_address
 
 _TOKEN_BYTES: Final = 32
@@ -60,7 +60,7 @@ def _join(address: str) -> None:
         _start()
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         told = _told(error)
-        problem = f"cannot join the Ray cluster at {address}: {words_of(error)}"
+        problem = f"cannot join the Ray cluster at {address}: {format_library_error(error)}"
         remedy = "Check that its head is up, and that `ray start --address` ran on this machine"
         if _UNKNOWN.search(told):
             problem = f"the Ray cluster at {address} does not know this driver's token"

@@ -127,7 +127,7 @@ class ProgressLine:
         """Return the line; `with_time` adds the seconds of a phase whose length is unknown."""
         seconds = self._clock() - self._began_s
         if not self._part:
-            passed = f", {spell_time(seconds)}" if with_time and seconds >= 1 else ""
+            passed = f", {format_duration(seconds)}" if with_time and seconds >= 1 else ""
             return f"{self._whose}{self._phase}{passed}"
         progress = self._progress or Progress()
         return self._whose + describe(self._part, progress, due=self._due, seconds=seconds)
@@ -141,18 +141,18 @@ def describe(part: str, progress: Progress, *, due: int | None, seconds: float) 
     if n:
         told.append(f"{rate:.1f}/s")
     if due is not None and rate > 0 and due > n:
-        told.append(f"{spell_time((due - n) / rate)} left")
+        told.append(f"{format_duration((due - n) / rate)} left")
     if progress.note:
         told.append(progress.note)
     if COST in progress.totals:
-        told.append(spell_cost(progress.totals[COST]))
+        told.append(format_cost(progress.totals[COST]))
     if progress.failed:
         causes = [f"{count:,} {reason}" for reason, count in progress.failures.most_common(_CAUSES)]
         told.append(f"{progress.failed:,} failed ({', '.join(causes)})")
     return ", ".join(told)
 
 
-def spell_time(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """`8 s`, `4 min 10 s` or `2 h 05 min`."""
     whole = round(seconds)
     if whole < _MINUTE_S:
@@ -162,6 +162,6 @@ def spell_time(seconds: float) -> str:
     return f"{whole // _HOUR_S} h {whole % _HOUR_S // _MINUTE_S:02d} min"
 
 
-def spell_cost(cost_usd: float) -> str:
+def format_cost(cost_usd: float) -> str:
     """Dollars with cents, and with more places where cents would say nothing."""
     return f"{cost_usd:,.2f} USD" if cost_usd >= 1 else f"{cost_usd:.4f} USD"

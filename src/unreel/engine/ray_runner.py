@@ -32,13 +32,13 @@ from unreel.engine.cluster_size import (
     ClusterCapacity,
     WorkerPoolSize,
     block_rows,
-    crews,
+    plan_workers,
     store_bytes,
 )
 from unreel.engine.crash_suspects import CrashSuspects, IsolatedRetry, WorkerCrashed
 from unreel.engine.private_ray import joined_ray
 from unreel.engine.runner import RowSink, ledger_item
-from unreel.engine.stage import Row, Stage, has_failed, stored
+from unreel.engine.stage import Row, Stage, has_failed, to_stored_row
 from unreel.engine.stage_worker import StageChain, StageWorker
 from unreel.engine.start_log import StartLog
 from unreel.engine.stored_rows import LoadedQuestions, QuestionLoader
@@ -94,9 +94,9 @@ class RayRunner:
                         if _SUSPECT_AT in row:
                             suspects.add(row)
                         else:
-                            sink.add(stored(row))
+                            sink.add(to_stored_row(row))
                     for row in _confirm(suspects, team, book):
-                        sink.add(stored(row))
+                        sink.add(to_stored_row(row))
             finally:
                 ray.get(book.close.remote())
                 ray.kill(book)
@@ -119,7 +119,7 @@ class _StageActors:
 def _team(stages: Sequence[Stage], workers: int | None) -> list[_StageActors]:
     later = _STATE.state.get_max_resources_from_cluster_config()
     offer = ClusterCapacity.read(_STATE.cluster_resources(), later)
-    manned = crews([stage.resources for stage in stages], offer, workers=workers)
+    manned = plan_workers([stage.resources for stage in stages], offer, workers=workers)
     return [_StageActors(stage, crew) for stage, crew in zip(stages, manned, strict=True)]
 
 

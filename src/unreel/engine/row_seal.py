@@ -28,7 +28,7 @@ def is_broken(row: Mapping[str, Any]) -> bool:
     return seal is not None and seal != seal_of(row)
 
 
-def seals_of(columns: Mapping[str, Sequence[Any]]) -> list[int]:
+def compute_seals(columns: Mapping[str, Sequence[Any]]) -> list[int]:
     """Return the seal of every row of equally long `columns`: as `seal_of` of each row, several times faster."""
     spelled = [_spelled(name, columns[name]) for name in sorted(columns) if name != COLUMN]
     return [

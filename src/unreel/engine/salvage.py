@@ -19,7 +19,7 @@ from unreel.engine.table_check import (
     Piece,
     TableChecker,
     TableCheckResult,
-    fault_of,
+    find_row_fault,
     piece_rows,
 )
 from unreel.engine.table_writer import TableWriter
@@ -92,7 +92,7 @@ class _FragmentSalvage:
     def right(self, pieces: Iterable[Piece]) -> Iterator[Row]:
         """The rows that are right; the others are set aside."""
         for row in self._rows(pieces):
-            fault = fault_of(row, self._table, self._judge)
+            fault = find_row_fault(row, self._table, self._judge)
             if fault is None:
                 self._kept.append(mark_of(row["key"]))
                 yield self._ours(row)
@@ -109,7 +109,7 @@ class _FragmentSalvage:
             there = mark in self.found_again or (at < len(known) and int(known[at]) == mark)
             if there or has_failed(row) or row.get(row_seal.COLUMN) is None:
                 continue
-            if fault_of(row, self._table, self._judge) is None:
+            if find_row_fault(row, self._table, self._judge) is None:
                 self.found_again.add(mark)
                 yield self._ours(row)
 

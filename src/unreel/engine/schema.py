@@ -9,7 +9,7 @@ import pyarrow as pa
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.failure import Failure, FailureReason
 from unreel.engine import row_seal
-from unreel.engine.stage import DETAIL_CHARACTERS, Row, failed, has_failed
+from unreel.engine.stage import DETAIL_CHARACTERS, Row, has_failed, to_failed_row
 
 _NOT_OURS: Final = "Something else wrote this table: name another, or make it again"
 _EVERY_TABLE: Final = (
@@ -70,7 +70,7 @@ class TableSchema:
             for name in batch.schema.names
             if batch.column(name).null_count < batch.num_rows
         }
-        seals = pa.array(row_seal.seals_of(filled), _SEAL.type)
+        seals = pa.array(row_seal.compute_seals(filled), _SEAL.type)
         return batch.set_column(batch.num_columns - 1, _SEAL, seals)
 
     def _unsealed(self, rows: Sequence[Row]) -> Any:
@@ -109,7 +109,7 @@ class TableSchema:
             return kept | {"failure_detail": detail[:DETAIL_CHARACTERS]}
         lost = ", ".join(f"{name} ({type(row[name]).__name__})" for name in row if name not in kept)
         detail = f"the table of {self.name} cannot hold its {lost}"
-        return failed(bare | kept, Failure(FailureReason.STAGE_FAILED, detail))
+        return to_failed_row(bare | kept, Failure(FailureReason.STAGE_FAILED, detail))
 
     def _holds(self, rows: Sequence[Row]) -> bool:
         try:

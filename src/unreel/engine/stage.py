@@ -87,10 +87,10 @@ class Stage:
         """Called once in each worker that ends in peace; may be async."""
 
 
-def failed(row: Row, failure: Failure) -> Row:
+def to_failed_row(row: Row, failure: Failure) -> Row:
     """The row as a failure; its scratch columns are let go."""
     detail = failure.detail[:DETAIL_CHARACTERS]
-    return stored(row) | {"failure_reason": failure.reason.value, "failure_detail": detail}
+    return to_stored_row(row) | {"failure_reason": failure.reason.value, "failure_detail": detail}
 
 
 def has_failed(row: Row) -> bool:
@@ -98,12 +98,12 @@ def has_failed(row: Row) -> bool:
     return row.get("failure_reason") is not None
 
 
-def stored(row: Row) -> Row:
+def to_stored_row(row: Row) -> Row:
     """The row without its scratch columns."""
     return {name: value for name, value in row.items() if not name.startswith("_")}
 
 
-def failure_of(error: Exception) -> Failure:
+def to_failure(error: Exception) -> Failure:
     """The failure behind an exception that left a stage: its own, or one made from its words."""
     carried = getattr(error, "failure", None)
     if isinstance(carried, Failure):

@@ -9,7 +9,7 @@ from typing import Any
 
 from unreel.core.errors import raise_for_all, raise_refusal
 from unreel.core.failure import Failure, FailureReason
-from unreel.engine.stage import Row, Stage, failed, failure_of, has_failed
+from unreel.engine.stage import Row, Stage, has_failed, to_failed_row, to_failure
 
 
 class StageWorker:
@@ -61,7 +61,7 @@ class StageWorker:
             if not isinstance(done, dict) or done.get("key") != row["key"]:
                 name = type(self._stage).__name__
                 detail = f"{name} must return a dict with the key it was given; it did not"
-                return failed(row, Failure(FailureReason.STAGE_FAILED, detail))
+                return to_failed_row(row, Failure(FailureReason.STAGE_FAILED, detail))
             # Whether a row is new or takes the place of another is not for a stage to say.
             if "attempt" in row:
                 done = done | {"attempt": row["attempt"]}
@@ -69,10 +69,10 @@ class StageWorker:
                 return done
             failure = _stated(done)
             raise_for_all(failure)
-            return failed(done, failure)
+            return to_failed_row(done, failure)
         except Exception as error:  # noqa: BLE001  a failed item is a row, whatever it raised
             raise_refusal(error)
-            return failed(row, failure_of(error))
+            return to_failed_row(row, to_failure(error))
 
     async def _call(self, row: Row) -> Any:
         if self._threads is None:

@@ -47,7 +47,7 @@ class StorageAccess:
         )
 
 
-def file_mark(location: str) -> str:
+def compute_file_mark(location: str) -> str:
     """Return the identity of the present file: another size or modification time is another mark."""
     try:
         found = os.stat(location)  # noqa: PTH116  a URL is no path and has no such facts
@@ -61,7 +61,7 @@ def file_key(location: str) -> str:
     return digest("file of a benchmark", location)
 
 
-def file_state(path: str) -> str:
+def read_file_state(path: str) -> str:
     """Return a mark that changes if the file is replaced: size and modification time; "" for no file."""
     try:
         found = Path(path).stat()
@@ -70,7 +70,7 @@ def file_state(path: str) -> str:
     return f"{found.st_size} {found.st_mtime_ns}"
 
 
-def object_marks(locations: Sequence[str], access: StorageAccess) -> dict[str, str]:
+def read_object_marks(locations: Sequence[str], access: StorageAccess) -> dict[str, str]:
     """Return a mark of each object that changes if it is replaced: size and tag; "" for no object.
 
     Stores that are not allowed are not queried.
@@ -79,7 +79,7 @@ def object_marks(locations: Sequence[str], access: StorageAccess) -> dict[str, s
         MachineError: The store does not answer.
     """
     from unreel.engine.allowed_locations import require_named
-    from unreel.engine.location import StorageLocation, tag
+    from unreel.engine.location import StorageLocation, read_tag
 
     named = access.reach.named
 
@@ -88,7 +88,7 @@ def object_marks(locations: Sequence[str], access: StorageAccess) -> dict[str, s
             require_named(location, named)
         except InvalidValueError:
             return ""
-        return tag(StorageLocation(location, access.storage))
+        return read_tag(StorageLocation(location, access.storage))
 
     with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
         return dict(zip(locations, pool.map(ask, locations), strict=True))

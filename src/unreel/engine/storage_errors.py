@@ -6,7 +6,7 @@ from typing import Final
 
 from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
 
-from unreel.core.errors import GO_ON, MachineError, UnreadableSourceError, words_of
+from unreel.core.errors import GO_ON, MachineError, UnreadableSourceError, format_library_error
 
 _REMEDY: Final = f"Check that it runs, its keys and this machine's clock. {GO_ON}"
 
@@ -22,7 +22,7 @@ def translate_store_errors() -> Iterator[None]:
         yield
     except BaseError as error:
         source = "the store"
-        raise UnreadableSourceError(source, words_of(error), _REMEDY) from error
+        raise UnreadableSourceError(source, format_library_error(error), _REMEDY) from error
 
 
 def raise_away(error: BaseError, uri: str) -> None:
@@ -32,5 +32,5 @@ def raise_away(error: BaseError, uri: str) -> None:
         MachineError: The store did not answer, or not to the end, as often as it was asked.
     """
     if not isinstance(error, PermissionDeniedError | UnauthenticatedError):
-        problem = f"cannot read {uri}: {words_of(error)}"
+        problem = f"cannot read {uri}: {format_library_error(error)}"
         raise MachineError(problem, _REMEDY) from error

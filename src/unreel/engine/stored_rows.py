@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from unreel.core.chunks import iter_chunks
 from unreel.core.errors import raise_refusal
-from unreel.engine.stage import Row, failed, failure_of, stored
+from unreel.engine.stage import Row, to_failed_row, to_failure, to_stored_row
 
 if TYPE_CHECKING:
     from unreel.engine.table import LanceTable
@@ -97,10 +97,10 @@ class QuestionLoader:
 
     def _made(self, row: Row, whole: Row) -> Row:
         try:
-            return self._ask(whole) | stored(row)
+            return self._ask(whole) | to_stored_row(row)
         except Exception as error:  # noqa: BLE001  a failed item is a row, whatever it raised
             raise_refusal(error)
-            return failed(row, failure_of(error))
+            return to_failed_row(row, to_failure(error))
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_dataset": None}

@@ -15,19 +15,19 @@ from unreel.benchmarks.questions import ProbedEntry
 from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip
 from unreel.core.facts import ClipFacts
-from unreel.core.failure import Failure, FailureReason, damaged_row, stored_failure
+from unreel.core.failure import Failure, FailureReason, build_damaged_row_failure, read_failure
 from unreel.core.identity import clip_id
 from unreel.core.names import read_clip_id
 from unreel.engine.media_stage import MediaStage
 from unreel.engine.schema import TableSchema
-from unreel.engine.stage import Row, WorkerResources, failed
+from unreel.engine.stage import Row, WorkerResources, to_failed_row
 from unreel.engine.storage_access import (
     StorageAccess,
+    compute_file_mark,
     file_key,
-    file_mark,
-    file_state,
     local_copy,
-    object_marks,
+    read_file_state,
+    read_object_marks,
 )
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class SurveyStage(MediaStage):
         with local_copy(row["location"], self._access) as file:
             facts = self._reader.probe(file)
             if isinstance(facts, Failure):
-                return failed(row, facts)
+                return to_failed_row(row, facts)
             return row | {"clip": clip_id(file), "facts": FACTS.dump_json(facts).decode()}
 
 
@@ -91,7 +91,7 @@ class _BenchmarkFile(NamedTuple):
 
     @property
     def key(self) -> str:
-        return file_mark(self.words) if is_url(self.words) else file_key(self.words)
+        return compute_file_mark(self.words) if is_url(self.words) else file_key(self.words)
 
 
 def survey_rows(
@@ -100,14 +100,14 @@ def survey_rows(
     """One row for each file, to be put through `SurveyStage`; `cleaned` files only on demand."""
     for chunk in iter_chunks(entries, _NAMED):
         files = [(e, file) for e in chunk for file in _files(benchmark, e, cleaned=cleaned)]
-        marks = object_marks([file.place for _, file in files if is_url(file.place)], access)
+        marks = read_object_marks([file.place for _, file in files if is_url(file.place)], access)
         for entry, file in files:
-            mark = marks[file.place] if is_url(file.place) else file_state(file.place)
+            mark = marks[file.place] if is_url(file.place) else read_file_state(file.place)
             named = {"key": file.key, "name": entry.name}
             yield named | {"location": file.place, "mark": mark}
 
 
-def recall(rows: Iterable[Row], known: "LanceTable") -> Iterator[Row]:
+def reuse_survey_rows(rows: Iterable[Row], known: "LanceTable") -> Iterator[Row]:
     """The rows, those whose file another run has surveyed with what it found there."""
     for chunk in iter_chunks(rows):
         found = {row["key"]: row for row in known.get([row["key"] for row in chunk])}
@@ -191,14 +191,14 @@ def _files(benchmark: Benchmark, entry: Entry, *, cleaned: bool) -> list[_Benchm
 
 def _found(location: str, row: Mapping[str, Any], *, source: str) -> Clip | Failure:
     if row["failure_reason"] is not None:
-        return stored_failure(row["failure_reason"], row["failure_detail"])
+        return read_failure(row["failure_reason"], row["failure_detail"])
     text = row["facts"] or ""
     if len(text) > _FACTS_LENGTH:
-        return damaged_row("facts of a clip beyond all measure")
+        return build_damaged_row_failure("facts of a clip beyond all measure")
     try:
         facts = _read_facts(text)
     except ValidationError:
-        return damaged_row("no facts of a clip")
+        return build_damaged_row_failure("no facts of a clip")
     return Clip(id=read_clip_id(row["clip"], source), location=location, facts=facts)
 
 

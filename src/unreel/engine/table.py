@@ -16,8 +16,8 @@ from unreel.core.errors import (
     GO_ON,
     UnreadableSourceError,
     UnreelError,
+    format_library_error,
     raise_refusal,
-    words_of,
 )
 from unreel.core.names import read_clip_id
 from unreel.engine import row_seal
@@ -173,7 +173,7 @@ class LanceTable:
         if not any(each is not None for each in written):
             return
         for key, before, now in zip(
-            columns["key"], written, row_seal.seals_of(columns), strict=True
+            columns["key"], written, row_seal.compute_seals(columns), strict=True
         ):
             if before is not None and before != now:
                 problem = f"the row {key} was changed after it was written"
@@ -278,7 +278,9 @@ class LanceTable:
         remedy = f"See what is left with `unreel runs check {folder}`"
         if not self.place.is_local:
             remedy = f"{GO_ON}. If it stays so, try `unreel doctor --store {folder}`. {remedy}"
-        return UnreadableSourceError(self.place.uri, f"cannot be read: {words_of(problem)}", remedy)
+        return UnreadableSourceError(
+            self.place.uri, f"cannot be read: {format_library_error(problem)}", remedy
+        )
 
     def _require_unique_keys(self, dataset: Any) -> None:
         index = self.key_index(dataset)

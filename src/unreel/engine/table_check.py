@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from obstore.exceptions import BaseError
 
 from unreel.core.chunks import SCAN_ROWS
-from unreel.core.errors import UnreelError, words_of
+from unreel.core.errors import UnreelError, format_library_error
 from unreel.core.failure import FailureReason
 from unreel.engine import row_seal
 from unreel.engine.key_index import mark_of
@@ -158,7 +158,9 @@ class TableCheckResult:
     @property
     def n_doubled(self) -> int:
         """Keys that have more than one row."""
-        return n_doubled([found for _, found in self.pieces if isinstance(found, FragmentContents)])
+        return count_duplicate_keys(
+            [found for _, found in self.pieces if isinstance(found, FragmentContents)]
+        )
 
     @property
     def is_whole(self) -> bool:
@@ -166,7 +168,7 @@ class TableCheckResult:
         return not (self.problems or self.unreadable or self.faults or self.n_doubled)
 
 
-def n_doubled(contents: Sequence[FragmentContents]) -> int:
+def count_duplicate_keys(contents: Sequence[FragmentContents]) -> int:
     """Return the number of keys that these parts contain more than once."""
     if not contents:
         return 0
@@ -278,7 +280,7 @@ def piece_rows(table: LanceTable, piece: Piece) -> Iterator[Row]:
         yield from batch.to_pylist()
 
 
-def fault_of(row: Row, table: LanceTable, judge: Judge) -> str | None:
+def find_row_fault(row: Row, table: LanceTable, judge: Judge) -> str | None:
     """Return the fault of a stored row, or None."""
     if row["row_version"] > table.schema.version:
         return LATER
@@ -294,7 +296,7 @@ def _is_whole(found: Sequence[FragmentContents | UnreadableFragment]) -> bool:
     contents = [how for how in found if isinstance(how, FragmentContents)]
     if len(contents) < len(found) or any(part.faults for part in contents):
         return False
-    return n_doubled(contents) == 0
+    return count_duplicate_keys(contents) == 0
 
 
 def _lost(table: LanceTable, versions: Sequence[int]) -> list[str]:
@@ -319,11 +321,11 @@ def _read(table: LanceTable, piece: Piece, judge: Judge) -> FragmentContents | U
     try:
         for row in piece_rows(table, piece):
             marks.append(mark_of(row["key"]))
-            fault = fault_of(row, table, judge)
+            fault = find_row_fault(row, table, judge)
             if fault is not None:
                 faults[fault] += 1
     except (UnreelError, OSError, ValueError, RuntimeError, LookupError) as error:
-        return UnreadableFragment(words_of(error))
+        return UnreadableFragment(format_library_error(error))
     return FragmentContents(marks=np.array(marks, dtype=np.uint64), faults=dict(faults))
 
 
@@ -332,7 +334,7 @@ def _fragments(table: LanceTable, version: int) -> tuple[CheckedFragment, ...] |
         fragments = table.open(version).get_fragments()
         return tuple(_describe(fragment, version) for fragment in fragments)
     except (UnreelError, OSError, ValueError, RuntimeError) as error:
-        return UnreadableFragment(words_of(error))
+        return UnreadableFragment(format_library_error(error))
 
 
 def _describe(fragment: Any, version: int) -> CheckedFragment:

@@ -20,7 +20,7 @@ from lance.optimize import Compaction, CompactionOptions
 
 from unreel.core.chunks import SCAN_ROWS
 from unreel.core.errors import UnreadableSourceError
-from unreel.engine.key_index import doubled_keys
+from unreel.engine.key_index import find_duplicate_keys
 from unreel.engine.stage import Row
 from unreel.engine.table import LanceTable
 from unreel.engine.writer_lock import WriterLock
@@ -204,7 +204,7 @@ class TableWriter:
 
     def mend(self) -> int:
         """Keep one row of each doubled key, an answer before a failure; how many rows went."""
-        doubled = set(doubled_keys(self._dataset))
+        doubled = set(find_duplicate_keys(self._dataset))
         if not doubled:
             return 0
         columns = ["key", "attempt", "failure_reason"]

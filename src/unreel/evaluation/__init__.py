@@ -1,1 +1,17 @@
-"""Reviewers over a benchmark: questions put, answers kept, scorecards made. May import `engine`, `reviewers`, `benchmarks` and all below."""
+"""Evaluation of models on a benchmark: questions, stored answers, scorecards. May import `engine`, `reviewers`, `benchmarks` and below.
+
+Where to look:
+    `run_job.py`: a run from benchmark to scorecard.
+    `recipe.py`: settings of a run.
+    `forecast.py`: questions and cost before a run.
+    `run_store.py`: whether a run may resume.
+    `scoring.py`: scorecards from stored answers.
+    `comparison.py`: paired comparison of reviewers.
+    `judge.py`: the judge of explanations.
+    `review.py`: reviewers on a single clip.
+    `stability.py`: verdicts under small changes of the clip.
+    `run_cost.py`: cost of a run.
+    `run_check.py`: check of a stored run.
+    `run_repair.py`: repair of a stored run.
+    `export.py`: a run as rows.
+"""

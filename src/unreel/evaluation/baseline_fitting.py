@@ -12,7 +12,7 @@ from unreel.evaluation.recipe import EvalRecipe
 from unreel.media.access import media_reader
 from unreel.reviewers.clip_input import show
 from unreel.reviewers.contract import InputKind
-from unreel.reviewers.factory import ReviewerFactory, lend
+from unreel.reviewers.factory import ReviewerFactory, wrap_open_reviewer
 from unreel.reviewers.registry import REVIEWERS
 
 if TYPE_CHECKING:  # the learners take a second to load
@@ -42,7 +42,7 @@ def describe_reviewer(
     fit: Any = REVIEWERS.load(section.model)
     wants = frozenset({InputKind.FRAMES}) if section.model == "motion" else frozenset()
     specimens = _specimens(learn_from(), access, condition=recipe.conditions[0], wants=wants)
-    return lend(fit(specimens, seed=recipe.seed))
+    return wrap_open_reviewer(fit(specimens, seed=recipe.seed))
 
 
 def _specimens(

@@ -13,10 +13,10 @@ from unreel.core.comparison import Comparison, Comparisons, Difference
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.failure import Failure
-from unreel.core.judgement import clips_of
-from unreel.core.question import Condition, differing
+from unreel.core.judgement import get_clips
+from unreel.core.question import Condition, list_differing_fields
 from unreel.core.verdict import Unparsed
-from unreel.evaluation.explanation_scores import ExplanationJudges, recall_judge
+from unreel.evaluation.explanation_scores import ExplanationJudges, load_judge_rulings
 from unreel.evaluation.run_job import EvalRun
 from unreel.evaluation.scored_columns import KeptRows, KeptTexts
 from unreel.evaluation.scoring import read_rows
@@ -25,7 +25,7 @@ from unreel.protocols.groups import ChosenRows
 from unreel.protocols.protocol import Mode, Protocol, ScoredQuestion
 from unreel.stats.cluster_ids import LabelNumbers
 from unreel.stats.jackknife import DifferenceInterval
-from unreel.stats.jackknife_values import JackknifeGroups, leaving_out
+from unreel.stats.jackknife_values import JackknifeGroups, jackknife_context
 from unreel.stats.paired_tests import holm, paired_difference
 
 Rows = Sequence[ScoredQuestion[Any, Any]]
@@ -89,7 +89,7 @@ def read_sides(
             rows[condition].append(row)
     score_texts: Callable[[Rows], Rows] | None = None
     if judge is not None and "explanation" in run.recipe.instrument.figures:
-        score_texts = ExplanationJudges([recall_judge(judge, run)], run.recipe.seed)
+        score_texts = ExplanationJudges([load_judge_rulings(judge, run)], run.recipe.seed)
     return [
         ComparedReviewer(
             reviewer=run.reviewer_name(),
@@ -135,7 +135,7 @@ def compare_sides(sides: Sequence[ComparedReviewer], *, metrics: Sequence[str] =
 
 def disambiguate_reviewers(sides: Sequence[tuple[str, Condition]]) -> list[str]:
     """The reviewers' names, with their conditions where these differ, and numbers where that is not enough."""
-    telling = differing([condition for _, condition in sides])
+    telling = list_differing_fields([condition for _, condition in sides])
     names = [" · ".join([reviewer, *condition.words(telling)]) for reviewer, condition in sides]
     taken = {name for name in names if names.count(name) == 1}
     told = []
@@ -315,7 +315,7 @@ def _shown(side: ComparedReviewer, *, by_name: bool) -> Iterable[str]:
         return side.names
     rows = side.rows
     subjects = rows.subjects() if isinstance(rows, KeptRows) else (row.subject for row in rows)
-    return ("+".join(clips_of(subject)) for subject in subjects)
+    return ("+".join(get_clips(subject)) for subject in subjects)
 
 
 class _PlacedRows(Sequence[ScoredQuestion[Any, Any]]):
@@ -346,7 +346,7 @@ def _require_one_truth(
     ours, theirs = _truth_mark(first.rows), _truth_mark(second.rows)
     for our, their in zip(pairing.ours.tolist(), pairing.theirs.tolist(), strict=True):
         if ours(our) != theirs(their):
-            shown = "+".join(clips_of(first.rows[our].subject))
+            shown = "+".join(get_clips(first.rows[our].subject))
             problem = f"they hold different truths about the clip {shown}"
             remedy = "Compare runs over one version of a benchmark"
             raise InvalidSettingError(_RUNS, problem, remedy)
@@ -390,6 +390,6 @@ def _reach(side: ComparedReviewer, metric: str) -> float:
 
 
 def _figures(side: ComparedReviewer, rows: Rows, groups: JackknifeGroups) -> dict[str, Measured]:
-    with leaving_out(groups):
+    with jackknife_context(groups):
         card = side.instrument.score(rows, seed=_SEED)
     return {metric.name: metric.value for metric in card.metrics}

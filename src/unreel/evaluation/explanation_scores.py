@@ -47,19 +47,19 @@ def build_judge(model: str, kept: KeptRulings, *, key_hosts: str) -> Judge:
     return partial(judge_all, opener=opener, kept=kept, in_flight=section.max_connections)
 
 
-def recall_judge(model: str, run: EvalRun) -> Judge:
+def load_judge_rulings(model: str, run: EvalRun) -> Judge:
     """Return the stored rulings of the judge `provider/name` in `run`; nothing is sent."""
     return partial(
-        read_rulings, judge=endpoint_name(model, ModelIOFormat()), kept=kept_rulings(run)
+        read_rulings, judge=endpoint_name(model, ModelIOFormat()), kept=open_run_rulings(run)
     )
 
 
-def kept_rulings(run: EvalRun) -> KeptRulings:
+def open_run_rulings(run: EvalRun) -> KeptRulings:
     """The rulings that are kept with `run`."""
     return KeptRulings(table=run.rulings, ledgers=run.ledgers)
 
 
-def rulings_on_file(answers: Path, out: str | None, settings: EnvironmentSettings) -> KeptRulings:
+def open_file_rulings(answers: Path, out: str | None, settings: EnvironmentSettings) -> KeptRulings:
     """The rulings on a file of answers: in the folder or prefix `out`, else in `ANSWERS.rulings` beside it."""
     place = resolve_location(out or f"{answers}{BESIDE}", read_storage(settings))
     table = LanceTable(place / "rulings.lance", RULINGS)

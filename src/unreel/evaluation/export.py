@@ -20,7 +20,7 @@ from unreel.core.question import Condition, Instrument
 from unreel.core.sheet import iter_csv
 from unreel.core.verdict import Verdict
 from unreel.evaluation.run_job import EvalRun
-from unreel.evaluation.stored_answers import planned_with_answers, read_answer
+from unreel.evaluation.stored_answers import iter_questions_with_answers, read_answer
 from unreel.protocols.correctness import is_correct
 from unreel.protocols.protocol import Mode
 
@@ -75,7 +75,7 @@ def export_rows(run: EvalRun, *, mode: Mode = "strict") -> Iterator[Row]:
     A question that was not put yet is a row too. The answers are looked up a few at a time.
     """
     reviewer = run.reviewer_name()
-    for planned, answer in planned_with_answers(run):
+    for planned, answer in iter_questions_with_answers(run):
         if isinstance(planned, UnreadableClip):
             yield from _unaskable(planned, run.scope.instrument, reviewer)
         else:

@@ -22,9 +22,9 @@ from unreel.engine.storage_errors import translate_store_errors
 from unreel.engine.survey import CLIPS, ClipSurvey, SurveyStage, survey_rows
 from unreel.engine.table import LanceTable, StoredKeyState
 from unreel.evaluation.counters import SkippedCounts
-from unreel.evaluation.run_job import NEVER_PUT, EvalRun, identify_now, keeper_of
+from unreel.evaluation.run_job import NEVER_PUT, EvalRun, get_recipe_store, identify_now
 from unreel.evaluation.stored_recipe import StoredRecipe, find_recipe
-from unreel.reviewers.endpoint.families import family_of
+from unreel.reviewers.endpoint.families import detect_family
 from unreel.reviewers.endpoint.providers import read_address
 from unreel.reviewers.endpoint.tokens import CHARACTERS, load_of, picture_rule
 
@@ -72,7 +72,7 @@ def forecast(
 ) -> EvalForecast:
     """Return the forecast of `evaluate`. Clips are inspected as there; nothing is written to the run.
 
-    Properties of new clips are stored `aside`: see `kept_aside`.
+    Properties of new clips are stored `aside`: see `temporary_table`.
     """
     callbacks.on_phase(f"reading {run.recipe.benchmark}")
     left_out, tally = SkippedCounts(), _QuestionCounts(run)
@@ -100,7 +100,7 @@ def forecast(
 
 
 @contextmanager
-def kept_aside() -> Iterator[LanceTable]:
+def temporary_table() -> Iterator[LanceTable]:
     """Provide a temporary table for properties of clips, shared by several forecasts."""
     with TemporaryDirectory(prefix="unreel-") as folder:
         yield LanceTable(StorageLocation(folder) / "clips.lance", CLIPS)
@@ -112,7 +112,7 @@ def _survey(
     """Return the properties of the clips, from the run's table and, for new ones, from a separate one."""
     benchmark = run.benchmark()
     entries = PrefetchedIterator(run.entries(benchmark, left_out.reading))
-    keeper_of(run).take_up(None, partial(identify_now, run, benchmark, left_out.reading))
+    get_recipe_store(run).take_up(None, partial(identify_now, run, benchmark, left_out.reading))
     files = survey_rows(benchmark, entries, run.access, cleaned=run.scope.shows_cleaned)
     run_stages(
         PendingKeys(run.clips).sift(files),
@@ -150,7 +150,7 @@ class _QuestionCounts:
         self._section = section
         self._family = None
         if section.is_served:
-            self._family = family_of(read_address(section.model), section.family)
+            self._family = detect_family(read_address(section.model), section.family)
         self._means = _means(run) if section.is_served else {}
         self.clips: set[str] = set()
         self.n_questions = self.n_answered = self.n_due = 0

@@ -18,7 +18,7 @@ import anyio.to_thread
 from pydantic import TypeAdapter
 
 from unreel.benchmarks.entry import Rejected
-from unreel.benchmarks.export.item import ExportItem, ExportRecipe, item_of
+from unreel.benchmarks.export.item import ExportItem, ExportRecipe, parse_export_item
 from unreel.benchmarks.export.questions import ask_about
 from unreel.benchmarks.export.scoring import list_figures, read_reply, score_replies
 from unreel.benchmarks.export.writer import Part, show
@@ -221,7 +221,7 @@ def _asked(metadata: Mapping[str, Any]) -> tuple[ExportRecipe, ExportItem]:
     if metadata["instrument"] != current:
         msg = f"asked with {metadata['instrument']}, and this release reads {current}. Ask again"
         raise InvalidValueError(msg)
-    return recipe, item_of(metadata["item"])
+    return recipe, parse_export_item(metadata["item"])
 
 
 def _content(part: Part) -> Content:

@@ -14,11 +14,11 @@ from unreel.core.question import Condition, Instrument
 from unreel.core.verdict import Unparsed
 from unreel.engine.committer import CommitPace
 from unreel.engine.run import ALL_FAILURES, run
-from unreel.engine.stage import InFlightLimit, Row, Stage, WorkerResources, failed
+from unreel.engine.stage import InFlightLimit, Row, Stage, WorkerResources, to_failed_row
 from unreel.evaluation.judge_rulings import JudgeRuling, KeptRulings, add_usages, columns_of
 from unreel.evaluation.tables import usage_columns
-from unreel.protocols.text import after_thinking
-from unreel.protocols.trace.judge import as_shown, judge_prompt, parse_judge
+from unreel.protocols.text import strip_thinking
+from unreel.protocols.trace.judge import judge_prompt, parse_judge, quote_explanation
 from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.endpoint.budget import RequestBudget, SpentBudget
 from unreel.reviewers.factory import ReviewerFactory
@@ -129,9 +129,9 @@ class JudgeStage(Stage):
             outcome = await self._judge.answer(_sheet(row, attempt))
             if isinstance(outcome, Failure):
                 usages.append(outcome.usage)
-                return failed(row | usage_columns(add_usages(usages)), outcome)
+                return to_failed_row(row | usage_columns(add_usages(usages)), outcome)
             usages.append(outcome.usage)
-            score = parse_judge(after_thinking(outcome.text))
+            score = parse_judge(strip_thinking(outcome.text))
             if not isinstance(score, Unparsed):
                 return row | columns_of(JudgeRuling(score=score, usage=add_usages(usages)))
             said = score.found
@@ -267,11 +267,11 @@ def _judged(
 
 def _unasked(pair: ExplanationPair) -> str:
     """Return the reason why no judge is needed; empty if one is."""
-    if not as_shown(pair.truth).strip():
+    if not quote_explanation(pair.truth).strip():
         return NO_TRUTH
-    return "" if as_shown(pair.predicted).strip() else NO_PREDICTION
+    return "" if quote_explanation(pair.predicted).strip() else NO_PREDICTION
 
 
 def _key(judge: str, pair: ExplanationPair) -> str:
-    texts = as_shown(pair.truth), as_shown(pair.predicted)
+    texts = quote_explanation(pair.truth), quote_explanation(pair.predicted)
     return digest("judge", judge, PROMPT_VERSION, *texts)

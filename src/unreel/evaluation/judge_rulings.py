@@ -10,7 +10,7 @@ from typing import Final
 from unreel.core.answer import Usage
 from unreel.core.chunks import iter_chunks
 from unreel.core.errors import InvalidValueError
-from unreel.core.failure import Failure, damaged_row, stored_failure
+from unreel.core.failure import Failure, build_damaged_row_failure, read_failure
 from unreel.core.output_files import OutputDirectory
 from unreel.engine.run import ALL_FAILURES
 from unreel.engine.stage import Row, has_failed
@@ -80,13 +80,15 @@ def read_row(row: Row) -> JudgeRuling:
     if row["input_tokens"] is not None and row["output_tokens"] is not None:
         usage = Usage(input_tokens=row["input_tokens"], output_tokens=row["output_tokens"])
     if has_failed(row):
-        return _unscored(stored_failure(row["failure_reason"], row["failure_detail"]), usage)
+        return _unscored(read_failure(row["failure_reason"], row["failure_detail"]), usage)
     try:
         return JudgeRuling(
             score=row["score"], why=row["why"] or "", detail=row["detail"] or "", usage=usage
         )
     except InvalidValueError:
-        return _unscored(damaged_row("neither a score nor a reason why there is none"), usage)
+        return _unscored(
+            build_damaged_row_failure("neither a score nor a reason why there is none"), usage
+        )
 
 
 def _unscored(failure: Failure, usage: Usage | None) -> JudgeRuling:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.core.verdict import Unparsed, Verdict
-from unreel.protocols.protocol import Mode, protocol
+from unreel.protocols.protocol import Mode, get_protocol
 from unreel.protocols.text import is_refusal
 from unreel.protocols.verdict_text import ProtocolTexts
 from unreel.reviewers.ask import ReviewResult
@@ -33,7 +33,7 @@ class Opinion(ReviewResult):
     @property
     def wording(self) -> ProtocolTexts[Any, Any]:
         """The words of the instrument that was asked with."""
-        return protocol(self.question.instrument.protocol).wording
+        return get_protocol(self.question.instrument.protocol).wording
 
     @property
     def decision(self) -> Any:
@@ -58,7 +58,7 @@ class Opinion(ReviewResult):
     def problem(self) -> str | None:
         """Return the reason for a missing verdict; `None` if there is one."""
         if isinstance(self.outcome, Failure):
-            return plain(str(self.outcome))
+            return sanitise_line(str(self.outcome))
         if self.verdict is None or self.is_readable:
             return None
         if self.is_refusal:
@@ -79,11 +79,11 @@ class Opinion(ReviewResult):
 
     def __str__(self) -> str:
         told = [f"{name}: {text}" for name, text in self.details]
-        head = f"{plain(self.reviewer)}, {self.question.instrument}: {self.headline}"
+        head = f"{sanitise_line(self.reviewer)}, {self.question.instrument}: {self.headline}"
         return "\n".join([head, *(f"  {line}" for line in filter(None, [*told, self.problem]))])
 
 
-def opinion_of(asked: ReviewResult, mode: Mode) -> Opinion:
+def build_opinion(asked: ReviewResult, mode: Mode) -> Opinion:
     """`asked` with what its reply says."""
     return Opinion(
         reviewer=asked.reviewer,

@@ -9,8 +9,8 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from unreel.core.errors import InvalidSettingError
 from unreel.core.question import Condition
 from unreel.core.small_documents import read_toml
-from unreel.protocols.protocol import Protocol, protocol
-from unreel.recipes.check import check_sections, given
+from unreel.protocols.protocol import Protocol, get_protocol
+from unreel.recipes.check import check_sections, drop_missing
 from unreel.recipes.section import MOST_PARTS, Count, RecipeSection, Seed, Text
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.config import ReviewerSection
@@ -69,7 +69,7 @@ class EvalRecipe(RecipeSection):
     @field_validator("protocol")
     @classmethod
     def _protocol_is_known(cls, name: str) -> str:
-        return protocol(name).instrument.protocol
+        return get_protocol(name).instrument.protocol
 
     @field_validator("condition")
     @classmethod
@@ -78,7 +78,7 @@ class EvalRecipe(RecipeSection):
     ) -> tuple[ConditionSection, ...]:
         if not {"protocol", _REVIEWER} <= info.data.keys():
             return sections  # one is wrong itself, and said to be so
-        instrument, reviewer = protocol(info.data["protocol"]), info.data[_REVIEWER]
+        instrument, reviewer = get_protocol(info.data["protocol"]), info.data[_REVIEWER]
         return tuple(reviewer.resolve(section, instrument) for section in sections)
 
     @model_validator(mode="after")
@@ -90,7 +90,7 @@ class EvalRecipe(RecipeSection):
     @property
     def instrument(self) -> Protocol[Any, Any]:
         """The protocol at its current version."""
-        return protocol(self.protocol)
+        return get_protocol(self.protocol)
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -109,7 +109,7 @@ class EvalRecipe(RecipeSection):
 def resolve_recipe(file: Path | None, flags: Mapping[str, Any]) -> EvalRecipe:
     """Defaults below `file` below `flags`; a flag that is None was not given."""
     written = {} if file is None else read_toml(file, "recipe")
-    return check_recipe(written | given(flags))
+    return check_recipe(written | drop_missing(flags))
 
 
 def check_recipe(values: object) -> EvalRecipe:

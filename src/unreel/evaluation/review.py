@@ -17,16 +17,16 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.core.identity import clip_id
 from unreel.core.question import Condition, Question
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.core.settings import EnvironmentSettings
 from unreel.core.sheet import html_table
 from unreel.core.span import to_us
 from unreel.core.verdict import TraceVerdict, Unparsed, Verdict
-from unreel.evaluation.opinion import Opinion, opinion_of
+from unreel.evaluation.opinion import Opinion, build_opinion
 from unreel.evaluation.stability import OpinionStability, VariantTrial, compare_trials
 from unreel.media.reader import MediaReader
-from unreel.protocols.protocol import PROTOCOLS, REVIEWED, Mode, protocol, protocol_names
-from unreel.recipes.check import check_sections, given
+from unreel.protocols.protocol import PROTOCOLS, REVIEWED, Mode, get_protocol, protocol_names
+from unreel.recipes.check import check_sections, drop_missing
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.config import ReviewerSection
@@ -93,7 +93,7 @@ class ReviewQuestions:
 
     def __post_init__(self) -> None:
         for name in self.protocols:
-            if name not in PROTOCOLS or protocol(name).subject != "clip":
+            if name not in PROTOCOLS or get_protocol(name).subject != "clip":
                 setting, problem = "protocol", f"{name!r} does not ask about one clip"
                 remedy = f"Use {', '.join(protocol_names('clip'))}"
                 raise InvalidSettingError(setting, problem, remedy)
@@ -112,11 +112,11 @@ class Review:
 
     def __str__(self) -> str:
         told = (f"stability, {found}" for found in self.stabilities)
-        return "\n".join([plain(self.clip.location), *map(str, self.opinions), *told])
+        return "\n".join([sanitise_line(self.clip.location), *map(str, self.opinions), *told])
 
     def _repr_html_(self) -> str:
         told = self.clip._repr_html_() + "".join(map(opinion_html, self.opinions))
-        rows = [(plain(s.opinion.reviewer), str(s)) for s in self.stabilities]
+        rows = [(sanitise_line(s.opinion.reviewer), str(s)) for s in self.stabilities]
         return told + (html_table("Stability of the verdicts", (), rows) if rows else "")
 
     @property
@@ -131,7 +131,7 @@ class Review:
         return answered and all(trial.is_complete for trial in self.trials)
 
 
-def inquire(
+def build_review_questions(
     protocols: Sequence[str],
     condition: Mapping[str, str],
     *,
@@ -147,13 +147,13 @@ def inquire(
     section = check_sections(
         ConditionSection, {"sampling": Condition().sampling, **taught, **condition}
     )
-    resolved = [section.resolved(protocol(name)) for name in protocols]
+    resolved = [section.resolved(get_protocol(name)) for name in protocols]
     names = tuple(dict.fromkeys(protocols))
     shared = replace(resolved[0].as_condition(), marks=section.marks)
     return ReviewQuestions(protocols=names, condition=shared, mode=mode)
 
 
-def taught_protocols(models: Sequence[str]) -> tuple[str, ...]:
+def get_trained_protocols(models: Sequence[str]) -> tuple[str, ...]:
     """The instruments that the first checkpoint among `models` was taught; none where there is none."""
     for model in models:
         taught = check_sections(ReviewerSection, {"model": model}).taught
@@ -192,21 +192,21 @@ def describe_reviewers(
     condition = ConditionSection(**asdict(inquiry.condition))
     openers: dict[str, ReviewerFactory] = {}
     for model in models:
-        section = check_sections(ReviewerSection, {"model": model} | given(keys))
-        section.require_thinking(condition, protocol(inquiry.protocols[0]))
+        section = check_sections(ReviewerSection, {"model": model} | drop_missing(keys))
+        section.require_thinking(condition, get_protocol(inquiry.protocols[0]))
         section.require_taught(inquiry.protocols)
         opener = section.opener(key_hosts=settings.key_hosts)
         openers[opener.name] = opener
     return tuple(openers.values())
 
 
-def tell_assumed_space(
+def describe_assumed_space(
     models: Sequence[str], inquiry: ReviewQuestions, *, box_space: str | None = None
 ) -> str:
     """Return a sentence that names models whose boxes are read as pixels by assumption; or ""."""
-    if not any(protocol(name).needs_box_space for name in inquiry.protocols):
+    if not any(get_protocol(name).needs_box_space for name in inquiry.protocols):
         return ""
-    keys = given({"box_space": box_space})
+    keys = drop_missing({"box_space": box_space})
     sections = [check_sections(ReviewerSection, {"model": model} | keys) for model in models]
     names = [section.served_name for section in sections if section.assumes_box_space]
     if not names:
@@ -243,10 +243,10 @@ async def review_clip(
         return looks[wants]
 
     async def hear(asked: OpenReviewer, name: str) -> Opinion:
-        instrument = protocol(name).instrument
+        instrument = get_protocol(name).instrument
         question = Question(subject=clip.id, instrument=instrument, condition=inquiry.condition)
         answered = await desk.put(question, await look(asked.reviewer.wants), asked)
-        opinion = opinion_of(answered, inquiry.mode)
+        opinion = build_opinion(answered, inquiry.mode)
         on_opinion(opinion)
         return opinion
 

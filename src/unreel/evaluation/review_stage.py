@@ -11,10 +11,10 @@ from pydantic import TypeAdapter
 from unreel.benchmarks.questions import PlannedQuestion
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure
-from unreel.core.judgement import subject_of
+from unreel.core.judgement import get_subject
 from unreel.core.question import Condition, Instrument, Question
 from unreel.engine.media_stage import MediaStage
-from unreel.engine.stage import Row, WorkerResources, failed
+from unreel.engine.stage import Row, WorkerResources, to_failed_row
 from unreel.engine.storage_access import StorageAccess, find_change, local_copy
 from unreel.engine.survey import FACTS
 from unreel.evaluation.run_cost import ESTIMATED, payment_columns
@@ -82,7 +82,7 @@ class ReviewStage(MediaStage):
     async def __call__(self, row: Row) -> Row:
         clips = tuple(_clips(row))
         question = Question(
-            subject=subject_of(*(clip.id for clip in clips)),
+            subject=get_subject(*(clip.id for clip in clips)),
             instrument=Instrument(row["protocol"], row["protocol_version"]),
             condition=_CONDITION.validate_json(row["_condition"]),
         )
@@ -90,7 +90,7 @@ class ReviewStage(MediaStage):
         noted = row | ({"notes": json.dumps(_notes(asked))} if asked.exhibits else {})
         noted |= payment_columns(asked.outcome.usage, asked.cost_usd, row.get("_paid"))
         if isinstance(asked.outcome, Failure):
-            return failed(noted, asked.outcome)
+            return to_failed_row(noted, asked.outcome)
         return noted | {
             "text": asked.outcome.text,
             "latency_us": asked.outcome.latency_us,

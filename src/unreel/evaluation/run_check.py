@@ -50,14 +50,14 @@ def answer_fault(row: Row) -> str | None:
     return WRONG_TEXT if text is not None and digest not in (None, digest_text(text)) else None
 
 
-def clip_fault(row: Row) -> str | None:
+def find_clip_fault(row: Row) -> str | None:
     """Return the fault of a stored file record, or None: its key is the mark of a file that may be gone."""
     if not is_hash(row["key"]):
         return WRONG_KEY
     return None if has_failed(row) or is_hash(row["clip"] or "") else WRONG_CLIP
 
 
-def ruling_fault(row: Row) -> str | None:
+def find_ruling_fault(row: Row) -> str | None:
     """Return the fault of a stored ruling, or None: its key is a hash of texts that are not stored."""
     if not is_hash(row["key"]):
         return WRONG_KEY
@@ -291,6 +291,6 @@ def _is_line(line: bytes) -> bool:
 
 _RULES: Final[Mapping[str, TableRule]] = {
     _ANSWERS: TableRule(ANSWERS, answer_fault),
-    "clips.lance": TableRule(CLIPS, clip_fault),
-    "rulings.lance": TableRule(RULINGS, ruling_fault),
+    "clips.lance": TableRule(CLIPS, find_clip_fault),
+    "rulings.lance": TableRule(RULINGS, find_ruling_fault),
 }

@@ -25,7 +25,7 @@ _LOG: Final = "answers.spending"
 _PAID: Final = ("input_tokens", "output_tokens", "cost_usd")
 
 
-def spent_usd(answers: LanceTable, ledgers: Path) -> Decimal | None:
+def sum_run_cost_usd(answers: LanceTable, ledgers: Path) -> Decimal | None:
     """The cost of all questions of a run, failures and lost replies included; `None` if none is known."""
     costs = _costs(answers)
     logged = read_spent(ledgers / _LOG)
@@ -49,7 +49,7 @@ def begin_spending(opener: ReviewerFactory, answers: LanceTable, ledgers: Path) 
     return opener.after(before)
 
 
-def with_payments(
+def add_earlier_payments(
     questions: Iterable[Row], answers: LanceTable, *, retry: Collection[str]
 ) -> Iterator[Row]:
     """The questions; those that failed before and are asked again carry what they cost until now."""

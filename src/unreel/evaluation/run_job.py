@@ -10,7 +10,7 @@ from typing import Final
 
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.loader import Benchmark, open_benchmark
-from unreel.benchmarks.no_result_advice import no_question
+from unreel.benchmarks.no_result_advice import build_no_question_error
 from unreel.benchmarks.questions import (
     PlannedQuestion,
     QuestionScope,
@@ -34,20 +34,20 @@ from unreel.engine.run import run as run_stages
 from unreel.engine.stage import Row, Stage
 from unreel.engine.storage_access import StorageAccess
 from unreel.engine.storage_errors import translate_store_errors
-from unreel.engine.survey import CLIPS, ClipSurvey, SurveyStage, recall, survey_rows
+from unreel.engine.survey import CLIPS, ClipSurvey, SurveyStage, reuse_survey_rows, survey_rows
 from unreel.engine.table import LanceTable
 from unreel.engine.writer_lock import writer_lock
 from unreel.evaluation.baseline_fitting import LearnableClip, describe_reviewer
 from unreel.evaluation.counters import EntryStream, SkippedCounts
 from unreel.evaluation.recipe import EvalRecipe
 from unreel.evaluation.review_stage import ReviewStage, add_costs
-from unreel.evaluation.run_cost import begin_spending, note_estimates, with_payments
+from unreel.evaluation.run_cost import add_earlier_payments, begin_spending, note_estimates
 from unreel.evaluation.run_store import RunRecipeStore, find_before
 from unreel.evaluation.stored_benchmark import KeptBenchmark, require_unchanged
 from unreel.evaluation.stored_recipe import StoredRecipe
 from unreel.evaluation.tables import ANSWERS, RULINGS
 from unreel.reviewers.contract import Reviewer
-from unreel.reviewers.factory import ReviewerFactory, lend
+from unreel.reviewers.factory import ReviewerFactory, wrap_open_reviewer
 
 NEVER_PUT: Final = frozenset({FailureReason.BUDGET_SPENT.value, FailureReason.CLIP_CHANGED.value})
 """Questions that were not put: they are due in the next run, whatever is retried."""
@@ -253,12 +253,12 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
 
     again = NEVER_PUT.union(retry_failed)
     with _driving(run.place), shared_runner(engine) as runner:
-        keeper = keeper_of(run)
+        keeper = get_recipe_store(run)
         known = None if opener is None else opener.name
         keeper.take_up(known, partial(identify_now, run, benchmark, reading), callbacks.on_note)
         clips = survey_rows(benchmark, roll, run.access, cleaned=cleaned)
         if surveyed is not None:
-            clips = recall(clips, surveyed)
+            clips = reuse_survey_rows(clips, surveyed)
         survey = SurveyStage(run.access)
         looked_at = put("clips", clips, survey, table=run.clips, retry=retry_failed)
         _require_cleaned(run.scope, roll)
@@ -273,7 +273,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
             run.access,
             in_flight=run.recipe.reviewer.max_connections,
         )
-        questions: Iterable[Row] = with_payments(
+        questions: Iterable[Row] = add_earlier_payments(
             filter(wanted, left_out.sift(run.plan(), opener.name)), run.answers, retry=again
         )
         most = roll.n_entries * len(run.scope.conditions) - run.answers.count()
@@ -300,7 +300,7 @@ def identify_now(
     return reading.identity or identify(benchmark)
 
 
-def keeper_of(run: EvalRun) -> RunRecipeStore:
+def get_recipe_store(run: EvalRun) -> RunRecipeStore:
     """Return the guard that keeps the run from being mixed with another, with its stored state."""
     before = find_before(run.place)
     held = before if run.answers.count() else None
@@ -315,7 +315,7 @@ def keeper_of(run: EvalRun) -> RunRecipeStore:
 
 def _opener(run: EvalRun, reviewer: Reviewer | None) -> ReviewerFactory:
     if reviewer is not None:
-        return lend(reviewer)
+        return wrap_open_reviewer(reviewer)
     return describe_reviewer(run.recipe, access=run.access, learn_from=lambda: iter(()))
 
 
@@ -376,7 +376,7 @@ def _require_askable(run: EvalRun, roll: EntryStream) -> None:
     _require_cleaned(run.scope, roll)
     truthless = find_truthless(roll.ahead.first, run.scope)
     if len(truthless) == len(roll.ahead.first):
-        raise no_question(str(run.benchmark_path), run.scope.protocol, truthless)
+        raise build_no_question_error(str(run.benchmark_path), run.scope.protocol, truthless)
 
 
 def _learnables(

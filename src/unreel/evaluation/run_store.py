@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from unreel.benchmarks.statistics import BenchmarkIdentity
 from unreel.core.errors import InvalidSettingError
-from unreel.core.question import Condition, differing
+from unreel.core.question import Condition, list_differing_fields
 from unreel.engine.location import StorageLocation
 from unreel.evaluation.recipe import EvalRecipe
-from unreel.evaluation.stored_benchmark import difference, keep_benchmark
+from unreel.evaluation.stored_benchmark import describe_difference, keep_benchmark
 from unreel.evaluation.stored_recipe import RECIPE_FILE, StoredRecipe, UnusableRecipe, find_recipe
 from unreel.reviewers.config import ReviewerSection
 
@@ -38,7 +38,7 @@ def find_changes(before: EvalRecipe, now: EvalRecipe) -> list[SettingChange]:
     if before.seed != now.seed:
         found.append(SettingChange(f"seed {before.seed} before, {now.seed} now", grows=False))
     if {*before.conditions} != {*now.conditions}:
-        parts = differing([*before.conditions, *now.conditions])
+        parts = list_differing_fields([*before.conditions, *now.conditions])
         told = " before, ".join(_spell_parts(each.conditions, parts) for each in (before, now))
         found.append(SettingChange(f"{told} now", {*before.conditions} <= {*now.conditions}))
     return found
@@ -169,7 +169,7 @@ class RunRecipeStore:
         if self.accept_changed:
             return
         now = identify(before)
-        if differs := "" if now is None else difference(kept.identity, now):
+        if differs := "" if now is None else describe_difference(kept.identity, now):
             problem = f"{uri} holds a run over another benchmark, {kept.at}: {differs}"
             remedy = self._remedy("bring back the one that it was")
             raise InvalidSettingError(_OUT, problem, remedy)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Generic, TypeVar, overload
 
 from unreel.core.clip import ClipId
-from unreel.core.judgement import Pair, clips_of, subject_of
+from unreel.core.judgement import Pair, get_clips, get_subject
 from unreel.core.names import read_clip_id
 from unreel.protocols.protocol import ScoredQuestion
 
@@ -167,7 +167,7 @@ class _SubjectIds:
         """By place, what is no pair of ids; nothing that was surveyed is."""
 
     def append(self, subject: ClipId | Pair) -> None:
-        shown = clips_of(subject)
+        shown = get_clips(subject)
         place = len(self._first) // _ID_BYTES
         ids = [_packed(clip) for clip in shown]
         if None in ids or (place and len(shown) - 1 != bool(self._second)):
@@ -183,7 +183,7 @@ class _SubjectIds:
         begins, ends = place * _ID_BYTES, (place + 1) * _ID_BYTES
         second = (self._second[begins:ends],) if self._second else ()
         shown = (self._first[begins:ends], *second)
-        return subject_of(*(read_clip_id(each.hex(), _SOURCE) for each in shown))
+        return get_subject(*(read_clip_id(each.hex(), _SOURCE) for each in shown))
 
     def __iter__(self) -> Iterator[ClipId | Pair]:
         if self._odd or self._second:

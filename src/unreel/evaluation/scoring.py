@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from unreel.benchmarks.questions import PlannedQuestion, UnreadableClip
-from unreel.core.clip import creator_of, setting_of
+from unreel.core.clip import get_creator, get_setting
 from unreel.core.estimate import Scorecard
 from unreel.core.question import Condition
 from unreel.engine.storage_errors import translate_store_errors
 from unreel.evaluation.run_job import EvalRun
 from unreel.evaluation.scored_columns import KeptRows
-from unreel.evaluation.stored_answers import planned_with_answers, read_answer
+from unreel.evaluation.stored_answers import iter_questions_with_answers, read_answer
 from unreel.protocols.protocol import Mode, ScoredQuestion
 
 Rows = Sequence[ScoredQuestion[Any, Any]]
@@ -80,7 +80,7 @@ def read_rows(
 
     A question that was not put has no row: it comes once, with `None`. `on_answer` receives each stored answer.
     """
-    for planned, answer in planned_with_answers(run):
+    for planned, answer in iter_questions_with_answers(run):
         if isinstance(planned, UnreadableClip):
             for condition in planned.conditions:
                 for row in _rows(planned, planned.subject, planned.failure):
@@ -99,7 +99,7 @@ def read_rows(
 def _rows(
     planned: PlannedQuestion[Any] | UnreadableClip, subject: Any, outcome: Any
 ) -> Iterator[ScoredQuestion[Any, Any]]:
-    creator, setting = creator_of(*planned.origins), setting_of(*planned.origins)
+    creator, setting = get_creator(*planned.origins), get_setting(*planned.origins)
     for truth in planned.truths:
         yield ScoredQuestion(
             subject=subject,

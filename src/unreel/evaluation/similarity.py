@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.core.verdict import Unparsed
-from unreel.reviewers.sentence_embeddings import MiniLmEncoder, SentenceEncoder, directions
+from unreel.reviewers.sentence_embeddings import MiniLmEncoder, SentenceEncoder, embed_sentences
 
 __all__ = [
     "MiniLmEncoder",
@@ -60,7 +60,7 @@ def compare_reasons(reasoned: Sequence[ReasonPair], encoder: SentenceEncoder) ->
     """The cosine of each pair of reasons, in order; each text is encoded once."""
     pairs = [pair for pair in reasoned if not _uncompared(pair)]
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.truth, pair.predicted)))
-    vectors = dict(zip(texts, directions(texts, encoder), strict=True))
+    vectors = dict(zip(texts, embed_sentences(texts, encoder), strict=True))
     return ReasonCosines(
         checkpoint=encoder.name,
         similarities=tuple(_compare(pair, vectors) for pair in reasoned),

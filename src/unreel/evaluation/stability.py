@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, get_args
 
 from unreel.core.box import Box
 from unreel.core.failure import Failure
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluation.opinion import Opinion
 from unreel.media.perturb import ClipVariant, VariantName
@@ -80,7 +80,7 @@ class OpinionStability:
         told = [f"{self.opinion.headline} as it is"]
         told += [f"{retrial.headline} when {retrial.variant.name}" for retrial in self.retrials]
         asked = self.opinion.question.instrument.protocol
-        return f"{plain(self.opinion.reviewer)}, {asked}: {self.state}: {', '.join(told)}"
+        return f"{sanitise_line(self.opinion.reviewer)}, {asked}: {self.state}: {', '.join(told)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON of a review's result."""

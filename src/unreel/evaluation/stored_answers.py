@@ -10,17 +10,17 @@ from unreel.core.answer import digest_text
 from unreel.core.chunks import iter_chunks
 from unreel.core.clip import Clip
 from unreel.core.errors import UnreelError
-from unreel.core.failure import Failure, damaged_row, stored_failure
+from unreel.core.failure import Failure, build_damaged_row_failure, read_failure
 from unreel.core.small_documents import parse_object
 from unreel.core.verdict import Verdict
 from unreel.evaluation.run_job import EvalRun
 from unreel.protocols.parse_answer import read_text
-from unreel.protocols.protocol import Mode, protocol
+from unreel.protocols.protocol import Mode, get_protocol
 
 _USUAL_NOTES: Final = 512
 
 
-def planned_with_answers(
+def iter_questions_with_answers(
     run: EvalRun,
 ) -> Iterator[tuple[PlannedQuestion[Clip] | UnreadableClip, Mapping[str, Any] | None]]:
     """Yield the planned questions with their stored answers; texts are released chunk by chunk.
@@ -48,13 +48,13 @@ def read_answer(
 ) -> Verdict | Failure:
     """The verdict in the row that answers `planned`, or the failure that it is."""
     if answer["failure_reason"] is not None:
-        return stored_failure(answer["failure_reason"], answer["failure_detail"])
+        return read_failure(answer["failure_reason"], answer["failure_detail"])
     question = planned.question
     if answer["text"] is None:
-        return damaged_row("no text of an answer")
+        return build_damaged_row_failure("no text of an answer")
     if answer.get("reply_digest") not in (None, digest_text(answer["text"])):
-        return damaged_row("its text is not the reply that was received")
-    instrument = protocol(question.instrument.protocol)
+        return build_damaged_row_failure("its text is not the reply that was received")
+    instrument = get_protocol(question.instrument.protocol)
     try:
         return read_text(
             answer["text"],
@@ -65,7 +65,7 @@ def read_answer(
             size=planned.clips[0].size,
         )
     except (UnreelError, LookupError) as error:
-        return damaged_row(f"its notes name no space of boxes ({error})")
+        return build_damaged_row_failure(f"its notes name no space of boxes ({error})")
 
 
 def _space(notes: str) -> str:

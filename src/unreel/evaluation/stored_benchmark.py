@@ -68,7 +68,7 @@ def keep_benchmark(
     )
 
 
-def difference(before: BenchmarkIdentity, now: BenchmarkIdentity) -> str:
+def describe_difference(before: BenchmarkIdentity, now: BenchmarkIdentity) -> str:
     """Return the differences of a benchmark from its earlier version, as text; "" if there are none or it is unknown."""
     schemes = {each.fingerprint.partition("-")[0] for each in (before, now)}
     if before.fingerprint == now.fingerprint or len(schemes) > 1:
@@ -88,7 +88,7 @@ def require_unchanged(
     Raises:
         InvalidSettingError: The benchmark at `path` is not the one that it was.
     """
-    if kept.identity is None or not (differs := difference(kept.identity, now)):
+    if kept.identity is None or not (differs := describe_difference(kept.identity, now)):
         return
     problem = f"{path} is not what {run.uri} asked about: {differs}"
     others = [other for other in kept.places(run) if not other.samefile(path)]

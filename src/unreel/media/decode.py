@@ -69,7 +69,7 @@ def decode_frames(
                 while left:
                     frame = walk.to(left[0])
                     yield DecodedFrame(
-                        left.pop(0), timeline.at_s(walk.position - 1), as_shown(frame)
+                        left.pop(0), timeline.at_s(walk.position - 1), rotate_frame(frame)
                     )
                 return
         except MediaError:
@@ -79,7 +79,7 @@ def decode_frames(
                 raise
 
 
-def as_shown(frame: VideoFrame) -> Rgb:
+def rotate_frame(frame: VideoFrame) -> Rgb:
     """The pixels of `frame`, turned as the container asks."""
     rgb: Rgb = frame.to_ndarray(format="rgb24", threads=1).astype(np.uint8, copy=False)
     turn = clockwise_turn(frame)

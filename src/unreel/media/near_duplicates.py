@@ -86,7 +86,7 @@ class FramePlanes:
 
 
 @contextmanager
-def turn_round(
+def transpose_hashes(
     prints: ManyPrints, frames: Sequence[int], inside: Path | None
 ) -> Iterator[FramePlanes]:
     """These frames of all clips, in a file of the folder `inside`, or where the system puts such files."""
@@ -150,7 +150,7 @@ def find_matches(
             judge.compare(pairs)
     else:
         judge = _PairMatcher(prints, known, crowd=CROWD)
-        with turn_round(prints, _FRAMES, inside) as planes:
+        with transpose_hashes(prints, _FRAMES, inside) as planes:
             _compare_bands(planes, judge, seed)
     return judge.matches()
 

@@ -72,7 +72,7 @@ def normalise(file: BinaryIO, form: NormalForm, *, max_pixels: int = MAX_PIXELS)
     length up to one frame of the form.
     """
     timeline = read_timeline(file, max_pixels=max_pixels)
-    shown = shown_frames(timeline, form.rate)
+    shown = compute_shown_frames(timeline, form.rate)
     sound = _read_sound(file, timeline, n_frames=len(shown), form=form, max_pixels=max_pixels)
     track = None if sound is None else SoundTrack(codec="aac", channels=CHANNELS)
     with ClipWriter("mp4", _video_track(form), sound=track) as writer:
@@ -84,7 +84,7 @@ def normalise(file: BinaryIO, form: NormalForm, *, max_pixels: int = MAX_PIXELS)
         return writer.finish()
 
 
-def shown_frames(timeline: FrameTimeline, rate: Fraction) -> list[int]:
+def compute_shown_frames(timeline: FrameTimeline, rate: Fraction) -> list[int]:
     """Index of the frame on the screen at 0, 1/`rate`, 2/`rate`, ... seconds after the first."""
     n_frames = max(1, -(-timeline.duration_s * rate // 1))
     if n_frames > MAX_FRAMES:

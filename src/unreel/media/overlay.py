@@ -106,7 +106,7 @@ class OverlayPainter:
             for mark in lane.marks:
                 box = mark.box_at(at_us)
                 if box is not None:
-                    outline(
+                    draw_outline(
                         shown, box, paint(lane.colour), line=self._pen.line, dashed=not mark.ends
                     )
         below = self._canvas[height : height + len(self._panel.rgb)]
@@ -129,7 +129,7 @@ class OverlayPainter:
             panel[scale : scale + rows, left : left + columns] = clock
 
 
-def outline(
+def draw_outline(
     rgb: Rgb, box: Box, colour: Colour, *, line: int | None = None, dashed: bool = False
 ) -> None:
     """Draw a frame around `box`, outside of it as far as the picture reaches."""
@@ -165,7 +165,7 @@ def _strokes(start: int, end: int, *, line: int, dashed: bool) -> Iterator[tuple
         yield place, min(place + 3 * line, end)
 
 
-def caption(rgb: Rgb, sentences: Sequence[str]) -> Rgb:
+def add_caption(rgb: Rgb, sentences: Sequence[str]) -> Rgb:
     """`rgb` above a panel with `sentences`, each beginning a line."""
     height, width, _ = rgb.shape
     pen = OverlayPen(width, height)

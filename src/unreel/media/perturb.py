@@ -81,13 +81,15 @@ def plan_variants(clip: Clip) -> tuple[ClipVariant, ...]:
     size = clip.size
     seed = int(clip.id[:8] or "0", 16)
     return (
-        ClipVariant(name="recompressed", size=size, way=own_form(clip.facts, crf=MESSENGER_CRF)),
-        ClipVariant(name="scaled", size=size, way=own_form(clip.facts, scale=HALF)),
+        ClipVariant(
+            name="recompressed", size=size, way=get_clip_format(clip.facts, crf=MESSENGER_CRF)
+        ),
+        ClipVariant(name="scaled", size=size, way=get_clip_format(clip.facts, scale=HALF)),
         ClipVariant(name="cropped", size=size, way=choose_crop(size, seed), seed=seed),
     )
 
 
-def own_form(
+def get_clip_format(
     facts: ClipFacts,
     *,
     scale: Fraction = Fraction(1),

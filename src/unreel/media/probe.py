@@ -26,7 +26,7 @@ from unreel.media.timeline import (
     FrameTimeline,
     PacketScan,
     build_timeline,
-    declared_pace,
+    read_declared_rates,
     stream_time_base,
     walk_packets,
 )
@@ -104,7 +104,7 @@ def probe(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipFacts:
         streams = (clip.stream, *sounds)
         packets = walk_packets(clip, streams, max_packets=MAX_PACKETS, decode_first=True)
         first = cast("VideoFrame", packets.first_frame)
-        declared = declared_pace(clip)
+        declared = read_declared_rates(clip)
         timeline = build_timeline(
             packets,
             time_base=stream_time_base(clip.stream),

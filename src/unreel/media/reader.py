@@ -33,7 +33,7 @@ from unreel.media.frame_collector import (
 )
 from unreel.media.payload import OnPart, TaskPayload, TaskRunner, finish
 from unreel.media.requests import INSTANTS, LONGEST_SIDE, write_exact
-from unreel.media.sandbox.wire import readable
+from unreel.media.sandbox.wire import sanitise_text
 
 if TYPE_CHECKING:  # Each task loads its own part: probing needs neither numbers nor a decoder here.
     from pydantic import ValidationError
@@ -75,7 +75,7 @@ class MediaReader:
         most_pixels: int | None = None,
     ) -> SampledFrames | Failure:
         """The frames that `sampling` takes; an unknown sampling is an error, not a failure."""
-        from unreel.media.sampling import most_frames, parse_plan
+        from unreel.media.sampling import get_max_frames, parse_plan
 
         plan = parse_plan(sampling)
         gathering = FrameCollector(
@@ -83,7 +83,7 @@ class MediaReader:
                 sampling=str(plan),
                 encoding=encoding,
                 quality=quality,
-                most_frames=most_frames(plan),
+                most_frames=get_max_frames(plan),
                 most_pixels=most_pixels or self.max_pixels,
                 longest_side=longest_side or LONGEST_SIDE,
             )
@@ -190,14 +190,14 @@ def _failure_of(task: str, error: Exception) -> Failure:
             reason, problem = FailureReason.OUT_OF_MEMORY, "more than fits into this process"
         case _:
             reason, problem = FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}"
-    return Failure(reason, readable(f"{task} sent back what it must not: {problem}"))
+    return Failure(reason, sanitise_text(f"{task} sent back what it must not: {problem}"))
 
 
 def _first_problem(error: "ValidationError") -> str:
     # Without its words: they are the child's, and there may be many.
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(readable(str(part)) for part in first["loc"])
-    return f"{place}: {readable(first['msg'])} ({error.error_count()} in all)"
+    place = ".".join(sanitise_text(str(part)) for part in first["loc"])
+    return f"{place}: {sanitise_text(first['msg'])} ({error.error_count()} in all)"
 
 
 def _form_request(form: "NormalForm") -> dict[str, Any]:

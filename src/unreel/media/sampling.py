@@ -260,7 +260,7 @@ class FramePlan:
         return f"{self.sampling}: {listed}"
 
 
-def most_frames(sampling: Sampling) -> int:
+def get_max_frames(sampling: Sampling) -> int:
     """No clip gives more frames than this under `sampling`."""
     match sampling:
         case (

@@ -6,7 +6,7 @@ from typing import Final
 
 from unreel.core.box import Box
 from unreel.media.decode import Rgb
-from unreel.media.overlay import caption, outline, paint
+from unreel.media.overlay import add_caption, draw_outline, paint
 
 _AROUND: Final = 0.5
 """So much of the box's width and height is shown on each side of it."""
@@ -28,8 +28,8 @@ def draw_whole(rgb: Rgb, spot: FaultSpot | None, sentences: Sequence[str]) -> Rg
     """The whole frame with the spot's outline, above `sentences`."""
     drawn = rgb.copy()
     if spot is not None:
-        outline(drawn, spot.box, paint(spot.colour), dashed=spot.dashed)
-    return caption(drawn, sentences)
+        draw_outline(drawn, spot.box, paint(spot.colour), dashed=spot.dashed)
+    return add_caption(drawn, sentences)
 
 
 def draw_crop(rgb: Rgb, spot: FaultSpot, sentences: Sequence[str]) -> Rgb:
@@ -43,10 +43,10 @@ def draw_crop(rgb: Rgb, spot: FaultSpot, sentences: Sequence[str]) -> Rgb:
         _within(spot.box.x0, spot.box.x1, side=width, shown=(left, right)),
         _within(spot.box.y0, spot.box.y1, side=height, shown=(top, bottom)),
     )
-    outline(drawn, Box(x0, y0, x1, y1), paint(spot.colour), dashed=spot.dashed)
+    draw_outline(drawn, Box(x0, y0, x1, y1), paint(spot.colour), dashed=spot.dashed)
     enlarged = "" if times == 1 else f", each pixel shown {times} x {times} times"
     told = f"Cut out of {width} x {height}: {left} to {right} across, {top} to {bottom} down{enlarged}."
-    return caption(drawn, [*sentences, told])
+    return add_caption(drawn, [*sentences, told])
 
 
 def _reach(low: float, high: float, side: int) -> tuple[int, int]:

@@ -161,7 +161,7 @@ def walk_timeline(
     return build_timeline(
         packets,
         time_base=stream_time_base(clip.stream),
-        declared=declared_pace(clip),
+        declared=read_declared_rates(clip),
         first_tick=first,
     )
 
@@ -219,7 +219,7 @@ class DeclaredPace:
     duration_s: Fraction | None
 
 
-def declared_pace(clip: OpenClip) -> DeclaredPace:
+def read_declared_rates(clip: OpenClip) -> DeclaredPace:
     """The rates and the length that the header of `clip` claims."""
     stream = clip.stream
     length = stream.duration * stream_time_base(stream) if stream.duration else None

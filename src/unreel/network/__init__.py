@@ -1,1 +1,1 @@
-"""Outgoing HTTP connections of reviewers and creators."""
+"""Outgoing HTTP connections of reviewers, creators and annotation."""

@@ -1,1 +1,7 @@
-"""Clips on pages: the page frame, the footage, and the player with its description."""
+"""Parts of HTML pages: page frame, player and playable clips.
+
+Where to look:
+    `page.py`: one HTML document without external resources.
+    `player.py`: data of the player.
+    `playable_clip.py`: a clip that browsers play.
+"""

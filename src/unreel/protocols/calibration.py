@@ -52,7 +52,7 @@ def calibrate_labels(
     )
 
 
-def climb(rows: Sequence[RealismRow], *, seed: int) -> CalibrationTable:
+def compute_calibration_curve(rows: Sequence[RealismRow], *, seed: int) -> CalibrationTable:
     """People's mean score for each score that the reviewer gave, over the readable answers."""
     given = [
         (row.cluster, row.outcome.score, row.truth.score)

@@ -16,9 +16,14 @@ from typing import Final
 from unreel.core.judgement import Label
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols import claim_words
-from unreel.protocols.clauses import clauses, is_first_thought, supposes, turns
-from unreel.protocols.field_parser import AnswerField, fields, first_object, values
-from unreel.protocols.text import unparsed, unwrapped
+from unreel.protocols.clauses import (
+    is_contradiction,
+    is_first_thought,
+    is_supposition,
+    split_clauses,
+)
+from unreel.protocols.field_parser import AnswerField, find_json_object, get_values, parse_fields
+from unreel.protocols.text import build_unparsed, strip_markup
 
 _WORD: Final = re.compile(
     rf"(?<![{claim_words.LETTER}-])(?:(?P<real_phrase>{claim_words.REAL_PHRASE})|(?P<generated_phrase>{claim_words.GENERATED_PHRASE})"
@@ -132,10 +137,10 @@ def read_claim(text: str) -> Label | Unparsed:
     asked: Label | None = None
     turned = divided = spoken = supposed = False
     earlier = ""
-    for clause in clauses(_plain(text)):
-        turned |= turns(clause.text)
+    for clause in split_clauses(_plain(text)):
+        turned |= is_contradiction(clause.text)
         earlier = earlier if clause.opens == "clause" else ""
-        supposed = supposes(clause.text) or (supposed and clause.opens == "clause")
+        supposed = is_supposition(clause.text) or (supposed and clause.opens == "clause")
         found = list(_WORD.finditer(clause.text))
         telling = [word for word in found if _speaks_of_the_clip(word)]
         spoken |= bool(telling)
@@ -158,7 +163,7 @@ def read_claim(text: str) -> Label | Unparsed:
         chosen, turned = label, False
     if chosen is not None and not divided:
         return chosen
-    return unparsed(UnparsedReason.AMBIGUOUS if spoken else UnparsedReason.MISSING, text)
+    return build_unparsed(UnparsedReason.AMBIGUOUS if spoken else UnparsedReason.MISSING, text)
 
 
 def is_taken_back(text: str) -> bool:
@@ -172,13 +177,13 @@ def read_stated(text: str, read: Callable[[str], Label | Unparsed]) -> Label | U
 
     Missing where there is no such field, or none that speaks of a side.
     """
-    plain = unwrapped(text)
-    found = fields(plain)
-    said = values(found, "label")
+    plain = strip_markup(text)
+    found = parse_fields(plain)
+    said = get_values(found, "label")
     readings = [*map(read, said), *_yes_and_no(found), *_contrary_digits(found)]
-    if not readings and first_object(plain):
+    if not readings and find_json_object(plain):
         told = read_claim("\n".join(field.value for field in found))
-        return told if isinstance(told, Label) else unparsed(UnparsedReason.AMBIGUOUS, text)
+        return told if isinstance(told, Label) else build_unparsed(UnparsedReason.AMBIGUOUS, text)
     labels = {reading for reading in readings if isinstance(reading, Label)}
     if said and (correction := _CORRECTS.search(plain, plain.rfind(said[-1]) + len(said[-1]))):
         corrected = read_claim(plain[correction.start() :])
@@ -188,7 +193,9 @@ def read_stated(text: str, read: Callable[[str], Label | Unparsed]) -> Label | U
     unclear = any(
         isinstance(one, Unparsed) and one.reason is UnparsedReason.AMBIGUOUS for one in readings
     )
-    return unparsed(UnparsedReason.AMBIGUOUS if labels or unclear else UnparsedReason.MISSING, text)
+    return build_unparsed(
+        UnparsedReason.AMBIGUOUS if labels or unclear else UnparsedReason.MISSING, text
+    )
 
 
 def _yes_and_no(found: Iterable[AnswerField]) -> Iterator[Label]:
@@ -211,7 +218,9 @@ def _contrary_digits(found: Iterable[AnswerField]) -> Iterator[Label]:
 
 def _plain(text: str) -> str:
     ends = text if len(text) <= 2 * _READ else f"{text[:_READ]}\n{text[-_READ:]}"
-    affirmed = claim_words.AFFIRMING_GLYPHS.sub(" ", claim_words.AFFIRMS.sub(" ", unwrapped(ends)))
+    affirmed = claim_words.AFFIRMING_GLYPHS.sub(
+        " ", claim_words.AFFIRMS.sub(" ", strip_markup(ends))
+    )
     return claim_words.ANYTHING_BUT.sub(" not ", affirmed)
 
 

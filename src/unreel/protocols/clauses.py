@@ -50,7 +50,7 @@ class TextClause:
     """What separates it from the clause before: only the last lets a denial through."""
 
 
-def clauses(text: str) -> Iterator[TextClause]:
+def split_clauses(text: str) -> Iterator[TextClause]:
     """The clauses of `text`, in order; blank ones are left out."""
     start = 0
     opens: Literal["sentence", "turn", "clause"] = "sentence"
@@ -67,12 +67,12 @@ def clauses(text: str) -> Iterator[TextClause]:
         yield TextClause(text[start:], asks=False, opens=opens)
 
 
-def turns(clause: str) -> bool:
+def is_contradiction(clause: str) -> bool:
     """Return whether the text contradicts itself or concludes with this clause."""
     return _TURNS.match(clause) is not None
 
 
-def supposes(clause: str) -> bool:
+def is_supposition(clause: str) -> bool:
     """Return whether the clause makes the rest of its sentence a supposition."""
     return _SUPPOSES.match(clause) is not None
 

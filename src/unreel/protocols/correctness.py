@@ -10,7 +10,7 @@ FAR_OFF: Final = 2
 """Points by which a realism score must miss people's to count as wrong."""
 
 
-def decided(outcome: Any) -> Any:
+def get_decision(outcome: Any) -> Any:
     """Return the label, score or position that an answer gives; `None` if it gives none."""
     if isinstance(outcome, Failure):
         return None
@@ -29,7 +29,7 @@ def is_correct(outcome: Any, truth: Any, label: Label) -> bool | None:
         truth: The first truth of the question.
         label: Label of the clip, or of the first clip of a pair.
     """
-    decision = decided(outcome)
+    decision = get_decision(outcome)
     if decision is None:
         return None
     if isinstance(outcome, RealismVerdict):

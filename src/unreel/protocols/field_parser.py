@@ -107,13 +107,13 @@ class AnswerField:
 
 
 @lru_cache(maxsize=4)
-def fields(text: str) -> tuple[AnswerField, ...]:
+def parse_fields(text: str) -> tuple[AnswerField, ...]:
     """The fields of `text`, in order; of several JSON objects those of the first."""
     if len(text) > _LONGEST:
         return ()
-    if given := first_object(text):
+    if given := find_json_object(text):
         return tuple(_of_object(given))
-    rows = table(text)
+    rows = parse_tables(text)
     lines = "\n".join("" if _is_row(line) else line for line in text.splitlines())
     return (
         *(_of_table(rows) if rows else ()),
@@ -122,7 +122,7 @@ def fields(text: str) -> tuple[AnswerField, ...]:
     )
 
 
-def values(found: Sequence[AnswerField], *kinds: Kind) -> list[str]:
+def get_values(found: Sequence[AnswerField], *kinds: Kind) -> list[str]:
     """Return the values of the fields of these kinds: the final ones if some are named so."""
     said = [field for field in found if field.kind in kinds and field.value]
     final = [field for field in said if field.is_last_word]
@@ -131,7 +131,7 @@ def values(found: Sequence[AnswerField], *kinds: Kind) -> list[str]:
     ]
 
 
-def first_object(text: str) -> Mapping[str, Any]:
+def find_json_object(text: str) -> Mapping[str, Any]:
     """The first JSON object of a text that is JSON or holds a block of it; empty where there is none."""
     bare = text.strip()
     for opening in islice(_OPENS_JSON.finditer(bare), _MOST_TRIES):
@@ -148,12 +148,12 @@ def first_object(text: str) -> Mapping[str, Any]:
     return {}
 
 
-def spelled(value: object) -> str:
+def format_json_value(value: object) -> str:
     """A value of JSON as text."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def table(text: str) -> list[list[str]]:
+def parse_tables(text: str) -> list[list[str]]:
     """The rows of cells of all Markdown tables in `text`, without their rules."""
     lines = [line.strip() for line in text.splitlines() if _is_row(line)]
     return [
@@ -171,7 +171,7 @@ def _as_line(tag: re.Match[str]) -> str:
     return "\n" if tag["closes"] else f"\n{tag['name']}: "
 
 
-def kind_of(name: str) -> Kind | None:
+def get_field_kind(name: str) -> Kind | None:
     """Return the kind of a field with this name, if known."""
     found = _HEAD.match(f"{_bare(name.replace('_', ' ')).strip()}:")
     return _kind(found["name"]) if found and found.end() > len(name.strip()) else None
@@ -179,25 +179,26 @@ def kind_of(name: str) -> Kind | None:
 
 def _of_object(given: Mapping[str, Any]) -> Iterator[AnswerField]:
     for name, value in given.items():
-        if isinstance(value, dict) and kind_of(str(name)) in {None, "label"}:
+        if isinstance(value, dict) and get_field_kind(str(name)) in {None, "label"}:
             yield from _of_object(
                 {key: inner for key, inner in value.items() if inner is not value}
             )
         else:
-            said = "" if value is None else spelled(value)
-            yield AnswerField(str(name), kind_of(str(name)), said.strip())
+            said = "" if value is None else format_json_value(value)
+            yield AnswerField(str(name), get_field_kind(str(name)), said.strip())
 
 
 def _of_table(rows: Sequence[Sequence[str]]) -> Iterator[AnswerField]:
     heads = rows[0]
-    if len(rows) == _N_COLUMNS and any(kind_of(head) for head in heads):
+    if len(rows) == _N_COLUMNS and any(get_field_kind(head) for head in heads):
         yield from (
-            AnswerField(name, kind_of(name), value) for name, value in zip(*rows, strict=False)
+            AnswerField(name, get_field_kind(name), value)
+            for name, value in zip(*rows, strict=False)
         )
     elif len(heads) == _N_COLUMNS:
         for row in rows:
             if len(row) == _N_COLUMNS:
-                yield AnswerField(row[0], kind_of(row[0]), row[1])
+                yield AnswerField(row[0], get_field_kind(row[0]), row[1])
 
 
 def _of_questions(text: str) -> Iterator[AnswerField]:

@@ -10,7 +10,9 @@ from unreel.core.errors import InvalidValueError
 PERCENT: Final = 100
 
 
-def overall(*, accuracy: float, explanation: float, box_iou: float, time_distance: float) -> float:
+def compute_overall_score(
+    *, accuracy: float, explanation: float, box_iou: float, time_distance: float
+) -> float:
     """DeepTraceReward's overall score, 0 to 100, from four figures of 0 to 100 each.
 
     The box distance is no part of it, and a time distance of 100 is worth nothing.

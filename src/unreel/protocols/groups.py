@@ -40,7 +40,7 @@ def score_groups(
     return {name: instrument.score(groups[name], seed=seed) for name in sorted(groups)}
 
 
-def told_by_part(
+def add_part_figures(
     figures: ProtocolMetrics,
 ) -> Callable[[ProtocolScorer[T, V]], ProtocolScorer[T, V]]:
     """A scorer whose card also has the figures of `figures.by_part` for each part that rows name."""

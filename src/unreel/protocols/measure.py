@@ -17,7 +17,7 @@ from unreel.protocols.formulas import PERCENT
 from unreel.protocols.protocol import ScoredQuestion
 from unreel.stats.bootstrap import StatisticLimits, bootstrap, bootstrap_mean
 from unreel.stats.cluster_ids import NOBODY
-from unreel.stats.proportion import WeightedShare, share_of, sum_shares
+from unreel.stats.proportion import WeightedShare, estimate_proportion, sum_shares
 from unreel.stats.resampling import Statistic, are_independent
 from unreel.stats.sample import (
     Array,
@@ -84,7 +84,7 @@ def mean_percent(
         return Unmeasured("no rows")
     ties = ClusterIds.of(clips, len(column))
     if _is_plain(column) and are_independent(ties, len(column)):
-        return percent(share_of(int(column.sum()), len(column)))
+        return percent(estimate_proportion(int(column.sum()), len(column)))
     return percent(bootstrap_mean(column, seed=seed, clusters=ties, bounds=_BOUNDS))
 
 

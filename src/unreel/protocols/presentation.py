@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from unreel.core.question import Marks
-from unreel.protocols.protocol import PROTOCOLS, protocol
+from unreel.protocols.protocol import PROTOCOLS, get_protocol
 
 if TYPE_CHECKING:  # a reader decodes, which asking alone does not need
     from unreel.core.failure import Failure
@@ -40,7 +40,7 @@ def shows_times(instrument: str, marks: Marks = "default") -> bool:
     """Return whether questions of that name, a protocol or another question, show each frame's timestamp."""
     if marks != "default":
         return marks == "on"
-    return instrument in PROTOCOLS and protocol(instrument).shows_times
+    return instrument in PROTOCOLS and get_protocol(instrument).shows_times
 
 
 def mark_instant(at_s: Fraction, times: TimeFormat = "seconds") -> str:

@@ -22,7 +22,7 @@ _MARKER: Final = re.compile(r"(?<=<)(?=[^\s\d=<-])|(?<=\[)(?=/?[A-Z_]{2,20}\])")
 """After the bracket of what may be a tag, or a model's own mark such as `<|im_end|>` and `[INST]`."""
 
 
-def on_one_line(text: str) -> str:
+def quote_for_prompt(text: str) -> str:
     """Return `text` for a prompt: one line of at most `LONGEST` characters, without turn markers.
 
     Line breaks, direction marks and invisible characters become spaces. Other texts are unchanged,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, Generic, Literal, TypeVar
 
-from unreel.core.clip import ClipId, makers_of
+from unreel.core.clip import ClipId, list_makers
 from unreel.core.cluster import RowCluster
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Scorecard
@@ -83,7 +83,7 @@ class ScoredQuestion(Generic[T, V]):
     @property
     def makers(self) -> tuple[str, ...]:
         """Return the creator, and its setting if known; empty for a real clip."""
-        return makers_of(self.creator, self.setting)
+        return list_makers(self.creator, self.setting)
 
     @property
     def cluster(self) -> RowCluster:
@@ -173,7 +173,7 @@ VOTED: Final = "reality"
 
 
 @cache
-def protocol(name: str) -> Protocol[Any, Any]:
+def get_protocol(name: str) -> Protocol[Any, Any]:
     """The instrument of that name at its current version."""
     return PROTOCOLS.load(name)
 
@@ -187,4 +187,4 @@ def protocol_names(subject: Subject | None = None) -> tuple[str, ...]:
     brought = tuple(name for name in PROTOCOLS.names() if name not in ours)
     if subject is None:
         return ours + brought
-    return tuple(name for name in ours if protocol(name).subject == subject) + brought
+    return tuple(name for name in ours if get_protocol(name).subject == subject) + brought

@@ -55,7 +55,7 @@ class TraceExtent:
         return GOOD if minor and self.n_traces <= MOST_MINOR_ERRORS else NORMAL
 
 
-def extent(traces: Sequence[Trace], *, duration_us: int) -> TraceExtent:
+def measure_extent(traces: Sequence[Trace], *, duration_us: int) -> TraceExtent:
     """Return the fractions of the picture and of the time that `traces` cover; parts after the clip's end are cut."""
     if duration_us <= 0:
         msg = f"a clip lasts longer than {duration_us} us. Read its duration from the file"

@@ -58,13 +58,13 @@ _NO_ANSWER: Final = re.compile(
 )
 
 
-def unparsed(reason: UnparsedReason, found: str = "") -> Unparsed:
+def build_unparsed(reason: UnparsedReason, found: str = "") -> Unparsed:
     """Return an `Unparsed` with the text cut to a readable length."""
     seen = found.strip()
     return Unparsed(reason, seen if len(seen) <= READABLE else seen[: READABLE - 1] + "…")
 
 
-def after_thinking(text: str) -> str:
+def strip_thinking(text: str) -> str:
     """The answer that follows the thoughts, in the marks of every family that we know.
 
     A second opening mark closes the first, as in the example that Video Reality Test prints. A thought
@@ -88,7 +88,7 @@ def after_thinking(text: str) -> str:
     )
 
 
-def unwrapped(text: str) -> str:
+def strip_markup(text: str) -> str:
     """`text` in plain characters and digits, without the marks that models put around answers."""
     plain = unicodedata.normalize("NFKC", text)
     return _WRAPPING.sub(r"\g<boxed>", plain if plain.isascii() else plain.translate(_digits()))
@@ -109,11 +109,11 @@ def is_no_answer(text: str) -> bool:
 
 def is_refusal(text: str) -> bool:
     """Return True if the answer after the thoughts begins as a refusal; "I cannot tell" is none."""
-    match = _NO_ANSWER.match(after_thinking(text).lstrip()[:SHORT])
+    match = _NO_ANSWER.match(strip_thinking(text).lstrip()[:SHORT])
     return match is not None and match["refusal"] is not None and match["undecided"] is None
 
 
-def tagged(text: str, name: str, mode: Mode) -> list[str]:
+def find_tagged(text: str, name: str, mode: Mode) -> list[str]:
     """Return the contents between `<name>` and `</name>`, stripped, in order; blank ones are omitted.
 
     Of nested tags the innermost piece counts. `lenient` takes other letter cases, spaces inside the
@@ -146,7 +146,7 @@ def _tag(name: str, mode: Mode) -> re.Pattern[str]:
     return re.compile(rf"<\s{{0,3}}(/?)\s{{0,3}}{name}\s{{0,3}}>", re.IGNORECASE | re.ASCII)
 
 
-def first_read(attempts: Iterable[R | Unparsed]) -> R | Unparsed:
+def parse_first(attempts: Iterable[R | Unparsed]) -> R | Unparsed:
     """The first attempt that reads something, else the reason of the one that understood most."""
     best = Unparsed(UnparsedReason.MISSING)
     for result in attempts:

@@ -6,7 +6,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from unreel.core.errors import InvalidValueError, UnknownNameError
 from unreel.core.judgement import Label
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.core.verdict import Unparsed
 from unreel.protocols.space import BoxSpace
 
@@ -71,20 +71,20 @@ class ProtocolTexts(Generic[T, V]):
         return NO_VERDICT if isinstance(part, Unparsed) else self.say(part)
 
 
-def say_label(label: Label) -> str:
+def format_label(label: Label) -> str:
     """`real` or `generated`."""
     return label.value
 
 
-def or_missing(part: Part | Unparsed, write: Callable[[Part], str]) -> str:
+def format_or_missing(part: Part | Unparsed, write: Callable[[Part], str]) -> str:
     """The part in words, or why it is not there."""
     if not isinstance(part, Unparsed):
         return write(part)
-    found = f": {plain(part.found)!r}" if part.found else ""
+    found = f": {sanitise_line(part.found)!r}" if part.found else ""
     return f"not given ({part.reason.value}{found})"
 
 
-def on_one_line(text: str) -> str:
+def join_lines(text: str) -> str:
     """A person's words as they are taught: breaks and runs of blanks are one blank."""
     return " ".join(text.split())
 

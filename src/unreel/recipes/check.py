@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from unreel.core.errors import InvalidSettingError, UnreelError, known_names
+from unreel.core.errors import InvalidSettingError, UnreelError, suggest_names
 from unreel.core.small_documents import RECIPE_BYTES
 from unreel.recipes.section import RecipeSection
 
@@ -78,7 +78,7 @@ def check_sections(
         match first["type"]:
             case "extra_forbidden":
                 known = _section_at(shape, first["loc"]).known_keys()
-                problem, remedy = "no such setting", known_names(str(first["loc"][-1]), known)
+                problem, remedy = "no such setting", suggest_names(str(first["loc"][-1]), known)
             case "missing":
                 type_it = "" if typed is None else f", or type {typed(key)}"
                 problem, remedy = "not given", f"Write {key} = ... in the recipe{type_it}"
@@ -88,7 +88,7 @@ def check_sections(
         raise InvalidSettingError(key or "recipe", problem, remedy) from error
 
 
-def given(keys: Mapping[str, Any]) -> dict[str, Any]:
+def drop_missing(keys: Mapping[str, Any]) -> dict[str, Any]:
     """`keys` as a recipe holds them; what is None was not given."""
     return {
         name: str(value) if isinstance(value, Path) else value

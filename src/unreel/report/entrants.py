@@ -14,10 +14,10 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Scorecard
 from unreel.core.failure import Failure
 from unreel.core.identity import digest_id
-from unreel.core.judgement import clips_of
+from unreel.core.judgement import get_clips
 from unreel.core.question import Condition
 from unreel.core.small_documents import parse_object
-from unreel.evaluation.explanation_scores import ExplanationJudges, recall_judge
+from unreel.evaluation.explanation_scores import ExplanationJudges, load_judge_rulings
 from unreel.evaluation.recipe import EvalRecipe
 from unreel.evaluation.run_job import EvalRun
 from unreel.evaluation.scored_columns import InternedValues, KeptTexts
@@ -199,13 +199,13 @@ def _items(
 ) -> Iterator[RunItem]:
     by_key: dict[str, tuple[ScoredQuestion[Any, Any], ...]] = {}
     for row in rows:
-        key = "+".join(clips_of(row.subject))
+        key = "+".join(get_clips(row.subject))
         clip = subjects[key].clip if key in subjects else None
         if isinstance(clip, Clip):  # its id is in memory once
             key, row = clip.id, replace(row, subject=clip.id)  # noqa: PLW2901
         by_key[key] = (*by_key.get(key, ()), row)
     for (key, group), answer in zip(by_key.items(), stored.find(by_key), strict=True):
-        shown = tuple(subjects[clip] for clip in clips_of(group[0].subject))
+        shown = tuple(subjects[clip] for clip in get_clips(group[0].subject))
         yield RunItem(key=key, subjects=shown, rows=group, stored=answer)
 
 
@@ -252,7 +252,7 @@ def _extent(recipe: EvalRecipe) -> str:
 def _judges(run: EvalRun, model: str | None) -> ExplanationJudges | None:
     if model is None or "explanation" not in run.recipe.instrument.figures:
         return None
-    return ExplanationJudges([recall_judge(model, run)], run.recipe.seed)
+    return ExplanationJudges([load_judge_rulings(model, run)], run.recipe.seed)
 
 
 def notes_of(item: RunItem) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from unreel.core.failure import Failure
 from unreel.core.sheet import csv_text
 from unreel.core.verdict import PreferenceVerdict, RealismVerdict
 from unreel.pages.page import render, whole_page
-from unreel.protocols.correctness import decided
+from unreel.protocols.correctness import get_decision
 from unreel.report.boards.board import BoardContender, ReportBoard
 from unreel.report.boards.downloads import FOLDER, latex_block, table_files
 from unreel.report.boards.figures import metric_of
@@ -87,7 +87,7 @@ def _truth(item: RunItem) -> str:
 
 
 def _said(item: RunItem) -> str:
-    decision = decided(item.outcome)
+    decision = get_decision(item.outcome)
     match item.outcome:
         case Failure(reason=reason):
             return f"failed: {reason.value}"
@@ -105,7 +105,7 @@ def _reason(item: RunItem) -> str:
     outcome = item.outcome
     if isinstance(outcome, Failure):
         return f"{outcome.detail}. {outcome.reason.remedy}"
-    if decided(outcome) is None:
+    if get_decision(outcome) is None:
         return item.stored.get("text") or ""
     told = getattr(outcome, "explanation", None) or getattr(outcome, "problem", None)
     return told if isinstance(told, str) else ""
@@ -113,7 +113,7 @@ def _reason(item: RunItem) -> str:
 
 def _miss(item: RunItem) -> int:
     """Return the distance of a score from people's in points."""
-    decision = decided(item.outcome)
+    decision = get_decision(item.outcome)
     is_score = isinstance(item.outcome, RealismVerdict) and decision is not None
     return abs(int(decision) - item.rows[0].truth.score) if is_score else 0
 

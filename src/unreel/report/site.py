@@ -13,16 +13,20 @@ from unreel.engine.storage_access import StorageAccess
 from unreel.evaluation.run_job import EvalRun
 from unreel.pages import player
 from unreel.pages.page import render, whole_page
-from unreel.report.boards.bias_and_calibration import bias, calibration, whole_frames
+from unreel.report.boards.bias_and_calibration import (
+    build_bias_panel,
+    build_calibration_panel,
+    build_whole_frame_panel,
+)
 from unreel.report.boards.board import REVIEWERS, BoardPanel, ReportBoard, set_up_board
 from unreel.report.boards.board_names import name_boards, name_contenders
-from unreel.report.boards.coverage_and_cost import costs, coverage
+from unreel.report.boards.coverage_and_cost import build_cost_panel, build_coverage_panel
 from unreel.report.boards.downloads import FOLDER as TABLES
 from unreel.report.boards.downloads import latex_block, name_tables, table_files
-from unreel.report.boards.more import more
-from unreel.report.boards.pairwise import differences
-from unreel.report.boards.parts import categories, creators, named_parts
-from unreel.report.boards.ranking import gradient, leaderboard
+from unreel.report.boards.more import build_other_figures_panel
+from unreel.report.boards.pairwise import build_differences_panel
+from unreel.report.boards.parts import build_categories_panel, build_creators_panel, named_parts
+from unreel.report.boards.ranking import build_difficulty_panel, leaderboard
 from unreel.report.clips.browser import ClipBrowser, build_browser
 from unreel.report.clips.clip_table import clips_csv
 from unreel.report.clips.media_folder import Media, MediaFolder
@@ -165,17 +169,17 @@ def _fill(board: ReportBoard, later: Sequence[ReportBoard]) -> ReportBoard:
 
 def _panels(board: ReportBoard, beside: Sequence[ReportBoard]) -> Iterator[BoardPanel | None]:
     yield leaderboard(board)
-    yield differences(board, beside)
-    yield gradient(board)
-    yield creators(board)
-    yield categories(board)
+    yield build_differences_panel(board, beside)
+    yield build_difficulty_panel(board)
+    yield build_creators_panel(board)
+    yield build_categories_panel(board)
     yield from named_parts(board)
-    yield bias(board)
-    yield calibration(board)
-    yield whole_frames(board)
-    yield more(board)
-    yield coverage(board)
-    yield costs(board)
+    yield build_bias_panel(board)
+    yield build_calibration_panel(board)
+    yield build_whole_frame_panel(board)
+    yield build_other_figures_panel(board)
+    yield build_coverage_panel(board)
+    yield build_cost_panel(board)
 
 
 def _access(runs: Sequence[EvalRun]) -> StorageAccess:

@@ -20,7 +20,7 @@ from unreel.core.question import Condition, Question
 from unreel.core.verdict import Verdict
 from unreel.media.reader import MediaReader
 from unreel.protocols.parse_answer import read_text
-from unreel.protocols.protocol import Mode, protocol
+from unreel.protocols.protocol import Mode, get_protocol
 from unreel.reviewers.clip_input import show
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.factory import OpenReviewer
@@ -32,7 +32,7 @@ FindChange = Callable[[ClipId, Path], Failure | None]
 
 
 @contextmanager
-def as_it_lies(location: str) -> Iterator[Path]:
+def open_local_file(location: str) -> Iterator[Path]:
     """The file at a path of this machine."""
     yield Path(location)
 
@@ -67,7 +67,7 @@ class ReviewResult:
             return None
         return read_text(
             self.outcome.text,
-            protocol(self.question.instrument.protocol),
+            get_protocol(self.question.instrument.protocol),
             prompt=self.question.condition.prompt,
             mode=mode,
             box_space=self.box_space,
@@ -80,7 +80,7 @@ class PresentationSettings:
     """Presentation of clips, for questions and for training alike."""
 
     reader: MediaReader
-    open_file: OpenFile = as_it_lies
+    open_file: OpenFile = open_local_file
     """How a clip's location becomes a file."""
     find_change: FindChange = _unchanged
     """Looks at a file again after it was shown."""
@@ -107,7 +107,9 @@ def lay_sheet(
     question: Question, shown: tuple[ClipInput, ...], *, key: str, prompt: str = "", name: str = ""
 ) -> ReviewRequest:
     """The sheet of `question` with what is shown; `prompt` and `name` as `ReviewDispatcher.ask` takes them."""
-    text = prompt or protocol(question.instrument.protocol).prompt(question.condition.prompt).text
+    text = (
+        prompt or get_protocol(question.instrument.protocol).prompt(question.condition.prompt).text
+    )
     return ReviewRequest(
         key=key,
         instrument=question.instrument,
@@ -131,7 +133,7 @@ class ReviewDispatcher:
         self,
         reader: MediaReader,
         *,
-        open_file: OpenFile = as_it_lies,
+        open_file: OpenFile = open_local_file,
         find_change: FindChange = _unchanged,
     ) -> None:
         self._showing = PresentationSettings(

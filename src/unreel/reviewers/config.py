@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from unreel.core.errors import InvalidSettingError, UnreelError, known_names
+from unreel.core.errors import InvalidSettingError, UnreelError, suggest_names
 from unreel.core.question import Instrument
 from unreel.core.registry import LazyImport, require_extra
 from unreel.core.server_keys import read_server
-from unreel.protocols.protocol import Mode, Protocol, protocol
+from unreel.protocols.protocol import Mode, Protocol, get_protocol
 from unreel.protocols.space import declare_space
 from unreel.recipes.section import (
     MOST_PARTS,
@@ -32,11 +32,11 @@ from unreel.reviewers.endpoint.families import (
     RESIZED,
     ModelFamily,
     Switch,
-    family,
-    family_of,
+    detect_family,
+    get_family,
     switch_thinking,
 )
-from unreel.reviewers.endpoint.keys import ModelEndpoint, contact
+from unreel.reviewers.endpoint.keys import ModelEndpoint, find_model_endpoint
 from unreel.reviewers.endpoint.providers import LOCAL, names_server, read_address
 from unreel.reviewers.external.command import ProgramSettings
 from unreel.reviewers.external.factory import (
@@ -48,7 +48,7 @@ from unreel.reviewers.external.factory import (
     read_outside_name,
 )
 from unreel.reviewers.external.scores import ScoreInterpretation, ScoreMeans
-from unreel.reviewers.factory import ReviewerFactory, lend
+from unreel.reviewers.factory import ReviewerFactory, wrap_open_reviewer
 from unreel.reviewers.local.checkpoint import read_checkpoint
 from unreel.reviewers.local.input_format import InputSpec, read_taught
 from unreel.reviewers.message_parts import Showing
@@ -124,7 +124,7 @@ class ReviewerSection(RecipeSection):
         elif not model.startswith(OBJECT) and (model == ENDPOINT or model not in REVIEWERS):
             offline = [name for name in REVIEWERS.names() if name != ENDPOINT]
             setting, problem = "model", f"no reviewer is named {model!r}"
-            remedy = f"{known_names(model, offline)}, or provider/name such as openai/gpt-5"
+            remedy = f"{suggest_names(model, offline)}, or provider/name such as openai/gpt-5"
             raise InvalidSettingError(setting, problem, remedy)
         return model
 
@@ -179,7 +179,7 @@ class ReviewerSection(RecipeSection):
         if self.model.startswith(LOCAL):
             return self._local()
         if self.is_served:
-            return self._endpoint(contact(self.model, key_hosts=key_hosts), seed)
+            return self._endpoint(find_model_endpoint(self.model, key_hosts=key_hosts), seed)
         if self.model.startswith((COMMAND, HTTP)):
             return self._outside(key_hosts, seed, weak_cage=weak_cage)
         if self.learns:
@@ -194,7 +194,7 @@ class ReviewerSection(RecipeSection):
             setting, problem = "model", f"{self.model} is an object of a Python program"
             raise InvalidSettingError(setting, problem, "Hand it over: evaluate(..., model=OBJECT)")
         reviewer: Reviewer = REVIEWERS.load(self.model)()
-        return lend(reviewer)
+        return wrap_open_reviewer(reviewer)
 
     def resolve(self, asked: ConditionSection, instrument: Protocol[Any, Any]) -> ConditionSection:
         """`asked` in its one spelling; what nobody names is as a checkpoint was taught."""
@@ -211,7 +211,7 @@ class ReviewerSection(RecipeSection):
             return
         known = [str(Instrument(each.protocol, each.version)) for each in self.taught.instruments]
         for name in protocols:
-            asked = str(protocol(name).instrument)
+            asked = str(get_protocol(name).instrument)
             if asked not in known:
                 setting, problem = "protocol", f"{self.model} was not taught {asked}"
                 remedy = f"Ask for what it was taught: {', '.join(known) or 'nothing is declared'}"
@@ -245,11 +245,11 @@ class ReviewerSection(RecipeSection):
     def _family(self) -> ModelFamily | None:
         """The family of a model; `None` for a reviewer that is no model, or whose folder is not here."""
         if self.is_served:
-            return family_of(read_address(self.model), self.family)
+            return detect_family(read_address(self.model), self.family)
         if not self.model.startswith(LOCAL):
             return None
         try:
-            return family(read_checkpoint(self.model.removeprefix(LOCAL)).taught.family)
+            return get_family(read_checkpoint(self.model.removeprefix(LOCAL)).taught.family)
         except UnreelError:
             return None
 

@@ -78,7 +78,7 @@ class _BorrowedReviewer:
         """Its owner closes it."""
 
 
-def lend(reviewer: Reviewer) -> ReviewerFactory:
+def wrap_open_reviewer(reviewer: Reviewer) -> ReviewerFactory:
     """Return a factory for an open reviewer, which stays open."""
     return ReviewerFactory(name=reviewer.name, build=partial(_BorrowedReviewer, reviewer))
 

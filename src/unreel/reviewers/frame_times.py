@@ -30,26 +30,26 @@ class FrameTiming:
         return tuple(index / self.fps for index in self.indices)
 
 
-def exact_timing(frames: Sequence[ShownFrame]) -> FrameTiming:
+def compute_exact_timing(frames: Sequence[ShownFrame]) -> FrameTiming:
     """The very instants of `frames`, however they lie: the rate is their common denominator."""
     rate = math.lcm(*(frame.at_s.denominator for frame in frames))
     return FrameTiming(Fraction(rate), tuple(int(frame.at_s * rate) for frame in frames))
 
 
-def even_timing(frames: Sequence[ShownFrame]) -> FrameTiming:
+def compute_even_timing(frames: Sequence[ShownFrame]) -> FrameTiming:
     """One distance for all of `frames`, counted from the first: the mean of theirs."""
     length_s = frames[-1].at_s - frames[0].at_s
     rate = (len(frames) - 1) / length_s if length_s else Fraction(1)
     return FrameTiming(rate, tuple(range(len(frames))))
 
 
-def uneven(frames: Sequence[ShownFrame]) -> str:
+def explain_uneven_timing(frames: Sequence[ShownFrame]) -> str:
     """Return the reason why one interval does not describe the timestamps of `frames`; "" if it does.
 
     A frame may lie half a distance off its place, as rounding to frames of the clip makes it, and the
     first may come so late as the middle of the first share, which the distance tells too.
     """
-    timing = even_timing(frames)
+    timing = compute_even_timing(frames)
     first, half_s = frames[0].at_s, 1 / timing.fps / 2
     off_s = max(abs(f.at_s - first - s) for f, s in zip(frames, timing.seconds, strict=True))
     if off_s > half_s:
@@ -59,12 +59,12 @@ def uneven(frames: Sequence[ShownFrame]) -> str:
     return ""
 
 
-def timing_for(family: str, frames: Sequence[ShownFrame]) -> FrameTiming:
+def get_timing(family: str, frames: Sequence[ShownFrame]) -> FrameTiming:
     """The instants of a video's frames as the processor of that family is told them."""
-    return (exact_timing if family in WRITES_TIMES else even_timing)(frames)
+    return (compute_exact_timing if family in WRITES_TIMES else compute_even_timing)(frames)
 
 
-def no_video(family: str, sheet: ReviewRequest) -> str:
+def explain_missing_video(family: str, sheet: ReviewRequest) -> str:
     """Return the reason why the clips of `sheet` cannot be shown as videos with exact timestamps; "" if they can."""
     marks = sheet.condition.marks
     shown = [exhibit.frames for exhibit in sheet.exhibits if exhibit.frames]
@@ -73,7 +73,7 @@ def no_video(family: str, sheet: ReviewRequest) -> str:
     if family == "qwen3-vl" and any(len(frames) < _PATCH for frames in shown):
         return "its video needs two frames at least. Sample more, or train it on frames"
     if family == "qwen2.5-vl" and shows_times(sheet.instrument.protocol, marks):
-        for why in filter(None, map(uneven, shown)):
+        for why in filter(None, map(explain_uneven_timing, shown)):
             remedy = "Sample at a rate such as fps-2, or train it on frames"
             return f"its video has one distance for all frames, and {why}. {remedy}"
     return ""

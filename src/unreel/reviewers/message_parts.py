@@ -56,7 +56,7 @@ class AudioPart:
 Part = PromptText | ImagePart | VideoPart | FilePart | AudioPart
 
 
-def compose(
+def compose_message(
     sheet: ReviewRequest, *, form: Showing, times: TimeFormat
 ) -> tuple[Part, ...] | Failure:
     """The parts of the one message that puts `sheet`, or why it cannot be put.

@@ -53,7 +53,7 @@ class MiniLmEncoder:
         return np.asarray(self._model.encode(list(texts), show_progress_bar=False))
 
 
-def directions(
+def embed_sentences(
     texts: Sequence[str], encoder: SentenceEncoder
 ) -> list[npt.NDArray[np.float64] | None]:
     """A vector of length 1 for each text, in order; `None` where a vector points nowhere."""

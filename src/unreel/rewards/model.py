@@ -17,15 +17,15 @@ from unreel.core.judgement import Pair
 from unreel.core.question import Question
 from unreel.core.settings import EnvironmentSettings, read_settings
 from unreel.core.verdict import PreferenceVerdict, Unparsed, Verdict
-from unreel.evaluation.review import describe_reviewers, inquire
+from unreel.evaluation.review import build_review_questions, describe_reviewers
 from unreel.media.access import media_reader
 from unreel.protocols.parse_answer import read_text
-from unreel.protocols.protocol import REVIEWED, Mode, protocol
+from unreel.protocols.protocol import REVIEWED, Mode, get_protocol
 from unreel.protocols.text import is_refusal
-from unreel.recipes.check import given
+from unreel.recipes.check import drop_missing
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind, Reviewer
-from unreel.reviewers.factory import OpenReviewer, ReviewerFactory, ReviewerPool, lend
+from unreel.reviewers.factory import OpenReviewer, ReviewerFactory, ReviewerPool, wrap_open_reviewer
 from unreel.rewards.answers import AnswerStore, ClaimState, StoredAnswer
 from unreel.rewards.calibration import RewardCalibration
 from unreel.rewards.formula import compute_reward
@@ -70,8 +70,10 @@ class RewardModel:
         listed = [models] if isinstance(models, str) or not isinstance(models, Sequence) else models
         names = [model for model in listed if isinstance(model, str)]
         used = settings or read_settings()
-        self._inquiry = inquire(protocols, condition or {}, mode=parser, models=names)
-        self._factories = self._describe(listed, used, given(reviewer))
+        self._inquiry = build_review_questions(
+            protocols, condition or {}, mode=parser, models=names
+        )
+        self._factories = self._describe(listed, used, drop_missing(reviewer))
         self._calibrators = self._match(
             [calibration] if isinstance(calibration, RewardCalibration) else calibration or []
         )
@@ -96,7 +98,7 @@ class RewardModel:
     def identity(self) -> str:
         """Digest of all settings that can change a reward: equal digests give comparable rewards."""
         fitted = [f"{key} {calibrator}" for key, calibrator in sorted(self._calibrators.items())]
-        instruments = [str(protocol(name).instrument) for name in self._inquiry.protocols]
+        instruments = [str(get_protocol(name).instrument) for name in self._inquiry.protocols]
         reviewers = [factory.name for factory in self._factories]
         condition = str(self._inquiry.condition)
         parts = (FORMULA, self._inquiry.mode, condition, *instruments, *reviewers, *fitted)
@@ -226,7 +228,7 @@ class RewardModel:
         subject = clips[0].id if len(clips) == 1 else Pair(clips[0].id, clips[1].id)
         question = Question(
             subject=subject,
-            instrument=protocol(name).instrument,
+            instrument=get_protocol(name).instrument,
             condition=self._inquiry.condition,
         )
         reviewer = opened.reviewer.name
@@ -244,13 +246,13 @@ class RewardModel:
             return answer
         verdict = read_text(
             answer.text,
-            protocol(name),
+            get_protocol(name),
             prompt=self._inquiry.condition.prompt,
             mode=self._inquiry.mode,
             box_space=answer.box_space,
             size=clip.size,
         )
-        decision = protocol(name).wording.decision(verdict)
+        decision = get_protocol(name).wording.decision(verdict)
         if not isinstance(decision, Unparsed) or not is_refusal(answer.text):
             return verdict
         return Failure(FailureReason.REFUSED, "it refused to answer")
@@ -310,7 +312,7 @@ class RewardModel:
             if isinstance(model, str):
                 (factory,) = describe_reviewers([model], self._inquiry, settings=settings, **keys)
             else:
-                factory = lend(model)
+                factory = wrap_open_reviewer(model)
             factories[factory.name] = factory
         if not factories:
             setting, problem = "models", "none is named"
@@ -326,7 +328,7 @@ class RewardModel:
             InvalidSettingError: One was fitted on answers to other questions.
         """
         reviewers = {factory.name for factory in self._factories}
-        instruments = {str(protocol(name).instrument): name for name in self._inquiry.protocols}
+        instruments = {str(get_protocol(name).instrument): name for name in self._inquiry.protocols}
         fitted = {}
         for calibration in calibrations:
             expected = (str(self._inquiry.condition), self._inquiry.mode)

@@ -1,1 +1,16 @@
-"""Numbers with their doubt, by clip. Imports `core`, numpy and scipy; evalica only when a ranking is asked for."""
+"""Statistics with intervals by clip and scene. Imports `core`, numpy and scipy; evalica only for rankings.
+
+Where to look:
+    `bootstrap.py`: bootstrap intervals.
+    `resampling.py`: resampling by scene and creator.
+    `cluster_ids.py`: scene and creator of each row.
+    `jackknife.py`: jackknife intervals of differences.
+    `paired_tests.py`: paired differences and Holm correction.
+    `power.py`: the smallest difference that a benchmark can show.
+    `detection.py`: AUC, F1 and other detection metrics.
+    `agreement.py`: agreement of raters.
+    `skill.py`: ability of reviewers and realism of creators.
+    `ranking.py`: Bradley-Terry strengths.
+    `pair_choice.py`: the next pair to compare, by information gain.
+    `dawid_skene.py`: true labels from noisy annotators.
+"""

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.stats.jackknife_values import JackknifeEstimate, JackknifeValues, asked_groups
+from unreel.stats.jackknife_values import JackknifeEstimate, JackknifeValues, get_requested_groups
 from unreel.stats.proportion import mid_p_interval, normal_quantile
 from unreel.stats.resampling import MOST_UNDEFINED, Statistic, fewest_clusters, resample
 from unreel.stats.sample import Array, Clusters, GroupCounts, RowSample, as_columns, weighted_sum
@@ -56,7 +56,7 @@ def bootstrap(
     value = float(statistic(sample.observed)[0])
     if math.isnan(value):
         return Unmeasured("the statistic has no value on these rows")
-    too_few = why_too_few(sample, level=level)
+    too_few = explain_too_few_clusters(sample, level=level)
     if not too_few:
         return _of_many(statistic, sample, value, seed=seed, level=level, limits=limits)
     if limits is None:
@@ -73,11 +73,11 @@ def _of_many(
     level: float,
     limits: StatisticLimits | None,
 ) -> Measured:
-    if asked_groups() is not None:
+    if get_requested_groups() is not None:
         return _left_out(statistic, sample, value, level=level)
     found = resample(statistic, sample, seed=seed, level=level)
     n_clusters = float(found.n_clusters)
-    ends = enclose(value, found.values, n_clusters=n_clusters, level=level, limits=limits)
+    ends = compute_interval(value, found.values, n_clusters=n_clusters, level=level, limits=limits)
     if isinstance(ends, Unmeasured):
         return ends
     n_rows, rests_on = sample.n_rows, int(n_clusters)
@@ -137,7 +137,7 @@ def bootstrap_mean(
     if bounds is None or sample.n_rows == 0:
         return bootstrap(_mean_of(sample), sample, seed=seed, level=level)
     check_bounds(column, bounds)
-    if why_too_few(sample, level=level):
+    if explain_too_few_clusters(sample, level=level):
         return bounded_mean(sample, bounds, level=level)
     limits = StatisticLimits(*bounds, sample.n_free)
     return bootstrap(_mean_of(sample), sample, seed=seed, level=level, limits=limits)
@@ -168,7 +168,7 @@ def _of_few(value: float, sample: RowSample, limits: StatisticLimits, *, level: 
     )
 
 
-def enclose(
+def compute_interval(
     value: float,
     replicates: Array,
     *,
@@ -188,7 +188,7 @@ def enclose(
         if limits is None:
             why = "all clips are alike, so resampling shows no doubt"
             return Unmeasured(f"{why}; the bare value is {value:.4g}")
-        return unseen(value, limits, level=level)
+        return bound_constant_statistic(value, limits, level=level)
     if limits is not None:
         return _as_share(value, defined, limits, n_clusters=n_clusters, level=level)
     tail = outer_tail(n_clusters, level=level)
@@ -225,7 +225,9 @@ def outer_tail(n_clusters: float, *, level: float) -> float:
     return float(ndtr(-math.sqrt(n_clusters / (n_clusters - 1)) * reach))
 
 
-def unseen(value: float, limits: StatisticLimits, *, level: float) -> tuple[float, float]:
+def bound_constant_statistic(
+    value: float, limits: StatisticLimits, *, level: float
+) -> tuple[float, float]:
     """Interval of a statistic that was the same in every resample.
 
     In n observations none was different, so a share q of all may be, by the bound of a count of none;
@@ -236,10 +238,10 @@ def unseen(value: float, limits: StatisticLimits, *, level: float) -> tuple[floa
     return low, value + share * max(0.0, limits.high - value)
 
 
-def why_too_few(sample: RowSample, *, level: float) -> str:
+def explain_too_few_clusters(sample: RowSample, *, level: float) -> str:
     """Return the reason why the clips are too few for an interval at `level`; "" if they are enough or none is wanted."""
     fewest = fewest_clusters(level)
-    if sample.n_clusters >= fewest or asked_groups() is not None:
+    if sample.n_clusters >= fewest or get_requested_groups() is not None:
         return ""
     return f"an interval at level {level:g} needs {fewest} clips, here are {sample.n_clusters}"
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from unreel.core.cluster import RowCluster
 from unreel.core.errors import InvalidValueError
-from unreel.stats.jackknife_values import asked_groups
+from unreel.stats.jackknife_values import get_requested_groups
 from unreel.stats.label_digests import (
     DIGEST_BYTES,
     LabelDigests,
@@ -103,14 +103,14 @@ class ClusterIds:
         """The ties of `n_rows` rows; without `clusters` every row is a scene of its own."""
         if isinstance(clusters, ClusterIds):
             ties = clusters
-        elif clusters is None and asked_groups() is None:
+        elif clusters is None and get_requested_groups() is None:
             ties = cls(np.arange(n_rows, dtype=np.int32), np.full(n_rows, NOBODY, np.int32))
         elif clusters is None:
-            ties = tie(map(RowCluster, map(str, range(n_rows))))
+            ties = build_cluster_ids(map(RowCluster, map(str, range(n_rows))))
         elif len(clusters) and isinstance(clusters[0], RowCluster):
-            ties = tie(clusters)
+            ties = build_cluster_ids(clusters)
         else:
-            ties = tie(map(RowCluster, np.asarray(clusters).tolist()))
+            ties = build_cluster_ids(map(RowCluster, np.asarray(clusters).tolist()))
         if ties.scene.shape != (n_rows,):
             msg = f"{n_rows} rows but {len(ties.scene)} clips. Name the clip of every row"
             raise InvalidValueError(msg)
@@ -145,7 +145,7 @@ class ClusterIdBuilder:
     """Takes what every row is drawn with as rows go by."""
 
     def __init__(self) -> None:
-        groups = asked_groups()
+        groups = get_requested_groups()
         self._scenes = LabelNumbers() if groups is None else SharedLabels(groups.scenes)
         self._creators = LabelNumbers(
             None if groups is None else groups.creators, most=float("inf")
@@ -167,7 +167,7 @@ class ClusterIdBuilder:
         return ClusterIds(self._scenes.numbers(), creator, self._creators.names)
 
 
-def tie(clusters: Iterable[Any]) -> ClusterIds:
+def build_cluster_ids(clusters: Iterable[Any]) -> ClusterIds:
     """The ties of rows that are drawn with `clusters`, scenes with their creators."""
     tying = ClusterIdBuilder()
     for scene, creator in clusters:

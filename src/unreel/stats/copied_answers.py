@@ -16,7 +16,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.stats.sample import Array, IntArray
 
 
-def meeting_chances(n: int, ours: int, theirs: int) -> Array:
+def hypergeometric_probabilities(n: int, ours: int, theirs: int) -> Array:
     """Chances that 0, 1, ... of `n` things carry both marks, where `ours` and `theirs` of them carry each by chance.
 
     The hypergeometric distribution, by logarithms of factorials: exact to ten digits for millions of things.

@@ -14,12 +14,12 @@ from unreel.stats.bootstrap import (
     StatisticLimits,
     bootstrap,
     bootstrap_mean,
+    bound_constant_statistic,
     bounded_mean,
+    explain_too_few_clusters,
     outer_tail,
-    unseen,
-    why_too_few,
 )
-from unreel.stats.pair_order import OrderedPairCounter, pair_limits
+from unreel.stats.pair_order import OrderedPairCounter, bound_pair_consistency
 from unreel.stats.proportion import WeightedShare, sum_shares
 from unreel.stats.resampling import Statistic, resample
 from unreel.stats.sample import (
@@ -58,7 +58,9 @@ def auc(
         counts = pairs.count(weights)
         return (counts.same + counts.tied / 2) / counts.ordered
 
-    return bootstrap(area, sample, seed=seed, level=level, limits=pair_limits(sample, truth))
+    return bootstrap(
+        area, sample, seed=seed, level=level, limits=bound_pair_consistency(sample, truth)
+    )
 
 
 def f1(
@@ -250,14 +252,16 @@ def _calibration_error(sample: RowSample, *, seed: int, level: float) -> Measure
 
     here = distances(sample.observed)[0]
     value = float(np.abs(here).sum())
-    too_few = why_too_few(sample, level=level)
+    too_few = explain_too_few_clusters(sample, level=level)
     if too_few:
         return Unmeasured(f"{too_few}; the bare value is {value:.4g}")
     replicates = resample(distances, sample, seed=seed, level=level)
     n_clusters = float(replicates.n_clusters.min())
     noise = np.abs(replicates.values - here).sum(axis=1)
     if noise.max() <= ROUNDING:
-        low, high = unseen(value, StatisticLimits(0.0, 1.0, sample.n_free), level=level)
+        low, high = bound_constant_statistic(
+            value, StatisticLimits(0.0, 1.0, sample.n_free), level=level
+        )
     else:
         tail = outer_tail(n_clusters, level=level)
         low = max(0.0, value - float(np.quantile(noise, 1 - tail)))

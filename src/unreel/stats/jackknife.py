@@ -17,7 +17,7 @@ from unreel.core.estimate import Estimate, Unmeasured
 from unreel.stats.bootstrap import ROUNDING
 from unreel.stats.jackknife_values import JackknifeValues
 from unreel.stats.power import detectable_difference
-from unreel.stats.resampling import counted_twice
+from unreel.stats.resampling import compute_shared_variance
 
 FEWEST: Final = 6
 """No fewer clips than this carry an interval at a level of 0.95."""
@@ -56,7 +56,7 @@ class _VarianceEstimate:
     free: float
 
 
-def enclose_difference(
+def compute_difference_interval(
     value: float,
     left_out: JackknifeValues,
     *,
@@ -105,7 +105,7 @@ def _doubt(left_out: JackknifeValues) -> _VarianceEstimate:
         return scenes
     creators, cells = (_spread(np.asarray(part)) for part in others)
     by_scene, by_creator, by_cell = (np.array(each.variance) for each in (scenes, creators, cells))
-    twice = float(counted_twice(by_scene, by_creator, by_cell, left_out.crossing))
+    twice = float(compute_shared_variance(by_scene, by_creator, by_cell, left_out.crossing))
     both = scenes.variance + creators.variance - twice
     own = sum(each.variance**2 / each.free for each in (scenes, creators))
     return _VarianceEstimate(both, both**2 / own if own else scenes.free)

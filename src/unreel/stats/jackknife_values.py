@@ -1,6 +1,6 @@
 """Figures without parts of their clips: what every figure is asked for when two reviewers are compared.
 
-Whoever scores inside `leaving_out` gets figures that also tell what they would be without each group of
+Whoever scores inside `jackknife_context` gets figures that also tell what they would be without each group of
 clips. Formulas stay where they are: a figure is a function of weights, and a clip left out weighs 0.
 """
 
@@ -84,7 +84,7 @@ _GROUPS: Final[ContextVar[JackknifeGroups | None]] = ContextVar("groups", defaul
 
 
 @contextmanager
-def leaving_out(groups: JackknifeGroups) -> Iterator[None]:
+def jackknife_context(groups: JackknifeGroups) -> Iterator[None]:
     """Inside, figures are `JackknifeEstimate`; every set of rows that is scored shares `groups`."""
     before = _GROUPS.set(groups)
     try:
@@ -93,6 +93,6 @@ def leaving_out(groups: JackknifeGroups) -> Iterator[None]:
         _GROUPS.reset(before)
 
 
-def asked_groups() -> JackknifeGroups | None:
+def get_requested_groups() -> JackknifeGroups | None:
     """The groups that are to be left out; `None` where intervals are wanted, as nearly always."""
     return _GROUPS.get()

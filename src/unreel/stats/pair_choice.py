@@ -47,7 +47,7 @@ class StrengthPosterior:
         return np.asarray(np.maximum(own[first] + own[second] - 2 * between, 0.0))
 
 
-def believe(wins: Array, *, spread: float | None = None) -> StrengthPosterior:
+def estimate_posterior(wins: Array, *, spread: float | None = None) -> StrengthPosterior:
     """Return the posterior from results: `wins[i, j]` counts how often i was preferred to j.
 
     `spread` is that of strengths before a result is seen; without it, the one that the results make most
@@ -106,7 +106,7 @@ def _summit(wins: Array, spread: float, *, start: Array | None = None) -> tuple[
     return mean, precision
 
 
-def information(belief: StrengthPosterior, first: IntArray, second: IntArray) -> Array:
+def compute_information_gain(belief: StrengthPosterior, first: IntArray, second: IntArray) -> Array:
     """Bits that the result of each comparison is expected to tell."""
     difference = (belief.mean[first] - belief.mean[second]) * _PROBIT
     spread = belief.spread_of(first, second) * _PROBIT**2
@@ -133,7 +133,7 @@ def choose_pairs(
     while len(chosen) < n and len(pairs):
         if not left.any():
             left[:] = True
-        told = np.where(left, information(now, *sides), -1.0)
+        told = np.where(left, compute_information_gain(now, *sides), -1.0)
         place = int(np.argmax(told))
         left[place] = False
         chosen.append(int(order[place]))

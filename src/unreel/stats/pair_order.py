@@ -39,10 +39,12 @@ def pair_consistency(
         counts = pairs.count(weights)
         return counts.same / counts.ordered
 
-    return bootstrap(share, sample, seed=seed, level=level, limits=pair_limits(sample, x))
+    return bootstrap(
+        share, sample, seed=seed, level=level, limits=bound_pair_consistency(sample, x)
+    )
 
 
-def pair_limits(sample: RowSample, truth: Array) -> StatisticLimits:
+def bound_pair_consistency(sample: RowSample, truth: Array) -> StatisticLimits:
     """0 to 1, resting on the ordered pairs that can be formed without using a clip twice."""
     _, tied = np.unique(truth, return_counts=True)
     return StatisticLimits(0.0, 1.0, min(sample.n_free / 2, float(len(truth) - tied.max())))

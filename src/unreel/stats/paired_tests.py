@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from unreel.core.estimate import Measured, Unmeasured
-from unreel.stats.jackknife import DifferenceInterval, enclose_difference
+from unreel.stats.jackknife import DifferenceInterval, compute_difference_interval
 from unreel.stats.jackknife_values import JackknifeEstimate, JackknifeGroups
 
 
@@ -37,4 +37,6 @@ def paired_difference(
         return Unmeasured("this metric has no cluster information")
     without = ours.without.less(theirs.without, groups)
     n, few = min(ours.n, theirs.n), min(ours.n_clusters or 0, theirs.n_clusters or 0)
-    return enclose_difference(ours.value - theirs.value, without, n=n, few=few, reach=reach)
+    return compute_difference_interval(
+        ours.value - theirs.value, without, n=n, few=few, reach=reach
+    )

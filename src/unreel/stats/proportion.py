@@ -12,7 +12,7 @@ _STEPS = 60
 """Halvings: the ends are exact to the last digits of a float."""
 
 
-def share_of(successes: int, n: int, *, level: float = 0.95) -> Measured:
+def estimate_proportion(successes: int, n: int, *, level: float = 0.95) -> Measured:
     """Share of `successes` among `n` independent trials, with the mid-P interval.
 
     It stays inside 0..1 and keeps a width when every trial went the same way. Rows of one clip are

@@ -22,7 +22,7 @@ class IntervalBounds:
     high: Array
 
 
-def enclose_shares(
+def compute_proportion_intervals(
     values: Array,
     replicates: Array,
     *,

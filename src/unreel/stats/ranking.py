@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.registry import LazyImport
-from unreel.stats.bootstrap import enclose, why_too_few
+from unreel.stats.bootstrap import compute_interval, explain_too_few_clusters
 from unreel.stats.resampling import Statistic, resample
 from unreel.stats.sample import Array, IntArray, RowSample
 
@@ -160,7 +160,7 @@ class _ResultTable:
 def _measure(
     table: _ResultTable, sample: RowSample, *, fought: IntArray, seed: int, level: float
 ) -> list[Measured]:
-    loose = table.why_loose(sample.observed[0]) or why_too_few(sample, level=level)
+    loose = table.why_loose(sample.observed[0]) or explain_too_few_clusters(sample, level=level)
     if loose:
         return [Unmeasured(loose)] * len(table.names)
     strengths = table.strengths()
@@ -170,7 +170,7 @@ def _measure(
     replicates = resample(strengths, sample, seed=seed, level=level)
     measured: list[Measured] = []
     for value, column, n in zip(values.tolist(), replicates.values.T, fought.tolist(), strict=True):
-        interval = enclose(value, column, n_clusters=sample.n_clusters, level=level)
+        interval = compute_interval(value, column, n_clusters=sample.n_clusters, level=level)
         if isinstance(interval, Unmeasured):
             measured.append(interval)
         else:

@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from unreel.stats.jackknife_values import asked_groups
+from unreel.stats.jackknife_values import get_requested_groups
 from unreel.stats.proportion import normal_quantile
 from unreel.stats.sample import Array, ClusterIds, ClusterResampler, Clusters, RowSample
 
@@ -73,7 +73,7 @@ def are_independent(clusters: Clusters, n_rows: int, *, level: float = 0.95) -> 
 
     Rows that are left out together are not.
     """
-    if asked_groups() is not None:
+    if get_requested_groups() is not None:
         return False
     ties = ClusterIds.of(clusters, n_rows)
     return ties.n_scenes == n_rows and ties.n_creators < fewest_clusters(level)
@@ -104,7 +104,7 @@ def _widened(
     # Leaving out one of k shows as much as drawing k, made k - 1 times smaller (the jackknife).
     by_creator = _spread(without) * (len(without) - 1)
     by_cell = _spread(drawn) * _unbiased(cells.n_groups)
-    twice = counted_twice(by_scene, by_creator, by_cell, sample.crossing)
+    twice = compute_shared_variance(by_scene, by_creator, by_cell, sample.crossing)
     both = by_scene + by_creator - twice
     # Satterthwaite's degrees of freedom of a sum of variances.
     doubt = by_scene**2 / (sample.n_clusters - 1) + by_creator**2 / (len(without) - 1)
@@ -113,7 +113,7 @@ def _widened(
     return ResampledStatistic(_stretched(values, statistic(sample.observed)[0], spread), free + 1)
 
 
-def counted_twice(
+def compute_shared_variance(
     by_scene: Array, by_creator: Array, by_cell: Array, crossing: tuple[float, float, float]
 ) -> Array:
     """The part of the variance that both scenes and creators show: what is particular to one clip.

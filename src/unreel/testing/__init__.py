@@ -1,1 +1,6 @@
-"""Contracts as tests, for our own parts and for those that other packages bring."""
+"""Interfaces as tests, for our own reviewers and creators and for yours.
+
+Where to look:
+    `reviewers.py`: tests of a reviewer.
+    `creators.py`: tests of a creator.
+"""

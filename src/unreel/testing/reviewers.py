@@ -22,7 +22,7 @@ from unreel.core.facts import AudioFacts, ClipFacts, VideoFacts
 from unreel.core.failure import Failure
 from unreel.core.identity import digest, digest_id
 from unreel.core.question import Condition, Instrument
-from unreel.protocols.protocol import protocol, protocol_names
+from unreel.protocols.protocol import get_protocol, protocol_names
 from unreel.protocols.space import declare_space
 from unreel.reviewers.contract import ClipInput, InputKind, Reviewer, ReviewRequest, ShownFrame
 
@@ -66,7 +66,7 @@ def sample_sheets() -> list[ReviewRequest]:
     """Sheets of every instrument, one of them about a pair."""
     sheets = []
     for number in range(12):
-        asked = protocol(protocol_names()[number % len(protocol_names())])
+        asked = get_protocol(protocol_names()[number % len(protocol_names())])
         names = [f"sample-{number}", f"other-{number}"][: asked.n_clips]
         sheet = ReviewRequest(
             key=digest("sample question", str(number)),

@@ -1,1 +1,16 @@
-"""A reviewer learned from people's judgements."""
+"""Training of reviewers on human judgements.
+
+Where to look:
+    `recipe.py`: settings, and the shipped recipes.
+    `run.py`: a training from recipe to model.
+    `sft/`: supervised fine-tuning.
+    `grpo/`: reinforcement learning.
+    `rejection/`: rejection sampling.
+    `rewards/`: rewards of answers.
+    `examples/`: questions with the answers to learn.
+    `plan/`: estimate of memory, time and cost.
+    `formats/`: examples for other trainers.
+    `checkpoints.py`: complete or absent checkpoints.
+    `manifest.py`: what a training may resume as.
+    `card.py`: the card of a checkpoint.
+"""

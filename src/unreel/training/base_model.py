@@ -36,7 +36,7 @@ def find_base(section: ModelSection) -> BaseModelFolder:
     )
 
 
-def teaching(recipe: TrainRecipe, base: BaseModelFolder) -> InputSpec:
+def read_input_format(recipe: TrainRecipe, base: BaseModelFolder) -> InputSpec:
     """Return the input format of the checkpoint: that of its examples."""
     if recipe.model.tune != "lora":
         return recipe.taught

@@ -11,7 +11,7 @@ from pydantic_core import to_jsonable_python
 
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.output_files import OutputDirectory
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.core.small_documents import parse_object, read_bytes
 from unreel.training.recipe import TrainRecipe
 
@@ -189,5 +189,5 @@ def _value(value: Mapping[str, Any]) -> str:
 
 def _cell(text: str) -> str:
     """Text of others that may stand in a table: one line, no bars, no markup of its own."""
-    safe = plain(text).replace("|", "/").replace("<", "&lt;").replace("`", "'")
+    safe = sanitise_line(text).replace("|", "/").replace("<", "&lt;").replace("`", "'")
     return " ".join(safe.split())

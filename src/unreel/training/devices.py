@@ -33,7 +33,7 @@ class LaunchCommand:
     """One for each machine."""
 
 
-def configure(devices: DevicesSection, model: ModelSection) -> dict[str, Any]:
+def build_accelerate_config(devices: DevicesSection, model: ModelSection) -> dict[str, Any]:
     """Return the content of `accelerate launch --config_file`, with machine rank 0.
 
     Raises:
@@ -80,7 +80,7 @@ def write_launch(
     typed: tuple[str, ...],
 ) -> LaunchCommand:
     """Write the configuration into `folder`; `typed` are the words behind `unreel train run`."""
-    text = json.dumps(configure(devices, model), indent=1)
+    text = json.dumps(build_accelerate_config(devices, model), indent=1)
     config = OutputDirectory(folder, published=True).write(FILE, text.encode())
     base = ["accelerate", "launch", "--config_file", str(config)]
     behind = ["-m", LAUNCHED, "train", "run", *typed]

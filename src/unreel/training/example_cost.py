@@ -16,7 +16,7 @@ from unreel.media.picture import fit_size
 from unreel.media.sampling import parse_plan, plan_frames
 from unreel.media.timeline import FrameTimeline
 from unreel.protocols.presentation import LONGEST_SIDE, around_clips, mark_instant, shows_times
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.endpoint.families import ResizeRule
 from unreel.reviewers.endpoint.tokens import CHARACTERS
 from unreel.reviewers.local.input_format import FamilyName, Form
@@ -121,7 +121,7 @@ def load_of(stratum: ExampleStratum, family: FamilyName, form: Form) -> ExampleC
     stretches = math.ceil(len(instants) / rule.frames)
     tokens = seen[0] * seen[1] // (rule.patch * rule.merge) ** 2
     patches = tokens * rule.merge**2
-    said = around_clips(protocol(stratum.protocol).prompt(condition.prompt).text)
+    said = around_clips(get_protocol(stratum.protocol).prompt(condition.prompt).text)
     marks = _marks(stratum, form, instants, rule=rule, stretches=stretches)
     text = _TURNS + math.ceil(sum(map(len, said)) / CHARACTERS)
     return ExampleCost(

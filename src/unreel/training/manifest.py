@@ -67,7 +67,9 @@ def read_begun(folder: Path) -> TrainingManifest | None:
         raise UnreadableSourceError(str(path), "damaged", remedy) from error
 
 
-def begin(begun: TrainingManifest, folder: Path, *, going: Going) -> TrainingCheckpoint | None:
+def open_training_folder(
+    begun: TrainingManifest, folder: Path, *, going: Going
+) -> TrainingCheckpoint | None:
     """The checkpoint that a training goes on from, or `None` where it begins; its folder is made ready.
 
     Raises:

@@ -30,15 +30,15 @@ def prepare_model(section: ModelSection, start: Path, *, adapter: Path | None, s
     if section.tune == "full":
         if section.vision == "frozen":
             for name, weights in model.named_parameters():
-                weights.requires_grad_(not sees(name, section.family))
+                weights.requires_grad_(not is_vision_layer(name, section.family))
         return model
     if adapter is not None:
         return PeftModel.from_pretrained(model, str(adapter), is_trainable=True)
     torch.manual_seed(seed)
-    return get_peft_model(model, lora(section, model))
+    return get_peft_model(model, build_lora_config(section, model))
 
 
-def lora(section: ModelSection, model: Any) -> LoraConfig:
+def build_lora_config(section: ModelSection, model: Any) -> LoraConfig:
     """Adapters on every linear layer that may learn, but never on the one that spells words."""
     mouth = model.get_output_embeddings()
     names = [
@@ -46,7 +46,7 @@ def lora(section: ModelSection, model: Any) -> LoraConfig:
         for name, module in model.named_modules()
         if isinstance(module, torch.nn.Linear)
         and module is not mouth
-        and (section.vision == "trained" or not sees(name, section.family))
+        and (section.vision == "trained" or not is_vision_layer(name, section.family))
     ]
     if not names:
         problem = "has no layer that an adapter can be put on"
@@ -60,6 +60,6 @@ def lora(section: ModelSection, model: Any) -> LoraConfig:
     )
 
 
-def sees(name: str, family: FamilyName) -> bool:
+def is_vision_layer(name: str, family: FamilyName) -> bool:
     """Return whether the layer or weight of that name belongs to the vision part."""
     return any(part in name.split(".") for part in _EYES[family])

@@ -18,7 +18,7 @@ class TrainingProcess:
     """Of this machine; 0 where only its processors can compute."""
 
 
-def this_process() -> TrainingProcess:
+def read_process_rank() -> TrainingProcess:
     """As whoever started it says."""
     n_devices = torch.cuda.device_count()
     state = PartialState(cpu=n_devices == 0)

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, mo
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.question import Condition
 from unreel.core.small_documents import read_toml
-from unreel.protocols.protocol import Protocol, protocol
+from unreel.protocols.protocol import Protocol, get_protocol
 from unreel.recipes.check import apply_change, check_sections
 from unreel.recipes.section import (
     MOST_PARTS,
@@ -23,7 +23,7 @@ from unreel.recipes.section import (
     Text,
 )
 from unreel.reviewers.condition import ConditionSection
-from unreel.reviewers.endpoint.families import family
+from unreel.reviewers.endpoint.families import get_family
 from unreel.reviewers.local.input_format import FamilyName, Form, InputSpec, TaughtInstrument
 
 _SHIPPED: Final = files("unreel.training") / "recipes"
@@ -82,7 +82,7 @@ class DataSection(RecipeSection):
     @field_validator("protocol")
     @classmethod
     def _protocol_is_known(cls, name: str) -> str:
-        return protocol(name).instrument.protocol
+        return get_protocol(name).instrument.protocol
 
     @field_validator("condition")
     @classmethod
@@ -91,7 +91,7 @@ class DataSection(RecipeSection):
     ) -> ConditionSection:
         if "protocol" not in info.data:
             return section  # it is wrong itself, and said to be so
-        instrument = protocol(info.data["protocol"])
+        instrument = get_protocol(info.data["protocol"])
         resolved = section.resolved(instrument)
         if resolved.prompt not in instrument.wording.teaches:
             kind = f"{instrument.instrument.protocol} prompt that can be taught"
@@ -120,7 +120,7 @@ class DataSection(RecipeSection):
     @property
     def instrument(self) -> Protocol[Any, Any]:
         """The protocol at its current version."""
-        return protocol(self.protocol)
+        return get_protocol(self.protocol)
 
     @property
     def asked(self) -> Condition:
@@ -284,7 +284,7 @@ class TrainRecipe(RecipeSection):
         return InputSpec(
             family=self.model.family,
             input=self.input,
-            box_space=family(self.model.family).boxes,
+            box_space=get_family(self.model.family).boxes,
             instruments=tuple(reversed(instruments.values())),
         )
 

@@ -17,11 +17,11 @@ from unreel.engine.progress import OnStep
 from unreel.engine.storage_access import StorageAccess
 from unreel.engine.writer_lock import writer_lock
 from unreel.reviewers.local.encoder import RequestEncoder
-from unreel.training.base_model import BaseModelFolder, find_base, teaching
+from unreel.training.base_model import BaseModelFolder, find_base, read_input_format
 from unreel.training.card import CheckpointCard, read_versions
 from unreel.training.checkpoints import INNER, CheckpointFolder, TrainingCheckpoint
 from unreel.training.examples.reading import ExampleSet, ReadData, read_examples
-from unreel.training.grpo.prompt_items import by_question
+from unreel.training.grpo.prompt_items import group_by_question
 from unreel.training.grpo.run import (
     GrpoCallbacks,
     GrpoResult,
@@ -31,12 +31,12 @@ from unreel.training.grpo.run import (
     run_grpo,
     save,
 )
-from unreel.training.manifest import Going, TrainingManifest, begin
+from unreel.training.manifest import Going, TrainingManifest, open_training_folder
 from unreel.training.model_loading import prepare_model
-from unreel.training.process_rank import TrainingProcess, this_process
+from unreel.training.process_rank import TrainingProcess, read_process_rank
 from unreel.training.recipe import RewardSection, TrainRecipe
 from unreel.training.rejection.collect_answers import gather
-from unreel.training.rewards.terms import settle
+from unreel.training.rewards.terms import compute_reward_terms
 from unreel.training.sft.batches import ExampleCollator
 from unreel.training.sft.early_stopping import EarlyStoppingState
 from unreel.training.sft.example_order import ExampleOrder, count_steps, pass_length
@@ -101,7 +101,7 @@ def train(
     by_grpo = recipe.reward if recipe.reward and recipe.reward.method == "grpo" else None
     if by_grpo is not None:
         require_grpo(recipe)
-    process = this_process()
+    process = read_process_rank()
     with _alone(folder) if process.is_first else contextlib.nullcontext():
         examples: ExampleSet = _told_by_first(
             process, lambda: _read(recipe, folder, access, spectator, accept_leak=accept_leak)
@@ -113,7 +113,7 @@ def train(
             base=base.digest,
             n_devices=process.n,
         )
-        start = _told_by_first(process, lambda: begin(begun, folder, going=going))
+        start = _told_by_first(process, lambda: open_training_folder(begun, folder, going=going))
         job = _TrainingJob(recipe, folder, access, examples, base, begun, spectator)
         if by_grpo is not None:
             return job.improve(by_grpo)
@@ -153,7 +153,7 @@ class _TrainingJob:
         n_steps: int,
         gallery: Any,
     ) -> ResumableSftTrainer:
-        recipe, taught = self.recipe, teaching(self.recipe, self.base)
+        recipe, taught = self.recipe, read_input_format(self.recipe, self.base)
         encoder = RequestEncoder.open(self.base.folder, taught)
         order = ExampleOrder(self.examples.train, weights=self.examples.weights, seed=recipe.seed)
         lessons = ExampleCollator(order, encoder=encoder, access=self.access, gallery=gallery)
@@ -186,7 +186,7 @@ class _TrainingJob:
     def improve(self, reward: RewardSection) -> TrainingResult:
         """Pay the answers of the checkpoint. Nothing is kept on the way: what was stopped begins anew."""
         recipe = self.recipe
-        asked = by_question(self.examples.train)
+        asked = group_by_question(self.examples.train)
         first, weights = [each.example for each in asked], self.examples.weights
         n_steps = count_steps(recipe.optimise, in_a_pass=pass_length(first, weights), n_devices=1)
         done = CheckpointFolder(self.folder).model()
@@ -200,7 +200,7 @@ class _TrainingJob:
             lessons = ExampleCollator(
                 order, encoder=start.encoder, access=self.access, gallery=gallery
             )
-            terms = settle(reward, [each.truths for each in asked])
+            terms = compute_reward_terms(reward, [each.truths for each in asked])
             n = n_steps * recipe.optimise.batch_size * recipe.optimise.accumulate
             model, improved = run_grpo(
                 recipe,
@@ -271,7 +271,7 @@ class _TrainingJob:
         if vigil.ended:
             chosen = step if chosen is None else chosen
             model = self.folder / "model"
-            if this_process().is_first:
+            if read_process_rank().is_first:
                 write_model(self.folder, step=chosen)
         return TrainingResult(
             folder=self.folder,

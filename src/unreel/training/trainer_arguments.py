@@ -8,7 +8,7 @@ import torch
 from unreel.training.recipe import TrainRecipe
 
 
-def arguments(recipe: TrainRecipe, folder: Path, *, n_steps: int) -> dict[str, Any]:
+def build_trainer_arguments(recipe: TrainRecipe, folder: Path, *, n_steps: int) -> dict[str, Any]:
     """The settings that supervised and paid training share, by transformers' own names."""
     optimise, model = recipe.optimise, recipe.model
     is_warmed = optimise.schedule == "constant" and optimise.warmup > 0

@@ -22,16 +22,16 @@ from unreel.annotation.campaign import (
     ClipCopy,
     TaskAssignment,
 )
-from unreel.annotation.interfaces.screens import screen_of
+from unreel.annotation.interfaces.screens import get_screen
 from unreel.annotation.judgements import AnnotationRecord, TraceAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.accounts import invite, kept_passwords
+from unreel.annotation.studio.accounts import create_accounts, read_passwords
 from unreel.annotation.studio.client import StudioClient
-from unreel.annotation.studio.links import campaign_links
+from unreel.annotation.studio.links import list_annotator_links
 from unreel.annotation.studio.pull import pull_campaign
 from unreel.annotation.studio.push import PushRequest, push_assignments
-from unreel.annotation.studio.settings import names_key
+from unreel.annotation.studio.settings import read_copy_name_key
 from unreel.core.box import Box
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
@@ -106,12 +106,12 @@ def room(studio: Studio, client: StudioClient, ledger: Ledger, sources: dict[str
     place = StorageLocation(str(studio.media))
     wanted = [CopyRequest(name, str(path)) for name, path in sources.items()]
     access = StorageAccess(settings=read_settings())
-    key = names_key(studio.folder)
+    key = read_copy_name_key(studio.folder)
     made = make_copies(
         wanted, place=place, access=access, key=key, heard=lambda _one: None, workers=1
     )
     tasks = {one.name: _task(one.name, one.result) for one in made}
-    screen = screen_of(AnnotationInterface.TRACE)
+    screen = get_screen(AnnotationInterface.TRACE)
     campaign = Campaign(
         name="frames",
         interface=AnnotationInterface.TRACE,
@@ -135,12 +135,12 @@ def room(studio: Studio, client: StudioClient, ledger: Ledger, sources: dict[str
         ledger=ledger,
         campaign=campaign,
         screen=screen,
-        accounts=invite(client, [PERSON], folder=studio.folder),
+        accounts=create_accounts(client, [PERSON], folder=studio.folder),
         find_urls=lambda task: copy_urls(place, [copy.location for copy in task.copies]),
     )
     push_assignments(delivery, heard=lambda _n: None)
-    (link,) = campaign_links(ledger, "frames", address=studio.address)
-    return Room(tasks, link.url, kept_passwords(studio.folder)[PERSON.email])
+    (link,) = list_annotator_links(ledger, "frames", address=studio.address)
+    return Room(tasks, link.url, read_passwords(studio.folder)[PERSON.email])
 
 
 def _task(name: str, copy: ClipCopy | Failure) -> AnnotationTask:

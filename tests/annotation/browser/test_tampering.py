@@ -19,16 +19,16 @@ from unreel.annotation.interfaces.label_studio_results import write_result
 from unreel.annotation.judgements import QuarantinedSubmission, QuarantineReason, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.accounts import kept_passwords
+from unreel.annotation.studio.accounts import read_passwords
 from unreel.annotation.studio.client import StudioClient
-from unreel.annotation.studio.links import campaign_links
+from unreel.annotation.studio.links import list_annotator_links
 from unreel.annotation.studio.project_state import (
     ProjectAlteration,
-    marks_digest,
-    room_states,
-    same_data,
+    hash_predictions,
+    is_same_data,
+    read_project_states,
 )
-from unreel.annotation.studio.projects import StudioProject, remembered_rooms
+from unreel.annotation.studio.projects import StudioProject, read_stored_projects
 from unreel.annotation.studio.pull import PullResult, pull_campaign
 from unreel.annotation.studio.push import PushRequest, push_assignments
 from unreel.annotation.studio.task_pages import read_tasks
@@ -125,7 +125,7 @@ def log_in(studio: Studio, chromium: Any) -> Callable[[str, str], Hands]:
     def log_in(name: str, url: str) -> Hands:
         login = f"{name}@example.org"
         hands = Hands(chromium.new_context().new_page())
-        hands.log_in(url, login, kept_passwords(studio.folder)[login])
+        hands.log_in(url, login, read_passwords(studio.folder)[login])
         hands.page.wait_for_url("**/projects/**")
         return hands
 
@@ -165,14 +165,14 @@ def _pull(client: StudioClient, ledger: Ledger) -> tuple[PullResult, dict[str, P
 
 def _require_restored(client: StudioClient, ledger: Ledger, room: StudioProject) -> None:
     """All that is in the room is what was pushed."""
-    state = room_states(ledger, NAME)[room.key]
+    state = read_project_states(ledger, NAME)[room.key]
     assert state.changed_settings(client.get(f"/api/projects/{room.project}/")) == ()
     shown = _read_room(client, room)
     assert {str(task["id"]) for task in shown} == set(state.numbers)
     for task in shown:
         ours = state.numbers[str(task["id"])]
-        assert same_data(state.tasks[ours], task["data"])
-        assert marks_digest(task["predictions"]) == state.marks.get(ours, "")
+        assert is_same_data(state.tasks[ours], task["data"])
+        assert hash_predictions(task["predictions"]) == state.marks.get(ours, "")
 
 
 @dataclass(frozen=True)
@@ -194,8 +194,8 @@ def scene(studio: Studio, client: StudioClient, ledger: Ledger) -> Iterator[Scen
         (studio.media / task.copies[0].location).write_bytes(clip)
     delivery = prepared.delivery(client, ledger, invite_people(studio, client))
     push_assignments(delivery, heard=_hear)
-    rooms = {room.annotator: room for room in remembered_rooms(ledger, NAME).values()}
-    links = campaign_links(ledger, NAME, address=studio.address)
+    rooms = {room.annotator: room for room in read_stored_projects(ledger, NAME).values()}
+    links = list_annotator_links(ledger, NAME, address=studio.address)
     with ExitStack() as held:
         yield Scene(
             delivery,

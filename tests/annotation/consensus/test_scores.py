@@ -4,7 +4,7 @@ import pytest
 
 from opinions import rated, said
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.consensus.consensus import decide
+from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import (
     ConsensusRule,
     OpenReason,
@@ -18,7 +18,7 @@ from unreel.annotation.judgements import RatingAnswer
 
 def _decide(*scores: int | None, rule: ConsensusRule | None = None) -> Outcome:
     values = {f"p{place}": rated(score, f"by {score}") for place, score in enumerate(scores)}
-    (found,) = decide(
+    (found,) = compute_consensus(
         said(values), rule or ConsensusRule(), interface=AnnotationInterface.REALISM
     ).tasks.values()
     return found
@@ -119,14 +119,14 @@ def test_dissent_keeps_every_other_answer() -> None:
 
 def test_a_rationale_is_taken_from_somebody_who_wrote_one() -> None:
     values = {"ann": rated(2), "ben": rated(2, "the hand melts"), "cem": rated(5, "fine")}
-    (found,) = decide(
+    (found,) = compute_consensus(
         said(values), ConsensusRule(), interface=AnnotationInterface.REALISM
     ).tasks.values()
     assert isinstance(found, SettledTask)
     assert found.words_of == "ben"
     assert found.value == rated(2, "the hand melts")
     silent = {"ann": rated(2), "ben": rated(2)}
-    (found,) = decide(
+    (found,) = compute_consensus(
         said(silent), ConsensusRule(), interface=AnnotationInterface.REALISM
     ).tasks.values()
     assert isinstance(found, SettledTask)

@@ -16,7 +16,7 @@ from unreel.annotation.formats.document import (
     FormatDefaults,
     FrameSpan,
 )
-from unreel.annotation.formats.shapes import rate_of
+from unreel.annotation.formats.shapes import parse_rate
 from unreel.benchmarks.entry import Rejected
 from unreel.core.box import Box
 from unreel.core.errors import UnreadableSourceError
@@ -328,9 +328,9 @@ def test_a_format_is_known_by_its_content(tmp_path: Path) -> None:
 
 
 def test_rates_that_tools_round_are_the_broadcast_ones() -> None:
-    assert rate_of(29.97) == rate_of("30000/1001") == Fraction(30000, 1001)
-    assert rate_of(23.976) == Fraction(24000, 1001)
-    assert rate_of(25) == rate_of("25.0") == 25
-    assert rate_of(12.5) == Fraction(25, 2)
+    assert parse_rate(29.97) == parse_rate("30000/1001") == Fraction(30000, 1001)
+    assert parse_rate(23.976) == Fraction(24000, 1001)
+    assert parse_rate(25) == parse_rate("25.0") == 25
+    assert parse_rate(12.5) == Fraction(25, 2)
     for wrong in (0, -1, "x", None, True, float("nan"), float("inf"), "1/0"):
-        assert rate_of(wrong) is None
+        assert parse_rate(wrong) is None

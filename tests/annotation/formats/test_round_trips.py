@@ -13,7 +13,7 @@ from annotation.interfaces.drawn_boxes import box_on
 from marked_videos import tracks, videos
 from unreel.annotation.formats.conversion import READERS, WRITERS, AnnotationFormat
 from unreel.annotation.formats.document import ForeignTrack, ForeignVideo, FormatDefaults
-from unreel.annotation.formats.shapes import corners
+from unreel.annotation.formats.shapes import clip_box_to_frame
 from unreel.annotation.interfaces.tracks import KeyFrame
 from unreel.benchmarks.entry import Rejected
 from unreel.core.box import Box
@@ -125,7 +125,7 @@ def test_written_key_frames_mean_on_a_screen_what_they_mean_here(track: ForeignT
         KeyFrame(
             frame=key["frame"],
             enabled=key["enabled"],
-            box=corners(
+            box=clip_box_to_frame(
                 key["x"] / 100,
                 key["y"] / 100,
                 (key["x"] + key["width"]) / 100,

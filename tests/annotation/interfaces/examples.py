@@ -18,7 +18,7 @@ from unreel.annotation.judgements import (
 from unreel.core.box import Box
 from unreel.core.identity import digest_id
 from unreel.core.judgement import ErrorFamily, Label, Rating
-from unreel.core.safe_text import plain_lines
+from unreel.core.safe_text import sanitise_lines
 from unreel.core.trace import Category, Trace
 from unreel.core.verdict import Position
 
@@ -58,7 +58,7 @@ _places = st.tuples(st.integers(0, 999_000), st.integers(1_000, 1_000_000)).map(
     lambda place: (place[0] / 1e6, min(1.0, (place[0] + place[1]) / 1e6))
 )
 boxes = st.builds(lambda x, y: Box(x[0], y[0], x[1], y[1]), _places, _places)
-texts = st.text(max_size=60).map(lambda text: plain_lines(text).strip())
+texts = st.text(max_size=60).map(lambda text: sanitise_lines(text).strip())
 
 
 @st.composite

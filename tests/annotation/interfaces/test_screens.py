@@ -9,8 +9,8 @@ import pytest
 from annotation.interfaces.examples import copy_of, pair, single, task_for
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, TaskAssignment
 from unreel.annotation.interfaces.judgement_parser import read_result
-from unreel.annotation.interfaces.screens import AnnotationScreen, controls_of, screen_of
-from unreel.annotation.interfaces.task_data import format_frame_rate, prefill, task_data
+from unreel.annotation.interfaces.screens import AnnotationScreen, get_controls, get_screen
+from unreel.annotation.interfaces.task_data import build_task_data, format_frame_rate, prefill
 from unreel.annotation.judgements import TraceAnswer, VoteAnswer
 from unreel.core.box import Box
 from unreel.core.errors import InvalidSettingError, InvalidValueError
@@ -38,7 +38,7 @@ OURS = {
 
 
 def screen(interface: AnnotationInterface) -> AnnotationScreen:
-    return screen_of(
+    return get_screen(
         interface, question=QUESTION if interface is AnnotationInterface.PASS_FAIL else ""
     )
 
@@ -78,7 +78,7 @@ def test_every_choice_has_a_key_of_its_own(interface: AnnotationInterface) -> No
     one = screen(interface)
     choices = list(ET.fromstring(one.config).iter("Choice"))
     assert len(one.hotkeys) == len(choices) >= 2
-    words = {word for control in controls_of(interface).values() for word in control.words}
+    words = {word for control in get_controls(interface).values() for word in control.words}
     assert set(one.hotkeys.values()) == words
 
 
@@ -88,7 +88,7 @@ def test_a_screen_tells_the_player_the_rate_of_every_clip(interface: AnnotationI
     videos = list(ET.fromstring(one.config).iter("Video"))
     task = task_for(interface)
     shown = TaskAssignment(annotator="ann", task=task.id, batch=1, position=0)
-    data = task_data(one, task, shown, [f"u{number}" for number in range(len(task.copies))])
+    data = build_task_data(one, task, shown, [f"u{number}" for number in range(len(task.copies))])
     for tag in videos:
         assert tag.attrib["value"].removeprefix("$") in data
         assert tag.attrib["framerate"].removeprefix("$") in data
@@ -96,10 +96,10 @@ def test_a_screen_tells_the_player_the_rate_of_every_clip(interface: AnnotationI
 
 def test_another_question_is_another_version() -> None:
     one, other = (
-        screen_of(AnnotationInterface.PASS_FAIL, question=words) for words in (QUESTION, "Else?")
+        get_screen(AnnotationInterface.PASS_FAIL, question=words) for words in (QUESTION, "Else?")
     )
     assert one.version != other.version
-    assert screen_of(AnnotationInterface.PASS_FAIL, question=QUESTION) == one
+    assert get_screen(AnnotationInterface.PASS_FAIL, question=QUESTION) == one
     assert len({screen(interface).version for interface in AnnotationInterface}) == len(
         AnnotationInterface
     )
@@ -108,18 +108,18 @@ def test_another_question_is_another_version() -> None:
 @pytest.mark.parametrize("question", ["", " ", "x" * 301, "Is it $label?", "a\nb", "\x1b[2J"])
 def test_a_question_that_a_screen_cannot_show_is_refused(question: str) -> None:
     with pytest.raises(InvalidSettingError, match="question"):
-        screen_of(AnnotationInterface.PASS_FAIL, question=question)
+        get_screen(AnnotationInterface.PASS_FAIL, question=question)
 
 
 def test_a_question_is_text_and_never_markup() -> None:
     question = 'Is "a < b" & \'c\' true? <Choice value="x" hotkey="9"/>'
-    tree = ET.fromstring(screen_of(AnnotationInterface.PASS_FAIL, question=question).config)
+    tree = ET.fromstring(get_screen(AnnotationInterface.PASS_FAIL, question=question).config)
     assert question in {tag.get("value") for tag in tree.iter("Header")}
 
 
 def test_a_question_for_a_screen_that_has_its_own_is_refused() -> None:
     with pytest.raises(InvalidSettingError, match="asks its own"):
-        screen_of(AnnotationInterface.REALITY, question=QUESTION)
+        get_screen(AnnotationInterface.REALITY, question=QUESTION)
 
 
 TRACE = Trace(
@@ -139,7 +139,7 @@ def test_nothing_that_a_task_shows_tells_its_answer() -> None:
         prefill=TraceAnswer(traces=(TRACE,), label=Label.GENERATED),
     )
     shown = TaskAssignment(annotator="ann", task=secret.id, batch=1, position=4)
-    data = task_data(screen(AnnotationInterface.REALITY), secret, shown, ["/media/1.mp4"])
+    data = build_task_data(screen(AnnotationInterface.REALITY), secret, shown, ["/media/1.mp4"])
     assert data == {
         "video": "/media/1.mp4",
         "fps": "29.97002997003",
@@ -151,7 +151,7 @@ def test_nothing_that_a_task_shows_tells_its_answer() -> None:
 @pytest.mark.parametrize("swapped", [False, True])
 def test_the_clips_of_a_pair_stand_on_the_sides_that_were_drawn_for_them(*, swapped: bool) -> None:
     shown = TaskAssignment(annotator="ann", task=pair().id, batch=1, position=0, swapped=swapped)
-    data = task_data(screen(AnnotationInterface.PREFERENCE), pair(), shown, ["/one", "/two"])
+    data = build_task_data(screen(AnnotationInterface.PREFERENCE), pair(), shown, ["/one", "/two"])
     left, right = (("/two", "25"), ("/one", "24")) if swapped else (("/one", "24"), ("/two", "25"))
     assert (data["left"], data["fps_left"]) == left
     assert (data["right"], data["fps_right"]) == right
@@ -160,7 +160,7 @@ def test_the_clips_of_a_pair_stand_on_the_sides_that_were_drawn_for_them(*, swap
 def test_a_pair_does_not_fit_a_screen_for_one_clip() -> None:
     shown = TaskAssignment(annotator="ann", task=pair().id, batch=1, position=0)
     with pytest.raises(InvalidValueError, match="1 clip"):
-        task_data(screen(AnnotationInterface.REALITY), pair(), shown, ["/one", "/two"])
+        build_task_data(screen(AnnotationInterface.REALITY), pair(), shown, ["/one", "/two"])
 
 
 def test_the_rate_names_every_frame_of_a_long_clip() -> None:

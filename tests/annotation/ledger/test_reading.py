@@ -7,7 +7,7 @@ import pytest
 
 from campaigns import ANN, BEN, CAMPAIGN, in_order, record_of, task_of, tasks_of
 from unreel.annotation.campaign import StudyArm
-from unreel.annotation.campaign_state import judgements, read_campaign
+from unreel.annotation.campaign_state import iter_valid_judgements, read_campaign
 from unreel.annotation.judgements import QuarantinedSubmission, QuarantineReason, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
@@ -30,7 +30,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 def _said(ledger: Ledger) -> dict[tuple[str, str], Label]:
-    found = judgements(read_campaign(ledger, "votes"))
+    found = iter_valid_judgements(read_campaign(ledger, "votes"))
     return {(each.annotator, each.task.names[0]): each.value.label for each in found}
 
 
@@ -76,7 +76,7 @@ def test_nobody_unsays_what_another_said(ledger: Ledger, reason: QuarantineReaso
 def test_a_word_on_no_task_of_the_campaign_is_shown_and_never_counted(ledger: Ledger) -> None:
     ledger.append([record_of(task_of("elsewhere"))])
     read = read_campaign(ledger, "votes")
-    assert list(judgements(read)) == []
+    assert list(iter_valid_judgements(read)) == []
     assert [each.outcome.reason for each in read.quarantined] == [QuarantineReason.NOT_ASSIGNED]
 
 
@@ -95,7 +95,7 @@ def test_the_excluded_do_not_count_until_they_are_included_again(ledger: Ledger)
 
 def test_a_judgement_tells_its_arm_and_its_time(ledger: Ledger) -> None:
     ledger.append([record_of(TASKS[1], lead_us=7, submitted_us=8)])
-    (found,) = judgements(read_campaign(ledger, "votes"))
+    (found,) = iter_valid_judgements(read_campaign(ledger, "votes"))
     assert (found.arm, found.lead_us, found.submitted_us) == (StudyArm.PLAIN, 7, 8)
     assert found.task == TASKS[1]
 

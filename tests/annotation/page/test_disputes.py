@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from opinions import rated, said, task, trace, traced
 from unreel.annotation.campaign import AnnotationInterface, Campaign
-from unreel.annotation.consensus.consensus import decide
+from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import AnyValue, PassFailAnswer, TraceAnswer, VoteAnswer
-from unreel.annotation.page.disputes import distance, rank_disputes
+from unreel.annotation.page.disputes import measure_disagreement, rank_disputes
 from unreel.annotation.publishing.edition import CampaignEdition
 from unreel.core.judgement import Label
 
@@ -39,16 +39,16 @@ HERE, THERE = traced(trace(10, 40)), traced(trace(10, 40, (0.6, 0.6, 0.9, 0.9)))
     ],
 )
 def test_people_are_apart_by_what_they_do_not_share(values: list[AnyValue], apart: float) -> None:
-    assert distance(values, COPY) == pytest.approx(apart)
+    assert measure_disagreement(values, COPY) == pytest.approx(apart)
 
 
 @given(st.lists(st.sampled_from([HERE, THERE, NOTHING]), max_size=6), st.randoms())
 def test_the_distance_is_a_share_and_does_not_depend_on_the_order(
     values: list[TraceAnswer], draw: object
 ) -> None:
-    found = distance(values, COPY)
+    found = measure_disagreement(values, COPY)
     assert 0 <= found <= 1
-    assert distance(list(reversed(values)), COPY) == pytest.approx(found)
+    assert measure_disagreement(list(reversed(values)), COPY) == pytest.approx(found)
 
 
 def test_what_is_not_settled_comes_first_then_the_furthest_apart() -> None:
@@ -68,6 +68,6 @@ def test_what_is_not_settled_comes_first_then_the_furthest_apart() -> None:
         ),
         tasks={opinion.task.id: opinion.task for opinion in opinions},
         opinions=opinions,
-        consensus=decide(opinions, rule, interface=AnnotationInterface.REALITY),
+        consensus=compute_consensus(opinions, rule, interface=AnnotationInterface.REALITY),
     )
     assert [one.name for one in rank_disputes(edition)] == ["torn", "settled", "agreed"]

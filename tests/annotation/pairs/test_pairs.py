@@ -12,14 +12,14 @@ from unreel.annotation.campaign_state import AnnotatorJudgement
 from unreel.annotation.judgements import PassFailAnswer, PreferenceAnswer, VoteAnswer
 from unreel.annotation.pairs.plan import (
     VRB_CLIPS,
+    choose_balanced_pairs,
+    choose_informative_pairs,
     draw_clips,
+    list_strict_pairs,
     read_pairs,
-    spread_pairs,
-    strict_pairs,
-    telling_pairs,
     write_pairs,
 )
-from unreel.annotation.pairs.ranking import comparisons, rank
+from unreel.annotation.pairs.ranking import iter_comparisons, rank
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.identity import digest_id
@@ -56,7 +56,7 @@ def test_thirty_clips_of_videorealbench_give_its_345_pairs() -> None:
     scores = {f"c{number:03d}": 1 + number % 5 for number in range(100)}
     drawn = draw_clips(scores, seed=7)
     assert Counter(drawn.values()) == VRB_CLIPS
-    pairs = strict_pairs(drawn)
+    pairs = list_strict_pairs(drawn)
     assert len(drawn) == 30
     assert len(pairs) == len(set(pairs)) == 345
     assert all(one < other and drawn[one] != drawn[other] for one, other in pairs)
@@ -70,7 +70,7 @@ def test_too_few_clips_of_a_score_are_told_with_another_way() -> None:
 
 def test_fewer_pairs_are_spread_evenly_over_clips() -> None:
     scores = {f"c{number:03d}": 1 + number % 5 for number in range(30)}
-    chosen = spread_pairs(strict_pairs(scores), n=45, seed=1)
+    chosen = choose_balanced_pairs(list_strict_pairs(scores), n=45, seed=1)
     times = Counter(name for pair in chosen for name in pair)
     assert len(set(chosen)) == 45
     assert max(times.values()) - min(times.get(name, 0) for name in scores) <= 1
@@ -79,10 +79,10 @@ def test_fewer_pairs_are_spread_evenly_over_clips() -> None:
 def test_telling_pairs_ask_about_what_is_not_known_yet() -> None:
     names = ["a", "b", "c", "d"]
     wins = [("a", other) for other in ("b", "c", "d")] * 20
-    chosen = telling_pairs(names, wins, n=3, seed=0)
+    chosen = choose_informative_pairs(names, wins, n=3, seed=0)
     assert sorted(chosen) == [("b", "c"), ("b", "d"), ("c", "d")]
     with pytest.raises(InvalidSettingError):
-        telling_pairs(["a"], [], n=1, seed=0)
+        choose_informative_pairs(["a"], [], n=1, seed=0)
 
 
 def test_pairs_survive_their_file_whatever_clips_are_called(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_preferences_rank_clips_with_intervals_whichever_side_was_better() -> No
     assert strongest.believed.low > weakest.believed.high
     assert isinstance(strongest.share, Estimate)
     assert 0.5 < strongest.share.value <= 1
-    assert set(comparisons(said[:2])) <= {("c0", "c1"), ("c1", "c0")}
+    assert set(iter_comparisons(said[:2])) <= {("c0", "c1"), ("c1", "c0")}
 
 
 def test_an_order_exists_where_strengths_have_no_limit() -> None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, Campaign, ClipCopy
-from unreel.annotation.consensus.consensus import decide
+from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import AnyValue
 from unreel.annotation.opinion import UnstoredOpinion
@@ -72,7 +72,7 @@ def edition_of(
         campaign=campaign_of(root, interface),
         tasks={task.id: task for task in (*said, *idle)},
         opinions=opinions,
-        consensus=decide(opinions, RULE, interface=interface),
+        consensus=compute_consensus(opinions, RULE, interface=interface),
     )
 
 

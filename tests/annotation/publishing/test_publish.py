@@ -11,7 +11,7 @@ from opinions import rated, trace, traced
 from unreel.annotation.agreement import CampaignAgreement
 from unreel.annotation.campaign import AnnotationInterface
 from unreel.annotation.judgements import PreferenceAnswer, ScreeningAnswer, VoteAnswer
-from unreel.annotation.publishing.edition import CampaignEdition, give_aliases
+from unreel.annotation.publishing.edition import CampaignEdition, assign_aliases
 from unreel.annotation.publishing.publish import publish
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.human_scores import read_people
@@ -94,7 +94,7 @@ def test_people_stand_under_numbers_unless_their_names_are_asked_for(tmp_path: P
 
 def test_the_numbers_do_not_follow_the_alphabet() -> None:
     names = [f"person-{i:02d}" for i in range(12)]
-    aliases = give_aliases(names, seed=1, named=False)
+    aliases = assign_aliases(names, seed=1, named=False)
     assert sorted(aliases.values()) == sorted(set(aliases.values()))
     assert [aliases[name] for name in names] != sorted(aliases.values())
 

@@ -11,7 +11,7 @@ from unreel.annotation.judgements import (
     TraceAnswer,
     VoteAnswer,
 )
-from unreel.annotation.publishing.truth import is_fooled, rubric_rating, settled_entry
+from unreel.annotation.publishing.truth import build_settled_entry, is_fooled, rate_by_rubric
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.core.box import Box
 from unreel.core.clip import Generated, Real
@@ -36,7 +36,7 @@ def _traced(share: float = 0.2, end_us: int = 400_000, text: str = "A hand melts
 def test_settled_traces_are_the_truth_and_the_rubric_scores_the_same_boxes() -> None:
     value = _traced()
     said = {"ann": _traced(), "bob": _traced(0.7), "cho": TraceAnswer(traces=(), label=None)}
-    entry = settled_entry(MADE, value, said, duration_us=LENGTH_US)
+    entry = build_settled_entry(MADE, value, said, duration_us=LENGTH_US)
     assert isinstance(entry, Entry)
     assert entry.traces == value.traces
     assert entry.rating is not None
@@ -48,7 +48,7 @@ def test_settled_traces_are_the_truth_and_the_rubric_scores_the_same_boxes() -> 
 
 def test_a_filmed_clip_gets_no_traces_whatever_people_see_in_it() -> None:
     value = _traced()
-    entry = settled_entry(FILMED, value, {"ann": value}, duration_us=LENGTH_US)
+    entry = build_settled_entry(FILMED, value, {"ann": value}, duration_us=LENGTH_US)
     assert isinstance(entry, Entry)
     assert entry.origin == Real()
     assert entry.traces == ()
@@ -65,7 +65,7 @@ def test_a_score_stands_with_those_that_it_was_settled_from() -> None:
         "bob": RatingAnswer(rating=Rating(score=3)),
         "cho": RatingAnswer(rating=None),
     }
-    entry = settled_entry(MADE, value, said, duration_us=LENGTH_US)
+    entry = build_settled_entry(MADE, value, said, duration_us=LENGTH_US)
     assert isinstance(entry, Entry)
     assert entry.rating == value.rating
     assert [rating.score for rating in entry.ratings] == [2, 3]
@@ -75,7 +75,7 @@ def test_a_score_stands_with_those_that_it_was_settled_from() -> None:
 def test_a_clip_that_people_refuse_is_left_out_with_the_reason(
     value: ScreeningAnswer | RatingAnswer,
 ) -> None:
-    left = settled_entry(MADE, value, {}, duration_us=LENGTH_US)
+    left = build_settled_entry(MADE, value, {}, duration_us=LENGTH_US)
     assert isinstance(left, Rejected)
     assert left.name == "made"
     assert left.why.startswith("people ")
@@ -83,7 +83,7 @@ def test_a_clip_that_people_refuse_is_left_out_with_the_reason(
 
 def test_votes_are_kept_and_do_not_turn_a_clip_into_what_they_say() -> None:
     said = {"ann": VoteAnswer(label=Label.REAL), "bob": VoteAnswer(label=Label.REAL)}
-    entry = settled_entry(MADE, said["ann"], said, duration_us=LENGTH_US)
+    entry = build_settled_entry(MADE, said["ann"], said, duration_us=LENGTH_US)
     assert isinstance(entry, Entry)
     assert entry.label is Label.GENERATED
     assert [vote.voter for vote in entry.votes] == ["ann", "bob"]
@@ -91,11 +91,11 @@ def test_votes_are_kept_and_do_not_turn_a_clip_into_what_they_say() -> None:
 
 @pytest.mark.parametrize("value", [ScreeningAnswer(keep=True), PassFailAnswer(passed=False)])
 def test_other_answers_leave_the_clip_as_it_is(value: ScreeningAnswer | PassFailAnswer) -> None:
-    assert settled_entry(MADE, value, {"ann": value}, duration_us=LENGTH_US) == MADE
+    assert build_settled_entry(MADE, value, {"ann": value}, duration_us=LENGTH_US) == MADE
 
 
 @given(share=st.floats(0.01, 1), end_us=st.integers(1, LENGTH_US))
 def test_a_larger_or_longer_fault_never_scores_better(share: float, end_us: int) -> None:
-    small = rubric_rating(_traced(share / 2, max(1, end_us // 2)).traces, duration_us=LENGTH_US)
-    large = rubric_rating(_traced(share, end_us).traces, duration_us=LENGTH_US)
+    small = rate_by_rubric(_traced(share / 2, max(1, end_us // 2)).traces, duration_us=LENGTH_US)
+    large = rate_by_rubric(_traced(share, end_us).traces, duration_us=LENGTH_US)
     assert 1 <= large.score <= small.score <= 4

@@ -12,7 +12,7 @@ from unreel.annotation.opinion import UnstoredOpinion
 from unreel.annotation.quality.drift import ALARM, AnswerDrift, find_drift
 from unreel.annotation.quality.inattention import find_informed
 from unreel.annotation.quality.prefill_bias import measure_pull
-from unreel.annotation.quality.qualification import how_right, qualify, share_right
+from unreel.annotation.quality.qualification import measure_gold_accuracy, qualify, score_answer
 from unreel.annotation.quality.task_time import find_pace
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.judgement import Label
@@ -33,15 +33,15 @@ class _Judgement:
 def test_a_known_trace_is_found_by_a_mark_on_it_and_by_nothing_else() -> None:
     known = traced(trace(10, 40, HAND), trace(50, 80, CUP))
     clip = task(known=known)
-    assert how_right(clip, known) == 1
-    assert how_right(clip, traced(trace(12, 38, HAND))) == 0.5
-    assert how_right(clip, traced(trace(10, 40, HAND), trace(0, 5, CUP))) == 0.5
-    assert how_right(clip, traced(trace(10, 40, CUP))) == 0
-    assert how_right(clip, traced()) == 0
-    assert how_right(clip, traced(label=Label.REAL)) == 0
+    assert score_answer(clip, known) == 1
+    assert score_answer(clip, traced(trace(12, 38, HAND))) == 0.5
+    assert score_answer(clip, traced(trace(10, 40, HAND), trace(0, 5, CUP))) == 0.5
+    assert score_answer(clip, traced(trace(10, 40, CUP))) == 0
+    assert score_answer(clip, traced()) == 0
+    assert score_answer(clip, traced(label=Label.REAL)) == 0
     real = task(known=traced(label=Label.REAL))
-    assert how_right(real, traced(label=Label.REAL)) == 1
-    assert how_right(real, traced(trace(0, 30))) == 0
+    assert score_answer(real, traced(label=Label.REAL)) == 1
+    assert score_answer(real, traced(trace(0, 30))) == 0
 
 
 def test_the_share_right_has_an_interval_and_nobody_without_gold_has_one() -> None:
@@ -52,7 +52,7 @@ def test_the_share_right_has_an_interval_and_nobody_without_gold_has_one() -> No
             {"ann": PassFailAnswer(passed=True), "ben": PassFailAnswer(passed=number % 4 > 0)}, clip
         )
     opinions += said({"cem": PassFailAnswer(passed=True)}, task("unknown"))
-    found = share_right(opinions, seed=1)
+    found = measure_gold_accuracy(opinions, seed=1)
     ben = found["ben"]
     assert isinstance(ben, Estimate)
     assert ben.value == 0.75

@@ -30,8 +30,13 @@ from unreel.annotation.judgements import (
 from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.client import StudioClient
-from unreel.annotation.studio.links import campaign_links
-from unreel.annotation.studio.projects import ROOM, find_marked, remembered_rooms, room_mark
+from unreel.annotation.studio.links import list_annotator_links
+from unreel.annotation.studio.projects import (
+    ROOM,
+    find_marked,
+    format_project_mark,
+    read_stored_projects,
+)
 from unreel.annotation.studio.pull import SEEN, STRANGER, pull_campaign
 from unreel.annotation.studio.push import push_assignments
 from unreel.annotation.studio.task_pages import read_tasks
@@ -90,7 +95,7 @@ def test_everybody_has_their_own_order(
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.REALITY, 8, name="orders")
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
-    for room in remembered_rooms(ledger, "orders").values():
+    for room in read_stored_projects(ledger, "orders").values():
         shown = [
             t["data"]["unreel_task"] for t in read_tasks(client, room.project, fields=("data",))
         ]
@@ -105,15 +110,15 @@ def test_a_room_that_was_made_and_never_remembered_is_found_and_filled(
     prepared = prepare(ledger, AnnotationInterface.REALITY, 5, name="forgotten", people=people)
     accounts = invite_people(studio, client)
     push_assignments(prepared.delivery(client, ledger, accounts), heard=hear)
-    first = remembered_rooms(ledger, "forgotten")["ada/1"]
+    first = read_stored_projects(ledger, "forgotten")["ada/1"]
     number = next(read_tasks(client, first.project, fields=()))["id"]
     client.delete(f"/api/tasks/{number}/")
     with open_ledger(str(tmp_path / "other.db")) as fresh:
         prepare(fresh, AnnotationInterface.REALITY, 5, name="forgotten", people=people)
         pushed = push_assignments(prepared.delivery(client, fresh, accounts), heard=hear)
         assert (pushed.sent, pushed.there) == (1, 4)
-        assert remembered_rooms(fresh, "forgotten")["ada/1"].project == first.project
-    mark = room_mark("forgotten", "ada", 1)
+        assert read_stored_projects(fresh, "forgotten")["ada/1"].project == first.project
+    mark = format_project_mark("forgotten", "ada", 1)
     assert find_marked(client)[mark] == first.project
 
 
@@ -124,7 +129,7 @@ def test_tasks_that_a_killed_push_and_its_successor_both_sent_are_there_once(
     prepared = prepare(ledger, AnnotationInterface.REALITY, 3, name="twice", people=people)
     delivery = prepared.delivery(client, ledger, invite_people(studio, client))
     push_assignments(delivery, heard=hear)
-    project = remembered_rooms(ledger, "twice")["ada/1"].project
+    project = read_stored_projects(ledger, "twice")["ada/1"].project
     doubled = [dict(t["data"]) for t in read_tasks(client, project, fields=("data",))]
     client.post(f"/api/projects/{project}/import", [{"data": data} for data in doubled])
     assert len(list(read_tasks(client, project, fields=()))) == 6
@@ -144,7 +149,7 @@ def test_marks_are_shown_in_the_arm_prefilled_alone(
         ledger.assign("arms", [given])
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
     shown = {}
-    for room in remembered_rooms(ledger, "arms").values():
+    for room in read_stored_projects(ledger, "arms").values():
         (found,) = client.get("/api/tasks/", project=room.project, fields="all")["tasks"]
         shown[room.annotator] = [mark["result"] for mark in found["predictions"]]
     assert shown["ben"] == []
@@ -158,7 +163,7 @@ def test_an_edited_answer_is_a_second_record_of_the_same_origin(
     prepared = prepare(ledger, AnnotationInterface.REALITY, 1, name="edited", people=PEOPLE[:1])
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
     ada = speak_as("ada")
-    project = remembered_rooms(ledger, "edited")["ada/1"].project
+    project = read_stored_projects(ledger, "edited")["ada/1"].project
     (shown,) = read_tasks(ada, project, fields=())
     first, second = (
         write_result(VoteAnswer(label=label), prepared.tasks[0], swapped=False)
@@ -183,7 +188,7 @@ def test_answers_dated_before_others_that_were_pulled_are_pulled_too(
     prepared = prepare(ledger, AnnotationInterface.REALITY, 4, name="clock", people=PEOPLE[:1])
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
     ada = speak_as("ada")
-    project = remembered_rooms(ledger, "clock")["ada/1"].project
+    project = read_stored_projects(ledger, "clock")["ada/1"].project
     places = [int(each["id"]) for each in read_tasks(ada, project, fields=())]
     real, fake = (
         write_result(VoteAnswer(label=label), prepared.tasks[0], swapped=False)
@@ -236,7 +241,7 @@ def test_what_others_write_into_a_room_counts_for_nobody(
     )
     accounts = invite_people(studio, client)
     push_assignments(prepared.delivery(client, ledger, accounts), heard=hear)
-    room = remembered_rooms(ledger, "strangers")["ada/1"]
+    room = read_stored_projects(ledger, "strangers")["ada/1"]
     (shown,) = read_tasks(client, room.project, fields=())
     ben = speak_as("ben")
     result = write_result(ScreeningAnswer(keep=True), prepared.tasks[0], swapped=False)
@@ -258,7 +263,7 @@ def test_an_answer_that_somebody_else_edits_counts_no_more_and_is_still_kept(
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.SCREENING, 1, name="spoiled", people=PEOPLE[:2])
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
-    room = remembered_rooms(ledger, "spoiled")["ada/1"]
+    room = read_stored_projects(ledger, "spoiled")["ada/1"]
     (shown,) = read_tasks(client, room.project, fields=())
     keep, remove = (
         write_result(ScreeningAnswer(keep=each), prepared.tasks[0], swapped=False)
@@ -288,7 +293,7 @@ def test_junk_is_kept_as_quarantined_and_stops_nothing(
     prepared = prepare(ledger, AnnotationInterface.SCREENING, n + 1, name="junk", people=PEOPLE[:1])
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
     ada = speak_as("ada")
-    project = remembered_rooms(ledger, "junk")["ada/1"].project
+    project = read_stored_projects(ledger, "junk")["ada/1"].project
     *places, last = (int(each["id"]) for each in read_tasks(ada, project, fields=()))
     for place, result in zip(places, JUNK, strict=True):
         post(ada, place, result, lead_s=-5)
@@ -307,7 +312,7 @@ def test_a_task_of_nobodys_is_kept_apart(
     prepared = prepare(ledger, AnnotationInterface.SCREENING, 1, name="smuggled", people=PEOPLE[:1])
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
     ada = speak_as("ada")
-    project = remembered_rooms(ledger, "smuggled")["ada/1"].project
+    project = read_stored_projects(ledger, "smuggled")["ada/1"].project
     data = {"video": "x", "fps": "24", "unreel_task": "f" * 24}
     ada.post(f"/api/projects/{project}/import", [{"data": data}])
     *_, smuggled = read_tasks(ada, project, fields=())
@@ -327,8 +332,8 @@ def test_links_lead_each_annotator_to_their_own_room_and_hold_no_secret(
 ) -> None:
     prepared = prepare(ledger, AnnotationInterface.REALITY, 1, name="links")
     push_assignments(prepared.delivery(client, ledger, invite_people(studio, client)), heard=hear)
-    links = campaign_links(ledger, "links", address=studio.address)
-    rooms = remembered_rooms(ledger, "links")
+    links = list_annotator_links(ledger, "links", address=studio.address)
+    rooms = read_stored_projects(ledger, "links")
     assert [link.annotator for link in links] == ["ada", "ben", "cleo"]
     for link in links:
         own = rooms[f"{link.annotator}/1"].project
@@ -344,11 +349,11 @@ def test_a_room_whose_mark_was_edited_away_is_kept_and_a_deleted_one_is_told_and
     prepared = prepare(ledger, AnnotationInterface.SCREENING, 2, name="vandals", people=PEOPLE[:2])
     delivery = prepared.delivery(client, ledger, invite_people(studio, client))
     push_assignments(delivery, heard=hear)
-    rooms = remembered_rooms(ledger, "vandals")
+    rooms = read_stored_projects(ledger, "vandals")
     ben = speak_as("ben")
     ben.patch(f"/api/projects/{rooms['ada/1'].project}/", {"description": "mine", "title": "mine"})
     assert push_assignments(delivery, heard=hear).there == 4
-    assert remembered_rooms(ledger, "vandals") == rooms
+    assert read_stored_projects(ledger, "vandals") == rooms
     ben.delete(f"/api/projects/{rooms['ada/1'].project}/")
     assert pull_campaign(client, ledger, "vandals", heard=hear).gone == ("ada/1",)
     again = push_assignments(delivery, heard=hear)

@@ -17,8 +17,8 @@ from unreel.annotation.interfaces.label_studio_results import write_result
 from unreel.annotation.interfaces.task_data import TASK_KEY
 from unreel.annotation.judgements import ScreeningAnswer, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
-from unreel.annotation.studio.accounts import kept_passwords
-from unreel.annotation.studio.projects import remembered_rooms
+from unreel.annotation.studio.accounts import read_passwords
+from unreel.annotation.studio.projects import read_stored_projects
 from unreel.annotation.studio.task_pages import read_tasks
 from unreel.core.judgement import Label
 
@@ -67,7 +67,7 @@ def test_a_campaign_is_pushed_answered_pulled_and_told(
     with open_ledger(str(ledger)) as opened:
         tasks = {task.id: task for task in opened.tasks("told")}
         assert sum(task.known is not None for task in tasks.values()) == 1
-        for room in remembered_rooms(opened, "told").values():
+        for room in read_stored_projects(opened, "told").values():
             with sign_in(studio, f"{room.annotator}@example.org") as own:
                 for shown in read_tasks(own, room.project, fields=("data",)):
                     text = json.dumps(shown["data"])
@@ -90,7 +90,7 @@ def _require_playable(studio: Studio, annotator: str, url: str) -> None:
     assert httpx2.get(studio.address + url, trust_env=False, timeout=60).status_code != 200
     with httpx2.Client(base_url=studio.address, timeout=60, trust_env=False) as browser:
         browser.get("/user/login/")
-        form = {"email": login, "password": kept_passwords(studio.folder)[login]}
+        form = {"email": login, "password": read_passwords(studio.folder)[login]}
         form["csrfmiddlewaretoken"] = browser.cookies["csrftoken"]
         browser.post("/user/login/", data=form)
         part = browser.get(url, headers={"Range": "bytes=0-99"})
@@ -126,7 +126,7 @@ def test_people_decide_the_queue_of_curate(studio: Studio, bench: Path, tmp_path
     with open_ledger(str(ledger)) as opened:
         tasks = {task.id: task for task in opened.tasks("queue")}
         assert {task.copies[0].n_frames for task in tasks.values()} == {4}
-        (room,) = remembered_rooms(opened, "queue").values()
+        (room,) = read_stored_projects(opened, "queue").values()
         with sign_in(studio, "ada@example.org") as own:
             for shown in read_tasks(own, room.project, fields=("data",)):
                 task = tasks[shown["data"][TASK_KEY]]

@@ -25,7 +25,7 @@ from unreel.annotation.ledger.connection import open_ledger
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio import push as pushing
 from unreel.annotation.studio.client import StudioClient, StudioReply
-from unreel.annotation.studio.projects import remembered_rooms
+from unreel.annotation.studio.projects import read_stored_projects
 from unreel.annotation.studio.pull import pull_campaign
 from unreel.annotation.studio.push import push_assignments
 from unreel.annotation.studio.task_pages import read_tasks
@@ -132,7 +132,7 @@ def accounts(studio: Studio) -> dict[str, int]:
 def in_rooms(client: StudioClient, ledger: Ledger, prepared: Prepared) -> Counter[tuple[str, str]]:
     """How often each task lies in each annotator's room."""
     found = Counter[tuple[str, str]]()
-    for room in remembered_rooms(ledger, prepared.campaign.name).values():
+    for room in read_stored_projects(ledger, prepared.campaign.name).values():
         for task in read_tasks(client, room.project, fields=("data",)):
             found[room.annotator, str(task["data"][TASK_KEY])] += 1
     return found

@@ -11,7 +11,7 @@ from unreel.annotation.studio.server import StudioServer, find_program
 from unreel.annotation.studio.settings import (
     StudioPlan,
     find_connection,
-    own_database,
+    name_studio_database,
     studio_environment,
     studio_secrets,
 )
@@ -94,8 +94,8 @@ def test_the_settings_are_the_safe_ones(tmp_path: Path) -> None:
 
 
 def test_its_tables_lie_in_a_database_beside_the_ledgers() -> None:
-    assert own_database("postgresql+psycopg://u:p@h/led") == "postgresql://u:p@h/led_studio"
-    assert own_database("campaign.db") == ""
+    assert name_studio_database("postgresql+psycopg://u:p@h/led") == "postgresql://u:p@h/led_studio"
+    assert name_studio_database("campaign.db") == ""
 
 
 def test_no_server_and_no_token_are_told_with_what_to_do(

@@ -27,7 +27,7 @@ from unreel.annotation.interfaces.label_studio_results import write_result
 from unreel.annotation.interfaces.task_data import TASK_KEY
 from unreel.annotation.judgements import TraceAnswer
 from unreel.annotation.ledger.connection import open_ledger
-from unreel.annotation.studio.projects import remembered_rooms
+from unreel.annotation.studio.projects import read_stored_projects
 from unreel.annotation.studio.settings import find_connection
 from unreel.annotation.studio.task_pages import read_tasks
 from unreel.benchmarks.entry import Entry
@@ -197,7 +197,7 @@ def _judge(reader: _Reader, truth: Mapping[str, Entry]) -> int:
     studio = find_connection(reader.folder / "state" / "studio")
     with open_ledger(reader.environment["UNREEL_LEDGER"]) as opened:
         tasks = {task.id: task for task in opened.tasks("walk")}
-        for room in remembered_rooms(opened, "walk").values():
+        for room in read_stored_projects(opened, "walk").values():
             login = f"{room.annotator}@example.org"
             with sign_in_at(studio.address, reader.folder / "state" / "studio", login) as own:
                 for shown in read_tasks(own, room.project, fields=("data",)):

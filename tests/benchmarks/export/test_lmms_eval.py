@@ -9,14 +9,14 @@ import pytest
 from PIL import Image
 
 from unreel.benchmarks.entry import Entry, Row
-from unreel.benchmarks.export.item import ExportRecipe, item_of, load_recipe, read_rows
+from unreel.benchmarks.export.item import ExportRecipe, load_recipe, parse_export_item, read_rows
 from unreel.benchmarks.export.lmms_eval import MODULE, export_lmms_eval
 from unreel.benchmarks.export.lmms_task import LmmsTask
-from unreel.benchmarks.export.scoring import list_figures, reported_figures, score_replies
+from unreel.benchmarks.export.scoring import list_figures, list_reported_figures, score_replies
 from unreel.benchmarks.loader import Benchmark
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.media.reader import MediaReader
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 
 REALITY = ExportRecipe(name="real-or-not", protocol="reality", prompt="direct")
 TRACE = ExportRecipe(name="traces", protocol="trace", box_space="pixel", sampling="uniform-3")
@@ -92,12 +92,12 @@ def test_the_module_alone_scores_as_our_scorer_does_and_loads_nothing_heavy(
     export_lmms_eval(benchmark_, REALITY, folder=tmp_path, reader=reader)
     config = config_of(tmp_path, "real-or-not")
     text, n_visuals, figures, heavy = run_module(tmp_path, config, REPLIES)
-    items = [item_of(row) for row in read_rows(tmp_path)]
+    items = [parse_export_item(row) for row in read_rows(tmp_path)]
     ours = list_figures(score_replies(REALITY, zip(items, REPLIES, strict=True)))
-    assert figures == {name: ours.get(name) for name, _ in reported_figures("reality")}
+    assert figures == {name: ours.get(name) for name, _ in list_reported_figures("reality")}
     assert figures["real-accuracy"] == 100
     assert (figures["questions"], figures["answered"]) == (5, 4)
-    assert text == protocol("reality").prompt("direct").text.removesuffix("<video >")
+    assert text == get_protocol("reality").prompt("direct").text.removesuffix("<video >")
     assert n_visuals == 8
     assert heavy == []
 
@@ -123,7 +123,7 @@ def test_frames_are_shown_with_their_instants_where_a_time_is_asked_for(
     kinds = [part["type"] for part in turn["content"]]
     assert kinds == ["text", "image"] * 3 + ["text"]
     assert [part["text"] for part in turn["content"][:-1:2]] == ["0.17 s", "0.50 s", "0.83 s"]
-    assert turn["content"][-1]["text"] == protocol("trace").prompt("paper").text
+    assert turn["content"][-1]["text"] == get_protocol("trace").prompt("paper").text
     bare, folder = replace(TRACE, marks="off"), tmp_path / "bare"
     export_lmms_eval(benchmark_, bare, folder=folder, reader=reader)
     (turn,) = LmmsTask(folder).messages(next(iter(read_rows(folder))))

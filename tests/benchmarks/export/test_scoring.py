@@ -4,8 +4,8 @@ from unreel.benchmarks.export.item import ExportItem, ExportRecipe
 from unreel.benchmarks.export.questions import ask_about
 from unreel.benchmarks.export.scoring import (
     list_figures,
+    list_reported_figures,
     read_reply,
-    reported_figures,
     score_replies,
 )
 from unreel.benchmarks.loader import Benchmark
@@ -13,7 +13,7 @@ from unreel.core.box import Box
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.verdict import RealityVerdict, TraceVerdict, Unparsed
 from unreel.media.reader import MediaReader
-from unreel.protocols.protocol import protocol, protocol_names
+from unreel.protocols.protocol import get_protocol, protocol_names
 
 RECIPES = {
     name: ExportRecipe(name="x", protocol=name, box_space="pixel" if name == "trace" else None)
@@ -72,8 +72,8 @@ def test_every_headline_is_a_figure_of_its_scorecard(
     recipe = RECIPES[name]
     items = items_of(benchmark_, recipe, reader)
     card = score_replies(recipe, [(item, GOOD[name]) for item in items])
-    assert set(protocol(name).figures.exported) <= {metric.name for metric in card.metrics}
-    measured = set(list_figures(card)) & {figure for figure, _ in reported_figures(name)}
+    assert set(get_protocol(name).figures.exported) <= {metric.name for metric in card.metrics}
+    measured = set(list_figures(card)) & {figure for figure, _ in list_reported_figures(name)}
     assert {"questions", "answered"} <= measured
 
 
@@ -87,7 +87,7 @@ def test_without_any_answer_there_are_counts_and_no_headline(
     assert figures["questions"] == len(items)
     assert figures["answered"] == 0
     assert figures["failed: empty-reply"] == len(items)
-    assert set(protocol(name).figures.exported).isdisjoint(figures)
+    assert set(get_protocol(name).figures.exported).isdisjoint(figures)
 
 
 def test_a_figure_carries_its_interval_its_n_and_its_coverage(

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from unreel.benchmarks.export.item import ExportRecipe, item_of, read_rows
+from unreel.benchmarks.export.item import ExportRecipe, parse_export_item, read_rows
 from unreel.benchmarks.export.scoring import list_figures, score_replies
 from unreel.benchmarks.export.vlm_dataset import VlmDataset
 from unreel.benchmarks.export.vlmevalkit import MODULE, export_vlmevalkit
 from unreel.benchmarks.loader import Benchmark
 from unreel.core.errors import InvalidSettingError
 from unreel.media.reader import MediaReader
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 
 REALISM = ExportRecipe(name="Rated", protocol="realism")
 REPLIES = ["<answer>1</answer>", "<answer>2</answer>", "three", "<answer>5</answer>", None]
@@ -97,21 +97,21 @@ def test_the_table_has_the_columns_that_video_data_sets_have(exported: Path) -> 
     assert list(rows[0]) == ["index", "video", "video_path", "question", "answer"]
     assert [row["index"] for row in rows] == ["0", "1", "2", "3", "4"]
     assert (rows[2]["video"], rows[2]["video_path"]) == ("Veo/a", "Veo/a.mp4")
-    assert {row["question"] for row in rows} == {protocol("realism").prompt("paper").text}
+    assert {row["question"] for row in rows} == {get_protocol("realism").prompt("paper").text}
     assert [row["answer"] for row in rows] == ["1", "2", "3", "4", "5"]
 
 
 def test_the_class_asks_and_scores_as_we_do(exported: Path, root: Path) -> None:
     predictions = [{"index": i, "prediction": text} for i, text in enumerate(REPLIES)]
     said = run_class(exported, predictions)
-    items = [item_of(row) for row in read_rows(exported)]
+    items = [parse_export_item(row) for row in read_rows(exported)]
     replies = [(item, text or "") for item, text in zip(items, REPLIES, strict=True)]
     assert said["figures"] == list_figures(score_replies(REALISM, replies))
     assert (said["figures"]["questions"], said["figures"]["answered"]) == (5, 4)
     assert said["known"] == ["Rated"]
     assert said["nframe"] == 8
     assert said["root"] == str(root.resolve())
-    prompt = {"type": "text", "value": protocol("realism").prompt("paper").text}
+    prompt = {"type": "text", "value": get_protocol("realism").prompt("paper").text}
     assert said["whole"] == [{"type": "video", "value": str(root.resolve() / "real/b.mp4")}, prompt]
     assert [part["type"] for part in said["frames"]] == ["image"] * 8 + ["text"]
     assert all(Path(part["value"]).is_file() for part in said["frames"][:-1])

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.curation.inject.injection import colour_name, direction_name, place_name
-from unreel.curation.inject.paint import blend, envelope, erased, pasted, warp
+from unreel.curation.inject.paint import blend, compute_envelope, erase_region, paste_copy, warp
 from unreel.curation.inject.region import RegionCutout, ellipse, fill
 from unreel.curation.inject.shot import global_shift
-from unreel.curation.inject.window import PixelWindow, hull, padded, window_about
+from unreel.curation.inject.window import PixelWindow, build_window, merge_windows, pad_window
 
 WIDTH, HEIGHT = 64, 48
 
@@ -35,7 +35,7 @@ def a_cut(frame: np.ndarray, window: PixelWindow) -> RegionCutout:
 
 @given(windows(), windows())
 def test_a_hull_holds_both_windows(one, two) -> None:
-    both = hull((one, two))
+    both = merge_windows((one, two))
     assert both.left == min(one.left, two.left)
     assert both.area >= max(one.area, two.area)
     assert both.right == max(one.right, two.right)
@@ -43,10 +43,10 @@ def test_a_hull_holds_both_windows(one, two) -> None:
 
 @given(windows(), st.integers(0, 100))
 def test_padding_stays_in_the_frame_and_holds_the_window(window, by) -> None:
-    grown = padded(window, by, frame=(WIDTH, HEIGHT))
+    grown = pad_window(window, by, frame=(WIDTH, HEIGHT))
     assert grown.right <= WIDTH
     assert grown.bottom <= HEIGHT
-    assert hull((grown, window)) == grown
+    assert merge_windows((grown, window)) == grown
 
 
 @given(windows())
@@ -57,7 +57,7 @@ def test_a_window_becomes_the_box_of_its_pixels(window) -> None:
 
 @given(st.floats(-100, 200), st.floats(-100, 200), st.floats(0.1, 100), st.floats(0.1, 100))
 def test_a_window_about_a_point_never_leaves_the_frame(x, y, width, height) -> None:
-    window = window_about((x, y), (width, height), frame=(WIDTH, HEIGHT))
+    window = build_window((x, y), (width, height), frame=(WIDTH, HEIGHT))
     if window is not None:
         assert window.right <= WIDTH
         assert window.bottom <= HEIGHT
@@ -86,7 +86,7 @@ def test_a_warp_to_the_same_place_is_no_warp(window, seed) -> None:
 @given(windows(), st.integers(-80, 80), st.integers(-80, 80), st.integers(0, 5))
 def test_a_paste_changes_its_window_alone_wherever_it_lands(window, across, down, seed) -> None:
     frame = picture(seed)
-    drawn = pasted(frame, a_cut(frame, window), (across, down))
+    drawn = paste_copy(frame, a_cut(frame, window), (across, down))
     assert drawn.shape == frame.shape
     changed = (drawn != frame).any(axis=2)
     rows, columns = np.nonzero(changed)
@@ -100,7 +100,7 @@ def test_a_paste_changes_its_window_alone_wherever_it_lands(window, across, down
 @given(windows(), st.integers(0, 5))
 def test_erasing_by_nothing_leaves_the_frame(window, seed) -> None:
     frame = picture(seed)
-    assert np.array_equal(erased(frame, a_cut(frame, window), 0.0), frame)
+    assert np.array_equal(erase_region(frame, a_cut(frame, window), 0.0), frame)
 
 
 @given(windows(), st.integers(0, 255))
@@ -123,7 +123,7 @@ def test_a_fill_keeps_what_is_known_and_stays_between_what_it_saw() -> None:
 
 @given(st.integers(1, 100), st.integers(0, 9))
 def test_an_envelope_is_never_empty_inside_and_the_same_from_both_ends(n, rise) -> None:
-    levels = [envelope(place, n, rise=rise) for place in range(n)]
+    levels = [compute_envelope(place, n, rise=rise) for place in range(n)]
     assert all(0 < level <= 1 for level in levels)
     assert levels == pytest.approx(levels[::-1])
     if n > 2 * rise + 1:

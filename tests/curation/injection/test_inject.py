@@ -12,8 +12,8 @@ from unreel.curation.inject.injection import (
     SHORTEST,
     InjectedFrames,
     UnsuitableClip,
-    bounds,
     changed_pixels,
+    find_bounds,
     inject,
 )
 
@@ -38,7 +38,7 @@ def test_every_box_touches_the_outermost_changed_pixels(
     for index, frame in done.frames.items():
         changed = changed_pixels(frames[index], frame)
         assert np.array_equal(changed, done.changed[index])
-        around = bounds(changed)
+        around = find_bounds(changed)
         box = boxes[instants_us[index]]
         slack = np.subtract(
             (around.left, around.top, around.right, around.bottom),
@@ -209,7 +209,7 @@ def test_bounds_hold_every_changed_pixel_and_nothing_to_spare(points) -> None:
     changed = np.zeros((20, 30), bool)
     for column, row in points:
         changed[row, column] = True
-    window = bounds(changed)
+    window = find_bounds(changed)
     assert window is not None
     inside = changed[window.slices]
     assert inside.sum() == changed.sum()
@@ -220,7 +220,7 @@ def test_bounds_hold_every_changed_pixel_and_nothing_to_spare(points) -> None:
 
 
 def test_nothing_changed_has_no_bounds() -> None:
-    assert bounds(np.zeros((4, 4), bool)) is None
+    assert find_bounds(np.zeros((4, 4), bool)) is None
 
 
 def test_a_shadow_is_no_object(instants_us) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.media.payload import TaskPayload
 from unreel.media.sandbox.wire import (
     MAGIC,
@@ -19,7 +19,7 @@ from unreel.media.sandbox.wire import (
     ReplyPart,
     decode,
     encode,
-    readable,
+    sanitise_text,
 )
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -143,6 +143,6 @@ def test_a_value_that_json_does_not_know_is_refused_when_sent() -> None:
 
 @given(st.text())
 def test_details_are_one_short_plain_line(text: str) -> None:
-    shown = readable(text)
-    assert shown == plain(shown)
+    shown = sanitise_text(text)
+    assert shown == sanitise_line(shown)
     assert len(shown) <= 300

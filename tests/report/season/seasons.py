@@ -10,7 +10,7 @@ from arena.plays import lineup, play
 from unreel.arena.answers.play import SAID_GENERATED, AnswerTable
 from unreel.arena.boards.standings import LeaderboardRow, MatrixCell, SeasonLeaderboard
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.report.season.clip_answers import AnswerMatrix, hear
+from unreel.report.season.clip_answers import AnswerMatrix, group_answers_by_clip
 from unreel.report.season.view import ClipDetails, SeasonView
 
 HOSTILE = "\"><img src=x onerror=alert(1)><script>alert(2)</script>\u202e' {{7*7}} $--accent"
@@ -63,7 +63,7 @@ def told_of(clip: str) -> ClipDetails:
 
 def stand(played: AnswerTable) -> SeasonLeaderboard:
     """Both boards by plain shares, with intervals of the textbook."""
-    heard = hear(played)
+    heard = group_answers_by_clip(played)
     makers = {name: heard.clips_of(name) for name in played.lineup.sources}
     creators = [(name, makers[name]) for name in played.lineup.creators]
     reviewers = [_reviewer(heard, place) for place in range(len(played.reviewers))]

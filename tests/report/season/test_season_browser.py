@@ -15,11 +15,11 @@ from footage import film, write_clip
 from pdf import words_of
 from report.season.seasons import ABILITIES, CREATORS, HOSTILE, LONG, season
 from report.test_report_print import CUT, TOLD
-from unreel.arena.boards.ablations import ablate
+from unreel.arena.boards.ablations import measure_ablations
 from unreel.arena.boards.bias import find_leanings
 from unreel.pages.player import PlayerSpec
 from unreel.report.season.site import write_season_site
-from unreel.report.season.view import ClipDetails, SeasonView, address
+from unreel.report.season.view import ClipDetails, SeasonView, get_page_name
 
 pytestmark = pytest.mark.alone  # a page that shares its processors loses clicks
 
@@ -33,7 +33,9 @@ def everything(name: str = "spring", **told: Any) -> SeasonView:
     abilities = {who: ABILITIES[who] for who in ("coin", "gpt-5.2", "seer", "tiny")}
     more = {"abilities": abilities, "creators": CREATORS[2:], "conditions": ("silent", "heard")}
     shown = season(name, n_scenes=5, **more, **told)
-    return replace(shown, ablations=ablate(shown.plays), leanings=find_leanings(shown.plays[0]))
+    return replace(
+        shown, ablations=measure_ablations(shown.plays), leanings=find_leanings(shown.plays[0])
+    )
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +82,9 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for reviewer in play.reviewers
         for clip in play.lineup.clips
     }
-    told = replace(shown, words=words, facts=((HOSTILE, HOSTILE),), ablations=ablate(shown.plays))
+    told = replace(
+        shown, words=words, facts=((HOSTILE, HOSTILE),), ablations=measure_ablations(shown.plays)
+    )
     root = tmp_path_factory.mktemp("attacked")
     return write_season_site([season(LONG, n_scenes=4), told], root).page
 
@@ -98,7 +102,7 @@ def test_a_cell_opens_its_clips_by_keyboard_and_a_clip_opens_the_player(
     sheet = watched.open(page)
     row = sheet.locator("#c0-matrix tbody tr", has_text="gpt-5.2")
     row.locator('td[data-label="Wan 2.2"] a').press("Enter")
-    sheet.wait_for_url(f"**/{address('creator', 'Wan 2.2')}.html#*")
+    sheet.wait_for_url(f"**/{get_page_name('creator', 'Wan 2.2')}.html#*")
     opened = sheet.locator("#answers details[open]")
     assert opened.count() == 1
     assert "gpt-5.2, silent" in opened.locator("summary").inner_text()
@@ -123,7 +127,7 @@ def test_nothing_serious_keeps_people_out(watched: Any, page: Path, scheme: str)
         details.evaluate("element => { element.open = true; }")
     assert watched.violations() == []
     name = ("creator", "Wan 2.2") if scheme == "light" else ("reviewer", "seer")
-    watched.open(page.parent / "entrants" / f"{address(*name)}.html")
+    watched.open(page.parent / "entrants" / f"{get_page_name(*name)}.html")
     assert watched.violations() == []
 
 
@@ -137,7 +141,7 @@ def test_a_narrow_page_scrolls_down_and_the_matrix_in_its_own_box(narrow: Any, p
     box.evaluate("one => { one.scrollLeft = 200; }")
     head = box.locator("tbody th").first.bounding_box()
     assert abs(head["x"] - box.bounding_box()["x"]) < 4  # whose row it is stays in sight
-    sheet = narrow.open(page.parent / "entrants" / f"{address('creator', 'Wan 2.2')}.html")
+    sheet = narrow.open(page.parent / "entrants" / f"{get_page_name('creator', 'Wan 2.2')}.html")
     assert sheet.evaluate("document.documentElement.scrollWidth") == 360
 
 
@@ -169,7 +173,7 @@ def test_paper_holds_every_column_and_chart(watched: Any, page: Path) -> None:
     sheet.evaluate("dispatchEvent(new Event('beforeprint'))")
     watched.wait("!document.querySelector('[data-chart]:not([data-drawn])')")
     assert sheet.evaluate(CUT) == []
-    own = watched.open(page.parent / "entrants" / f"{address('creator', 'Wan 2.2')}.html")
+    own = watched.open(page.parent / "entrants" / f"{get_page_name('creator', 'Wan 2.2')}.html")
     words = words_of(own.pdf(format="A4"))
     told = own.evaluate(TOLD, "main td")
     assert [each for each in told if each not in words] == []

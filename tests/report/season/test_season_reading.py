@@ -16,10 +16,10 @@ from chat import Reply, says, serve_chat
 from unreel.arena.submission.log import EntryState, LogEvent, append
 from unreel.cli.main import unreel
 from unreel.core.errors import UnreelError
-from unreel.report.season.view import address
+from unreel.report.season.view import get_page_name
 
-WAN = address("creator", "Wan/image+text")
-ANN = address("reviewer", "Ann")
+WAN = get_page_name("creator", "Wan/image+text")
+ANN = get_page_name("reviewer", "Ann")
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from unreel.annotation.consensus.majority import (
     NoMajority,
     Tally,
     choose_words,
-    majority,
-    majority_or_mean,
+    compute_majority_or_mean,
+    find_majority,
 )
 from unreel.annotation.consensus.outcome import (
     CampaignConsensus,
@@ -36,7 +36,7 @@ from unreel.annotation.judgements import (
     TraceAnswer,
     VoteAnswer,
 )
-from unreel.annotation.opinion import AnnotatorOpinion, answer_of, by_task
+from unreel.annotation.opinion import AnnotatorOpinion, answer_of, group_by_task
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label, Rating
 
@@ -50,7 +50,7 @@ _KINDS: Final[Mapping[AnnotationInterface, type[AnyValue]]] = {
 }
 
 
-def decide(
+def compute_consensus(
     judgements: Sequence[AnnotatorOpinion],
     rule: ConsensusRule,
     *,
@@ -72,7 +72,7 @@ def decide(
                 "judgements of one campaign"
             )
             raise InvalidValueError(msg)
-    tasks = by_task(judgements)
+    tasks = group_by_task(judgements)
     weighing = weigh(tasks) if rule.method is ConsensusMethod.DAWID_SKENE else None
     tally = _tally(interface, weighing)
     found = CampaignConsensus(
@@ -86,7 +86,7 @@ def decide(
 
 
 def _tally(interface: AnnotationInterface, weighing: AnswerProbabilities | None) -> Tally:
-    count = majority_or_mean if interface is AnnotationInterface.REALISM else majority
+    count = compute_majority_or_mean if interface is AnnotationInterface.REALISM else find_majority
     return partial(weighing.tally, count=count) if weighing else count
 
 

@@ -50,14 +50,14 @@ class NoMajority:
 Tally = Callable[[Sequence[AnnotatorOpinion], ConsensusRule], MajorityAnswer | NoMajority]
 
 
-def majority(
+def find_majority(
     opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule
 ) -> MajorityAnswer | NoMajority:
     """The answer of more than half of the people, if they are a quorum."""
     return _majority([answer_of(opinion.value) for opinion in opinions], rule)
 
 
-def majority_or_mean(
+def compute_majority_or_mean(
     opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule
 ) -> MajorityAnswer | NoMajority:
     """Return VideoRealBench's score: that of the majority, otherwise the rounded mean.

@@ -66,7 +66,7 @@ class TaskReview:
     verdict: ReviewDecision
     why: str
     of: str = ""
-    """Which value was accepted or taken: `value_key` of it."""
+    """Which value was accepted or taken: `hash_value` of it."""
     annotator: str = ""
     """Whose word is taken."""
     at_us: int
@@ -110,7 +110,7 @@ def read_review(notice: ReviewNotice) -> TaskReview:
     )
 
 
-def value_key(value: AnyValue) -> str:
+def hash_value(value: AnyValue) -> str:
     """Equal values have the same key, in every process."""
     document = VALUES.dump_python(value, mode="json")
     for trace in document.get("traces", ()):
@@ -166,7 +166,7 @@ def _sent_back(review: TaskReview, opinions: Sequence[AnnotatorOpinion]) -> Open
 def _taken(review: TaskReview, opinions: Sequence[AnnotatorOpinion]) -> SettledTask | None:
     """One annotator's word, unless they have said another since."""
     for opinion in opinions:
-        if opinion.annotator == review.annotator and value_key(opinion.value) == review.of:
+        if opinion.annotator == review.annotator and hash_value(opinion.value) == review.of:
             return SettledTask(
                 value=opinion.value,
                 support=tuple(o.annotator for o in opinions if o.value == opinion.value),
@@ -184,7 +184,7 @@ def _taken(review: TaskReview, opinions: Sequence[AnnotatorOpinion]) -> SettledT
 
 def _accepted(outcome: Outcome, review: TaskReview) -> Outcome:
     """The value with one more reviewer behind it, if it is the one that was looked at."""
-    if isinstance(outcome, OpenTask) or value_key(outcome.value) != review.of:
+    if isinstance(outcome, OpenTask) or hash_value(outcome.value) != review.of:
         return outcome
     return replace(outcome, accepted_by=tuple(sorted({*outcome.accepted_by, review.by})))
 

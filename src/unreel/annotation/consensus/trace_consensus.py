@@ -10,7 +10,7 @@ from unreel.annotation.campaign import AnnotationTask, ClipCopy
 from unreel.annotation.consensus.majority import choose_words
 from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.consensus.trace_matching import AnnotatorTrace, Cluster, cluster_marks, order
-from unreel.annotation.trace_overlap import alike, corners_at, sweep
+from unreel.annotation.trace_overlap import corners_at, measure_overlap, sweep
 from unreel.core.box import Box
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
@@ -79,7 +79,9 @@ def _distances(cluster: Cluster, copy: ClipCopy) -> dict[str, float]:
     """By annotator, how unlike the others their mark is; rounded, so that equal marks are equally far."""
     tubes = {mark.annotator: sweep(mark.trace, copy) for mark in cluster}
     return {
-        who: round(-sum(alike(tube, other) for other in tubes.values() if other is not tube), 9)
+        who: round(
+            -sum(measure_overlap(tube, other) for other in tubes.values() if other is not tube), 9
+        )
         for who, tube in tubes.items()
     }
 

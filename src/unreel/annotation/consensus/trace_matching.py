@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from unreel.annotation.campaign import ClipCopy
-from unreel.annotation.trace_overlap import alike, sweep
+from unreel.annotation.trace_overlap import measure_overlap, sweep
 from unreel.core.trace import Trace
 
 # Faults at one place and time are told apart by what is said of them. Place and time come first.
@@ -77,7 +77,7 @@ def _compare(marks: Sequence[AnnotatorTrace], copy: ClipCopy) -> _TraceSimilarit
     for i, j in combinations(range(len(marks)), 2):
         one, other = marks[i], marks[j]
         if one.annotator != other.annotator:
-            place[i, j] = place[j, i] = alike(tubes[i], tubes[j])
+            place[i, j] = place[j, i] = measure_overlap(tubes[i], tubes[j])
             said[i, j] = said[j, i] = _same_said(one.trace, other.trace)
     return _TraceSimilarities(place, place + said)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from unreel.annotation.formats.document import ForeignVideo, FormatDefaults, Found
-from unreel.annotation.formats.items import first_letter
+from unreel.annotation.formats.items import read_first_character
 from unreel.benchmarks.entry import Rejected
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.output_files import OutputDirectory, open_regular
@@ -82,7 +82,7 @@ def detect(path: Path) -> AnnotationFormat:
     if head.startswith(b"PK"):
         problem = "a ZIP archive"
         raise UnreadableSourceError(str(path), problem, "Unpack it and name the file in it")
-    letter = first_letter(head)
+    letter = read_first_character(head)
     if letter == b"<":
         return AnnotationFormat.CVAT
     if letter in (b"[", b"{"):

@@ -22,18 +22,25 @@ from unreel.annotation.formats.document import (
     Found,
     FrameSpan,
     KeyFrameBox,
-    file_names,
+    name_video_files,
     open_stretch,
     require_few,
     track_of,
 )
 from unreel.annotation.formats.markup import read_markup
-from unreel.annotation.formats.shapes import MOST_PIXELS, corners, number, show, text, whole
+from unreel.annotation.formats.shapes import (
+    MOST_PIXELS,
+    clip_box_to_frame,
+    parse_count,
+    parse_number,
+    parse_text,
+    show,
+)
 from unreel.benchmarks.entry import Rejected
 from unreel.core.box import Box
 from unreel.core.errors import InvalidValueError
 from unreel.core.output_files import OutputDirectory, open_regular
-from unreel.core.safe_text import plain_lines
+from unreel.core.safe_text import sanitise_lines
 
 MASK: Final = "mask"
 """The attribute by which our own writer keeps the place of a mask."""
@@ -106,9 +113,9 @@ class _CvatTaskCollector:
             case ("track", name) if self._track is not None:
                 self._shape(self._track, name, attributes)
             case ("track", _, "attribute"):
-                self._named = text(attributes.get("name"))
+                self._named = parse_text(attributes.get("name"))
             case ("image",):
-                name = text(attributes.get("name")) or show(attributes.get("id"))
+                name = parse_text(attributes.get("name")) or show(attributes.get("id"))
                 why = "an image, and no track. Export the task as `CVAT for video 1.1`"
                 self._reject(name, why)
             case () if path != ("annotations",):
@@ -167,7 +174,7 @@ class _CvatTaskCollector:
     def _read_shape(
         self, track: _CvatTrack, name: str, attributes: Mapping[str, str]
     ) -> _CvatShape:
-        frame = whole(attributes.get("frame"), "its frame")
+        frame = parse_count(attributes.get("frame"), "its frame")
         outside = attributes.get("outside", "0") == "1"
         size = self._size(self._task_of(track))
         # Where a thing is not seen any more, its box means nothing.
@@ -182,7 +189,7 @@ class _CvatTaskCollector:
         )
 
     def _close(self, track: _CvatTrack) -> None:
-        id_ = text(track.attributes.get("id")) or str(self._n_tracks)
+        id_ = parse_text(track.attributes.get("id")) or str(self._n_tracks)
         task = self._task_of(track)
         try:
             if not track.problem:
@@ -230,21 +237,23 @@ def _box(name: str, attributes: Mapping[str, str], size: tuple[int | None, int |
         raise InvalidValueError(msg)
     match name:
         case "box":
-            if number(attributes.get("rotation", "0"), "its rotation") != 0:
+            if parse_number(attributes.get("rotation", "0"), "its rotation") != 0:
                 msg = "a turned box is no box along the frame's edges. Draw it upright"
                 raise InvalidValueError(msg)
-            edges = [number(attributes.get(key), key) for key in ("xtl", "ytl", "xbr", "ybr")]
+            edges = [parse_number(attributes.get(key), key) for key in ("xtl", "ytl", "xbr", "ybr")]
         case "mask":
             left, top, across, down = (
-                number(attributes.get(key), key) for key in ("left", "top", "width", "height")
+                parse_number(attributes.get(key), key) for key in ("left", "top", "width", "height")
             )
             edges = [left, top, left + across, top + down]
         case _:
             points = [point.partition(",") for point in attributes.get("points", "").split(";")]
-            xs = [number(x, "a point") for x, _, _ in points]
-            ys = [number(y, "a point") for _, _, y in points]
+            xs = [parse_number(x, "a point") for x, _, _ in points]
+            ys = [parse_number(y, "a point") for _, _, y in points]
             edges = [min(xs), min(ys), max(xs), max(ys)]
-    return corners(edges[0] / width, edges[1] / height, edges[2] / width, edges[3] / height)
+    return clip_box_to_frame(
+        edges[0] / width, edges[1] / height, edges[2] / width, edges[3] / height
+    )
 
 
 def _track(id_: str, track: _CvatTrack, n_frames: int | None) -> ForeignTrack:
@@ -253,7 +262,7 @@ def _track(id_: str, track: _CvatTrack, n_frames: int | None) -> ForeignTrack:
     marks = [KeyFrameBox(key.frame, key.box, _mask(key)) for key in keys if not key.outside]
     return track_of(
         id_,
-        text(track.attributes.get("label")),
+        parse_text(track.attributes.get("label")),
         marks,
         _stretches(keys, n_frames),
         said=_said(track.shapes),
@@ -290,7 +299,7 @@ def _said(shapes: list[_CvatShape]) -> list[ForeignAnswer]:
 
 def write_cvat(videos: Iterable[ForeignVideo], folder: OutputDirectory) -> Iterator[Rejected]:
     """Write `NAME.xml` for each video; report and skip items that CVAT does not support."""
-    for video, name in file_names(videos, "xml"):
+    for video, name in name_video_files(videos, "xml"):
         try:
             size = video.require_size()
             video.require_frames()
@@ -363,8 +372,8 @@ def _write_box(
 
 
 def _text(words: str) -> str:
-    return escape(plain_lines(words))
+    return escape(sanitise_lines(words))
 
 
 def _value(words: str) -> str:
-    return quoteattr(plain_lines(words))
+    return quoteattr(sanitise_lines(words))

@@ -285,7 +285,9 @@ def _between(before: Box, after: Box, part: Fraction) -> Box:
     return Box(*(min(1.0, max(0.0, a + (b - a) * share)) for a, b in pairs))
 
 
-def file_names(videos: Iterable[ForeignVideo], suffix: str) -> Iterator[tuple[ForeignVideo, str]]:
+def name_video_files(
+    videos: Iterable[ForeignVideo], suffix: str
+) -> Iterator[tuple[ForeignVideo, str]]:
     """Each video with the name of its own file: two videos of one name get two files."""
     taken: set[str] = set()
     for video in videos:

@@ -21,10 +21,10 @@ _HEAD: Final = 4096
 _PARTS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
 
 
-def json_items(path: Path) -> Iterator[tuple[str, Any] | Rejected]:
+def iter_json_items(path: Path) -> Iterator[tuple[str, Any] | Rejected]:
     """Yield each document with its position; invalid ones are reported, and the rest continues."""
     with open_regular(path) as file:
-        is_array = first_letter(file.peek(_HEAD)) == b"["
+        is_array = read_first_character(file.peek(_HEAD)) == b"["
         for where, data in _in_array(file) if is_array else _in_lines(file):
             name = f"{path.name}: {where}"
             if len(data) > _MOST_OF_ONE:
@@ -38,7 +38,7 @@ def json_items(path: Path) -> Iterator[tuple[str, Any] | Rejected]:
 
 def read_items(path: Path, read: Callable[[str, Any], Iterator[Read]]) -> Iterator[Read | Rejected]:
     """Yield the results of `read` for each document with its location; rejected documents are reported and skipped."""
-    for item in json_items(path):
+    for item in iter_json_items(path):
         if isinstance(item, Rejected):
             yield item
             continue
@@ -49,7 +49,7 @@ def read_items(path: Path, read: Callable[[str, Any], Iterator[Read]]) -> Iterat
             yield Rejected(where, str(error))
 
 
-def first_letter(data: bytes) -> bytes:
+def read_first_character(data: bytes) -> bytes:
     """Return the first character of a text, after blanks and a byte order mark."""
     return data.removeprefix(_MARK).lstrip(_BLANK)[:1]
 

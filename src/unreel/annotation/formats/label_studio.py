@@ -28,13 +28,13 @@ from unreel.annotation.formats.document import (
 from unreel.annotation.formats.items import read_items
 from unreel.annotation.formats.shapes import (
     MOST_PIXELS,
-    corners,
-    mapping,
-    number,
-    rate_of,
+    clip_box_to_frame,
+    parse_count,
+    parse_number,
+    parse_rate,
+    parse_text,
+    require_mapping,
     show,
-    text,
-    whole,
 )
 from unreel.benchmarks.entry import Rejected
 from unreel.core.box import Box
@@ -50,12 +50,14 @@ _ANSWERS: Final = ("choices", "text", "rating", "number", "labels", "datetime")
 
 def read_label_studio(path: Path, given: FormatDefaults) -> Iterator[Found]:
     """The annotations of an export, one video for each annotation of each task."""
-    return read_items(path, lambda where, task: _task(where, mapping(task, "the task"), given))
+    return read_items(
+        path, lambda where, task: _task(where, require_mapping(task, "the task"), given)
+    )
 
 
 def _task(where: str, task: Mapping[str, Any], given: FormatDefaults) -> Iterator[Found]:
-    data = mapping(task.get("data"), "data")
-    name = next((_file(data[key]) for key in _VIDEOS if text(data.get(key))), "") or where
+    data = require_mapping(task.get("data"), "data")
+    name = next((_file(data[key]) for key in _VIDEOS if parse_text(data.get(key))), "") or where
     annotations = task.get("annotations")
     if not isinstance(annotations, list):
         msg = "no annotations. Export as JSON, and not as JSON_MIN, which drops required fields"
@@ -64,7 +66,7 @@ def _task(where: str, task: Mapping[str, Any], given: FormatDefaults) -> Iterato
         yield Rejected(f"{where}: {name}", "it has no annotation. Leave the task out")
     for each in annotations:
         try:
-            told = mapping(each, "an annotation")
+            told = require_mapping(each, "an annotation")
             if told.get("was_cancelled"):
                 yield Rejected(f"{where}: {name}", "it was skipped. Leave it out")
                 continue
@@ -74,12 +76,12 @@ def _task(where: str, task: Mapping[str, Any], given: FormatDefaults) -> Iterato
 
 
 def _id(held: Mapping[str, Any]) -> str:
-    return text(str(held.get("id", "")))
+    return parse_text(str(held.get("id", "")))
 
 
 def _file(address: str) -> str:
     """The file that an address of Label Studio's leads to, with the folders above it."""
-    return text(address).rpartition("?d=")[2]
+    return parse_text(address).rpartition("?d=")[2]
 
 
 def _annotation(
@@ -93,7 +95,7 @@ def _annotation(
     said: dict[str, list[ForeignAnswer]] = {}
     for result in results:
         try:
-            _sort_in(mapping(result, "a result"), regions, said)
+            _sort_in(require_mapping(result, "a result"), regions, said)
         except InvalidValueError as error:
             yield Rejected(name, str(error))
     n_frames = _n_frames((data, *regions.values()), given)
@@ -124,8 +126,8 @@ def _sort_in(
     said: dict[str, list[ForeignAnswer]],
 ) -> None:
     """Add a result to the regions, or to the answers of its region."""
-    id_ = text(result.get("id"))
-    value = mapping(result.get("value"), "value")
+    id_ = parse_text(result.get("id"))
+    value = require_mapping(result.get("value"), "value")
     kind = result.get("type")
     if kind in _REGIONS:
         if id_ in regions:
@@ -134,7 +136,7 @@ def _sort_in(
         require_few(regions)
         regions[id_] = value
         return
-    question = text(result.get("from_name"))
+    question = parse_text(result.get("from_name"))
     for key in _ANSWERS:
         if key in value:
             answers = ForeignAnswer(question, _words(value[key]), written=key == "text")
@@ -146,15 +148,15 @@ def _sort_in(
 
 def _words(value: object) -> tuple[str, ...]:
     found = value if isinstance(value, list) else [value]
-    return tuple(text(str(word)) for word in found if isinstance(word, str | int | float))
+    return tuple(parse_text(str(word)) for word in found if isinstance(word, str | int | float))
 
 
 def _who(told: Mapping[str, Any]) -> str:
     who = told.get("completed_by")
-    named = text(who.get("email")) if isinstance(who, dict) else ""
+    named = parse_text(who.get("email")) if isinstance(who, dict) else ""
     return (
         named
-        or text(told.get("created_username")).strip()
+        or parse_text(told.get("created_username")).strip()
         or (str(who) if isinstance(who, int) else "")
     )
 
@@ -168,20 +170,20 @@ def _n_frames(tellers: Iterable[Mapping[str, Any]], given: FormatDefaults) -> in
 def _rate(
     data: Mapping[str, Any], regions: Iterable[Mapping[str, Any]], given: FormatDefaults
 ) -> Fraction | None:
-    if (told := rate_of(data.get("fps"))) is not None:
+    if (told := parse_rate(data.get("fps"))) is not None:
         return told
     if given.rate is not None:
         return given.rate
     for value in regions:
         frames, seconds = value.get("framesCount"), value.get("duration")
         if isinstance(frames, int | float) and isinstance(seconds, int | float) and seconds > 0:
-            return rate_of(frames / seconds)
+            return parse_rate(frames / seconds)
     return None
 
 
 def _side(value: object) -> int | None:
     try:
-        return whole(value, "a side", most=MOST_PIXELS) or None
+        return parse_count(value, "a side", most=MOST_PIXELS) or None
     except InvalidValueError:
         return None
 
@@ -196,15 +198,15 @@ def _track(
     if "ranges" in value:
         return track_of(id_, label, (), _ranges(value["ranges"]), said=said, n_frames=n_frames)
     keys = _keys(value.get("sequence"))
-    marks = [KeyFrameBox(frame, _box(key), text(key.get("mask"))) for frame, key in keys]
+    marks = [KeyFrameBox(frame, _box(key), parse_text(key.get("mask"))) for frame, key in keys]
     stretches = _stretches(keys, n_frames)
     return track_of(id_, label, marks, stretches, said=said, n_frames=n_frames)
 
 
 def _ranges(held: object) -> Iterator[FrameSpan]:
     for each in held if isinstance(held, list) else ():
-        told = mapping(each, "a range")
-        first, last = (whole(told.get(key), key) - 1 for key in ("start", "end"))
+        told = require_mapping(each, "a range")
+        first, last = (parse_count(told.get(key), key) - 1 for key in ("start", "end"))
         yield FrameSpan(first, last)
 
 
@@ -212,8 +214,8 @@ def _keys(sequence: object) -> list[tuple[int, Mapping[str, Any]]]:
     if not isinstance(sequence, list) or not sequence or len(sequence) > MOST_MARKS:
         msg = f"its sequence is {show(sequence)}. Write key frames"
         raise InvalidValueError(msg)
-    keys = [mapping(key, "a key frame") for key in sequence]
-    numbered = [(whole(key.get("frame"), "its frame") - 1, key) for key in keys]
+    keys = [require_mapping(key, "a key frame") for key in sequence]
+    numbered = [(parse_count(key.get("frame"), "its frame") - 1, key) for key in keys]
     numbered.sort(key=lambda pair: pair[0])
     if numbered[0][0] < 0:
         msg = "a key frame 0, where frames count from 1. Export it again"
@@ -235,13 +237,13 @@ def _stretches(
 
 
 def _box(key: Mapping[str, Any]) -> Box:
-    if number(key.get("rotation", 0), "rotation") != 0:
+    if parse_number(key.get("rotation", 0), "rotation") != 0:
         msg = "a turned box is no box along the frame's edges. Draw it upright"
         raise InvalidValueError(msg)
     left, top, across, down = (
-        number(key.get(name), name) / 100 for name in ("x", "y", "width", "height")
+        parse_number(key.get(name), name) / 100 for name in ("x", "y", "width", "height")
     )
-    return corners(left, top, left + across, top + down)
+    return clip_box_to_frame(left, top, left + across, top + down)
 
 
 FILE: Final = "label-studio.json"

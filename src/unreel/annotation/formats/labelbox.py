@@ -26,13 +26,13 @@ from unreel.annotation.formats.document import (
 from unreel.annotation.formats.items import read_items
 from unreel.annotation.formats.shapes import (
     MOST_PIXELS,
-    corners,
-    mapping,
-    number,
-    rate_of,
+    clip_box_to_frame,
+    parse_count,
+    parse_number,
+    parse_rate,
+    parse_text,
+    require_mapping,
     show,
-    text,
-    whole,
 )
 from unreel.benchmarks.entry import Rejected
 from unreel.core.box import Box
@@ -153,15 +153,15 @@ Size = tuple[int | None, int | None]
 
 def read_labelbox(path: Path, given: FormatDefaults) -> Iterator[Found]:
     """The labels of an export, one video for each label of each data row."""
-    return read_items(path, lambda where, row: _row(where, mapping(row, "the row"), given))
+    return read_items(path, lambda where, row: _row(where, require_mapping(row, "the row"), given))
 
 
 def _row(where: str, row: Mapping[str, Any], given: FormatDefaults) -> Iterator[Found]:
-    about = mapping(row.get("data_row"), "data_row")
+    about = require_mapping(row.get("data_row"), "data_row")
     name = _name(about) or where
     media = row.get("media_attributes")
     facts = media if isinstance(media, dict) else {}
-    projects = mapping(row.get("projects"), "projects")
+    projects = require_mapping(row.get("projects"), "projects")
     labels = [
         (project, label)
         for project, held in projects.items()
@@ -170,8 +170,8 @@ def _row(where: str, row: Mapping[str, Any], given: FormatDefaults) -> Iterator[
     ]
     for project, label in labels:
         try:
-            told = mapping(label, "a label")
-            yield from _label(name, f"labelbox:{text(project)}", told, facts, given)
+            told = require_mapping(label, "a label")
+            yield from _label(name, f"labelbox:{parse_text(project)}", told, facts, given)
         except InvalidValueError as error:
             yield Rejected(f"{where}: {name}", str(error))
     if not labels:
@@ -179,8 +179,8 @@ def _row(where: str, row: Mapping[str, Any], given: FormatDefaults) -> Iterator[
 
 
 def _name(about: Mapping[str, Any]) -> str:
-    named = text(about.get("external_id")) or text(about.get("global_key"))
-    return named or text(about.get("row_data")).partition("?")[0].rpartition("/")[2]
+    named = parse_text(about.get("external_id")) or parse_text(about.get("global_key"))
+    return named or parse_text(about.get("row_data")).partition("?")[0].rpartition("/")[2]
 
 
 def _label(
@@ -190,7 +190,7 @@ def _label(
     facts: Mapping[str, Any],
     given: FormatDefaults,
 ) -> Iterator[Found]:
-    annotations = mapping(label.get("annotations"), "annotations")
+    annotations = require_mapping(label.get("annotations"), "annotations")
     if "frames" not in annotations:
         msg = f"a label of kind {show(label.get('label_kind'))}, and not of a video. Leave it out"
         raise InvalidValueError(msg)
@@ -206,9 +206,9 @@ def _label(
             yield Rejected(f"{name}: feature {id_[:60]}", str(error))
     yield ForeignVideo(
         name=name,
-        by=text(details.get("created_by")) if isinstance(details, dict) else "",
-        origin=f"{origin}:{text(label.get('id'))}",
-        rate=rate_of(facts.get("frame_rate")) or given.rate,
+        by=parse_text(details.get("created_by")) if isinstance(details, dict) else "",
+        origin=f"{origin}:{parse_text(label.get('id'))}",
+        rate=parse_rate(facts.get("frame_rate")) or given.rate,
         n_frames=n_frames,
         width=sides[0],
         height=sides[1],
@@ -230,18 +230,18 @@ def _count(value: object, most: int) -> int | None:
 def _features(annotations: Mapping[str, Any]) -> dict[str, dict[int, Mapping[str, Any]]]:
     """Return each feature's value on each of its frames, by feature id; frames count from 0."""
     found: dict[str, dict[int, Mapping[str, Any]]] = {}
-    for key, content in mapping(annotations.get("frames"), "frames").items():
-        frame = whole(key, "a frame") - 1
+    for key, content in require_mapping(annotations.get("frames"), "frames").items():
+        frame = parse_count(key, "a frame") - 1
         if frame < 0:
             msg = "a frame 0, where frames count from 1. Export it again"
             raise InvalidValueError(msg)
-        held = mapping(content, "a frame's content")
+        held = require_mapping(content, "a frame's content")
         objects = held.get("objects") or {}
-        for id_, each in mapping(objects, "objects").items():
-            found.setdefault(id_, {})[frame] = mapping(each, "an object")
+        for id_, each in require_mapping(objects, "objects").items():
+            found.setdefault(id_, {})[frame] = require_mapping(each, "an object")
         for each in _listed(held.get("classifications")):
-            said = mapping(each, "a classification")
-            id_ = text(said.get("feature_id")) or text(said.get("name"))
+            said = require_mapping(each, "a classification")
+            id_ = parse_text(said.get("feature_id")) or parse_text(said.get("name"))
             found.setdefault(id_, {})[frame] = said
     return found
 
@@ -264,7 +264,7 @@ def _track(
     for frame in keys or on:
         said += _answers(on[frame].get("classifications"))
     return track_of(
-        id_, text(first.get("name")), marks, stretches, said=_once(said), n_frames=n_frames
+        id_, parse_text(first.get("name")), marks, stretches, said=_once(said), n_frames=n_frames
     )
 
 
@@ -280,7 +280,7 @@ def _stretches(
         if not isinstance(segment, list) or len(segment) != 2:  # noqa: PLR2004  first and last
             msg = f"a segment is {show(segment)}. Write the first frame and the last"
             raise InvalidValueError(msg)
-        first, last = (whole(frame, "a segment's frame") - 1 for frame in segment)
+        first, last = (parse_count(frame, "a segment's frame") - 1 for frame in segment)
         found.append(FrameSpan(first, last))
     return found
 
@@ -299,7 +299,7 @@ def _key_frames(
         keys = [frame for frame, is_key in keys.items() if is_key]
     if not isinstance(keys, list) or not keys:
         return sorted(drawn)
-    named = {whole(key, "a key frame") - 1 for key in keys}
+    named = {parse_count(key, "a key frame") - 1 for key in keys}
     named |= {stretch.first for stretch in stretches}
     named |= {frame for frame in drawn if any(kind in on[frame] for kind in _MASKS)}
     return sorted(named & drawn)
@@ -319,9 +319,9 @@ def _mark(frame: int, each: Mapping[str, Any], sides: Size) -> KeyFrameBox:
     mask = ""
     for kind in _MASKS:
         held = each.get(kind)
-        mask = mask or (text(held.get("url")) if isinstance(held, dict) else text(held))
+        mask = mask or (parse_text(held.get("url")) if isinstance(held, dict) else parse_text(held))
     drawn = each.get("bounding_box")
-    box = None if drawn is None else _box(mapping(drawn, "bounding_box"), sides)
+    box = None if drawn is None else _box(require_mapping(drawn, "bounding_box"), sides)
     if box is None and not mask:
         msg = f"frame {frame + 1} has neither a box nor a mask. Draw one"
         raise InvalidValueError(msg)
@@ -334,9 +334,11 @@ def _box(drawn: Mapping[str, Any], sides: Size) -> Box:
         msg = "the export does not say how large frames are. Give --size WIDTHxHEIGHT"
         raise InvalidValueError(msg)
     left, top, across, down = (
-        number(drawn.get(key), key) for key in ("left", "top", "width", "height")
+        parse_number(drawn.get(key), key) for key in ("left", "top", "width", "height")
     )
-    return corners(left / width, top / height, (left + across) / width, (top + down) / height)
+    return clip_box_to_frame(
+        left / width, top / height, (left + across) / width, (top + down) / height
+    )
 
 
 def _answers(held: object, depth: int = 0) -> Iterator[ForeignAnswer]:
@@ -345,18 +347,18 @@ def _answers(held: object, depth: int = 0) -> Iterator[ForeignAnswer]:
         msg = f"answers nested deeper than {_DEEPEST}. Export it again"
         raise InvalidValueError(msg)
     for each in _listed(held):
-        said = mapping(each, "a classification")
-        question = text(said.get("name"))
+        said = require_mapping(each, "a classification")
+        question = parse_text(said.get("name"))
         answers = [
-            mapping(answer, "an answer")
+            require_mapping(answer, "an answer")
             for answer in (said.get("radio_answer"), *_listed(said.get("checklist_answers")))
             if answer is not None
         ]
-        if words := tuple(filter(None, (text(answer.get("name")) for answer in answers))):
+        if words := tuple(filter(None, (parse_text(answer.get("name")) for answer in answers))):
             yield ForeignAnswer(question, words)
         written = said.get("text_answer")
-        if isinstance(written, dict) and text(written.get("content")):
-            yield ForeignAnswer(question, (text(written["content"]),), written=True)
+        if isinstance(written, dict) and parse_text(written.get("content")):
+            yield ForeignAnswer(question, (parse_text(written["content"]),), written=True)
         for answer in answers:
             yield from _answers(answer.get("classifications"), depth + 1)
 

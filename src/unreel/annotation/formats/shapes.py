@@ -15,7 +15,7 @@ _LEAST: Final = 1e-9
 """Parts of a frame: what is thinner is no box."""
 
 
-def corners(x0: float, y0: float, x1: float, y1: float) -> Box:
+def clip_box_to_frame(x0: float, y0: float, x1: float, y1: float) -> Box:
     """Return the box clipped to the frame, as fractions of it: tools allow boxes past the edge."""
     inside = [min(1.0, max(0.0, edge)) for edge in (x0, y0, x1, y1)]
     if not (inside[2] - inside[0] > _LEAST and inside[3] - inside[1] > _LEAST):
@@ -24,7 +24,7 @@ def corners(x0: float, y0: float, x1: float, y1: float) -> Box:
     return Box(*inside)
 
 
-def number(value: object, what: str) -> float:
+def parse_number(value: object, what: str) -> float:
     """A finite number, in JSON or as text."""
     try:
         found = float(value) if isinstance(value, int | float | str) else math.nan
@@ -36,16 +36,16 @@ def number(value: object, what: str) -> float:
     return found
 
 
-def whole(value: object, what: str, *, most: int = MOST_FRAMES) -> int:
+def parse_count(value: object, what: str, *, most: int = MOST_FRAMES) -> int:
     """A whole number from 0 to `most`, in JSON or as text."""
-    found = number(value, what)
+    found = parse_number(value, what)
     if not (found == int(found) and 0 <= found <= most):
         msg = f"{what} is {show(value)}. Write a whole number from 0 to {most}"
         raise InvalidValueError(msg)
     return int(found)
 
 
-def rate_of(value: object) -> Fraction | None:
+def parse_rate(value: object) -> Fraction | None:
     """Frames a second from `30`, `29.97` or `30000/1001`; what cannot be one is `None`.
 
     29.97, 23.976 and 59.94 stand for the broadcast rates that tools round.
@@ -62,12 +62,12 @@ def rate_of(value: object) -> Fraction | None:
     return broadcast if near and found.denominator != 1 else found.limit_denominator(1001)
 
 
-def text(value: object) -> str:
+def parse_text(value: object) -> str:
     """Return a text of limited length; "" for any other value."""
     return value[:MOST_LETTERS] if isinstance(value, str) else ""
 
 
-def mapping(value: object, what: str) -> Mapping[str, Any]:
+def require_mapping(value: object, what: str) -> Mapping[str, Any]:
     """An object of JSON."""
     if not isinstance(value, dict):
         msg = f"{what} is {show(value)}. Write an object"

@@ -26,7 +26,13 @@ from unreel.annotation.formats.document import (
     track_of,
 )
 from unreel.annotation.formats.items import read_items
-from unreel.annotation.formats.shapes import MOST_PIXELS, mapping, rate_of, text, whole
+from unreel.annotation.formats.shapes import (
+    MOST_PIXELS,
+    parse_count,
+    parse_rate,
+    parse_text,
+    require_mapping,
+)
 from unreel.benchmarks.entry import DeclaredFacts, Entry, Rejected
 from unreel.benchmarks.records import LABELS, UNKNOWN_CREATOR, to_record
 from unreel.core.clip import Generated, Real
@@ -60,13 +66,13 @@ def write_traces(videos: Iterable[ForeignVideo], folder: OutputDirectory) -> Ite
         folder.write(MASKS, "".join(json.dumps(mask) + "\n" for mask in masks).encode())
 
 
-def traces_of(video: ForeignVideo) -> tuple[Trace, ...]:
+def convert_tracks_to_traces(video: ForeignVideo) -> tuple[Trace, ...]:
     """The traces that a video's tracks mark, one for each stretch.
 
     Raises:
         InvalidValueError: The file does not say how fast or how long the video is.
     """
-    clock = clock_of(video)
+    clock = build_clip_copy(video)
     return tuple(
         Trace(
             span=TimeSpan(clock.at_us(stretch.first), clock.at_us(stretch.last + 1)),
@@ -84,7 +90,7 @@ def traces_of(video: ForeignVideo) -> tuple[Trace, ...]:
 
 
 def _entry(video: ForeignVideo) -> Entry:
-    traces = traces_of(video)
+    traces = convert_tracks_to_traces(video)
     label = _label(video, traces)
     facts = DeclaredFacts(
         width=video.width, height=video.height, rate=video.rate, n_frames=video.n_frames
@@ -111,7 +117,7 @@ def _label(video: ForeignVideo, traces: tuple[Trace, ...]) -> Label:
     return told[0]
 
 
-def clock_of(video: ForeignVideo) -> ClipCopy:
+def build_clip_copy(video: ForeignVideo) -> ClipCopy:
     """The video's frames as a copy has them, which knows each frame's time."""
     last = max((each.last for track in video.tracks for each in track.stretches), default=0)
     return ClipCopy(
@@ -142,7 +148,7 @@ def _explanation(track: ForeignTrack) -> str:
 
 
 def _masks(video: ForeignVideo) -> Iterator[dict[str, Any]]:
-    clock = clock_of(video)
+    clock = build_clip_copy(video)
     for track in video.tracks:
         for mark in track.marks:
             if mark.mask:
@@ -158,7 +164,7 @@ _TRACES: Final = TypeAdapter(Annotated[tuple[Trace, ...], FailFast()])
 def read_traces(path: Path, given: FormatDefaults) -> Iterator[Found]:
     """The rows of a `metadata.jsonl` as videos with tracks."""
     return read_items(
-        path, lambda where, row: iter([_video(where, mapping(row, "the row"), given)])
+        path, lambda where, row: iter([_video(where, require_mapping(row, "the row"), given)])
     )
 
 
@@ -169,14 +175,18 @@ def _video(where: str, row: Mapping[str, Any], given: FormatDefaults) -> Foreign
         first = error.errors(include_url=False, include_input=False)[0]["msg"]
         msg = f"{first}. Write a row as a benchmark has it"
         raise InvalidValueError(msg) from error
-    name = text(row.get("name")) or text(row.get("file_name")) or where
+    name = parse_text(row.get("name")) or parse_text(row.get("file_name")) or where
     n_frames = _told(row, "n_frames") or given.n_frames
     width, height = _told(row, "width"), _told(row, "height")
-    said = [ForeignAnswer(LABEL, (text(row.get("label")),))] if text(row.get("label")) else []
+    said = (
+        [ForeignAnswer(LABEL, (parse_text(row.get("label")),))]
+        if parse_text(row.get("label"))
+        else []
+    )
     video = ForeignVideo(
         name=name,
-        origin=text(row.get("source")),
-        rate=rate_of(row.get("frame_rate")) or given.rate,
+        origin=parse_text(row.get("source")),
+        rate=parse_rate(row.get("frame_rate")) or given.rate,
         n_frames=n_frames,
         width=width if width and height else given.width,
         height=height if width and height else given.height,
@@ -188,7 +198,7 @@ def _video(where: str, row: Mapping[str, Any], given: FormatDefaults) -> Foreign
 
 def _told(row: Mapping[str, Any], key: str) -> int | None:
     most = MOST_FRAMES if key == "n_frames" else MOST_PIXELS
-    return None if row.get(key) is None else whole(row[key], key, most=most) or None
+    return None if row.get(key) is None else parse_count(row[key], key, most=most) or None
 
 
 def _track(id_: str, trace: Trace, video: ForeignVideo) -> ForeignTrack:

@@ -14,14 +14,14 @@ from unreel.annotation.interfaces.parsed_answers import (
     Answers,
     ParsedAnswers,
     RefusedError,
-    chosen,
     cut,
+    get_choices,
+    get_text,
     refuse,
+    require_choice,
     sort_out,
-    the_one,
-    written,
 )
-from unreel.annotation.interfaces.screens import ScreenControl, controls_of, marks_of
+from unreel.annotation.interfaces.screens import ScreenControl, get_box_labels, get_controls
 from unreel.annotation.interfaces.tracks import KeyFrame, read_track
 from unreel.annotation.judgements import (
     PassFailAnswer,
@@ -58,7 +58,7 @@ class _SubmittedAnnotation:
     swapped: bool
 
     def one(self, name: str) -> str:
-        return the_one(self.said.whole, self.controls[name])
+        return require_choice(self.said.whole, self.controls[name])
 
 
 def read_result(
@@ -72,7 +72,7 @@ def read_result(
         task: Judged clip or pair.
         swapped: Whether a pair's second clip was on the left.
     """
-    controls = controls_of(interface)
+    controls = get_controls(interface)
     try:
         said = sort_out(results, controls)
         sent = _SubmittedAnnotation(said=said, controls=controls, task=task, swapped=swapped)
@@ -101,14 +101,14 @@ def _preferred(sent: _SubmittedAnnotation) -> PreferenceAnswer:
 def _rated(sent: _SubmittedAnnotation) -> RatingAnswer:
     whole, controls = sent.said.whole, sent.controls
     # A clip that was scored first and discarded then keeps its score on the screen: hidden, not meant.
-    if chosen(whole, controls["discard"]):
+    if get_choices(whole, controls["discard"]):
         return RatingAnswer(rating=None)
     score = int(sent.one("score"))
-    texts = {name: written(whole, controls[name]) for name in ("problem", "adherence")}
+    texts = {name: get_text(whole, controls[name]) for name in ("problem", "adherence")}
     for name, text in texts.items():
         if not text:
             refuse(QuarantineReason.MISSING, f"{name} is not answered")
-    family = chosen(whole, controls["family"])
+    family = get_choices(whole, controls["family"])
     return RatingAnswer(
         rating=Rating(
             score=score,
@@ -160,14 +160,14 @@ def _traces(answers: Answers, sent: _SubmittedAnnotation) -> tuple[Trace, ...]:
     copy = sent.task.copies[0]
     _require_marks(answers["box"].get("labels", []))
     keys = _key_frames(answers["box"].get("sequence"), copy)
-    categories = chosen(answers, sent.controls["category"])
+    categories = get_choices(answers, sent.controls["category"])
     if not categories:
         refuse(QuarantineReason.MISSING, "a box has no category")
     return read_track(
         keys,
         copy,
         categories=frozenset(map(Category, categories)),
-        explanation=written(answers, sent.controls["explanation"]),
+        explanation=get_text(answers, sent.controls["explanation"]),
     )
 
 
@@ -177,7 +177,7 @@ def _n_key_frames(answers: Answers) -> int:
 
 
 def _require_marks(labels: object) -> None:
-    known = marks_of(AnnotationInterface.TRACE)
+    known = get_box_labels(AnnotationInterface.TRACE)
     if not isinstance(labels, list) or len(labels) > len(known):
         refuse(QuarantineReason.MALFORMED, "a box's labels are no list of words")
     for label in labels:

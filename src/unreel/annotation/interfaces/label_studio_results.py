@@ -5,7 +5,7 @@ from typing import Any, Final, assert_never
 
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, ClipCopy
 from unreel.annotation.interfaces.judgement_parser import read_result
-from unreel.annotation.interfaces.screens import controls_of, marks_of
+from unreel.annotation.interfaces.screens import get_box_labels, get_controls
 from unreel.annotation.interfaces.tracks import KeyFrame, write_track
 from unreel.annotation.judgements import (
     PassFailAnswer,
@@ -43,7 +43,7 @@ def write_result(value: Value, task: AnnotationTask, *, swapped: bool) -> list[R
         InvalidValueError: The screen would not take it: a trace without box or category, a clip that
             looks generated without any trace, a rating without reasons.
     """
-    results = list(tell(value, task, swapped=swapped))
+    results = list(iter_results(value, task, swapped=swapped))
     back = read_result(INTERFACE_OF[value.kind], results, task, swapped=swapped)
     if isinstance(back, QuarantinedSubmission):
         msg = f"no annotator could send this ({back}). Say what the screen asks for"
@@ -51,7 +51,7 @@ def write_result(value: Value, task: AnnotationTask, *, swapped: bool) -> list[R
     return results
 
 
-def tell(value: Value, task: AnnotationTask, *, swapped: bool) -> Iterator[Result]:
+def iter_results(value: Value, task: AnnotationTask, *, swapped: bool) -> Iterator[Result]:
     """The same without looking whether everything that the screen asks for is there."""
     match value:
         case ScreeningAnswer():
@@ -93,7 +93,7 @@ def _write_trace(trace: Trace, copy: ClipCopy, region: str) -> Iterator[Result]:
         "duration": copy.duration_us / 1e6,
         "sequence": [_entry(key, copy) for key in write_track(trace, copy)],
     }
-    marks = {"labels": sorted(marks_of(AnnotationInterface.TRACE))}
+    marks = {"labels": sorted(get_box_labels(AnnotationInterface.TRACE))}
     yield _result(AnnotationInterface.TRACE, "box", place | marks, region)
     if trace.categories:
         words = {"choices": sorted(category.value for category in trace.categories)}
@@ -124,7 +124,7 @@ def _choice(interface: AnnotationInterface, name: str, word: str) -> Result:
 def _result(
     interface: AnnotationInterface, name: str, value: dict[str, Any], region: str | None = None
 ) -> Result:
-    control = controls_of(interface)[name]
+    control = get_controls(interface)[name]
     return {
         "id": region or name,
         "from_name": name,

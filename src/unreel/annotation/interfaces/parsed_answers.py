@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 from unreel.annotation.interfaces.screens import ScreenControl
 from unreel.annotation.judgements import QuarantinedSubmission, QuarantineReason
 from unreel.core.errors import InvalidValueError
-from unreel.core.safe_text import plain_lines
+from unreel.core.safe_text import sanitise_lines
 
 MOST_RESULTS: Final = 2_000
 LONGEST_TEXT: Final = 20_000
@@ -75,7 +75,7 @@ def sort_out(results: object, controls: Mapping[str, ScreenControl]) -> ParsedAn
     return ParsedAnswers(whole, regions)
 
 
-def chosen(answers: Answers, control: ScreenControl) -> tuple[str, ...]:
+def get_choices(answers: Answers, control: ScreenControl) -> tuple[str, ...]:
     """The words that were chosen of a control; none where it was left open."""
     words = answers.get(control.name, {}).get("choices", [])
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
@@ -91,15 +91,15 @@ def chosen(answers: Answers, control: ScreenControl) -> tuple[str, ...]:
     return tuple(words)
 
 
-def the_one(answers: Answers, control: ScreenControl) -> str:
+def require_choice(answers: Answers, control: ScreenControl) -> str:
     """The word that was chosen of a control that must be answered."""
-    words = chosen(answers, control)
+    words = get_choices(answers, control)
     if not words:
         refuse(QuarantineReason.MISSING, f"{control.name} is not answered")
     return words[0]
 
 
-def written(answers: Answers, control: ScreenControl) -> str:
+def get_text(answers: Answers, control: ScreenControl) -> str:
     """The text of a control without what a terminal or a page would obey; "" where none was written."""
     text = answers.get(control.name, {}).get("text", [])
     lines = [text] if isinstance(text, str) else text
@@ -111,7 +111,7 @@ def written(answers: Answers, control: ScreenControl) -> str:
         refuse(QuarantineReason.MALFORMED, f"{control.name} holds no text")
     if sum(map(len, lines)) > LONGEST_TEXT:
         refuse(QuarantineReason.TOO_LARGE, f"{control.name} is longer than {LONGEST_TEXT}")
-    return plain_lines("\n".join(lines)).strip()
+    return sanitise_lines("\n".join(lines)).strip()
 
 
 def _answer(

@@ -16,7 +16,7 @@ from xml.sax.saxutils import quoteattr
 from unreel.annotation.campaign import AnnotationInterface
 from unreel.core.errors import InvalidSettingError
 from unreel.core.identity import digest
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 
 LONGEST_QUESTION: Final = 300
 _QUESTION: Final = '"QUESTION"'
@@ -57,7 +57,7 @@ class AnnotationScreen:
         return digest("screen", self.config)[:12]
 
 
-def screen_of(interface: AnnotationInterface, *, question: str = "") -> AnnotationScreen:
+def get_screen(interface: AnnotationInterface, *, question: str = "") -> AnnotationScreen:
     """The screen of an interface; `pass-fail` asks `question`, the others know theirs.
 
     Raises:
@@ -74,7 +74,7 @@ def screen_of(interface: AnnotationInterface, *, question: str = "") -> Annotati
 
 
 @cache
-def controls_of(interface: AnnotationInterface) -> Mapping[str, ScreenControl]:
+def get_controls(interface: AnnotationInterface) -> Mapping[str, ScreenControl]:
     """Return the controls of a screen by name."""
     tree = _parse(_read("configs", f"{interface.value}.xml"))
     found = (_control(tag) for tag in tree.iter() if tag.tag in _KINDS)
@@ -82,7 +82,7 @@ def controls_of(interface: AnnotationInterface) -> Mapping[str, ScreenControl]:
 
 
 @cache
-def marks_of(interface: AnnotationInterface) -> frozenset[str]:
+def get_box_labels(interface: AnnotationInterface) -> frozenset[str]:
     """The labels that boxes may carry."""
     tree = _parse(_read("configs", f"{interface.value}.xml"))
     return frozenset(tag.attrib["value"] for tag in tree.iter("Label"))
@@ -120,7 +120,7 @@ def _require_question(interface: AnnotationInterface, question: str) -> None:
         remedy = f"Give a question of up to {LONGEST_QUESTION} characters that yes answers"
         raise InvalidSettingError(setting, problem, remedy)
     # Label Studio puts a task's own data in the place of a word behind `$`.
-    if "$" in question or plain(question) != question:
+    if "$" in question or sanitise_line(question) != question:
         problem = f"a screen cannot show {question!a}"
         raise InvalidSettingError(setting, problem, "Write plain words on one line, without `$`")
 

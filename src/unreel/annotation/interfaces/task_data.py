@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Final
 
 from unreel.annotation.campaign import AnnotationTask, TaskAssignment
-from unreel.annotation.interfaces.label_studio_results import Result, tell
+from unreel.annotation.interfaces.label_studio_results import Result, iter_results
 from unreel.annotation.interfaces.screens import AnnotationScreen
 from unreel.annotation.judgements import TraceAnswer
 from unreel.core.errors import InvalidValueError
@@ -22,7 +22,7 @@ def prefill(task: AnnotationTask, *, swapped: bool) -> list[Result]:
     if isinstance(value, TraceAnswer):
         placed = tuple(trace for trace in value.traces if trace.track)
         value = TraceAnswer(traces=placed, label=value.label)
-    return list(tell(value, task, swapped=swapped))
+    return list(iter_results(value, task, swapped=swapped))
 
 
 TASK_KEY: Final = "unreel_task"
@@ -34,7 +34,7 @@ _PLACES: Final[Mapping[int, tuple[tuple[str, str], ...]]] = {
 }
 
 
-def task_data(
+def build_task_data(
     screen: AnnotationScreen, task: AnnotationTask, assignment: TaskAssignment, urls: Sequence[str]
 ) -> dict[str, str | int]:
     """Return the `data` of a task on the server.

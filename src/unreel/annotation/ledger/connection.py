@@ -12,7 +12,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError
 
-from unreel.annotation.ledger.database_errors import told_troubles
+from unreel.annotation.ledger.database_errors import translate_database_errors
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.ledger.tables import READING, VERSION
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
@@ -66,7 +66,7 @@ _ALMOST: Final = ("postgres:", "postgresql:", "sqlite:")
 _EXAMPLES: Final = "Give postgresql://USER:PASSWORD@HOST/DATABASE, or the path of a file"
 
 
-def ledger_address(given: str | None, settings: EnvironmentSettings) -> str:
+def resolve_ledger_url(given: str | None, settings: EnvironmentSettings) -> str:
     """Return the URL of the ledger from the option, or from the setting.
 
     Raises:
@@ -94,7 +94,7 @@ def open_ledger(address: str) -> Ledger:
     shown = url.database or "" if is_file else bare.render_as_string(hide_password=True)
     engine = _open_file(url) if is_file else _open_server(url)
     try:
-        with told_troubles(shown):
+        with translate_database_errors(shown):
             migrate(engine, shown)
     except BaseException:
         engine.dispose()

@@ -11,7 +11,7 @@ from unreel.core.errors import (
     InvalidValueError,
     MachineError,
     UnreadableSourceError,
-    words_of,
+    format_library_error,
 )
 
 _NO_LEDGER: Final = ("file is not a database", "malformed", "no such table", "no such column")
@@ -42,7 +42,7 @@ _OTHERWISE: Final = f"Start its server again, or see that it can be reached. {GO
 
 
 @contextlib.contextmanager
-def told_troubles(shown: str) -> Iterator[None]:
+def translate_database_errors(shown: str) -> Iterator[None]:
     """Translate database errors to our errors; `shown` names the database without its password.
 
     Raises:
@@ -53,11 +53,11 @@ def told_troubles(shown: str) -> Iterator[None]:
     try:
         yield
     except (DataError, OverflowError, UnicodeEncodeError) as error:
-        said = words_of(getattr(error, "orig", error))
+        said = format_library_error(getattr(error, "orig", error))
         msg = f"the ledger cannot keep this: {said}. Give numbers of 64 bits, and plain text"
         raise InvalidValueError(msg) from error
     except DBAPIError as error:
-        said = words_of(error.orig)
+        said = format_library_error(error.orig)
         if any(words in said for words in _NO_LEDGER) or _kinds(error) & _NO_TABLE:
             remedy = "Name the file or database of a ledger, or one that is empty"
             raise UnreadableSourceError(shown, said, remedy) from error

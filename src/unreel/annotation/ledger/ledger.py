@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from unreel.annotation.campaign import AnnotationTask, Annotator, Campaign, TaskAssignment
 from unreel.annotation.judgements import AnnotationRecord
 from unreel.annotation.ledger import rows, tables
-from unreel.annotation.ledger.database_errors import told_troubles
+from unreel.annotation.ledger.database_errors import translate_database_errors
 from unreel.annotation.ledger.decisions import LedgerNotice
 from unreel.annotation.ledger.tables import READING
 from unreel.core.chunks import iter_chunks
@@ -20,7 +20,7 @@ from unreel.core.errors import (
     InvalidValueError,
     UnknownNameError,
     UnreadableSourceError,
-    words_of,
+    format_library_error,
 )
 
 T = TypeVar("T")
@@ -239,7 +239,7 @@ class Ledger:
     @contextlib.contextmanager
     def _writing(self, campaign: str | None = None) -> Iterator[Connection]:
         """A transaction of the one writer; `campaign` must be known."""
-        with told_troubles(self._shown), self._engine.begin() as connection:
+        with translate_database_errors(self._shown), self._engine.begin() as connection:
             if self._engine.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _ORDER})
             if campaign is not None:
@@ -248,7 +248,7 @@ class Ledger:
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with told_troubles(self._shown), self._engine.connect() as plain:
+        with translate_database_errors(self._shown), self._engine.connect() as plain:
             yield plain.execution_options(**{READING: True})
 
     def _read(self, query: Select[Any]) -> list[rows.Row]:
@@ -284,7 +284,9 @@ class Ledger:
             try:
                 made = make(row)
             except (KeyError, TypeError, ValueError) as error:
-                problem = f"holds a row that this release cannot read ({words_of(error)})"
+                problem = (
+                    f"holds a row that this release cannot read ({format_library_error(error)})"
+                )
                 remedy = "Install the newest unreel; if it cannot either, restore a backup"
                 raise UnreadableSourceError(self._shown, problem, remedy) from error
             yield made

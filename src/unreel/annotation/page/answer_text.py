@@ -30,7 +30,7 @@ class DisplayedAnswer:
     """Back to the task; "" where there is none."""
 
 
-def words_of(dispute: TaskDispute, links: dict[By, str]) -> Iterator[DisplayedAnswer]:
+def iter_displayed_answers(dispute: TaskDispute, links: dict[By, str]) -> Iterator[DisplayedAnswer]:
     """Yield all answers, in the order and colours of the timeline."""
     for place, opinion in enumerate(dispute.said):
         lead_us = opinion.lead_us if isinstance(opinion, AnnotatorJudgement) else None

@@ -10,9 +10,9 @@ from typing import Any, Final
 from unreel.annotation.campaign import AnnotationTask, ClipCopy
 from unreel.annotation.consensus.outcome import Outcome, SettledTask
 from unreel.annotation.judgements import AnyValue, RatingAnswer, TraceAnswer
-from unreel.annotation.opinion import AnnotatorOpinion, answer_of, by_task
+from unreel.annotation.opinion import AnnotatorOpinion, answer_of, group_by_task
 from unreel.annotation.publishing.edition import CampaignEdition
-from unreel.annotation.trace_overlap import likeness
+from unreel.annotation.trace_overlap import measure_similarity
 from unreel.core.trace import Trace
 from unreel.pages.player import BoxSpec, PlayerSpec, TraceSpec, TrackSpec
 
@@ -49,14 +49,14 @@ def rank_disputes(edition: CampaignEdition) -> list[TaskDispute]:
             task=said[0].task,
             said=tuple(said),
             outcome=edition.consensus.tasks[id_],
-            distance=distance([each.value for each in said], said[0].task.copies[0]),
+            distance=measure_disagreement([each.value for each in said], said[0].task.copies[0]),
         )
-        for id_, said in by_task(edition.opinions).items()
+        for id_, said in group_by_task(edition.opinions).items()
     ]
     return sorted(found, key=lambda one: (one.is_settled, -one.distance, one.task.names))
 
 
-def distance(values: Sequence[AnyValue], copy: ClipCopy) -> float:
+def measure_disagreement(values: Sequence[AnyValue], copy: ClipCopy) -> float:
     """Return the disagreement of the judgements: 0 if all agree, 1 if they have nothing in common.
 
     Answers: the fraction of people who do not give the most common one. Scores: the range. Traces:
@@ -81,7 +81,7 @@ def _answers_apart(values: Sequence[AnyValue]) -> float:
 def _alike(one: TraceAnswer, other: TraceAnswer, copy: ClipCopy) -> float:
     """Mean over both people's traces of how well the other has each; 1 where neither marked any."""
     best = [
-        max((likeness(mine, theirs, copy) for theirs in there.traces), default=0.0)
+        max((measure_similarity(mine, theirs, copy) for theirs in there.traces), default=0.0)
         for here, there in ((one, other), (other, one))
         for mine in here.traces
     ]
@@ -94,7 +94,7 @@ _MOST_INSTANTS: Final = 1800
 """A page holds many clips: of a longer one, the player steps by time and not by frame."""
 
 
-def players(dispute: TaskDispute, sources: Mapping[str, str]) -> list[dict[str, Any]]:
+def build_players(dispute: TaskDispute, sources: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the player data for each clip of the task that is stored with the page."""
     return [
         asdict(_player(dispute, copy, name, sources[copy.clip]))

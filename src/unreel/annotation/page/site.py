@@ -14,33 +14,33 @@ from unreel.annotation.page.answer_text import (
     format_answer,
     format_measured,
     format_outcome,
-    words_of,
+    iter_displayed_answers,
 )
-from unreel.annotation.page.disputes import TaskDispute, players, rank_disputes
+from unreel.annotation.page.disputes import TaskDispute, build_players, rank_disputes
 from unreel.annotation.progress import tally_people
 from unreel.annotation.publishing.edition import CampaignEdition
-from unreel.annotation.studio.links import task_url
-from unreel.annotation.studio.projects import StudioProject, remembered_rooms
+from unreel.annotation.studio.links import build_task_url
+from unreel.annotation.studio.projects import StudioProject, read_stored_projects
 from unreel.benchmarks.human_scores import AGAINST, HumanScoreRow
 from unreel.core.errors import UnsafeTargetError
-from unreel.core.estimate import Measured, how_often_held
+from unreel.core.estimate import Measured, describe_coverage
 from unreel.core.output_files import OutputDirectory
 from unreel.core.sheet import csv_text
 from unreel.pages import player
 from unreel.pages.page import render, whole_page
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 from unreel.stats.bootstrap import bootstrap_mean
 
 
-def task_links(ledger: Ledger, records: CampaignRecords, *, address: str) -> dict[By, str]:
+def build_task_links(ledger: Ledger, records: CampaignRecords, *, address: str) -> dict[By, str]:
     """The address of each judged task in its annotator's room, as far as rooms are remembered."""
-    rooms = remembered_rooms(ledger, records.campaign.name)
+    rooms = read_stored_projects(ledger, records.campaign.name)
     found: dict[By, str] = {}
     for by, record in records.standing.items():
         room = _room_of(records.assignments.get(by), rooms)
         number = _task_number(record.raw)
         if room is not None and number is not None:
-            found[by] = task_url(address, room.project, number)
+            found[by] = build_task_url(address, room.project, number)
     return found
 
 
@@ -171,7 +171,7 @@ def _document(
         n_disputed=n_disputed,
         tasks_file=TASKS,
         progress=[_progress_line(each) for each in progress],
-        promise=how_often_held([each.seconds for each in progress], kind="seconds"),
+        promise=describe_coverage([each.seconds for each in progress], kind="seconds"),
         agreement=list(_agreement_lines(edition)),
         people=[_person_line(row) for row in wish.people],
         unreadable=records.quarantined[:_UNREADABLE],
@@ -179,7 +179,7 @@ def _document(
         reasons=reasons.most_common(),
         names={id_: " | ".join(task.names) for id_, task in edition.tasks.items()},
     )
-    data: dict[str, Any] = {"disputes": [players(one, sources) for one in shown]}
+    data: dict[str, Any] = {"disputes": [build_players(one, sources) for one in shown]}
     return whole_page(
         title=f"{edition.campaign.name}: campaign",
         body=body,
@@ -216,7 +216,7 @@ def _section(place: int, dispute: TaskDispute, links: dict[By, str]) -> dict[str
         "is_settled": dispute.is_settled,
         "percent": f"{100 * dispute.distance:.0f}",
         "outcome": format_outcome(dispute),
-        "words": list(words_of(dispute, links)),
+        "words": list(iter_displayed_answers(dispute, links)),
         "known": "" if dispute.task.known is None else format_answer(dispute.task.known),
     }
 
@@ -227,7 +227,7 @@ def _progress_line(each: AnnotatorPageRow) -> dict[str, Any]:
 
 
 def _person_line(row: HumanScoreRow) -> tuple[str, ...]:
-    figures = protocol(row.protocol).figures
+    figures = get_protocol(row.protocol).figures
     figure = figures[figures.ranks_by(judged=False)]
     value = format_measured(row[figure.metric], places=figure.places)
     return row.name, row.protocol, figure.title, *value, AGAINST[row.against]

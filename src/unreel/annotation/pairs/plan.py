@@ -18,7 +18,7 @@ from unreel.core.errors import InvalidSettingError, InvalidValueError, Unreadabl
 from unreel.core.output_files import OutputDirectory
 from unreel.core.sheet import csv_text
 from unreel.core.small_documents import read_bytes
-from unreel.stats.pair_choice import MOST, StrengthPosterior, believe, choose_pairs
+from unreel.stats.pair_choice import MOST, StrengthPosterior, choose_pairs, estimate_posterior
 
 VRB_CLIPS: Final = {1: 3, 2: 7, 3: 10, 4: 6, 5: 4}
 """Clips of each score among VideoRealBench's 30."""
@@ -45,13 +45,13 @@ def draw_clips(scores: Mapping[str, int], *, seed: int) -> dict[str, int]:
     return drawn
 
 
-def strict_pairs(scores: Mapping[str, int]) -> list[NamePair]:
+def list_strict_pairs(scores: Mapping[str, int]) -> list[NamePair]:
     """All pairs of clips with different scores, in alphabetical order."""
     pairs = combinations(sorted(scores), 2)
     return [(one, other) for one, other in pairs if scores[one] != scores[other]]
 
 
-def spread_pairs(pairs: Sequence[NamePair], *, n: int, seed: int) -> list[NamePair]:
+def choose_balanced_pairs(pairs: Sequence[NamePair], *, n: int, seed: int) -> list[NamePair]:
     """`n` of the pairs by `seed`, with each clip in about as many of them as any other."""
     rng = random.Random(seed)  # noqa: S311  no secret
     left = list(pairs)
@@ -66,7 +66,7 @@ def spread_pairs(pairs: Sequence[NamePair], *, n: int, seed: int) -> list[NamePa
     return chosen
 
 
-def telling_pairs(
+def choose_informative_pairs(
     names: Sequence[str], wins: Sequence[Win], *, n: int, seed: int
 ) -> list[NamePair]:
     """Return the `n` most informative pairs of `names`, given the `wins` so far.
@@ -79,11 +79,11 @@ def telling_pairs(
         setting, problem = "--plan", f"{len(ordered)} clips cannot be weighed against each other"
         raise InvalidSettingError(setting, problem, f"Give 2 to {MOST} clips")
     pairs = list(combinations(range(len(ordered)), 2))
-    chosen = choose_pairs(belief_of(ordered, wins), pairs, n=min(n, len(pairs)), seed=seed)
+    chosen = choose_pairs(estimate_strengths(ordered, wins), pairs, n=min(n, len(pairs)), seed=seed)
     return [(ordered[pairs[place][0]], ordered[pairs[place][1]]) for place in chosen]
 
 
-def belief_of(names: Sequence[str], wins: Sequence[Win]) -> StrengthPosterior:
+def estimate_strengths(names: Sequence[str], wins: Sequence[Win]) -> StrengthPosterior:
     """Return the estimated strengths of `names` from `wins`, in their order; results of others are ignored."""
     place = {name: number for number, name in enumerate(names)}
     table = np.zeros((len(names), len(names)))
@@ -93,7 +93,7 @@ def belief_of(names: Sequence[str], wins: Sequence[Win]) -> StrengthPosterior:
             raise InvalidValueError(msg)
         if winner in place and loser in place:
             table[place[winner], place[loser]] += 1
-    return believe(table)
+    return estimate_posterior(table)
 
 
 COLUMNS: Final = ("first", "second")

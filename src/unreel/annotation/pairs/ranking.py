@@ -13,13 +13,13 @@ from typing import Final
 
 from unreel.annotation.campaign_state import AnnotatorJudgement
 from unreel.annotation.judgements import PassFailAnswer, PreferenceAnswer
-from unreel.annotation.pairs.plan import belief_of
+from unreel.annotation.pairs.plan import estimate_strengths
 from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.verdict import Position
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.pair_choice import MOST, StrengthPosterior
-from unreel.stats.proportion import normal_quantile, share_of
+from unreel.stats.proportion import estimate_proportion, normal_quantile
 from unreel.stats.ranking import BattleOutcome, ClipBattle, bradley_terry
 
 _MOST: Final = 1_000_000
@@ -89,7 +89,7 @@ def rank(
     )
 
 
-def comparisons(judgements: Iterable[AnnotatorJudgement]) -> Iterator[tuple[str, str]]:
+def iter_comparisons(judgements: Iterable[AnnotatorJudgement]) -> Iterator[tuple[str, str]]:
     """The preferred clip and the other one, for each preference."""
     for battle in _preferences(judgements):
         yield battle.first, battle.second
@@ -130,7 +130,7 @@ def _ranked(
     dependent: Unmeasured | None,
     level: float,
 ) -> Iterator[RankedClip]:
-    belief = belief_of(names, [(battle.first, battle.second) for battle in battles])
+    belief = estimate_strengths(names, [(battle.first, battle.second) for battle in battles])
     order = sorted(range(len(names)), key=lambda at: (-belief.mean[at], names[at]))
     nothing = Unmeasured("no annotator passed one of it and another clip, and failed the other")
     fought = Counter(name for battle in battles for name in (battle.first, battle.second))
@@ -180,4 +180,4 @@ def _passed(judgements: Sequence[AnnotatorJudgement], *, level: float) -> dict[s
         for each in judgements
         if isinstance(each.value, PassFailAnswer) and each.value.passed
     )
-    return {name: share_of(passed[name], n, level=level) for name, n in asked.items()}
+    return {name: estimate_proportion(passed[name], n, level=level) for name, n in asked.items()}

@@ -12,7 +12,7 @@ from unreel.annotation.campaign_state import CampaignRecords
 from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import AnyValue, RatingAnswer
 from unreel.annotation.ledger.decisions import LedgerNotice
-from unreel.annotation.polish.inputs import originals_of
+from unreel.annotation.polish.inputs import iter_original_rationales
 from unreel.annotation.polish.polish import PolishResult
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def keep(ledger: "Ledger", campaign: str, polished: Iterable[PolishResult], *, a
         ledger.notice(campaign, POLISH, each.original.task, each.model, told, at_us)
 
 
-def polished_texts(notices: Sequence[LedgerNotice]) -> dict[str, PolishedText]:
+def read_polished_texts(notices: Sequence[LedgerNotice]) -> dict[str, PolishedText]:
     """The newest text of each task; a confirmation counts for the text that it was given of alone."""
     found: dict[str, PolishedText] = {}
     for notice in notices:
@@ -133,7 +133,7 @@ class PolishedRationale:
         return RatingAnswer(rating=said)
 
 
-def confirmed_words(
+def read_confirmed_rationales(
     records: CampaignRecords, rule: ConsensusRule, notices: Sequence[LedgerNotice]
 ) -> dict[str, PolishedRationale]:
     """Return the confirmed texts for consensus scores, by the task's id.
@@ -143,9 +143,9 @@ def confirmed_words(
     """
     if records.campaign.interface is not AnnotationInterface.REALISM:
         return {}
-    texts = polished_texts(notices)
+    texts = read_polished_texts(notices)
     found: dict[str, PolishedRationale] = {}
-    for original in originals_of(records, rule):
+    for original in iter_original_rationales(records, rule):
         text = texts.get(original.task)
         if text is None or (text.standing, text.original) != (PolishState.CONFIRMED, original.key):
             continue

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.campaign_consensus import settle
-from unreel.annotation.campaign_state import CampaignRecords, judgements
+from unreel.annotation.campaign_consensus import compute_campaign_consensus
+from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements
 from unreel.annotation.consensus.outcome import ConsensusRule, SettledTask
 from unreel.annotation.judgements import RatingAnswer
 from unreel.core.errors import InvalidSettingError
@@ -29,7 +29,7 @@ class OriginalRationales:
     def key(self) -> str:
         """Hash of all texts, so that an edited rationale is polished again."""
         parts = (str(self.score), *self.problems, "", *self.adherences)
-        return digest("polish", polish_prompt(), *parts)[:24]
+        return digest("polish", read_polish_prompt(), *parts)[:24]
 
     @property
     def text(self) -> str:
@@ -37,7 +37,7 @@ class OriginalRationales:
         return "\n".join((*self.problems, *self.adherences))
 
 
-def polish_prompt() -> str:
+def read_polish_prompt() -> str:
     """VideoRealBench's own words."""
     return files(__package__).joinpath("vrb-polish.txt").read_text(encoding="utf-8")
 
@@ -45,13 +45,15 @@ def polish_prompt() -> str:
 def ask_for(original: OriginalRationales) -> str:
     """The prompt with what people wrote, each of them on a line of their own."""
     return (
-        f"{polish_prompt().rstrip()}\n\n<Score>: {original.score}\n"
+        f"{read_polish_prompt().rstrip()}\n\n<Score>: {original.score}\n"
         f"<Problem Description>: {_lines(original.problems)}\n"
         f"<Standard Adherence>: {_lines(original.adherences)}\n"
     )
 
 
-def originals_of(records: CampaignRecords, rule: ConsensusRule) -> Iterator[OriginalRationales]:
+def iter_original_rationales(
+    records: CampaignRecords, rule: ConsensusRule
+) -> Iterator[OriginalRationales]:
     """Return the rationales of each clip with a consensus score, in the order of the tasks.
 
     All rationales with the consensus score are merged; if there is none, the one that the consensus
@@ -63,9 +65,9 @@ def originals_of(records: CampaignRecords, rule: ConsensusRule) -> Iterator[Orig
     if records.campaign.interface is not AnnotationInterface.REALISM:
         setting, problem = "CAMPAIGN", f"{records.campaign.name} asks for no scores and rationales"
         raise InvalidSettingError(setting, problem, "Name a campaign of --interface realism")
-    consensus = settle(records, rule)
+    consensus = compute_campaign_consensus(records, rule)
     given: dict[str, list[Rating]] = {}
-    for each in judgements(records):
+    for each in iter_valid_judgements(records):
         if isinstance(each.value, RatingAnswer) and each.value.rating is not None:
             given.setdefault(each.task.id, []).append(each.value.rating)
     yield from _settled(records, consensus.tasks, given)

@@ -9,7 +9,7 @@ from typing import Final
 from unreel.annotation.polish.inputs import OriginalRationales
 from unreel.core.errors import MissingExtraError
 from unreel.protocols.realism.prompts import TERMS
-from unreel.reviewers.sentence_embeddings import MiniLmEncoder, SentenceEncoder, directions
+from unreel.reviewers.sentence_embeddings import MiniLmEncoder, SentenceEncoder, embed_sentences
 
 LEAST_COSINE: Final = 0.5
 LEAST_OVERLAP: Final = 0.5
@@ -109,7 +109,7 @@ def _similarity(original: str, polished: str, encoder: SentenceEncoder | None) -
     if encoder is None:
         wrote, kept = (Counter(_stems(text)) for text in (original, polished))
         return sum((wrote & kept).values()) / max(sum(wrote.values()), 1) if wrote else None
-    one, other = directions([original, polished], encoder)
+    one, other = embed_sentences([original, polished], encoder)
     return None if one is None or other is None else float(one @ other)
 
 

@@ -10,7 +10,7 @@ from unreel.annotation.polish.meaning_check import PolishCheck, check
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.question import Condition, Instrument
-from unreel.protocols.text import after_thinking
+from unreel.protocols.text import strip_thinking
 from unreel.reviewers.contract import Reviewer, ReviewRequest
 from unreel.reviewers.factory import ReviewerFactory
 from unreel.reviewers.sentence_embeddings import SentenceEncoder
@@ -86,5 +86,5 @@ async def _put(original: OriginalRationales, reviewer: Reviewer) -> str | Failur
     outcome = await reviewer.answer(sheet)
     if isinstance(outcome, Failure):
         return outcome
-    text = after_thinking(outcome.text).strip()[:_MOST_LETTERS]
+    text = strip_thinking(outcome.text).strip()[:_MOST_LETTERS]
     return text or Failure(FailureReason.EMPTY_REPLY, "the model polished nothing")

@@ -11,9 +11,9 @@ from unreel.annotation.publishing.raw_answers import ANNOTATIONS, CONSENSUS
 from unreel.annotation.publishing.truth import is_fooled
 from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.human_scores import AGAINST, PEOPLE, HumanScoreRow
-from unreel.core.estimate import Estimate, Measured, how_often_held
+from unreel.core.estimate import Estimate, Measured, describe_coverage
 from unreel.core.sheet import markdown_table
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 
 CARD: Final = "README.md"
 _LISTED: Final = 200
@@ -110,7 +110,7 @@ def _agreement(card: CampaignCard) -> str:
         return "Not measured."
     columns = ("figure", "value", "95 % interval", "n")
     rows = [(name, *_spelt(value)) for name, value in agreement.overall.items()]
-    parts = [markdown_table(columns, rows), how_often_held(agreement.overall.values())]
+    parts = [markdown_table(columns, rows), describe_coverage(agreement.overall.values())]
     kinds = [
         (kind.value, figure.value, *_spelt(value))
         for kind, figures in agreement.by_category.items()
@@ -126,7 +126,7 @@ def _people(people: Sequence[HumanScoreRow]) -> str:
         return "Nothing that a model is measured by can be measured of people here."
     rows = []
     for row in people:
-        instrument = protocol(row.protocol)
+        instrument = get_protocol(row.protocol)
         name = instrument.figures.ranks_by(judged=False)
         figure = instrument.figures[name]
         value = _spelt(row[name], places=figure.places)

@@ -7,13 +7,13 @@ from typing import Final
 
 from unreel.annotation.agreement import CampaignAgreement, measure_agreement
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, Campaign
-from unreel.annotation.campaign_consensus import settle
-from unreel.annotation.campaign_state import CampaignRecords, judgements
+from unreel.annotation.campaign_consensus import compute_campaign_consensus
+from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements
 from unreel.annotation.consensus.outcome import CampaignConsensus, ConsensusRule
 from unreel.annotation.judgements import AnyValue
 from unreel.annotation.ledger.decisions import LedgerNotice
 from unreel.annotation.opinion import AnnotatorOpinion
-from unreel.annotation.polish.confirmed_texts import PolishedRationale, confirmed_words
+from unreel.annotation.polish.confirmed_texts import PolishedRationale, read_confirmed_rationales
 from unreel.annotation.publishing.human_scores import CampaignPoll
 from unreel.benchmarks.entry import Entry
 from unreel.core.errors import InvalidSettingError
@@ -67,7 +67,7 @@ class CampaignEdition:
         return found
 
 
-def give_aliases(annotators: Sequence[str], *, seed: int, named: bool) -> dict[str, str]:
+def assign_aliases(annotators: Sequence[str], *, seed: int, named: bool) -> dict[str, str]:
     """Return the published name of each person: their own if `named`, otherwise a random number."""
     if named:
         return {name: name for name in annotators}
@@ -89,13 +89,15 @@ def gather(
     Texts that were polished and confirmed in `notices` replace the originals.
     """
     interface = records.campaign.interface
-    opinions = sorted(judgements(records), key=lambda each: (each.task.id, each.annotator))
+    opinions = sorted(
+        iter_valid_judgements(records), key=lambda each: (each.task.id, each.annotator)
+    )
     return CampaignEdition(
         campaign=records.campaign,
         tasks=records.tasks,
         opinions=opinions,
-        consensus=settle(records, rule),
-        polished=confirmed_words(records, rule, notices),
+        consensus=compute_campaign_consensus(records, rule),
+        polished=read_confirmed_rationales(records, rule, notices),
         agreement=measure_agreement(opinions, interface=interface, seed=seed),
         n_quarantined=len(records.quarantined),
         n_excluded=len(records.excluded),
@@ -103,7 +105,9 @@ def gather(
     )
 
 
-def poll_of(edition: CampaignEdition, entries: Mapping[str, Entry], *, seed: int) -> CampaignPoll:
+def build_poll(
+    edition: CampaignEdition, entries: Mapping[str, Entry], *, seed: int
+) -> CampaignPoll:
     """The same, for measuring people: `entries` are the clips by name."""
     return CampaignPoll(
         interface=edition.campaign.interface,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
-from unreel.annotation.consensus.consensus import decide
+from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import CampaignConsensus, ConsensusRule
 from unreel.annotation.judgements import (
     AnyValue,
@@ -19,12 +19,12 @@ from unreel.annotation.judgements import (
     VoteAnswer,
 )
 from unreel.annotation.opinion import AnnotatorOpinion
-from unreel.annotation.publishing.truth import rubric_rating
+from unreel.annotation.publishing.truth import rate_by_rubric
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.human_scores import Against, HumanScoreRow, human_row
-from unreel.core.clip import creator_of, setting_of
+from unreel.core.clip import get_creator, get_setting
 from unreel.core.estimate import Unmeasured
-from unreel.core.judgement import Label, Rating, subject_of
+from unreel.core.judgement import Label, Rating, get_subject
 from unreel.core.trace import Trace
 from unreel.core.verdict import (
     Position,
@@ -55,7 +55,7 @@ def label_of(value: AnyValue | None) -> Label | Unparsed:
     return said if said is not None else _CANNOT_TELL
 
 
-def reality_verdict(value: AnyValue | None) -> RealityVerdict:
+def to_reality_verdict(value: AnyValue | None) -> RealityVerdict:
     """Return the verdict under `reality`."""
     return RealityVerdict(label=label_of(value))
 
@@ -72,7 +72,7 @@ def trace_verdict(value: AnyValue | None) -> TraceVerdict:
     )
 
 
-def realism_verdict(rating: Rating | None) -> RealismVerdict:
+def to_realism_verdict(rating: Rating | None) -> RealismVerdict:
     """Return the verdict of a rating under `realism`; a discarded clip has no score."""
     if rating is None:
         return RealismVerdict(score=_DISCARDED, problem=_SILENT, adherence=_SILENT)
@@ -84,7 +84,7 @@ def realism_verdict(rating: Rating | None) -> RealismVerdict:
     )
 
 
-def preference_verdict(value: AnyValue | None) -> PreferenceVerdict:
+def to_preference_verdict(value: AnyValue | None) -> PreferenceVerdict:
     """The clip that was preferred is the one that was taken for real."""
     if not isinstance(value, PreferenceAnswer):
         return PreferenceVerdict(real=Unparsed(UnparsedReason.AMBIGUOUS, "not settled"))
@@ -97,7 +97,7 @@ def rating_of(value: AnyValue, *, duration_us: int) -> Rating | None:
         case RatingAnswer():
             return value.rating
         case TraceAnswer():
-            return rubric_rating(value.traces, duration_us=duration_us)
+            return rate_by_rubric(value.traces, duration_us=duration_us)
         case _:
             return None
 
@@ -144,12 +144,12 @@ class CampaignPoll:
         return {o.task.id: o.value for o in self.opinions if o.annotator == annotator}
 
 
-def human_rows(poll: CampaignPoll) -> tuple[HumanScoreRow, ...]:
+def score_annotators(poll: CampaignPoll) -> tuple[HumanScoreRow, ...]:
     """A row for each annotator and one for the majority, under each instrument that they answered."""
     return tuple(row for measure in _INSTRUMENTS.get(poll.interface, ()) for row in measure(poll))
 
 
-def settle_without(poll: CampaignPoll, annotator: str) -> Truths:
+def compute_consensus_without(poll: CampaignPoll, annotator: str) -> Truths:
     """Return the consensus of the others for the tasks that this person judged; other tasks have no truth."""
     judged = set(poll.said_by(annotator))
     others = [o for o in poll.opinions if o.annotator != annotator and o.task.id in judged]
@@ -163,7 +163,7 @@ def settle_without(poll: CampaignPoll, annotator: str) -> Truths:
         min_overlap=min(poll.rule.min_overlap, most),
         reviews=0,
     )
-    settled = decide(others, rule, interface=poll.interface).settled
+    settled = compute_consensus(others, rule, interface=poll.interface).settled
     return {task: found.value for task, found in settled.items()}
 
 
@@ -186,7 +186,7 @@ def _measure_truth(
             yield from _scored(poll, asked, annotator, known, measuring, against="known")
         return
     for annotator in poll.annotators:
-        truths = settle_without(poll, annotator)
+        truths = compute_consensus_without(poll, annotator)
         yield from _scored(poll, asked, annotator, truths, measuring, against="others")
     # Nobody is left to settle what all together are held against: only what origins tell gives a row.
     yield from _scored(poll, asked, None, {}, measuring, against="origin")
@@ -239,12 +239,12 @@ def _row(
     entries = [poll.entries[name] for name in task.names]
     origins = [entry.origin for entry in entries]
     return ScoredQuestion(
-        subject=subject_of(*(copy.clip for copy in task.copies)),
+        subject=get_subject(*(copy.clip for copy in task.copies)),
         truth=truth,
         outcome=verdict,
         source=entries[0].group,
-        creator=creator_of(*origins),
-        setting=setting_of(*origins),
+        creator=get_creator(*origins),
+        setting=get_setting(*origins),
         difficulty=entries[0].difficulty,
     )
 
@@ -253,7 +253,7 @@ def _reality(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
     def measuring(
         task: AnnotationTask, _: AnyValue | None, said: AnyValue | None
     ) -> Iterator[tuple[Any, Any]]:
-        yield poll.entries[task.names[0]].origin, reality_verdict(said)
+        yield poll.entries[task.names[0]].origin, to_reality_verdict(said)
 
     return _measure_origin(poll, REALITY, measuring)
 
@@ -268,7 +268,7 @@ def _preference(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
             labels = [poll.entries[name].label for name in task.names]
             if set(labels) == set(Label):
                 real = Position.FIRST if labels[0] is Label.REAL else Position.SECOND
-                verdict = preference_verdict(said)
+                verdict = to_preference_verdict(said)
                 turned = (who, task.id) in poll.swapped
                 yield (_other(real), _turn(verdict)) if turned else (real, verdict)
 
@@ -319,7 +319,7 @@ def _realism(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
             truth = TraceAnswer(traces=(), label=Label.REAL)
         right = rating_of(truth, duration_us=duration_us)
         if right is not None:
-            yield right, realism_verdict(rating_of(said, duration_us=duration_us))
+            yield right, to_realism_verdict(rating_of(said, duration_us=duration_us))
 
     return _measure_truth(poll, REALISM, measuring)
 

@@ -9,10 +9,10 @@ from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
 from unreel.annotation.consensus.outcome import SettledTask
 from unreel.annotation.judgements import AnyValue
 from unreel.annotation.publishing.card import CARD, CampaignCard, write_card
-from unreel.annotation.publishing.edition import CampaignEdition, give_aliases, poll_of
-from unreel.annotation.publishing.human_scores import human_rows
+from unreel.annotation.publishing.edition import CampaignEdition, assign_aliases, build_poll
+from unreel.annotation.publishing.human_scores import score_annotators
 from unreel.annotation.publishing.raw_answers import write_originals
-from unreel.annotation.publishing.truth import settled_entry, undecided_entry
+from unreel.annotation.publishing.truth import build_settled_entry, build_undecided_entry
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.human_scores import HumanScoreRow, HumanScores, write_people
@@ -87,7 +87,7 @@ def _write(
     edition: CampaignEdition, into: Path, *, media: Media, named: bool, seed: int
 ) -> PublicationResult:
     benchmark = open_benchmark(Path(edition.campaign.benchmark))
-    aliases = give_aliases(edition.annotators, seed=seed, named=named)
+    aliases = assign_aliases(edition.annotators, seed=seed, named=named)
     entries = {entry.name: entry for entry in _asked(benchmark, edition.tasks)}
     undecided = set[str]()
     rows = _rows(edition, benchmark, entries, aliases, undecided)
@@ -161,7 +161,7 @@ def _rows(
             yield entry
         elif edition.keep_undecided and judged.id not in edition.consensus.settled:
             undecided.add(name)
-            yield undecided_entry(entry, said.get(judged.id, {}))
+            yield build_undecided_entry(entry, said.get(judged.id, {}))
         else:
             yield _settled(entry, judged, edition, said.get(judged.id, {}))
 
@@ -192,7 +192,7 @@ def _settled(
         return Rejected(entry.name, f"not settled: {found.why.value}")
     words = edition.polished.get(task.id)
     value = words.reworded(found.value) if words else found.value
-    return settled_entry(entry, value, said, duration_us=task.copies[0].duration_us)
+    return build_settled_entry(entry, value, said, duration_us=task.copies[0].duration_us)
 
 
 def _people(
@@ -200,5 +200,5 @@ def _people(
 ) -> tuple[HumanScoreRow, ...]:
     return tuple(
         replace(row, name=aliases[row.name]) if row.kind == "annotator" else row
-        for row in human_rows(poll_of(edition, entries, seed=seed))
+        for row in score_annotators(build_poll(edition, entries, seed=seed))
     )

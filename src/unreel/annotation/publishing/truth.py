@@ -16,10 +16,10 @@ from unreel.annotation.judgements import (
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.core.judgement import Label, Rating, Vote
 from unreel.core.trace import Trace
-from unreel.protocols.rubric import extent
+from unreel.protocols.rubric import measure_extent
 
 
-def settled_entry(
+def build_settled_entry(
     entry: Entry, value: Value, said: Mapping[str, Value], *, duration_us: int
 ) -> Row:
     """`entry` with what people settled on as its truth, and what each of them `said` beside it.
@@ -41,7 +41,7 @@ def settled_entry(
             return entry
 
 
-def undecided_entry(entry: Entry, said: Mapping[str, Value]) -> Entry:
+def build_undecided_entry(entry: Entry, said: Mapping[str, Value]) -> Entry:
     """`entry` as its makers describe it, with the votes that people gave."""
     return replace(entry, votes=_votes(said)) if _votes(said) else entry
 
@@ -51,9 +51,9 @@ def is_fooled(entry: Entry, value: Value) -> bool:
     return isinstance(value, TraceAnswer) and bool(value.traces) and entry.label is Label.REAL
 
 
-def rubric_rating(traces: Sequence[Trace], *, duration_us: int) -> Rating:
+def rate_by_rubric(traces: Sequence[Trace], *, duration_us: int) -> Rating:
     """The score that the area/time rubric gives to marked traces: truth of `realism` from the same boxes."""
-    taken = extent(traces, duration_us=duration_us)
+    taken = measure_extent(traces, duration_us=duration_us)
     reasons = dict.fromkeys(trace.explanation for trace in traces if trace.explanation)
     return Rating(
         score=taken.level,
@@ -84,8 +84,8 @@ def _traced(
     return replace(
         entry,
         traces=traces,
-        rating=rubric_rating(traces, duration_us=duration_us),
-        ratings=tuple(rubric_rating(v.traces, duration_us=duration_us) for v in traced.values()),
+        rating=rate_by_rubric(traces, duration_us=duration_us),
+        ratings=tuple(rate_by_rubric(v.traces, duration_us=duration_us) for v in traced.values()),
         votes=_votes(said),
     )
 

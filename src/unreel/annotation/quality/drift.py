@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from unreel.annotation.opinion import AnnotatorOpinion, answer_of
-from unreel.annotation.quality.qualification import rights_of
+from unreel.annotation.quality.qualification import score_known_answers
 from unreel.stats.sample import Array
 
 ALARM: Final = 0.01
@@ -48,7 +48,7 @@ def find_drift(
         by_person.setdefault(opinion.annotator, []).append(opinion)
     found = {}
     for who, theirs in sorted(by_person.items()):
-        rights = np.array([right.share for right in rights_of(theirs)])
+        rights = np.array([right.share for right in score_known_answers(theirs)])
         answers = _in_numbers([answer_of(each.value) for each in theirs])
         seen = (("right", rights), ("answers", answers))
         found[who] = tuple(

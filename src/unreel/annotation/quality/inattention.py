@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from unreel.annotation.opinion import AnnotatorOpinion, answer_of, by_task
+from unreel.annotation.opinion import AnnotatorOpinion, answer_of, group_by_task
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.bootstrap import StatisticLimits, bootstrap
 from unreel.stats.dawid_skene import AnnotatorSkills, dawid_skene
@@ -68,7 +68,7 @@ def find_informed(
 def _number(opinions: Sequence[AnnotatorOpinion]) -> _ClipAnswers | None:
     rows = [
         (opinion.annotator, place, answer_of(opinion.value))
-        for place, those in enumerate(by_task(opinions).values())
+        for place, those in enumerate(group_by_task(opinions).values())
         if len(those) > 1
         for opinion in those
     ]

@@ -7,7 +7,7 @@ import numpy as np
 
 from unreel.annotation.campaign import AnnotationTask, StudyArm
 from unreel.annotation.judgements import AnyValue, TraceAnswer
-from unreel.annotation.quality.qualification import how_right
+from unreel.annotation.quality.qualification import score_answer
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.stats.bootstrap import StatisticLimits, bootstrap
 from unreel.stats.resampling import Statistic
@@ -62,7 +62,7 @@ def _follows(judgement: ArmJudgement) -> float:
         and isinstance(judgement.value, TraceAnswer)
     ):
         return float(not judgement.value.traces)
-    return how_right(as_known, judgement.value)
+    return score_answer(as_known, judgement.value)
 
 
 def _difference(sample: RowSample) -> Statistic:

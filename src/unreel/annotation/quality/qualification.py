@@ -6,12 +6,12 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from unreel.annotation.agreement import beyond_chance
+from unreel.annotation.agreement import measure_chance_corrected
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
 from unreel.annotation.consensus.outcome import SAME_FAULT
 from unreel.annotation.consensus.trace_matching import cluster_marks
 from unreel.annotation.judgements import AnyValue, TraceAnswer
-from unreel.annotation.opinion import AnnotatorOpinion, answer_of, by_task
+from unreel.annotation.opinion import AnnotatorOpinion, answer_of, group_by_task
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.bootstrap import bootstrap_mean
 
@@ -29,16 +29,18 @@ class KnownAnswerScore:
     submitted_us: int
 
 
-def on_gold(opinions: Iterable[Gold]) -> list[Gold]:
+def select_gold_opinions(opinions: Iterable[Gold]) -> list[Gold]:
     """The opinions on tasks whose answer is known."""
     return [opinion for opinion in opinions if opinion.task.known is not None]
 
 
-def share_right(opinions: Sequence[AnnotatorOpinion], *, seed: int) -> Mapping[str, Measured]:
+def measure_gold_accuracy(
+    opinions: Sequence[AnnotatorOpinion], *, seed: int
+) -> Mapping[str, Measured]:
     """By annotator, the share of right answers to tasks with a known answer, drawing clips."""
     found: dict[str, Measured] = {}
     for who in sorted({opinion.annotator for opinion in opinions}):
-        rights = rights_of([each for each in opinions if each.annotator == who])
+        rights = score_known_answers([each for each in opinions if each.annotator == who])
         if not rights:
             found[who] = Unmeasured("judged no task with a known answer")
             continue
@@ -48,11 +50,11 @@ def share_right(opinions: Sequence[AnnotatorOpinion], *, seed: int) -> Mapping[s
     return found
 
 
-def rights_of(opinions: Iterable[AnnotatorOpinion]) -> list[KnownAnswerScore]:
+def score_known_answers(opinions: Iterable[AnnotatorOpinion]) -> list[KnownAnswerScore]:
     """Return the correctness of each answer to a task with a known answer, in order of arrival."""
     found = [
         KnownAnswerScore(
-            opinion.task.group or opinion.task.id, how_right(opinion.task, opinion.value), at
+            opinion.task.group or opinion.task.id, score_answer(opinion.task, opinion.value), at
         )
         for opinion in opinions
         if opinion.task.known is not None
@@ -61,7 +63,7 @@ def rights_of(opinions: Iterable[AnnotatorOpinion]) -> list[KnownAnswerScore]:
     return sorted(found, key=lambda right: right.submitted_us)
 
 
-def how_right(task: AnnotationTask, said: AnyValue) -> float:
+def score_answer(task: AnnotationTask, said: AnyValue) -> float:
     """1 for the known answer and 0 for another one; where traces are known, the share that was found.
 
     A clip with known traces that is called generated without a mark of any of them is 0: who calls all
@@ -108,15 +110,15 @@ def qualify(
     seed: int,
 ) -> QualificationResult:
     """Return who may take part, by known answers and by agreement on the clips that all judged."""
-    right = share_right(on_gold(opinions), seed=seed)
+    right = measure_gold_accuracy(select_gold_opinions(opinions), seed=seed)
     people = {opinion.annotator for opinion in opinions}
     shared = [
         opinion
-        for those in by_task(opinions).values()
+        for those in group_by_task(opinions).values()
         if {each.annotator for each in those} == people
         for opinion in those
     ]
-    agreed = beyond_chance(shared, interface, seed=seed)
+    agreed = measure_chance_corrected(shared, interface, seed=seed)
     unanimity = agreed["unanimity"]
     n_shared = len(shared) // max(1, len(people))
     return QualificationResult(

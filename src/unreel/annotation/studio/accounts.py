@@ -25,7 +25,7 @@ _FORM_PAGE: Final = range(200, 300)
 _DONE: Final = range(300, 400)
 
 
-def invite(
+def create_accounts(
     client: StudioClient, annotators: Iterable[Annotator], *, folder: Path
 ) -> dict[str, int]:
     """See that everybody has an account; the account's number by the annotator's name.
@@ -46,7 +46,7 @@ def invite(
     return numbers
 
 
-def kept_passwords(folder: Path) -> Mapping[str, str]:
+def read_passwords(folder: Path) -> Mapping[str, str]:
     """Return the passwords created here, by login; existing accounts have none."""
     try:
         with OutputDirectory(folder).read(_KEPT) as file:
@@ -57,7 +57,7 @@ def kept_passwords(folder: Path) -> Mapping[str, str]:
 
 
 def _keep_password(folder: Path, login: str) -> str:
-    kept = dict(kept_passwords(folder))
+    kept = dict(read_passwords(folder))
     if login not in kept:
         kept[login] = secrets.token_urlsafe(12)
         OutputDirectory(folder).write(_KEPT, json.dumps(kept, indent=2).encode())

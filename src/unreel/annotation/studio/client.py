@@ -96,7 +96,7 @@ class StudioClient:
         """
         reply = self.look(path, **parameters)
         if not reply.is_ok:
-            raise refusal(reply, f"GET {path}")
+            raise build_refusal_error(reply, f"GET {path}")
         return reply.document()
 
     def look(self, path: str, **parameters: object) -> StudioReply:
@@ -133,12 +133,12 @@ class StudioClient:
         """Delete once; a missing object is no error."""
         reply = self._send("DELETE", path, {}, None)
         if not reply.is_ok and reply.status != NOT_FOUND:
-            raise refusal(reply, f"DELETE {path}")
+            raise build_refusal_error(reply, f"DELETE {path}")
 
     def _write(self, method: str, path: str, body: object, parameters: Mapping[str, object]) -> Any:
         reply = self._send(method, path, parameters, body)
         if not reply.is_ok:
-            raise refusal(reply, f"{method} {path}")
+            raise build_refusal_error(reply, f"{method} {path}")
         return reply.document()
 
     def _send(
@@ -188,12 +188,12 @@ class StudioClient:
                 reply = self._exchange("POST", "/api/token/refresh", content=body, headers=kind)
                 document = reply.document()
                 if not reply.is_ok or not isinstance(document, dict):
-                    raise refusal(reply, "POST /api/token/refresh")
+                    raise build_refusal_error(reply, "POST /api/token/refresh")
                 self._authorisation = f"Bearer {document.get('access', '')}"
         return self._authorisation
 
 
-def refusal(reply: StudioReply, what: str) -> MachineError:
+def build_refusal_error(reply: StudioReply, what: str) -> MachineError:
     """Words for what the server refused, and what to do next."""
     said = f"Label Studio answers {reply.status} to {what}"
     detail = _detail(reply)

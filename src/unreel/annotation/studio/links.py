@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.projects import remembered_rooms
+from unreel.annotation.studio.projects import read_stored_projects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,23 +18,23 @@ class AnnotatorLink:
     """Asks for the login first; no password and no token is in it."""
 
 
-def room_url(address: str, project: int) -> str:
+def build_project_url(address: str, project: int) -> str:
     """Return the URL that shows the tasks of a project one after the other, without a list."""
     return f"{address}/projects/{project}/data?labeling=1"
 
 
-def task_url(address: str, project: int, task: int) -> str:
+def build_task_url(address: str, project: int, task: int) -> str:
     """Return the URL of one task for the leader of the campaign."""
     return f"{address}/projects/{project}/data?task={task}"
 
 
-def campaign_links(ledger: Ledger, campaign: str, *, address: str) -> list[AnnotatorLink]:
+def list_annotator_links(ledger: Ledger, campaign: str, *, address: str) -> list[AnnotatorLink]:
     """Links of all annotators, by name and batch."""
     ledger.campaign(campaign)
     logins = {annotator.name: annotator.email for annotator in ledger.annotators()}
     found = []
-    for room in remembered_rooms(ledger, campaign).values():
-        place = room_url(address, room.project).removeprefix(address)
+    for room in read_stored_projects(ledger, campaign).values():
+        place = build_project_url(address, room.project).removeprefix(address)
         found.append(
             AnnotatorLink(
                 annotator=room.annotator,

@@ -73,7 +73,7 @@ class RoomState:
         number, data = str(task["id"]), task.get("data")
         if number not in self.numbers and isinstance(data, dict):
             ours = str(data.get(TASK_KEY, ""))
-            if ours in self.tasks and same_data(self.tasks[ours], data):
+            if ours in self.tasks and is_same_data(self.tasks[ours], data):
                 self.numbers[number] = ours
         return self.numbers.get(number, "")
 
@@ -82,31 +82,35 @@ class RoomState:
         ours = self.find_task(task)
         if not ours:
             return "this task was not pushed"
-        if not isinstance(task.get("data"), dict) or not same_data(self.tasks[ours], task["data"]):
+        if not isinstance(task.get("data"), dict) or not is_same_data(
+            self.tasks[ours], task["data"]
+        ):
             return "its data was changed"
-        is_same = self.marks.get(ours, "") == marks_digest(task.get("predictions", ()))
+        is_same = self.marks.get(ours, "") == hash_predictions(task.get("predictions", ()))
         return "" if is_same else "its marks were changed"
 
 
-def adopt_room(project: Mapping[str, Any], tasks: Iterable[Mapping[str, Any]]) -> RoomState:
+def record_project_state(
+    project: Mapping[str, Any], tasks: Iterable[Mapping[str, Any]]
+) -> RoomState:
     """Return the present state of a new project, or of one that an earlier release pushed."""
     state = RoomState(settings={name: project.get(name) for name in SETTINGS})
     for task in tasks:
         ours = str(task["data"].get(TASK_KEY, ""))
         state.tasks.setdefault(ours, dict(task["data"]))
         state.numbers[str(task["id"])] = ours
-        if digest_ := marks_digest(task.get("predictions", ())):
+        if digest_ := hash_predictions(task.get("predictions", ())):
             state.marks[ours] = digest_
     return state
 
 
-def marks_digest(predictions: Iterable[Mapping[str, Any]]) -> str:
+def hash_predictions(predictions: Iterable[Mapping[str, Any]]) -> str:
     """Digest of the marks in a task's predictions; "" where there are none."""
     results = [each.get("result") for each in predictions]
     return digest("marks", json.dumps(results, sort_keys=True)) if results else ""
 
 
-def room_states(ledger: Ledger, campaign: str) -> dict[str, RoomState]:
+def read_project_states(ledger: Ledger, campaign: str) -> dict[str, RoomState]:
     """States of a campaign's rooms by their keys."""
     return {
         key: RoomState(**json.loads(value))
@@ -114,7 +118,7 @@ def room_states(ledger: Ledger, campaign: str) -> dict[str, RoomState]:
     }
 
 
-def same_data(pushed: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+def is_same_data(pushed: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
     """Equality of two tasks' data; links that a store signed may have another signature."""
     return {k: _unsigned(v) for k, v in pushed.items()} == {
         k: _unsigned(v) for k, v in found.items()

@@ -48,7 +48,7 @@ class StudioProject:
         return f"{self.annotator}/{self.batch}"
 
 
-def remembered_rooms(ledger: Ledger, campaign: str) -> dict[str, StudioProject]:
+def read_stored_projects(ledger: Ledger, campaign: str) -> dict[str, StudioProject]:
     """Rooms of a campaign by their keys, as they were last remembered."""
     return {
         key: _read_room(key, json.loads(value))
@@ -71,8 +71,8 @@ def open_room(
     the markers for callers that open many projects.
     """
     annotator, batch, owner = place
-    mark = room_mark(campaign.name, annotator, batch)
-    known = remembered_rooms(ledger, campaign.name).get(f"{annotator}/{batch}")
+    mark = format_project_mark(campaign.name, annotator, batch)
+    known = read_stored_projects(ledger, campaign.name).get(f"{annotator}/{batch}")
     if known is not None and known.owner == owner and _is_same(client, known, mark):
         return known
     found = find_marked(client) if marked is None else marked()
@@ -100,7 +100,7 @@ def _project_settings(
     campaign: Campaign, screen: AnnotationScreen, annotator: str, batch: int
 ) -> dict[str, Any]:
     """Settings of a room's project: all that decides what its annotator sees."""
-    mark = room_mark(campaign.name, annotator, batch)
+    mark = format_project_mark(campaign.name, annotator, batch)
     return {
         "title": f"{campaign.name[:24]} {annotator[:16]} {batch}"[:_TITLE],
         "description": f"Made by unreel for the campaign {campaign.name}. Leave it as it is.\n{mark}",
@@ -117,7 +117,7 @@ def _project_settings(
     }
 
 
-def room_mark(campaign: str, annotator: str, batch: int) -> str:
+def format_project_mark(campaign: str, annotator: str, batch: int) -> str:
     """Return the unique mark in the description of a project."""
     return f"unreel:{digest('room', campaign, annotator, str(batch))[:32]}"
 

@@ -32,17 +32,21 @@ from unreel.annotation.judgements import (
     Value,
 )
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.studio.client import NOT_FOUND, StudioClient, refusal
+from unreel.annotation.studio.client import NOT_FOUND, StudioClient, build_refusal_error
 from unreel.annotation.studio.project_state import (
     LISTED,
     ProjectAlteration,
     RoomLook,
     RoomState,
-    adopt_room,
+    read_project_states,
+    record_project_state,
     restore_room,
-    room_states,
 )
-from unreel.annotation.studio.projects import StudioProject, remembered_rooms, room_mark
+from unreel.annotation.studio.projects import (
+    StudioProject,
+    format_project_mark,
+    read_stored_projects,
+)
 from unreel.annotation.studio.task_pages import PAGE, read_tasks
 
 SEEN: Final = "seen"
@@ -95,7 +99,7 @@ class RoomDesk:
 
     def origin(self, annotation: object) -> str:
         """Return the origin of an annotation, up to its number."""
-        mark = room_mark(self.campaign.name, self.room.annotator, self.room.batch)
+        mark = format_project_mark(self.campaign.name, self.room.annotator, self.room.batch)
         return f"{mark}/{annotation}"
 
 
@@ -117,10 +121,10 @@ def pull_campaign(
     """
     known = ledger.campaign(campaign)
     tasks = {task.id: task for task in ledger.tasks(campaign)}
-    states, seen = room_states(ledger, campaign), ledger.memories(campaign, SEEN)
+    states, seen = read_project_states(ledger, campaign), ledger.memories(campaign, SEEN)
     kept = {origin.partition("@")[0] for origin in ledger.origins(campaign)}
     total = PullResult()
-    for key, room in sorted(remembered_rooms(ledger, campaign).items()):
+    for key, room in sorted(read_stored_projects(ledger, campaign).items()):
         given = ledger.assignments(campaign, annotator=room.annotator)
         assigned = {each.task: each for each in given if each.batch == room.batch}
         desk = RoomDesk(known, room, tasks, assigned, kept)
@@ -189,7 +193,7 @@ def look_at_room(
     """Return all tasks of a project without their answers, and the differences from the pushed state."""
     project = _project(client, room)
     listed = list(read_tasks(client, room.project, fields=LISTED))
-    look = RoomLook(state or adopt_room(project, listed))
+    look = RoomLook(state or record_project_state(project, listed))
     look.see_project(project)
     for task in listed:
         look.see_task(task)
@@ -200,7 +204,7 @@ def _project(client: StudioClient, room: StudioProject) -> Mapping[str, Any]:
     reply = client.look(f"/api/projects/{room.project}/")
     found = reply.document()
     if not reply.is_ok or not isinstance(found, dict):
-        raise refusal(reply, f"GET /api/projects/{room.project}/")
+        raise build_refusal_error(reply, f"GET /api/projects/{room.project}/")
     return found
 
 

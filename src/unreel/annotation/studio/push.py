@@ -13,15 +13,15 @@ from typing import Any, Final
 
 from unreel.annotation.campaign import AnnotationTask, Campaign, StudyArm, TaskAssignment
 from unreel.annotation.interfaces.screens import AnnotationScreen
-from unreel.annotation.interfaces.task_data import TASK_KEY, prefill, task_data
+from unreel.annotation.interfaces.task_data import TASK_KEY, build_task_data, prefill
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.studio.client import StudioClient
 from unreel.annotation.studio.project_state import (
     ProjectAlteration,
     RoomState,
-    adopt_room,
-    marks_digest,
-    room_states,
+    hash_predictions,
+    read_project_states,
+    record_project_state,
 )
 from unreel.annotation.studio.projects import PREFILLED, StudioProject, find_marked, open_room
 from unreel.annotation.studio.pull import PullResult, RoomDesk, look_at_room, pull_room
@@ -70,7 +70,7 @@ def push_assignments(delivery: PushRequest, *, heard: Callable[[int], None]) -> 
     # Read to its end first: a push lasts, and PostgreSQL may be gone before the last of them.
     given = list(delivery.ledger.assignments(name))
     marked = cache(partial(find_marked, delivery.client))
-    states = room_states(delivery.ledger, name)
+    states = read_project_states(delivery.ledger, name)
     rooms = sent = there = 0
     altered: tuple[ProjectAlteration, ...] = ()
     for place, group in itertools.groupby(given, key=_place):
@@ -87,7 +87,7 @@ def push_assignments(delivery: PushRequest, *, heard: Callable[[int], None]) -> 
         if room.is_new:
             # As the server keeps it: Label Studio may write a text of guidelines in another form.
             project = delivery.client.get(f"/api/projects/{room.project}/")
-            found, state = set[str](), adopt_room(project, ())
+            found, state = set[str](), record_project_state(project, ())
         else:
             assigned = {each.task: each for each in wanted}
             desk = RoomDesk(delivery.campaign, room, tasks, assigned)
@@ -134,7 +134,7 @@ def _look(
     if not look.is_altered:
         return look.state, ()
     pulled = pull_room(client, ledger, desk, state=state, versions={}, total=PullResult())
-    return room_states(ledger, desk.campaign.name)[room.key], pulled.altered
+    return read_project_states(ledger, desk.campaign.name)[room.key], pulled.altered
 
 
 def _send(
@@ -147,7 +147,7 @@ def _send(
         ours = entry["data"][TASK_KEY]
         state.tasks[ours] = entry["data"]
         if "predictions" in entry:
-            state.marks[ours] = marks_digest(entry["predictions"])
+            state.marks[ours] = hash_predictions(entry["predictions"])
     if is_marked:
         state.settings["model_version"] = PREFILLED
     state.remember(delivery.ledger, campaign, room.key)
@@ -167,7 +167,7 @@ def _entry(
     delivery: PushRequest, assignment: TaskAssignment, task: AnnotationTask
 ) -> dict[str, Any]:
     entry: dict[str, Any] = {
-        "data": task_data(delivery.screen, task, assignment, delivery.find_urls(task))
+        "data": build_task_data(delivery.screen, task, assignment, delivery.find_urls(task))
     }
     if assignment.arm is StudyArm.PREFILLED:
         marks = prefill(task, swapped=assignment.swapped)

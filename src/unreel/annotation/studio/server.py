@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 from unreel.annotation.studio.settings import (
     CLIPS,
     StudioPlan,
-    forget_connection,
-    own_database,
-    remember_connection,
+    delete_connection,
+    name_studio_database,
+    store_connection,
     studio_environment,
     studio_secrets,
 )
@@ -53,7 +53,7 @@ def make_database(ledger: str) -> str:
     Raises:
         MachineError: The server cannot be reached, or does not let this user make one.
     """
-    if not (address := own_database(ledger)):
+    if not (address := name_studio_database(ledger)):
         return ""
     import psycopg
     from psycopg import sql
@@ -73,7 +73,7 @@ def make_database(ledger: str) -> str:
 
 
 @contextmanager
-def running(plan: StudioPlan, *, tell: Callable[[str], None]) -> Iterator["StudioServer"]:
+def start_studio(plan: StudioPlan, *, tell: Callable[[str], None]) -> Iterator["StudioServer"]:
     """The server of `plan`, up and answering; when the context ends, so does all of it.
 
     Raises:
@@ -83,11 +83,11 @@ def running(plan: StudioPlan, *, tell: Callable[[str], None]) -> Iterator["Studi
     try:
         server.wait_until_up(tell)
         server.require_own_token()
-        remember_connection(plan.folder, plan.address)
+        store_connection(plan.folder, plan.address)
         yield server
     finally:
         server.end()
-        forget_connection(plan.folder)
+        delete_connection(plan.folder)
 
 
 class StudioServer(HeldServer):

@@ -99,7 +99,7 @@ def studio_secrets(folder: Path) -> StudioSecrets:
         raise UnreadableSourceError(str(folder / _SECRETS), problem, _UP) from None
 
 
-def names_key(folder: Path) -> bytes:
+def read_copy_name_key(folder: Path) -> bytes:
     """The key that names of copies follow from, made at the first push and 0600.
 
     Where it is lost, copies are made again under other names; tasks keep theirs in the ledger.
@@ -145,7 +145,7 @@ def database_variables(address: str) -> dict[str, str]:
     }
 
 
-def own_database(ledger: str) -> str:
+def name_studio_database(ledger: str) -> str:
     """The database beside the ledger's that Label Studio keeps its tables in; "" for a file."""
     parts = urlsplit(ledger)
     if parts.scheme.partition("+")[0] not in {"postgresql", "postgres"}:
@@ -153,13 +153,13 @@ def own_database(ledger: str) -> str:
     return parts._replace(path=f"{parts.path}_studio", scheme="postgresql").geturl()
 
 
-def remember_connection(folder: Path, address: str) -> None:
+def store_connection(folder: Path, address: str) -> None:
     """Let other commands find the server that runs here."""
     told = {"address": address, "token_file": _SECRETS, "media": CLIPS}
     OutputDirectory(folder).write(_CONNECTION, json.dumps(told, indent=2).encode())
 
 
-def forget_connection(folder: Path) -> None:
+def delete_connection(folder: Path) -> None:
     """The server that ran here is gone."""
     OutputDirectory(folder).remove(_CONNECTION)
 

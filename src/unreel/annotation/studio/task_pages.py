@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from unreel.annotation.studio.client import StudioClient, StudioReply, refusal
+from unreel.annotation.studio.client import StudioClient, StudioReply, build_refusal_error
 
 PAGE: Final = 500
 _PATH: Final = "/api/tasks/"
@@ -67,5 +67,5 @@ def _tasks(reply: StudioReply) -> list[Mapping[str, Any]]:
     document = reply.document() if reply.is_ok else None
     tasks = document.get("tasks") if isinstance(document, dict) else None
     if not isinstance(tasks, list):
-        raise refusal(reply, f"GET {_PATH}")
+        raise build_refusal_error(reply, f"GET {_PATH}")
     return tasks

@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 
 from unreel.arena.answers.play import NOBODY, Floats, Indices, SeasonClips
-from unreel.arena.season.benchmark import current_names, look_table, open_set, read_controls
+from unreel.arena.season.benchmark import look_table, open_set, read_controls, read_current_names
 from unreel.arena.season.folder import SeasonFolder
 from unreel.benchmarks.entry import Entry
-from unreel.core.clip import Clip, maker_of
+from unreel.core.clip import Clip, get_maker
 from unreel.core.failure import Failure
 from unreel.engine.survey import ClipSurvey
 
@@ -24,14 +24,14 @@ def read_lineup(folder: SeasonFolder, *, retired: bool = False) -> SeasonClips:
     Raises:
         UnreelError: Nothing was played here.
     """
-    current = current_names(folder, folder.require_played())
+    current = read_current_names(folder, folder.require_played())
     benchmark, controls = open_set(folder), read_controls(folder)
     rows = (row for row in benchmark if isinstance(row, Entry))
     entries = [row for row in rows if retired or row.name in current]
     found = list(ClipSurvey(look_table(folder)).find(benchmark, entries))
     found.sort(key=lambda pair: pair[0].name)
     entries = [entry for entry, _ in found]
-    makers = [maker_of(entry.origin) for entry in entries]
+    makers = [get_maker(entry.origin) for entry in entries]
     changed = [controls.get(entry.name, "") for entry in entries]
     shown = [entry.group or entry.name for entry in entries]
     names = [tuple(sorted({*each} - {""})) for each in (makers, shown, changed)]
@@ -39,16 +39,16 @@ def read_lineup(folder: SeasonFolder, *, retired: bool = False) -> SeasonClips:
         clips=tuple(entry.name for entry in entries),
         creators=names[0],
         scenes=names[1],
-        creator=places_among(names[0], makers),
-        scene=places_among(names[1], shown),
-        control=places_among(names[2], changed),
+        creator=find_indices(names[0], makers),
+        scene=find_indices(names[1], shown),
+        control=find_indices(names[2], changed),
         controls=names[2],
         nuisances=NUISANCES,
         nuisance=_nuisance([clip for _, clip in found]),
     )
 
 
-def places_among(names: Sequence[str], each: Sequence[str]) -> Indices:
+def find_indices(names: Sequence[str], each: Sequence[str]) -> Indices:
     """Return the index of each name in `names`; `NOBODY` (-1) if it is missing."""
     place = {name: number for number, name in enumerate(names)}
     return np.array([place.get(name, NOBODY) for name in each], dtype=np.int32)

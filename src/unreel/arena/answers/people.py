@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from pydantic import Field, ValidationError
 
-from unreel.annotation.campaign_state import CampaignRecords, judgements
+from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements
 from unreel.annotation.judgements import TraceAnswer, VoteAnswer
-from unreel.annotation.publishing.edition import give_aliases
+from unreel.annotation.publishing.edition import assign_aliases
 from unreel.arena.answers.play import SAID_GENERATED, SAID_REAL, SILENT, AnswerTable
 from unreel.benchmarks.entry import Entry
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
@@ -52,24 +52,24 @@ class SeasonVotes(RecipeSection):
     """Clip, voter, and what they say."""
 
 
-def entry_ballots(entries: Iterable[Entry]) -> Iterator[VoterBallot]:
+def iter_benchmark_ballots(entries: Iterable[Entry]) -> Iterator[VoterBallot]:
     """The votes that a benchmark holds of its clips."""
     for entry in entries:
         for vote in entry.votes:
             yield VoterBallot(entry.name, vote.voter, vote.label)
 
 
-def campaign_ballots(records: CampaignRecords, *, named: bool = False) -> list[VoterBallot]:
+def read_campaign_ballots(records: CampaignRecords, *, named: bool = False) -> list[VoterBallot]:
     """Return the valid real-or-generated votes of a campaign; people appear under aliases unless `named`.
 
     What a person marked after a machine's marks were shown counts as everywhere: see the campaign's own report.
     """
     found = [
         VoterBallot(each.task.names[0], each.annotator, each.value.label)
-        for each in judgements(records)
+        for each in iter_valid_judgements(records)
         if isinstance(each.value, VoteAnswer | TraceAnswer) and each.value.label is not None
     ]
-    aliases = give_aliases(sorted({ballot.voter for ballot in found}), seed=0, named=named)
+    aliases = assign_aliases(sorted({ballot.voter for ballot in found}), seed=0, named=named)
     return [VoterBallot(each.clip, aliases[each.voter], each.label) for each in found]
 
 
@@ -95,7 +95,7 @@ def read_people(folder: "SeasonFolder") -> tuple[str, tuple[VoterBallot, ...]]:
     return kept.source, tuple(VoterBallot(*row) for row in kept.ballots)
 
 
-def with_people(play: AnswerTable, ballots: Iterable[VoterBallot]) -> AnswerTable:
+def add_people(play: AnswerTable, ballots: Iterable[VoterBallot]) -> AnswerTable:
     """`play` with what most people say as one more reviewer, and each person beside it, without a rank.
 
     With a rank of their own, people would count twice in how often a creator was caught.

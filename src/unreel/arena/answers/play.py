@@ -103,26 +103,26 @@ def lay_out(play: AnswerTable) -> Grid:
     return grid
 
 
-def generated(lineup: SeasonClips) -> Mask:
+def select_generated(lineup: SeasonClips) -> Mask:
     """Return the clips of creators, without controls."""
     made: Mask = lineup.creator != NOBODY
     return made
 
 
-def real(lineup: SeasonClips) -> Mask:
+def select_real(lineup: SeasonClips) -> Mask:
     """The clips as they were filmed; controls are none."""
-    filmed: Mask = ~generated(lineup) & (lineup.control == NOBODY)
+    filmed: Mask = ~select_generated(lineup) & (lineup.control == NOBODY)
     return filmed
 
 
-def wrong(lineup: SeasonClips, grid: Grid) -> Mask:
+def select_wrong(lineup: SeasonClips, grid: Grid) -> Mask:
     """Readable answers that do not say what the clip is; a control is real."""
-    truth = generated(lineup)[np.newaxis]
+    truth = select_generated(lineup)[np.newaxis]
     errs: Mask = (grid >= 0) & ((grid == SAID_GENERATED) != truth)
     return errs
 
 
-def leave_out(
+def exclude_rows(
     play: AnswerTable, *, creators: Collection[str], reviewers: Collection[str]
 ) -> AnswerTable:
     """The same without those rows and columns; everything else is as it was."""

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from unreel.arena.answers.lineup import read_lineup
-from unreel.arena.answers.people import read_people, with_people
+from unreel.arena.answers.people import add_people, read_people
 from unreel.arena.answers.play import SAID_GENERATED, SAID_REAL, SILENT, AnswerTable, SeasonClips
 from unreel.arena.season.folder import EnteredReviewer, SeasonFolder
 from unreel.benchmarks.questions import PlannedQuestion
@@ -22,7 +22,7 @@ from unreel.core.verdict import RealityVerdict, TraceVerdict, Verdict
 from unreel.engine.location import StorageLocation
 from unreel.engine.resolve_location import open_access
 from unreel.evaluation.run_job import NEVER_PUT, EvalRun, open_run
-from unreel.evaluation.stored_answers import planned_with_answers, read_answer
+from unreel.evaluation.stored_answers import iter_questions_with_answers, read_answer
 from unreel.evaluation.stored_recipe import find_recipe
 
 _SAID: Final = {Label.REAL: SAID_REAL, Label.GENERATED: SAID_GENERATED}
@@ -39,7 +39,7 @@ class SeasonAnswer(NamedTuple):
     """What it says."""
 
 
-def season_folder(path: Path | str | SeasonFolder) -> SeasonFolder:
+def open_season_folder(path: Path | str | SeasonFolder) -> SeasonFolder:
     """The working folder of a season, by its path."""
     return path if isinstance(path, SeasonFolder) else SeasonFolder(StorageLocation(str(path)))
 
@@ -60,7 +60,7 @@ def read_play(
     Raises:
         UnreelError: There are no answers, the condition is unknown, or the answers are about pairs.
     """
-    folder = season_folder(path)
+    folder = open_season_folder(path)
     entrants, settings = folder.require_played(), read_settings()
     condition = entrants.conditions[0] if condition is None else condition
     entrants.require_condition(condition)
@@ -81,7 +81,7 @@ def read_play(
             if (clip := place.get(planned.name)) is not None:
                 columns[0].append(reviewer)
                 columns[1].append(clip)
-                columns[2].append(said_in(read))
+                columns[2].append(encode_label(read))
     play = AnswerTable(
         lineup=lineup,
         condition=condition,
@@ -91,7 +91,7 @@ def read_play(
         clip=np.array(columns[1], dtype=np.int32),
         said=np.array(columns[2], dtype=np.int8),
     )
-    return with_people(play, read_people(folder)[1]) if people else play
+    return add_people(play, read_people(folder)[1]) if people else play
 
 
 def read_answers(
@@ -101,7 +101,7 @@ def read_answers(
     run = _open(folder, reviewer, condition, settings)
     if run is None:
         return
-    for planned, row in planned_with_answers(run):
+    for planned, row in iter_questions_with_answers(run):
         if isinstance(planned, PlannedQuestion) and row and row["failure_reason"] not in NEVER_PUT:
             yield SeasonAnswer(
                 planned, row, read_answer(planned, row, mode=run.recipe.reviewer.parser)
@@ -124,7 +124,7 @@ def _open(
     return replace(run, recipe=recipe) if kept else None
 
 
-def said_in(read: Verdict | Failure) -> int:
+def encode_label(read: Verdict | Failure) -> int:
     """Return the label of an answer: real, generated or none."""
     if isinstance(read, RealityVerdict | TraceVerdict) and isinstance(read.label, Label):
         return _SAID[read.label]

@@ -19,11 +19,11 @@ from unreel.arena.answers.play import (
     Grid,
     Mask,
     SeasonClips,
-    generated,
     lay_out,
-    real,
+    select_generated,
+    select_real,
 )
-from unreel.arena.boards.contrast import correct, doubt, sum_scenes
+from unreel.arena.boards.contrast import apply_holm, jackknife_difference, sum_scenes
 from unreel.core.estimate import Measured
 from unreel.creators.contract import CreatorInput
 from unreel.protocols.formulas import PERCENT
@@ -62,7 +62,7 @@ class AblationEffect:
     """Pairs without two readable answers."""
 
 
-def ablate(
+def measure_ablations(
     plays: Sequence[AnswerTable], *, knobs: Knobs | None = None
 ) -> tuple[AblationEffect, ...]:
     """Every paired difference that the plays of a season carry, corrected as one family.
@@ -77,19 +77,19 @@ def ablate(
             found += _between_plays(after, before, knob)
     for play in plays:
         found += _within(play)
-    return correct_all(found)
+    return correct_effects(found)
 
 
 def compare_plays(
     first: AnswerTable, second: AnswerTable, *, knob: str
 ) -> tuple[AblationEffect, ...]:
     """The same for two plays of any seasons that share clips and reviewers: pair against single, this year and last."""
-    return correct_all(list(_between_plays(first, second, knob)))
+    return correct_effects(list(_between_plays(first, second, knob)))
 
 
-def correct_all(found: Sequence[AblationEffect]) -> tuple[AblationEffect, ...]:
+def correct_effects(found: Sequence[AblationEffect]) -> tuple[AblationEffect, ...]:
     """The same differences, corrected as one family."""
-    corrected = correct([each.p for each in found])
+    corrected = apply_holm([each.p for each in found])
     return tuple(replace(a, p_corrected=p) for a, p in zip(found, corrected, strict=True))
 
 
@@ -105,7 +105,7 @@ def _between_plays(first: AnswerTable, second: AnswerTable, knob: str) -> Iterat
     place = {name: at for at, name in enumerate(second.lineup.clips)}
     shared = [(at, place[c]) for at, c in enumerate(first.lineup.clips) if c in place]
     ours, theirs = np.array(shared, dtype=np.intp).reshape(-1, 2).T
-    counted = (generated(first.lineup) | real(first.lineup))[ours]
+    counted = (select_generated(first.lineup) | select_real(first.lineup))[ours]
     ours, theirs = ours[counted], theirs[counted]
     names = [name for name in first.reviewers if name in second.reviewers]
     pairs = _AblationScores(
@@ -113,7 +113,7 @@ def _between_plays(first: AnswerTable, second: AnswerTable, knob: str) -> Iterat
         first=_right(first, names)[:, ours],
         second=_right(second, names)[:, theirs],
         scene=first.lineup.scene[ours].astype(np.int64),
-        side=generated(first.lineup)[ours].astype(np.int64),
+        side=select_generated(first.lineup)[ours].astype(np.int64),
     )
     return pairs.ablations(names, first.floors | second.floors)
 
@@ -121,7 +121,7 @@ def _between_plays(first: AnswerTable, second: AnswerTable, knob: str) -> Iterat
 def _right(play: AnswerTable, names: Sequence[str]) -> Grid:
     """1 where an answer is right and 0 where it is wrong; what could not be read stays what it is."""
     grid = lay_out(play)[[play.reviewers.index(name) for name in names]]
-    right = (grid == SAID_GENERATED) == generated(play.lineup)[np.newaxis]
+    right = (grid == SAID_GENERATED) == select_generated(play.lineup)[np.newaxis]
     return np.where(grid < 0, grid, right).astype(np.int8)
 
 
@@ -159,7 +159,7 @@ def _twins(lineup: SeasonClips) -> Iterator[tuple[_Told, Mask, Mask]]:
             yield told, lineup.creator == other, lineup.creator == one
     for number, name in enumerate(lineup.controls):
         told = (DEGRADATION, name, AS_FILMED, ALARMS)
-        yield told, lineup.control == number, real(lineup)
+        yield told, lineup.control == number, select_real(lineup)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -187,7 +187,7 @@ class _AblationScores:
         scores = (ours[read], theirs[read], np.ones(len(at)))
         columns = [score * half for half in halves for score in scores]
         sums = sum_scenes(self.scene[at], *columns)
-        found = doubt(_gap, sums, n=len(at), reach=PERCENT)
+        found = jackknife_difference(_gap, sums, n=len(at), reach=PERCENT)
         knob, first, second, figure = self.told
         return AblationEffect(
             knob=knob,

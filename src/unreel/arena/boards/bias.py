@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from unreel.arena.answers.play import SAID_REAL, AnswerTable, generated, lay_out, real
-from unreel.arena.boards.contrast import doubt, jackknife_proportion, sum_scenes
+from unreel.arena.answers.play import SAID_REAL, AnswerTable, lay_out, select_generated, select_real
+from unreel.arena.boards.contrast import jackknife_difference, jackknife_proportion, sum_scenes
 from unreel.core.estimate import Measured
 from unreel.protocols.formulas import PERCENT
 from unreel.stats.sample import Array
@@ -32,7 +32,7 @@ class ReviewerBias:
 def find_leanings(play: AnswerTable) -> tuple[ReviewerBias, ...]:
     """Of every reviewer, floors too; controls are left out."""
     grid = lay_out(play)
-    made, filmed = generated(play.lineup), real(play.lineup)
+    made, filmed = select_generated(play.lineup), select_real(play.lineup)
     found = []
     for name, line in zip(play.reviewers, grid, strict=True):
         read = (line >= 0) & (made | filmed)
@@ -46,8 +46,8 @@ def find_leanings(play: AnswerTable) -> tuple[ReviewerBias, ...]:
                 condition=play.condition,
                 reviewer=name,
                 said_real=jackknife_proportion(_share, sums, n=n),
-                sensitivity=doubt(_sensitivity, sums, n=n).value,
-                criterion=doubt(_criterion, sums, n=n).value,
+                sensitivity=jackknife_difference(_sensitivity, sums, n=n).value,
+                criterion=jackknife_difference(_criterion, sums, n=n).value,
             )
         )
     return tuple(found)

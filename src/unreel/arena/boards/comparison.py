@@ -15,7 +15,7 @@ _ALIKE_PLACES: Final = 9
 """Means that agree so far differ by rounding alone: they share a place."""
 
 
-def places(values: Sequence[float], *, better: Literal["high", "low"]) -> list[int]:
+def rank_means(values: Sequence[float], *, better: Literal["high", "low"]) -> list[int]:
     """The place of each unrounded mean, from 1; equal means share the better place."""
     sign = -1 if better == "high" else 1
     keys = [round(sign * value, _ALIKE_PLACES) for value in values]

@@ -9,10 +9,10 @@ import numpy as np
 
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.protocols.formulas import PERCENT
-from unreel.stats.jackknife import DifferenceInterval, enclose_difference
+from unreel.stats.jackknife import DifferenceInterval, compute_difference_interval
 from unreel.stats.jackknife_values import MOST_GROUPS, JackknifeValues
 from unreel.stats.paired_tests import holm
-from unreel.stats.proportion import share_of
+from unreel.stats.proportion import estimate_proportion
 from unreel.stats.sample import Array, IntArray
 
 Figure = Callable[[Array], Array]
@@ -37,7 +37,9 @@ def sum_scenes(scene: IntArray, *columns: Array) -> Array:
     return np.stack(sums, axis=1) if len(scene) else np.zeros((0, len(columns)))
 
 
-def doubt(figure: Figure, sums: Array, *, n: int, reach: float = math.inf) -> JackknifeDifference:
+def jackknife_difference(
+    figure: Figure, sums: Array, *, n: int, reach: float = math.inf
+) -> JackknifeDifference:
     """`figure` of all scenes together, with the interval that leaving out scenes gives it.
 
     `n` counts rows; `reach` is the most that the figure can be, either way.
@@ -53,7 +55,9 @@ def doubt(figure: Figure, sums: Array, *, n: int, reach: float = math.inf) -> Ja
         without = figure(total - left)
     if not math.isfinite(value):
         return JackknifeDifference(Unmeasured("needs answers about real and about generated clips"))
-    found = enclose_difference(value, JackknifeValues(without), n=n, few=len(sums), reach=reach)
+    found = compute_difference_interval(
+        value, JackknifeValues(without), n=n, few=len(sums), reach=reach
+    )
     return (
         JackknifeDifference(found.estimate, found.p)
         if isinstance(found, DifferenceInterval)
@@ -63,20 +67,20 @@ def doubt(figure: Figure, sums: Array, *, n: int, reach: float = math.inf) -> Ja
 
 def jackknife_proportion(figure: Figure, sums: Array, *, n: int) -> Measured:
     """The same for a share in percent, whose interval stays between 0 and 100."""
-    found = doubt(lambda each: figure(each) - _EVEN, sums, n=n, reach=_EVEN).value
+    found = jackknife_difference(lambda each: figure(each) - _EVEN, sums, n=n, reach=_EVEN).value
     if isinstance(found, Unmeasured):
         return found
     value, low, high = (end + _EVEN for end in (found.value, found.low, found.high))
     return replace(found, value=value, low=low, high=high)
 
 
-def percent_of(count: int, n: int) -> Measured:
+def estimate_percentage(count: int, n: int) -> Measured:
     """Return the fraction of `n` independent answers, in percent."""
-    found = share_of(count, n)
+    found = estimate_proportion(count, n)
     return found.scaled(PERCENT) if isinstance(found, Estimate) else found
 
 
-def correct(p_values: Sequence[float | None]) -> list[float | None]:
+def apply_holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Each p-value as it counts among all that are there (Holm)."""
     counted = iter(holm([p for p in p_values if p is not None]))
     return [None if p is None else next(counted) for p in p_values]

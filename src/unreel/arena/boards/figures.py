@@ -198,7 +198,7 @@ REVIEWER_FIGURES: Final = _of("reviewers", *_ALL)
 CREATOR_FIGURES: Final = _of("creators", *_ALL)
 
 
-def figure(name: str) -> BoardColumn:
+def get_board_column(name: str) -> BoardColumn:
     """The figure of that name; an unknown one names the nearest."""
     known = {**REVIEWER_FIGURES, **CREATOR_FIGURES}
     if name not in known:

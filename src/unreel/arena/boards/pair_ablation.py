@@ -5,9 +5,16 @@ from typing import Final
 
 import numpy as np
 
-from unreel.arena.answers.play import NOBODY, SAID_GENERATED, SAID_REAL, AnswerTable, lay_out, real
-from unreel.arena.boards.ablations import EVERYBODY, AblationEffect, correct_all
-from unreel.arena.boards.contrast import doubt, sum_scenes
+from unreel.arena.answers.play import (
+    NOBODY,
+    SAID_GENERATED,
+    SAID_REAL,
+    AnswerTable,
+    lay_out,
+    select_real,
+)
+from unreel.arena.boards.ablations import EVERYBODY, AblationEffect, correct_effects
+from unreel.arena.boards.contrast import jackknife_difference, sum_scenes
 from unreel.arena.boards.preference import TOOK_FIRST, TOOK_SECOND, PairPlay
 from unreel.protocols.formulas import PERCENT
 from unreel.stats.sample import Array
@@ -31,7 +38,7 @@ def compare_pairs(pairs: PairPlay, single: AnswerTable) -> tuple[AblationEffect,
     ranked = [name for name in names if name not in single.floors]
     for shown, chosen in ((EVERYBODY, ranked), *((name, [name]) for name in names)):
         found.append(_difference(pairs, single, shown, [scores[name] for name in chosen]))
-    return correct_all(found)
+    return correct_effects(found)
 
 
 def _of_pairs(play: PairPlay, name: str) -> _Scores:
@@ -52,7 +59,7 @@ def _of_single(play: AnswerTable, name: str) -> _Scores:
     """The mean of right answers about a creator's clip of a scene and about its real clip."""
     lineup, line = play.lineup, lay_out(play)[play.reviewers.index(name)]
     filmed: dict[int, float] = {}
-    for at in np.flatnonzero(real(lineup) & (line >= 0))[::-1]:
+    for at in np.flatnonzero(select_real(lineup) & (line >= 0))[::-1]:
         filmed[int(lineup.scene[at])] = float(line[at] == SAID_REAL)
     scores = {}
     for at in np.flatnonzero((lineup.creator != NOBODY) & (line >= 0)):
@@ -77,7 +84,7 @@ def _difference(
     _, scene = np.unique([row[0] for row in rows], return_inverse=True)
     columns = [np.array([row[at] for row in rows], dtype=np.float64) for at in (1, 2)]
     sums = sum_scenes(scene.astype(np.int64), *columns, np.ones(len(rows)))
-    tested = doubt(_gap, sums, n=len(rows), reach=PERCENT)
+    tested = jackknife_difference(_gap, sums, n=len(rows), reach=PERCENT)
     return AblationEffect(
         knob=KNOB,
         first=f"pairs, {pairs.condition}",

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.arena.answers.play import NOBODY, SILENT, Indices
-from unreel.arena.boards.comparison import find_leading, places
+from unreel.arena.boards.comparison import find_leading, rank_means
 from unreel.arena.boards.figures import REAL_CLIPS
 from unreel.arena.boards.standings import LeaderboardRow
 from unreel.core.errors import InvalidValueError
@@ -184,7 +184,7 @@ def _placed(
     """
     values = [(one, one.figures[by]) for one in found]
     ranked = [(one, v) for one, v in values if isinstance(v, Estimate) and one.kind != "control"]
-    ranks = places([value.value for _, value in ranked], better="high")
+    ranks = rank_means([value.value for _, value in ranked], better="high")
     columns = [shares[one.name] for one, _ in ranked]
     values_of = np.stack(columns, axis=1) if columns else np.zeros((1, 0))
     first = ranks.index(1) if ranks else None

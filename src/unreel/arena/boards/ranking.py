@@ -8,7 +8,7 @@ import numpy as np
 
 from unreel.arena.answers.play import NOBODY, SAID_GENERATED, SILENT, AnswerTable
 from unreel.arena.answers.tally import ResampledAnswers
-from unreel.arena.boards.comparison import compare, find_leading, places
+from unreel.arena.boards.comparison import compare, find_leading, rank_means
 from unreel.arena.boards.figures import REAL_CLIPS
 from unreel.arena.boards.rates import ResampledRates, measure
 from unreel.arena.boards.standings import LeaderboardRow, MatrixCell, SeasonLeaderboard
@@ -206,7 +206,7 @@ def _ordered(
     chosen = [int(place) for place in compared]
     against = compare(values[:, chosen], better=better, n_scenes=n_scenes)
     ranked = [place for place in chosen if found[place].kind == kind]
-    ranks = dict(zip(ranked, places(values[0, ranked].tolist(), better=better), strict=True))
+    ranks = dict(zip(ranked, rank_means(values[0, ranked].tolist(), better=better), strict=True))
     leading = find_leading(values[:, ranked], better=better, n_scenes=n_scenes)
     first = {place for place, is_leading in zip(ranked, leading, strict=True) if is_leading}
     if kind == "reviewer":

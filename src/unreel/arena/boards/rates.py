@@ -9,7 +9,7 @@ from unreel.arena.answers.tally import ResampledAnswers, ResampledCounts
 from unreel.arena.boards.figures import CREATOR_FIGURES, REVIEWER_FIGURES
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.protocols.formulas import PERCENT
-from unreel.stats.proportion_table import enclose_shares
+from unreel.stats.proportion_table import compute_proportion_intervals
 from unreel.stats.sample import Array, BoolArray, IntArray
 
 
@@ -35,7 +35,7 @@ class ResampledRate:
         n = self.by_scene.sum(axis=0)
         n_scenes = (self.by_scene > 0).sum(axis=0)
         squares = (self.by_scene**2).sum(axis=0)
-        ends = enclose_shares(
+        ends = compute_proportion_intervals(
             self.values[0],
             self.values[1:],
             n_clusters=n_scenes.astype(np.float64),

@@ -5,12 +5,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from unreel.arena.answers.lineup import places_among
+from unreel.arena.answers.lineup import find_indices
 from unreel.arena.answers.play import SILENT
 from unreel.arena.answers.read_play import read_answers
 from unreel.arena.boards.preference import TOOK_FIRST, TOOK_SECOND, PairPlay
 from unreel.arena.season.folder import SeasonEntrants, SeasonFolder
-from unreel.core.clip import maker_of
+from unreel.core.clip import get_maker
 from unreel.core.failure import Failure
 from unreel.core.settings import read_settings
 from unreel.core.verdict import Position, PreferenceVerdict, Verdict
@@ -44,10 +44,10 @@ def read_pairs(folder: SeasonFolder, condition: str) -> PairPlay:
         reviewers=reviewers,
         creators=creators,
         scenes=scenes,
-        reviewer=places_among(reviewers, [pair.reviewer for pair in told]),
-        first=places_among(creators, [pair.first for pair in told]),
-        second=places_among(creators, [pair.second for pair in told]),
-        scene=places_among(scenes, [pair.scene for pair in told]),
+        reviewer=find_indices(reviewers, [pair.reviewer for pair in told]),
+        first=find_indices(creators, [pair.first for pair in told]),
+        second=find_indices(creators, [pair.second for pair in told]),
+        scene=find_indices(scenes, [pair.scene for pair in told]),
         took=np.array([pair.took for pair in told], dtype=np.int8),
     )
 
@@ -58,7 +58,7 @@ def _pairs(folder: SeasonFolder, entrants: SeasonEntrants, condition: str) -> It
         if reviewer.floor:
             continue
         for planned, _, read in read_answers(folder, reviewer, condition, settings):
-            first, second = map(maker_of, planned.origins)
+            first, second = map(get_maker, planned.origins)
             if first != second:
                 scene = planned.source or planned.name
                 yield _PlayedPair(shown[reviewer.name], first, second, scene, _took(read))

@@ -15,11 +15,11 @@ import numpy as np
 from unreel.arena.answers.play import (
     SAID_GENERATED,
     AnswerTable,
-    generated,
+    exclude_rows,
     lay_out,
-    leave_out,
-    real,
-    wrong,
+    select_generated,
+    select_real,
+    select_wrong,
 )
 from unreel.arena.boards.ranking import rank
 from unreel.arena.boards.standings import LeaderboardRow, SeasonLeaderboard
@@ -100,7 +100,7 @@ def rank_tries(
     reviewers = _rows(play.reviewers, _unranked("reviewer", tries))
     if not creators and not reviewers:
         return rank(play, seed=seed, resamples=resamples, nuisances=nuisances)
-    kept = leave_out(play, creators=creators, reviewers=reviewers)
+    kept = exclude_rows(play, creators=creators, reviewers=reviewers)
     standings = rank(kept, seed=seed, resamples=resamples, nuisances=nuisances)
     whole = rank(play, seed=seed, resamples=resamples, nuisances=nuisances)
     cells = (c for c in whole.cells if c.creator in creators or c.reviewer in reviewers)
@@ -197,8 +197,11 @@ def _sums(play: AnswerTable, entries: Sequence[str], kind: Kind) -> Array:
             lines, clips = ranked, lineup.creator == lineup.creators.index(entry)
             good = grid == SAID_GENERATED
         else:
-            lines, clips = [play.reviewers.index(entry)], generated(lineup) | real(lineup)
-            good = ~wrong(lineup, grid)
+            lines, clips = (
+                [play.reviewers.index(entry)],
+                select_generated(lineup) | select_real(lineup),
+            )
+            good = ~select_wrong(lineup, grid)
         read = (grid[lines] >= 0) & clips
         scene = lineup.scene[np.nonzero(read)[1]]
         for column, counted in enumerate((good[lines][read], np.ones(len(scene)))):

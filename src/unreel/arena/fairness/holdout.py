@@ -21,17 +21,17 @@ from unreel.arena.answers.play import (
     Grid,
     Mask,
     SeasonClips,
-    generated,
     lay_out,
-    real,
-    wrong,
+    select_generated,
+    select_real,
+    select_wrong,
 )
 from unreel.arena.boards.contrast import (
     CLEAR_BELOW,
-    correct,
-    doubt,
+    apply_holm,
+    estimate_percentage,
+    jackknife_difference,
     jackknife_proportion,
-    percent_of,
     sum_scenes,
 )
 from unreel.arena.season.recipe import SeasonRecipe
@@ -40,7 +40,7 @@ from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Measured
 from unreel.core.output_files import OutputDirectory
 from unreel.protocols.formulas import PERCENT
-from unreel.stats.copied_answers import meeting_chances
+from unreel.stats.copied_answers import hypergeometric_probabilities
 from unreel.stats.sample import Array, IntArray
 
 SECRET: Final = "holdout.key"  # noqa: S105  the name of its file
@@ -69,12 +69,12 @@ def open_secret(folder: Path) -> bytes:
         raise UnreadableSourceError(str(folder / SECRET), problem, remedy) from error
 
 
-def promise(secret: bytes) -> str:
+def hash_secret(secret: bytes) -> str:
     """Return the commitment to a secret, published before a season."""
     return hashlib.sha256(b"unreel arena hold-out\n" + secret).hexdigest()
 
 
-def hidden_scenes(
+def choose_hidden_scenes(
     scenes: Iterable[str], *, share: float, secret: bytes, season: str
 ) -> frozenset[str]:
     """The scenes that are hidden this season: a `share` of them, at least one where that is not 0, never all."""
@@ -86,7 +86,7 @@ def hidden_scenes(
     return frozenset(drawn[:count])
 
 
-def canary_scenes(
+def choose_canary_scenes(
     scenes: Iterable[str], *, count: int, secret: bytes, season: str
 ) -> frozenset[str]:
     """The scenes of which a canary is made this season."""
@@ -122,7 +122,7 @@ def compare_hidden(play: AnswerTable, hidden: Collection[str]) -> tuple[HiddenGa
     """Every reviewer but floors, and every creator, on scenes that are hidden and on all others."""
     lineup, grid = play.lineup, lay_out(play)
     secret = np.isin(lineup.scene, [n for n, s in enumerate(lineup.scenes) if s in hidden])
-    right = ((grid >= 0) & ~wrong(lineup, grid)).astype(np.float64)
+    right = ((grid >= 0) & ~select_wrong(lineup, grid)).astype(np.float64)
     found = []
     for number, name in enumerate(play.reviewers):
         if name not in play.floors:
@@ -136,7 +136,7 @@ def compare_hidden(play: AnswerTable, hidden: Collection[str]) -> tuple[HiddenGa
         own = lineup.creator == number
         rows = _HoldoutScores.of(lineup, passed, np.where(own, grid[ranked], -1), secret)
         found.append(rows.gap(name, "creator"))
-    corrected = correct([each.p for each in found])
+    corrected = apply_holm([each.p for each in found])
     return tuple(_flag(each, p) for each, p in zip(found, corrected, strict=True))
 
 
@@ -156,16 +156,18 @@ class _HoldoutScores:
 
     @classmethod
     def of(cls, lineup: SeasonClips, score: Array, grid: Grid, hidden: Mask) -> "_HoldoutScores":
-        read = (grid >= 0) & (generated(lineup) | real(lineup))
+        read = (grid >= 0) & (select_generated(lineup) | select_real(lineup))
         at = np.nonzero(read)[1]
         scene = lineup.scene[at].astype(np.int64)
-        return cls(score[read], scene, generated(lineup)[at], hidden[at])
+        return cls(score[read], scene, select_generated(lineup)[at], hidden[at])
 
     def gap(self, name: str, kind: Literal["reviewer", "creator"]) -> HiddenGap:
         sides = (self.made, ~self.made) if kind == "reviewer" else (self.made,)
         halves = [[side & half for side in sides] for half in (~self.hidden, self.hidden)]
         n = len(self.scene)
-        whole = doubt(_difference, self._sums(*halves[0], *halves[1]), n=n, reach=PERCENT)
+        whole = jackknife_difference(
+            _difference, self._sums(*halves[0], *halves[1]), n=n, reach=PERCENT
+        )
         known, hidden = (self._share(half) for half in halves)
         return HiddenGap(
             name=name, kind=kind, known=known, hidden=hidden, gap=whole.value, p=whole.p
@@ -209,7 +211,9 @@ class CanaryAnswers:
     """Whether it follows what was published beyond its own mistakes: it has seen the labels."""
 
 
-def hear_canaries(play: AnswerTable, canaries: Mapping[str, int]) -> tuple[CanaryAnswers, ...]:
+def measure_canary_answers(
+    play: AnswerTable, canaries: Mapping[str, int]
+) -> tuple[CanaryAnswers, ...]:
     """Every reviewer on `canaries`: clips by name, with the wrong label (`SAID_REAL`, ...) that was published.
 
     A reviewer that looks errs on them as on any clip of their side. One that knows the published labels follows
@@ -218,16 +222,16 @@ def hear_canaries(play: AnswerTable, canaries: Mapping[str, int]) -> tuple[Canar
     lineup, grid = play.lineup, lay_out(play)
     chosen = np.array([name in canaries for name in lineup.clips])
     told = np.array([canaries.get(name, 0) for name in lineup.clips])
-    if (chosen & ((told == SAID_GENERATED) == generated(lineup))).any():
+    if (chosen & ((told == SAID_GENERATED) == select_generated(lineup))).any():
         msg = "the published label of a canary must be wrong. Publish the other side"
         raise InvalidValueError(msg)
-    like = chosen | (np.isin(generated(lineup), generated(lineup)[chosen]) & ~chosen)
-    errs = wrong(lineup, grid)
+    like = chosen | (np.isin(select_generated(lineup), select_generated(lineup)[chosen]) & ~chosen)
+    errs = select_wrong(lineup, grid)
     found = [
         _sing(name, errs[n], grid[n] >= 0, (chosen, like & ~chosen))
         for n, name in enumerate(play.reviewers)
     ]
-    corrected = correct([each.p for each in found])
+    corrected = apply_holm([each.p for each in found])
     return tuple(
         replace(each, p_corrected=p, flagged=p is not None and p <= CLEAR_BELOW)
         for each, p in zip(found, corrected, strict=True)
@@ -240,9 +244,17 @@ def _sing(name: str, errs: Mask, read: Mask, clips: tuple[Mask, Mask]) -> Canary
     fell, erred = int((errs & traps).sum()), int((errs & others).sum())
     p = None
     if n_traps and n_others:
-        p = min(1.0, float(meeting_chances(n_traps + n_others, fell + erred, n_traps)[fell:].sum()))
+        p = min(
+            1.0,
+            float(
+                hypergeometric_probabilities(n_traps + n_others, fell + erred, n_traps)[fell:].sum()
+            ),
+        )
     return CanaryAnswers(
-        reviewer=name, followed=percent_of(fell, n_traps), expected=percent_of(erred, n_others), p=p
+        reviewer=name,
+        followed=estimate_percentage(fell, n_traps),
+        expected=estimate_percentage(erred, n_others),
+        p=p,
     )
 
 
@@ -254,7 +266,7 @@ def find_hidden(folder: Path, recipe: SeasonRecipe, scenes: Iterable[str]) -> fr
     share = recipe.holdout.share
     if not share:
         return frozenset()
-    return hidden_scenes(scenes, share=share, secret=open_secret(folder), season=recipe.name)
+    return choose_hidden_scenes(scenes, share=share, secret=open_secret(folder), season=recipe.name)
 
 
 def find_canaries(folder: Path, recipe: SeasonRecipe, lineup: SeasonClips) -> Mapping[str, int]:
@@ -264,8 +276,8 @@ def find_canaries(folder: Path, recipe: SeasonRecipe, lineup: SeasonClips) -> Ma
         return {}
     known = sorted(set(lineup.scenes) - find_hidden(folder, recipe, lineup.scenes))
     secret = open_secret(folder)
-    chosen = canary_scenes(known, count=count, secret=secret, season=recipe.name)
-    filmed = zip(lineup.clips, lineup.scene, real(lineup), strict=True)
+    chosen = choose_canary_scenes(known, count=count, secret=secret, season=recipe.name)
+    filmed = zip(lineup.clips, lineup.scene, select_real(lineup), strict=True)
     return {
         clip: SAID_GENERATED
         for clip, scene, own in filmed
@@ -273,11 +285,11 @@ def find_canaries(folder: Path, recipe: SeasonRecipe, lineup: SeasonClips) -> Ma
     }
 
 
-def give_promise(folder: Path, recipe: SeasonRecipe, *, at_us: int) -> None:
+def publish_secret_hash(folder: Path, recipe: SeasonRecipe, *, at_us: int) -> None:
     """Put the hash of the season's secret into its log, once, before anything is played."""
     if not recipe.holdout.share and not recipe.holdout.canaries:
         return
-    told = f"{PROMISE} {promise(open_secret(folder))}"
+    told = f"{PROMISE} {hash_secret(open_secret(folder))}"
 
     def promised(history: SeasonLog) -> list[LogEvent]:
         if any(told in event.reasons for event in history.events):

@@ -19,13 +19,13 @@ from unreel.arena.answers.play import (
     Grid,
     Mask,
     SeasonClips,
-    generated,
     lay_out,
-    wrong,
+    select_generated,
+    select_wrong,
 )
-from unreel.arena.boards.contrast import percent_of
+from unreel.arena.boards.contrast import estimate_percentage
 from unreel.core.estimate import Measured
-from unreel.stats.copied_answers import meeting_chances
+from unreel.stats.copied_answers import hypergeometric_probabilities
 from unreel.stats.paired_tests import holm
 from unreel.stats.sample import Array, IntArray
 
@@ -84,7 +84,7 @@ def find_alike(play: AnswerTable, *, seed: int) -> ReviewerSimilarities:
     kept = [n for n, name in enumerate(play.reviewers) if name not in play.floors]
     names = [play.reviewers[n] for n in kept]
     grid = lay_out(play)[kept]
-    met = _meet(wrong(play.lineup, grid), grid >= 0, generated(play.lineup))
+    met = _meet(select_wrong(play.lineup, grid), grid >= 0, select_generated(play.lineup))
     pairs = [m.tell(both, p) for (m, p), both in zip(met, combinations(names, 2), strict=True)]
     ranked = sorted(pairs, key=lambda pair: (pair.p_corrected, -pair.n_shared))
     alarms = _simulate(grid, play.lineup, seed=seed)
@@ -138,8 +138,8 @@ class _ErrorOverlap:
             first=names[0],
             second=names[1],
             n_common=self.n_common,
-            agreement=percent_of(self.n_same, self.n_common),
-            shared_errors=percent_of(self.n_shared, self.n_either),
+            agreement=estimate_percentage(self.n_same, self.n_common),
+            shared_errors=estimate_percentage(self.n_shared, self.n_either),
             expected_shared=self.expected,
             n_shared=self.n_shared,
             p_corrected=p_corrected,
@@ -174,7 +174,7 @@ def _chance(ours: Mask, theirs: Mask, strata: IntArray) -> tuple[float, float]:
     total = np.ones(1)
     for n, a, b in zip(sizes.astype(int), mine.astype(int), yours.astype(int), strict=True):
         if a and b:
-            total = np.convolve(total, meeting_chances(n, a, b))
+            total = np.convolve(total, hypergeometric_probabilities(n, a, b))
     return expected, min(1.0, float(total[seen:].sum()))
 
 
@@ -182,14 +182,14 @@ def _simulate(grid: Grid, lineup: SeasonClips, *, seed: int) -> Measured:
     """Simulate seasons with the same error rates and clip difficulties, and independent reviewers."""
     n_pairs = len(grid) * (len(grid) - 1) // 2
     seasons = min(_MOST_SEASONS, max(_FEWEST_SEASONS, _MOST_PAIRS // max(1, n_pairs)))
-    chances, read, made = _chances(grid, lineup), grid >= 0, generated(lineup)
+    chances, read, made = _chances(grid, lineup), grid >= 0, select_generated(lineup)
     rng = np.random.default_rng(seed)
     alarms = 0
     for _ in range(seasons):
         errs = (rng.random(grid.shape) < chances) & read
         if _any_strange(errs, read):
             alarms += any(meeting.is_suspected(p) for meeting, p in _meet(errs, read, made))
-    return percent_of(alarms, seasons)
+    return estimate_percentage(alarms, seasons)
 
 
 def _any_strange(errs: Mask, read: Mask) -> bool:
@@ -203,9 +203,9 @@ def _any_strange(errs: Mask, read: Mask) -> bool:
 
 def _chances(grid: Grid, lineup: SeasonClips) -> Array:
     """Return the error probability of each reviewer on each clip: its odds for that label times the clip's."""
-    errs, read = wrong(lineup, grid), grid >= 0
+    errs, read = select_wrong(lineup, grid), grid >= 0
     odds = np.zeros(grid.shape)
-    for side in (generated(lineup), ~generated(lineup)):
+    for side in (select_generated(lineup), ~select_generated(lineup)):
         if not side.any():
             continue
         base = _log_odds(errs[:, side].sum(), read[:, side].sum())

@@ -13,26 +13,26 @@ from unreel.arena.answers.play import SeasonClips
 from unreel.arena.answers.read_play import read_play
 from unreel.arena.run.plan import (
     QuestionPlan,
-    basis_of,
     choose,
+    count_known_answers,
+    hash_plan_inputs,
     keep_plan,
-    known_from,
     read_plan,
 )
-from unreel.arena.run.questions import SeasonReviewer, questions_of
+from unreel.arena.run.questions import SeasonReviewer, iter_questions
 from unreel.arena.run.reviewers import ReviewSettings
 from unreel.arena.season.folder import PLAN, SeasonEntrants, SeasonFolder
 from unreel.arena.season.recipe import BudgetSection
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import FailureReason
 from unreel.engine.table import LanceTable
-from unreel.evaluation.run_cost import spent_usd as run_spent_usd
+from unreel.evaluation.run_cost import sum_run_cost_usd as run_spent_usd
 from unreel.evaluation.tables import ANSWERS
 
 _PUT = f"failure_reason IS NULL OR failure_reason != '{FailureReason.BUDGET_SPENT.value}'"
 
 
-def spent_usd(folder: SeasonFolder, entrants: SeasonEntrants) -> Decimal | None:
+def sum_cost_usd(folder: SeasonFolder, entrants: SeasonEntrants) -> Decimal | None:
     """Return the known cost of all clips and answers so far; `None` if no cost is known."""
     clips = folder.made.rows(["cost_usd"], where="cost_usd IS NOT NULL")
     told = [Decimal(str(row["cost_usd"])) for row in clips] if folder.made.exists() else []
@@ -42,16 +42,16 @@ def spent_usd(folder: SeasonFolder, entrants: SeasonEntrants) -> Decimal | None:
     return sum(told, Decimal()) if told else None
 
 
-def left_usd(
+def compute_remaining_usd(
     folder: SeasonFolder, entrants: SeasonEntrants, budget: BudgetSection
 ) -> Decimal | None:
     """Return the remaining budget; `None` if it has no limit."""
     if budget.max_cost_usd is None:
         return None
-    return budget.max_cost_usd - (spent_usd(folder, entrants) or Decimal())
+    return budget.max_cost_usd - (sum_cost_usd(folder, entrants) or Decimal())
 
 
-def within_budget(
+def limit_to_budget(
     judge: SeasonReviewer, asking: ReviewSettings, entrants: SeasonEntrants
 ) -> SeasonReviewer:
     """Return the reviewer with its cost limit set to the remaining budget; unchanged without a price.
@@ -62,7 +62,7 @@ def within_budget(
         InvalidSettingError: Nothing is left.
     """
     section = judge.recipe.reviewer
-    left = left_usd(asking.folder, entrants, asking.season.recipe.budget)
+    left = compute_remaining_usd(asking.folder, entrants, asking.season.recipe.budget)
     if left is None or section.price is None:
         return judge
     if left <= 0:
@@ -74,12 +74,12 @@ def within_budget(
     return replace(judge, recipe=judge.recipe.model_copy(update={"reviewer": capped}))
 
 
-def n_made(folder: SeasonFolder) -> int:
+def count_clips_made(folder: SeasonFolder) -> int:
     """Clips that creators were asked for, whatever came of it."""
     return folder.made.count(_PUT) if folder.made.exists() else 0
 
 
-def n_put(folder: SeasonFolder, entrants: SeasonEntrants) -> int:
+def count_questions_sent(folder: SeasonFolder, entrants: SeasonEntrants) -> int:
     """Questions that were put to reviewers, floors left out."""
     asked = [_answers(folder, each.folder) for each in entrants.reviewers if not each.floor]
     return sum(table.count(_PUT) for table in asked if table.exists())
@@ -102,7 +102,7 @@ def plan_questions(
         folder.place.remove(PLAN)
         return None
     names = sorted(judge.entered.name for judge in paid)
-    basis = basis_of(recipe.seed, most, names, list(recipe.titles), sorted(current))
+    basis = hash_plan_inputs(recipe.seed, most, names, list(recipe.titles), sorted(current))
     before = read_plan(folder)
     if before is not None and before.basis == basis:
         return before
@@ -127,11 +127,11 @@ def _plan(
     questions = [
         question
         for judge in judges
-        for question in questions_of(judge, folder, asking.access, retry=asking.retry_failed)
+        for question in iter_questions(judge, folder, asking.access, retry=asking.retry_failed)
         if question.clip in current
     ]
     due = [question for question in questions if not question.answered]
-    left = max(0, most - n_put(folder, entrants))
+    left = max(0, most - count_questions_sent(folder, entrants))
     if len(due) <= left:
         return None
     lineup = read_lineup(folder)
@@ -141,7 +141,7 @@ def _plan(
         left,
         makers=_by_clip(lineup, lineup.sources, lineup.source),
         scenes=_by_clip(lineup, lineup.scenes, lineup.scene),
-        known=known_from(plays, entrants.shown(entrants.reviewers)),
+        known=count_known_answers(plays, entrants.shown(entrants.reviewers)),
         seed=seed,
     )
     kept = set(chosen)

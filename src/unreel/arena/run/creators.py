@@ -6,7 +6,7 @@ from pathlib import Path
 
 from unreel.arena.run.make_clips import MakeStage
 from unreel.arena.run.reviewers import ReviewSettings
-from unreel.arena.season.briefs import briefed, made_rows, name_brief
+from unreel.arena.season.briefs import add_briefs, iter_generation_rows, name_brief
 from unreel.arena.season.folder import EnteredCreator, SeasonFolder, creator_folder
 from unreel.arena.season.scenes import name_files
 from unreel.core.failure import FailureReason
@@ -69,7 +69,7 @@ def find_missing_files(opener: CreatorFactory, asking: ReviewSettings) -> tuple[
     return tuple(creator.find_missing(briefs))
 
 
-def first_failure(opener: CreatorFactory, asking: ReviewSettings) -> str:
+def find_first_failure(opener: CreatorFactory, asking: ReviewSettings) -> str:
     """Return the reason and the words of a stored failure of the creator, or "" if it has none."""
     keys = [row["key"] for row in _rows(opener, asking)]
     failed = {key for key, each in asking.folder.made.held(keys).items() if each.reason}
@@ -80,7 +80,7 @@ def first_failure(opener: CreatorFactory, asking: ReviewSettings) -> str:
 
 
 def _rows(opener: CreatorFactory, asking: ReviewSettings) -> Iterator[Row]:
-    return made_rows(opener, asking.scenery, seed=asking.season.recipe.seed)
+    return iter_generation_rows(opener, asking.scenery, seed=asking.season.recipe.seed)
 
 
 def make_clips(
@@ -98,11 +98,11 @@ def make_clips(
     callbacks.on_due("made", len(due[:most]))
     survey = ClipSurvey(folder.benchmark_clips)
     done = run_stages(
-        briefed(due[:most], asking.scenery, survey),
+        add_briefs(due[:most], asking.scenery, survey),
         [MakeStage(opener, asking.access, folder=folder.path, left_usd=left_usd)],
         table=folder.made,
         retry_failed=again,
-        ledger=ledger_of(folder, creator_folder(opener.title, opener.name)),
+        ledger=get_start_log_path(folder, creator_folder(opener.title, opener.name)),
         add_up=add_costs,
         on_progress=lambda progress: callbacks.on_step("made", progress),
         observe=lambda step, n_rows: callbacks.observe(f"made-{step}", n_rows),
@@ -110,6 +110,6 @@ def make_clips(
     return done, len(due)
 
 
-def ledger_of(folder: SeasonFolder, what: str) -> Path:
+def get_start_log_path(folder: SeasonFolder, what: str) -> Path:
     """Return the path of the start log of a part."""
     return OutputDirectory(folder.path).make("ledgers") / f"{what}.ledger"

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from unreel.arena.run.creators import count_clips, find_missing_files
 from unreel.arena.run.job import SeasonJob, enter, require_entrants
-from unreel.arena.run.questions import SeasonReviewer, is_among, questions_of
+from unreel.arena.run.questions import SeasonReviewer, is_among, iter_questions
 from unreel.arena.run.reviewers import ReviewSettings, enter_reviewers
-from unreel.arena.season.benchmark import current_names
+from unreel.arena.season.benchmark import read_current_names
 from unreel.arena.season.scenes import name_files, open_scenery
 from unreel.core.errors import UnreelError
 
@@ -59,7 +59,7 @@ class SeasonForecast:
         return sum(each.n_due for each in self.creators)
 
 
-def foresee(job: SeasonJob) -> SeasonForecast:
+def forecast_season(job: SeasonJob) -> SeasonForecast:
     """Return the clips and questions that `run_season` would make and send. Writes nothing.
 
     Raises:
@@ -76,7 +76,7 @@ def foresee(job: SeasonJob) -> SeasonForecast:
     n_made = sum(each.n_due + each.n_done for each in creators) - n_held
     n_real = sum(1 for _ in scenery.real())
     n_clips = n_held + n_made + (0 if entrants.is_about_pairs else n_real)
-    current = current_names(job.folder, entrants)
+    current = read_current_names(job.folder, entrants)
     reviewers = [
         _reviewer(judge, asking, current, n_clips=n_clips)
         for judge in judges
@@ -131,6 +131,6 @@ def _reviewer(
 ) -> PendingQuestions:
     n_all, n_done = n_clips * len(asking.season.recipe.condition), 0
     if current:
-        questions = questions_of(judge, asking.folder, asking.access, retry=asking.retry_failed)
+        questions = iter_questions(judge, asking.folder, asking.access, retry=asking.retry_failed)
         n_done = sum(each.answered for each in questions if is_among(each.clip, current))
     return PendingQuestions(title=judge.entered.title, n_due=max(0, n_all - n_done), n_done=n_done)

@@ -5,14 +5,20 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final
 
-from unreel.arena.run.budget import left_usd, n_made, plan_questions, spent_usd, within_budget
+from unreel.arena.run.budget import (
+    compute_remaining_usd,
+    count_clips_made,
+    limit_to_budget,
+    plan_questions,
+    sum_cost_usd,
+)
 from unreel.arena.run.creators import (
     UNPAID,
     count_clips,
     enter_creators,
+    find_first_failure,
     find_missing_files,
-    first_failure,
-    ledger_of,
+    get_start_log_path,
     make_clips,
 )
 from unreel.arena.run.plan import QuestionPlan
@@ -169,7 +175,7 @@ def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> Season
         ),
         n_rejected=scenery.n_rejected,
         plan=plan,
-        cost_usd=spent_usd(folder, entrants),
+        cost_usd=sum_cost_usd(folder, entrants),
     )
 
 
@@ -209,7 +215,7 @@ def _survey(asking: ReviewSettings, entrants: SeasonEntrants, callbacks: JobCall
         survey_rows(scenery.benchmark, [*scenery.real(), *held, *lessons], asking.access),
         [SurveyStage(asking.access)],
         table=folder.benchmark_clips,
-        ledger=ledger_of(folder, "benchmark"),
+        ledger=get_start_log_path(folder, "benchmark"),
         observe=lambda step, n_rows: callbacks.observe(f"benchmark-{step}", n_rows),
     )
 
@@ -262,7 +268,7 @@ def _make(
     callbacks: JobCallbacks,
 ) -> EntrantRunSummary:
     budget, folder, access = asking.season.recipe.budget, asking.folder, asking.access
-    most = None if budget.max_clips is None else max(0, budget.max_clips - n_made(folder))
+    most = None if budget.max_clips is None else max(0, budget.max_clips - count_clips_made(folder))
     try:
         opener = section.opener(settings=access.settings, trusted=access.trusted)
         _, failed_before = count_clips(opener, asking)
@@ -270,7 +276,7 @@ def _make(
             opener,
             asking,
             most=most,
-            left_usd=left_usd(folder, entrants, budget),
+            left_usd=compute_remaining_usd(folder, entrants, budget),
             callbacks=callbacks,
         )
     except _OF_ONE as error:
@@ -288,7 +294,7 @@ def _make(
     is_unusable = not turn.done + turn.already and bool(
         failed_before or set(done.failures) - UNPAID
     )
-    problem = f"none of its {n_all} clips can be used ({first_failure(opener, asking)})"
+    problem = f"none of its {n_all} clips can be used ({find_first_failure(opener, asking)})"
     missing = find_missing_files(opener, asking)
     return replace(turn, missing_files=missing, problem=problem if is_unusable else "")
 
@@ -318,7 +324,7 @@ def _ask_all(
         title = judge.entered.title
         callbacks.on_begin(f"{number} of {len(judges)}, {title}")
         try:
-            within = within_budget(judge, asking, entrants)
+            within = limit_to_budget(judge, asking, entrants)
             came = ask(within, asking, wants=wanted(judge.entered), callbacks=callbacks)
         except _OF_ONE as error:
             came = EntrantError(title, str(error))

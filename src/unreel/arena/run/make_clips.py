@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.arena.run.clip_folder import DiskWorkplace
-from unreel.arena.season.briefs import brief_of
+from unreel.arena.season.briefs import build_brief
 from unreel.arena.season.folder import BENCH, MADE_FOLDER, creator_folder
 from unreel.core.errors import raise_refusal
 from unreel.core.facts import ClipFacts
@@ -21,7 +21,7 @@ from unreel.core.output_files import OutputDirectory
 from unreel.creators.config import CreatorFactory
 from unreel.creators.contract import ClipBrief, GeneratedClip
 from unreel.engine.media_stage import MediaStage
-from unreel.engine.stage import Row, WorkerResources, failed
+from unreel.engine.stage import Row, WorkerResources, to_failed_row
 from unreel.engine.storage_access import StorageAccess, local_copy
 from unreel.engine.survey import FACTS
 
@@ -82,17 +82,19 @@ class MakeStage(MediaStage):
             return kept
         if self._purse.is_empty:
             detail = "the season's budget is spent: the creator was not asked"
-            return failed(row, Failure(FailureReason.BUDGET_SPENT, detail))
+            return to_failed_row(row, Failure(FailureReason.BUDGET_SPENT, detail))
         with self._real_clip(row) as file:
-            brief = await asyncio.to_thread(brief_of, row, file, self._reader, self._opener.given)
+            brief = await asyncio.to_thread(
+                build_brief, row, file, self._reader, self._opener.given
+            )
             began_ns = time.monotonic_ns()
             made = brief if isinstance(brief, Failure) else await self._make(brief, workplace)
         if isinstance(made, Failure):
-            return failed(row, made)
+            return to_failed_row(row, made)
         self._purse.pay(made.cost_usd)
         took_us = (time.monotonic_ns() - began_ns) // 1000
         taken = await asyncio.to_thread(self._take, row, made, workplace, took_us)
-        return failed(row, taken) if isinstance(taken, Failure) else taken
+        return to_failed_row(row, taken) if isinstance(taken, Failure) else taken
 
     async def close(self) -> None:
         await self._creator.close()

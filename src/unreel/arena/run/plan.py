@@ -61,7 +61,7 @@ class AnswerCounts:
     answered: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
-def known_from(plays: Iterable[AnswerTable], shown: Mapping[str, str]) -> AnswerCounts:
+def count_known_answers(plays: Iterable[AnswerTable], shown: Mapping[str, str]) -> AnswerCounts:
     """Return the known answers of plays; `shown` maps reviewers' names to their titles there."""
     named = {title: name for name, title in shown.items()}
     caught, answered = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
@@ -232,6 +232,6 @@ def read_plan(folder: SeasonFolder) -> QuestionPlan | None:
         return None
 
 
-def basis_of(*parts: object) -> str:
+def hash_plan_inputs(*parts: object) -> str:
     """The hash of what a plan is made from."""
     return digest("plan", *(json.dumps(part, sort_keys=True, default=str) for part in parts))

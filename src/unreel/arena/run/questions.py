@@ -46,7 +46,7 @@ class SeasonReviewer:
         )
 
 
-def questions_of(
+def iter_questions(
     judge: SeasonReviewer,
     folder: SeasonFolder,
     access: StorageAccess,

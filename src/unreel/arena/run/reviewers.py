@@ -4,11 +4,11 @@ import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from unreel.arena.run.questions import SeasonReviewer, questions_of
+from unreel.arena.run.questions import SeasonReviewer, iter_questions
 from unreel.arena.season.benchmark import look_table
 from unreel.arena.season.folder import EnteredReviewer, SeasonFolder, run_name
 from unreel.arena.season.recipe import ReviewerEntry, Season
-from unreel.arena.season.scenes import SeasonBenchmark, scene_of
+from unreel.arena.season.scenes import SeasonBenchmark, get_scene
 from unreel.core.clip import Clip
 from unreel.core.errors import InvalidValueError, UnreelError
 from unreel.core.identity import digest
@@ -128,7 +128,7 @@ def _name(asking: ReviewSettings, recipe: EvalRecipe) -> str:
     if section.is_served:
         return section.served_name
     if section.learns:
-        clips = (f"{e.name} {e.label} {scene_of(e)}" for e in asking.scenery.lessons)
+        clips = (f"{e.name} {e.label} {get_scene(e)}" for e in asking.scenery.lessons)
         taught = digest(str(recipe.seed), asking.scenery.digest, *sorted(clips))
         return f"{section.model}@{taught[:8]}"
     return section.opener(key_hosts=settings.key_hosts, seed=recipe.seed).name
@@ -181,7 +181,7 @@ def _n_failed(
     answers = judge.run(asking.folder, asking.access).answers
     if not answers.exists() or not answers.count("failure_reason IS NOT NULL"):
         return 0
-    questions = questions_of(judge, asking.folder, asking.access)
+    questions = iter_questions(judge, asking.folder, asking.access)
     return sum(bool(each.failure) for each in questions if wants(each.condition, each.clip))
 
 
@@ -189,7 +189,7 @@ def _n_answered(
     judge: SeasonReviewer, asking: ReviewSettings, wants: Callable[[str, str], bool]
 ) -> int | None:
     """Return the number of answered questions if all are answered, else `None`."""
-    questions = questions_of(judge, asking.folder, asking.access, retry=asking.retry_failed)
+    questions = iter_questions(judge, asking.folder, asking.access, retry=asking.retry_failed)
     wanted = [each.answered for each in questions if wants(each.condition, each.clip)]
     return len(wanted) if all(wanted) else None
 
@@ -207,7 +207,7 @@ def _fitted(
         survey = ClipSurvey(asking.folder.benchmark_clips)
         for entry, clip in survey.find(scenery.benchmark, scenery.lessons):
             if isinstance(clip, Clip):
-                yield LearnableClip(clip, entry.origin, scene_of(entry))
+                yield LearnableClip(clip, entry.origin, get_scene(entry))
 
     opener = describe_reviewer(judge.recipe, access=asking.access, learn_from=learn_from)
     return opener.open().reviewer

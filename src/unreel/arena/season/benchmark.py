@@ -14,12 +14,12 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from unreel.arena.season.folder import SET, SeasonEntrants, SeasonFolder
-from unreel.arena.season.scenes import SeasonBenchmark, scene_of
+from unreel.arena.season.scenes import SeasonBenchmark, get_scene
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.loader import Benchmark, open_benchmark
 from unreel.benchmarks.records import to_record
-from unreel.core.clip import Clip, Generated, Origin, Real, creator_of, setting_of
+from unreel.core.clip import Clip, Generated, Origin, Real, get_creator, get_setting
 from unreel.core.errors import InvalidValueError, UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
@@ -83,10 +83,10 @@ def gather(
             table.write(line + "\n")
     folder.write_json(f"{SET}/{CONTROLS}", controls)
     _look(folder, known, access)
-    return current_names(folder, entrants)
+    return read_current_names(folder, entrants)
 
 
-def current_names(folder: SeasonFolder, entrants: SeasonEntrants) -> frozenset[str]:
+def read_current_names(folder: SeasonFolder, entrants: SeasonEntrants) -> frozenset[str]:
     """The clips of the set that reviewers are asked about; none where no set was written yet."""
     if not (folder.set / METADATA).is_file():
         return frozenset()
@@ -96,7 +96,7 @@ def current_names(folder: SeasonFolder, entrants: SeasonEntrants) -> frozenset[s
     return frozenset(
         entry.name
         for entry in entries
-        if (controls.get(entry.name) or creator_of(entry.origin)) not in gone
+        if (controls.get(entry.name) or get_creator(entry.origin)) not in gone
     )
 
 
@@ -117,12 +117,12 @@ def _of_benchmark(
     origins: list[tuple[Entry, Origin]] = [(entry, Real()) for entry in scenery.real()]
     for creator in entrants.creators:
         for entry in scenery.held(creator.held) if creator.held else ():
-            made = Generated(shown[creator.name], setting_of(entry.origin))
+            made = Generated(shown[creator.name], get_setting(entry.origin))
             origins.append((entry, made))
     survey = ClipSurvey(folder.benchmark_clips)
     found = survey.find(scenery.benchmark, [entry for entry, _ in origins])
     for (entry, origin), (_, clip) in zip(origins, found, strict=True):
-        kept = replace(entry, origin=origin, group=scene_of(entry), split="")
+        kept = replace(entry, origin=origin, group=get_scene(entry), split="")
         if entry.cleaned is not None:
             place = scenery.benchmark.find_cleaned(entry) or ""
             kept = replace(kept, cleaned=_keep_cleaned(OutputDirectory(folder.set), place))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.arena.season.scenes import SeasonBenchmark, name_files, scene_of
+from unreel.arena.season.scenes import SeasonBenchmark, get_scene, name_files
 from unreel.core.clip import Clip
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
@@ -22,7 +22,9 @@ WORDLESS: Final = "The scene goes on as it began."
 _SEEDS: Final = 2**31
 
 
-def made_rows(opener: CreatorFactory, scenery: SeasonBenchmark, *, seed: int) -> Iterator[Row]:
+def iter_generation_rows(
+    opener: CreatorFactory, scenery: SeasonBenchmark, *, seed: int
+) -> Iterator[Row]:
     """A row for each clip that the creator is asked for."""
     stems = name_files(scenery.scenes)
     for scene, entry in scenery.scenes.items():
@@ -42,10 +44,10 @@ def made_rows(opener: CreatorFactory, scenery: SeasonBenchmark, *, seed: int) ->
             }
 
 
-def briefed(rows: Iterable[Row], scenery: SeasonBenchmark, survey: ClipSurvey) -> Iterator[Row]:
+def add_briefs(rows: Iterable[Row], scenery: SeasonBenchmark, survey: ClipSurvey) -> Iterator[Row]:
     """Return the rows with the properties of their scene's real clip, for the stage that makes them."""
     found = survey.find(scenery.benchmark, scenery.scenes.values())
-    clips = {scene_of(entry): _of_clip(clip) for entry, clip in found}
+    clips = {get_scene(entry): _of_clip(clip) for entry, clip in found}
     return (row | clips[row["scene"]] for row in rows)
 
 
@@ -61,7 +63,9 @@ def _of_clip(clip: Clip | Failure) -> dict[str, Any]:
     }
 
 
-def brief_of(row: Row, file: Path | None, reader: MediaReader, given: Given) -> ClipBrief | Failure:
+def build_brief(
+    row: Row, file: Path | None, reader: MediaReader, given: Given
+) -> ClipBrief | Failure:
     """The brief of a row; a scene that lacks what the setting needs is a failure, and says what it lacks."""
     if file is None:
         return Failure(FailureReason.NO_BRIEF, f"its real clip cannot be read: {row['_problem']}")

@@ -20,7 +20,7 @@ from unreel.engine.location import StorageLocation
 from unreel.engine.resolve_location import resolve_location
 from unreel.engine.schema import TableSchema
 from unreel.engine.survey import CLIPS
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 from unreel.recipes.section import RecipeSection, Text
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class SeasonEntrants(RecipeSection):
     @property
     def is_about_pairs(self) -> bool:
         """Return whether reviewers saw two clips at a time."""
-        return protocol(self.protocol).subject == "pair"
+        return get_protocol(self.protocol).subject == "pair"
 
     @property
     def heard(self) -> tuple[EnteredReviewer, ...]:

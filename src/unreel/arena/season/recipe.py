@@ -15,13 +15,13 @@ from unreel.core.small_documents import read_toml
 from unreel.creators.config import CreatorSection
 from unreel.evaluation.recipe import EvalRecipe
 from unreel.evaluation.recipe import check_recipe as check_eval
-from unreel.protocols.protocol import protocol, protocol_names
+from unreel.protocols.protocol import get_protocol, protocol_names
 from unreel.recipes.check import check_sections
 from unreel.recipes.section import MOST_PARTS, Count, Line, NumberUnit, RecipeSection, Seed, Text
 from unreel.reviewers.condition import ConditionSection
 from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.endpoint.providers import LOCAL
-from unreel.reviewers.external.command import beside
+from unreel.reviewers.external.command import resolve_command_files
 from unreel.reviewers.registry import FITTED
 
 ALWAYS_THERE: Final = ("coin", "always-real", *FITTED)
@@ -47,7 +47,7 @@ class ReviewerEntry(ReviewerSection):
             if given.get(key):
                 given[key] = str(base / Path(given[key]).expanduser())
         if self.command:
-            given["command"] = beside(self.command, base)
+            given["command"] = resolve_command_files(self.command, base)
         if self.model.startswith(LOCAL):
             own = base / Path(self.model.removeprefix(LOCAL)).expanduser()
             given["model"] = f"{LOCAL}{own}" if own.exists() else self.model
@@ -118,10 +118,10 @@ class SeasonRecipe(RecipeSection):
     @field_validator("protocol")
     @classmethod
     def _protocol_tells_sides(cls, name: str) -> str:
-        known = protocol(name).instrument.protocol
-        if not protocol(known).tells_sides:
+        known = get_protocol(name).instrument.protocol
+        if not get_protocol(known).tells_sides:
             setting, problem = "protocol", f"an answer to {known} says neither real nor generated"
-            playable = [other for other in protocol_names() if protocol(other).tells_sides]
+            playable = [other for other in protocol_names() if get_protocol(other).tells_sides]
             raise InvalidSettingError(setting, problem, f"Name one of {', '.join(playable)}")
         return known
 
@@ -131,7 +131,7 @@ class SeasonRecipe(RecipeSection):
         _require_distinct("condition", list(self.titles))
         keys = [each.model_dump_json(exclude={"title"}) for each in self.reviewer]
         _require_distinct("reviewer", keys, shown=[each.shown for each in self.reviewer])
-        if protocol(self.protocol).subject == "pair" and self.budget.max_questions is not None:
+        if get_protocol(self.protocol).subject == "pair" and self.budget.max_questions is not None:
             setting, problem = "budget.max_questions", "questions about pairs are not planned yet"
             raise InvalidSettingError(setting, problem, "Leave it out, or ask about single clips")
         if not self.reviewer and not self.floors:

@@ -12,7 +12,7 @@ from unreel.benchmarks.entry import Entry, Rejected
 from unreel.benchmarks.loader import Benchmark, open_benchmark
 from unreel.benchmarks.statistics import BenchmarkStats
 from unreel.benchmarks.subset import choose
-from unreel.core.clip import Generated, Real, creator_of
+from unreel.core.clip import Generated, Real, get_creator
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.identity import clip_id, digest
 from unreel.core.names import read_clip_id, relative_name
@@ -44,13 +44,13 @@ class SeasonBenchmark:
     def real(self) -> Iterator[Entry]:
         """The real clips of the scenes that are played."""
         return (
-            e for e in self.entries if isinstance(e.origin, Real) and scene_of(e) in self.scenes
+            e for e in self.entries if isinstance(e.origin, Real) and get_scene(e) in self.scenes
         )
 
     def held(self, creator: str) -> list[Entry]:
         """The clips that it holds of a creator."""
         made = (e for e in self.entries if isinstance(e.origin, Generated))
-        return [e for e in made if creator_of(e.origin) == creator]
+        return [e for e in made if get_creator(e.origin) == creator]
 
     def creators(self) -> list[str]:
         """Return the creators of its clips."""
@@ -75,7 +75,7 @@ def _drop_ending(scene: str) -> str:
     return stem if stem and f"{dot}{ending.lower()}" in ENDINGS else scene
 
 
-def scene_of(entry: Entry) -> str:
+def get_scene(entry: Entry) -> str:
     """Return the scene of a clip: its group, or the clip itself if it has none."""
     return entry.group or entry.name
 
@@ -132,7 +132,7 @@ def _choose(entries: Collection[Entry], limit: int | None, *, seed: int) -> dict
     first: dict[str, Entry] = {}
     for entry in sorted(entries, key=lambda e: e.name):
         if isinstance(entry.origin, Real):
-            first.setdefault(scene_of(entry), entry)
+            first.setdefault(get_scene(entry), entry)
     drawn = sorted(first, key=lambda scene: digest("scene", str(seed), scene))[:limit]
     return {scene: first[scene] for scene in sorted(drawn)}
 
@@ -141,17 +141,17 @@ def _draw(
     entries: Sequence[Entry], scenes: Collection[str], limit: int | None, *, seed: int
 ) -> Iterator[Entry]:
     """Return all clips; with a limit those of the sampled scenes, and a sample of each creator's other clips."""
-    real = {scene_of(e) for e in entries if isinstance(e.origin, Real)}
+    real = {get_scene(e) for e in entries if isinstance(e.origin, Real)}
     taken: Counter[str] = Counter()
     ordered = sorted(entries, key=lambda e: digest("clip", str(seed), e.name))
     for entry in entries if limit is None else ordered:
-        alone = scene_of(entry) not in real
+        alone = get_scene(entry) not in real
         if limit is not None and alone:
-            taken[creator_of(entry.origin)] += 1
+            taken[get_creator(entry.origin)] += 1
         if (
             limit is None
-            or scene_of(entry) in scenes
-            or (alone and taken[creator_of(entry.origin)] <= limit)
+            or get_scene(entry) in scenes
+            or (alone and taken[get_creator(entry.origin)] <= limit)
         ):
             yield entry
 

@@ -10,7 +10,7 @@ from unreel.core.errors import UnreadableSourceError
 _MOST_BYTES: Final = 1 << 20
 
 
-def stored_recipe(folder: SeasonFolder) -> SeasonRecipe:
+def read_stored_recipe(folder: SeasonFolder) -> SeasonRecipe:
     """Return the recipe of the season at `folder`; paths in it are those of the original file.
 
     Raises:

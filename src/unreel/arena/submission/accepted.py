@@ -43,7 +43,7 @@ def keep_entry(folder: Path, recipe: EntryRecipe, text: bytes) -> None:
     files.write(f"{ENTRIES}/{name}.json", json.dumps(document, indent=2).encode())
 
 
-def entries_of(folder: Path) -> list[AcceptedEntry]:
+def read_accepted_entries(folder: Path) -> list[AcceptedEntry]:
     """Those of the season at `folder` that were accepted and did not leave, in that order.
 
     Raises:
@@ -60,9 +60,9 @@ def entries_of(folder: Path) -> list[AcceptedEntry]:
     ]
 
 
-def with_entries(season: Season, folder: Path) -> Season:
+def add_accepted_entries(season: Season, folder: Path) -> Season:
     """The season with everybody who was accepted."""
-    entered = [each.recipe for each in entries_of(folder)]
+    entered = [each.recipe for each in read_accepted_entries(folder)]
     recipe = season.recipe
     update = {
         "creator": (*recipe.creator, *(e.creator for e in entered if e.creator is not None)),
@@ -71,7 +71,7 @@ def with_entries(season: Season, folder: Path) -> Season:
     return replace(season, recipe=recipe.model_copy(update=update)) if entered else season
 
 
-def note_played(folder: Path, titles: Collection[str], *, at_us: int) -> None:
+def log_played_entries(folder: Path, titles: Collection[str], *, at_us: int) -> None:
     """Record that the entries with these titles took part; other titles are ignored."""
 
     def played(history: SeasonLog) -> list[LogEvent]:
@@ -82,7 +82,7 @@ def note_played(folder: Path, titles: Collection[str], *, at_us: int) -> None:
             if event.state is EntryState.ACCEPTED
         ]
 
-    if any(each.recipe.title in titles for each in entries_of(folder)):
+    if any(each.recipe.title in titles for each in read_accepted_entries(folder)):
         append_all(folder, played)
 
 

@@ -9,7 +9,7 @@ from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.core.identity import clip_id
 from unreel.curation.audit.frame import frame_features
-from unreel.curation.watermark.clip import watermarks_of
+from unreel.curation.watermark.clip import find_clip_watermarks
 from unreel.curation.watermark.mark import WatermarkSearch
 from unreel.media.borders import find_borders
 from unreel.media.fingerprint import ClipFingerprint, fingerprint
@@ -64,7 +64,7 @@ def _look(subject: InspectedClip, reader: MediaReader) -> ClipInspection | Failu
         subject=subject,
         facts=facts,
         own=own,
-        marks=watermarks_of(subject.file, reader=reader),
+        marks=find_clip_watermarks(subject.file, reader=reader),
         frame=middle if isinstance(middle, Failure) else frame_features(middle.frames[0].rgb()),
         sha256=clip_id(subject.file),
     )

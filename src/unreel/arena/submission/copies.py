@@ -8,7 +8,7 @@ from unreel.arena.season.benchmark import open_set, read_controls
 from unreel.arena.season.folder import SeasonFolder
 from unreel.arena.submission.clip_inspection import print_of
 from unreel.benchmarks.entry import Entry
-from unreel.core.clip import creator_of
+from unreel.core.clip import get_creator
 from unreel.core.failure import Failure
 from unreel.engine.storage_access import StorageAccess, local_copy
 from unreel.media.access import media_reader
@@ -66,7 +66,7 @@ def find_copies(clips: Sequence[FingerprintedClip]) -> tuple[NearCopy, ...]:
     return tuple(sorted(found, key=lambda each: (each.bits, each.clip, each.of)))
 
 
-def copied_by(copies: Iterable[NearCopy], owner: str) -> dict[str, NearCopy]:
+def find_copies_of_real(copies: Iterable[NearCopy], owner: str) -> dict[str, NearCopy]:
     """The clips of `owner` that come near a real clip, each with the nearest."""
     nearest: dict[str, NearCopy] = {}
     for each in copies:
@@ -87,6 +87,6 @@ def find_season_copies(folder: SeasonFolder, access: StorageAccess) -> tuple[Nea
                 own = print_of(file, reader)
             if not isinstance(own, Failure):
                 printed.append(
-                    FingerprintedClip(clip=entry.name, owner=creator_of(entry.origin), own=own)
+                    FingerprintedClip(clip=entry.name, owner=get_creator(entry.origin), own=own)
                 )
     return find_copies(printed)

@@ -11,10 +11,15 @@ from typing import Final
 from unreel.arena.season.recipe import SeasonRecipe
 from unreel.arena.season.scenes import SeasonBenchmark, name_files
 from unreel.arena.submission.clip_inspection import ClipInspection, InspectedClip, look_at
-from unreel.arena.submission.copies import NEAR_BITS, FingerprintedClip, copied_by, find_copies
+from unreel.arena.submission.copies import (
+    NEAR_BITS,
+    FingerprintedClip,
+    find_copies,
+    find_copies_of_real,
+)
 from unreel.arena.submission.file_leaks import find_telltales
 from unreel.arena.submission.finding import EntryFinding, FindingSeverity
-from unreel.arena.submission.folder_clips import collect_clips, unknown_clips
+from unreel.arena.submission.folder_clips import collect_clips, iter_unknown_clips
 from unreel.core.errors import MediaError
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
@@ -120,7 +125,7 @@ def check_creator(
     stems = name_files(grounds.scenery.scenes)
     open_scenes = {scene: stem for scene, stem in stems.items() if scene not in grounds.hidden}
     taken = collect_clips(opener, open_scenes, into=into, root=grounds.folder, access=access)
-    strange = tuple(unknown_clips(Path(keys.folder), stems, opener.settings))
+    strange = tuple(iter_unknown_clips(Path(keys.folder), stems, opener.settings))
     if strange:
         words = "no scene of the season has these names. Take them out, or name them after a scene"
         findings.append(
@@ -222,7 +227,7 @@ def _copied(
         FingerprintedClip(clip=f"entry {k.subject.name}", owner=_OWNER, own=k.own) for k in looks
     ]
     theirs = [FingerprintedClip(clip=f"real {k.subject.name}", owner="", own=k.own) for k in real]
-    near = copied_by(find_copies([*ours, *theirs]), _OWNER)
+    near = find_copies_of_real(find_copies([*ours, *theirs]), _OWNER)
     too_many = len(near) > MOST_NEAR * len(looks)
     for copy in near.values():
         refuses = copy.is_copy or too_many

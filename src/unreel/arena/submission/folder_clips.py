@@ -95,7 +95,7 @@ def _keep(made: GeneratedClip, name: str, scene: str, into: OutputDirectory) -> 
     return InspectedClip(name=name, scene=scene, file=into.root / kept)
 
 
-def unknown_clips(
+def iter_unknown_clips(
     folder: Path, scenes: Mapping[str, str], settings: Sequence[CreatorInput]
 ) -> Iterator[str]:
     """Clips in `folder` that no scene of the season asks for."""

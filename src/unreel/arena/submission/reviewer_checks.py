@@ -13,7 +13,7 @@ from unreel.core.clip import Clip
 from unreel.core.errors import UnreelError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import bytes_id
-from unreel.core.judgement import subject_of
+from unreel.core.judgement import get_subject
 from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Question
 from unreel.core.verdict import Unparsed
@@ -101,7 +101,7 @@ def _made_up(count: int, folder: OutputDirectory, reader: MediaReader) -> list[C
 async def _ask(
     desk: ReviewDispatcher, opener: ReviewerFactory, recipe: EvalRecipe, clips: Sequence[Clip]
 ) -> list[ReviewResult]:
-    subject, instrument = subject_of(*(clip.id for clip in clips)), recipe.instrument.instrument
+    subject, instrument = get_subject(*(clip.id for clip in clips)), recipe.instrument.instrument
     conditions = [section.as_condition() for section in recipe.condition]
     asked = opener.open()
     try:

@@ -21,7 +21,7 @@ from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Marks
 from unreel.core.small_documents import RECIPE_BYTES, parse_object, read_bytes
 from unreel.protocols.presentation import LEAST_PIXELS
-from unreel.protocols.protocol import Mode, Protocol, protocol
+from unreel.protocols.protocol import Mode, Protocol, get_protocol
 from unreel.protocols.space import declare_space
 
 RECIPE_FILE: Final = "unreel.json"
@@ -77,7 +77,7 @@ class ExportRecipe:
     @property
     def instrument(self) -> Protocol[Any, Any]:
         """The protocol at its current version."""
-        return protocol(self.protocol)
+        return get_protocol(self.protocol)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ class ExportItem:
         return [str(place) for place in json.loads(self.videos)]
 
 
-def item_of(row: Mapping[str, Any]) -> ExportItem:
+def parse_export_item(row: Mapping[str, Any]) -> ExportItem:
     """The item that `row` holds; other columns are left alone."""
     return ExportItem(
         id=str(row["id"]),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.benchmarks.export.item import QUESTIONS_FILE, ExportRecipe
-from unreel.benchmarks.export.scoring import reported_figures
+from unreel.benchmarks.export.scoring import list_reported_figures
 from unreel.benchmarks.export.writer import ExportResult, write_questions
 from unreel.benchmarks.loader import Benchmark
 from unreel.core.output_files import OutputDirectory
@@ -64,7 +64,7 @@ def export_lmms_eval(
 ) -> ExportResult:
     """Write `benchmark` to `folder` as the task `recipe.name`; it runs wherever unreel is installed."""
     exported = write_questions(benchmark, recipe, folder=folder, reader=reader)
-    figures = list(reported_figures(recipe.protocol))
+    figures = list(list_reported_figures(recipe.protocol))
     into = OutputDirectory(folder, published=True)
     into.write(f"{MODULE}.py", _module(recipe, figures).encode())
     yaml = json.dumps(_config(recipe, folder, figures), indent=2)

@@ -8,8 +8,8 @@ from typing import Any
 
 from PIL import Image
 
-from unreel.benchmarks.export.item import item_of, load_recipe, read_rows
-from unreel.benchmarks.export.scoring import list_figures, reported_figures, score_replies
+from unreel.benchmarks.export.item import load_recipe, parse_export_item, read_rows
+from unreel.benchmarks.export.scoring import list_figures, list_reported_figures, score_replies
 from unreel.protocols.presentation import around_clips
 
 
@@ -19,7 +19,7 @@ class LmmsTask:
     def __init__(self, folder: Path) -> None:
         saved = load_recipe(folder)
         self._folder, self._media, self._recipe = folder, saved.media, saved.recipe
-        self._items = {row["id"]: item_of(row) for row in read_rows(folder)}
+        self._items = {row["id"]: parse_export_item(row) for row in read_rows(folder)}
         self._scored: tuple[list[dict[str, str]], dict[str, float]] | None = None
         self._around = around_clips(self._recipe.instrument.prompt(self._recipe.prompt).text)
         self.prompt = "".join(self._around)
@@ -37,7 +37,7 @@ class LmmsTask:
         """The reply, once for each figure: figures are made of all replies together."""
         text = results[0] if results and isinstance(results[0], str) else ""
         said = {"id": str(doc["id"]), "reply": text}
-        return {figure: said for figure, _ in reported_figures(self._recipe.protocol)}
+        return {figure: said for figure, _ in list_reported_figures(self._recipe.protocol)}
 
     def figure(self, name: str, results: Sequence[Mapping[str, str]]) -> float | None:
         """The figure `name` of all replies; None where it was not measured, which is shown as N/A."""

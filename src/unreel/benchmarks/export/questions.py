@@ -17,7 +17,7 @@ from unreel.benchmarks.questions import (
     plan_questions,
 )
 from unreel.benchmarks.truth import write_truths
-from unreel.core.clip import ClipId, creator_of
+from unreel.core.clip import ClipId, get_creator
 from unreel.core.errors import MediaError
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
@@ -116,6 +116,6 @@ def _item(planned: PlannedQuestion[_LocalClip], recipe: ExportRecipe) -> ExportI
         width=first.width,
         height=first.height,
         source=planned.source,
-        creator=creator_of(*planned.origins),
+        creator=get_creator(*planned.origins),
         difficulty=planned.difficulty,
     )

@@ -7,7 +7,7 @@ from unreel.benchmarks.export.item import ExportItem, ExportRecipe, read_truths
 from unreel.core.estimate import Estimate, Scorecard
 from unreel.core.failure import Failure, FailureReason
 from unreel.protocols.parse_answer import read_text
-from unreel.protocols.protocol import ScoredQuestion, protocol
+from unreel.protocols.protocol import ScoredQuestion, get_protocol
 
 NO_REPLIES: Final = ("[LMMS_EVAL_REQUEST_FAILED", "Failed to obtain answer via API")
 """How lmms-eval 0.7 and VLMEvalKit begin the text that stands for a request without an answer."""
@@ -67,9 +67,9 @@ def list_figures(card: Scorecard) -> dict[str, float]:
     return figures
 
 
-def reported_figures(name: str) -> Iterator[tuple[str, bool | None]]:
+def list_reported_figures(name: str) -> Iterator[tuple[str, bool | None]]:
     """Names of the figures that a task of that instrument reports, and whether more is better (None: neither)."""
-    figures = protocol(name).figures
+    figures = get_protocol(name).figures
     for metric in figures.exported:
         yield metric, _MORE_IS_BETTER[figures[metric].better]
         for part in ("low", "high", "n"):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from unreel.benchmarks.export.item import item_of, load_recipe, read_rows
+from unreel.benchmarks.export.item import load_recipe, parse_export_item, read_rows
 from unreel.benchmarks.export.scoring import list_figures, score_replies
 from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
@@ -41,14 +41,14 @@ class VlmDataset:
     ) -> dict[str, float]:
         """All figures of `predictions`, also written beside `eval_file`; an absent reply is a failure."""
         said = {int(row["index"]): row.get("prediction") for row in predictions}
-        replies = [(item_of(row), _as_text(said.get(row["index"]))) for row in self._rows]
+        replies = [(parse_export_item(row), _as_text(said.get(row["index"]))) for row in self._rows]
         figures = list_figures(score_replies(self._recipe, replies))
         data = (json.dumps(figures, indent=2) + "\n").encode()
         OutputDirectory(eval_file.parent, published=True).write(eval_file.stem + SCORES, data)
         return figures
 
     def _files(self, row: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-        places = item_of(row).places
+        places = parse_export_item(row).places
         for number, place in enumerate(places, start=1):
             if len(places) > 1:
                 yield {"type": "text", "value": mark_clip(number)}

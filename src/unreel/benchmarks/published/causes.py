@@ -11,7 +11,7 @@ from unreel.benchmarks.published.tables import (
     CountTables,
     GeneratedCount,
     PrintedLine,
-    two_places,
+    round_to_two_places,
 )
 from unreel.benchmarks.published.verdicts import MisprintCause
 from unreel.protocols.formulas import PERCENT, pooled_accuracy
@@ -55,14 +55,14 @@ class PrintedCell:
         """The cell recalculated, with its own counts or with `fake` in their place."""
         count = self.fake if fake is None else fake
         if self.real is None:
-            return two_places(Fraction(PERCENT * count.said_fake, count.valid))
+            return round_to_two_places(Fraction(PERCENT * count.said_fake, count.valid))
         pooled = pooled_accuracy(
             real_correct=self.real.said_real,
             n_real=self.real.valid,
             fake_correct=count.said_fake,
             n_fake=count.valid,
         )
-        return two_places(pooled)
+        return round_to_two_places(pooled)
 
 
 def explain_cell(cell: PrintedCell, tables: CountTables) -> Explanation:
@@ -89,13 +89,13 @@ def explain_average(line: PrintedLine, cells: Sequence[PrintedCell]) -> Explanat
         n_clips = cell.fake.valid + (cell.real.valid if cell.real else 0)
         for step in (1, -1):
             mean = (total + Fraction(step * PERCENT, n_clips)) / len(line.cells)
-            if two_places(mean) == line.average:
+            if round_to_two_places(mean) == line.average:
                 more = "more" if step > 0 else "less"
                 return (
                     MisprintCause.COUNT_SLIP,
                     f"One answer {more} in one cell gives the printed {line.average}",
                 )
-    return _by_distance(line.average, two_places(total / len(line.cells)))
+    return _by_distance(line.average, round_to_two_places(total / len(line.cells)))
 
 
 def rank_by(

@@ -9,7 +9,12 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from unreel.benchmarks.published.tables import PublishedTable, base_of, show, two_places
+from unreel.benchmarks.published.tables import (
+    PublishedTable,
+    get_base_line_name,
+    round_to_two_places,
+    show,
+)
 from unreel.core.errors import (
     InvalidSettingError,
     InvalidValueError,
@@ -20,7 +25,7 @@ from unreel.core.estimate import Estimate, Scorecard
 from unreel.core.question import Condition
 from unreel.core.small_documents import parse_object, read_bytes
 from unreel.protocols.formulas import PERCENT
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 
 _MOST: Final = 64 << 20
 _CARD: Final = TypeAdapter(Scorecard)
@@ -74,7 +79,7 @@ def _scored(document: Mapping[str, Any], reviewer: str) -> Iterator[ScorecardFil
 
 
 def _under(condition: Condition, card: Scorecard, reviewer: str) -> ScorecardFile:
-    instrument = protocol(card.instrument.protocol)
+    instrument = get_protocol(card.instrument.protocol)
     thinks = instrument.prompt(condition.prompt).asks_to_think
     audio = " + Audio" if condition.audio == "on" else ""
     watermark = " - Watermark" if condition.watermark == "removed" else ""
@@ -159,10 +164,10 @@ def _creators(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
         row = {"creator": maker.creator, "setting": maker.setting, "image": "", "text": ""}
         row |= {key: lines[shown][key] for key in row} if shown in lines else {}
         row |= {
-            label: str(two_places(cells[name])) if name in cells else ""
+            label: str(round_to_two_places(cells[name])) if name in cells else ""
             for name, label in reviewers.items()
         }
-        row["average"] = str(two_places(means[title])) if title in means else ""
+        row["average"] = str(round_to_two_places(means[title])) if title in means else ""
         row["rank"] = str(ranks.get(title, ""))
         rows.append(row)
     return (*_TABLE_3[:4], *reviewers.values(), *_TABLE_3[4:]), rows
@@ -292,7 +297,10 @@ def _key(name: str) -> str:
 
 def _rank(means: Mapping[str, float]) -> dict[str, int]:
     """Places from 1, the lowest first; a line with audio bears the rank of the one without."""
-    bases = {title: base_of(title) if base_of(title) in means else title for title in means}
+    bases = {
+        title: get_base_line_name(title) if get_base_line_name(title) in means else title
+        for title in means
+    }
     order = sorted({*bases.values()}, key=lambda title: means[title])
     return {title: order.index(base) + 1 for title, base in bases.items()}
 

@@ -21,7 +21,7 @@ from unreel.benchmarks.published.tables import (
     creator_lines,
     human_rows,
     reviewer_lines,
-    two_places,
+    round_to_two_places,
 )
 from unreel.benchmarks.published.verdicts import FigureCheck, MisprintCause, PrintedMisprint
 from unreel.protocols.formulas import PERCENT, balanced_accuracy
@@ -60,7 +60,7 @@ def check_averages(
     """The averages of `lines`, each from its printed cells; `cells` are those with counts."""
     misprints = []
     for line in lines:
-        calculated = two_places(_mean(line))
+        calculated = round_to_two_places(_mean(line))
         if calculated != line.average:
             cause, because = explain_average(
                 line, [cell for cell in cells if cell.line == line.name]
@@ -96,7 +96,7 @@ def check_ranks(lines: Sequence[PrintedLine], *, name: str, best_is_high: bool) 
             misprints.append(
                 PrintedMisprint(
                     cell=f"{line.name}, rank",
-                    formula=f"place of the mean {two_places(_mean(line))}",
+                    formula=f"place of the mean {round_to_two_places(_mean(line))}",
                     calculated=Decimal(ranks[line.name]),
                     printed=Decimal(line.rank),
                     cause=cause,
@@ -127,7 +127,7 @@ def check_humans() -> FigureCheck:
             fake_correct=row.fake_correct,
             n_fake=row.n_fake,
         )
-        calculated = two_places(value)
+        calculated = round_to_two_places(value)
         if not calculated == row.score * PERCENT == in_table_2[_plain(row.creator)]:
             misprints.append(
                 PrintedMisprint(

@@ -63,8 +63,8 @@ def show(name: str) -> PublishedTable:
     return PublishedTable(name=name, source=SOURCES[name], columns=columns, rows=rows)
 
 
-def goldens() -> dict[str, Any]:
-    """The integer counts behind the printed cells, as `goldens.json` holds them."""
+def read_goldens() -> dict[str, Any]:
+    """The integer counts behind the printed cells, as `read_goldens.json` holds them."""
     found: dict[str, Any] = json.loads(_data("goldens.json").read_text(encoding="utf-8"))
     return found
 
@@ -104,10 +104,10 @@ class PrintedLine:
     @property
     def base(self) -> str:
         """Name of the line without sound, of which a `+ audio` line is a variant."""
-        return base_of(self.name)
+        return get_base_line_name(self.name)
 
 
-def base_of(line: str) -> str:
+def get_base_line_name(line: str) -> str:
     """Name of the line without sound, of which a `+ audio` line is a variant; else the line's own."""
     name, plus, addition = line.rpartition(" + ")
     return name if plus and addition.lower() == "audio" else line
@@ -255,7 +255,7 @@ class GeneratedCount:
         return f"{self.said_fake} of {self.valid}"
 
 
-def two_places(percent: Fraction | float) -> Decimal:
+def round_to_two_places(percent: Fraction | float) -> Decimal:
     """`percent` as Video Reality Test prints it: half up to two places, in one step."""
     exact = percent if isinstance(percent, Fraction) else Fraction(str(percent))
     quotient = Decimal(exact.numerator) / Decimal(exact.denominator)

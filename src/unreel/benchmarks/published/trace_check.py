@@ -7,12 +7,12 @@ from typing import Final
 from unreel.benchmarks.published.tables import (
     SourceRow,
     TraceRow,
-    goldens,
+    read_goldens,
     source_rows,
     trace_rows,
 )
 from unreel.benchmarks.published.verdicts import FigureCheck, MisprintCause, PrintedMisprint
-from unreel.protocols.formulas import PERCENT, overall, paper_round, pooled_accuracy
+from unreel.protocols.formulas import PERCENT, compute_overall_score, paper_round, pooled_accuracy
 
 SPLITS: Final = ("test", "val")
 TOLERANCE: Final = Decimal("0.05")
@@ -52,7 +52,7 @@ def check_overall() -> FigureCheck:
 
 def check_accuracy() -> FigureCheck:
     """Accuracy, fake accuracy and real accuracy of each line from whole counts of rows."""
-    counts = goldens()["deeptracereward"]
+    counts = read_goldens()["deeptracereward"]
     rows = [
         (split, row, golden["fake_correct"], golden["real_correct"])
         for split in SPLITS
@@ -113,7 +113,7 @@ def _share(n: int, rows: int) -> Decimal:
 
 
 def _overall(row: TraceRow) -> Decimal:
-    value = overall(
+    value = compute_overall_score(
         accuracy=float(row.accuracy),
         explanation=float(row.explanation),
         box_iou=float(row.bbox_iou),

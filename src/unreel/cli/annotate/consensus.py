@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from unreel.cli.annotate.options import ledger_option, rule_options
-from unreel.cli.output import form_option, json_option
+from unreel.cli.output import json_option, table_format_option
 from unreel.core.registry import LazyImport
 
 
@@ -20,7 +20,7 @@ from unreel.core.registry import LazyImport
     help="Also write the complete result to this JSON file.",
 )
 @ledger_option
-@form_option
+@table_format_option
 @json_option
 def consensus(*, as_json: bool, **given: Any) -> None:
     """Print the consensus of each task of CAMPAIGN, with the annotators who disagree.

@@ -8,12 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from unreel.annotation.campaign import AnnotationTask
-from unreel.annotation.campaign_consensus import ReviewerDecision, find_task, review_task, settle
+from unreel.annotation.campaign_consensus import (
+    ReviewerDecision,
+    compute_campaign_consensus,
+    find_task,
+    review_task,
+)
 from unreel.annotation.campaign_state import read_campaign
 from unreel.annotation.consensus.outcome import CampaignConsensus, OpenTask, Outcome, SettledTask
 from unreel.annotation.consensus.review import ReviewDecision
 from unreel.annotation.judgements import AnyValue, TraceAnswer
-from unreel.annotation.ledger.connection import ledger_address, open_ledger
+from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.opinion import answer_of
 from unreel.cli.annotate.consensus_rule import read_rule
 from unreel.cli.output import print_json, print_message, print_table
@@ -27,9 +32,9 @@ _COLUMNS = ("task", "clip", "state", "answer", "method", "support", "dissent")
 def print_consensus(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the consensus of each task, and exit."""
     rule = read_rule(given)
-    with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
+    with open_ledger(resolve_ledger_url(given["ledger"], read_settings())) as ledger:
         records = read_campaign(ledger, given["campaign"])
-    found = settle(records, rule)
+    found = compute_campaign_consensus(records, rule)
     shown = {
         id_: outcome
         for id_, outcome in found.tasks.items()
@@ -48,7 +53,7 @@ def print_consensus(given: Mapping[str, Any], *, as_json: bool) -> None:
 
 def keep_review(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the review into the ledger, and print the present consensus."""
-    with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
+    with open_ledger(resolve_ledger_url(given["ledger"], read_settings())) as ledger:
         records = read_campaign(ledger, given["campaign"])
         task = find_task(records, given["task"])
         looked = ReviewerDecision(

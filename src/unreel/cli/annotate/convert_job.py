@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from unreel.annotation.formats.conversion import AnnotationFormat, convert
 from unreel.annotation.formats.document import FormatDefaults
-from unreel.annotation.formats.shapes import MOST_PIXELS, rate_of
+from unreel.annotation.formats.shapes import MOST_PIXELS, parse_rate
 from unreel.cli.output import echo, print_json, print_message
 from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
@@ -16,7 +16,7 @@ from unreel.core.output_files import OutputDirectory
 def write_converted(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the folder, print the result, and exit."""
     width, height = _size(given["size"])
-    rate = rate_of(given["rate"]) if given["rate"] else None
+    rate = parse_rate(given["rate"]) if given["rate"] else None
     if given["rate"] and rate is None:
         _refuse("--rate", given["rate"], "Write 25 or 30000/1001")
     done = convert(

@@ -45,7 +45,7 @@ def include(*, as_json: bool, **given: Any) -> None:
 
 
 def _print_exclusion(given: dict[str, Any], *, counts: bool, as_json: bool) -> None:
-    job = LazyImport("unreel.cli.annotate.exclude_job:decide", "annotate").load()
+    job = LazyImport("unreel.cli.annotate.exclude_job:store_exclusion", "annotate").load()
     decided = job(given, counts=counts)
     if as_json:
         print_json(decided)

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from unreel.annotation.exclusions import ExclusionDecision, ExclusionEffect, let_count
-from unreel.annotation.ledger.connection import ledger_address, open_ledger
+from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.core.settings import read_settings
 
 
-def decide(given: Mapping[str, Any], *, counts: bool) -> ExclusionEffect:
+def store_exclusion(given: Mapping[str, Any], *, counts: bool) -> ExclusionEffect:
     """Write the decision into the ledger."""
     decision = ExclusionDecision(
         campaign=given["campaign"],
@@ -19,5 +19,5 @@ def decide(given: Mapping[str, Any], *, counts: bool) -> ExclusionEffect:
         by=given["by"],
         at_us=time.time_ns() // 1000,
     )
-    with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
+    with open_ledger(resolve_ledger_url(given["ledger"], read_settings())) as ledger:
         return let_count(ledger, decision)

@@ -3,22 +3,22 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from unreel.annotation.campaign_state import CampaignRecords, judgements, read_campaign
-from unreel.annotation.ledger.connection import ledger_address, open_ledger
+from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements, read_campaign
+from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.pairs.plan import (
     NamePair,
+    choose_balanced_pairs,
+    choose_informative_pairs,
     draw_clips,
-    spread_pairs,
-    strict_pairs,
-    telling_pairs,
+    list_strict_pairs,
     write_pairs,
 )
-from unreel.annotation.pairs.ranking import comparisons, rank
+from unreel.annotation.pairs.ranking import iter_comparisons, rank
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.loader import open_benchmark
 from unreel.cli.output import echo, print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
-from unreel.core.estimate import Estimate, Measured, how_often_held
+from unreel.core.estimate import Estimate, Measured, describe_coverage
 from unreel.core.settings import read_settings
 
 _BATCH: Final = 100
@@ -51,14 +51,14 @@ def write_plan(given: Mapping[str, Any], *, as_json: bool) -> None:
 
 def print_ranking(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the clips in their order."""
-    found = rank(judgements(_read(given)), seed=given["seed"])
+    found = rank(iter_valid_judgements(_read(given)), seed=given["seed"])
     if as_json:
         print_json(found)
         return
     print_message(f"{found.n_judgements} judgements, {found.n_comparisons} comparisons")
     strengths = (clip.strength for clip in found.clips)
     print_message(
-        f"intervals draw {found.drawn}s anew. {how_often_held(strengths, kind='strength')}"
+        f"intervals draw {found.drawn}s anew. {describe_coverage(strengths, kind='strength')}"
     )
     rows = [
         {
@@ -81,18 +81,18 @@ def _strict(entries: list[Any], given: Mapping[str, Any]) -> list[NamePair]:
     scores = {entry.name: entry.rating.score for entry in entries if entry.rating is not None}
     if given["clips"] == "vrb":
         scores = draw_clips(scores, seed=given["seed"])
-    found = strict_pairs(scores)
-    return spread_pairs(found, n=given["n"], seed=given["seed"]) if given["n"] else found
+    found = list_strict_pairs(scores)
+    return choose_balanced_pairs(found, n=given["n"], seed=given["seed"]) if given["n"] else found
 
 
 def _most_informative_pairs(entries: list[Any], given: Mapping[str, Any]) -> list[NamePair]:
-    wins = list(comparisons(judgements(_read(given)))) if given["campaign"] else []
+    wins = list(iter_comparisons(iter_valid_judgements(_read(given)))) if given["campaign"] else []
     names = [entry.name for entry in entries]
-    return telling_pairs(names, wins, n=given["n"] or _BATCH, seed=given["seed"])
+    return choose_informative_pairs(names, wins, n=given["n"] or _BATCH, seed=given["seed"])
 
 
 def _read(given: Mapping[str, Any]) -> CampaignRecords:
-    with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
+    with open_ledger(resolve_ledger_url(given["ledger"], read_settings())) as ledger:
         return read_campaign(ledger, given["campaign"])
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from unreel.annotation.campaign_state import read_campaign
 from unreel.annotation.consensus.outcome import ConsensusRule
-from unreel.annotation.ledger.connection import ledger_address, open_ledger
+from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.ledger.ledger import Ledger
-from unreel.annotation.polish.confirmed_texts import keep, keep_confirmation, polished_texts
-from unreel.annotation.polish.inputs import OriginalRationales, originals_of
+from unreel.annotation.polish.confirmed_texts import keep, keep_confirmation, read_polished_texts
+from unreel.annotation.polish.inputs import OriginalRationales, iter_original_rationales
 from unreel.annotation.polish.meaning_check import open_encoder
 from unreel.annotation.polish.polish import PolishFailure, PolishResult, polish_all
 from unreel.cli.contacted_services import print_endpoints
@@ -26,14 +26,14 @@ def polish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Request missing texts, store them, and print all."""
     settings = read_settings()
     rule = ConsensusRule(quorum=given["quorum"], min_overlap=given["min_overlap"])
-    with open_ledger(ledger_address(given["ledger"], settings)) as ledger:
+    with open_ledger(resolve_ledger_url(given["ledger"], settings)) as ledger:
         campaign = given["campaign"]
-        originals = list(originals_of(read_campaign(ledger, campaign), rule))
+        originals = list(iter_original_rationales(read_campaign(ledger, campaign), rule))
         failed: list[PolishFailure] = []
         if given["model"]:
             due = originals if given["again"] else _due(ledger, campaign, originals)
             failed = _polish(ledger, campaign, due, model=given["model"], settings=settings)
-        kept = polished_texts(ledger.notices(campaign))
+        kept = read_polished_texts(ledger.notices(campaign))
     by_task = {original.task: original for original in originals}
     texts = [(by_task[task], text) for task, text in kept.items() if task in by_task]
     if as_json:
@@ -62,10 +62,10 @@ def confirm_text(given: Mapping[str, Any], *, as_json: bool) -> None:
     if not given["by"].strip():
         setting, problem = "--by", "the name of the reader is missing"
         raise InvalidSettingError(setting, problem, "Give your name")
-    with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
+    with open_ledger(resolve_ledger_url(given["ledger"], read_settings())) as ledger:
         campaign = given["campaign"]
         tasks = {task.id: task.names[0] for task in ledger.tasks(campaign)}
-        kept = polished_texts(ledger.notices(campaign))
+        kept = read_polished_texts(ledger.notices(campaign))
         named = {name: id_ for id_, name in tasks.items() if id_ in kept}
         id_ = named.get(given["task"], given["task"])
         if id_ not in kept:
@@ -76,7 +76,7 @@ def confirm_text(given: Mapping[str, Any], *, as_json: bool) -> None:
         keep_confirmation(
             ledger, campaign, kept[id_], by=given["by"], accepted=accepted, at_us=at_us
         )
-        text = polished_texts(ledger.notices(campaign))[id_]
+        text = read_polished_texts(ledger.notices(campaign))[id_]
     if as_json:
         print_json(text)
         return
@@ -86,7 +86,7 @@ def confirm_text(given: Mapping[str, Any], *, as_json: bool) -> None:
 def _due(
     ledger: Ledger, campaign: str, originals: Sequence[OriginalRationales]
 ) -> list[OriginalRationales]:
-    kept = polished_texts(ledger.notices(campaign))
+    kept = read_polished_texts(ledger.notices(campaign))
     known = {(task, text.original) for task, text in kept.items()}
     return [original for original in originals if (original.task, original.key) not in known]
 

@@ -8,7 +8,7 @@ from shlex import quote
 from typing import Any
 
 from unreel.annotation.campaign_state import read_campaign
-from unreel.annotation.ledger.connection import ledger_address, open_ledger
+from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.publishing.edition import gather
 from unreel.annotation.publishing.publish import PublicationResult, publish
 from unreel.cli.annotate.consensus_rule import read_rule
@@ -19,7 +19,7 @@ from unreel.core.settings import read_settings
 def publish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the folder, print the result, and exit."""
     rule = read_rule(given)
-    with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
+    with open_ledger(resolve_ledger_url(given["ledger"], read_settings())) as ledger:
         campaign = given["campaign"]
         edition = gather(
             read_campaign(ledger, campaign),

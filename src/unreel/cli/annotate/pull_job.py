@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from unreel.annotation.ledger.connection import ledger_address, open_ledger
+from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.operations import write_decisions
 from unreel.annotation.progress import AnnotatorProgress, measure_progress
-from unreel.annotation.studio.accounts import kept_passwords
-from unreel.annotation.studio.links import campaign_links
+from unreel.annotation.studio.accounts import read_passwords
+from unreel.annotation.studio.links import list_annotator_links
 from unreel.annotation.studio.pull import PullResult, pull_campaign
 from unreel.annotation.studio.settings import studio_folder
-from unreel.cli.annotate.push_job import open_desk, tell_alterations
+from unreel.cli.annotate.push_job import open_desk, print_alterations
 from unreel.cli.output import echo, print_json, print_message, print_table
 from unreel.cli.progress import ProgressMeter
 from unreel.core.estimate import Estimate, Measured
@@ -23,9 +23,9 @@ from unreel.engine.progress import Progress
 def print_links(given: Mapping[str, Any], *, as_json: bool) -> None:
     """One row for each annotator and batch."""
     settings = read_settings()
-    kept = kept_passwords(studio_folder(settings, given["state"]))
+    kept = read_passwords(studio_folder(settings, given["state"]))
     with open_desk(given, settings) as (client, ledger):
-        found = campaign_links(ledger, given["campaign"], address=client.address)
+        found = list_annotator_links(ledger, given["campaign"], address=client.address)
     rows = [asdict(link) for link in found]
     if given["passwords"]:
         rows = [row | {"password": kept.get(row["login"].lower(), "-")} for row in rows]
@@ -73,14 +73,14 @@ def _print_pulled(campaign: str, pulled: PullResult, decided: Mapping[str, int])
         print_message(
             f"the room {room} was deleted in Label Studio; `unreel annotate push` makes it again"
         )
-    tell_alterations(pulled.altered)
+    print_alterations(pulled.altered)
     for word, n in decided.items():
         print_message(f"{word}: {n:,} pieces")
 
 
 def print_status(given: Mapping[str, Any], *, as_json: bool) -> None:
     """One row for each annotator."""
-    address = ledger_address(given["ledger"], read_settings())
+    address = resolve_ledger_url(given["ledger"], read_settings())
     with open_ledger(address) as ledger:
         progress = measure_progress(ledger, given["campaign"])
     if as_json:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from unreel.annotation.campaign import AnnotationInterface, Annotator
-from unreel.annotation.ledger.connection import ledger_address, open_ledger
+from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.ledger.ledger import Ledger
 from unreel.annotation.operations import PushContext, PushOrder, PushReport, push
 from unreel.annotation.pairs.plan import read_pairs
@@ -32,7 +32,7 @@ def open_desk(
 ) -> Iterator[tuple[StudioClient, Ledger]]:
     """The server and the ledger that were typed."""
     folder = studio_folder(settings, given["state"])
-    address = ledger_address(given["ledger"], settings)
+    address = resolve_ledger_url(given["ledger"], settings)
     connection = find_connection(folder, url=given["url"])
     with (
         StudioClient(connection, in_clear=given["in_clear"]) as client,
@@ -62,7 +62,7 @@ def push_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
     sys.exit(1 if report.failures or report.rejected or report.pushed.altered else 0)
 
 
-def tell_alterations(altered: Sequence[ProjectAlteration]) -> None:
+def print_alterations(altered: Sequence[ProjectAlteration]) -> None:
     """Print one line for each changed project."""
     for each in altered:
         tasks = {"changed": each.changed_tasks, "added": each.added_tasks}
@@ -160,7 +160,7 @@ def _print(report: PushReport) -> None:
     if n_more > 0:
         print_message(f"and {n_more} more; --json lists all")
     pushed = report.pushed
-    tell_alterations(pushed.altered)
+    print_alterations(pushed.altered)
     echo(
         f"{report.campaign}: {report.tasks:,} tasks, {report.new_tasks:,} of them new "
         f"(batch {report.batch}); {pushed.sent:,} sent into {pushed.rooms} rooms, "

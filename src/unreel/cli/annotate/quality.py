@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from unreel.cli.annotate.options import ledger_option
-from unreel.cli.output import form_option, json_option
+from unreel.cli.output import json_option, table_format_option
 from unreel.core.registry import LazyImport
 
 
@@ -20,7 +20,7 @@ from unreel.core.registry import LazyImport
 )
 @click.option("--seed", default=0, show_default=True, help="Random seed of the intervals.")
 @ledger_option
-@form_option
+@table_format_option
 @json_option
 def quality(*, as_json: bool, **given: Any) -> None:
     """Print the quality of each annotator of CAMPAIGN, with intervals.

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from unreel.annotation.campaign_state import judgements, read_campaign
-from unreel.annotation.ledger.connection import ledger_address, open_ledger
+from unreel.annotation.campaign_state import iter_valid_judgements, read_campaign
+from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.quality.qualification import UNANIMOUS, UNANIMOUS_CLIPS
 from unreel.annotation.quality.summary import CampaignQuality, PersonQuality, measure_quality
 from unreel.cli.output import print_json, print_message, print_table
-from unreel.core.estimate import Estimate, Measured, how_often_held
+from unreel.core.estimate import Estimate, Measured, describe_coverage
 from unreel.core.settings import read_settings
 from unreel.core.span import format_seconds
 
@@ -17,10 +17,10 @@ _COLUMNS = ("annotator", "judged", "right", "informed", "same_answer", "median_t
 
 def print_quality(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Print a line for each annotator, and what all together are worth."""
-    with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
+    with open_ledger(resolve_ledger_url(given["ledger"], read_settings())) as ledger:
         records = read_campaign(ledger, given["campaign"])
     found = measure_quality(
-        list(judgements(records)),
+        list(iter_valid_judgements(records)),
         interface=records.campaign.interface,
         passing=given["passing"],
         seed=given["seed"],
@@ -62,7 +62,7 @@ def _print_quality_table(found: CampaignQuality) -> None:
     )
     print_message(f"pull of marks shown beforehand: {found.pull}")
     figures = [person.right for person in found.people.values()]
-    print_message(how_often_held([*figures, *(p.same_answer for p in found.people.values())]))
+    print_message(describe_coverage([*figures, *(p.same_answer for p in found.people.values())]))
     if any(person.alarms for person in found.people.values()):
         print_message(
             "next: check the alarms; unreel annotate exclude excludes an annotator's judgements"

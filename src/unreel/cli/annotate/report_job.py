@@ -5,10 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from unreel.annotation.campaign_state import read_campaign
-from unreel.annotation.ledger.connection import ledger_address, open_ledger
-from unreel.annotation.page.site import CampaignPageResult, PageSettings, task_links, write_page
-from unreel.annotation.publishing.edition import CampaignEdition, gather, poll_of
-from unreel.annotation.publishing.human_scores import human_rows
+from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
+from unreel.annotation.page.site import (
+    CampaignPageResult,
+    PageSettings,
+    build_task_links,
+    write_page,
+)
+from unreel.annotation.publishing.edition import CampaignEdition, build_poll, gather
+from unreel.annotation.publishing.human_scores import score_annotators
 from unreel.annotation.studio.settings import CLIPS, find_connection, studio_folder
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.human_scores import HumanScoreRow
@@ -23,10 +28,10 @@ def report_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the page and print its path."""
     settings = read_settings()
     folder = studio_folder(settings, given["state"])
-    with open_ledger(ledger_address(given["ledger"], settings)) as ledger:
+    with open_ledger(resolve_ledger_url(given["ledger"], settings)) as ledger:
         records = read_campaign(ledger, given["campaign"])
         address = given["url"] or _running(folder)
-        links = task_links(ledger, records, address=address.rstrip("/")) if address else {}
+        links = build_task_links(ledger, records, address=address.rstrip("/")) if address else {}
     edition = gather(records, read_rule(given), seed=given["seed"])
     wish = PageSettings(
         media=given["media"] or folder / CLIPS,
@@ -59,7 +64,7 @@ def _people(edition: CampaignEdition, *, seed: int) -> tuple[HumanScoreRow, ...]
     except UnreelError as error:
         print_message(f"no annotator is compared with the ground truth: {error}")
         return ()
-    return human_rows(poll_of(edition, entries, seed=seed))
+    return score_annotators(build_poll(edition, entries, seed=seed))
 
 
 def _print_page(written: CampaignPageResult) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
-from unreel.annotation.ledger.connection import ledger_address
-from unreel.annotation.studio.server import find_program, make_database, running
+from unreel.annotation.ledger.connection import resolve_ledger_url
+from unreel.annotation.studio.server import find_program, make_database, start_studio
 from unreel.annotation.studio.settings import StudioPlan, find_connection, studio_folder
 from unreel.cli.output import SILENCE, echo, print_json, print_message
 from unreel.cli.progress import ProgressMeter
@@ -22,12 +22,12 @@ def run_studio(given: Mapping[str, Any], *, as_json: bool) -> None:
         folder=folder,
         host=given["host"],
         port=given["port"],
-        database=make_database(ledger_address(given["ledger"], settings)),
+        database=make_database(resolve_ledger_url(given["ledger"], settings)),
     )
     with ExitStack() as held:
         with ProgressMeter() as meter:
             meter.tell("starting Label Studio")
-            server = held.enter_context(running(plan, tell=meter.tell))
+            server = held.enter_context(start_studio(plan, tell=meter.tell))
         try:
             told = find_connection(folder)
             if as_json:

@@ -6,13 +6,13 @@ from typing import Any
 from unreel.arena.answers.lineup import read_lineup
 from unreel.arena.answers.play import AnswerTable
 from unreel.arena.answers.read_play import read_play
-from unreel.arena.boards.ablations import AblationEffect, ablate, compare_plays
+from unreel.arena.boards.ablations import AblationEffect, compare_plays, measure_ablations
 from unreel.arena.boards.bias import ReviewerBias, find_leanings
 from unreel.arena.boards.pair_ablation import compare_pairs
 from unreel.arena.boards.read_pairs import read_pairs
 from unreel.arena.season.folder import SeasonFolder, find_folder
-from unreel.arena.season.stored_recipe import stored_recipe
-from unreel.cli.arena.options import spell
+from unreel.arena.season.stored_recipe import read_stored_recipe
+from unreel.cli.arena.options import format_interval
 from unreel.cli.output import Form, print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
 
@@ -20,9 +20,9 @@ from unreel.core.errors import InvalidSettingError
 def print_ablations(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Print every paired difference and every leaning of a season."""
     folder = find_folder(given["season"], given["out"])
-    recipe = stored_recipe(folder)
+    recipe = read_stored_recipe(folder)
     plays = _plays(folder)
-    found = list(ablate(plays, knobs=recipe.knobs))
+    found = list(measure_ablations(plays, knobs=recipe.knobs))
     if given["against"]:
         found += _against(plays, find_folder(given["against"]), given["against"])
     leanings = [each for play in plays for each in find_leanings(play)]
@@ -67,7 +67,7 @@ def _print_ablations(found: Sequence[AblationEffect], form: Form) -> None:
             "second": each.second,
             "reviewer": each.reviewer,
             "figure": each.figure,
-            "first less second": spell(each.difference, 1),
+            "first less second": format_interval(each.difference, 1),
             "p": "" if each.p_corrected is None else f"{each.p_corrected:.3g}",
             "pairs": each.n_pairs,
             "left out": each.n_left_out,
@@ -84,9 +84,9 @@ def _print_leanings(found: Sequence[ReviewerBias], form: Form) -> None:
         {
             "condition": each.condition,
             "reviewer": each.reviewer,
-            "said real": spell(each.said_real, 1),
-            "sensitivity": spell(each.sensitivity, 2),
-            "criterion": spell(each.criterion, 2),
+            "said real": format_interval(each.said_real, 1),
+            "sensitivity": format_interval(each.sensitivity, 2),
+            "criterion": format_interval(each.criterion, 2),
         }
         for each in found
     ]

@@ -9,7 +9,7 @@ from unreel.cli.completion import complete_paths
 from unreel.core.estimate import Estimate, Measured
 
 
-def spell(found: Measured | None, places: int) -> str:
+def format_interval(found: Measured | None, places: int) -> str:
     """A value with its interval; "" where nothing was measured."""
     if not isinstance(found, Estimate):
         return ""

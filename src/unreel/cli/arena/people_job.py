@@ -4,7 +4,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from unreel.arena.answers.people import VoterBallot, campaign_ballots, entry_ballots, write_people
+from unreel.arena.answers.people import (
+    VoterBallot,
+    iter_benchmark_ballots,
+    read_campaign_ballots,
+    write_people,
+)
 from unreel.arena.season.benchmark import open_set
 from unreel.arena.season.folder import SeasonFolder, find_folder
 from unreel.benchmarks.entry import Entry
@@ -57,12 +62,12 @@ def _find(folder: SeasonFolder, given: Mapping[str, Any]) -> tuple[str, list[Vot
             for vote in votes
         ]
     entries: Iterable[Entry] = (row for row in open_set(folder) if isinstance(row, Entry))
-    return "the benchmark", list(entry_ballots(entries))
+    return "the benchmark", list(iter_benchmark_ballots(entries))
 
 
 def _of_campaign(given: Mapping[str, Any]) -> list[VoterBallot]:
     from unreel.annotation.campaign_state import read_campaign
-    from unreel.annotation.ledger.connection import ledger_address, open_ledger
+    from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 
-    with open_ledger(ledger_address(given["ledger"], read_settings())) as ledger:
-        return campaign_ballots(read_campaign(ledger, given["campaign"]), named=given["named"])
+    with open_ledger(resolve_ledger_url(given["ledger"], read_settings())) as ledger:
+        return read_campaign_ballots(read_campaign(ledger, given["campaign"]), named=given["named"])

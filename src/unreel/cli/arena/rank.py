@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from unreel.cli.arena.options import season_argument
-from unreel.cli.output import form_option, json_option
+from unreel.cli.output import json_option, table_format_option
 from unreel.core.registry import LazyImport
 
 
@@ -30,7 +30,7 @@ from unreel.core.registry import LazyImport
     metavar="NAME",
     help="Add clip length, resolution or sound to the skill model. Repeatable.",
 )
-@form_option
+@table_format_option
 @json_option
 def rank(*, as_json: bool, **given: Any) -> None:
     """Rank the reviewers and creators of SEASON by the stored answers. Sends nothing.

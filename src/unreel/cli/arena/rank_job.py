@@ -7,7 +7,7 @@ from unreel.arena.boards.figures import CREATOR_FIGURES, REVIEWER_FIGURES, Board
 from unreel.arena.boards.standings import LeaderboardRow, SeasonLeaderboard
 from unreel.arena.season.folder import SeasonEntrants, SeasonFolder, find_folder
 from unreel.arena.season_ranking import rank_pairs, rank_season
-from unreel.cli.arena.options import spell
+from unreel.cli.arena.options import format_interval
 from unreel.cli.output import Form, print_json, print_message, print_table
 
 _SHOWN: Final = frozenset(
@@ -84,7 +84,10 @@ def _print_board(
     ]
     rows = [
         {"rank": each.rank or "", what: each.name}
-        | {f.name: spell(each.figures.get(f.name), 2 if f.unit == "logit" else 1) for f in kept}
+        | {
+            f.name: format_interval(each.figures.get(f.name), 2 if f.unit == "logit" else 1)
+            for f in kept
+        }
         | {"note": "; ".join(_notes(each))}
         for each in board
     ]

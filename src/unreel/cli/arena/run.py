@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from unreel.cli.arena.options import only_option, season_argument
-from unreel.cli.options import outside_option, weak_cage_option
+from unreel.cli.options import allow_outside_option, weak_cage_option
 from unreel.cli.output import echo, json_option, print_json, print_message, trusted_option
 from unreel.cli.progress import ProgressMeter
 from unreel.core.registry import LazyImport
@@ -29,7 +29,7 @@ from unreel.core.registry import LazyImport
     help="Engine that sends questions: this process, or Ray Data. Clips are generated in this process.",
 )
 @click.option("--retry-failed", is_flag=True, help="Retry failed clips and answers.")
-@outside_option
+@allow_outside_option
 @weak_cage_option
 @trusted_option
 @json_option
@@ -54,7 +54,7 @@ def run(*, dry_run: bool, as_json: bool, **given: Any) -> None:
 @season_argument
 @only_option
 @click.option("--pin", is_flag=True, help="Write the benchmark's hash to SEASON.")
-@outside_option
+@allow_outside_option
 @json_option
 def plan(*, as_json: bool, **given: Any) -> None:
     """Print the clips and questions that SEASON still needs, and the hash of its benchmark.
@@ -63,7 +63,7 @@ def plan(*, as_json: bool, **given: Any) -> None:
     """
     with ProgressMeter() as meter:
         meter.tell("counting")
-        tell = LazyImport("unreel.cli.arena.run_job:season_plan_printer", "eval").load()(
+        tell = LazyImport("unreel.cli.arena.run_job:forecast_season_run", "eval").load()(
             meter, given, as_json=as_json
         )
     sys.exit(tell())

@@ -8,17 +8,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from unreel.arena.fairness.holdout import give_promise
-from unreel.arena.run.forecast import PendingQuestions, SeasonForecast, foresee
+from unreel.arena.fairness.holdout import publish_secret_hash
+from unreel.arena.run.forecast import PendingQuestions, SeasonForecast, forecast_season
 from unreel.arena.run.job import EntrantRunSummary, SeasonJob, SeasonOutcome, run_season
 from unreel.arena.season.folder import open_folder
 from unreel.arena.season.recipe import read_season
-from unreel.arena.submission.accepted import note_played, with_entries
+from unreel.arena.submission.accepted import add_accepted_entries, log_played_entries
 from unreel.cli.contacted_services import print_endpoints, print_external_reviewers, print_services
-from unreel.cli.memory_settings import share_heaps
+from unreel.cli.memory_settings import limit_heaps
 from unreel.cli.output import echo, print_json, print_message, print_table
 from unreel.cli.progress import ProgressMeter
-from unreel.cli.stop_signals import goes_on
+from unreel.cli.stop_signals import note_resume_command
 from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import read_settings
 from unreel.engine.resolve_location import open_access
@@ -34,27 +34,27 @@ _BENCHMARK = re.compile(r"^benchmark\s*=.*$", re.MULTILINE)
 def play(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
     """Run the season; return a printer of its result, which also gives the exit status."""
     job = _job(given)
-    share_heaps()
+    limit_heaps()
     require_protection(job.access.settings, trusted=job.access.trusted)
     asked = [each for each in job.season.recipe.judges if job.calls(each.shown)]
     print_endpoints([each.model for each in asked], job.access.settings)
     print_external_reviewers(asked, job.access.settings)
     called = [each for each in job.season.creators if job.calls(each.name)]
     print_services(called, job.access.settings)
-    with goes_on(job.folder.place.uri, meter):
-        give_promise(job.folder.path, job.season.recipe, at_us=time.time_ns() // 1000)
+    with note_resume_command(job.folder.place.uri, meter):
+        publish_secret_hash(job.folder.path, job.season.recipe, at_us=time.time_ns() // 1000)
         outcome = run_season(job, meter.callbacks())
         turns = (*outcome.creators, *outcome.reviewers)
         played = {turn.title for turn in turns if not turn.problem}
-        note_played(job.folder.path, played, at_us=time.time_ns() // 1000)
+        log_played_entries(job.folder.path, played, at_us=time.time_ns() // 1000)
     return partial(_print_outcome, outcome, as_json=as_json)
 
 
-def season_plan_printer(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
+def forecast_season_run(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
     """Count the work of the season, and return a printer of it."""
     meter.tell("reading the season")
     job = _job(given)
-    foreseen = foresee(job)
+    foreseen = forecast_season(job)
     if given.get("pin") and not foreseen.is_pinned:
         _pin(Path(given["season"]), foreseen.digest)
     return partial(_print_forecast, foreseen, pinned=bool(given.get("pin")), as_json=as_json)
@@ -67,7 +67,7 @@ def _job(given: Mapping[str, Any]) -> SeasonJob:
     if given.get("weak_cage"):
         settings = replace(settings, weak_cage=1)
     return SeasonJob(
-        season=with_entries(season, folder.path),
+        season=add_accepted_entries(season, folder.path),
         folder=folder,
         access=open_access(settings, trusted=bool(given.get("trusted"))),
         outside=given["outside"],

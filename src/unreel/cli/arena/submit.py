@@ -7,8 +7,8 @@ import click
 
 from unreel.cli.arena.options import season_argument
 from unreel.cli.completion import complete_paths
-from unreel.cli.options import outside_option, weak_cage_option
-from unreel.cli.output import form_option, json_option, trusted_option
+from unreel.cli.options import allow_outside_option, weak_cage_option
+from unreel.cli.output import json_option, table_format_option, trusted_option
 from unreel.core.registry import LazyImport
 
 _JOB = "unreel.cli.arena.submit_job"
@@ -17,7 +17,7 @@ _JOB = "unreel.cli.arena.submit_job"
 @click.command()
 @season_argument
 @click.argument("entry", shell_complete=complete_paths)
-@outside_option
+@allow_outside_option
 @weak_cage_option
 @trusted_option
 @json_option
@@ -51,7 +51,7 @@ def withdraw(*, as_json: bool, **given: Any) -> None:
 @click.option(
     "--head", metavar="HASH", help="Published hash of the log: report lines removed since."
 )
-@form_option
+@table_format_option
 @json_option
 def log(*, as_json: bool, **given: Any) -> None:
     """Print every attempt, state and withdrawal of SEASON, and the number of attempts per team.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unreel.arena.fairness.attempts import TeamAttempts, count_tries
-from unreel.arena.fairness.holdout import find_hidden, give_promise
+from unreel.arena.fairness.holdout import find_hidden, publish_secret_hash
 from unreel.arena.season.folder import SeasonFolder, find_folder, open_folder
 from unreel.arena.season.recipe import read_season
 from unreel.arena.season.scenes import open_scenery, require_digest
@@ -35,7 +35,7 @@ def submit_entry(given: Mapping[str, Any], *, as_json: bool) -> int:
     scenery = open_scenery(season, outside=given["outside"])
     require_digest(season, scenery)
     folder = open_folder(season, given["out"]).path
-    give_promise(folder, season.recipe, at_us=_now_us())
+    publish_secret_hash(folder, season.recipe, at_us=_now_us())
     grounds = EntryCheckContext(
         recipe=season.recipe,
         scenery=scenery,

@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from unreel.cli.arena.options import season_argument
-from unreel.cli.options import outside_option
-from unreel.cli.output import form_option, json_option, trusted_option
+from unreel.cli.options import allow_outside_option
+from unreel.cli.output import json_option, table_format_option, trusted_option
 from unreel.core.registry import LazyImport
 
 
@@ -18,7 +18,7 @@ from unreel.core.registry import LazyImport
     metavar="SEASON",
     help="Folder of another season over the same clips, for example one of pairs.",
 )
-@form_option
+@table_format_option
 @json_option
 def ablations(*, as_json: bool, **given: Any) -> None:
     """Print the effect of each change on the answers of SEASON: paired differences with intervals.
@@ -39,7 +39,7 @@ def ablations(*, as_json: bool, **given: Any) -> None:
 @click.option(
     "--canaries", is_flag=True, help="List the clips to publish with a wrong label, then exit."
 )
-@outside_option
+@allow_outside_option
 @trusted_option
 @json_option
 def watch(*, as_json: bool, **given: Any) -> None:

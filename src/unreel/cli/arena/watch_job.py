@@ -12,7 +12,7 @@ from unreel.arena.fairness.holdout import (
     compare_hidden,
     find_canaries,
     find_hidden,
-    hear_canaries,
+    measure_canary_answers,
 )
 from unreel.arena.fairness.similar_reviewers import (
     ReviewerSimilarities,
@@ -20,7 +20,7 @@ from unreel.arena.fairness.similar_reviewers import (
     find_alike,
 )
 from unreel.arena.season.folder import SeasonFolder, find_folder
-from unreel.arena.season.stored_recipe import stored_recipe
+from unreel.arena.season.stored_recipe import read_stored_recipe
 from unreel.arena.submission.copies import NearCopy, find_season_copies
 from unreel.cli.output import echo, print_json, print_message, print_table
 from unreel.core.estimate import Estimate
@@ -66,7 +66,7 @@ def print_suspicions(given: Mapping[str, Any], *, as_json: bool) -> int:
 
 
 def _print_canaries(folder: SeasonFolder, *, as_json: bool) -> int:
-    canaries = find_canaries(folder.path, stored_recipe(folder), read_lineup(folder))
+    canaries = find_canaries(folder.path, read_stored_recipe(folder), read_lineup(folder))
     if as_json:
         print_json(dict.fromkeys(canaries, "generated"))
     else:
@@ -76,7 +76,11 @@ def _print_canaries(folder: SeasonFolder, *, as_json: bool) -> int:
 
 
 def _watch(folder: SeasonFolder) -> list[ConditionFindings]:
-    recipe, entrants, lineup = stored_recipe(folder), folder.require_played(), read_lineup(folder)
+    recipe, entrants, lineup = (
+        read_stored_recipe(folder),
+        folder.require_played(),
+        read_lineup(folder),
+    )
     hidden = find_hidden(folder.path, recipe, lineup.scenes)
     canaries = find_canaries(folder.path, recipe, lineup)
     found = []
@@ -87,7 +91,7 @@ def _watch(folder: SeasonFolder) -> list[ConditionFindings]:
                 condition=title,
                 alike=find_alike(play, seed=entrants.seed),
                 hidden=compare_hidden(play, hidden) if hidden else (),
-                canaries=hear_canaries(play, canaries) if canaries else (),
+                canaries=measure_canary_answers(play, canaries) if canaries else (),
             )
         )
     return found

@@ -9,7 +9,7 @@ import click
 
 from unreel.cli.curate.init import check, init, settings
 from unreel.cli.curate.publish import publish, sheet
-from unreel.cli.options import outside_option
+from unreel.cli.options import allow_outside_option
 from unreel.cli.output import (
     echo,
     json_option,
@@ -59,7 +59,7 @@ def job_options(command: F) -> F:
         ),
         click.option("--accept-leak", is_flag=True, help="Freeze even if the audit fails."),
         click.option("--retry-failed", is_flag=True, help="Retry failed clips."),
-        outside_option,
+        allow_outside_option,
         trusted_option,
         json_option,
     )

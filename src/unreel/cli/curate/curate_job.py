@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from unreel.cli.contacted_services import print_endpoints
-from unreel.cli.memory_settings import share_heaps
+from unreel.cli.memory_settings import limit_heaps
 from unreel.cli.output import echo, print_json, print_message
 from unreel.cli.progress import ProgressMeter
-from unreel.cli.stop_signals import goes_on
+from unreel.cli.stop_signals import note_resume_command
 from unreel.core.settings import read_settings
 from unreel.curation.contact_sheet import ContactSheet, SheetWish, write_sheet
 from unreel.curation.curation_run import CurationRun, curate, open_bench, plan_steps
@@ -50,7 +50,7 @@ def _open(  # noqa: PLR0913  one parameter for each option
 
 
 def _bench(recipe: CurateRecipe, *, out: str | None, engine: str, trusted: bool) -> CurationContext:
-    share_heaps()
+    limit_heaps()
     settings = read_settings()
     require_protection(settings, trusted=trusted)
     return open_bench(recipe, out, open_access(settings, trusted=trusted), engine=engine)
@@ -102,7 +102,7 @@ def take(given: Mapping[str, Any], *, until: str | None, as_json: bool) -> None:
 
 def _work(curation: CurationRun, *, until: str | None) -> CurationState:
     print_endpoints(_asked_models(curation.recipe, until), curation.bench.access.settings)
-    with ProgressMeter() as meter, goes_on(curation.bench.place.uri, meter):
+    with ProgressMeter() as meter, note_resume_command(curation.bench.place.uri, meter):
         bench = replace(curation.bench, callbacks=meter.callbacks())
         return curate(replace(curation, bench=bench), until=until)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from unreel.cli.options import outside_option
+from unreel.cli.options import allow_outside_option
 from unreel.cli.output import echo, json_option, print_json, print_message, print_table
 from unreel.core.registry import LazyImport
 
@@ -79,7 +79,7 @@ def _say_next(recipe: Path) -> None:
     metavar="SECTION.KEY=VALUE",
     help="Override a recipe setting, for example normalise.width=640. Repeatable.",
 )
-@outside_option
+@allow_outside_option
 @json_option
 def check(*, recipe: Path, changes: tuple[str, ...], outside: bool, as_json: bool) -> None:
     """Print the clips, labels, licences, steps and splits of RECIPE. Status 2 if it cannot run.

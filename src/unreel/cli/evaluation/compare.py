@@ -9,12 +9,12 @@ from unreel.cli.completion import complete_runs
 from unreel.cli.options import run_options
 from unreel.cli.output import (
     Form,
-    form_option,
     json_option,
     print_json,
     print_message,
     print_table,
     shows_tables,
+    table_format_option,
 )
 from unreel.core.comparison import Comparison, Comparisons, Difference
 from unreel.core.estimate import Estimate, Unmeasured
@@ -50,7 +50,7 @@ smallest true difference that these clips show in 8 of 10 comparisons, where non
     "--judge", metavar="MODEL", help="Use the stored rulings of `unreel score --judge MODEL`."
 )
 @run_options
-@form_option
+@table_format_option
 @json_option
 def compare(
     *,

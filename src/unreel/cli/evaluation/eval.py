@@ -9,11 +9,11 @@ import click
 from unreel.cli.completion import complete_models, complete_paths
 from unreel.cli.options import (
     InstrumentName,
+    allow_outside_option,
     changed_option,
     condition_option,
     layout_option,
     map_option,
-    outside_option,
     showing_options,
     weak_cage_option,
 )
@@ -21,7 +21,7 @@ from unreel.cli.output import json_option, trusted_option
 from unreel.cli.progress import ProgressMeter
 from unreel.core.registry import LazyImport
 from unreel.core.settings import read_settings
-from unreel.reviewers.endpoint.keys import contacts
+from unreel.reviewers.endpoint.keys import list_model_endpoints
 
 
 @click.command("eval")
@@ -60,7 +60,7 @@ from unreel.reviewers.endpoint.keys import contacts
 )
 @layout_option
 @map_option
-@outside_option
+@allow_outside_option
 @weak_cage_option
 @changed_option
 @click.option("--split", help="Evaluate only this split.")
@@ -111,7 +111,7 @@ def eval_(**typed: Any) -> None:
         meter.tell("getting ready")
         if not typed["dry_run"]:
             # What reads and writes tables takes its time to load, and a missing key needs none of it.
-            contacts(typed["models"], key_hosts=read_settings().key_hosts)
+            list_model_endpoints(typed["models"], key_hosts=read_settings().key_hosts)
         tell = LazyImport("unreel.cli.evaluation.eval_job:eval_models", "eval").load()(
             meter, **typed
         )

@@ -14,11 +14,11 @@ from unreel.cli.evaluation.eval_output import (
     print_forecasts,
     print_results,
 )
-from unreel.cli.memory_settings import share_heaps
+from unreel.cli.memory_settings import limit_heaps
 from unreel.cli.options import read_conditions, read_mapping
 from unreel.cli.output import print_message
 from unreel.cli.progress import ProgressMeter
-from unreel.cli.stop_signals import StopSignal, goes_on
+from unreel.cli.stop_signals import StopSignal, note_resume_command
 from unreel.core.errors import (
     InvalidSettingError,
     KeyRejectedError,
@@ -30,15 +30,15 @@ from unreel.engine.location import require_conditional_puts
 from unreel.engine.resolve_location import resolve_location
 from unreel.engine.run import ALL_FAILURES
 from unreel.engine.table import LanceTable
-from unreel.evaluation.forecast import forecast, kept_aside
+from unreel.evaluation.forecast import forecast, temporary_table
 from unreel.evaluation.recipe import EvalRecipe, check_recipe, resolve_recipe
 from unreel.evaluation.run_job import EvalRun, evaluate
 from unreel.evaluation.run_lookup import place_run, plan_run
 from unreel.evaluation.scoring import score_run
 from unreel.evaluation.stored_recipe import StoredRecipe, find_recipe
 from unreel.media.access import require_protection
-from unreel.recipes.check import given
-from unreel.reviewers.endpoint.keys import contacts
+from unreel.recipes.check import drop_missing
+from unreel.reviewers.endpoint.keys import list_model_endpoints
 from unreel.reviewers.endpoint.server_check import require_listening
 
 _OF_ONE_MODEL = (KeyRejectedError, InvalidSettingError, UnreadableSourceError)
@@ -89,7 +89,7 @@ def eval_models(  # noqa: PLR0913  one parameter for each option
         settings = replace(settings, weak_cage=1)
     named = tuple(dict.fromkeys(models)) or (None,)
     recipes = [_resolve(recipe, flags | {"model": model}, out, settings) for model in named]
-    share_heaps()
+    limit_heaps()
     require_protection(settings, trusted=trusted)
     ways = {"trusted": trusted, "outside": outside, "accept_changed": accept_changed}
     runs = _plan(recipes, out, settings, ways)
@@ -118,7 +118,7 @@ def _resolve(
         if isinstance(stored, StoredRecipe):
             kept = stored.benchmark
             lies = {} if kept is None else {"benchmark": _spell(kept.find(place), stored.recipe)}
-            return check_recipe(stored.recipe.stored() | lies | given(flags))
+            return check_recipe(stored.recipe.stored() | lies | drop_missing(flags))
     return resolve_recipe(file, flags)
 
 
@@ -152,7 +152,7 @@ def _plan(
 
 def _foresee(runs: Sequence[EvalRun], way: EvalRunSettings) -> list[DryRunResult]:
     foreseen = []
-    with kept_aside() as aside:
+    with temporary_table() as aside:
         for number, run in enumerate(runs, start=1):
             way.meter.begin(_whose(run, number, runs))
             found = forecast(
@@ -198,7 +198,7 @@ def _ask(run: EvalRun, way: EvalRunSettings, *, surveyed: LanceTable | None) -> 
             _require_server(run, way)
         meter.expect(part, due)
 
-    with goes_on(run.place.uri, meter):
+    with note_resume_command(run.place.uri, meter):
         outcome = evaluate(
             run,
             engine=way.engine,
@@ -214,5 +214,7 @@ def _ask(run: EvalRun, way: EvalRunSettings, *, surveyed: LanceTable | None) -> 
 def _require_server(run: EvalRun, way: EvalRunSettings) -> None:
     if way.engine != "local":
         return  # it is asked from other machines
-    for contact in contacts([run.recipe.reviewer.model], key_hosts=way.settings.key_hosts):
+    for contact in list_model_endpoints(
+        [run.recipe.reviewer.model], key_hosts=way.settings.key_hosts
+    ):
         require_listening(contact)

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from unreel.cli.evaluation.scorecard import (
-    figure,
+    explain_empty_scorecards,
+    format_figure_cell,
+    print_counts,
     print_scores,
-    say_counts,
     score_rows,
-    why_nothing,
 )
-from unreel.cli.output import again, echo, print_json, print_message, print_table
+from unreel.cli.output import echo, format_rerun_command, print_json, print_message, print_table
 from unreel.core.errors import UnreelError
-from unreel.core.failure import stored_failure
+from unreel.core.failure import read_failure
 from unreel.core.question import Condition
-from unreel.engine.progress import spell_cost
+from unreel.engine.progress import format_cost
 from unreel.evaluation.forecast import CostForecast, EvalForecast
 from unreel.evaluation.run_job import NEVER_PUT, EvalOutcome, EvalRun
 from unreel.evaluation.scoring import ConditionScore
@@ -46,7 +46,7 @@ class FinishedRun:
     @property
     def why_nothing(self) -> str:
         """Return the reason why nothing was measured; "" if something was."""
-        return why_nothing([score.scorecard for score in self.scores])
+        return explain_empty_scorecards([score.scorecard for score in self.scores])
 
     @property
     def failures(self) -> Mapping[str, int]:
@@ -114,7 +114,7 @@ def _document(result: FinishedRun | StoppedRun) -> dict[str, object]:
 
 def _report(done: FinishedRun) -> None:
     outcome, answers = done.outcome, done.outcome.answers
-    spent = "" if done.cost_usd is None else f", {spell_cost(done.cost_usd)} spent on them"
+    spent = "" if done.cost_usd is None else f", {format_cost(done.cost_usd)} spent on them"
     print_message(
         f"{outcome.reviewer}: {answers.done} new answers, {answers.failed} new failures{spent}, "
         f"{answers.already} kept from before; run in {done.run.place.uri}"
@@ -143,9 +143,9 @@ def _print_failures(done: FinishedRun) -> None:
     if n := done.run.answers.count(_REJECTED_KEY):
         print_message(f"{name}: {n:,} questions failed for a rejected key in an earlier call")
     if set(done.failures) - NEVER_PUT:
-        print_message(f"Ask again what failed: {again('--retry-failed')}")
+        print_message(f"Ask again what failed: {format_rerun_command('--retry-failed')}")
     else:
-        print_message(f"Ask what was not put: {again()}")
+        print_message(f"Ask what was not put: {format_rerun_command()}")
 
 
 def _first_failure(run: EvalRun, reason: str) -> str | None:
@@ -156,7 +156,7 @@ def _first_failure(run: EvalRun, reason: str) -> str | None:
         ("failure_reason", "failure_detail"), where=f"failure_reason = '{quoted}'"
     )
     for row in rows:
-        return str(stored_failure(row["failure_reason"], row["failure_detail"]))
+        return str(read_failure(row["failure_reason"], row["failure_detail"]))
     return None
 
 
@@ -164,7 +164,7 @@ def _print_several(done: Sequence[FinishedRun]) -> None:
     for each in done:
         _report(each)
         for score in each.scores:
-            say_counts(score.scorecard)
+            print_counts(score.scorecard)
         _print_failures(each)
     for condition in dict.fromkeys(s.condition for each in done for s in each.scores):
         print_message(f"condition: {condition}")
@@ -187,7 +187,7 @@ def _print_side_by_side(condition: Condition, done: Sequence[FinishedRun]) -> No
             for metric in score.scorecard.metrics:
                 if ": " not in metric.name and metric.coverage.asked:
                     row = cells.setdefault(metric.name, dict.fromkeys(names, ""))
-                    row[each.outcome.reviewer] = figure(metric.value)
+                    row[each.outcome.reviewer] = format_figure_cell(metric.value)
     rows = [{"metric": name, **row} for name, row in cells.items()]
     print_table(("metric", *names), rows)
 
@@ -236,7 +236,7 @@ def _bill_lines(bill: CostForecast) -> Iterator[str]:
     if bill.input_usd is None or bill.output_usd is None:
         yield "  money: not known; name a file with the price of its tokens: --prices FILE"
     else:
-        sent, written = (spell_cost(float(cost)) for cost in (bill.input_usd, bill.output_usd))
+        sent, written = (format_cost(float(cost)) for cost in (bill.input_usd, bill.output_usd))
         yield f"  money: {sent} for what is sent, {written} for what is written"
 
 

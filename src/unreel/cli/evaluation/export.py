@@ -21,7 +21,7 @@ from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.question import Marks
 from unreel.core.registry import LazyImport, NameRegistry
 from unreel.core.settings import read_settings
-from unreel.protocols.protocol import Mode, protocol
+from unreel.protocols.protocol import Mode, get_protocol
 
 if TYPE_CHECKING:
     from unreel.benchmarks.export.writer import ExportResult
@@ -159,7 +159,7 @@ def _export_kit(
         remedy = "Copy the benchmark to a folder first: the kits open clips by path"
         raise UnreadableSourceError(source, "not a folder of this machine", remedy)
     layout = settings.pop("layout", None)
-    plan = settings.get("sampling", protocol(settings["protocol"]).sampling)
+    plan = settings.get("sampling", get_protocol(settings["protocol"]).sampling)
     settings["sampling"] = None if plan == _WHOLE else plan
     name = settings.pop("name", None) or _task_name(source, settings["protocol"])
     recipe = ExportRecipe(name=name, **settings)

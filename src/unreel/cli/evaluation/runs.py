@@ -7,8 +7,14 @@ from typing import Final
 import click
 
 from unreel.cli.completion import complete_runs
-from unreel.cli.lazy_group import is_misspelt, no_command
-from unreel.cli.output import asks_again, json_option, print_json, print_message, print_table
+from unreel.cli.lazy_group import build_unknown_command_error, is_misspelt
+from unreel.cli.output import (
+    format_retry_command,
+    json_option,
+    print_json,
+    print_message,
+    print_table,
+)
 from unreel.core.errors import UnreadableSourceError, UnreelError
 from unreel.core.registry import LazyImport
 from unreel.core.settings import EnvironmentSettings, read_settings
@@ -24,7 +30,7 @@ class _ListsByDefault(click.Group):
         first = args[0] if args else ""
         if first not in {*self.commands, *self.get_help_option_names(ctx)}:
             if is_misspelt(first, self.commands) and not Path(first).exists():
-                raise no_command(first, self.commands, ctx)
+                raise build_unknown_command_error(first, self.commands, ctx)
             args = ["list", *args]
         return super().parse_args(ctx, args)
 
@@ -67,7 +73,7 @@ def list_(*, folder: str, as_json: bool) -> None:
         for row in rows:
             if row["failed"] and not row["problem"]:
                 print_message(
-                    f"Ask again what failed in {row['run']}: {asks_again(str(row['run']))}"
+                    f"Ask again what failed in {row['run']}: {format_retry_command(str(row['run']))}"
                 )
     else:
         print_message(f"no run in {folder}. Start one with `unreel eval --out {folder}/NAME`")

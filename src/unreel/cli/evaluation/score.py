@@ -12,24 +12,29 @@ from unreel.benchmarks.answers import VOTER, join_answers
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.loader import open_benchmark
 from unreel.benchmarks.scored_rows import build_rows, require_rows
-from unreel.benchmarks.tables import columns_of
+from unreel.benchmarks.tables import read_column_names
 from unreel.cli.completion import complete_runs
-from unreel.cli.evaluation.scorecard import print_metrics, say_counts, say_left_over, why_nothing
+from unreel.cli.evaluation.scorecard import (
+    explain_empty_scorecards,
+    print_counts,
+    print_metrics,
+    print_unmatched,
+)
 from unreel.cli.options import (
     InstrumentName,
+    allow_outside_option,
     box_space_option,
     changed_option,
     layout_option,
     map_option,
-    outside_option,
     read_mapping,
 )
-from unreel.cli.output import Form, form_option, json_option, print_json, print_message
+from unreel.cli.output import Form, json_option, print_json, print_message, table_format_option
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Scorecard
 from unreel.core.registry import LazyImport
 from unreel.core.settings import read_settings
-from unreel.protocols.protocol import VOTED, Mode, Subject, protocol
+from unreel.protocols.protocol import VOTED, Mode, Subject, get_protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +68,7 @@ class ScoredAnswers:
 )
 @layout_option
 @map_option
-@outside_option
+@allow_outside_option
 @changed_option
 @click.option(
     "--protocol",
@@ -94,7 +99,7 @@ class ScoredAnswers:
     metavar="PLACE",
     help="Folder or s3://bucket/prefix for the judge's rulings on a file of answers.  [default: ANSWERS.rulings]",
 )
-@form_option
+@table_format_option
 @json_option
 def score(  # noqa: PLR0913  one parameter for each option
     *,
@@ -136,13 +141,13 @@ def score(  # noqa: PLR0913  one parameter for each option
         option = "--benchmark" if benchmark is None else "--protocol"
         remedy = "A file of answers needs it; a folder of `unreel eval` does not"
         raise InvalidSettingError(option, "missing", remedy)
-    chosen = protocol(instrument)
+    chosen = get_protocol(instrument)
     if chosen.needs_box_space and box_space is None:
         option, remedy = "--box-space", "Say what the boxes count in, for example --box-space pixel"
         raise InvalidSettingError(option, "missing", remedy)
     chosen.prompt(prompt)
     opened = open_benchmark(benchmark, layout, mapping=read_mapping(mapping), outside=outside)
-    if VOTER in columns_of(Path(answers)):
+    if VOTER in read_column_names(Path(answers)):
         if instrument != VOTED:
             option, problem = "--protocol", "votes say real or generated"
             raise InvalidSettingError(option, problem, f"Use --protocol {VOTED}")
@@ -179,14 +184,14 @@ def _print_scores(scored: ScoredAnswers, subject: Subject, form: Form, *, as_jso
         print_json(scored)
     else:
         _print(scored, subject, form)
-    if why := why_nothing([scored.scorecard]):
+    if why := explain_empty_scorecards([scored.scorecard]):
         print_message(why)
     return 0 if scored.is_complete and not why else 1
 
 
 def _print(scored: ScoredAnswers, subject: Subject, form: Form) -> None:
-    say_counts(scored.scorecard)
-    say_left_over(
+    print_counts(scored.scorecard)
+    print_unmatched(
         {
             f"{subject}s without an answer": scored.not_asked,
             f"answers about {subject}s that the benchmark does not have": scored.unknown,

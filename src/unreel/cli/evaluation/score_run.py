@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from unreel.cli.evaluation.score_texts import open_texts, summarise_texts
-from unreel.cli.evaluation.scorecard import print_scores, score_rows, why_nothing
-from unreel.cli.memory_settings import share_heaps
-from unreel.cli.output import Form, asks_again, print_json, print_message
+from unreel.cli.evaluation.scorecard import explain_empty_scorecards, print_scores, score_rows
+from unreel.cli.memory_settings import limit_heaps
+from unreel.cli.output import Form, format_retry_command, print_json, print_message
 from unreel.core.settings import read_settings
-from unreel.evaluation.explanation_scores import kept_rulings
+from unreel.evaluation.explanation_scores import open_run_rulings
 from unreel.evaluation.run_job import EvalRun
 from unreel.evaluation.scoring import score_run
 from unreel.protocols.protocol import Mode
@@ -23,14 +23,14 @@ def score_kept(
     as_json: bool,
 ) -> int:
     """Print the scorecards of the run; the status of the command."""
-    share_heaps()
+    limit_heaps()
     mode = parser or run.recipe.reviewer.parser
     scorer = open_texts(
         run.recipe.instrument,
         judges,
         sts=sts,
         seed=run.recipe.seed,
-        kept=kept_rulings(run),
+        kept=open_run_rulings(run),
         settings=read_settings(),
     )
     scores = score_run(run, mode=mode, score_texts=scorer)
@@ -42,8 +42,8 @@ def score_kept(
         for what, value in told.items():
             print_message(f"{what}: {value}")
         if any(score.scorecard.failures for score in scores):
-            print_message(f"Ask again what failed: {asks_again(run.place.uri)}")
-    if why := why_nothing([score.scorecard for score in scores]):
+            print_message(f"Ask again what failed: {format_retry_command(run.place.uri)}")
+    if why := explain_empty_scorecards([score.scorecard for score in scores]):
         print_message(why)
     complete = all(s.n_not_asked == 0 and not s.scorecard.failures for s in scores)
     return 0 if complete and not why else 1

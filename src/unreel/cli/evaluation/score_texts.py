@@ -11,7 +11,7 @@ from unreel.evaluation.explanation_scores import (
     ExplanationJudges,
     ReasonSimilarity,
     build_judge,
-    rulings_on_file,
+    open_file_rulings,
 )
 from unreel.evaluation.judge import JudgeRulings
 from unreel.evaluation.judge_rulings import KeptRulings
@@ -71,7 +71,7 @@ def score_words(  # noqa: PLR0913  what a file's words are scored by
 ) -> tuple[Rows, dict[str, Any]]:
     """Return the rows of a file of answers with the scores of their texts, and messages about them."""
     settings = read_settings()
-    kept = rulings_on_file(file, out, settings)
+    kept = open_file_rulings(file, out, settings)
     scorer = open_texts(instrument, judges, sts=sts, seed=seed, kept=kept, settings=settings)
     return (rows if scorer is None else scorer(rows)), summarise_texts(scorer)
 

@@ -8,7 +8,12 @@ from typing import Final
 from unreel.benchmarks.entry import Rejected
 from unreel.benchmarks.loader import Benchmark
 from unreel.benchmarks.votes import JoinedVotes, VoteScores, join_votes, score_votes
-from unreel.cli.evaluation.scorecard import figure, print_cards, print_metrics, say_left_over
+from unreel.cli.evaluation.scorecard import (
+    format_figure_cell,
+    print_cards,
+    print_metrics,
+    print_unmatched,
+)
 from unreel.cli.output import Form, echo, print_json, print_message, print_table
 from unreel.core.estimate import Scorecard
 
@@ -56,7 +61,7 @@ def _print(scores: VoteScores, joined: JoinedVotes, form: Form) -> None:
     print_message(
         f"{scores.votes.n_questions} votes of {len(scores.voters)} people on {n_clips} clips"
     )
-    say_left_over(
+    print_unmatched(
         {
             "clips without a vote": joined.not_asked,
             "votes about clips that the benchmark does not have": joined.unknown,
@@ -77,4 +82,4 @@ def _print(scores: VoteScores, joined: JoinedVotes, form: Form) -> None:
 
 
 def _voter(name: str, card: Scorecard) -> Mapping[str, object]:
-    return {"voter": name, **{metric: figure(card[metric]) for metric in _LEADING}}
+    return {"voter": name, **{metric: format_figure_cell(card[metric]) for metric in _LEADING}}

@@ -31,7 +31,7 @@ def print_scores(scores: "Sequence[ConditionScore]", form: Form = "text") -> Non
         print_message(f"condition: {score.condition}")
         if score.n_not_asked:
             print_message(f"  {score.n_not_asked} questions were not put yet")
-        say_counts(score.scorecard)
+        print_counts(score.scorecard)
         if form == "text":
             print_metrics(score.scorecard)
     if form != "text":
@@ -50,7 +50,7 @@ def score_rows(scores: "Iterable[ConditionScore]") -> list[dict[str, object]]:
     ]
 
 
-def say_counts(card: Scorecard) -> None:
+def print_counts(card: Scorecard) -> None:
     """Print the number of answered questions, and the reasons for missing answers."""
     print_message(f"{card.instrument}: {card.n_answered} of {card.n_questions} questions answered")
     for what, counts in (("failed", card.failures), ("unreadable", card.unparsed)):
@@ -62,7 +62,7 @@ def say_counts(card: Scorecard) -> None:
         print_message("  clips: " + ", ".join(f"{n} {what}" for what, n in card.confusion.items()))
 
 
-def why_nothing(cards: Sequence[Scorecard]) -> str:
+def explain_empty_scorecards(cards: Sequence[Scorecard]) -> str:
     """Return the reason why `cards` measure nothing, in one line; "" if they measure something."""
     if not any(card.n_answered for card in cards):
         return "no question was answered, so nothing was measured"
@@ -71,7 +71,7 @@ def why_nothing(cards: Sequence[Scorecard]) -> str:
     return "no answer could be read, so nothing was measured; `unreel score RUN --parser lenient` reads more"
 
 
-def say_left_over(found: Mapping[str, Sequence[object]]) -> None:
+def print_unmatched(found: Mapping[str, Sequence[object]]) -> None:
     """Print the number of unmatched items, and the first of each kind."""
     for what, items in found.items():
         if items:
@@ -138,7 +138,7 @@ def _line(metric: Metric) -> dict[str, object]:
     return {**line, "value": f"{value.value:.2f}", "95 % interval": interval, "n": value.n}
 
 
-def figure(value: Measured) -> str:
+def format_figure_cell(value: Measured) -> str:
     """A figure with its interval and count in one cell; empty where it was not measured."""
     if isinstance(value, Unmeasured):
         return ""
@@ -146,4 +146,6 @@ def figure(value: Measured) -> str:
 
 
 def _cells(metrics: Mapping[str, Metric], names: Sequence[str]) -> dict[str, object]:
-    return {name: figure(metrics[name].value) if name in metrics else "" for name in names}
+    return {
+        name: format_figure_cell(metrics[name].value) if name in metrics else "" for name in names
+    }

@@ -119,11 +119,11 @@ class ReviewSession:
         return rows
 
     def _write_index(self, batch: ClipBatch) -> None:
-        from unreel.report.review.index_page import IndexNotes, tell_attention, write_index
+        from unreel.report.review.index_page import IndexNotes, format_attention, write_index
 
         if batch.n_skipped_links:
             print_message(f"symbolic links that were skipped: {batch.n_skipped_links}")
-        print_message(tell_attention(self._entries))
+        print_message(format_attention(self._entries))
         if self._out is not None:
             notes = IndexNotes(
                 made_at=datetime.now(UTC),
@@ -142,7 +142,7 @@ class ReviewSession:
         name: str,
     ) -> dict[str, object]:
         """Return the result of one file; a failure does not stop the next one."""
-        from unreel.engine.stage import failure_of
+        from unreel.engine.stage import to_failure
 
         try:
             clip = await survey
@@ -167,7 +167,7 @@ class ReviewSession:
         except (MachineError, SandboxError):
             raise
         except Exception as error:  # noqa: BLE001  a failed clip is a row, whatever it raised
-            clip = failure_of(error)
+            clip = to_failure(error)
         self.is_complete = False
         print_message(f"{file}: {clip}")
         if name:
@@ -185,15 +185,17 @@ class ReviewSession:
     def _describe(self) -> "tuple[ReviewQuestions, tuple[ReviewerFactory, ...]]":
         from unreel.cli.contacted_services import print_endpoints, require_somebody
         from unreel.evaluation.review import (
+            build_review_questions,
+            describe_assumed_space,
             describe_reviewers,
-            inquire,
-            taught_protocols,
-            tell_assumed_space,
+            get_trained_protocols,
         )
 
         ask = self._ask
-        protocols = ask.protocols or taught_protocols(ask.models) or REVIEWED
-        inquiry = inquire(protocols, ask.condition, mode=ask.parser, models=ask.models)
+        protocols = ask.protocols or get_trained_protocols(ask.models) or REVIEWED
+        inquiry = build_review_questions(
+            protocols, ask.condition, mode=ask.parser, models=ask.models
+        )
         if ask.sample:
             from unreel.evaluation.sample import NOTE, sample_reviewers
 
@@ -212,7 +214,7 @@ class ReviewSession:
             box_space=ask.box_space,
         )
         recorded = [opener.name for opener in openers if opener.name.startswith("recorded:")]
-        notes = [tell_assumed_space(ask.models, inquiry, box_space=ask.box_space)]
+        notes = [describe_assumed_space(ask.models, inquiry, box_space=ask.box_space)]
         if recorded:
             notes.append(
                 f"The answers of {', '.join(recorded)} are recorded: no model was queried."

@@ -15,7 +15,7 @@ from unreel.engine.resolve_location import open_access
 from unreel.engine.storage_access import find_change, local_copy
 from unreel.media.access import media_reader, require_protection
 from unreel.reviewers.ask import PresentationSettings
-from unreel.training.examples.mixing import pass_over
+from unreel.training.examples.mixing import compute_epoch_order
 from unreel.training.examples.reading import ExampleSet, read_examples
 from unreel.training.formats.contract import FORMATS, HELD_OUT, TRAIN, require_takes
 from unreel.training.formats.exporting import MANIFEST, ExportedExamples, export_examples
@@ -57,7 +57,7 @@ def write_export(given: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def _first_epoch(recipe: TrainRecipe, found: ExampleSet) -> list[Any]:
-    order = pass_over(found.train, weights=found.weights, seed=recipe.seed, epoch=0)
+    order = compute_epoch_order(found.train, weights=found.weights, seed=recipe.seed, epoch=0)
     return [found.train[place] for place in order]
 
 

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-from unreel.cli.options import outside_option
+from unreel.cli.options import allow_outside_option
 from unreel.cli.output import json_option, trusted_option
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,4 +42,4 @@ def clip_options(command: F) -> F:
         is_flag=True,
         help="Train even if the data contains clips of the evaluation set.",
     )
-    return leak(outside_option(trusted_option(json_option(command))))
+    return leak(allow_outside_option(trusted_option(json_option(command))))

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from unreel.cli.options import outside_option
+from unreel.cli.options import allow_outside_option
 from unreel.cli.output import json_option, trusted_option
 from unreel.cli.train.options import recipe_options
 from unreel.core.registry import LazyImport
@@ -21,7 +21,7 @@ from unreel.core.registry import LazyImport
     metavar="SHARE",
     help="Fraction of the peak speed that the devices reach.  [default: the family's]",
 )
-@outside_option
+@allow_outside_option
 @trusted_option
 @json_option
 def plan(*, as_json: bool, **given: Any) -> None:

@@ -10,7 +10,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import read_settings
 from unreel.engine.resolve_location import open_access
 from unreel.training.plan.architecture import find_architecture
-from unreel.training.plan.device import device
+from unreel.training.plan.device import get_device
 from unreel.training.plan.estimate import (
     WELL_FED,
     TrainingEstimate,
@@ -41,7 +41,7 @@ def print_plan(given: Mapping[str, Any], *, as_json: bool) -> None:
 
 def _fleet(given: Mapping[str, Any], recipe: TrainRecipe) -> TrainingHardware:
     return TrainingHardware(
-        device=device(given["gpu"]),
+        device=get_device(given["gpu"]),
         count=given["gpus"] or recipe.devices.count * recipe.devices.nodes,
         price_usd=_price(given["price"]),
         utilisation=given["utilisation"],

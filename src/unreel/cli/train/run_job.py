@@ -10,7 +10,7 @@ from typing import Any
 
 from unreel.cli.output import echo, print_json, print_message
 from unreel.cli.progress import ProgressMeter
-from unreel.cli.stop_signals import StopSignal, asks_first, goes_on
+from unreel.cli.stop_signals import StopSignal, defer_first_signal, note_resume_command
 from unreel.core.errors import InvalidSettingError
 from unreel.core.names import plain_name
 from unreel.core.settings import read_settings
@@ -18,7 +18,7 @@ from unreel.engine.progress import Progress
 from unreel.engine.resolve_location import open_access
 from unreel.media.access import require_protection
 from unreel.training.devices import LAUNCHED, write_launch
-from unreel.training.process_rank import TrainingProcess, this_process
+from unreel.training.process_rank import TrainingProcess, read_process_rank
 from unreel.training.recipe import TrainRecipe, read_recipe
 from unreel.training.run import TrainingCallbacks, TrainingResult, train
 from unreel.training.sft.early_stopping import EarlyStoppingState
@@ -32,7 +32,7 @@ def run_recipe(given: Mapping[str, Any], *, as_json: bool) -> None:
     folder = given["out"] or Path("trainings") / plain_name(recipe.name)
     settings, trusted = read_settings(), given["trusted"]
     require_protection(settings, trusted=trusted)
-    process = this_process()
+    process = read_process_rank()
     _share_out(recipe, folder, process)
     access = replace(open_access(settings, trusted=trusted), outside=given["outside"])
     with _TrainingConsole(folder, process) as told:
@@ -90,7 +90,7 @@ class _TrainingConsole:
     def __enter__(self) -> "_TrainingConsole":
         if self._process.is_first:
             self._open.enter_context(self._meter)
-        self._open.enter_context(goes_on(str(self._folder), self._meter))
+        self._open.enter_context(note_resume_command(str(self._folder), self._meter))
         self._meter.tell("loading")
         return self
 
@@ -116,7 +116,7 @@ class _TrainingConsole:
 
     def _begin(self, start: int, n_steps: int) -> None:
         self._start = start
-        self._asked = self._open.enter_context(asks_first())
+        self._asked = self._open.enter_context(defer_first_signal())
         self._meter.expect(_STEPS, n_steps - start)
 
     def _step(self, step: int, loss: float, vigil: EarlyStoppingState) -> None:

@@ -1,1 +1,10 @@
-"""Clips from text- or image-to-video services: submitted, polled and downloaded over HTTP."""
+"""Clips from text- and image-to-video services: submit, poll, download.
+
+Where to look:
+    `creator.py`: the creator.
+    `jobs.py`: jobs that are never paid twice.
+    `api.py`: presets of services.
+    `client.py`: HTTP requests.
+    `call.py`: retries within a deadline.
+    `spend_limit.py`: the spend limit.
+"""

@@ -11,7 +11,7 @@ from typing import Any, Final
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.retry import MOST_ATTEMPTS, RetryPolicy, backoff_s, read_retry_after
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.core.small_documents import parse_json
 from unreel.network.client import HttpReply
 
@@ -62,7 +62,7 @@ async def call(asked: RetriedCall) -> ServiceReply | ServiceFailure:
             return outcome
         malformed += outcome.makes_no_sense
         wait_s = outcome.wait_s + backoff_s(asked.patience, key=asked.key, attempt=attempt, seed=0)
-        too_late = now_s() + wait_s >= asked.until_s
+        too_late = read_clock_s() + wait_s >= asked.until_s
         if attempt == asked.most or malformed >= _MALFORMED_TRIES or too_late:
             return _given_up(outcome, attempt)
         await asyncio.sleep(wait_s)
@@ -70,7 +70,7 @@ async def call(asked: RetriedCall) -> ServiceReply | ServiceFailure:
 
 
 async def _once(asked: RetriedCall) -> ServiceReply | ServiceFailure:
-    ends_at_s = min(asked.until_s, now_s() + asked.patience.attempt_s)
+    ends_at_s = min(asked.until_s, read_clock_s() + asked.patience.attempt_s)
     try:
         async with asyncio.timeout_at(ends_at_s):
             raw = await asked.send()
@@ -96,12 +96,12 @@ def read_told(raw: HttpReply, *, now: datetime) -> ServiceReply | ServiceFailure
     return ServiceFailure(failure=Failure(FailureReason.MALFORMED_REPLY, detail))
 
 
-def readable(told: object) -> str:
+def sanitise_reply(told: object) -> str:
     """Return untrusted text on one line, shortened."""
     if told is None:
         return "nothing is told"
     text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=True, default=str)
-    words = plain(" ".join(text[: 4 * _READABLE].split()))
+    words = sanitise_line(" ".join(text[: 4 * _READABLE].split()))
     return words if len(words) <= _READABLE else words[: _READABLE - 1] + "…"
 
 
@@ -131,11 +131,11 @@ def _given_up(setback: ServiceFailure, attempts: int) -> ServiceFailure:
 def _words(body: bytes) -> str:
     try:
         error = json.loads(body)["error"]
-        return readable(error["message"] if isinstance(error, dict) else error)
+        return sanitise_reply(error["message"] if isinstance(error, dict) else error)
     except (ValueError, LookupError, TypeError, RecursionError):
-        return readable(body[: 4 * _READABLE].decode(errors="replace"))
+        return sanitise_reply(body[: 4 * _READABLE].decode(errors="replace"))
 
 
-def now_s() -> float:
+def read_clock_s() -> float:
     """Return the time of the clock that timeouts use."""
     return asyncio.get_running_loop().time()

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
-from unreel.core.errors import InvalidSettingError, known_names
+from unreel.core.errors import InvalidSettingError, suggest_names
 from unreel.core.retry import RetryPolicy
 from unreel.core.server_keys import ServerAddress, key_variable, read_server, require_secret_way
 from unreel.core.settings import read_secret
@@ -72,7 +72,7 @@ class EndpointKeys(CreatorKeys):
     def _shape_is_known(cls, shape: str) -> str:
         if shape not in SHAPES:
             setting, problem = "shape", f"no shape is named {shape!r}"
-            raise InvalidSettingError(setting, problem, known_names(shape, list(SHAPES)))
+            raise InvalidSettingError(setting, problem, suggest_names(shape, list(SHAPES)))
         return shape
 
     @model_validator(mode="after")

@@ -20,13 +20,13 @@ from unreel.creators.contract import (
     GeneratedClip,
 )
 from unreel.creators.endpoint.api import ServiceApi
-from unreel.creators.endpoint.call import ServiceReply, readable
+from unreel.creators.endpoint.call import ServiceReply, sanitise_reply
 from unreel.creators.endpoint.client import MovedClip, ServiceClient
 from unreel.creators.endpoint.jobs import JobDesk, ServiceJob
 from unreel.creators.endpoint.request_template import (
     GenerationRequest,
+    fill_path,
     look_up,
-    path_of,
     place_order,
 )
 from unreel.creators.endpoint.service_endpoint import ServiceEndpoint
@@ -153,7 +153,7 @@ class EndpointCreator:
             parameters["submitted_again"] = True
         return GeneratedClip(
             file=file,
-            model=readable(version) if isinstance(version, str) and version else self._model,
+            model=sanitise_reply(version) if isinstance(version, str) and version else self._model,
             parameters=parameters,
             cost_usd=self._cost(order),
         )
@@ -180,12 +180,12 @@ class EndpointCreator:
 
     def _address(self, job: ServiceJob, told: Mapping[str, object]) -> str | Failure:
         if self._api.content:
-            return self._client.resolve(path_of(self._api.content, job.id))
+            return self._client.resolve(fill_path(self._api.content, job.id))
         found = look_up(told, self._api.result)
         first = found[0] if isinstance(found, list) and found else found
         if isinstance(first, str) and first.strip():
             return self._client.resolve(first.strip())
-        detail = f"job {readable(job.id)} is done and has no clip at {self._api.result!r}"
+        detail = f"job {sanitise_reply(job.id)} is done and has no clip at {self._api.result!r}"
         return Failure(FailureReason.MALFORMED_REPLY, detail)
 
     async def _copy(self, url: str, workplace: CreatorContext) -> Failure | None:
@@ -215,6 +215,6 @@ def _looked_at(file: Path) -> Path | Failure:
     with file.open("rb") as opened:
         head = opened.read(_HEAD).lstrip()
     if head.startswith((b"<", b"{", b"[")):
-        detail = f"words came, and not a clip: {readable(head.decode(errors='replace'))!r}"
+        detail = f"words came, and not a clip: {sanitise_reply(head.decode(errors='replace'))!r}"
         return Failure(FailureReason.MALFORMED_REPLY, detail)
     return file if head else Failure(FailureReason.EMPTY_REPLY, "the clip has no bytes")

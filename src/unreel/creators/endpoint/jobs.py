@@ -19,15 +19,15 @@ from unreel.creators.endpoint.call import (
     ServiceFailure,
     ServiceReply,
     call,
-    now_s,
-    readable,
+    read_clock_s,
+    sanitise_reply,
 )
 from unreel.creators.endpoint.client import ServiceClient
 from unreel.creators.endpoint.request_template import (
     GenerationRequest,
     fill,
+    fill_path,
     look_up,
-    path_of,
     read_id,
 )
 from unreel.creators.endpoint.spend_limit import SpendLimit
@@ -109,14 +109,14 @@ class JobDesk:
     async def wait(self, job: ServiceJob, until_s: float) -> ServiceReply | Failure:
         """Return the state of the job when it is done."""
         misses, last, attempt = 0, "", 0
-        while now_s() < until_s:
+        while read_clock_s() < until_s:
             outcome = await call(self._look(job, until_s))
             if not isinstance(outcome, ServiceFailure):
                 misses = attempt = 0
                 ended = self._ended(job, outcome)
                 if ended is not None:
                     return ended
-                last = f"its state is {readable(look_up(outcome, self.api.state))!r}"
+                last = f"its state is {sanitise_reply(look_up(outcome, self.api.state))!r}"
                 await self._pause(self.poll_s, until_s)
                 continue
             attempt += 1
@@ -126,7 +126,7 @@ class JobDesk:
                 return _lost(job, outcome)
             jitter_s = backoff_s(self.patience, key=job.id, attempt=attempt, seed=0)
             await self._pause(max(self.poll_s, outcome.wait_s + jitter_s), until_s)
-        detail = f"job {readable(job.id)} did not end within {self.patience.deadline_s:g} s: {last}"
+        detail = f"job {sanitise_reply(job.id)} did not end within {self.patience.deadline_s:g} s: {last}"
         return Failure(FailureReason.OUT_OF_TIME, detail)
 
     def forget(self, workplace: CreatorContext) -> None:
@@ -166,7 +166,7 @@ class JobDesk:
     ) -> ServiceJob | Failure:
         job = read_id(reply, self.api.id)
         if job is None:
-            detail = f"the reply has no job at {self.api.id!r}: {readable(reply)}"
+            detail = f"the reply has no job at {self.api.id!r}: {sanitise_reply(reply)}"
             return Failure(FailureReason.MALFORMED_REPLY, detail)
         workplace.note(JOB, job)
         if again:
@@ -174,12 +174,12 @@ class JobDesk:
                 "%s: job %s was submitted again under the same idempotency key, because a reply was lost; "
                 "a service that ignores such keys may charge it twice",
                 self.creator,
-                readable(job),
+                sanitise_reply(job),
             )
         return ServiceJob(job, again=again)
 
     def _look(self, job: ServiceJob, until_s: float) -> RetriedCall:
-        path = path_of(self.api.status, job.id)
+        path = fill_path(self.api.status, job.id)
         return RetriedCall(
             send=lambda: self.client.get(path),
             key=job.id,
@@ -193,8 +193,8 @@ class JobDesk:
         if state in {word.lower() for word in self.api.done}:
             return told
         if state in {word.lower() for word in self.api.failed}:
-            why = readable(look_up(told, self.api.error))
-            detail = f"job {readable(job.id)} ended as {readable(state)}: {why}"
+            why = sanitise_reply(look_up(told, self.api.error))
+            detail = f"job {sanitise_reply(job.id)} ended as {sanitise_reply(state)}: {why}"
             return Failure(FailureReason.REFUSED, detail)
         return None
 
@@ -207,10 +207,10 @@ class JobDesk:
         return int(told) if told.isdecimal() else 0
 
     async def _pause(self, wait_s: float, until_s: float) -> None:
-        await asyncio.sleep(max(0.0, min(wait_s, until_s - now_s())))
+        await asyncio.sleep(max(0.0, min(wait_s, until_s - read_clock_s())))
 
 
 def _lost(job: ServiceJob, setback: ServiceFailure) -> Failure:
     failure = setback.failure
     words = "is not known to the service any more" if setback.absent else "cannot be looked after"
-    return replace(failure, detail=f"job {readable(job.id)} {words}: {failure.detail}")
+    return replace(failure, detail=f"job {sanitise_reply(job.id)} {words}: {failure.detail}")

@@ -130,7 +130,7 @@ def read_id(reply: Any, place: str) -> str | None:
     return text if text and sound and not {"", ".", ".."} & set(parts) else None
 
 
-def path_of(template: str, job: str) -> str:
+def fill_path(template: str, job: str) -> str:
     """A path of the service with the job's id in its place."""
     return template.replace("{id}", quote(job, safe="/:"))
 

@@ -13,12 +13,12 @@ from unreel.core.estimate import Measured, Unmeasured
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.core.judgement import Label
-from unreel.curation.audit.cross_fit import CrossFit, cross_fit, relabel, relabelled
+from unreel.curation.audit.cross_fit import CrossFit, compute_relabelled_auc, cross_fit, relabel
 from unreel.curation.audit.features import (
     ClipObservation,
     FeatureTable,
     FeatureView,
-    family,
+    get_feature_family,
     tabulate,
     view_features,
 )
@@ -131,7 +131,7 @@ def audit(observations: Iterable[ClipObservation], *, seed: int) -> AuditResult:
     labels = relabel(owners, folding, seed=seed)
     deciding = folding.without_parts()
     fits = [_ViewModels.of(sight, owners, deciding) for sight in sights]
-    nulls = [relabelled(own.scaled, deciding, own.sight.rows, labels) for own in fits]
+    nulls = [compute_relabelled_auc(own.scaled, deciding, own.sight.rows, labels) for own in fits]
     chances = _joint_chances(fits, nulls)
     views = tuple(
         replace(_audit_view(own, null, chance), transfer=own.transfer(folding))
@@ -284,7 +284,7 @@ def _leaks(fit: _ViewModels) -> tuple[PropertyLeak, ...]:
     """Each property judged alone, in the same way as all of them together."""
     columns: defaultdict[str, list[int]] = defaultdict(list)
     for index, name in enumerate(fit.sight.table.names):
-        columns[family(name)].append(index)
+        columns[get_feature_family(name)].append(index)
     rows = fit.sight.rows
     alone = {
         own: cross_fit(fit.scaled[:, chosen], fit.folding, rows) for own, chosen in columns.items()
@@ -322,6 +322,6 @@ def _because(row: int, fit: _ViewModels) -> tuple[str, ...]:
     """The properties that pushed the clip towards its own side, the strongest first."""
     total: Counter[str] = Counter()
     for name, push in zip(fit.sight.table.names, fit.pushes(row).tolist(), strict=True):
-        total[family(name)] += push
+        total[get_feature_family(name)] += push
     largest = max(total.values(), default=0.0)
     return tuple(n for n, p in total.most_common(MOST_REASONS) if p > 0 and p >= largest / 4)

@@ -6,7 +6,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from unreel.core.estimate import Estimate, Measured
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.curation.audit.audit import (
     ALARM_RATE,
     CHANCE,
@@ -68,8 +68,8 @@ def _lines(audit: AuditResult) -> Iterator[str]:
         if view.view is FeatureView.FRAME and view.finding is AuditFinding.LEAKS:
             finding = "warning"
         auc = format_auc(view.auc) + (f" | {format_auc(view.transfer)}" if view.transfer else "")
-        yield f"| {_SIGHTS[view.view]} | {auc} | {chance(view.p_value)} | {counts} | {finding} |"
-    for note in notes(audit):
+        yield f"| {_SIGHTS[view.view]} | {auc} | {format_p_value(view.p_value)} | {counts} | {finding} |"
+    for note in iter_notes(audit):
         yield ""
         yield note
     for view in audit.views:
@@ -81,7 +81,7 @@ def measures_transfer(audit: AuditResult) -> bool:
     return all(view.transfer is not None for view in audit.views)
 
 
-def notes(audit: AuditResult) -> Iterator[str]:
+def iter_notes(audit: AuditResult) -> Iterator[str]:
     """Return the remarks below the table, each a paragraph."""
     if measures_transfer(audit):
         yield QUESTIONS
@@ -107,7 +107,7 @@ def _above_chance(view: ViewAudit, auc: Estimate) -> str:
     )
 
 
-def chance(p_value: float | None) -> str:
+def format_p_value(p_value: float | None) -> str:
     """A share of relabelled sets as a cell of a table."""
     return "—" if p_value is None else f"{p_value:.3f}"
 
@@ -135,7 +135,7 @@ def _details(view: ViewAudit) -> Iterator[str]:
         yield ""
         for giveaway in view.giveaways:
             because = ", ".join(giveaway.because) or "nothing single"
-            yield plain(f"- `{giveaway.clip}` ({giveaway.label.value}): {because}")
+            yield sanitise_line(f"- `{giveaway.clip}` ({giveaway.label.value}): {because}")
 
 
 def format_auc(auc: Measured) -> str:
@@ -147,4 +147,4 @@ def format_auc(auc: Measured) -> str:
 
 def _cell(text: str) -> str:
     """Text of strangers' files inside a table: no cell ends, no markup starts."""
-    return "".join("\\" + c if c in "\\|`*_[]<>#" else c for c in plain(text))
+    return "".join("\\" + c if c in "\\|`*_[]<>#" else c for c in sanitise_line(text))

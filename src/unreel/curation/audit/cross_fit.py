@@ -154,7 +154,9 @@ def cross_fit(values: Array, folding: FoldAssignment, rows: Numbers) -> CrossFit
     return CrossFit(folding.made[rows], won, met, weights, folding.n_parts > 1)
 
 
-def relabelled(values: Array, folding: FoldAssignment, rows: Numbers, labels: Numbers) -> Array:
+def compute_relabelled_auc(
+    values: Array, folding: FoldAssignment, rows: Numbers, labels: Numbers
+) -> Array:
     """`CrossFit.value` under the labels of other clips: each line of `labels` names one for each clip."""
     if not values.size:  # nothing to tell by, under any labels
         return np.full(len(labels), _CHANCE)

@@ -12,7 +12,7 @@ import numpy as np
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.curation.audit.frame import frame_features
-from unreel.curation.watermark.clip import watermarks_of
+from unreel.curation.watermark.clip import find_clip_watermarks
 from unreel.curation.watermark.mark import WatermarkRegion, WatermarkSearch
 from unreel.curation.watermark.text import ReadText
 from unreel.media.reader import MediaReader
@@ -54,7 +54,7 @@ def observe(
         group=group,
         facts=reader.probe(path),
         frame=middle if isinstance(middle, Failure) else frame_features(middle.frames[0].rgb()),
-        watermarks=watermarks_of(path, reader=reader, read_text=read_text),
+        watermarks=find_clip_watermarks(path, reader=reader, read_text=read_text),
     )
 
 
@@ -146,7 +146,7 @@ _FAMILIES: Final[Mapping[str, str]] = {
 }
 
 
-def family(feature: str) -> str:
+def get_feature_family(feature: str) -> str:
     """The property of a clip that `feature` is one number of."""
     name = feature.partition("=")[0]
     return _FAMILIES.get(name, name)

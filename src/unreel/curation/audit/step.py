@@ -13,7 +13,7 @@ from unreel.core.estimate import Estimate
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.curation.audit.audit import AuditFinding, AuditResult, ViewAudit, audit
-from unreel.curation.audit.card import chance, format_auc, notes
+from unreel.curation.audit.card import format_auc, format_p_value, iter_notes
 from unreel.curation.audit.features import ClipObservation
 from unreel.curation.audit.frame import frame_features
 from unreel.curation.piece import ClipSegment
@@ -21,7 +21,7 @@ from unreel.curation.pieces import ReiterableStream
 from unreel.curation.recipe import AuditSection
 from unreel.curation.state import AuditSummary, CurationJob, CurationState
 from unreel.curation.step import Given, StepName, StepSubject, as_plain, to_json
-from unreel.curation.watermark.clip import watermarks_of
+from unreel.curation.watermark.clip import find_clip_watermarks
 from unreel.curation.watermark.mark import WatermarkSearch
 from unreel.curation.watermark.step import WATERMARK, read_texts
 from unreel.media.reader import MediaReader
@@ -50,7 +50,7 @@ _SEEN: Final[TypeAdapter[InspectedFile]] = TypeAdapter(InspectedFileWithMarks | 
 _SUMMARY: Final = TypeAdapter(AuditSummary)
 
 
-def take(section: AuditSection, work: CurationJob, state: CurationState) -> CurationState:
+def run_step(section: AuditSection, work: CurationJob, state: CurationState) -> CurationState:
     """Test whether the labels of the segments can be predicted without watching.
 
     Marks that an earlier step found are believed; other clips are looked at now.
@@ -100,7 +100,7 @@ def _look(reader: MediaReader, file: Path, given: Given, *, texts: bool) -> Insp
     frame = _rounded(dict(frame_features(middle.frames[0].rgb())))
     if given["marked"]:
         return InspectedFile(frame=frame)
-    marks = watermarks_of(file, reader=reader, read_text=read_texts() if texts else None)
+    marks = find_clip_watermarks(file, reader=reader, read_text=read_texts() if texts else None)
     return marks if isinstance(marks, Failure) else InspectedFileWithMarks(frame=frame, marks=marks)
 
 
@@ -137,7 +137,7 @@ def _rounded(value: Any) -> Any:
 def _text(judged: AuditResult) -> str:
     """The audit for the card."""
     rows = "\n".join(map(_row, judged.views))
-    remarks = " ".join(notes(judged))
+    remarks = " ".join(iter_notes(judged))
     return (
         f"{_WORDS[judged.finding]}\n\n| a model that sees only | finds | AUC, seen creators [95 % interval] | unseen creators | p | what tells most |\n"
         f"| --- | --- | --- | --- | --- | --- |\n{rows}\n\n{remarks} A frame is part of looking, so it warns and does not decide. "
@@ -157,6 +157,4 @@ def _row(view: ViewAudit) -> str:
         format_auc(auc) if isinstance(auc, Estimate) else "—" for auc in (view.auc, view.transfer)
     )
     tells = ", ".join(leak.feature for leak in view.leaks[:3]) or "—"
-    return (
-        f"| {view.view.value} | {view.finding.value} | {cells} | {chance(view.p_value)} | {tells} |"
-    )
+    return f"| {view.view.value} | {view.finding.value} | {cells} | {format_p_value(view.p_value)} | {tells} |"

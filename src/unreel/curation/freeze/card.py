@@ -13,7 +13,7 @@ import numpy as np
 from unreel.core.sheet import markdown_table
 from unreel.core.span import MICROSECONDS
 from unreel.curation.exclusions import LeftOuts
-from unreel.curation.freeze.citation import missing_parts, write_bibtex
+from unreel.curation.freeze.citation import list_missing_citation_keys, write_bibtex
 from unreel.curation.recipe import SPLITS, CitationSection
 
 _NONE: Final = "—"
@@ -136,7 +136,7 @@ def _citation(card: BenchmarkCard) -> str:
     entry = write_bibtex(card.name, card.version, card.citation)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", entry)), default=0))
     shown = f"{fence}bibtex\n{entry}\n{fence}"
-    missing = missing_parts(card.citation)
+    missing = list_missing_citation_keys(card.citation)
     if not missing:
         return shown
     keys = ", ".join(f"`{key}`" for key in missing)

@@ -11,7 +11,7 @@ _UNSAID: Final = CitationSection()
 _NOTHING: Final = "not stated"
 
 
-def missing_parts(citation: CitationSection | None) -> list[str]:
+def list_missing_citation_keys(citation: CitationSection | None) -> list[str]:
     """The keys of `[freeze.citation]` that a reader would need and the recipe does not give."""
     given = citation or _UNSAID
     if given.bibtex:

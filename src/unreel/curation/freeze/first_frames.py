@@ -11,7 +11,7 @@ from unreel.core.clip import ClipId
 from unreel.core.failure import Failure
 from unreel.core.identity import bytes_id
 from unreel.core.names import read_clip_id
-from unreel.curation.piece import ClipSegment, MadeFile, sift, stored_name
+from unreel.curation.piece import ClipSegment, MadeFile, apply_filter, stored_name
 from unreel.curation.recipe import FreezeSection
 from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step import Given, StepName
@@ -32,13 +32,13 @@ class FirstFrame:
     bytes: int
 
 
-def take(_section: FreezeSection, work: CurationJob, state: CurationState) -> CurationState:
+def run_step(_section: FreezeSection, work: CurationJob, state: CurationState) -> CurationState:
     """Every piece with its first frame as a JPEG at full size."""
     step = StepName(name=FIRST_FRAME, version=1, finds=TypeAdapter(FirstFrame))
     media = work.bench.media
     look = partial(_look, media=media)
     found = work.bench.ask(step, state.pieces.subjects(), look)
-    pictured = sift(FIRST_FRAME, state.pieces, found, partial(_with_picture, media=media))
+    pictured = apply_filter(FIRST_FRAME, state.pieces, found, partial(_with_picture, media=media))
     return state.after(work.shelf.sift(FIRST_FRAME, pictured))
 
 

@@ -13,7 +13,7 @@ from unreel.curation.piece import ClipSegment, MadeFile
 from unreel.curation.sorted_runs import read_runs
 from unreel.curation.step import CurationContext
 from unreel.engine.location import StorageLocation
-from unreel.engine.stage import Row, Stage, WorkerResources, failed, has_failed
+from unreel.engine.stage import Row, Stage, WorkerResources, has_failed, to_failed_row
 from unreel.engine.storage_access import StorageAccess, local_copy
 
 COPY: Final = "copy"
@@ -22,7 +22,9 @@ _AT_ONCE: Final = 4
 _CHANGED: Final = "the file is not the one that was ingested"
 
 
-def files_of(piece: ClipSegment, split: str, *, in_place: bool) -> Iterator[tuple[str, MadeFile]]:
+def iter_clip_files(
+    piece: ClipSegment, split: str, *, in_place: bool
+) -> Iterator[tuple[str, MadeFile]]:
     """A clip, its cleaned copy and its first frame, by the names they get."""
     for clip in (piece.clip, piece.cleaned):
         if clip is not None:
@@ -103,6 +105,6 @@ class CopyStage(Stage):
             return row  # a put is whole or not there, and its name is its content
         with local_copy(row["location"], self._access) as file:
             if not file.is_file() or clip_id(file) != row["clip"]:
-                return failed(row, Failure(FailureReason.CLIP_CHANGED, _CHANGED))
+                return to_failed_row(row, Failure(FailureReason.CLIP_CHANGED, _CHANGED))
             self._target.put(name, file, published=True)
         return row

@@ -17,7 +17,7 @@ from unreel.core.judgement import Label
 from unreel.curation.pieces import SegmentTable
 from unreel.curation.recipe import SPLITS, FreezeSection
 from unreel.curation.step import CurationContext, Given, StepName
-from unreel.curation.working_table import spell_digest
+from unreel.curation.working_table import format_digest
 from unreel.engine.stage import Row
 
 Tally = Mapping[tuple[str, str], int]
@@ -94,13 +94,13 @@ def assign_splits(
     ties = [(place, tie) for place, member in enumerate(members) for tie in member.ties]
     codes = np.unique([tie for _, tie in ties], return_inverse=True)[1]
     pairs = _pairs(np.array([place for place, _ in ties], np.intp), codes)
-    bundles = bundle(np.array(clips), labels, [pairs])
+    bundles = link_clips(np.array(clips), labels, [pairs])
     chosen = place_bundles(bundles, lambda clip: clips[clip], shares=shares, seed=seed)
     splits = [split for split, share in shares.items() if share]
     return {clip: splits[code] for clip, code in zip(clips, chosen.tolist(), strict=True)}
 
 
-def bundle(
+def link_clips(
     clips: NDArray[Any], labels: NDArray[np.integer], pairs: Iterable[tuple[Numbers, Numbers]]
 ) -> LinkedClips:
     """The bundles that `pairs` of places make of clips."""
@@ -194,9 +194,9 @@ def draw_splits(
     def decide() -> Callable[[int], SplitAssignment]:
         clips = pieces.rows.digests("clip")
         labels = pieces.codes("label")[0]
-        bundles = bundle(clips, labels, _tied(pieces))
+        bundles = link_clips(clips, labels, _tied(pieces))
         chosen = place_bundles(
-            bundles, lambda place: spell_digest(clips[place]), shares=by_split, seed=seed
+            bundles, lambda place: format_digest(clips[place]), shares=by_split, seed=seed
         )
         given = [split for split, share in by_split.items() if share]
         return lambda place: SplitAssignment(split=given[chosen[place]])

@@ -18,7 +18,7 @@ from unreel.core.identity import clip_id
 from unreel.core.output_files import PART, OutputDirectory
 from unreel.curation.freeze.card import BenchmarkCard, ManifestStats, write_card
 from unreel.curation.freeze.manifest import METADATA, ManifestWriter, manifest_row
-from unreel.curation.freeze.media import BenchmarkMedia, copy_media, files_of
+from unreel.curation.freeze.media import BenchmarkMedia, copy_media, iter_clip_files
 from unreel.curation.freeze.splits import draw_splits, find_lack
 from unreel.curation.pieces import SegmentTable
 from unreel.curation.recipe import SPLITS, FreezeSection
@@ -58,7 +58,7 @@ def write_manifests(
             row = manifest_row(piece, split, in_place=in_place)
             manifests[split].add(row)
             tally.add(row)
-            for name, file in files_of(piece, split, in_place=in_place):
+            for name, file in iter_clip_files(piece, split, in_place=in_place):
                 runs.add((name, file.sha256, file.location, file.size_bytes))
         for manifest in manifests.values():
             manifest.end()
@@ -83,7 +83,7 @@ NOT_AUDITED: Final = AuditSummary(
 )
 
 
-def take(section: FreezeSection, work: CurationJob, state: CurationState) -> CurationState:
+def run_step(section: FreezeSection, work: CurationJob, state: CurationState) -> CurationState:
     """Write the benchmark, unless its labels leak and that is not accepted."""
     state.require_pieces("freeze")
     if state.leaks and not work.accept_leak:

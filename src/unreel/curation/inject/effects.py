@@ -10,16 +10,24 @@ import numpy as np
 from scipy import ndimage
 
 from unreel.core.trace import Category
-from unreel.curation.inject.paint import Field, blend, envelope, erased, laid, pasted, warp
+from unreel.curation.inject.paint import (
+    Field,
+    blend,
+    compute_envelope,
+    erase_region,
+    paste_copy,
+    paste_patch,
+    warp,
+)
 from unreel.curation.inject.region import (
     TrackedRegion,
     cut_out,
     ellipse,
-    moving_objects,
-    textured_places,
+    iter_moving_objects,
+    iter_textured_regions,
 )
 from unreel.curation.inject.shot import Floats, ObservedShot
-from unreel.curation.inject.window import PixelWindow, hull, padded
+from unreel.curation.inject.window import PixelWindow, merge_windows, pad_window
 from unreel.media.decode import Rgb
 
 Offset = tuple[int, int]
@@ -58,15 +66,15 @@ class EffectCanvas:
 
     def objects(self) -> list[TrackedRegion]:
         """Some moving objects, in an order of the seed's."""
-        found = list(islice(moving_objects(self.shot), _MOST_OBJECTS))
+        found = list(islice(iter_moving_objects(self.shot), _MOST_OBJECTS))
         return [found[index] for index in self.rng.permutation(len(found))]
 
     def places(self, *, share: float, apart: bool = False) -> Iterator[TrackedRegion]:
         """Places rich in detail, in an order of the seed's."""
-        return textured_places(self.shot, self.rng, share=share, apart=apart)
+        return iter_textured_regions(self.shot, self.rng, share=share, apart=apart)
 
 
-def ideas(category: Category, canvas: EffectCanvas) -> Iterator[TraceEffect]:
+def iter_effects(category: Category, canvas: EffectCanvas) -> Iterator[TraceEffect]:
     """Ways to put a trace of `category` into the shot; none where nothing there lends itself."""
     return EFFECTS[category](canvas)
 
@@ -82,9 +90,9 @@ def _blur(canvas: EffectCanvas) -> Iterator[TraceEffect]:
         ) -> Rgb:
             frame, window = shot.picture(place), windows[place]
             patch = frame[window.slices].astype(np.float32)
-            much = envelope(place, shot.n, rise=1)
+            much = compute_envelope(place, shot.n, rise=1)
             soft = ndimage.gaussian_filter(patch, (spread, spread, 0), mode="nearest")
-            return laid(frame, window, blend(patch, soft, ellipse(window) * much))
+            return paste_patch(frame, window, blend(patch, soft, ellipse(window) * much))
 
         yield TraceEffect(paint, region)
 
@@ -103,7 +111,7 @@ def _distort(canvas: EffectCanvas) -> Iterator[TraceEffect]:
             turn: float = turn,
             wave: tuple[float, float, float] = (phase, pace, bulge),
         ) -> Rgb:
-            much = envelope(place, shot.n, rise=3)
+            much = compute_envelope(place, shot.n, rise=3)
             field = _swirl(turn * much, wave[2] * much, wave[0] + wave[1] * place)
             return warp(shot.picture(place), windows[place], field)
 
@@ -125,7 +133,7 @@ def _distort_background(canvas: EffectCanvas) -> Iterator[TraceEffect]:
             field: tuple[Floats, ...] = (waves, pushes, phases),
             pace: float = pace,
         ) -> Rgb:
-            much = reach * envelope(place, shot.n, rise=3)
+            much = reach * compute_envelope(place, shot.n, rise=3)
             waves, pushes, phases = field
             bent = _ripple(2.2 * waves, much * pushes, phases + pace * place)
             return warp(shot.picture(place), windows[place], bent)
@@ -138,8 +146,8 @@ def _vanish(canvas: EffectCanvas) -> Iterator[TraceEffect]:
     for region in canvas.objects():
 
         def paint(place: int, region: TrackedRegion = region) -> Rgb:
-            much = envelope(place, shot.n, rise=3)
-            return erased(shot.picture(place), cut_out(shot, region, place), much)
+            much = compute_envelope(place, shot.n, rise=3)
+            return erase_region(shot.picture(place), cut_out(shot, region, place), much)
 
         yield TraceEffect(paint, region)
 
@@ -152,8 +160,8 @@ def _duplicate(canvas: EffectCanvas) -> Iterator[TraceEffect]:
                 continue
 
             def paint(place: int, region: TrackedRegion = region, offset: Offset = offset) -> Rgb:
-                much = envelope(place, shot.n, rise=3)
-                return pasted(shot.picture(place), cut_out(shot, region, place), offset, much)
+                much = compute_envelope(place, shot.n, rise=3)
+                return paste_copy(shot.picture(place), cut_out(shot, region, place), offset, much)
 
             yield TraceEffect(paint, region, offset)
             break
@@ -180,13 +188,13 @@ def _melt(
 ) -> Rgb:
     """Two objects slide into each other, the second one half seen through."""
     shot = canvas.shot
-    much = envelope(place - run.start, len(run), rise=max(3, len(run) // 3))
+    much = compute_envelope(place - run.start, len(run), rise=max(3, len(run) // 3))
     first, second = (cut_out(shot, region, place) for region in pair)
     gap = np.subtract(second.window.centre, first.window.centre)
     step = np.rint(gap * much * (0.3 + 0.15 * canvas.strength)).astype(int)
-    bare = erased(erased(shot.picture(place), first), second)
-    drawn = pasted(bare, first, (int(step[0]), int(step[1])))
-    return pasted(drawn, second, (-int(step[0]), -int(step[1])), 1 - 0.45 * much)
+    bare = erase_region(erase_region(shot.picture(place), first), second)
+    drawn = paste_copy(bare, first, (int(step[0]), int(step[1])))
+    return paste_copy(drawn, second, (-int(step[0]), -int(step[1])), 1 - 0.45 * much)
 
 
 def _squeeze(
@@ -195,9 +203,9 @@ def _squeeze(
     """Draw two places of the picture together, like on rubber."""
     shot = canvas.shot
     first, second = (region.windows[place] for region in pair)
-    both = hull((first, second))
-    both = padded(both, round(0.12 * max(both.width, both.height)), frame=shot.size)
-    much = envelope(place - run.start, len(run), rise=max(3, len(run) // 3))
+    both = merge_windows((first, second))
+    both = pad_window(both, round(0.12 * max(both.width, both.height)), frame=shot.size)
+    much = compute_envelope(place - run.start, len(run), rise=max(3, len(run) // 3))
     pull = much * (0.7 + 0.5 * canvas.strength)
     return warp(shot.picture(place), both, _pinch(both, first, second, pull))
 
@@ -211,9 +219,9 @@ def _split(canvas: EffectCanvas) -> Iterator[TraceEffect]:
                 cut = cut_out(shot, region, place)
                 part = (place + 1) / shot.n
                 step = (round(offset[0] * part), round(offset[1] * part))
-                drawn = erased(shot.picture(place), cut)
-                drawn = pasted(drawn, cut, (-step[0], -step[1]))
-                return pasted(drawn, cut, step)
+                drawn = erase_region(shot.picture(place), cut)
+                drawn = paste_copy(drawn, cut, (-step[0], -step[1]))
+                return paste_copy(drawn, cut, step)
 
             yield TraceEffect(paint, region, offset)
             break
@@ -238,7 +246,7 @@ def _stray(canvas: EffectCanvas) -> Iterator[TraceEffect]:
             ) -> Rgb:
                 cut = cut_out(shot, region, place)
                 step = (round(offset[0] * path[place]), round(offset[1] * path[place]))
-                return pasted(erased(shot.picture(place), cut), cut, step)
+                return paste_copy(erase_region(shot.picture(place), cut), cut, step)
 
             yield TraceEffect(paint, region, offset)
 
@@ -249,10 +257,10 @@ def _hop(canvas: EffectCanvas) -> Iterator[TraceEffect]:
         for offset in _offsets(canvas, region, parts=(0.35 + 0.3 * canvas.strength,), signs=(1,)):
 
             def paint(place: int, region: TrackedRegion = region, offset: Offset = offset) -> Rgb:
-                much = envelope(place, shot.n, rise=3)
+                much = compute_envelope(place, shot.n, rise=3)
                 cut = cut_out(shot, region, place)
                 step = (round(offset[0] * much), round(offset[1] * much))
-                return pasted(erased(shot.picture(place), cut), cut, step)
+                return paste_copy(erase_region(shot.picture(place), cut), cut, step)
 
             yield TraceEffect(paint, region, offset)
             break
@@ -274,7 +282,7 @@ EFFECTS: Final[Mapping[Category, Callable[[EffectCanvas], Iterator[TraceEffect]]
 def _roomy(region: TrackedRegion, part: float, shot: ObservedShot) -> tuple[PixelWindow, ...]:
     """The region's windows with some room around them."""
     return tuple(
-        padded(window, round(part * max(window.width, window.height)), frame=shot.size)
+        pad_window(window, round(part * max(window.width, window.height)), frame=shot.size)
         for window in region.windows
     )
 
@@ -315,7 +323,7 @@ def _beside(
     """True where two windows are close without lying on each other."""
     apart = float(np.hypot(*np.subtract(first.centre, second.centre)))
     sizes = (max(first.width, first.height) + max(second.width, second.height)) / 2
-    share = hull((first, second)).area / (shot.size[0] * shot.size[1])
+    share = merge_windows((first, second)).area / (shot.size[0] * shot.size[1])
     return _NEAREST * sizes < apart < farthest * sizes and share < _LARGEST_PAIR
 
 

@@ -12,10 +12,10 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.identity import digest
 from unreel.core.span import TimeSpan
 from unreel.core.trace import BoxAt, Category, Trace
-from unreel.curation.inject.effects import EFFECTS, EffectCanvas, TraceEffect, ideas
+from unreel.curation.inject.effects import EFFECTS, EffectCanvas, TraceEffect, iter_effects
 from unreel.curation.inject.region import cut_out, radius_squared
 from unreel.curation.inject.shot import Mask, ObservedShot, look
-from unreel.curation.inject.window import PixelWindow, padded
+from unreel.curation.inject.window import PixelWindow, pad_window
 from unreel.media.decode import Rgb
 
 _SENTENCES: Final = {
@@ -165,7 +165,7 @@ def inject(
         shot = look(frames, first=first, n=n)
         if shot is None:
             continue
-        for idea in ideas(category, EffectCanvas(shot, rng, strength)):
+        for idea in iter_effects(category, EffectCanvas(shot, rng, strength)):
             injected = _carry_out(idea, shot, category, instants_us)
             if injected is not None:
                 return injected
@@ -193,7 +193,7 @@ def changed_pixels(before: Rgb, after: Rgb, *, levels: int = VISIBLE) -> Mask:
     return changed
 
 
-def bounds(changed: Mask) -> PixelWindow | None:
+def find_bounds(changed: Mask) -> PixelWindow | None:
     """The smallest window around all that `changed`; none where nothing did."""
     rows, columns = np.nonzero(changed.any(axis=1))[0], np.nonzero(changed.any(axis=0))[0]
     if not len(rows):
@@ -240,7 +240,7 @@ def _look_at(idea: TraceEffect, shot: ObservedShot, place: int) -> _ChangedPixel
     """The frame with the trace; none where too little of it shows."""
     clean, frame = shot.picture(place), idea.paint(place)
     changed = changed_pixels(clean, frame)
-    box, n_plain = bounds(changed), int(changed_pixels(clean, frame, levels=PLAIN).sum())
+    box, n_plain = find_bounds(changed), int(changed_pixels(clean, frame, levels=PLAIN).sum())
     if box is None or n_plain < max(_LEAST_PIXELS, _LEAST_SHARE * changed.size):
         return None
     return _ChangedPixels(frame, changed) if n_plain >= _LEAST_FILL * box.area else None
@@ -258,9 +258,9 @@ def _tell(
     width, height = shot.size
     track = []
     for index, mask in changed.items():
-        box = bounds(mask)
+        box = find_bounds(mask)
         if box is not None:
-            marked = padded(box, 1, frame=shot.size).as_box(width, height)
+            marked = pad_window(box, 1, frame=shot.size).as_box(width, height)
             track.append(BoxAt(instants_us[index], marked))
     middle = len(track) // 2
     cut = cut_out(shot, idea.about, min(changed) + middle - shot.first)

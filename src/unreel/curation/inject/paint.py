@@ -14,7 +14,7 @@ Field = Callable[[Floats, Floats], tuple[Floats, Floats]]
 """From columns and rows (-1 to 1 across a window) to the columns and rows that are shown there."""
 
 
-def envelope(place: int, n: int, *, rise: int) -> float:
+def compute_envelope(place: int, n: int, *, rise: int) -> float:
     """0 before and after the span, 1 inside, with `rise` frames of smooth change at both ends."""
     part = min(1.0, (place + 1) / (rise + 1), (n - place) / (rise + 1))
     return part * part * (3 - 2 * part)
@@ -39,7 +39,7 @@ def warp(frame: Rgb, window: PixelWindow, field: Field) -> Rgb:
         ],
         axis=-1,
     )
-    return laid(frame, window, np.where(inner[..., None] > 0, bent, patch))
+    return paste_patch(frame, window, np.where(inner[..., None] > 0, bent, patch))
 
 
 def blend(below: Floats, above: Floats, alpha: Floats | float) -> Floats:
@@ -48,19 +48,19 @@ def blend(below: Floats, above: Floats, alpha: Floats | float) -> Floats:
     return blended
 
 
-def laid(frame: Rgb, window: PixelWindow, patch: Floats) -> Rgb:
+def paste_patch(frame: Rgb, window: PixelWindow, patch: Floats) -> Rgb:
     """A copy of `frame` that shows `patch` in `window`."""
     drawn = frame.copy()
     drawn[window.slices] = np.clip(np.rint(patch), 0, 255).astype(np.uint8)
     return drawn
 
 
-def erased(frame: Rgb, cut: RegionCutout, much: float = 1.0) -> Rgb:
+def erase_region(frame: Rgb, cut: RegionCutout, much: float = 1.0) -> Rgb:
     """Return `frame` with the background in place of the cutout."""
-    return laid(frame, cut.window, blend(cut.patch, cut.behind, cut.cover * much))
+    return paste_patch(frame, cut.window, blend(cut.patch, cut.behind, cut.cover * much))
 
 
-def pasted(frame: Rgb, cut: RegionCutout, offset: tuple[int, int], much: float = 1.0) -> Rgb:
+def paste_copy(frame: Rgb, cut: RegionCutout, offset: tuple[int, int], much: float = 1.0) -> Rgb:
     """`frame` with a copy of the cut's object `offset` columns and rows away, cut at the edges."""
     height, width, _ = frame.shape
     left, top = cut.window.left + offset[0], cut.window.top + offset[1]
@@ -73,4 +73,4 @@ def pasted(frame: Rgb, cut: RegionCutout, offset: tuple[int, int], much: float =
     )
     below = frame[window.slices].astype(np.float32)
     alpha = cut.alpha[rows, columns] * much
-    return laid(frame, window, blend(below, cut.patch[rows, columns], alpha))
+    return paste_patch(frame, window, blend(below, cut.patch[rows, columns], alpha))

@@ -10,7 +10,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy import ndimage
 
 from unreel.curation.inject.shot import Floats, Mask, ObservedShot, shrink
-from unreel.curation.inject.window import PixelWindow, padded, window_about
+from unreel.curation.inject.window import PixelWindow, build_window, pad_window
 
 _SMALLEST_SHARE: Final = 0.004
 _LARGEST_SHARE: Final = 0.2
@@ -69,7 +69,7 @@ class RegionCutout:
     behind: Floats
 
 
-def moving_objects(shot: ObservedShot) -> Iterator[TrackedRegion]:
+def iter_moving_objects(shot: ObservedShot) -> Iterator[TrackedRegion]:
     """Objects that move through the whole shot, the largest first."""
     middle = shot.n // 2
     labels, n_found = ndimage.label(shot.moving[middle])
@@ -84,7 +84,7 @@ def moving_objects(shot: ObservedShot) -> Iterator[TrackedRegion]:
             yield region
 
 
-def textured_places(
+def iter_textured_regions(
     shot: ObservedShot, rng: np.random.Generator, *, share: float, apart: bool
 ) -> Iterator[TrackedRegion]:
     """Places rich in detail, about `share` of the shorter side wide; `apart` from all that moves."""
@@ -232,7 +232,7 @@ def _follow_loosely(shot: ObservedShot, seed: Mask) -> TrackedRegion | None:
         np.array([window.centre for window in followed.windows]), 1.0, axis=0, mode="nearest"
     )
     placed = [
-        window_about((float(x), float(y)), (width, height), frame=shot.size) for x, y in centres
+        build_window((float(x), float(y)), (width, height), frame=shot.size) for x, y in centres
     ]
     windows = tuple(window for window in placed if window is not None)
     return TrackedRegion(windows, is_object=True) if len(windows) == shot.n else None
@@ -266,7 +266,7 @@ def _follow_patch(shot: ObservedShot, window: PixelWindow) -> TrackedRegion | No
     windows = []
     for left, top in path:
         centre = (left * scale + size[0] / 2, top * scale + size[1] / 2)
-        placed = window_about(centre, size, frame=shot.size)
+        placed = build_window(centre, size, frame=shot.size)
         if placed is None or min(placed.width, placed.height) < _MIN_SIDE:
             return None
         windows.append(placed)
@@ -321,7 +321,7 @@ def _window_of(shape: Mask, shot: ObservedShot) -> PixelWindow:
         int(np.ceil((columns[-1] + 1) * scale)),
         int(np.ceil((rows[-1] + 1) * scale)),
     )
-    return padded(window, max(2, round(2 * scale)), frame=shot.size)
+    return pad_window(window, max(2, round(2 * scale)), frame=shot.size)
 
 
 def _enlarge(shape: Mask, shot: ObservedShot, window: PixelWindow) -> Mask:

@@ -27,7 +27,7 @@ from unreel.curation.pieces import ReiterableStream, SegmentTable, StepResult, k
 from unreel.curation.recipe import InjectSection
 from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step import Given, StepName, StepSubject
-from unreel.curation.working_table import spell_digest
+from unreel.curation.working_table import format_digest
 from unreel.engine.location import StorageLocation
 from unreel.media.reader import MediaReader
 
@@ -71,7 +71,7 @@ class InjectionSettings:
     seed: int
 
 
-def take(section: InjectSection, work: CurationJob, state: CurationState) -> CurationState:
+def run_step(section: InjectSection, work: CurationJob, state: CurationState) -> CurationState:
     """Return all segments, and a twin with a trace for the chosen fraction of the real ones.
 
     A clip and its twin share a group, so that they stay in one split and can be shown as a pair.
@@ -104,7 +104,7 @@ def _drawn(pieces: SegmentTable, wanted: InjectionSettings) -> NDArray[np.bool_]
     most = wanted.section.share * _WHOLE
     clips = pieces.rows.digests("clip")
     for place in np.flatnonzero(drawn):
-        drawn[place] = _draw(spell_digest(clips[place]), wanted.seed) < most
+        drawn[place] = _draw(format_digest(clips[place]), wanted.seed) < most
     return drawn
 
 

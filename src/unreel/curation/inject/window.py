@@ -51,7 +51,7 @@ class PixelWindow:
         return Box(self.left / width, self.top / height, self.right / width, self.bottom / height)
 
 
-def window_about(
+def build_window(
     centre: tuple[float, float], size: tuple[float, float], *, frame: tuple[int, int]
 ) -> PixelWindow | None:
     """The window of `size` about `centre`, cut at the edges of `frame`; none where nothing is left."""
@@ -62,7 +62,7 @@ def window_about(
     return PixelWindow(left, top, right, bottom) if left < right and top < bottom else None
 
 
-def hull(windows: Sequence[PixelWindow]) -> PixelWindow:
+def merge_windows(windows: Sequence[PixelWindow]) -> PixelWindow:
     """The smallest window that holds all of `windows`."""
     return PixelWindow(
         min(window.left for window in windows),
@@ -72,7 +72,7 @@ def hull(windows: Sequence[PixelWindow]) -> PixelWindow:
     )
 
 
-def padded(window: PixelWindow, by: int, *, frame: tuple[int, int]) -> PixelWindow:
+def pad_window(window: PixelWindow, by: int, *, frame: tuple[int, int]) -> PixelWindow:
     """`window` with `by` more pixels on each side, as far as `frame` goes."""
     return PixelWindow(
         max(0, window.left - by),

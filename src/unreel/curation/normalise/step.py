@@ -51,9 +51,7 @@ class FrameMapping:
         )
 
 
-def carry_traces(
-    traces: Sequence[Trace], *, span: TimeSpan, view: FrameMapping
-) -> tuple[Trace, ...]:
+def map_traces(traces: Sequence[Trace], *, span: TimeSpan, view: FrameMapping) -> tuple[Trace, ...]:
     """`traces` as they are in the piece that shows `view` during `span`; others are let go."""
     return tuple(
         carried for trace in traces if (carried := _carried(trace, span, view)) is not None
@@ -79,7 +77,7 @@ def _across(place: float, first: float, last: float) -> float:
     return min(1.0, max(0.0, (place - first) / (last - first)))
 
 
-def fitted(width: int, height: int, form: NormalForm) -> PixelCrop:
+def compute_fitted_crop(width: int, height: int, form: NormalForm) -> PixelCrop:
     """Return the window where `fit_inside` puts a picture of `width` x `height`."""
     scale = min(Fraction(form.width, width), Fraction(form.height, height))
     wide, high = (max(1, round(side * scale)) for side in (width, height))
@@ -101,7 +99,7 @@ class RenderSettings:
     """Which step of a recipe does it."""
 
 
-def take(rendering: RenderSettings, work: CurationJob, state: CurationState) -> CurationState:
+def run_step(rendering: RenderSettings, work: CurationJob, state: CurationState) -> CurationState:
     """Every piece as a file of its own."""
     return state.after(render_pieces(work, state.pieces, rendering))
 
@@ -193,7 +191,7 @@ def _form_settings(form: NormalForm | None) -> dict[str, Any] | None:
 
 def _as_made(piece: ClipSegment, made: Clip, form: NormalForm | None) -> ClipSegment:
     start_s = piece.start_s
-    traces = carry_traces(
+    traces = map_traces(
         piece.entry.traces,
         span=TimeSpan(to_us(start_s), to_us(start_s + piece.length_s)),
         view=_view(piece, form),
@@ -211,7 +209,7 @@ def _view(piece: ClipSegment, form: NormalForm | None) -> FrameMapping:
         width, height = crop.width, crop.height
     if form is None:
         return FrameMapping(window=window)
-    place = fitted(width, height, form)
+    place = compute_fitted_crop(width, height, form)
     return FrameMapping(
         window=window,
         shown_in=Box(

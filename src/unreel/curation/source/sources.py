@@ -8,14 +8,14 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from unreel.benchmarks.cells import is_url, show_name, walked
+from unreel.benchmarks.cells import is_url, quote_found_path, show_name
 from unreel.benchmarks.columns import bind
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.folders import VIDEO_SUFFIXES, stay_inside, walk_videos
+from unreel.benchmarks.folders import VIDEO_SUFFIXES, reject_outside_links, walk_videos
 from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.loader import find_layouts, open_benchmark
-from unreel.benchmarks.records import LABELS, UNKNOWN_CREATOR, entry_of, name_of
-from unreel.benchmarks.tables import TABLE_SUFFIXES, columns_of, read_table
+from unreel.benchmarks.records import LABELS, UNKNOWN_CREATOR, name_of, parse_entry
+from unreel.benchmarks.tables import TABLE_SUFFIXES, read_column_names, read_table
 from unreel.benchmarks.video_folder import METADATA, find_metadata
 from unreel.core.clip import Generated, Origin, Real
 from unreel.core.errors import (
@@ -31,7 +31,7 @@ from unreel.curation.recipe import SourceSection
 from unreel.curation.source.store_listing import StoredObject, list_once
 from unreel.engine.downloads import fetch
 from unreel.engine.location import StorageLocation
-from unreel.engine.storage_access import StorageAccess, file_mark
+from unreel.engine.storage_access import StorageAccess, compute_file_mark
 
 FILES: Final = "files"
 """The layout of a folder that is nothing but videos."""
@@ -100,12 +100,12 @@ def _on_disk(section: SourceSection, around: SourceContext) -> Iterator[SourceCl
         raise UnreadableSourceError(str(path), "no such file or folder", "Check source.path")
     folder = path if path.is_dir() else path.parent
     rows = _rows_on_disk(path, section, outside=outside)
-    for row in rows if outside else stay_inside(rows, folder):
+    for row in rows if outside else reject_outside_links(rows, folder):
         if isinstance(row, Rejected):
             yield row
         else:
             place = row.location if is_url(row.location) else str(folder / row.location)
-            yield SourceClip(row, place, file_mark(place))
+            yield SourceClip(row, place, compute_file_mark(place))
 
 
 def _rows_on_disk(
@@ -142,7 +142,7 @@ def _table(
     table: Path, section: SourceSection, *, below: str = "", outside: bool = False
 ) -> Iterator[Entry | Rejected]:
     """The rows of a table; paths are relative to its folder, which is `below` of the source."""
-    binding = bind(table.name, columns_of(table), section.columns or None, outside=outside)
+    binding = bind(table.name, read_column_names(table), section.columns or None, outside=outside)
     if "location" not in binding:
         remedy = 'Name it: columns = { location = "COLUMN" }'
         raise UnreadableSourceError(str(table), "no column holds the location", remedy)
@@ -154,7 +154,7 @@ def _table(
             yield row
             continue
         try:
-            entry = entry_of(row, binding, label=section.label)
+            entry = parse_entry(row, binding, label=section.label)
         except InvalidValueError as error:
             yield Rejected(name_of(row, binding, number=number), str(error))
             continue
@@ -170,7 +170,7 @@ def _files(names: Iterable[str | Rejected], section: SourceSection) -> Iterator[
             yield name
             continue
         try:
-            place = walked(name)
+            place = quote_found_path(name)
             yield Entry(name=place, location=place, origin=_origin(place, section))
         except InvalidValueError as error:
             yield Rejected(show_name(name), str(error))
@@ -254,7 +254,7 @@ def _is_table(uri: str) -> bool:
 
 def _stored(prefix: StorageLocation, entry: Entry, objects: dict[str, StoredObject]) -> SourceClip:
     if is_url(entry.location):
-        return SourceClip(entry, entry.location, file_mark(entry.location))
+        return SourceClip(entry, entry.location, compute_file_mark(entry.location))
     place, known = (prefix / entry.location).uri, objects.get(entry.location)
     tag = "" if known is None else f"{known.size_bytes} {known.tag}"
     return SourceClip(entry, place, digest("object", place, tag))

@@ -41,7 +41,7 @@ def write_listing(
     return rows.by_name(), leaving.end()
 
 
-def sift_listing(
+def filter_listing(
     listing: WorkingTable, shelf: WorkDirectory, *, require_licence: bool
 ) -> tuple[WorkingTable, LeftOuts]:
     """The rows that can be ingested: the first of each name, with a licence where that is required."""
@@ -110,14 +110,14 @@ class IngestedFile:
 INGEST: Final = StepName(name="ingest", version=1, finds=TypeAdapter(IngestedFile))
 
 
-def take(
+def run_step(
     sections: Sequence[SourceSection], work: CurationJob, state: CurationState
 ) -> CurationState:
     """The clips of all sources in the order of their names, each set of bytes once."""
     bench, shelf = work.bench, work.shelf
     around = SourceContext(root=work.root, access=bench.access, place=bench.place)
     listing, rejected = write_listing(list_sources(sections, around), shelf)
-    usable, refused = sift_listing(listing, shelf, require_licence=work.recipe.require_licence)
+    usable, refused = filter_listing(listing, shelf, require_licence=work.recipe.require_licence)
     asked = bench.ask(
         INGEST, ReiterableStream(lambda: map(_subject, read_listing(usable))), look_at_file
     )

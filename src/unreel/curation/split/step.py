@@ -10,7 +10,7 @@ from unreel.curation.state import CurationJob, CurationState
 from unreel.media.render import FrameRange
 
 
-def take(section: SplitSection, work: CurationJob, state: CurationState) -> CurationState:
+def run_step(section: SplitSection, work: CurationJob, state: CurationState) -> CurationState:
     """A piece for each shot that lasts `shortest_s`; pieces of a cut clip have their number behind `#`."""
     return state.after(work.shelf.sift("split", _parts(state.pieces, section)))
 

@@ -12,7 +12,7 @@ from unreel.benchmarks.folders import walk_videos
 from unreel.benchmarks.layout import BenchmarkLayout
 from unreel.benchmarks.loader import find_layouts
 from unreel.benchmarks.records import LABELS
-from unreel.benchmarks.tables import TABLE_SUFFIXES, columns_of
+from unreel.benchmarks.tables import TABLE_SUFFIXES, read_column_names
 from unreel.core.errors import UnreadableSourceError
 from unreel.recipes.section import MOST_PARTS
 
@@ -58,7 +58,7 @@ def _table(path: Path, shown: str) -> RecipeGuess:
     if path.suffix.lower() not in TABLE_SUFFIXES:
         remedy = f"Name a folder, or a table: {', '.join(TABLE_SUFFIXES)}"
         raise UnreadableSourceError(str(path), "no table of clips", remedy)
-    columns = columns_of(path)
+    columns = read_column_names(path)
     binding = bind(path.name, columns)
     unsaid = [field for field in ("location", "label") if field not in binding]
     has = ", ".join(sorted(columns))

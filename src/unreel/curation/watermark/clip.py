@@ -40,7 +40,7 @@ def remove_watermarks(frames: Sequence[Rgb], marks: Sequence[WatermarkRegion]) -
     return [_paint(frame, [mark.box for mark in marks]) for frame in frames]
 
 
-def grown(box: Box, *, width: int, height: int) -> tuple[slice, slice]:
+def grow_box(box: Box, *, width: int, height: int) -> tuple[slice, slice]:
     """Rows and columns of the pixels that painting `box` over may change."""
     margin = max(2, round(MARGIN * float(np.hypot(width, height))))
     top, left = int(box.y0 * height) - margin, int(box.x0 * width) - margin
@@ -53,7 +53,7 @@ def _paint(frame: Rgb, boxes: Sequence[Box]) -> Rgb:
     painted = frame.copy()
     height, width, _ = frame.shape
     for box in boxes:
-        rows, columns = grown(box, width=width, height=height)
+        rows, columns = grow_box(box, width=width, height=height)
         top, left = max(0, rows.start - _CONTEXT_PIXELS), max(0, columns.start - _CONTEXT_PIXELS)
         around = painted[top : rows.stop + _CONTEXT_PIXELS, left : columns.stop + _CONTEXT_PIXELS]
         hole = np.zeros(around.shape[:2], np.uint8)
@@ -72,7 +72,7 @@ _EVERY_FRAME: Final = "fps-1000"
 """No clip in use is faster: a beat falls on every frame."""
 
 
-def watermarks_of(
+def find_clip_watermarks(
     path: Path, *, reader: MediaReader, read_text: ReadText | None = None
 ) -> WatermarkSearch | Failure:
     """Return the result of `find_watermarks` for the clip at `path`."""
@@ -93,7 +93,7 @@ def clean_clip(
     The copy is H.264 in mp4 at the clip's own size and rate, the same bytes each time; it is also
     written for clips without marks, so that re-encoding reveals nothing.
     """
-    marks = watermarks_of(path, reader=reader, read_text=read_text)
+    marks = find_clip_watermarks(path, reader=reader, read_text=read_text)
     if isinstance(marks, Failure):
         return marks
     facts = reader.probe(path)

@@ -28,7 +28,7 @@ _APART: Final = 0.1
 _SAME_HEIGHT: Final = 1.25
 
 
-def roaming_texts(
+def find_roaming_texts(
     frames: Sequence[Rgb], read_text: ReadText, *, fixed: Iterable[TextLine]
 ) -> tuple[str, ...]:
     """Texts of one size that were read at two places or more, never at two in one frame.
@@ -132,7 +132,7 @@ def find_watermarks(frames: Sequence[Rgb], *, read_text: ReadText | None = None)
     return WatermarkSearch(
         found=tuple(found),
         suspected=tuple(suspected),
-        roaming=roaming_texts(frames, read_text, fixed=lines) if read_text else (),
+        roaming=find_roaming_texts(frames, read_text, fixed=lines) if read_text else (),
         inconclusive=_why_inconclusive(still),
     )
 

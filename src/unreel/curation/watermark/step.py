@@ -12,13 +12,13 @@ from unreel.core.clip import ClipId
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.curation.normalise.stored_clips import StoredClip, store_clip
-from unreel.curation.piece import ClipSegment, sift
+from unreel.curation.piece import ClipSegment, apply_filter
 from unreel.curation.recipe import WatermarkSection
 from unreel.curation.state import CurationJob, CurationState
 from unreel.curation.step import Given, StepName, as_plain
-from unreel.curation.watermark.clip import clean_clip, watermarks_of
+from unreel.curation.watermark.clip import clean_clip, find_clip_watermarks
 from unreel.curation.watermark.mark import WatermarkSearch
-from unreel.curation.watermark.text import ReadText, text_reader
+from unreel.curation.watermark.text import ReadText, build_text_reader
 from unreel.engine.location import StorageLocation
 from unreel.media.reader import MediaReader
 
@@ -46,7 +46,7 @@ class CleanedClip(MarkedClip):
         return StoredClip(made=self.made, name=self.name, facts=self.facts)
 
 
-def take(section: WatermarkSection, work: CurationJob, state: CurationState) -> CurationState:
+def run_step(section: WatermarkSection, work: CurationJob, state: CurationState) -> CurationState:
     """Every piece with the marks found on it in its notes, and with `clean` a copy without them."""
     media = work.bench.media
     step: StepName[MarkedClip] = StepName(
@@ -63,7 +63,9 @@ def take(section: WatermarkSection, work: CurationJob, state: CurationState) -> 
         notes = {**piece.notes, WATERMARK: as_plain(own.marks)}
         return replace(piece, notes=notes, cleaned=cleaned)
 
-    return state.after(work.shelf.sift(WATERMARK, sift(WATERMARK, state.pieces, found, marked)))
+    return state.after(
+        work.shelf.sift(WATERMARK, apply_filter(WATERMARK, state.pieces, found, marked))
+    )
 
 
 def _look(
@@ -76,7 +78,7 @@ def _look(
 ) -> MarkedClip | Failure:
     read_text = read_texts() if section.texts else None
     if not section.clean:
-        marks = watermarks_of(file, reader=reader, read_text=read_text)
+        marks = find_clip_watermarks(file, reader=reader, read_text=read_text)
         return marks if isinstance(marks, Failure) else MarkedClip(marks=marks)
     with TemporaryDirectory(prefix="unreel-") as folder:
         into = Path(folder) / "clean.mp4"
@@ -92,4 +94,4 @@ def _look(
 @lru_cache(maxsize=1)
 def read_texts() -> ReadText:
     """The reader of texts, loaded once for each process."""
-    return text_reader()
+    return build_text_reader()

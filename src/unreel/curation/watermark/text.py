@@ -40,7 +40,7 @@ ReadText = Callable[[Rgb], tuple[TextLine, ...]]
 """Lines on a picture, in reading order."""
 
 
-def text_reader(*, detect_side: int | None = None) -> ReadText:
+def build_text_reader(*, detect_side: int | None = None) -> ReadText:
     """A reader by rapidocr, whose models lie in its wheel: nothing is fetched.
 
     Make one for each process: loading takes about a second. It holds no state between pictures. With

@@ -36,7 +36,7 @@ class ChildDescriptors:
     """A pipe to the caller."""
 
 
-def live(
+def serve_request(
     tasks: Mapping[str, Task], layers: ConfinementLayers, *, ends: ChildDescriptors, parent: int
 ) -> NoReturn:
     """Answer one request and end this process, whatever happens."""

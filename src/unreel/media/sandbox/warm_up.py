@@ -2,7 +2,7 @@
 
 PyAV, NumPy and Pillow import parts of themselves at first use, and the C library loads parts of itself
 too. A confined child can load nothing, so the zygote runs each task on its own clips before it forks the
-first child for it. `tests/media/sandbox/test_warm.py` shows that these clips are enough.
+first child for it. `tests/media/sandbox/test_warm_up.py` shows that these clips are enough.
 """
 
 import io

@@ -19,7 +19,7 @@ from itertools import accumulate
 from typing import Any, Final
 
 from unreel.core.failure import Failure, FailureReason
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.media.payload import TaskPayload
 
 MAGIC: Final = b"UNRL"
@@ -173,7 +173,7 @@ def _failure(words: Any) -> Failure:
         raise MalformedReplyError(msg) from error
     _expect(reason in _REASONS, "its reason is none that a file can give")
     _expect(isinstance(detail, str), "its detail is not text")
-    return Failure(reason, readable(detail))
+    return Failure(reason, sanitise_text(detail))
 
 
 def _expect(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
@@ -181,7 +181,7 @@ def _expect(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a se
         raise MalformedReplyError(otherwise)
 
 
-def readable(text: str) -> str:
+def sanitise_text(text: str) -> str:
     """`text` on one line and cut short, without characters that could steer a terminal."""
-    kept = plain(" ".join(text.split()))
+    kept = sanitise_line(" ".join(text.split()))
     return kept if len(kept) <= _LONGEST_DETAIL else kept[: _LONGEST_DETAIL - 3] + "..."

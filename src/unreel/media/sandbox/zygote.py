@@ -21,7 +21,7 @@ from typing import Final
 from unreel.core.registry import LazyImport
 from unreel.media.payload import Task
 from unreel.media.sandbox.capabilities import drop_capabilities
-from unreel.media.sandbox.child import ChildDescriptors, live
+from unreel.media.sandbox.child import ChildDescriptors, serve_request
 from unreel.media.sandbox.confine import ConfinementLayers, find_layers, measure_sizes
 from unreel.media.sandbox.warm_up import warm_up
 
@@ -111,7 +111,7 @@ class ForkServer:
             return  # The caller sees the call hang up before it has started.
         if pid == 0:
             ends = ChildDescriptors(file=file, request=request, reply=reply)
-            live(self._tasks, self._layers, ends=ends, parent=zygote)
+            serve_request(self._tasks, self._layers, ends=ends, parent=zygote)
         child = _ForkedChild(pid, os.pidfd_open(pid), socket.socket(fileno=os.dup(call)))
         self._by_watch[child.watch] = child
         self._by_call[child.call.fileno()] = child

@@ -10,18 +10,18 @@ from typing import Final
 from unreel.core.judgement import Label
 from unreel.core.verdict import Position, PreferenceVerdict, Unparsed, UnparsedReason
 from unreel.protocols.claim_parser import names_generated, read_claim
-from unreel.protocols.clauses import is_first_thought, supposes
-from unreel.protocols.field_parser import fields, kind_of, table
+from unreel.protocols.clauses import is_first_thought, is_supposition
+from unreel.protocols.field_parser import get_field_kind, parse_fields, parse_tables
 from unreel.protocols.preference.prompts import TAGGED_PROMPTS
 from unreel.protocols.protocol import ParserOptions
 from unreel.protocols.text import (
     SHORT,
-    after_thinking,
-    first_read,
+    build_unparsed,
+    find_tagged,
     is_no_answer,
-    tagged,
-    unparsed,
-    unwrapped,
+    parse_first,
+    strip_markup,
+    strip_thinking,
 )
 
 _NOT_OF_CLIPS: Final = r"(?!\s(?:frames?|half|few|glance|impression|thing|time|place|sight|look|thought|hand|later|mark|seconds?|of\sall|guess|instinct|\d{1,9})\b)"
@@ -131,16 +131,16 @@ def parse(text: str, reading: ParserOptions) -> PreferenceVerdict:
     opens an explanation in which the other digit does not stand, and what prose claims of the two. A
     refusal or an error message is no answer.
     """
-    return PreferenceVerdict(real=first_read(_positions(text, reading)))
+    return PreferenceVerdict(real=parse_first(_positions(text, reading)))
 
 
 def _positions(text: str, reading: ParserOptions) -> Iterator[Position | Unparsed]:
-    body = after_thinking(text).strip()
-    asked = tagged(body, "answer", "strict") if reading.prompt in TAGGED_PROMPTS else [body]
+    body = strip_thinking(text).strip()
+    asked = find_tagged(body, "answer", "strict") if reading.prompt in TAGGED_PROMPTS else [body]
     yield _position(asked[-1] if asked else "", _PLAIN)
     if reading.mode == "lenient" and not is_no_answer(body):
-        plain = unwrapped(body).strip()
-        if pieces := tagged(plain, "answer", "lenient"):
+        plain = strip_markup(body).strip()
+        if pieces := find_tagged(plain, "answer", "lenient"):
             yield _told(pieces[-1])
             return
         yield _position(plain, _LOOSE)
@@ -155,7 +155,7 @@ def _position(piece: str, form: re.Pattern[str]) -> Position | Unparsed:
     found = form.fullmatch(piece) if len(piece) <= SHORT else None
     if found:
         return _POSITIONS[found["said"].lower()]
-    return unparsed(UnparsedReason.MALFORMED if piece else UnparsedReason.MISSING, piece)
+    return build_unparsed(UnparsedReason.MALFORMED if piece else UnparsedReason.MISSING, piece)
 
 
 def _told(piece: str) -> Position | Unparsed:
@@ -163,15 +163,15 @@ def _told(piece: str) -> Position | Unparsed:
     position = _position(bare, _LOOSE)
     in_prose = _in_prose(piece[:_READ])
     if isinstance(position, Position) and in_prose is _OTHER[position]:
-        return unparsed(UnparsedReason.AMBIGUOUS, piece)
-    return first_read((position, in_prose))
+        return build_unparsed(UnparsedReason.AMBIGUOUS, piece)
+    return parse_first((position, in_prose))
 
 
 def _in_fields(plain: str) -> Position | Unparsed:
     """The field that is the answer; missing where there is none that names a clip."""
     said: set[Position] = set()
     named = []
-    for field in fields(plain):
+    for field in parse_fields(plain):
         told = _told(field.value)
         if field.kind in {"label", "real"} and isinstance(told, Position):
             said.add(told)
@@ -183,12 +183,12 @@ def _in_fields(plain: str) -> Position | Unparsed:
         return _in_prose("\n".join(named)[:_READ])
     if len(said) == 1:
         return said.pop()
-    return unparsed(UnparsedReason.AMBIGUOUS if said else UnparsedReason.MISSING, plain)
+    return build_unparsed(UnparsedReason.AMBIGUOUS if said else UnparsedReason.MISSING, plain)
 
 
 def _rows_as_prose(plain: str) -> str:
     """Return a table about the two clips as prose: a row each, or a column each."""
-    rows = table(plain[:_READ])
+    rows = parse_tables(plain[:_READ])
     if not rows:
         return ""
     heads = rows[0]
@@ -201,7 +201,7 @@ def _rows_as_prose(plain: str) -> str:
     said += [
         f"{head} is {cell}"
         for row in rows[1:]
-        if row and kind_of(row[0]) in {"label", "real"}
+        if row and get_field_kind(row[0]) in {"label", "real"}
         for head, cell in zip(heads[1:], row[1:], strict=False)
     ]
     return "\n".join(said)
@@ -219,9 +219,9 @@ def _leading(body: str) -> Position | Unparsed:
         return alone.pop()
     found = _LEADING.match(body)
     if found is None:
-        return unparsed(UnparsedReason.AMBIGUOUS if alone else UnparsedReason.MISSING, body)
+        return build_unparsed(UnparsedReason.AMBIGUOUS if alone else UnparsedReason.MISSING, body)
     if {digit[0] for digit in _EITHER.finditer(body)} != {found["said"]}:
-        return unparsed(UnparsedReason.AMBIGUOUS, body)
+        return build_unparsed(UnparsedReason.AMBIGUOUS, body)
     return _POSITIONS[found["said"]]
 
 
@@ -232,7 +232,7 @@ def _in_prose(body: str) -> Position | Unparsed:
         said = {_POSITIONS[closing["said"]]}
     if len(said) == 1:
         return said.pop()
-    return unparsed(UnparsedReason.AMBIGUOUS if said else UnparsedReason.MISSING, body)
+    return build_unparsed(UnparsedReason.AMBIGUOUS if said else UnparsedReason.MISSING, body)
 
 
 def _claims(body: str) -> Iterator[Position]:
@@ -244,7 +244,7 @@ def _claims(body: str) -> Iterator[Position]:
         named = [name for name in names if not _is_compared(name)]
         if named and _ALIKE.search(sentence) and not isinstance(read_claim(sentence), Unparsed):
             yield from _OTHER
-        for piece, name in () if supposes(sentence) else _pieces(sentence, named):
+        for piece, name in () if is_supposition(sentence) else _pieces(sentence, named):
             position = _position_of(name, last)
             if position is None:
                 continue

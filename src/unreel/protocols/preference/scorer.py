@@ -8,7 +8,7 @@ from unreel.core.estimate import Coverage, Metric, Scorecard
 from unreel.core.failure import Failure
 from unreel.core.judgement import Pair
 from unreel.core.verdict import Position, PreferenceVerdict, Unparsed
-from unreel.protocols.groups import told_by_part
+from unreel.protocols.groups import add_part_figures
 from unreel.protocols.measure import (
     WeightedMean,
     count_failures,
@@ -21,7 +21,7 @@ from unreel.protocols.protocol import ScoredQuestion
 PreferenceRow = ScoredQuestion[Position, PreferenceVerdict]
 
 
-@told_by_part(FIGURES)
+@add_part_figures(FIGURES)
 def score(rows: Sequence[PreferenceRow], *, seed: int) -> Scorecard:
     """Compute the accuracy in percent over both orders, and the effect of the order on the answer.
 

@@ -9,19 +9,19 @@ from typing import Final, Literal
 from unreel.core.judgement import ErrorFamily
 from unreel.core.verdict import RealismVerdict, Unparsed, UnparsedReason
 from unreel.protocols.claim_parser import is_taken_back
-from unreel.protocols.clauses import clauses, is_first_thought, turns
-from unreel.protocols.field_parser import fields, values
+from unreel.protocols.clauses import is_contradiction, is_first_thought, split_clauses
+from unreel.protocols.field_parser import get_values, parse_fields
 from unreel.protocols.numerals import spell_in_digits
 from unreel.protocols.protocol import Mode, ParserOptions
 from unreel.protocols.realism.prompts import FAMILY_PROMPTS, FREE_PROMPTS, TERMS, VERBAL_PROMPTS
 from unreel.protocols.text import (
     SHORT,
-    after_thinking,
-    first_read,
+    build_unparsed,
+    find_tagged,
     is_no_answer,
-    tagged,
-    unparsed,
-    unwrapped,
+    parse_first,
+    strip_markup,
+    strip_thinking,
 )
 
 Reason = Literal["problem", "adherence"]
@@ -137,49 +137,51 @@ def parse(text: str, reading: ParserOptions) -> RealismVerdict:
     """
     asks = reading.prompt in FAMILY_PROMPTS
     return RealismVerdict(
-        score=first_read(_scores(_FAMILY.sub("", text) if asks else text, reading)),
-        problem=first_read(_problems(text, reading)),
-        adherence=first_read(_reasons(text, "adherence", reading.mode)),
-        family=first_read(_families(text, reading.mode)) if asks else None,
+        score=parse_first(_scores(_FAMILY.sub("", text) if asks else text, reading)),
+        problem=parse_first(_problems(text, reading)),
+        adherence=parse_first(_reasons(text, "adherence", reading.mode)),
+        family=parse_first(_families(text, reading.mode)) if asks else None,
     )
 
 
 def _families(text: str, mode: Mode) -> Iterator[Family | Unparsed]:
     """The last term in its tag; `lenient` takes other cases, blanks for hyphens and a missing plural."""
-    body = after_thinking(text).strip()
-    pieces = tagged(body, "family", "strict")
+    body = strip_thinking(text).strip()
+    pieces = find_tagged(body, "family", "strict")
     yield _family(pieces[-1]) if pieces else Unparsed(UnparsedReason.MISSING)
-    if mode == "lenient" and (pieces := tagged(unwrapped(body), "family", "lenient")):
+    if mode == "lenient" and (pieces := find_tagged(strip_markup(body), "family", "lenient")):
         words = "-".join(_LETTERS.findall(pieces[-1][:SHORT].lower()))
         yield _family(words if words in _KNOWN else f"{words}s")
 
 
 def _family(piece: str) -> Family | Unparsed:
-    return _KNOWN.get(piece, unparsed(UnparsedReason.MALFORMED, piece))
+    return _KNOWN.get(piece, build_unparsed(UnparsedReason.MALFORMED, piece))
 
 
 def _scores(text: str, reading: ParserOptions) -> Iterator[int | Unparsed]:
     asked = _TERMS if reading.prompt in VERBAL_PROMPTS else _INTEGERS
-    body = after_thinking(text).strip()
+    body = strip_thinking(text).strip()
     if is_taken_back(body):
-        yield unparsed(UnparsedReason.AMBIGUOUS, body)
+        yield build_unparsed(UnparsedReason.AMBIGUOUS, body)
         return
-    pieces = tagged(body, "answer", "strict")
+    pieces = find_tagged(body, "answer", "strict")
     yield asked.get(pieces[-1], _refuse(pieces)) if pieces else _refuse(pieces)
     if reading.mode == "lenient":
-        plain = unwrapped(body).strip()
-        if pieces := tagged(plain, "answer", "lenient"):
+        plain = strip_markup(body).strip()
+        if pieces := find_tagged(plain, "answer", "lenient"):
             yield _loose_score(pieces[-1])
         elif not is_no_answer(plain):
             yield from _untagged(plain)
 
 
 def _untagged(plain: str) -> Iterator[int | Unparsed]:
-    stated = [_loose_score(_first_sentence(value)) for value in values(fields(plain), "score")]
-    stated = stated or [_loose_score(value) for value in values(fields(plain), "label")]
+    stated = [
+        _loose_score(_first_sentence(value)) for value in get_values(parse_fields(plain), "score")
+    ]
+    stated = stated or [_loose_score(value) for value in get_values(parse_fields(plain), "label")]
     said = {score for score in stated if isinstance(score, int)}
     if len(said) > 1:
-        yield unparsed(UnparsedReason.AMBIGUOUS, plain)
+        yield build_unparsed(UnparsedReason.AMBIGUOUS, plain)
         return
     yield from said
     lines = [line.strip() for line in plain[-_READ:].splitlines() if line.strip()]
@@ -215,14 +217,14 @@ def _in_prose(text: str) -> int | Unparsed:
     """The score that a clause gives; of several the last, where the text turns to it."""
     chosen: int | None = None
     divided = False
-    for clause in clauses(_NOT_BUT.sub(" ", _SCALE.sub(" ", spell_in_digits(text)))):
+    for clause in split_clauses(_NOT_BUT.sub(" ", _SCALE.sub(" ", spell_in_digits(text)))):
         given = _given(clause.text)
         if given is None or clause.asks:
             continue
-        divided = chosen not in {None, given} and not turns(clause.text)
+        divided = chosen not in {None, given} and not is_contradiction(clause.text)
         chosen = given
     if chosen is None or divided:
-        return unparsed(UnparsedReason.AMBIGUOUS if divided else UnparsedReason.MISSING, text)
+        return build_unparsed(UnparsedReason.AMBIGUOUS if divided else UnparsedReason.MISSING, text)
     return chosen
 
 
@@ -249,7 +251,7 @@ def _refuse(pieces: list[str]) -> Unparsed:
         return Unparsed(UnparsedReason.MISSING)
     out_of_range = _NUMBER.fullmatch(pieces[-1]) and pieces[-1] not in _INTEGERS
     reason = UnparsedReason.OUT_OF_RANGE if out_of_range else UnparsedReason.MALFORMED
-    return unparsed(reason, pieces[-1])
+    return build_unparsed(reason, pieces[-1])
 
 
 def _loose_score(piece: str) -> int | Unparsed:
@@ -265,7 +267,9 @@ def _loose_score(piece: str) -> int | Unparsed:
     said = {_value(score) for score in found}
     n_numbers = len(_ANY_NUMBER.findall(bare))
     if len(said) > 1 or n_numbers > sum(score["digit"] is not None for score in found):
-        return _refuse([piece]) if len(said) <= 1 else unparsed(UnparsedReason.AMBIGUOUS, piece)
+        return (
+            _refuse([piece]) if len(said) <= 1 else build_unparsed(UnparsedReason.AMBIGUOUS, piece)
+        )
     return said.pop() if said else _refuse([piece])
 
 

@@ -11,7 +11,7 @@ from unreel.core.failure import Failure
 from unreel.core.judgement import Rating
 from unreel.core.verdict import RealismVerdict, Unparsed
 from unreel.protocols.detection import ScoredClips, measure_scores
-from unreel.protocols.groups import told_by_part
+from unreel.protocols.groups import add_part_figures
 from unreel.protocols.measure import count_failures, count_unparsed, mean_percent
 from unreel.protocols.protocol import ScoredQuestion
 from unreel.protocols.realism.figures import FIGURES, INSTRUMENT
@@ -31,7 +31,7 @@ _FIGURES: Final[tuple[tuple[str, Callable[..., Measured]], ...]] = (
 )
 
 
-@told_by_part(FIGURES)
+@add_part_figures(FIGURES)
 def score(rows: Sequence[RealismRow], *, seed: int) -> Scorecard:
     """Compute PLCC, SROCC, PCR and STS against human ratings, as printed in the paper: at most 1.
 

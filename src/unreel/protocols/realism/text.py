@@ -5,10 +5,10 @@ from typing import Final
 
 from unreel.core.judgement import Rating
 from unreel.core.registry import LazyImport
-from unreel.core.safe_text import plain_lines
+from unreel.core.safe_text import sanitise_lines
 from unreel.core.verdict import RealismVerdict
 from unreel.protocols.realism.prompts import PROMPTS, TERMS, VERBAL_PROMPTS
-from unreel.protocols.verdict_text import ProtocolTexts, or_missing
+from unreel.protocols.verdict_text import ProtocolTexts, format_or_missing
 
 _SCORES: Final = len(TERMS)
 
@@ -27,10 +27,10 @@ def _phrase(p_generated: Sequence[float], prompt: str) -> str:
 
 
 def _details(verdict: RealismVerdict) -> Iterator[tuple[str, str]]:
-    yield "problem", or_missing(verdict.problem, plain_lines)
-    yield "in the scale's words", or_missing(verdict.adherence, plain_lines)
+    yield "problem", format_or_missing(verdict.problem, sanitise_lines)
+    yield "in the scale's words", format_or_missing(verdict.adherence, sanitise_lines)
     if verdict.family is not None:
-        yield "errors", or_missing(verdict.family, str)
+        yield "errors", format_or_missing(verdict.family, str)
 
 
 WORDING: Final[ProtocolTexts[Rating, RealismVerdict]] = ProtocolTexts(

@@ -15,7 +15,7 @@ from unreel.protocols.realism.prompts import (
     VERBAL_PROMPTS,
 )
 from unreel.protocols.space import BoxSpace
-from unreel.protocols.verdict_text import on_one_line, require_read_back
+from unreel.protocols.verdict_text import join_lines, require_read_back
 
 _FLAWLESS: Final = len(TERMS)
 
@@ -29,7 +29,7 @@ def write(truth: Rating, prompt: str, _space: BoxSpace | None) -> str:
     answer = f"<answer>{score}</answer>"
     if not PROMPTS[prompt].asks_to_think:
         return answer
-    problem, adherence = on_one_line(truth.problem), on_one_line(truth.adherence)
+    problem, adherence = join_lines(truth.problem), join_lines(truth.adherence)
     if not problem or (prompt not in FREE_PROMPTS and not adherence):
         msg = "no reason with the score. Train a prompt that asks for the score only: score-only"
         raise InvalidValueError(msg)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from unreel.core.clip import Origin, creator_of, makers_of, setting_of
+from unreel.core.clip import Origin, get_creator, get_setting, list_makers
 from unreel.core.estimate import Coverage
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
@@ -132,8 +132,8 @@ def count_rows(rows: Iterable[RealityRow]) -> RealityCounts:
     for row in rows:
         truth, outcome = row.truth, row.outcome
         if truth not in origins:
-            makers = makers_of(creator_of(truth), setting_of(truth))
-            origins[truth] = creator_of(truth), kinds.setdefault(makers, len(kinds))
+            makers = list_makers(get_creator(truth), get_setting(truth))
+            origins[truth] = get_creator(truth), kinds.setdefault(makers, len(kinds))
         creator, number = origins[truth]
         tying.add(row.cluster.scene, row.creator or creator)
         kind.append(number)

@@ -8,17 +8,17 @@ from typing import Final
 from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, Unparsed, UnparsedReason
 from unreel.protocols.claim_parser import is_taken_back, read_claim, read_stated
-from unreel.protocols.field_parser import first_object
+from unreel.protocols.field_parser import find_json_object
 from unreel.protocols.protocol import Mode, ParserOptions
 from unreel.protocols.reality.prompts import CONFIDENCE_PROMPTS
 from unreel.protocols.text import (
     SHORT,
-    after_thinking,
-    first_read,
+    build_unparsed,
+    find_tagged,
     is_no_answer,
-    tagged,
-    unparsed,
-    unwrapped,
+    parse_first,
+    strip_markup,
+    strip_thinking,
 )
 
 _PLACEHOLDER: Final = "answer here"
@@ -59,7 +59,7 @@ def parse(text: str, reading: ParserOptions) -> RealityVerdict:
     with a percent sign, as `85/100`, or as `Confidence: 85`. A possible fraction of 1, such as 0.9,
     is ambiguous.
     """
-    body = after_thinking(text).strip()
+    body = strip_thinking(text).strip()
     asks = reading.prompt in CONFIDENCE_PROMPTS
     read = _read_often if len(body) <= SHORT else _read
     return read(body, reading.mode, asks=asks)
@@ -67,12 +67,12 @@ def parse(text: str, reading: ParserOptions) -> RealityVerdict:
 
 def _read(body: str, mode: Mode, *, asks: bool) -> RealityVerdict:
     if is_no_answer(body):
-        nothing = unparsed(UnparsedReason.MISSING, body)
+        nothing = build_unparsed(UnparsedReason.MISSING, body)
         return RealityVerdict(label=nothing, confidence=nothing if asks else None)
     if not asks:
-        return RealityVerdict(label=first_read(_labels(body, mode)))
-    label = first_read(_labels(_CONFIDENCE.sub("", body), mode))
-    return RealityVerdict(label=label, confidence=first_read(_confidences(body, mode)))
+        return RealityVerdict(label=parse_first(_labels(body, mode)))
+    label = parse_first(_labels(_CONFIDENCE.sub("", body), mode))
+    return RealityVerdict(label=label, confidence=parse_first(_confidences(body, mode)))
 
 
 _read_often: Final = lru_cache(maxsize=4096)(_read)
@@ -80,17 +80,17 @@ _read_often: Final = lru_cache(maxsize=4096)(_read)
 
 
 def _confidences(body: str, mode: Mode) -> Iterator[float | Unparsed]:
-    pieces = tagged(body, "confidence", "strict")
+    pieces = find_tagged(body, "confidence", "strict")
     yield _confidence(pieces[-1], _PLAIN) if pieces else Unparsed(UnparsedReason.MISSING)
     if mode == "lenient":
-        plain = unwrapped(body).strip()
+        plain = strip_markup(body).strip()
         stated = [found["sure"] for found in _STATED.finditer(plain)]
-        if pieces := tagged(plain, "confidence", "lenient"):
+        if pieces := find_tagged(plain, "confidence", "lenient"):
             yield _confidence(pieces[-1], _LOOSE)
-        elif "confidence" in (given := first_object(plain)):
+        elif "confidence" in (given := find_json_object(plain)):
             yield _confidence(str(given["confidence"]), _LOOSE)
         elif len(set(stated)) > 1:
-            yield unparsed(UnparsedReason.AMBIGUOUS, plain)
+            yield build_unparsed(UnparsedReason.AMBIGUOUS, plain)
         elif stated:
             yield _confidence(stated[0], _LOOSE)
 
@@ -98,21 +98,21 @@ def _confidences(body: str, mode: Mode) -> Iterator[float | Unparsed]:
 def _confidence(piece: str, form: re.Pattern[str]) -> float | Unparsed:
     found = form.fullmatch(piece) if len(piece) <= SHORT else None
     if found is None:
-        return unparsed(UnparsedReason.MALFORMED, piece)
+        return build_unparsed(UnparsedReason.MALFORMED, piece)
     sure = float(found["sure"])
     if not 0 <= sure <= _CERTAIN:
-        return unparsed(UnparsedReason.OUT_OF_RANGE, piece)
-    return unparsed(UnparsedReason.AMBIGUOUS, piece) if 0 < sure <= 1 else sure
+        return build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
+    return build_unparsed(UnparsedReason.AMBIGUOUS, piece) if 0 < sure <= 1 else sure
 
 
 def _labels(body: str, mode: Mode) -> Iterator[Label | Unparsed]:
     if is_taken_back(body):
-        yield unparsed(UnparsedReason.AMBIGUOUS, body)
+        yield build_unparsed(UnparsedReason.AMBIGUOUS, body)
         return
     pieces = _answers(body, "strict")
     yield _DIGITS.get(pieces[-1], _refuse(pieces)) if pieces else _refuse(pieces)
     if mode == "lenient":
-        plain = unwrapped(body).strip()
+        plain = strip_markup(body).strip()
         if pieces := _answers(plain, "lenient"):
             yield _loose_label(pieces[-1])
             return
@@ -124,7 +124,7 @@ def _labels(body: str, mode: Mode) -> Iterator[Label | Unparsed]:
 
 
 def _answers(body: str, mode: Mode) -> list[str]:
-    pieces = tagged(body, "answer", mode)
+    pieces = find_tagged(body, "answer", mode)
     return [piece for piece in pieces if piece != _PLACEHOLDER] or pieces
 
 
@@ -135,7 +135,7 @@ def _loose_label(piece: str) -> Label | Unparsed:
     if isinstance(claim, Label):
         said.add(claim)
     if len(said) > 1 or (len(others) > 1 and len(piece) <= SHORT):
-        return unparsed(UnparsedReason.AMBIGUOUS, piece)
+        return build_unparsed(UnparsedReason.AMBIGUOUS, piece)
     return said.pop() if said else _refuse([piece])
 
 
@@ -143,4 +143,6 @@ def _refuse(pieces: list[str]) -> Unparsed:
     if not pieces:
         return Unparsed(UnparsedReason.MISSING)
     number = _NUMBER.fullmatch(pieces[-1]) is not None and pieces[-1] not in _DIGITS
-    return unparsed(UnparsedReason.OUT_OF_RANGE if number else UnparsedReason.MALFORMED, pieces[-1])
+    return build_unparsed(
+        UnparsedReason.OUT_OF_RANGE if number else UnparsedReason.MALFORMED, pieces[-1]
+    )

@@ -8,7 +8,7 @@ from unreel.core.estimate import Coverage, Metric, Scorecard, Unmeasured
 from unreel.core.judgement import Label
 from unreel.protocols.detection import CALLS, ScoredClips, count_calls, measure_f1, measure_scores
 from unreel.protocols.figures import ALL_CLIPS
-from unreel.protocols.groups import told_by_part
+from unreel.protocols.groups import add_part_figures
 from unreel.protocols.measure import WeightedMean, mean_percent, sum_percent
 from unreel.protocols.reality.clip_columns import AskedClips, RealityRow, count_rows
 from unreel.protocols.reality.figures import FIGURES, INSTRUMENT
@@ -16,7 +16,7 @@ from unreel.stats.detection import ProbabilityCalibration, calibrate
 from unreel.stats.sample import Array
 
 
-@told_by_part(FIGURES)
+@add_part_figures(FIGURES)
 def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
     """Accuracy in percent, for each creator against all real clips, and the mean over creators.
 

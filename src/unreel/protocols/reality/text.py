@@ -7,7 +7,7 @@ from unreel.core.clip import Origin, Real
 from unreel.core.verdict import RealityVerdict
 from unreel.protocols.reality.prompts import CONFIDENCE_PROMPTS
 from unreel.protocols.space import BoxSpace
-from unreel.protocols.verdict_text import EVEN, ProtocolTexts, or_missing, say_label
+from unreel.protocols.verdict_text import EVEN, ProtocolTexts, format_label, format_or_missing
 
 _TAUGHT: Final = frozenset({"direct"})
 """The others ask for thoughts or for a confidence, and nobody wrote them down."""
@@ -27,7 +27,7 @@ def _phrase(p_generated: Sequence[float], prompt: str) -> str:
 
 def _details(verdict: RealityVerdict) -> Iterator[tuple[str, str]]:
     if verdict.confidence is not None:
-        yield "confidence", or_missing(verdict.confidence, "{:g} of 100".format)
+        yield "confidence", format_or_missing(verdict.confidence, "{:g} of 100".format)
 
 
 def _write(truth: Origin, _prompt: str, _space: BoxSpace | None) -> str:
@@ -36,7 +36,7 @@ def _write(truth: Origin, _prompt: str, _space: BoxSpace | None) -> str:
 
 WORDING: Final[ProtocolTexts[Origin, RealityVerdict]] = ProtocolTexts(
     decides="label",
-    say=say_label,
+    say=format_label,
     right=_right,
     phrase=_phrase,
     details=_details,

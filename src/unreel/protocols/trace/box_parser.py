@@ -9,7 +9,7 @@ from unreel.core.box import Box
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols.protocol import Mode
 from unreel.protocols.space import PERMILLE, BoxSpace
-from unreel.protocols.text import SHORT, unparsed, unwrapped
+from unreel.protocols.text import SHORT, build_unparsed, strip_markup
 
 # Bounded, so that no number overflows a column of 64 bits and no digit run costs time.
 NUMBER: Final = r"[0-9]{1,12}(?:\.[0-9]{1,12})?"
@@ -90,13 +90,13 @@ def read_box(piece: str, mode: Mode, *, space: BoxSpace) -> Box | Unparsed:
     refused: as corners they would be another box.
     """
     if len(piece) > SHORT:
-        return unparsed(UnparsedReason.MALFORMED, piece)
+        return build_unparsed(UnparsedReason.MALFORMED, piece)
     if exact := _EXACT.fullmatch(piece):
         return _written_box(exact.groups(), space, piece)
     return (
-        _loose(unwrapped(piece), space)
+        _loose(strip_markup(piece), space)
         if mode == "lenient"
-        else unparsed(UnparsedReason.MALFORMED, piece)
+        else build_unparsed(UnparsedReason.MALFORMED, piece)
     )
 
 
@@ -105,7 +105,7 @@ def _written_box(corners: Sequence[str], space: BoxSpace, piece: str) -> Box | U
     ratios = [_ratio(corner) for corner in corners]
     are_parts = all(n <= d for n, d in ratios) and any(n % d for n, d in ratios)
     if max(space.width, space.height) > 1 and are_parts:
-        return unparsed(UnparsedReason.OUT_OF_RANGE, piece)
+        return build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
     sizes = (space.width, space.height) * 2
     # A quotient of whole numbers is rounded once, as that of fractions.
     x0, y0, x1, y1 = (
@@ -113,7 +113,7 @@ def _written_box(corners: Sequence[str], space: BoxSpace, piece: str) -> Box | U
     )
     if x0 < x1 and y0 < y1:
         return Box(x0, y0, x1, y1)
-    return unparsed(UnparsedReason.OUT_OF_RANGE, piece)
+    return build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
 
 
 def _ratio(number: str) -> tuple[int, int]:
@@ -131,9 +131,9 @@ def _loose(piece: str, declared: BoxSpace) -> Box | Unparsed:
     space = _written_space(piece, declared)
     corners = None if space is None else _corners(_numbers_only(piece))
     if space is None or corners is None:
-        return unparsed(UnparsedReason.MALFORMED, piece)
+        return build_unparsed(UnparsedReason.MALFORMED, piece)
     if space is _PARTS and max(corners) > 1:
-        return unparsed(UnparsedReason.OUT_OF_RANGE, piece)
+        return build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
     return _in_space(corners, space, piece)
 
 
@@ -256,8 +256,8 @@ def _first_four(piece: str) -> list[Fraction] | None:
 
 def _in_space(corners: Sequence[Fraction], space: BoxSpace, piece: str) -> Box | Unparsed:
     if max(space.width, space.height) > 1 and _are_parts(corners):
-        return unparsed(UnparsedReason.OUT_OF_RANGE, piece)
-    return space.box(list(corners)) or unparsed(UnparsedReason.OUT_OF_RANGE, piece)
+        return build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
+    return space.box(list(corners)) or build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
 
 
 def _are_parts(corners: Sequence[Fraction]) -> bool:

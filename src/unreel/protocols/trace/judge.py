@@ -4,9 +4,9 @@ import re
 from typing import Final
 
 from unreel.core.verdict import Unparsed, UnparsedReason
-from unreel.protocols.prompt_quoting import on_one_line
+from unreel.protocols.prompt_quoting import quote_for_prompt
 from unreel.protocols.protocol import ProtocolPrompt
-from unreel.protocols.text import unparsed
+from unreel.protocols.text import build_unparsed
 from unreel.protocols.trace.prompts import SOURCE
 
 JUDGE: Final = ProtocolPrompt(
@@ -50,13 +50,13 @@ _LABEL: Final = re.compile(
 
 def judge_prompt(truth: str, predicted: str) -> str:
     """The judge's prompt, then the pair to rate as its examples are laid out, each text on its line."""
-    shown, said = as_shown(truth), as_shown(predicted)
+    shown, said = quote_explanation(truth), quote_explanation(predicted)
     return f"{JUDGE.text}\n\nGround Truth: '{shown}'\nPredicted : '{said}'\nAnswer    :"
 
 
-def as_shown(text: str) -> str:
+def quote_explanation(text: str) -> str:
     """An explanation as the judge sees it: on one line, and without the labels of a pair in it."""
-    return _LABEL.sub(r"\1", on_one_line(text))
+    return _LABEL.sub(r"\1", quote_for_prompt(text))
 
 
 def parse_judge(text: str) -> float | Unparsed:
@@ -67,4 +67,4 @@ def parse_judge(text: str) -> float | Unparsed:
     said = text.strip()
     if found := _SCORE.fullmatch(said):
         return float(found["score"])
-    return unparsed(UnparsedReason.MALFORMED if said else UnparsedReason.MISSING, said)
+    return build_unparsed(UnparsedReason.MALFORMED if said else UnparsedReason.MISSING, said)

@@ -8,7 +8,7 @@ from unreel.core.judgement import Label
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols.claim_parser import read_claim, read_stated
 from unreel.protocols.protocol import Mode
-from unreel.protocols.text import first_read, is_no_answer, unparsed
+from unreel.protocols.text import build_unparsed, is_no_answer, parse_first
 
 _LABELS: Final = {"real": Label.REAL, "fake": Label.GENERATED}
 _WORD: Final = r"(?P<word>REAL|FAKE)"
@@ -36,7 +36,7 @@ def read_label(body: str, mode: Mode) -> Label | Unparsed:
     """
     reason = _REASON.search(body)
     claim = (body[: reason.start()] if reason else body).strip()
-    return first_read(_attempts(claim, mode))
+    return parse_first(_attempts(claim, mode))
 
 
 def _attempts(claim: str, mode: Mode) -> Iterator[Label | Unparsed]:
@@ -56,20 +56,20 @@ def _opening(claim: str) -> Label | Unparsed:
         return label
     rest = read_claim(behind)
     if isinstance(rest, Label) and rest is not label:
-        return unparsed(UnparsedReason.AMBIGUOUS, claim)
+        return build_unparsed(UnparsedReason.AMBIGUOUS, claim)
     return label
 
 
 def _statement(claim: str) -> Label | Unparsed:
     if is_no_answer(claim):
-        return unparsed(UnparsedReason.MISSING, claim)
+        return build_unparsed(UnparsedReason.MISSING, claim)
     said = {_LABELS[found["word"].lower()] for found in _STATEMENT.finditer(claim)}
     understood = read_claim(claim)
     if not _CAPITAL.search(claim):
-        return unparsed(UnparsedReason.MISSING, claim)
+        return build_unparsed(UnparsedReason.MISSING, claim)
     if isinstance(understood, Unparsed) or said == {understood}:
         return understood
-    return unparsed(UnparsedReason.AMBIGUOUS, claim)
+    return build_unparsed(UnparsedReason.AMBIGUOUS, claim)
 
 
 def _lenient(claim: str) -> Iterator[Label | Unparsed]:

@@ -11,7 +11,7 @@ from unreel.core.span import to_us
 from unreel.core.verdict import Unparsed, UnparsedReason
 from unreel.protocols.numerals import spell_in_digits
 from unreel.protocols.protocol import Mode
-from unreel.protocols.text import SHORT, unparsed, unwrapped
+from unreel.protocols.text import SHORT, build_unparsed, strip_markup
 from unreel.protocols.trace.box_parser import NUMBER
 
 _SECONDS: Final = re.compile(rf"-?{NUMBER}")
@@ -82,8 +82,8 @@ def read_onset(piece: str, mode: Mode) -> int | Unparsed:
     """
     seconds = _said(piece, mode) if len(piece) <= SHORT else None
     if seconds is None:
-        return unparsed(UnparsedReason.MALFORMED, piece)
-    return to_us(seconds) if seconds >= 0 else unparsed(UnparsedReason.OUT_OF_RANGE, piece)
+        return build_unparsed(UnparsedReason.MALFORMED, piece)
+    return to_us(seconds) if seconds >= 0 else build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
 
 
 def _said(piece: str, mode: Mode) -> Fraction | None:
@@ -100,7 +100,7 @@ def _loose(plain: str) -> Fraction | None:
 
 def find_onsets(text: str) -> list[str]:
     """The pieces of prose that say when something starts, each with its unit."""
-    plain = _join_thousands(unwrapped(text))
+    plain = _join_thousands(strip_markup(text))
     return [found["time"] for found in _STARTING.finditer(plain)]
 
 
@@ -109,7 +109,7 @@ def _join_thousands(text: str) -> str:
 
 
 def _plain(piece: str) -> str:
-    plain = _join_thousands(_MINUS.sub("-", unwrapped(piece)).strip())
+    plain = _join_thousands(_MINUS.sub("-", strip_markup(piece)).strip())
     plain = spell_in_digits(plain)
     for form, digits in _HALVES:
         plain = form.sub(digits, plain)

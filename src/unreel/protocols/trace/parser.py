@@ -8,9 +8,15 @@ from typing import Final, Literal, TypeVar
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
 from unreel.core.verdict import TraceVerdict, Unparsed, UnparsedReason
-from unreel.protocols.field_parser import fields
+from unreel.protocols.field_parser import parse_fields
 from unreel.protocols.protocol import Mode, ParserOptions
-from unreel.protocols.text import after_thinking, first_read, tagged, unparsed, unwrapped
+from unreel.protocols.text import (
+    build_unparsed,
+    find_tagged,
+    parse_first,
+    strip_markup,
+    strip_thinking,
+)
 from unreel.protocols.trace.box_parser import find_boxes, read_box
 from unreel.protocols.trace.label_parser import read_label
 from unreel.protocols.trace.onset_parser import find_onsets, read_onset
@@ -58,11 +64,11 @@ def parse(text: str, reading: ParserOptions) -> TraceVerdict:
     if space is None:
         msg = "the boxes of a trace need their space. Declare it: ParserOptions(space=declare_space(...))"
         raise InvalidValueError(msg)
-    body = after_thinking(text)
+    body = strip_thinking(text)
     place = partial(read_box, space=space)
     label = read_label(body, reading.mode)
     tells_more = reading.mode == "lenient" and label is Label.GENERATED
-    told = unwrapped(body) if tells_more and len(body) <= _LONGEST else ""
+    told = strip_markup(body) if tells_more and len(body) <= _LONGEST else ""
     return TraceVerdict(
         label=label,
         box=_else(_read(body, "place", reading=reading, read=place), find_boxes(told), place),
@@ -88,7 +94,7 @@ def _else(
 def _read(
     body: str, part: Part, *, reading: ParserOptions, read: Callable[[str, Mode], R | Unparsed]
 ) -> R | Unparsed:
-    return first_read(
+    return parse_first(
         _read_one(pieces, mode, read=read) for mode, pieces in _found(body, part, reading)
     )
 
@@ -104,7 +110,7 @@ def _found(body: str, part: Part, reading: ParserOptions) -> Iterator[tuple[Mode
 
 
 def _in_tags(body: str, part: Part, mode: Mode) -> list[str]:
-    return tagged(body, _TAGS[part], mode)
+    return find_tagged(body, _TAGS[part], mode)
 
 
 def _in_sentences(body: str, part: Part, mode: Mode) -> list[str]:
@@ -116,7 +122,7 @@ def _in_sentences(body: str, part: Part, mode: Mode) -> list[str]:
 def _in_fields(body: str, part: Part, _mode: Mode) -> list[str]:
     return [
         f"{field.name}: {field.value}" if field.name == _Y_FIRST else field.value
-        for field in fields(unwrapped(body))
+        for field in parse_fields(strip_markup(body))
         if field.kind == part and field.value and (part != "reason" or field.value in body)
     ]
 
@@ -127,5 +133,5 @@ def _read_one(
     if not pieces:
         return Unparsed(UnparsedReason.MISSING)
     if mode == "strict" and len(set(pieces)) > 1:
-        return unparsed(UnparsedReason.AMBIGUOUS, pieces[0])
+        return build_unparsed(UnparsedReason.AMBIGUOUS, pieces[0])
     return read(pieces[0], mode)

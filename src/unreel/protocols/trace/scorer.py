@@ -8,7 +8,7 @@ import numpy as np
 from unreel.core.estimate import Coverage, Estimate, Measured, Metric, Scorecard, Unmeasured
 from unreel.core.judgement import Label
 from unreel.protocols.detection import CALLS, count_calls, measure_f1
-from unreel.protocols.groups import told_by_part
+from unreel.protocols.groups import add_part_figures
 from unreel.protocols.measure import WeightedMean, mean_percent, sum_percent
 from unreel.protocols.trace.figures import FIGURES, INSTRUMENT
 from unreel.protocols.trace.row_columns import TraceCount, TraceRow, UnitColumns, count_rows
@@ -18,7 +18,7 @@ _PLACED: Final = ("explanation", "box-iou", "box-distance", "time-distance")
 _OVERALL: Final = ("accuracy", "explanation", "box-iou", "time-distance")
 
 
-@told_by_part(FIGURES)
+@add_part_figures(FIGURES)
 def score(rows: Sequence[TraceRow], *, seed: int) -> Scorecard:
     """All figures of `trace`, in percent: per annotation row, per video, and against the best trace.
 

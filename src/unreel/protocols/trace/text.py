@@ -6,13 +6,13 @@ from typing import Final
 from unreel.core.box import Box
 from unreel.core.judgement import Label
 from unreel.core.registry import LazyImport
-from unreel.core.safe_text import plain_lines
+from unreel.core.safe_text import sanitise_lines
 from unreel.core.span import format_seconds
 from unreel.core.verdict import TraceVerdict
 from unreel.protocols.trace.figures import WHOLE_FRAME
 from unreel.protocols.trace.prompts import SENTENCE_PROMPTS
 from unreel.protocols.trace.truth import TraceTruth
-from unreel.protocols.verdict_text import EVEN, ProtocolTexts, or_missing, say_label
+from unreel.protocols.verdict_text import EVEN, ProtocolTexts, format_label, format_or_missing
 
 
 def describe_box(box: Box) -> str:
@@ -34,14 +34,14 @@ def _phrase(p_generated: Sequence[float], _prompt: str) -> str:
 
 def _details(verdict: TraceVerdict) -> Iterator[tuple[str, str]]:
     if verdict.label is Label.GENERATED:
-        yield "from", or_missing(verdict.start_us, format_seconds)
-        yield "place", or_missing(verdict.box, describe_box)
-        yield "because", or_missing(verdict.explanation, plain_lines)
+        yield "from", format_or_missing(verdict.start_us, format_seconds)
+        yield "place", format_or_missing(verdict.box, describe_box)
+        yield "because", format_or_missing(verdict.explanation, sanitise_lines)
 
 
 WORDING: Final[ProtocolTexts[TraceTruth, TraceVerdict]] = ProtocolTexts(
     decides="label",
-    say=say_label,
+    say=format_label,
     right=_right,
     phrase=_phrase,
     details=_details,

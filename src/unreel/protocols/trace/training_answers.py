@@ -11,7 +11,7 @@ from unreel.protocols.space import BoxSpace
 from unreel.protocols.trace.parser import parse
 from unreel.protocols.trace.prompts import asks_time
 from unreel.protocols.trace.truth import TraceTruth
-from unreel.protocols.verdict_text import on_one_line, require_read_back
+from unreel.protocols.verdict_text import join_lines, require_read_back
 
 _NO_EXPLANATION: Final = frozenset({"fine-tuning-no-explanation", "fine-tuning-no-both"})
 _COARSEST: Final = 2
@@ -32,7 +32,7 @@ def write(truth: TraceTruth, prompt: str, space: BoxSpace | None) -> str:
     if truth.start_us is not None and truth.start_us >= truth.duration_us:
         msg = "its trace begins after the clip's end. Correct the row"
         raise InvalidValueError(msg)
-    reason = "" if prompt in _NO_EXPLANATION else on_one_line(truth.explanation)
+    reason = "" if prompt in _NO_EXPLANATION else join_lines(truth.explanation)
     sentences = ["FAKE. The video is AI-generated."]
     if truth.box is not None:
         start_us = truth.start_us if asks_time(prompt) else None

@@ -1,10 +1,20 @@
 """Behaviour of a reviewer independent of the input: bias to a label, certainty, boxes of the whole frame."""
 
 from unreel.core.estimate import Estimate, Measured, Unmeasured
-from unreel.protocols.calibration import CalibrationTable, calibrate_labels, climb
+from unreel.protocols.calibration import (
+    CalibrationTable,
+    calibrate_labels,
+    compute_calibration_curve,
+)
 from unreel.protocols.figures import MetricDefinition
 from unreel.report.boards.board import BoardContender, BoardPanel, ReportBoard
-from unreel.report.boards.charts import BoardChart, ChartPoint, grouped, ladder, ranked
+from unreel.report.boards.charts import (
+    BoardChart,
+    ChartPoint,
+    calibration_chart,
+    grouped_chart,
+    ranked_chart,
+)
 from unreel.report.boards.figures import metric_of
 from unreel.report.boards.own_figures import (
     BRIER,
@@ -28,7 +38,7 @@ _PERCENT = (0.0, 100.0)
 _CALLED = {0: "called real", 1: "called generated"}
 
 
-def bias(board: ReportBoard) -> BoardPanel | None:
+def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
     """Return the panel of biases to real, to generated, or to the first clip."""
     figures = board.asked.figures
     if not figures.sides:
@@ -47,7 +57,7 @@ def bias(board: ReportBoard) -> BoardPanel | None:
         id=f"{board.id}-bias",
         title="Both sides of each reviewer",
         alt=" ".join(_lean(contender, *both) for contender in board.spoken),
-        spec=grouped(
+        spec=grouped_chart(
             points,
             {both[0].title: "$--good", both[1].title: "$--series-1"},
             title="right answers, %",
@@ -87,7 +97,7 @@ def bias(board: ReportBoard) -> BoardPanel | None:
     )
 
 
-def calibration(board: ReportBoard) -> BoardPanel | None:
+def build_calibration_panel(board: ReportBoard) -> BoardPanel | None:
     """Return the panel of calibration."""
     match board.asked.wording.decides:
         case "label":
@@ -98,7 +108,7 @@ def calibration(board: ReportBoard) -> BoardPanel | None:
             return None
 
 
-def whole_frames(board: ReportBoard) -> BoardPanel | None:
+def build_whole_frame_panel(board: ReportBoard) -> BoardPanel | None:
     """Return the panel of whole-frame boxes, which carry no position, if boxes are requested."""
     if not board.asked.needs_box_space:
         return None
@@ -117,7 +127,9 @@ def whole_frames(board: ReportBoard) -> BoardPanel | None:
         id=f"{board.id}-whole-frames",
         title=figure.title,
         alt=f"{shares}." if shares else "No answer holds a box.",
-        spec=ranked(points, title="boxes that name the whole frame, %", domain=_PERCENT, places=1),
+        spec=ranked_chart(
+            points, title="boxes that name the whole frame, %", domain=_PERCENT, places=1
+        ),
     )
     notes = FootnoteMarks()
     lines = [
@@ -162,7 +174,7 @@ def _labels(board: ReportBoard) -> BoardPanel:
         id=f"{board.id}-calibration",
         title="Share that is generated, by what it was called",
         alt=" ".join(_trust(contender, calibrations[contender.name]) for contender in board.spoken),
-        spec=grouped(
+        spec=grouped_chart(
             points, board.palette, title="of these, generated, %", domain=_PERCENT, places=1
         ),
     )
@@ -229,7 +241,9 @@ def _lean(contender: BoardContender, first: MetricDefinition, second: MetricDefi
 
 def _scores(board: ReportBoard) -> BoardPanel:
     ladders = {
-        contender.name: climb(contender.entrant.rows, seed=contender.entrant.seed)
+        contender.name: compute_calibration_curve(
+            contender.entrant.rows, seed=contender.entrant.seed
+        )
         for contender in board.contenders
     }
     points = [
@@ -241,7 +255,7 @@ def _scores(board: ReportBoard) -> BoardPanel:
         id=f"{board.id}-calibration",
         title="People's mean score, by the score given",
         alt=" ".join(_leniency(contender, ladders[contender.name]) for contender in board.spoken),
-        spec=ladder(points, board.palette, title="people's mean score"),
+        spec=calibration_chart(points, board.palette, title="people's mean score"),
     )
     notes = FootnoteMarks()
     lines = []

@@ -8,9 +8,9 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from unreel.core.estimate import Estimate, Unmeasured
-from unreel.core.question import Condition, differing
+from unreel.core.question import Condition, list_differing_fields
 from unreel.evaluation.comparison import disambiguate_reviewers
-from unreel.protocols.correctness import decided
+from unreel.protocols.correctness import get_decision
 from unreel.protocols.figures import MetricDefinition
 from unreel.protocols.protocol import Protocol
 from unreel.report.boards.charts import FLOORS, SERIES, SHOWN, BoardChart, Palette
@@ -23,7 +23,7 @@ _NAMED: Final = 3
 """Cells that are named before the others are counted."""
 
 
-def why_unranked(entrant: ReportEntrant, ranks_by: str) -> str:
+def explain_missing_rank(entrant: ReportEntrant, ranks_by: str) -> str:
     """Return the reason why `entrant` has no rank, as text; "" if it has one.
 
     A figure over some of the creators is no figure over all: real clips, and the clips of each
@@ -31,17 +31,17 @@ def why_unranked(entrant: ReportEntrant, ranks_by: str) -> str:
     """
     if entrant.n_not_asked:
         return f"{entrant.n_not_asked:,} not asked yet"
-    read = {cell_of(item) for item in entrant.items if decided(item.outcome) is not None}
+    read = {name_part(item) for item in entrant.items if get_decision(item.outcome) is not None}
     if not read:
         return f"no readable answer to any of {len(entrant.items):,} questions"
-    lacking = [cell for cell in dict.fromkeys(map(cell_of, entrant.items)) if cell not in read]
+    lacking = [cell for cell in dict.fromkeys(map(name_part, entrant.items)) if cell not in read]
     if lacking:
         return f"no readable answer for {_list(lacking)}"
     measured = metric_of(entrant, ranks_by)
     return measured.why if isinstance(measured, Unmeasured) else ""
 
 
-def cell_of(item: RunItem) -> str:
+def name_part(item: RunItem) -> str:
     """The part of a benchmark that a question belongs to, in words."""
     return "real clips" if item.creator is None else f"clips of {item.creator}"
 
@@ -179,7 +179,10 @@ def set_up_board(
     names = name_entrants(entrants)
     contenders = [
         BoardContender(
-            place=place, name=name, entrant=entrant, unranked=why_unranked(entrant, ranks_by)
+            place=place,
+            name=name,
+            entrant=entrant,
+            unranked=explain_missing_rank(entrant, ranks_by),
         )
         for place, name, entrant in zip(places, names, entrants, strict=True)
     ]
@@ -204,7 +207,7 @@ def name_entrants(entrants: Sequence[ReportEntrant]) -> list[str]:
 
 
 def _shared(conditions: Sequence[Condition]) -> str:
-    telling = differing(conditions)
+    telling = list_differing_fields(conditions)
     first = conditions[0]
     return " ".join(f"{n}={value}" for n, value in first.written().items() if n not in telling)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from unreel.core.question import differing
+from unreel.core.question import list_differing_fields
 from unreel.report.boards.board import BoardContender, ReportBoard, short_path
 
 ALL: Final = "all clips"
@@ -26,7 +26,7 @@ def name_boards(boards: Sequence[ReportBoard]) -> list[ReportBoard]:
     titles = Counter((title, where, extent) for title, where, extent, _ in facts)
     telling = [len(set(column)) > 1 for column in zip(*facts, strict=True)]
     telling[-1] = max(titles.values()) > 1  # the version, only where all else is alike
-    conditions = differing([e.condition for board in located for e in board.entrants])
+    conditions = list_differing_fields([e.condition for board in located for e in board.entrants])
     return [
         replace(
             board,
@@ -58,7 +58,7 @@ def full_name(board: ReportBoard, contender: BoardContender) -> str:
 
 def _condition(board: ReportBoard, parts: Sequence[str]) -> list[str]:
     """Return the shared condition of all contenders of the board, of those parts."""
-    own = differing([entrant.condition for entrant in board.entrants])
+    own = list_differing_fields([entrant.condition for entrant in board.entrants])
     return board.entrants[0].condition.words([part for part in parts if part not in own])
 
 

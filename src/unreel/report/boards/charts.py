@@ -74,7 +74,7 @@ class ChartPoint:
         }
 
 
-def ranked(
+def ranked_chart(
     points: Sequence[ChartPoint], *, title: str, domain: tuple[float, float], places: int
 ) -> Spec:
     """A line for each entrant, best first: its value and its interval; kinds differ in shape too."""
@@ -100,7 +100,7 @@ def ranked(
     }
 
 
-def grouped(
+def grouped_chart(
     points: Sequence[ChartPoint],
     palette: Palette,
     *,
@@ -123,7 +123,7 @@ def grouped(
     }
 
 
-def stepped(
+def stepped_chart(
     points: Sequence[ChartPoint], palette: Palette, *, steps: Sequence[str], title: str
 ) -> Spec:
     """A line for each name of the palette over ordered steps, which must be words of our own."""
@@ -154,7 +154,7 @@ def stepped(
     return _chart(data, [line, *_upright(x, y, palette)]) | {"height": 300}
 
 
-def stacked(
+def stacked_chart(
     rows: Sequence[Mapping[str, Any]], *, order: Sequence[str], names: Sequence[str]
 ) -> Spec:
     """Shares of a whole for each entrant: `rows` hold who, part, n, share and tip."""
@@ -186,7 +186,7 @@ def stacked(
     return _chart(rows, [bar]) | {"height": {"step": 28}}
 
 
-def ladder(points: Sequence[ChartPoint], palette: Palette, *, title: str) -> Spec:
+def calibration_chart(points: Sequence[ChartPoint], palette: Palette, *, title: str) -> Spec:
     """People's mean score over the score given, with the line on which both agree."""
     shown = [point for point in points if not isinstance(point.measured, Unmeasured)]
     data = _beside(_data(shown, places=2), palette, [int(point.group) for point in shown])

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.report.boards.board import BoardContender, BoardPanel, ReportBoard
-from unreel.report.boards.charts import BoardChart, stacked
-from unreel.report.boards.figures import AnswerCost, OutcomeCounts, cost_of, upshot_of
+from unreel.report.boards.charts import BoardChart, stacked_chart
+from unreel.report.boards.figures import AnswerCost, OutcomeCounts, count_outcomes, sum_cost
 from unreel.report.boards.own_figures import SECONDS, TOKENS_EACH, USD_EACH
 from unreel.report.boards.ranking import line_of
 from unreel.report.boards.tables import (
@@ -23,9 +23,9 @@ from unreel.report.boards.tables import (
 _READABLE, _UNREADABLE, _NOT_ASKED = "readable", "unreadable", "not asked yet"
 
 
-def coverage(board: ReportBoard) -> BoardPanel:
+def build_coverage_panel(board: ReportBoard) -> BoardPanel:
     """Parse coverage, and failures by cause."""
-    upshots = {contender.name: upshot_of(contender.entrant) for contender in board.contenders}
+    upshots = {contender.name: count_outcomes(contender.entrant) for contender in board.contenders}
     causes = sorted({cause for upshot in upshots.values() for cause in upshot.failures})
     order = [_READABLE, _UNREADABLE, *causes, _NOT_ASKED]
     rows = [
@@ -38,7 +38,9 @@ def coverage(board: ReportBoard) -> BoardPanel:
         id=f"{board.id}-coverage",
         title="What became of the questions",
         alt=" ".join(_ending(contender, upshots[contender.name]) for contender in board.spoken),
-        spec=stacked(rows, order=present, names=[contender.name for contender in board.contenders]),
+        spec=stacked_chart(
+            rows, order=present, names=[contender.name for contender in board.contenders]
+        ),
     )
     columns = [TableColumn(title="Reviewer", numbers=False), TableColumn(title="Asked")]
     columns += [TableColumn(title=name.capitalize()) for name in order]
@@ -68,10 +70,10 @@ def coverage(board: ReportBoard) -> BoardPanel:
     )
 
 
-def costs(board: ReportBoard) -> BoardPanel:
+def build_cost_panel(board: ReportBoard) -> BoardPanel:
     """Tokens, money and time."""
     notes = FootnoteMarks()
-    costs_by_name = {contender.name: cost_of(contender.entrant) for contender in board.contenders}
+    costs_by_name = {contender.name: sum_cost(contender.entrant) for contender in board.contenders}
     lines = [
         line_of(contender, _cost_cells(costs_by_name[contender.name], notes))
         for contender in board.contenders
@@ -159,7 +161,7 @@ def _other_models(board: ReportBoard) -> BoardTable:
             TableColumn(title="Answers"),
         ),
         lines=tuple(
-            line_of(contender, (TableCell(text=plain(name)), exact_cell(n)))
+            line_of(contender, (TableCell(text=sanitise_line(name)), exact_cell(n)))
             for contender in board.contenders
             for name, n in contender.entrant.card.answered_by.items()
         ),

@@ -8,7 +8,7 @@ from typing import Any
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.core.verdict import RealismVerdict
-from unreel.protocols.correctness import decided
+from unreel.protocols.correctness import get_decision
 from unreel.protocols.figures import MetricDefinition
 from unreel.protocols.groups import score_groups, trace_categories
 from unreel.protocols.protocol import ScoredQuestion
@@ -25,7 +25,7 @@ def metric_of(entrant: ReportEntrant, name: str) -> Measured:
         return Unmeasured(f"{entrant.protocol} does not measure it")
 
 
-def closeness(measured: Measured) -> Measured:
+def invert_distance(measured: Measured) -> Measured:
     """100 less a distance, so that more is better."""
     if isinstance(measured, Unmeasured):
         return measured
@@ -161,7 +161,7 @@ class AnswerCost:
     latency_s: Measured
 
 
-def cost_of(entrant: ReportEntrant) -> AnswerCost:
+def sum_cost(entrant: ReportEntrant) -> AnswerCost:
     """Tokens, money and time of what is stored, as far as they were told."""
     answers = [item for item in entrant.items if item.stored.get("failure_reason", "") is None]
 
@@ -215,9 +215,9 @@ class OutcomeCounts:
     """Parts of answers that could not be read, by part and reason."""
 
 
-def upshot_of(entrant: ReportEntrant) -> OutcomeCounts:
+def count_outcomes(entrant: ReportEntrant) -> OutcomeCounts:
     """Return the number of scorable answers, and the reasons for the others."""
-    readable = sum(decided(row.outcome) is not None for row in _firsts(entrant.items))
+    readable = sum(get_decision(row.outcome) is not None for row in _firsts(entrant.items))
     card = entrant.card
     return OutcomeCounts(
         n_asked=card.n_questions,

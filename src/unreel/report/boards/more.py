@@ -15,7 +15,7 @@ from unreel.report.boards.tables import (
 )
 
 
-def more(board: ReportBoard) -> BoardPanel | None:
+def build_other_figures_panel(board: ReportBoard) -> BoardPanel | None:
     """Return the panel of further metrics of a protocol, as far as an entrant has them."""
     tables = [table for table in (_figures(board), _confusion(board)) if table is not None]
     if not tables:

@@ -36,7 +36,9 @@ _COLUMNS: Final = (
 )
 
 
-def differences(board: ReportBoard, beside: Sequence[ReportBoard] = ()) -> BoardPanel | None:
+def build_differences_panel(
+    board: ReportBoard, beside: Sequence[ReportBoard] = ()
+) -> BoardPanel | None:
     """Return the panel of pairwise differences, corrected for the number of comparisons.
 
     `beside` are boards over other parts of the same benchmark: the clips in common tell there too.

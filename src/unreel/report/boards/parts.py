@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from unreel.core.estimate import Estimate
 from unreel.protocols.groups import PARTS
 from unreel.report.boards.board import BoardPanel, ReportBoard
-from unreel.report.boards.charts import BoardChart, ChartPoint, grouped
+from unreel.report.boards.charts import BoardChart, ChartPoint, grouped_chart
 from unreel.report.boards.figures import MetricBreakdown, by_category, by_creator, by_part
 from unreel.report.boards.tables import (
     BoardTable,
@@ -24,7 +24,7 @@ FEW: Final = 10
 _FILTERS: Final = ("creator", "category")
 
 
-def creators(board: ReportBoard) -> BoardPanel | None:
+def build_creators_panel(board: ReportBoard) -> BoardPanel | None:
     """Return the panel of detection rates per creator."""
     breakdowns = by_creator(board.entrants)
     if not any(breakdown.cells for breakdown in breakdowns):
@@ -37,7 +37,7 @@ def creators(board: ReportBoard) -> BoardPanel | None:
     return _panel(board, breakdowns, id_=f"{board.id}-creators", heading="By creator", lead=lead)
 
 
-def categories(board: ReportBoard) -> BoardPanel | None:
+def build_categories_panel(board: ReportBoard) -> BoardPanel | None:
     """Return the panel of detection and localisation per kind of trace."""
     breakdowns = by_category(board.entrants)
     if not breakdowns:
@@ -118,7 +118,9 @@ def _chart(board: ReportBoard, first: MetricBreakdown, *, id_: str, heading: str
         id=id_,
         title=f"{figure.title} {heading.lower()}",
         alt=_extremes(board, first),
-        spec=grouped(points, board.palette, title=title, domain=figure.range, places=figure.places),
+        spec=grouped_chart(
+            points, board.palette, title=title, domain=figure.range, places=figure.places
+        ),
     )
 
 

@@ -8,9 +8,9 @@ from unreel.benchmarks.published.tables import PublishedTable, show
 from unreel.core.estimate import Estimate, Measured
 from unreel.protocols.figures import MetricDefinition
 from unreel.report.boards.board import BoardContender, BoardPanel, ReportBoard
-from unreel.report.boards.charts import BoardChart, ChartPoint, ranked, stepped
+from unreel.report.boards.charts import BoardChart, ChartPoint, ranked_chart, stepped_chart
 from unreel.report.boards.differences import format_difference
-from unreel.report.boards.figures import closeness, metric_of, upshot_of
+from unreel.report.boards.figures import count_outcomes, invert_distance, metric_of
 from unreel.report.boards.own_figures import READABLE
 from unreel.report.boards.people import people_lines, people_points
 from unreel.report.boards.tables import (
@@ -99,7 +99,7 @@ def leaderboard(board: ReportBoard) -> BoardPanel:
         id=f"{board.id}-leaderboard",
         title=f"{figure.title} of each reviewer",
         alt=_leaders(board, figure),
-        spec=ranked(points, title=title, domain=figure.range, places=figure.places),
+        spec=ranked_chart(points, title=title, domain=figure.range, places=figure.places),
     )
     return BoardPanel(
         id=f"{board.id}-leaderboard",
@@ -116,7 +116,7 @@ def leaderboard(board: ReportBoard) -> BoardPanel:
     )
 
 
-def gradient(board: ReportBoard) -> BoardPanel | None:
+def build_difficulty_panel(board: ReportBoard) -> BoardPanel | None:
     """From telling that a clip is generated to telling why, where and when; where all are asked."""
     steps = _steps(board)
     if not steps:
@@ -142,7 +142,7 @@ def gradient(board: ReportBoard) -> BoardPanel | None:
         id=f"{board.id}-gradient",
         title="Score at each step of difficulty",
         alt=_falls(board),
-        spec=stepped(
+        spec=stepped_chart(
             points,
             board.palette,
             steps=[_step(figure) for figure in steps],
@@ -189,7 +189,7 @@ def _step(figure: MetricDefinition) -> str:
 
 def _height(contender: BoardContender, figure: MetricDefinition) -> Measured:
     measured = metric_of(contender.entrant, figure.metric)
-    return closeness(measured) if figure.better == "less" else measured
+    return invert_distance(measured) if figure.better == "less" else measured
 
 
 def _leading(board: ReportBoard) -> list[MetricDefinition]:
@@ -213,7 +213,7 @@ def _leader_table(board: ReportBoard) -> BoardTable:
         for figure in figures:
             measured = metric_of(contender.entrant, figure.metric)
             cells.append(measured_cell(measured, notes, places=figure.places))
-        upshot = upshot_of(contender.entrant)
+        upshot = count_outcomes(contender.entrant)
         of_asked = f"of {upshot.n_asked:,} asked"
         cells.append(replace(exact_cell(upshot.readable), doubt=of_asked))
         lines.append(TableLine(cells=tuple(cells), kind=contender.kind))

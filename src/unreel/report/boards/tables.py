@@ -4,7 +4,7 @@ import string
 from dataclasses import dataclass, field
 from typing import Final
 
-from unreel.core.estimate import Estimate, Measured, how_often_held
+from unreel.core.estimate import Estimate, Measured, describe_coverage
 from unreel.protocols.figures import MetricDefinition
 
 _MARKS: Final = string.ascii_lowercase
@@ -74,7 +74,7 @@ class BoardTable:
         """Return a sentence about the coverage of its intervals; "" if it has none."""
         numbers = (cell.number for line in self.lines for cell in line.cells)
         estimates = [number for number in numbers if isinstance(number, Estimate)]
-        return how_often_held(estimates, kind="metric") if estimates else ""
+        return describe_coverage(estimates, kind="metric") if estimates else ""
 
 
 @dataclass(slots=True)
@@ -102,11 +102,13 @@ def measured_cell(measured: Measured | None, notes: FootnoteMarks, *, places: in
         return TableCell(note=notes.mark("there was nothing to measure it on"))
     if isinstance(measured, Estimate):
         text = f"{measured.value:z.{places}f}"
-        return TableCell(text=text, number=measured, doubt=doubt(measured, places=places))
+        return TableCell(
+            text=text, number=measured, doubt=format_interval_and_count(measured, places=places)
+        )
     return TableCell(note=notes.mark(measured.why))
 
 
-def doubt(estimate: Estimate, *, places: int = 1) -> str:
+def format_interval_and_count(estimate: Estimate, *, places: int = 1) -> str:
     """The interval and the count, as a person reads them."""
     ends = f"{estimate.low:z.{places}f} to {estimate.high:z.{places}f}"
     return f"{ends}, n {estimate.n:,}"

@@ -9,7 +9,7 @@ from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label
 from unreel.core.output_files import OutputDirectory
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.core.span import format_seconds
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluation.opinion import Opinion
@@ -36,7 +36,7 @@ def write_copy(
     on_frames: OnFrames,
 ) -> Path | Failure:
     """Write the annotated copy of `review` into the folder `out`: whole, or not at all."""
-    commentary = comment(review, tracks, duration_us=duration_us)
+    commentary = build_drawings(review, tracks, duration_us=duration_us)
     try:
         with OutputDirectory(out, published=True).create(ANNOTATED) as file:
             made = reader.annotate(review.clip.location, commentary, into=file, on_frames=on_frames)
@@ -59,7 +59,9 @@ def _require(made: object) -> None:
         raise MediaError(made)
 
 
-def comment(review: Review, tracks: Sequence[TrackSpec], *, duration_us: int) -> OverlayCommentary:
+def build_drawings(
+    review: Review, tracks: Sequence[TrackSpec], *, duration_us: int
+) -> OverlayCommentary:
     """Return the drawings: one lane for known traces, and one per reviewer."""
     lanes = list(_lanes(review, tracks, duration_us=duration_us))
     notes = [NO_PROOF]
@@ -83,7 +85,7 @@ def _lanes(
     others = count(len(tracks))
     unsure = {s.opinion.key: format_stability(s) for s in review.stabilities if s.state == "unsure"}
     for reviewer in dict.fromkeys(opinion.reviewer for opinion in review.opinions):
-        name = plain(reviewer)
+        name = sanitise_line(reviewer)
         own = [opinion for opinion in review.opinions if opinion.reviewer == reviewer]
         doubts = [unsure[opinion.key] for opinion in own if opinion.key in unsure]
         # Verdicts before reasons: what does not fit is cut.
@@ -116,5 +118,5 @@ def _format_opinion(opinion: Opinion) -> str:
 def _reason(opinion: Opinion) -> str:
     verdict = opinion.verdict
     if isinstance(verdict, TraceVerdict) and isinstance(verdict.explanation, str):
-        return plain(verdict.explanation)
+        return sanitise_line(verdict.explanation)
     return ""

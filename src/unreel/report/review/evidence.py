@@ -16,8 +16,8 @@ from unreel.core.clip import Clip
 from unreel.core.errors import UnsafeTargetError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
-from unreel.core.safe_text import plain, plain_lines
-from unreel.core.span import format_seconds, to_us, with_seconds
+from unreel.core.safe_text import sanitise_line, sanitise_lines
+from unreel.core.span import add_seconds, format_seconds, to_us
 from unreel.core.trace import Trace
 from unreel.evaluation.opinion import Opinion
 from unreel.evaluation.review import Review
@@ -27,12 +27,18 @@ from unreel.media.reader import MediaReader
 from unreel.pages import player
 from unreel.pages.page import render, whole_page
 from unreel.pages.playable_clip import BESIDE, PlayerFootage, data_uri, prepare_footage
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 from unreel.report.review.annotated_clip import ANNOTATED, write_copy
 from unreel.report.review.browser_pdf import PDF
 from unreel.report.review.findings import find_tracks, known_traces
-from unreel.report.review.headline import first_onset_us, name_kind, opening
-from unreel.report.review.opinion_text import NO_PROOF, PARSERS, agreements, stability_rows, tone
+from unreel.report.review.headline import first_onset_us, format_headline, name_kind
+from unreel.report.review.opinion_text import (
+    NO_PROOF,
+    PARSERS,
+    agreements,
+    get_colour,
+    stability_rows,
+)
 from unreel.report.review.origin import FileOrigin
 from unreel.report.review.record import ReviewerRecord, format_record
 from unreel.report.review.result import FORM, review_document
@@ -140,12 +146,12 @@ def build_page(
     stills: ClipStills,
 ) -> str:
     """The whole page as HTML."""
-    name = plain(Path(review.clip.location).name)
+    name = sanitise_line(Path(review.clip.location).name)
     opinions = [_opinion_row(opinion, background.records) for opinion in review.opinions]
     body = render(
         "unreel.report.review:evidence.html",
         name=name,
-        sentence=_UNIT.sub(_JOINED, opening(review)),
+        sentence=_UNIT.sub(_JOINED, format_headline(review)),
         clip=review.clip,
         video=review.clip.facts.video,
         duration=format_seconds(_duration_us(review)),
@@ -165,7 +171,7 @@ def build_page(
             for trace in known_traces(background.truth)
         ],
         agreements=[
-            (protocol(agreement.protocol).title, agreement.counts)
+            (get_protocol(agreement.protocol).title, agreement.counts)
             for agreement in agreements(review.opinions)
         ],
         version=version("unreel"),
@@ -201,7 +207,7 @@ def _document(
             **stills.to_json(),
         },
     }
-    told = with_seconds(to_jsonable_python(document))
+    told = add_seconds(to_jsonable_python(document))
     return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -228,11 +234,11 @@ def _opinion_row(opinion: Opinion, records: Sequence[ReviewerRecord]) -> dict[st
     usage = reply.usage if reply else None
     frames = opinion.exhibit.frames if opinion.exhibit else ()
     return {
-        "reviewer": plain(opinion.reviewer),
+        "reviewer": sanitise_line(opinion.reviewer),
         "instrument": opinion.question.instrument,
-        "asked": protocol(opinion.question.instrument.protocol).title,
+        "asked": get_protocol(opinion.question.instrument.protocol).title,
         "record": format_record(opinion, records),
-        "tone": tone(opinion),
+        "tone": get_colour(opinion),
         "headline": opinion.headline,
         "onset": ""
         if (onset_us := first_onset_us([opinion])) is None
@@ -241,7 +247,7 @@ def _opinion_row(opinion: Opinion, records: Sequence[ReviewerRecord]) -> dict[st
         "parts": opinion.details,
         "condition": opinion.question.condition.written(),
         "prompt": opinion.prompt,
-        "raw": None if reply is None else plain_lines(reply.text),
+        "raw": None if reply is None else sanitise_lines(reply.text),
         "key": opinion.key,
         "box_space": opinion.box_space,
         "latency": None

@@ -5,12 +5,12 @@ from typing import Final
 
 from unreel.core.box import Box
 from unreel.core.judgement import Label
-from unreel.core.safe_text import plain, plain_lines
+from unreel.core.safe_text import sanitise_line, sanitise_lines
 from unreel.core.trace import BoxAt, Trace
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluation.opinion import Opinion
 from unreel.pages.player import SHORTEST_US, BoxSpec, TraceSpec, TrackSpec
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 
 _LABEL: Final = 44
 _KNOWN: Final = "what is known"
@@ -23,14 +23,14 @@ def find_tracks(
     known = TrackSpec(name=_KNOWN, kind="truth", traces=known_traces(truth))
     answered = [
         TrackSpec(
-            name=plain(opinion.reviewer),
+            name=sanitise_line(opinion.reviewer),
             kind="answer",
             traces=tuple(_named_traces(opinion, duration_us=duration_us)),
             note=opinion.problem or f"calls it {opinion.headline}",
             failed=opinion.problem is not None,
         )
         for opinion in opinions
-        if protocol(opinion.question.instrument.protocol).needs_box_space
+        if get_protocol(opinion.question.instrument.protocol).needs_box_space
     ]
     return [known, *answered] if truth else answered
 
@@ -39,7 +39,7 @@ def _named_traces(opinion: Opinion, *, duration_us: int) -> Iterator[TraceSpec]:
     verdict = opinion.verdict
     if not isinstance(verdict, TraceVerdict) or verdict.label is not Label.GENERATED:
         return
-    text = plain_lines(verdict.explanation) if isinstance(verdict.explanation, str) else ""
+    text = sanitise_lines(verdict.explanation) if isinstance(verdict.explanation, str) else ""
     start_us = None
     if isinstance(verdict.start_us, int):
         # A time past the end is told in words; on the timeline it stands at the end.
@@ -66,7 +66,7 @@ def _known_trace(trace: Trace) -> TraceSpec:
         end_us=trace.span.end_us,
         boxes=tuple(map(BoxSpec.of, trace.track)),
         label=kinds or "a fault",
-        text=plain_lines(trace.explanation),
+        text=sanitise_lines(trace.explanation),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Final, Literal, get_args
 
 from unreel.core.failure import Failure
 from unreel.core.judgement import Label
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.core.span import format_seconds
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluation.opinion import Opinion
@@ -63,7 +63,7 @@ class ReviewerVoice:
     """Why it gave no answer, in a word or two."""
 
 
-def hear(review: Review) -> tuple[ReviewerVoice, ...]:
+def group_by_reviewer(review: Review) -> tuple[ReviewerVoice, ...]:
     """Each reviewer once, in the order in which they were named.
 
     Where anybody was asked for a label, labels count and scores do not.
@@ -74,12 +74,14 @@ def hear(review: Review) -> tuple[ReviewerVoice, ...]:
     by_reviewer: dict[str, list[Opinion]] = {}
     for opinion in labelled or opinions:
         by_reviewer.setdefault(opinion.reviewer, []).append(opinion)
-    return tuple(_voice(plain(reviewer), own, unsure) for reviewer, own in by_reviewer.items())
+    return tuple(
+        _voice(sanitise_line(reviewer), own, unsure) for reviewer, own in by_reviewer.items()
+    )
 
 
 def classify_review(review: Review, origin: FileOrigin) -> Attention:
     """Return why a person should look at the clip before others."""
-    says = {voice.says for voice in hear(review)}
+    says = {voice.says for voice in group_by_reviewer(review)}
     is_generated = "generated" in says or bool(origin.claims)
     if says & {"both", "unsure"} or (is_generated and "real" in says):
         return "disagreement"
@@ -103,9 +105,9 @@ def first_onset_us(opinions: Sequence[Opinion]) -> int | None:
     return min(_onsets(opinions), default=None)
 
 
-def opening(review: Review) -> str:
+def format_headline(review: Review) -> str:
     """One sentence that tells what the reviewers say of the clip."""
-    voices = hear(review)
+    voices = group_by_reviewer(review)
     if not voices:
         return "Nobody was asked about it."
     if len(voices) == 1:

@@ -10,14 +10,14 @@ from urllib.parse import quote
 
 from unreel.core.failure import Failure
 from unreel.core.output_files import OutputDirectory
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.evaluation.review import Review
 from unreel.media.picture import decode_jpeg, encode_jpeg, fit_longest
 from unreel.pages.page import render, whole_page
 from unreel.pages.playable_clip import data_uri
 from unreel.report.review.browser_pdf import PDF
 from unreel.report.review.evidence import PAGE
-from unreel.report.review.headline import Attention, classify_review, opening
+from unreel.report.review.headline import Attention, classify_review, format_headline
 from unreel.report.review.opinion_text import NO_PROOF
 from unreel.report.review.origin import FileOrigin
 
@@ -65,7 +65,7 @@ def make_entry(review: Review, origin: FileOrigin, *, folder: str, has_pdf: bool
     return IndexEntry(
         file=Path(review.clip.location),
         attention=classify_review(review, origin),
-        sentence=opening(review),
+        sentence=format_headline(review),
         claims=origin.claims,
         folder=folder,
         has_pdf=has_pdf,
@@ -79,7 +79,7 @@ def make_failed_entry(file: Path, failure: Failure) -> IndexEntry:
     return IndexEntry(file=file, attention="failure", sentence=sentence)
 
 
-def tell_attention(entries: Sequence[IndexEntry]) -> str:
+def format_attention(entries: Sequence[IndexEntry]) -> str:
     """Return one sentence that says how many clips need a look first."""
     n, total = sum(entry.attention != "none" for entry in entries), len(entries)
     clips = "1 clip" if total == 1 else f"{total} clips"
@@ -113,7 +113,7 @@ def write_index(entries: Sequence[IndexEntry], out: Path, notes: IndexNotes) -> 
     ]
     body = render(
         "unreel.report.review:index.html",
-        sentence=tell_attention(entries),
+        sentence=format_attention(entries),
         groups=groups,
         notes=notes,
         no_proof=NO_PROOF,
@@ -133,7 +133,7 @@ def _name_files(files: Sequence[Path]) -> list[str]:
     """Return the name of each file, with its folders if another file has the same name."""
     names = [file.name for file in files]
     return [
-        plain(str(file) if names.count(name) > 1 else name)
+        sanitise_line(str(file) if names.count(name) > 1 else name)
         for file, name in zip(files, names, strict=True)
     ]
 

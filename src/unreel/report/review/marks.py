@@ -8,13 +8,13 @@ from typing import Final
 from unreel.core.box import Box
 from unreel.core.errors import MissingExtraError
 from unreel.core.failure import Failure
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.curation.watermark.find import find_watermarks
 from unreel.curation.watermark.mark import WatermarkRegion, WatermarkSearch
 from unreel.curation.watermark.stillness import LEAST_FRAMES
-from unreel.curation.watermark.text import ReadText, text_reader
+from unreel.curation.watermark.text import ReadText, build_text_reader
 from unreel.media.reader import MediaReader
-from unreel.report.review.file_check import MARKS, FileCheck, FileCheckResult, marks_not_looked_for
+from unreel.report.review.file_check import MARKS, FileCheck, FileCheckResult, build_unchecked_marks
 
 _SAMPLING: Final = "uniform-12"
 _LONGEST_SIDE: Final = 960
@@ -79,9 +79,9 @@ def look_for_marks(file: Path, reader: MediaReader) -> FileCheck:
     """Search the clip at `file` for overlays; report what could not be searched."""
     sampled = reader.frames(file, sampling=_SAMPLING, longest_side=_LONGEST_SIDE)
     if isinstance(sampled, Failure):
-        return marks_not_looked_for(plain(str(sampled)))
+        return build_unchecked_marks(sanitise_line(str(sampled)))
     if len(sampled.frames) < LEAST_FRAMES:
-        return marks_not_looked_for(
+        return build_unchecked_marks(
             f"the clip has {len(sampled.frames)} frames, too few to find static marks."
         )
     read_text, unread = _text_reader()
@@ -119,7 +119,7 @@ def check_marks(found: WatermarkSearch, *, unread: str = "") -> FileCheck:
     )
 
 
-def generator_in(text: str) -> str | None:
+def find_generator_name(text: str) -> str | None:
     """The generator that `text` names; `None` where it names none that is known here."""
     whole = _letters(text)
     for part, generator in _ANYWHERE.items():
@@ -131,7 +131,7 @@ def generator_in(text: str) -> str | None:
 
 def _text_reader() -> tuple[ReadText | None, str]:
     try:
-        return text_reader(detect_side=_READ_SIDE), ""
+        return build_text_reader(detect_side=_READ_SIDE), ""
     except MissingExtraError as error:
         return None, f"Words over the picture were not searched: {error}."
 
@@ -141,7 +141,7 @@ def _claims(found: WatermarkSearch) -> Iterator[str]:
     hints = [(mark.text or "", f"in its {_corner(mark.box)}") for mark in found.suspected]
     roaming = [(text, "at changing places") for text in found.roaming]
     for text, where in (*fixed, *roaming, *hints):
-        generator = generator_in(text)
+        generator = find_generator_name(text)
         if generator is not None:
             means = "which says that it is generated"
             if generator != _SAID:
@@ -183,4 +183,4 @@ def _letters(text: str) -> str:
 
 
 def _cut(text: str | None) -> str:
-    return plain(text or "")[:_LONGEST_TEXT]
+    return sanitise_line(text or "")[:_LONGEST_TEXT]

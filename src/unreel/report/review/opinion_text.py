@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from unreel.core.box import Box
 from unreel.core.judgement import Label
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.core.span import MICROSECONDS
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluation.opinion import Opinion
@@ -47,7 +47,7 @@ def stability_rows(stabilities: Sequence[OpinionStability]) -> list[dict[str, An
     """As the template shows them."""
     return [
         {
-            "reviewer": plain(found.opinion.reviewer),
+            "reviewer": sanitise_line(found.opinion.reviewer),
             "protocol": found.opinion.question.instrument.protocol,
             "headline": found.opinion.headline,
             "state": found.state,
@@ -82,7 +82,7 @@ PARSERS: Final[dict[Mode, str]] = {
 }
 
 
-def tone(opinion: Opinion) -> Tone:
+def get_colour(opinion: Opinion) -> Tone:
     """Return the colour of an opinion; a missing verdict has its own."""
     if opinion.verdict is None or not opinion.is_readable:
         return "failed"

@@ -9,7 +9,7 @@ from typing import Final
 from unreel.core.clip import Clip
 from unreel.core.facts import ClipFacts, FileTag
 from unreel.media.reader import MediaReader
-from unreel.report.review.file_check import FileCheck, FileCheckResult, marks_not_looked_for
+from unreel.report.review.file_check import FileCheck, FileCheckResult, build_unchecked_marks
 from unreel.report.review.provenance import ProvenanceResult, check_credentials, read_provenance
 
 _PROGRAMS: Final = (
@@ -116,7 +116,7 @@ def read_origin(
     file = Path(clip.location)
     provenance = read_provenance(file, without_seccomp=without_seccomp)
     if drawn:
-        marks = marks_not_looked_for("the clip was drawn for this sample.")
+        marks = build_unchecked_marks("the clip was drawn for this sample.")
     else:
         from unreel.report.review.marks import look_for_marks  # numbers: half a second to load
 

@@ -14,7 +14,7 @@ from unreel.core.errors import SandboxError
 from unreel.core.failure import Failure
 from unreel.media.payload import TaskPayload
 from unreel.media.sandbox import FileSandbox, SandboxLimits
-from unreel.media.sandbox.wire import readable
+from unreel.media.sandbox.wire import sanitise_text
 from unreel.report.review.file_check import FileCheck, FileCheckResult
 
 _TASKS: Final = "unreel.report.review.provenance_task:TASKS"
@@ -29,7 +29,7 @@ _UNTRUSTED: Final = "signingCredential.untrusted"
 _TRAINED: Final = ("(trainedAlgorithmicMedia)", "(compositeWithTrainedAlgorithmicMedia)")
 """IPTC's words for a source that a trained model made, wholly or in part, as an action tells it."""
 
-Text = Annotated[str, Field(max_length=300), AfterValidator(readable)]
+Text = Annotated[str, Field(max_length=300), AfterValidator(sanitise_text)]
 """Words of whoever signed the file: on one line, and nothing that steers a terminal."""
 
 

@@ -28,7 +28,9 @@ class ReviewerRecord:
         return f"{'; '.join(told)}. On {self.benchmark}; {self.figures[0][0].title}: {meaning}"
 
 
-def matching(opinion: Opinion, records: Sequence[ReviewerRecord]) -> tuple[ReviewerRecord, ...]:
+def select_matching_records(
+    opinion: Opinion, records: Sequence[ReviewerRecord]
+) -> tuple[ReviewerRecord, ...]:
     """The records of this reviewer with this question under this condition."""
     asked = opinion.question
     wanted = (opinion.reviewer, asked.instrument, asked.condition)
@@ -48,7 +50,7 @@ def format_record(opinion: Opinion, records: Sequence[ReviewerRecord]) -> str:
     """Return the accuracy of the reviewer of `opinion` for that question and condition, as text."""
     own = [record for record in records if record.reviewer == opinion.reviewer]
     alike = [record for record in own if record.instrument == opinion.question.instrument]
-    if found := matching(opinion, records):
+    if found := select_matching_records(opinion, records):
         return "; ".join(dict.fromkeys(map(str, found)))
     if alike:
         other = ", ".join(dict.fromkeys(str(record.condition) for record in alike))

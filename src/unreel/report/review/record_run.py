@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.evaluation.run_job import EvalRun
 from unreel.evaluation.scoring import score_run
 from unreel.protocols.protocol import Mode
@@ -20,7 +20,7 @@ def read_records(run: EvalRun, mode: Mode) -> tuple[ReviewerRecord, ...]:
             reviewer=run.reviewer_name(),
             instrument=run.scope.instrument,
             condition=score.condition,
-            benchmark=plain(Path(run.recipe.benchmark).name),
+            benchmark=sanitise_line(Path(run.recipe.benchmark).name),
             figures=tuple((figure, score.scorecard[figure.metric]) for figure in told),
         )
         for score in score_run(run, mode=mode)

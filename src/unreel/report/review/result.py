@@ -10,10 +10,10 @@ from unreel.core.span import MICROSECONDS
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluation.opinion import Opinion
 from unreel.evaluation.review import Review
-from unreel.report.review.headline import classify_review, hear, opening
+from unreel.report.review.headline import classify_review, format_headline, group_by_reviewer
 from unreel.report.review.opinion_text import agreements
 from unreel.report.review.origin import FileOrigin
-from unreel.report.review.record import ReviewerRecord, format_record, matching
+from unreel.report.review.record import ReviewerRecord, format_record, select_matching_records
 
 FORM: Final = {"form": "unreel-review", "version": 1}
 """What the document is; a field that changes its meaning makes a new version."""
@@ -29,7 +29,7 @@ def review_document(
         "clip": review.clip.id,
         "parser": review.mode,
         "attention": classify_review(review, origin),
-        "summary": [opening(review), *origin.claims],
+        "summary": [format_headline(review), *origin.claims],
         "reviewers": [
             {
                 "reviewer": voice.reviewer,
@@ -37,7 +37,7 @@ def review_document(
                 "onset_us": voice.onset_us,
                 "onset_s": _seconds(voice.onset_us),
             }
-            for voice in hear(review)
+            for voice in group_by_reviewer(review)
         ],
         "facts": review.clip.facts,
         "checks": origin.checks,
@@ -75,7 +75,7 @@ def _opinion(opinion: Opinion, records: Sequence[ReviewerRecord]) -> dict[str, A
         "record": format_record(opinion, records),
         "figures": [
             {"metric": figure.metric, "title": figure.title, "unit": figure.unit, **_figure(value)}
-            for record in matching(opinion, records)
+            for record in select_matching_records(opinion, records)
             for figure, value in record.figures
         ],
     }

@@ -12,7 +12,7 @@ from unreel.core.clip import Clip
 from unreel.core.failure import Failure
 from unreel.core.names import plain_name
 from unreel.core.output_files import OutputDirectory
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.core.span import MICROSECONDS, format_seconds, to_us
 from unreel.media.decode import Rgb
 from unreel.media.overlay import MovingMark
@@ -213,7 +213,7 @@ def _write_still(
 def _sentences(clip: Clip, fault: MarkedFault, *, at_us: int, frame: int) -> list[str]:
     category = f" Kind of fault: {fault.category}." if fault.category else ""
     onset = "" if fault.start_us is not None else " No instant was named: this is the first frame."
-    place = f"frame {frame} (the first is 0) of {plain(Path(clip.location).name)}"
+    place = f"frame {frame} (the first is 0) of {sanitise_line(Path(clip.location).name)}"
     return [
         f"{fault.reviewer}: {fault.text}",
         f"{format_seconds(at_us)}, {place}.{category}{onset}",

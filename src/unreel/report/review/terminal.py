@@ -13,14 +13,14 @@ from unreel.core.answer import Reply
 from unreel.core.box import Box
 from unreel.core.clip import Clip
 from unreel.core.judgement import Label
-from unreel.core.safe_text import plain, plain_lines
+from unreel.core.safe_text import sanitise_line, sanitise_lines
 from unreel.core.span import format_seconds, to_us
 from unreel.core.verdict import TraceVerdict
 from unreel.evaluation.opinion import Opinion
 from unreel.evaluation.review import Review
-from unreel.protocols.protocol import protocol
-from unreel.report.review.headline import first_onset_us, opening
-from unreel.report.review.opinion_text import agreements, stability_lines, tone
+from unreel.protocols.protocol import get_protocol
+from unreel.report.review.headline import first_onset_us, format_headline
+from unreel.report.review.opinion_text import agreements, get_colour, stability_lines
 from unreel.report.review.origin import FileOrigin
 from unreel.report.review.record import ReviewerRecord, format_record
 
@@ -39,8 +39,8 @@ def review_blocks(
     review: Review, origin: FileOrigin, records: Sequence[ReviewerRecord]
 ) -> Iterator[RenderableType]:
     """The whole review, what matters most first."""
-    name = plain(Path(review.clip.location).name)
-    yield Text(f"{name}: {opening(review)}", "bold")
+    name = sanitise_line(Path(review.clip.location).name)
+    yield Text(f"{name}: {format_headline(review)}", "bold")
     yield from (Text(claim, "bold red") for claim in origin.claims)
     yield from _section("Verdicts", _told(review.opinions, records))
     yield from _section("Findings in the file itself", [(c.name, c.says) for c in origin.checks])
@@ -61,7 +61,7 @@ def _told(
 ) -> Iterator[tuple[str, str]]:
     for reviewer in dict.fromkeys(opinion.reviewer for opinion in opinions):
         own = [opinion for opinion in opinions if opinion.reviewer == reviewer]
-        yield plain(reviewer), "; ".join(map(_in_short, own))
+        yield sanitise_line(reviewer), "; ".join(map(_in_short, own))
         told = dict.fromkeys(format_record(opinion, records) for opinion in own)
         yield "", f"Measured accuracy: {'; '.join(told)}."
 
@@ -73,16 +73,16 @@ def _in_short(opinion: Opinion) -> str:
 
 
 def _asked(opinion: Opinion) -> str:
-    title = protocol(opinion.question.instrument.protocol).title
+    title = get_protocol(opinion.question.instrument.protocol).title
     return f"{title[0].lower()}{title[1:]}"
 
 
 def opinion_block(opinion: Opinion, clip: Clip) -> RenderableType:
     """One opinion: verdict, reasons and timeline, or why there is none with the text that came."""
     head = Text()
-    head.append(plain(opinion.reviewer), Style(bold=True))
+    head.append(sanitise_line(opinion.reviewer), Style(bold=True))
     head.append(f", {_asked(opinion)}: ", "dim")
-    head.append(opinion.headline, _STYLES[tone(opinion)])
+    head.append(opinion.headline, _STYLES[get_colour(opinion)])
     lines: list[RenderableType] = [head]
     failure = opinion.problem
     if failure is not None:
@@ -112,7 +112,7 @@ def _grid(rows: Iterable[tuple[str, str]]) -> Table:
 def _raw(opinion: Opinion) -> Iterator[RenderableType]:
     if not isinstance(opinion.outcome, Reply):
         return
-    text = plain_lines(opinion.outcome.text)
+    text = sanitise_lines(opinion.outcome.text)
     shown = "\n".join(text[:_RAW_LETTERS].splitlines()[:_RAW_LINES]) or "(an empty text)"
     yield _indent(Text("\n".join(f"| {line}" for line in shown.splitlines())), 2)
     if (left := len(text) - len(shown)) > 0 and text:

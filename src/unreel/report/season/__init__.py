@@ -1,1 +1,13 @@
-"""A season of the arena as static pages: two boards, the matrix between them, and a page for each entrant."""
+"""A season as static pages.
+
+Where to look:
+    `site.py`: all files.
+    `read_season.py`: from the folder of a season.
+    `view.py`: the data of the pages.
+    `boards.py`: both boards.
+    `matrix.py`: creators against reviewers.
+    `reviewer_page.py`: the page of a reviewer.
+    `creator_page.py`: the page of a creator.
+    `exports.py`: JSON.
+    `hub.py`: files for Hugging Face.
+"""

@@ -13,7 +13,7 @@ from unreel.arena.season_ranking import RankedPairs, rank_pairs, rank_season
 from unreel.core.estimate import Estimate
 from unreel.protocols.figures import MetricDefinition
 from unreel.report.boards.board import BoardPanel
-from unreel.report.boards.charts import BoardChart, ChartPoint, ranked
+from unreel.report.boards.charts import BoardChart, ChartPoint, ranked_chart
 from unreel.report.boards.tables import (
     BoardTable,
     FootnoteMarks,
@@ -24,8 +24,14 @@ from unreel.report.boards.tables import (
     figure_column,
     measured_cell,
 )
-from unreel.report.season.metric_names import Side, figure_of, further, leading, ranks_by
-from unreel.report.season.view import PAGES, SeasonView, address, side_of
+from unreel.report.season.metric_names import (
+    Side,
+    figure_of,
+    list_leading_metrics,
+    list_other_metrics,
+    ranks_by,
+)
+from unreel.report.season.view import PAGES, SeasonView, get_page_name, select_side
 
 
 def read_boards(folder: SeasonFolder, *, resamples: int) -> SeasonView:
@@ -87,7 +93,7 @@ class ConditionSheet:
 
 def board_panel(sheet: ConditionSheet, side: Side) -> BoardPanel:
     """One board: its chart, its table, and behind a heading who is above whom how often."""
-    standings = side_of(sheet.standings, side)
+    standings = select_side(sheet.standings, side)
     figure = figure_of(ranks_by(side, standings))
     entrants = [standing for standing in standings if standing.kind != "control"]
     controls = [standing for standing in standings if standing.kind == "control"]
@@ -103,7 +109,7 @@ def board_panel(sheet: ConditionSheet, side: Side) -> BoardPanel:
         id=f"{sheet.id}-{side}s",
         title=f"{figure.title} of each {side}",
         alt=_told(standings, figure),
-        spec=ranked(
+        spec=ranked_chart(
             points, title=_axis(figure), domain=_domain(figure, points), places=figure.places
         ),
     )
@@ -127,15 +133,15 @@ def name_cell(standing: LeaderboardRow, side: Side, *, retired: Collection[str] 
     badge = badge or {"floor": "baseline", "control": "control"}.get(standing.kind, "")
     if not badge and standing.first_class and standing.rank is not None:
         badge = "leading"
-    why = f"not ranked: never met {named(standing.lacks)}" if standing.lacks else ""
-    link = f"{PAGES}/{address(side, standing.name)}.html"
+    why = f"not ranked: never met {format_names(standing.lacks)}" if standing.lacks else ""
+    link = f"{PAGES}/{get_page_name(side, standing.name)}.html"
     return TableCell(text=standing.name, badge=badge, link=link, doubt=why)
 
 
 def _table(sheet: ConditionSheet, side: Side, standings: Sequence[LeaderboardRow]) -> BoardTable:
     first = figure_of(ranks_by(side, standings))
     attempts = {s.name: sheet.attempts[s.name] for s in standings if s.name in sheet.attempts}
-    figures = [figure_of(metric) for metric in leading(side, standings)]
+    figures = [figure_of(metric) for metric in list_leading_metrics(side, standings)]
     notes = FootnoteMarks()
     columns = [TableColumn(title="#"), TableColumn(title=side.capitalize(), numbers=False)]
     columns += map(figure_column, figures)
@@ -222,7 +228,7 @@ def _pairs(
 def _more(
     standings: Sequence[LeaderboardRow], side: Side
 ) -> Iterator[tuple[str, tuple[BoardTable, ...]]]:
-    figures = [figure_of(name) for name in further(side, standings)]
+    figures = [figure_of(name) for name in list_other_metrics(side, standings)]
     if not figures:
         return
     notes = FootnoteMarks()
@@ -275,7 +281,7 @@ def _domain(figure: MetricDefinition, points: Sequence[ChartPoint]) -> tuple[flo
     )
 
 
-def named(names: Sequence[str]) -> str:
+def format_names(names: Sequence[str]) -> str:
     """The first of them, and how many more there are."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more

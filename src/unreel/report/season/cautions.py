@@ -4,16 +4,21 @@ from collections.abc import Iterator, Sequence
 
 from unreel.arena.answers.play import AnswerTable
 from unreel.arena.fairness.attempts import BestAttempt, TeamAttempts, correct_best, is_row_of
-from unreel.arena.fairness.holdout import compare_hidden, find_canaries, find_hidden, hear_canaries
+from unreel.arena.fairness.holdout import (
+    compare_hidden,
+    find_canaries,
+    find_hidden,
+    measure_canary_answers,
+)
 from unreel.arena.fairness.similar_reviewers import find_alike
 from unreel.arena.season.folder import SeasonEntrants, SeasonFolder
-from unreel.arena.season.stored_recipe import stored_recipe
+from unreel.arena.season.stored_recipe import read_stored_recipe
 from unreel.arena.submission.log import SeasonLog
 from unreel.core.estimate import Estimate
 from unreel.core.server_keys import hide_addresses
 
 
-def gaps(entrants: SeasonEntrants) -> Iterator[str]:
+def iter_gaps(entrants: SeasonEntrants) -> Iterator[str]:
     """Yield the entrants that took no part or were withdrawn."""
     for each in entrants.reviewers:
         if each.unfitted:
@@ -23,13 +28,13 @@ def gaps(entrants: SeasonEntrants) -> Iterator[str]:
         yield f"Taken out of the season; what they played stays: {names}."
 
 
-def edits(log: SeasonLog) -> Iterator[str]:
+def iter_log_edits(log: SeasonLog) -> Iterator[str]:
     """Yield the changes made to the log after it was written."""
     for problem in log.broken:
         yield f"The log of entries was changed: {problem}."
 
 
-def copies(play: AnswerTable, *, seed: int) -> Iterator[str]:
+def iter_similar_reviewers(play: AnswerTable, *, seed: int) -> Iterator[str]:
     """Reviewers that err alike beyond what hard clips explain."""
     for pair in find_alike(play, seed=seed).suspected:
         share = pair.shared_errors
@@ -40,9 +45,9 @@ def copies(play: AnswerTable, *, seed: int) -> Iterator[str]:
         )
 
 
-def seen_before(folder: SeasonFolder, play: AnswerTable) -> Iterator[str]:
+def iter_seen_before(folder: SeasonFolder, play: AnswerTable) -> Iterator[str]:
     """Yield entrants that are better on public scenes than on hidden ones, or repeat labels published as a trap."""
-    recipe = stored_recipe(folder)
+    recipe = read_stored_recipe(folder)
     hidden = find_hidden(folder.path, recipe, play.lineup.scenes)
     for gap in compare_hidden(play, hidden) if hidden else ():
         if gap.flagged and isinstance(gap.gap, Estimate):
@@ -51,17 +56,17 @@ def seen_before(folder: SeasonFolder, play: AnswerTable) -> Iterator[str]:
                 f"[{gap.gap.low:.1f}, {gap.gap.high:.1f}] under {play.condition}: it may have seen them before."
             )
     canaries = find_canaries(folder.path, recipe, play.lineup)
-    for sung in hear_canaries(play, canaries) if canaries else ():
+    for sung in measure_canary_answers(play, canaries) if canaries else ():
         if sung.flagged:
             yield f"{sung.reviewer} repeats labels that were published as a trap, under {play.condition}."
 
 
-def best_of_several(
+def iter_repeated_attempts(
     play: AnswerTable, tries: Sequence[TeamAttempts], *, seed: int
 ) -> Iterator[str]:
     """Teams that tried more than once: what the best of their tries is worth without luck."""
     for each in tries:
-        rows = rows_of(each, play)
+        rows = select_team_rows(each, play)
         best = correct_best(play, rows, kind=each.kind, seed=seed) if len(rows) > 1 else None
         if isinstance(best, BestAttempt) and isinstance(best.corrected, Estimate):
             worth = best.corrected
@@ -72,7 +77,7 @@ def best_of_several(
             )
 
 
-def rows_of(tries: TeamAttempts, play: AnswerTable) -> list[str]:
+def select_team_rows(tries: TeamAttempts, play: AnswerTable) -> list[str]:
     """The rows of a board that are the entries of a team."""
     board = play.reviewers if tries.kind == "reviewer" else play.lineup.creators
     return [row for row in board if any(is_row_of(row, entry) for entry in tries.entries)]

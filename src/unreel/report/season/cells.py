@@ -45,7 +45,7 @@ class ReviewerCells:
     """Those that are not right first, as many as a page shows."""
 
 
-def sections(
+def iter_sections(
     season: SeasonView, heard: Mapping[str, AnswerMatrix], maker: str
 ) -> Iterator[ReviewerCells]:
     """Every reviewer that was asked about clips of `maker`, under each condition; `heard` is by sheet."""
@@ -57,7 +57,7 @@ def sections(
                 yield _section(season, table, sheet, reviewer, asked)
 
 
-def short(text: str) -> str:
+def shorten_reason(text: str) -> str:
     """A reason on one line, cut where it is long."""
     words = " ".join(text.split())
     return words if len(words) <= LONGEST else f"{words[:LONGEST]}…"
@@ -91,5 +91,7 @@ def _answer(season: SeasonView, table: AnswerMatrix, reviewer: int, clip: int) -
         place=clip,
         said=table.answer(reviewer, clip),
         sign=sign,
-        words=short(season.words.get((play.condition, play.reviewers[reviewer], name), "")),
+        words=shorten_reason(
+            season.words.get((play.condition, play.reviewers[reviewer], name), "")
+        ),
     )

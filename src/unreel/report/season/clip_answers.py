@@ -12,8 +12,8 @@ from unreel.arena.answers.play import (
     SILENT,
     UNASKED,
     AnswerTable,
-    generated,
     lay_out,
+    select_generated,
 )
 
 WORDS: Final = {SAID_GENERATED: "generated", SAID_REAL: "real", SILENT: "nothing that can be read"}
@@ -65,9 +65,9 @@ class AnswerMatrix:
         return missed[np.lexsort((missed, -share[missed], silent))]
 
 
-def hear(play: AnswerTable) -> AnswerMatrix:
+def group_answers_by_clip(play: AnswerTable) -> AnswerMatrix:
     """The answers of `play`; of two about one clip, the later."""
-    said, made = lay_out(play), generated(play.lineup)
+    said, made = lay_out(play), select_generated(play.lineup)
     truth = np.where(made, SAID_GENERATED, SAID_REAL).astype(np.int8)
     right, read = said == truth[None, :], (said == SAID_REAL) | (said == SAID_GENERATED)
     return AnswerMatrix(

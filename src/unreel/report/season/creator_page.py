@@ -12,10 +12,10 @@ from unreel.arena.boards.standings import LeaderboardRow
 from unreel.pages.player import PlayerSpec, TrackSpec
 from unreel.report.boards.downloads import FOLDER
 from unreel.report.boards.tables import BoardTable, TableCell, TableColumn, TableLine, exact_cell
-from unreel.report.season.cells import sections
+from unreel.report.season.cells import iter_sections
 from unreel.report.season.clip_answers import SIDES, AnswerMatrix
 from unreel.report.season.entrant import EntrantPage, PagePart, figures_table, format_ranks
-from unreel.report.season.view import ClipDetails, SeasonView, address
+from unreel.report.season.view import ClipDetails, SeasonView, get_page_name
 
 _MICRO: Final = 1_000_000
 _NOBODYS: Final = "Real clips: calling them generated is an error."
@@ -27,7 +27,7 @@ def creator_page(season: SeasonView, heard: Mapping[str, AnswerMatrix], name: st
     """The page of a creator, of a control, or of all real clips."""
     boards = [board.creators for board in season.standings]
     standings = [next((s for s in board if s.name == name), None) for board in boards]
-    file = f"{FOLDER}/{address('creator', name)}"
+    file = f"{FOLDER}/{get_page_name('creator', name)}"
     parts = []
     if season.shows_clips:
         parts.append(_given_away(season, heard, name, file=f"{file}-clips"))
@@ -50,7 +50,7 @@ def creator_page(season: SeasonView, heard: Mapping[str, AnswerMatrix], name: st
         told=format_ranks(season, standings) if any(standings) else _NOBODYS,
         tiles=tuple(_tiles(season, known, name)),
         parts=tuple(parts),
-        sections=tuple(sections(season, heard, name)) if season.shows_clips else (),
+        sections=tuple(iter_sections(season, heard, name)) if season.shows_clips else (),
         clips=shown,
         has_badge=any(standings),
     )

@@ -17,10 +17,10 @@ from unreel.report.boards.tables import (
     TableLine,
     measured_cell,
 )
-from unreel.report.season.boards import named
+from unreel.report.season.boards import format_names
 from unreel.report.season.cells import ReviewerCells
 from unreel.report.season.metric_names import Side, figure_of
-from unreel.report.season.view import PAGES, REAL_TITLE, SeasonView, address
+from unreel.report.season.view import PAGES, REAL_TITLE, SeasonView, get_page_name
 
 HOME: Final = "../index.html"
 MOST: Final = 200
@@ -62,7 +62,7 @@ class EntrantPage:
     @property
     def address(self) -> str:
         """Its name among the pages of entrants."""
-        return address(self.side, self.name)
+        return get_page_name(self.side, self.name)
 
 
 def entrant_files(season: SeasonView, page: EntrantPage) -> dict[str, str]:
@@ -103,7 +103,9 @@ def _place(standing: LeaderboardRow | None) -> str:
         return "it did not play"
     if standing.rank is not None:
         return f"rank {standing.rank}{', leading' if standing.first_class else ''}"
-    return f"not ranked, never met {named(standing.lacks)}" if standing.lacks else "not ranked"
+    return (
+        f"not ranked, never met {format_names(standing.lacks)}" if standing.lacks else "not ranked"
+    )
 
 
 def figures_table(

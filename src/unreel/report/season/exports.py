@@ -8,7 +8,7 @@ from unreel.arena.boards.standings import LeaderboardRow, MatrixCell, SeasonLead
 from unreel.core.estimate import Estimate, Measured
 from unreel.report.season.history import track
 from unreel.report.season.metric_names import SIDES, figure_of, ranks_by
-from unreel.report.season.view import SeasonView, address, side_of
+from unreel.report.season.view import SeasonView, get_page_name, select_side
 
 
 def standings_json(season: SeasonView) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def history_json(seasons: Sequence[SeasonView]) -> dict[str, Any]:
     told: dict[str, Any] = {"seasons": [season.name for season in seasons]}
     for side in SIDES:
         rows = track(seasons, side)
-        board = side_of(seasons[-1].standings[0], side)
+        board = select_side(seasons[-1].standings[0], side)
         told[f"{side}s"] = {
             name: [_placed(standing, ranks_by(side, board)) for standing in row]
             for name, row in rows.items()
@@ -42,7 +42,7 @@ def entrant_json(season: SeasonView, side: str, name: str) -> dict[str, Any]:
     """One entrant under each condition, with all the cells that it is in."""
     found = []
     for board in season.standings:
-        for standing in side_of(board, side):
+        for standing in select_side(board, side):
             if standing.name == name:
                 cells = [cell for cell in board.cells if getattr(cell, side) == name]
                 told = {"condition": board.condition, **_standing(standing)}
@@ -91,7 +91,7 @@ def _standing(standing: LeaderboardRow) -> dict[str, Any]:
     return {
         "name": standing.name,
         "kind": standing.kind,
-        "page": f"entrants/{address(side, standing.name)}.html",
+        "page": f"entrants/{get_page_name(side, standing.name)}.html",
         "rank": standing.rank,
         "leading": standing.first_class,
         "lacks": list(standing.lacks),

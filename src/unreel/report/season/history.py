@@ -8,7 +8,7 @@ from typing import Final
 from unreel.arena.boards.standings import LeaderboardRow
 from unreel.core.estimate import Measured, Unmeasured
 from unreel.report.boards.board import BoardPanel
-from unreel.report.boards.charts import FLOORS, SERIES, SHOWN, BoardChart, ChartPoint, stepped
+from unreel.report.boards.charts import FLOORS, SERIES, SHOWN, BoardChart, ChartPoint, stepped_chart
 from unreel.report.boards.tables import (
     BoardTable,
     FootnoteMarks,
@@ -19,7 +19,7 @@ from unreel.report.boards.tables import (
 )
 from unreel.report.season.boards import name_cell
 from unreel.report.season.metric_names import Side, figure_of, ranks_by
-from unreel.report.season.view import SeasonView, side_of
+from unreel.report.season.view import SeasonView, select_side
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,23}")
 """Names that may stand in a chart's own language; the others are numbered."""
@@ -43,7 +43,7 @@ def history_panel(seasons: Sequence[SeasonView], side: Side) -> BoardPanel | Non
         id=f"history-{side}s",
         title=f"{figure.title} of {side}s over the seasons",
         alt=f"Seasons in order: {', '.join(season.name for season in seasons)}.",
-        spec=stepped(
+        spec=stepped_chart(
             points, _palette(told, shown), steps=steps, title=f"{figure.title}, {figure.unit}"
         ),
     )
@@ -68,7 +68,7 @@ def track(seasons: Sequence[SeasonView], side: Side) -> dict[str, list[Leaderboa
 
 
 def _board(season: SeasonView, side: Side) -> tuple[LeaderboardRow, ...]:
-    return side_of(season.standings[0], side)
+    return select_side(season.standings[0], side)
 
 
 def _steps(seasons: Sequence[SeasonView]) -> list[str]:

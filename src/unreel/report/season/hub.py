@@ -12,10 +12,10 @@ from typing import Final
 from unreel.arena.boards.standings import SeasonLeaderboard
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.protocols.figures import MetricDefinition
 from unreel.report.season.metric_names import SIDES, Side, figure_of, ranks_by
-from unreel.report.season.view import SeasonView, address, side_of
+from unreel.report.season.view import SeasonView, get_page_name, select_side
 
 FOLDER: Final = "hub"
 DATASET_FILE: Final = f"{FOLDER}/dataset/eval.yaml"
@@ -51,7 +51,7 @@ def hub_files(season: SeasonView, listing: HubListing) -> dict[str, str]:
         for name in dict.fromkeys(name for kind, name in season.entrants() if kind == side):
             entries = list(_results(season, listing, side, name))
             if entries:
-                where = f"{FOLDER}/models/{address(side, name)}/.eval_results"
+                where = f"{FOLDER}/models/{get_page_name(side, name)}/.eval_results"
                 files[f"{where}/unreel-{_word(season.name)}.yaml"] = "".join(entries)
     return files
 
@@ -88,7 +88,7 @@ def _registration(season: SeasonView, listing: HubListing) -> str:
 def _results(season: SeasonView, listing: HubListing, side: Side, name: str) -> Iterator[str]:
     for board in season.standings:
         figure = _figure(board, side)
-        for standing in side_of(board, side):
+        for standing in select_side(board, side):
             known = standing.figures.get(figure.metric)
             if standing.name == name and standing.rank is not None and isinstance(known, Estimate):
                 task = task_id(season, side, board)
@@ -98,7 +98,7 @@ def _results(season: SeasonView, listing: HubListing, side: Side, name: str) -> 
 
 
 def _figure(board: SeasonLeaderboard, side: Side) -> MetricDefinition:
-    return figure_of(ranks_by(side, side_of(board, side)))
+    return figure_of(ranks_by(side, select_side(board, side)))
 
 
 def _more_is_better(known: Estimate, figure: MetricDefinition) -> Estimate:
@@ -128,7 +128,7 @@ def _entry(listing: HubListing, task: str, known: Estimate, notes: str) -> str:
 
 def _quoted(text: str) -> str:
     """A string that every YAML reader takes for that string: JSON's spelling is one of YAML's."""
-    return json.dumps(plain(text), ensure_ascii=False)
+    return json.dumps(sanitise_line(text), ensure_ascii=False)
 
 
 def _word(text: str) -> str:

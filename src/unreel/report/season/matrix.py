@@ -17,7 +17,7 @@ from unreel.report.boards.tables import (
     measured_cell,
 )
 from unreel.report.season.boards import ConditionSheet, name_cell
-from unreel.report.season.view import PAGES, address
+from unreel.report.season.view import PAGES, get_page_name
 
 SHADES: Final = 10
 _ROOMY: Final = 12
@@ -81,13 +81,13 @@ def heat_map(sheet: ConditionSheet) -> DetectionMatrix | None:
 
 def cell_id(sheet: str, reviewer: str) -> str:
     """The place on a creator's page that tells of one reviewer under one condition."""
-    return f"{sheet}-{address('reviewer', reviewer)}"
+    return f"{sheet}-{get_page_name('reviewer', reviewer)}"
 
 
 def _square(
     sheet: ConditionSheet, reviewer: LeaderboardRow, creator: LeaderboardRow, met: Met | None
 ) -> MatrixSquare:
-    page = f"{PAGES}/{address('creator', creator.name)}.html"
+    page = f"{PAGES}/{get_page_name('creator', creator.name)}.html"
     link = f"{page}#{cell_id(sheet.id, reviewer.name)}" if sheet.shows_clips else page
     caught = met.caught if met else None
     if not isinstance(caught, Estimate):

@@ -36,7 +36,7 @@ def ranks_by(side: Side, standings: Sequence[LeaderboardRow]) -> str:
 
 def figure_of(name: str) -> MetricDefinition:
     """That figure with its words, as tables and charts take it."""
-    told = figures.figure(name)
+    told = figures.get_board_column(name)
     is_share = told.unit == "percent"
     words = told.words.rstrip(".")
     return MetricDefinition(
@@ -68,13 +68,13 @@ class MetricDefinitions:
     figures: tuple[MetricEntry, ...]
 
 
-def define(names: Iterable[str]) -> MetricDefinitions:
+def format_definitions(names: Iterable[str]) -> MetricDefinitions:
     """The definitions of those figures, each once."""
     return MetricDefinitions(id="season", figures=tuple(map(_metric_entry, dict.fromkeys(names))))
 
 
 def _metric_entry(name: str) -> MetricEntry:
-    told = figures.figure(name)
+    told = figures.get_board_column(name)
     terms = [
         ("Meaning", told.words),
         ("Unit", _UNITS[told.unit]),
@@ -85,7 +85,7 @@ def _metric_entry(name: str) -> MetricEntry:
     return MetricEntry(metric=name, title=told.title, definition=tuple(terms))
 
 
-def leading(side: Side, standings: Sequence[LeaderboardRow]) -> list[str]:
+def list_leading_metrics(side: Side, standings: Sequence[LeaderboardRow]) -> list[str]:
     """Figures of a board's table: the one that ranks, then the chief ones that somebody has."""
     known = _known(standings)
     first = ranks_by(side, standings)
@@ -93,15 +93,15 @@ def leading(side: Side, standings: Sequence[LeaderboardRow]) -> list[str]:
     return [first, *(name for name in chief if name != first)]
 
 
-def further(side: Side, standings: Sequence[LeaderboardRow]) -> list[str]:
+def list_other_metrics(side: Side, standings: Sequence[LeaderboardRow]) -> list[str]:
     """All other figures that somebody has."""
-    shown = leading(side, standings)
+    shown = list_leading_metrics(side, standings)
     return [name for name in _known(standings) if name not in shown]
 
 
 def _is_skill(name: str) -> bool:
     """Return whether the metric is from the skill model for all entrants, and higher is better."""
-    told = figures.figure(name)
+    told = figures.get_board_column(name)
     return told.unit == "logit" and told.better == "high"
 
 

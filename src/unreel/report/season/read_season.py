@@ -7,33 +7,33 @@ from decimal import Decimal
 from typing import Any, Final
 
 from unreel.arena.answers.play import NOBODY, SAID_GENERATED, SAID_REAL, AnswerTable
-from unreel.arena.answers.read_play import read_answers, said_in
-from unreel.arena.boards.ablations import ablate
+from unreel.arena.answers.read_play import encode_label, read_answers
+from unreel.arena.boards.ablations import measure_ablations
 from unreel.arena.boards.bias import find_leanings
 from unreel.arena.fairness.attempts import TeamAttempts, count_tries
-from unreel.arena.run.budget import spent_usd
+from unreel.arena.run.budget import sum_cost_usd
 from unreel.arena.run.plan import read_plan
 from unreel.arena.season.benchmark import look_table, open_set, read_controls
 from unreel.arena.season.folder import SeasonEntrants, SeasonFolder
 from unreel.arena.season.recipe import SeasonRecipe
-from unreel.arena.season.stored_recipe import stored_recipe
+from unreel.arena.season.stored_recipe import read_stored_recipe
 from unreel.arena.submission.log import read_log
 from unreel.benchmarks.entry import Entry
-from unreel.core.clip import Clip, maker_of
+from unreel.core.clip import Clip, get_maker
 from unreel.core.server_keys import hide_addresses
 from unreel.core.settings import read_settings
 from unreel.creators.contract import ClipClass
 from unreel.engine.survey import ClipSurvey
 from unreel.report.season.boards import read_boards
 from unreel.report.season.cautions import (
-    best_of_several,
-    copies,
-    edits,
-    gaps,
-    rows_of,
-    seen_before,
+    iter_gaps,
+    iter_log_edits,
+    iter_repeated_attempts,
+    iter_seen_before,
+    iter_similar_reviewers,
+    select_team_rows,
 )
-from unreel.report.season.cells import short
+from unreel.report.season.cells import shorten_reason
 from unreel.report.season.shown_clips import Show
 from unreel.report.season.view import ClipDetails, SeasonView
 from unreel.stats.resampling import RESAMPLES
@@ -57,7 +57,7 @@ class SeasonReadOptions:
 def read_season_view(folder: SeasonFolder, reading: SeasonReadOptions) -> SeasonView:
     """All that pages show of a season."""
     boards = read_boards(folder, resamples=reading.resamples)
-    entrants, recipe = folder.require_played(), stored_recipe(folder)
+    entrants, recipe = folder.require_played(), read_stored_recipe(folder)
     hidden = bool(recipe.holdout.share or recipe.holdout.canaries) and not reading.reveals
     hides = hidden or entrants.is_about_pairs
     log = read_log(folder.path)
@@ -73,7 +73,7 @@ def read_season_view(folder: SeasonFolder, reading: SeasonReadOptions) -> Season
         words={} if hides else _words(folder, entrants, boards.plays),
         attempts=_attempts(tries, boards.plays[:1]),
         entries=log.events,
-        ablations=ablate(boards.plays, knobs=recipe.knobs),
+        ablations=measure_ablations(boards.plays, knobs=recipe.knobs),
         leanings=tuple(found for play in boards.plays for found in find_leanings(play)),
         notes=(*((_HIDING,) if hidden else ()), *_notes(folder, boards.plays, tries)),
         plan=tuple(_plan(folder, entrants, recipe)),
@@ -89,7 +89,7 @@ def _facts(
     yield "Digest of the benchmark", entrants.digest
     yield "Protocol", entrants.protocol
     yield "Seed", str(entrants.seed)
-    cost = spent_usd(folder, entrants)
+    cost = sum_cost_usd(folder, entrants)
     yield "Cost", "not reported" if cost is None else f"{cost:,.2f} USD, as far as reported"
     if head:
         yield "Last hash of the log", head
@@ -110,7 +110,7 @@ def _clips(
     shown = entrants.shown(entrants.creators)
     rows = {_key(row, shown): row for row in made if row["failure_reason"] is None}
     for entry, clip in ClipSurvey(look_table(folder)).find(benchmark, entries):
-        maker = controls.get(entry.name) or maker_of(entry.origin)
+        maker = controls.get(entry.name) or get_maker(entry.origin)
         row = rows.get((maker, entry.group))
         facts = tuple(_origin(row)) if row else ()
         spec = show(entry, clip) if show and isinstance(clip, Clip) else None
@@ -163,7 +163,7 @@ def _unmade(
     for row in made:
         if row["failure_reason"] is not None:
             maker, scene = _key(row, shown)
-            why = f"{row['failure_reason']}: {short(hide_addresses(row['failure_detail'] or ''))}"
+            why = f"{row['failure_reason']}: {shorten_reason(hide_addresses(row['failure_detail'] or ''))}"
             found.setdefault(maker, {})[scene] = why
     return found
 
@@ -182,27 +182,29 @@ def _words(
                 continue
             for planned, row, read in read_answers(folder, reviewer, play.condition, settings):
                 right = SAID_GENERATED if truth.get(planned.name) else SAID_REAL
-                if said_in(read) != right and isinstance(row["text"], str):
-                    words[play.condition, shown[reviewer.name], planned.name] = short(row["text"])
+                if encode_label(read) != right and isinstance(row["text"], str):
+                    words[play.condition, shown[reviewer.name], planned.name] = shorten_reason(
+                        row["text"]
+                    )
     return words
 
 
 def _attempts(tries: Sequence[TeamAttempts], plays: Sequence[AnswerTable]) -> dict[str, int]:
     """Return the number of submissions of each row's team to that board."""
-    return {row: t.submitted for play in plays for t in tries for row in rows_of(t, play)}
+    return {row: t.submitted for play in plays for t in tries for row in select_team_rows(t, play)}
 
 
 def _notes(
     folder: SeasonFolder, plays: Sequence[AnswerTable], tries: Sequence[TeamAttempts]
 ) -> Iterator[str]:
     entrants = folder.require_played()
-    yield from edits(read_log(folder.path))
-    yield from gaps(entrants)
+    yield from iter_log_edits(read_log(folder.path))
+    yield from iter_gaps(entrants)
     for play in plays:
-        yield from copies(play, seed=entrants.seed)
-        yield from seen_before(folder, play)
+        yield from iter_similar_reviewers(play, seed=entrants.seed)
+        yield from iter_seen_before(folder, play)
     for play in plays[:1]:
-        yield from best_of_several(play, tries, seed=entrants.seed)
+        yield from iter_repeated_attempts(play, tries, seed=entrants.seed)
 
 
 def _plan(

@@ -17,18 +17,18 @@ from unreel.report.boards.tables import (
     exact_cell,
     measured_cell,
 )
-from unreel.report.season.cells import short
+from unreel.report.season.cells import shorten_reason
 from unreel.report.season.clip_answers import AnswerMatrix
 from unreel.report.season.entrant import EntrantPage, PagePart, figures_table, format_ranks
 from unreel.report.season.matrix import cell_id
-from unreel.report.season.view import SeasonView, address
+from unreel.report.season.view import SeasonView, get_page_name
 
 
 def reviewer_page(season: SeasonView, heard: Mapping[str, AnswerMatrix], name: str) -> EntrantPage:
     """The page of the reviewer of that name; `heard` is by sheet, in the order of the season's conditions."""
     standings = [_find(board.reviewers, name) for board in season.standings]
     placed = [standing for standing in standings if standing]
-    file = f"{FOLDER}/{address('reviewer', name)}"
+    file = f"{FOLDER}/{get_page_name('reviewer', name)}"
     parts = [*_mistakes(season, heard, name, file=file)] if season.shows_clips else []
     met = _against(season, name, file=f"{file}-against")
     parts.append(
@@ -96,7 +96,7 @@ def _mistake_table(
     lines = []
     for rank, clip in enumerate(worst, start=1):
         maker, shown = table.maker(clip), play.lineup.clips[clip]
-        page = f"{address('creator', maker)}.html"
+        page = f"{get_page_name('creator', maker)}.html"
         cells = (
             exact_cell(rank),
             TableCell(
@@ -121,7 +121,7 @@ def _mistake_table(
 def _reasons(season: SeasonView, play: AnswerTable, name: str) -> defaultdict[str, str]:
     """Return its reason for each clip; empty if it never gave one."""
     known = ((clip, season.words.get((play.condition, name, clip))) for clip in play.lineup.clips)
-    return defaultdict(str, {clip: short(words) for clip, words in known if words})
+    return defaultdict(str, {clip: shorten_reason(words) for clip, words in known if words})
 
 
 def _truth(table: AnswerMatrix, clip: int) -> str:
@@ -144,7 +144,9 @@ def _against(season: SeasonView, name: str, *, file: str) -> BoardTable:
     for number, board in enumerate(season.standings):
         for cell in board.cells:
             if cell.reviewer == name:
-                page = f"{address('creator', cell.creator)}.html#{cell_id(f'c{number}', name)}"
+                page = (
+                    f"{get_page_name('creator', cell.creator)}.html#{cell_id(f'c{number}', name)}"
+                )
                 lines.append(
                     TableLine(
                         cells=(

@@ -12,7 +12,7 @@ from unreel.arena.submission.log import LogEvent
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate
 from unreel.core.output_files import OutputDirectory
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.core.server_keys import drop_address, hide_addresses
 from unreel.pages.page import render, whole_page
 from unreel.report.boards.board import BoardPanel
@@ -21,7 +21,7 @@ from unreel.report.boards.downloads import FOLDER as TABLES
 from unreel.report.boards.tables import BoardTable, TableCell, TableColumn, TableLine, exact_cell
 from unreel.report.season.ablation_panels import ablation_panels
 from unreel.report.season.boards import ConditionSheet, board_panel
-from unreel.report.season.clip_answers import AnswerMatrix, hear
+from unreel.report.season.clip_answers import AnswerMatrix, group_answers_by_clip
 from unreel.report.season.creator_page import creator_page
 from unreel.report.season.entrant import STYLES, entrant_files
 from unreel.report.season.exports import (
@@ -35,9 +35,9 @@ from unreel.report.season.history import history_panel
 from unreel.report.season.hub import FOLDER as HUB
 from unreel.report.season.hub import HubListing, hub_files
 from unreel.report.season.matrix import DetectionMatrix, heat_map
-from unreel.report.season.metric_names import SIDES, Side, define, figure_of, ranks_by
+from unreel.report.season.metric_names import SIDES, Side, figure_of, format_definitions, ranks_by
 from unreel.report.season.reviewer_page import reviewer_page
-from unreel.report.season.view import PAGES, SeasonView, address, side_of
+from unreel.report.season.view import PAGES, SeasonView, get_page_name, select_side
 
 _LETTER: Final = 6.6
 """Pixels, of a font of 11: text that is narrower is stretched to fit."""
@@ -79,7 +79,7 @@ def _told(standing: LeaderboardRow, board: Sequence[LeaderboardRow], side: Side)
 
 
 def _cut(text: str) -> str:
-    words = plain(text)
+    words = sanitise_line(text)
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
 
 
@@ -163,7 +163,7 @@ def write_season_site(
         setting, problem = "seasons", "there is none to show"
         raise InvalidSettingError(setting, problem, "Name at least one season")
     season = seasons[-1]
-    heard = {f"c{number}": hear(play) for number, play in enumerate(season.plays)}
+    heard = {f"c{number}": group_answers_by_clip(play) for number, play in enumerate(season.plays)}
     files = dict(_entrants(season, heard))
     files |= _data_files(seasons)
     if listing is not None:
@@ -199,13 +199,15 @@ def _data_files(seasons: Sequence[SeasonView]) -> dict[str, str]:
         "history.json": to_text(history_json(seasons)),
     }
     for side, name in season.entrants():
-        files[f"{PAGES}/{address(side, name)}.json"] = to_text(entrant_json(season, side, name))
+        files[f"{PAGES}/{get_page_name(side, name)}.json"] = to_text(
+            entrant_json(season, side, name)
+        )
     first = season.standings[0]
     for side in SIDES:
-        board = side_of(first, side)
+        board = select_side(first, side)
         for standing in board:
             drawn = badge(season.name, standing, board, side)
-            files[f"{BADGES}/{address(side, standing.name)}.svg"] = drawn
+            files[f"{BADGES}/{get_page_name(side, standing.name)}.svg"] = drawn
     return files
 
 
@@ -235,7 +237,7 @@ def _index(seasons: Sequence[SeasonView], *, has_hub: bool) -> tuple[str, dict[s
         season=season,
         sheets=sheets,
         parts=list(_parts(changes, history)),
-        names=define(figure.metric for table in tables for figure in table.figures),
+        names=format_definitions(figure.metric for table in tables for figure in table.figures),
         changes=changes,
         history=history,
         entries=entries,

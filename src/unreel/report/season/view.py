@@ -83,12 +83,12 @@ class SeasonView:
         return found
 
 
-def side_of(board: SeasonLeaderboard, side: str) -> tuple[LeaderboardRow, ...]:
+def select_side(board: SeasonLeaderboard, side: str) -> tuple[LeaderboardRow, ...]:
     """Reviewers or creators, in order."""
     return board.reviewers if side == "reviewer" else board.creators
 
 
-def address(side: str, name: str) -> str:
+def get_page_name(side: str, name: str) -> str:
     """The page of an entrant without its ending: the same in every season, whoever else plays."""
     spoken = re.sub(r"[^a-z0-9]+", "-", name.lower())[:_SPOKEN].strip("-")
     mark = hashlib.sha256(f"{side}\0{name}".encode()).hexdigest()[:8]

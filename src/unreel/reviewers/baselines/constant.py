@@ -8,15 +8,15 @@ from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.judgement import Label
-from unreel.protocols.protocol import PROTOCOLS, protocol
+from unreel.protocols.protocol import PROTOCOLS, get_protocol
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
 
-def phrase(sheet: ReviewRequest, p_generated: Sequence[float]) -> Reply | Failure:
+def format_answer(sheet: ReviewRequest, p_generated: Sequence[float]) -> Reply | Failure:
     """The answer of someone who holds each clip of `sheet` to be generated with that probability."""
     name = sheet.instrument.protocol
-    if name in PROTOCOLS and protocol(name).n_clips == len(p_generated):
-        return Reply(text=protocol(name).wording.phrase(p_generated, sheet.condition.prompt))
+    if name in PROTOCOLS and get_protocol(name).n_clips == len(p_generated):
+        return Reply(text=get_protocol(name).wording.phrase(p_generated, sheet.condition.prompt))
     asked = f"not asked: no baseline can answer {sheet.instrument} about {len(p_generated)} clips"
     return Failure(FailureReason.REQUEST_REJECTED, asked)
 
@@ -40,7 +40,7 @@ class CoinReviewer:
 
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
         dice = random.Random(digest("coin", str(self.seed), sheet.key))  # noqa: S311  no secret
-        return phrase(sheet, [dice.random() for _ in sheet.exhibits])
+        return format_answer(sheet, [dice.random() for _ in sheet.exhibits])
 
     async def close(self) -> None:
         """Nothing to close."""
@@ -65,7 +65,7 @@ class AlwaysReviewer:
 
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
         p_generated = 1.0 if self.label is Label.GENERATED else 0.0
-        return phrase(sheet, [p_generated] * len(sheet.exhibits))
+        return format_answer(sheet, [p_generated] * len(sheet.exhibits))
 
     async def close(self) -> None:
         """Nothing to close."""

@@ -14,7 +14,7 @@ from unreel.core.errors import InvalidValueError
 from unreel.core.estimate import Unmeasured
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
-from unreel.reviewers.baselines.constant import phrase
+from unreel.reviewers.baselines.constant import format_answer
 from unreel.reviewers.baselines.folds import FoldGroup, fold
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
@@ -123,7 +123,7 @@ class FittedReviewer:
             if model is None:
                 return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {_NOTHING_LEFT}")
             beliefs.append(model.p_generated(features))
-        return phrase(sheet, beliefs)
+        return format_answer(sheet, beliefs)
 
     async def close(self) -> None:
         """Nothing to close."""

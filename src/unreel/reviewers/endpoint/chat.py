@@ -9,7 +9,7 @@ from unreel.core.failure import Failure
 from unreel.protocols.protocol import asks_to_think
 from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.endpoint.families import ModelFamily, switch_thinking
-from unreel.reviewers.frame_times import no_video, timing_for
+from unreel.reviewers.frame_times import explain_missing_video, get_timing
 from unreel.reviewers.message_parts import (
     AudioPart,
     FilePart,
@@ -18,7 +18,7 @@ from unreel.reviewers.message_parts import (
     PromptText,
     Showing,
     VideoPart,
-    compose,
+    compose_message,
     request_rejected,
 )
 
@@ -35,7 +35,7 @@ def build_body(
         if isinstance(switched, str):
             return request_rejected(switched)
         fields = {**fields, **switched}
-    parts = compose(sheet, form=show, times=family.times)
+    parts = compose_message(sheet, form=show, times=family.times)
     if isinstance(parts, Failure):
         return parts
     if show == "video":
@@ -53,9 +53,9 @@ def build_body(
 
 def _format_times(sheet: ReviewRequest, family: ModelFamily) -> Mapping[str, Any] | Failure:
     """The fields by which vLLM passes the instants of our frames on, or why it cannot."""
-    if why := no_video(family.kind, sheet):
+    if why := explain_missing_video(family.kind, sheet):
         return request_rejected(why)
-    timings = {timing_for(family.kind, exhibit.frames) for exhibit in sheet.exhibits}
+    timings = {get_timing(family.kind, exhibit.frames) for exhibit in sheet.exhibits}
     if len(timings) > 1:
         return request_rejected(
             "vLLM takes one set of instants for all videos, and the clips' differ"

@@ -205,12 +205,12 @@ FAMILIES: Final = (
 )
 
 
-def family_of(address: ModelAddress, named: str | None = None) -> ModelFamily:
+def detect_family(address: ModelAddress, named: str | None = None) -> ModelFamily:
     """The family of a model at its server, in the words that the server takes.
 
     `named` goes before what the model's name tells.
     """
-    found = find_family(address.model) if named is None else family(named)
+    found = find_family(address.model) if named is None else get_family(named)
     if address.provider != "openrouter":
         return found
     spoken = {
@@ -236,8 +236,8 @@ def switch_thinking(
     return f"the {family.name} family has no way to switch thinking {thinking}"
 
 
-def bounded(family: ModelFamily, space: str) -> ModelFamily:
-    """`family` with the bounds of its processor's resize that `space` declares: `resized 3136-50176`.
+def limit_family(family: ModelFamily, space: str) -> ModelFamily:
+    """`get_family` with the bounds of its processor's resize that `space` declares: `resized 3136-50176`.
 
     Any other declaration leaves it as it is.
 
@@ -262,7 +262,7 @@ def find_family(model: str) -> ModelFamily:
     return next(f for f in FAMILIES if re.search(f.pattern, model, re.IGNORECASE))
 
 
-def family(name: str) -> ModelFamily:
+def get_family(name: str) -> ModelFamily:
     """The family of that name, for a model whose own name does not tell."""
     for known in FAMILIES:
         if known.name == name:

@@ -50,7 +50,7 @@ class ModelEndpoint:
         return f"asks {self.server}{clear} as {self.name}, {key}{remark}"
 
 
-def contact(
+def find_model_endpoint(
     model: str, *, key_hosts: str, environment: Mapping[str, str] | None = None
 ) -> ModelEndpoint:
     """Return the server of `model`, and the variable of its key.
@@ -77,10 +77,10 @@ def contact(
     return ModelEndpoint(name=address.name, server=server, variable=variable, remark=remark)
 
 
-def contacts(models: Iterable[str], *, key_hosts: str) -> tuple[ModelEndpoint, ...]:
+def list_model_endpoints(models: Iterable[str], *, key_hosts: str) -> tuple[ModelEndpoint, ...]:
     """Those of `models` that a server answers for, each once."""
     asked = filter(names_server, models)
-    return tuple(dict.fromkeys(contact(model, key_hosts=key_hosts) for model in asked))
+    return tuple(dict.fromkeys(find_model_endpoint(model, key_hosts=key_hosts) for model in asked))
 
 
 def _home(provider: ModelProvider) -> ServerAddress | None:

@@ -14,7 +14,7 @@ from unreel.reviewers.endpoint.budget import RequestBudget, SpentBefore, SpentBu
 from unreel.reviewers.endpoint.chat import build_body
 from unreel.reviewers.endpoint.client import EndpointClient
 from unreel.reviewers.endpoint.concurrency import ConcurrencyLimit
-from unreel.reviewers.endpoint.families import RESIZED, ModelFamily, bounded, family_of
+from unreel.reviewers.endpoint.families import RESIZED, ModelFamily, detect_family, limit_family
 from unreel.reviewers.endpoint.providers import PROVIDERS, ModelAddress, read_address
 from unreel.reviewers.endpoint.tokens import estimate_usage
 from unreel.reviewers.endpoint.transport import HttpTransport, RequestTransport
@@ -95,7 +95,7 @@ class EndpointReviewer:
     ) -> None:
         address = read_address(model)
         _check_way(address, api_key)
-        self._family = bounded(family_of(address, manner.family), manner.box_space or "")
+        self._family = limit_family(detect_family(address, manner.family), manner.box_space or "")
         _check_abilities(self._family, manner, address)
         self._show = manner.show
         own = (manner.box_space or "").startswith(RESIZED)

@@ -24,7 +24,7 @@ from unreel.protocols.presentation import (
     mark_instant,
     shows_times,
 )
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.contract import ReviewRequest
 from unreel.reviewers.endpoint.families import ModelFamily, ResizeRule
 
@@ -113,7 +113,7 @@ def load_of(question: Question, clips: Sequence[Clip], family: ModelFamily) -> R
     """Return the tokens of `question` about `clips` with their frames."""
     condition, instrument = question.condition, question.instrument.protocol
     rule, marked = picture_rule(family), shows_times(instrument, condition.marks)
-    characters = sum(map(len, around_clips(protocol(instrument).prompt(condition.prompt).text)))
+    characters = sum(map(len, around_clips(get_protocol(instrument).prompt(condition.prompt).text)))
     n_frames = pictures = 0
     for number, clip in enumerate(clips, start=1):
         instants = _instants(clip, condition.sampling)

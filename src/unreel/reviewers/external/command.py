@@ -15,9 +15,9 @@ from unreel.core.errors import InvalidSettingError, MachineError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import clip_id, digest
 from unreel.core.output_files import OutputDirectory
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.core.settings import server_environment
-from unreel.reviewers.baselines.constant import phrase
+from unreel.reviewers.baselines.constant import format_answer
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.external.bubblewrap import (
     CLIP_FOLDER,
@@ -63,7 +63,7 @@ class ProgramSettings:
     """Whether it runs without bubblewrap, where it may read all that its user may read."""
 
 
-def beside(command: Sequence[str], base: Path) -> list[str]:
+def resolve_command_files(command: Sequence[str], base: Path) -> list[str]:
     """`command` with the whole paths of those words that name files from the folder `base`."""
     return [_whole(word, base, first=number == 0) or word for number, word in enumerate(command)]
 
@@ -77,7 +77,7 @@ def read_program(command: Sequence[str], base: Path) -> ExternalProgram:
     if not command or not command[0].strip() or any("\0" in word for word in command):
         setting, problem = "command", "names no program"
         raise InvalidSettingError(setting, problem, 'Write command = ["python", "detector.py"]')
-    words = beside(command, base)
+    words = resolve_command_files(command, base)
     if "/" in command[0] and not _is_file(Path(words[0])):
         setting, problem = "command", f"there is no program at {words[0]!a}"
         raise InvalidSettingError(setting, problem, "Name a file that can be run")
@@ -163,7 +163,7 @@ class CommandReviewer:
             if isinstance(belief, Failure):
                 return belief
             beliefs.append(belief)
-        return phrase(sheet, beliefs)
+        return format_answer(sheet, beliefs)
 
     async def close(self) -> None:
         """Nothing to close: no program outlives its clip."""
@@ -214,7 +214,7 @@ class CommandReviewer:
 
     def _mishap(self, ended: ProgramExit) -> Failure:
         last = ended.errors.decode(errors="replace").strip().rpartition("\n")[2]
-        logger.warning("%s: status %d: %s", self._name, ended.status, plain(last)[:400])
+        logger.warning("%s: status %d: %s", self._name, ended.status, sanitise_line(last)[:400])
         if ended.status == OVER_LIMIT:
             return Failure(FailureReason.OUT_OF_MEMORY, _TOO_MUCH)
         if ended.status in {NOT_STARTED, NOT_CONFINED}:

@@ -13,7 +13,7 @@ from unreel.core.server_keys import key_variable, read_server, require_secret_wa
 from unreel.core.settings import read_secret
 from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.external.command import ExternalProgram, ProgramSettings, read_program
-from unreel.reviewers.external.scores import ScoreInterpretation, Shown, outside_name
+from unreel.reviewers.external.scores import ScoreInterpretation, Shown, name_external_model
 from unreel.reviewers.factory import ReviewerFactory
 
 COMMAND: Final = "command:"
@@ -61,7 +61,7 @@ def open_program(
         InvalidSettingError: There is no such program.
     """
     program = read_program(command, Path())
-    name = outside_name(model, reading, *program.identity)
+    name = name_external_model(model, reading, *program.identity)
     return ReviewerFactory(
         name=name, build=partial(_program, name, program, reading, terms), gpus=gpus
     )
@@ -84,7 +84,7 @@ def open_service(
     variable = key_variable(server, key_hosts)
     if variable is not None:
         require_secret_way(server, variable)
-    name = outside_name(model, reading, visit.show)
+    name = name_external_model(model, reading, visit.show)
     return ReviewerFactory(name=name, build=partial(_service, name, visit, reading, variable, seed))
 
 

@@ -50,7 +50,7 @@ class ScoreInterpretation:
         return meant if self.score_means == "generated" else 1 - meant
 
 
-def outside_name(model: str, reading: ScoreInterpretation, *parts: str) -> str:
+def name_external_model(model: str, reading: ScoreInterpretation, *parts: str) -> str:
     """The stable name of `model`: another file of a program, another argument or threshold is another."""
     return f"{model}-{digest(*parts, reading.score_means, repr(reading.threshold))[:8]}"
 

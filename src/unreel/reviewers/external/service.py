@@ -10,7 +10,7 @@ from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.retry import RetryPolicy
 from unreel.core.span import to_us
-from unreel.reviewers.baselines.constant import phrase
+from unreel.reviewers.baselines.constant import format_answer
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.endpoint.budget import RequestBudget
 from unreel.reviewers.endpoint.client import EndpointClient
@@ -91,7 +91,7 @@ class HttpReviewer:
             if isinstance(belief, Failure):
                 return belief
             beliefs.append(belief)
-        return phrase(sheet, beliefs)
+        return format_answer(sheet, beliefs)
 
     async def close(self) -> None:
         await self._transport.close()

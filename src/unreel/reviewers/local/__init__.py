@@ -1,1 +1,11 @@
-"""Reviewers that run here: a checkpoint of a video model, loaded by transformers."""
+"""Checkpoints on this machine, loaded by transformers or served by vLLM.
+
+Where to look:
+    `reviewer.py`: the reviewer.
+    `encoder.py`: from a question to tensors.
+    `checkpoint.py`: model folders and families.
+    `input_format.py`: the input format of a trained checkpoint.
+    `serving.py`: the plan of `unreel serve`.
+    `server.py`: the vLLM process.
+    `positions.py`: positions as vLLM counts them.
+"""

@@ -12,7 +12,7 @@ from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.identity import digest
 from unreel.core.small_documents import RECIPE_BYTES, parse_json, read_bytes
 from unreel.core.weight_files import INDEX_FILES, is_weight_file, require_safe_index
-from unreel.reviewers.endpoint.families import family
+from unreel.reviewers.endpoint.families import get_family
 from unreel.reviewers.local.input_format import FamilyName, Form, InputSpec, read_taught
 
 CONFIG: Final = "config.json"
@@ -59,7 +59,7 @@ class LocalCheckpoint:
     @property
     def name(self) -> str:
         """Its title with a digest of its weights and of what decides how it sees a question."""
-        return f"local/{title(self.folder)}@{self.digest[:_SHORT]}"
+        return f"local/{get_display_name(self.folder)}@{self.digest[:_SHORT]}"
 
     def asked_name(self, *, max_tokens: int, box_space: str | None) -> str:
         """Its name as a reviewer: what differs from the usual manner is part of it."""
@@ -207,10 +207,10 @@ def _untaught(folder: Path, form: Form) -> InputSpec:
         problem = f"a model of type {kind!r}" if kind else f"no {CONFIG}"
         remedy = f"Name a model of one of these types: {', '.join(_TYPES)}"
         raise UnreadableSourceError(str(folder), problem, remedy)
-    return InputSpec(family=name, input=form, box_space=family(name).boxes)
+    return InputSpec(family=name, input=form, box_space=get_family(name).boxes)
 
 
-def title(folder: Path) -> str:
+def get_display_name(folder: Path) -> str:
     """Return the display name: its folder, with the training's if it has no name of its own."""
     return "-".join(reversed(list(_words(folder.resolve())))) or "model"
 

@@ -19,15 +19,15 @@ from transformers.video_utils import VideoMetadata
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.reviewers.contract import ClipInput, ReviewRequest, ShownFrame
-from unreel.reviewers.endpoint.families import family, name_space
-from unreel.reviewers.frame_times import FrameTiming, no_video, timing_for
+from unreel.reviewers.endpoint.families import get_family, name_space
+from unreel.reviewers.frame_times import FrameTiming, explain_missing_video, get_timing
 from unreel.reviewers.local.input_format import FamilyName, InputSpec
 from unreel.reviewers.message_parts import (
     ImagePart,
     Part,
     PromptText,
     VideoPart,
-    compose,
+    compose_message,
     request_rejected,
 )
 
@@ -130,7 +130,9 @@ class RequestEncoder:
         """The numbers of `sheet`, and of the answer to learn behind it; or why there are none."""
         if why := self._impossible(sheet, target):
             return request_rejected(why)
-        parts = compose(sheet, form=self._taught.input, times=family(self._taught.family).times)
+        parts = compose_message(
+            sheet, form=self._taught.input, times=get_family(self._taught.family).times
+        )
         if isinstance(parts, Failure):
             return parts
         try:
@@ -151,7 +153,7 @@ class RequestEncoder:
             )
         if why := self._impossible(sheet, None):
             return request_rejected(why)
-        parts = compose(sheet, form="frames", times=family(self._taught.family).times)
+        parts = compose_message(sheet, form="frames", times=get_family(self._taught.family).times)
         if isinstance(parts, Failure):
             return parts
         content = [
@@ -203,7 +205,11 @@ class RequestEncoder:
             return f"the text holds {hidden!r}, which is a mark of the model's own"
         if sheet.condition.audio == "on":
             return f"the {self._taught.family} family takes no sound"
-        return no_video(self._taught.family, sheet) if self._taught.input == "video" else ""
+        return (
+            explain_missing_video(self._taught.family, sheet)
+            if self._taught.input == "video"
+            else ""
+        )
 
     def _process(self, parts: Sequence[Part]) -> dict[str, Any]:
         content: list[dict[str, str]] = []
@@ -220,7 +226,7 @@ class RequestEncoder:
                 case VideoPart(frames):
                     content.append({"type": "video"})
                     videos.append(torch.stack([_pixels(frame) for frame in frames]))
-                    timings.append(_metadata(timing_for(self._taught.family, frames)))
+                    timings.append(_metadata(get_timing(self._taught.family, frames)))
                 case _:
                     msg = f"a model of this machine takes no {type(part).__name__}"
                     raise ValueError(msg)

@@ -15,7 +15,7 @@ from unreel.reviewers.local.checkpoint import (
     read_config,
     require_weights,
 )
-from unreel.reviewers.local.positions import mend_positions
+from unreel.reviewers.local.positions import patch_positions
 
 _UNREADABLE: Final = (
     ImportError,
@@ -75,7 +75,7 @@ def _load_whole(folder: Path, dtype: torch.dtype) -> Any:
     model.generation_config = GenerationConfig(
         eos_token_id=said.eos_token_id, pad_token_id=said.pad_token_id
     )
-    mend_positions(model)
+    patch_positions(model)
     return model
 
 

@@ -22,7 +22,7 @@ _KNOWN: Final = frozenset({"c8ee3ef7bd02674546e45cd9715a86392618c4813ed06d8536cc
 """Digests of the method that is replaced: one for each way in which it was written and looked through."""
 
 
-def mend_positions(model: torch.nn.Module) -> None:
+def patch_positions(model: torch.nn.Module) -> None:
     """Let every Qwen2.5-VL within `model` count positions as the server does; others stay as they are.
 
     Raises:

@@ -15,7 +15,7 @@ from unreel.core.errors import UnreelError
 from unreel.core.failure import Failure, FailureReason
 from unreel.protocols.protocol import asks_to_think
 from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
-from unreel.reviewers.endpoint.families import family, switch_thinking
+from unreel.reviewers.endpoint.families import get_family, switch_thinking
 from unreel.reviewers.local.checkpoint import MAX_TOKENS, LocalCheckpoint
 from unreel.reviewers.local.encoder import EncodedRequest, RequestEncoder
 from unreel.reviewers.local.loading import load_model
@@ -99,7 +99,7 @@ class LocalReviewer:
 
     def _cannot_switch(self, sheet: ReviewRequest) -> str:
         """Return the reason why thinking cannot be switched as the condition requires; "" if it can."""
-        thinking, own = sheet.condition.thinking, family(self._checkpoint.taught.family)
+        thinking, own = sheet.condition.thinking, get_family(self._checkpoint.taught.family)
         if thinking == "default":
             return ""
         switched = switch_thinking(own, thinking, asked=asks_to_think(sheet.prompt))

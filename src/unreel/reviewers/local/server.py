@@ -99,7 +99,7 @@ def require_place(place: ServingAddress) -> None:
 
 
 @contextmanager
-def running(
+def start_vllm(
     plan: ServingPlan, engine: VllmInstallation, *, tell: Callable[[str], None]
 ) -> Iterator["VllmServer"]:
     """The server of `plan`, up and answering; when the context ends, so does all of it.
@@ -121,7 +121,7 @@ class VllmServer(HeldServer):
 
     def __init__(self, plan: ServingPlan, engine: VllmInstallation, room: Path) -> None:
         self._plan = plan
-        model = dress(plan, room)
+        model = prepare_model_folder(plan, room)
         command = [str(engine.python), "-m", _MODULE, "--model", str(model), *plan.arguments]
         environment = server_environment(plan.environment, plan.usual, keep=frozenset({KEY}))
         super().__init__("vLLM", command, folder=room, log=_LOG, environment=environment)
@@ -155,7 +155,7 @@ class VllmServer(HeldServer):
             connection.close()
 
 
-def dress(plan: ServingPlan, room: Path) -> Path:
+def prepare_model_folder(plan: ServingPlan, room: Path) -> Path:
     """The model's folder as the server should find it: as it lies, or links beside changed files."""
     if not plan.changed:
         return plan.base

@@ -23,8 +23,8 @@ from unreel.reviewers.local.checkpoint import (
     CONFIG,
     LocalCheckpoint,
     digest_weights,
+    get_display_name,
     read_checkpoint,
-    title,
 )
 from unreel.reviewers.local.input_format import FamilyName, Form, InputSpec, read_taught
 
@@ -328,4 +328,7 @@ def _serve_name(family: FamilyName, name: str | None, folder: Path) -> str:
 
 
 def _plain(folder: Path) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]", "-", plain_name(title(folder))).strip("-._") or "model"
+    return (
+        re.sub(r"[^A-Za-z0-9._-]", "-", plain_name(get_display_name(folder))).strip("-._")
+        or "model"
+    )

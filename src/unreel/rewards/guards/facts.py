@@ -14,7 +14,7 @@ import numpy as np
 from unreel.core.failure import Failure
 from unreel.core.settings import read_settings
 from unreel.curation.screen import MotionScreen, measure
-from unreel.curation.watermark.text import ReadText, text_reader
+from unreel.curation.watermark.text import ReadText, build_text_reader
 from unreel.media.access import media_reader
 from unreel.media.borders import find_borders
 from unreel.media.fingerprint import hash_frames
@@ -93,7 +93,7 @@ def _read_text(scan: ClipScan, *, wanted: bool | None) -> str | None:
 
 @lru_cache(maxsize=1)
 def _open_text_reader() -> ReadText:
-    return text_reader(detect_side=PICKED_SIDE)
+    return build_text_reader(detect_side=PICKED_SIDE)
 
 
 @lru_cache(maxsize=1)

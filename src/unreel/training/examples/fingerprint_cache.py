@@ -20,7 +20,7 @@ from unreel.engine.media_stage import MediaStage
 from unreel.engine.progress import OnStep
 from unreel.engine.run import run
 from unreel.engine.schema import TableSchema
-from unreel.engine.stage import Row, WorkerResources, failed
+from unreel.engine.stage import Row, WorkerResources, to_failed_row
 from unreel.engine.storage_access import StorageAccess, local_copy
 from unreel.engine.survey import CLIPS, ClipSurvey, SurveyStage, survey_rows
 from unreel.engine.table import LanceTable
@@ -43,7 +43,7 @@ class PrintStage(MediaStage):
         with local_copy(row["_location"], self._access) as file:
             scan = self._reader.scan(file)
         if isinstance(scan, Failure):
-            return failed(row, scan)
+            return to_failed_row(row, scan)
         own = fingerprint(scan, find_borders(scan.picked))
         return row | {"print": _PRINT.dump_json(own).decode()}
 

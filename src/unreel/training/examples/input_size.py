@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure
 from unreel.reviewers.contract import ClipInput
-from unreel.reviewers.endpoint.families import family, name_space
+from unreel.reviewers.endpoint.families import get_family, name_space
 from unreel.reviewers.endpoint.tokens import CHARACTERS
 from unreel.reviewers.local.input_format import FamilyName, Form
 from unreel.training.example_cost import SIGHT, ExampleStratum, load_of
@@ -72,7 +72,7 @@ class ByRule:
 
     def box_space(self, exhibit: ClipInput) -> str:
         """By the family's convention."""
-        boxes, shown = family(self.family).boxes, exhibit.shown_size
+        boxes, shown = get_family(self.family).boxes, exhibit.shown_size
         return name_space(boxes, shown=shown, seen=self.seen_size(exhibit))
 
     def count(self, lesson: ShownExample) -> TokenCounts | Failure:

@@ -7,7 +7,7 @@ from unreel.core.identity import digest
 from unreel.training.examples.example import TrainingExample
 
 
-def pass_over(
+def compute_epoch_order(
     examples: Sequence[TrainingExample], *, weights: Sequence[float], seed: int, epoch: int
 ) -> list[int]:
     """Places in `examples` in the order of that epoch, counted from 0.

@@ -16,14 +16,14 @@ from unreel.core.box import Box
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.core.output_files import OutputDirectory
-from unreel.core.safe_text import plain
+from unreel.core.safe_text import sanitise_line
 from unreel.core.span import MICROSECONDS
-from unreel.media.overlay import outline, paint
+from unreel.media.overlay import draw_outline, paint
 from unreel.media.picture import encode_jpeg
 from unreel.pages.page import render, whole_page
 from unreel.pages.playable_clip import data_uri
 from unreel.protocols.presentation import mark_instant
-from unreel.protocols.protocol import ParserOptions, protocol
+from unreel.protocols.protocol import ParserOptions, get_protocol
 from unreel.protocols.space import declare_space
 from unreel.reviewers.ask import PresentationSettings
 from unreel.reviewers.contract import ClipInput, ShownFrame
@@ -116,7 +116,7 @@ def write_page(
         most_frames=_MOST_FRAMES,
     )
     page = whole_page(
-        title=f"{plain(recipe.name)}: examples",
+        title=f"{sanitise_line(recipe.name)}: examples",
         body=body,
         styles=("unreel.training.examples:examples.css",),
         scripts=(),
@@ -131,15 +131,15 @@ def _see(
 ) -> tuple[PageExample, list[list[ExamplePicture]]]:
     question = example.question
     blank = PageExample(
-        name=plain(example.name),
+        name=sanitise_line(example.name),
         side=side,
-        source=plain(example.source),
+        source=sanitise_line(example.source),
         instrument=str(question.instrument),
         condition=str(question.condition),
     )
     lesson = lay_out(example, showing, view)
     if isinstance(lesson, Failure):
-        return replace(blank, problem=plain(str(lesson))), []
+        return replace(blank, problem=sanitise_line(str(lesson))), []
     tokens = view.count(lesson)
     width, height = view.seen_size(lesson.sheet.exhibits[0])
     seen = replace(
@@ -155,7 +155,7 @@ def _see(
         ),
         prompt_tokens=None if isinstance(tokens, Failure) else tokens.prompt,
         answer_tokens=None if isinstance(tokens, Failure) else tokens.answer,
-        problem=plain(str(tokens)) if isinstance(tokens, Failure) else "",
+        problem=sanitise_line(str(tokens)) if isinstance(tokens, Failure) else "",
     )
     return seen, [list(_pictures(exhibit, lesson, view)) for exhibit in lesson.sheet.exhibits]
 
@@ -168,7 +168,7 @@ def _pictures(
         boxed = box is not None and from_s <= frame.at_s < to_s
         rgb = _resized(frame.jpeg, view.seen_size(exhibit))
         if box is not None and boxed:
-            outline(rgb, box, paint(0))
+            draw_outline(rgb, box, paint(0))
         src = data_uri(encode_jpeg(rgb, quality=_QUALITY), "image/jpeg")
         yield ExamplePicture(src=src, at=mark_instant(frame.at_s), boxed=boxed)
 
@@ -181,7 +181,7 @@ def _marked(lesson: ShownExample) -> tuple[Box | None, Fraction, Fraction]:
     question, (width, height) = lesson.example.question, lesson.example.clips[0].size
     space = declare_space(lesson.box_space, width=width, height=height)
     reading = ParserOptions(prompt=question.condition.prompt, space=space)
-    said = protocol(question.instrument.protocol).parse(lesson.target, reading)
+    said = get_protocol(question.instrument.protocol).parse(lesson.target, reading)
     box = said.box if isinstance(said.box, Box) else None
     start_us, end_us = trace.span.start_us, trace.span.end_us
     return box, Fraction(start_us, MICROSECONDS), Fraction(end_us, MICROSECONDS)

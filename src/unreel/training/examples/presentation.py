@@ -4,7 +4,7 @@ from typing import Final, Protocol
 
 from unreel.core.errors import InvalidValueError
 from unreel.core.failure import Failure, FailureReason
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 from unreel.protocols.space import declare_space
 from unreel.reviewers.ask import PresentationSettings, lay_sheet
 from unreel.reviewers.contract import ClipInput, InputKind
@@ -30,15 +30,15 @@ def lay_out(
     The sheet is the one that an evaluation would put, but for its key, which names no reviewer.
     """
     shown = showing.show(example.clips, example.question.condition, SEEN)
-    return shown if isinstance(shown, Failure) else teach_about(example, shown, sees)
+    return shown if isinstance(shown, Failure) else build_lesson(example, shown, sees)
 
 
-def teach_about(
+def build_lesson(
     example: TrainingExample, shown: tuple[ClipInput, ...], sees: BoxSpaceSource
 ) -> ShownExample | Failure:
     """The lesson of `example` about what is `shown`, or why it cannot be taught."""
     question = example.question
-    instrument = protocol(question.instrument.protocol)
+    instrument = get_protocol(question.instrument.protocol)
     declared = sees.box_space(shown[0]) if instrument.needs_box_space else None
     width, height = example.clips[0].size
     space = declare_space(declared, width=width, height=height) if declared else None

@@ -17,12 +17,12 @@ from unreel.benchmarks.questions import (
     plan_questions,
 )
 from unreel.benchmarks.statistics import BenchmarkIdentity, BenchmarkStats
-from unreel.core.clip import Clip, creator_of
+from unreel.core.clip import Clip, get_creator
 from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
 from unreel.core.identity import digest
 from unreel.engine.progress import OnStep
 from unreel.engine.storage_access import StorageAccess
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 from unreel.protocols.space import PERMILLE, BoxSpace
 from unreel.training.examples.example import TrainingExample
 from unreel.training.examples.fingerprint_cache import DuplicateGroups, ExampleTables
@@ -247,7 +247,7 @@ class _ExampleCollector:
             self._leave(Rejected(planned.name, why))
             return
         self._asked[question] = planned
-        wording = protocol(question.instrument.protocol).wording
+        wording = get_protocol(question.instrument.protocol).wording
         asked = (str(question.instrument), str(question.condition))
         for row, truth in enumerate(planned.truths):
             try:
@@ -262,7 +262,7 @@ class _ExampleCollector:
                 clips=planned.clips,
                 truth=truth,
                 source=planned.source,
-                creator=creator_of(*planned.origins),
+                creator=get_creator(*planned.origins),
                 data=place,
             )
 
@@ -306,5 +306,5 @@ def _clips(benchmark: Benchmark, split: str | None, shelf: ExampleTables) -> Ite
 
 
 def _truth(example: TrainingExample) -> str:
-    kind = protocol(example.question.instrument.protocol).truths.kind
+    kind = get_protocol(example.question.instrument.protocol).truths.kind
     return TypeAdapter(kind).dump_json(example.truth).decode()

@@ -60,7 +60,7 @@ class MediaPart:
     paths: tuple[str, ...]
 
 
-def converse(
+def build_conversation(
     lesson: ShownExample, parts: Sequence[Part], places: Sequence[MediaPart]
 ) -> TrainerConversation | Failure:
     """The row of `lesson`, whose media lie at `places` in the order of `parts`.

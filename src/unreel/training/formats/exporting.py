@@ -16,14 +16,14 @@ from unreel.core.identity import digest
 from unreel.core.output_files import OutputDirectory
 from unreel.reviewers.ask import PresentationSettings
 from unreel.reviewers.contract import ClipInput, ShownFrame, WholeClip
-from unreel.reviewers.endpoint.families import family, name_space
+from unreel.reviewers.endpoint.families import get_family, name_space
 from unreel.reviewers.local.input_format import write_taught
-from unreel.reviewers.message_parts import FilePart, ImagePart, Part, VideoPart, compose
+from unreel.reviewers.message_parts import FilePart, ImagePart, Part, VideoPart, compose_message
 from unreel.reviewers.message_parts import Showing as Form
 from unreel.training.examples.example import TrainingExample
-from unreel.training.examples.presentation import SEEN, teach_about
+from unreel.training.examples.presentation import SEEN, build_lesson
 from unreel.training.formats.contract import HELD_OUT, TRAIN, TrainerFormat, require_takes
-from unreel.training.formats.conversation import MediaPart, TrainerConversation, converse
+from unreel.training.formats.conversation import MediaPart, TrainerConversation, build_conversation
 from unreel.training.formats.order import ExportJob, Keeping, Shape
 from unreel.training.formats.sizes import side_of
 
@@ -157,20 +157,20 @@ class _ConversationBuilder:
         media: _MediaStore,
     ) -> None:
         self._order, self._form, self._showing, self._media = order, form, showing, media
-        self._boxes = family(order.recipe.model.family).boxes
+        self._boxes = get_family(order.recipe.model.family).boxes
 
     def write(self, example: TrainingExample) -> TrainerConversation | Failure:
         exhibits = self._exhibits(example)
         if isinstance(exhibits, Failure):
             return exhibits
-        lesson = teach_about(example, exhibits, self)
+        lesson = build_lesson(example, exhibits, self)
         if isinstance(lesson, Failure):
             return lesson
         shape = self._order.shape
-        parts = compose(lesson.sheet, form=_FORMS[shape], times="seconds")
+        parts = compose_message(lesson.sheet, form=_FORMS[shape], times="seconds")
         if isinstance(parts, Failure):
             return parts
-        return converse(lesson, parts, list(self._put(parts, exhibits)))
+        return build_conversation(lesson, parts, list(self._put(parts, exhibits)))
 
     def tell(self, part: str, written: TrainerConversation) -> dict[str, Any]:
         """Return the record of one row: enough to parse its answer back."""
@@ -271,7 +271,7 @@ def _manifest(order: ExportJob, form: TrainerFormat, exported: ExportedExamples)
         "recipe": order.recipe.model_dump(mode="json"),
         "input": order.recipe.input,
         "clips_go_as": order.shape,
-        "boxes": family(order.recipe.model.family).boxes,
+        "boxes": get_family(order.recipe.model.family).boxes,
         "sampling_asked": order.condition.sampling,
         "sampling_used": exported.sampling,
         "told": {

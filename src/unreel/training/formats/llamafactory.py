@@ -8,7 +8,7 @@ from unreel.protocols.presentation import LEAST_PIXELS
 from unreel.training.formats.contract import HELD_OUT, TRAIN
 from unreel.training.formats.conversation import TrainerConversation
 from unreel.training.formats.order import ExportJob, Shape
-from unreel.training.formats.settings import shared, write_json, write_yaml
+from unreel.training.formats.settings import build_shared_arguments, write_json, write_yaml
 from unreel.training.formats.sizes import area_bound, processor_rule
 
 _TAGS: Final = {
@@ -133,7 +133,7 @@ class _LlamaFactoryFormat:
                 "eval_steps": order.recipe.watch.every,
                 "per_device_eval_batch_size": 1,
             }
-        return told | shared(order.recipe)
+        return told | build_shared_arguments(order.recipe)
 
 
 FORMAT: Final = _LlamaFactoryFormat()

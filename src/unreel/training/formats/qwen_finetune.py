@@ -7,7 +7,7 @@ from unreel.reviewers.endpoint.families import ResizeRule
 from unreel.training.formats.contract import TRAIN
 from unreel.training.formats.conversation import TrainerConversation
 from unreel.training.formats.order import ExportJob, Shape
-from unreel.training.formats.settings import shared, write_flags, write_json
+from unreel.training.formats.settings import build_shared_arguments, write_flags, write_json
 from unreel.training.formats.sizes import side_of
 
 _LEAST_TOKENS: Final = 4
@@ -130,7 +130,7 @@ class _QwenFinetune:
                 "video_max_pixels": order.most_pixels,
                 "video_min_pixels": _LEAST_TOKENS * side**2,
             }
-        return told | shared(recipe)
+        return told | build_shared_arguments(recipe)
 
 
 def _longest_s(order: ExportJob) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 from unreel.training.recipe import TrainRecipe
 
 
-def shared(recipe: TrainRecipe) -> dict[str, Any]:
+def build_shared_arguments(recipe: TrainRecipe) -> dict[str, Any]:
     """Return the arguments of transformers that all of these trainers share."""
     optimise, watch = recipe.optimise, recipe.watch
     told: dict[str, Any] = {

@@ -7,7 +7,7 @@ from unreel.reviewers.endpoint.families import ResizeRule
 from unreel.training.formats.contract import HELD_OUT, TRAIN
 from unreel.training.formats.conversation import TrainerConversation
 from unreel.training.formats.order import ExportJob, Shape
-from unreel.training.formats.settings import shared, write_json, write_lines
+from unreel.training.formats.settings import build_shared_arguments, write_json, write_lines
 from unreel.training.formats.sizes import side_of
 
 _LEAST_TOKENS: Final = 4
@@ -78,7 +78,7 @@ class _SwiftFormat:
         return "swift sft train.json"
 
     def _settings(self, order: ExportJob, longest: int, *, watched: bool) -> dict[str, Any]:
-        model, told = order.recipe.model, shared(order.recipe)
+        model, told = order.recipe.model, build_shared_arguments(order.recipe)
         told["torch_dtype"] = "bfloat16" if told.pop("bf16") else "float32"
         told |= {
             "model": str(order.model_folder or model.name),

@@ -7,7 +7,7 @@ from unreel.core.errors import InvalidSettingError
 from unreel.training.formats.contract import TRAIN
 from unreel.training.formats.conversation import TrainerConversation
 from unreel.training.formats.order import ExportJob, Shape
-from unreel.training.formats.settings import shared, write_flags, write_lines
+from unreel.training.formats.settings import build_shared_arguments, write_flags, write_lines
 
 _SCRIPT: Final = """#!/bin/sh
 # Run it in the folder of VideoLLaMA3, with this folder as its only argument.
@@ -80,7 +80,7 @@ class _VideoLlama3:
         return 'sh train.sh "$PWD"'
 
     def _settings(self, order: ExportJob, longest: int) -> dict[str, Any]:
-        model, told = order.recipe.model, shared(order.recipe)
+        model, told = order.recipe.model, build_shared_arguments(order.recipe)
         rate = told.pop("learning_rate")
         told |= {
             "model_type": self.families[model.family],

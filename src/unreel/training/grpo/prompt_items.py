@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 from unreel.protocols.space import declare_space
 from unreel.reviewers.contract import ReviewRequest
 from unreel.training.examples.example import ShownExample, TrainingExample
@@ -31,7 +31,7 @@ class RewardedQuestion:
     @property
     def called(self) -> str:
         """The answer that its truth calls for, in a word."""
-        return protocol(self.example.question.instrument.protocol).wording.right(self.truths[0])
+        return get_protocol(self.example.question.instrument.protocol).wording.right(self.truths[0])
 
     def key(self, lesson: ShownExample, terms: RewardTerms) -> AnswerKey:
         """Return the key that scores answers to it."""
@@ -48,7 +48,7 @@ class RewardedQuestion:
         )
 
 
-def by_question(examples: Sequence[TrainingExample]) -> list[RewardedQuestion]:
+def group_by_question(examples: Sequence[TrainingExample]) -> list[RewardedQuestion]:
     """The questions of `examples` in their order: a clip with several rows is asked once."""
     rows: dict[Any, list[TrainingExample]] = {}
     for example in examples:

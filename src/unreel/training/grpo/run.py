@@ -18,15 +18,15 @@ from unreel.reviewers.local.encoder import RequestEncoder
 from unreel.reviewers.local.input_format import read_taught, write_taught
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.training.answer_sampling import AnswerSampler
-from unreel.training.base_model import BaseModelFolder, teaching
+from unreel.training.base_model import BaseModelFolder, read_input_format
 from unreel.training.card import CheckpointCard, write_card
 from unreel.training.checkpoints import CheckpointFolder
 from unreel.training.examples.example import TrainingExample
-from unreel.training.grpo.prompt_items import PromptItem, RewardedQuestion, by_question
+from unreel.training.grpo.prompt_items import PromptItem, RewardedQuestion, group_by_question
 from unreel.training.model_loading import prepare_model
 from unreel.training.recipe import RewardSection, TrainRecipe
 from unreel.training.rewards.terms import RewardTerms
-from unreel.training.sft.batches import ExampleCollator, too_few_shown
+from unreel.training.sft.batches import ExampleCollator, build_too_few_error
 from unreel.training.sft.early_stopping import EarlyStoppingState, choose
 from unreel.training.sft.example_order import ExampleOrder
 
@@ -84,7 +84,7 @@ def find_start(recipe: TrainRecipe, base: BaseModelFolder, folder: Path) -> Star
     Raises:
         InvalidSettingError: The checkpoint was taught otherwise than the recipe asks it.
     """
-    taught, before = teaching(recipe, base), read_taught(base.folder)
+    taught, before = read_input_format(recipe, base), read_taught(base.folder)
     if before is not None and (before.family, before.input) != (taught.family, taught.input):
         setting = "input" if before.family == taught.family else "model.family"
         problem = f"the checkpoint is a {before.family} model that was taught by {before.input}"
@@ -114,11 +114,11 @@ def run_grpo(
     """The model after it was paid for all of `puts`, with what came of it."""
     from unreel.training.grpo.trainer import (  # loads vLLM where it is installed
         GrpoTrainer,
-        configure,
+        build_grpo_config,
     )
 
     questions = choose(held_out, most=recipe.watch.clips, seed=recipe.seed)
-    asked = [by_question(rows)[0] for rows in questions]
+    asked = [group_by_question(rows)[0] for rows in questions]
     model = prepare_model(recipe.model, start.weights, adapter=start.adapter, seed=recipe.seed)
     sampler = AnswerSampler(
         model, start.encoder, max_tokens=recipe.max_tokens, temperature=0, seed=recipe.seed
@@ -129,7 +129,7 @@ def run_grpo(
         model,
         start.encoder,
         puts,
-        config=configure(recipe, reward, start.folder, n_steps=n_steps),
+        config=build_grpo_config(recipe, reward, start.folder, n_steps=n_steps),
         callbacks=[callback],
     )
     trainer.train()
@@ -217,7 +217,7 @@ class PromptDataset(Sequence[PromptItem]):
             if isinstance(put, PromptItem):
                 return put
             self.unshown[asked.example.key] = [asked.example.name, put.reason.value, put.detail]
-        raise too_few_shown(self.unshown.values(), met=_MOST_TRIES)
+        raise build_too_few_error(self.unshown.values(), met=_MOST_TRIES)
 
     def show(self, asked: RewardedQuestion) -> PromptItem | Failure:
         """One question, or why it cannot be shown."""

@@ -16,7 +16,7 @@ from unreel.reviewers.local.encoder import RequestEncoder
 from unreel.training.grpo.prompt_items import PromptItem
 from unreel.training.recipe import RewardSection, TrainRecipe
 from unreel.training.rewards.key import AnswerKey
-from unreel.training.trainer_arguments import arguments
+from unreel.training.trainer_arguments import build_trainer_arguments
 
 ROW: Final = "row"
 KEY: Final = "key"
@@ -25,7 +25,9 @@ _COMPARED: Final = 8
 """Prompts that are compared with the encoder's before a training begins."""
 
 
-def paid(completions: Sequence[Any], key: Sequence[AnswerKey], **told: Any) -> list[float]:
+def build_reward_function(
+    completions: Sequence[Any], key: Sequence[AnswerKey], **told: Any
+) -> list[float]:
     """TRL's reward function: one reward for each answer; the means of its parts go to the log."""
     rewards = [one.mark(said[0]["content"]) for said, one in zip(completions, key, strict=True)]
     if log := told.get("log_metric"):
@@ -60,7 +62,7 @@ class GrpoTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL carries no types he
         rows.set_transform(_PromptLoader(puts, encoder))
         super().__init__(
             model=model,
-            reward_funcs=paid,
+            reward_funcs=build_reward_function,
             args=config,
             train_dataset=rows,
             processing_class=encoder.processor,
@@ -105,7 +107,7 @@ def _said(found: Any) -> Any:
     return found
 
 
-def configure(
+def build_grpo_config(
     recipe: TrainRecipe, reward: RewardSection, folder: Path, *, n_steps: int
 ) -> GRPOConfig:
     """TRL's settings for the recipe.
@@ -114,7 +116,7 @@ def configure(
     device holds `batch_size` answers at once.
     """
     return GRPOConfig(
-        **arguments(recipe, folder, n_steps=n_steps),
+        **build_trainer_arguments(recipe, folder, n_steps=n_steps),
         gradient_accumulation_steps=recipe.optimise.accumulate * reward.generations,
         num_generations=reward.generations,
         scale_rewards="batch",  # scaling by group would undo the scales of labels

@@ -87,7 +87,7 @@ DEVICES: Final = {
 }
 
 
-def device(name: str) -> AcceleratorDevice:
+def get_device(name: str) -> AcceleratorDevice:
     """The device of that name, in any letter case."""
     found = DEVICES.get(name.lower())
     if found is None:

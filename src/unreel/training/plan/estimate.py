@@ -13,10 +13,10 @@ from unreel.training.plan.architecture import ModelArchitecture
 from unreel.training.plan.device import AcceleratorDevice
 from unreel.training.plan.resources import (
     DeviceMemory,
-    asking_work,
+    count_question_operations,
     count_trained,
-    memory_of,
-    work_of,
+    count_training_operations,
+    estimate_memory,
 )
 from unreel.training.recipe import DevicesSection, ModelSection, TrainRecipe
 
@@ -141,13 +141,13 @@ def plan_training(
     mean = _mean(strata, loads)
     shares = [stratum.examples / n_examples for stratum in strata]
     flops = learned * sum(
-        share * work_of(model, architecture, load).total
+        share * count_training_operations(model, architecture, load).total
         for share, load in zip(shares, loads, strict=True)
     )
     utilisation = fleet.utilisation or UTILISATION[model.family].share
     peak = fleet.device.peak(model.precision) * fleet.count
     reading = sum(
-        share * asking_work(architecture, load).total
+        share * count_question_operations(architecture, load).total
         for share, load in zip(shares, loads, strict=True)
     )
     answering_s = mean.answer_tokens * _word_s(model, architecture, fleet)
@@ -157,7 +157,7 @@ def plan_training(
     decode_s = decoded / (DECODED_PER_S * max(1, optimise.workers) * fleet.count)
     compute_s = flops / (peak * utilisation)
     hours = (max(compute_s, decode_s) + watched_s) / HOUR_S
-    memory = memory_of(
+    memory = estimate_memory(
         model,
         architecture,
         mean.largest,

@@ -34,7 +34,7 @@ class ExampleOperations:
         return self.text + self.vision
 
 
-def work_of(
+def count_training_operations(
     model: ModelSection, architecture: ModelArchitecture, load: ExampleCost
 ) -> ExampleOperations:
     """Return the operations for training on one example like `load`."""
@@ -45,7 +45,9 @@ def work_of(
     return _work(architecture, load, tokens=load.tokens, spoken=spoken, seen=seen)
 
 
-def asking_work(architecture: ModelArchitecture, load: ExampleCost) -> ExampleOperations:
+def count_question_operations(
+    architecture: ModelArchitecture, load: ExampleCost
+) -> ExampleOperations:
     """Return the operations for reading one question, before the answer."""
     tokens = load.tokens - load.answer_tokens
     return _work(architecture, load, tokens=tokens, spoken=_FORWARD, seen=_FORWARD)
@@ -104,7 +106,7 @@ def count_trained(model: ModelSection, architecture: ModelArchitecture) -> int:
     return text + (architecture.vision.parameters if model.vision == "trained" else 0)
 
 
-def memory_of(
+def estimate_memory(
     model: ModelSection,
     architecture: ModelArchitecture,
     load: ExampleCost,

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from unreel.core.errors import InvalidSettingError
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 from unreel.protocols.space import PERMILLE, BoxSpace
 from unreel.reviewers.endpoint.tokens import CHARACTERS
 from unreel.training.example_cost import ExampleStratum
@@ -56,7 +56,7 @@ def is_here(recipe: TrainRecipe) -> bool:
 def _stratum_of(example: "TrainingExample") -> tuple[ExampleStratum, int]:
     """Return the properties that determine the cost; clips of a pair are assumed to be like the first."""
     video, question = example.clips[0].facts.video, example.question
-    wording = protocol(question.instrument.protocol).wording
+    wording = get_protocol(question.instrument.protocol).wording
     answer = wording.teach(example.truth, question.condition.prompt, _PERMILLE)
     stratum = ExampleStratum(
         examples=1,

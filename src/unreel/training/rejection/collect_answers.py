@@ -14,13 +14,18 @@ from unreel.reviewers.local.encoder import RequestEncoder
 from unreel.reviewers.local.input_format import read_taught
 from unreel.reviewers.local.loading import load_model
 from unreel.training.answer_sampling import AnswerSampler
-from unreel.training.base_model import BaseModelFolder, find_base, teaching
+from unreel.training.base_model import BaseModelFolder, find_base, read_input_format
 from unreel.training.examples.reading import ExampleSet
-from unreel.training.grpo.prompt_items import RewardedQuestion, by_question
+from unreel.training.grpo.prompt_items import RewardedQuestion, group_by_question
 from unreel.training.recipe import RewardSection, TrainRecipe
-from unreel.training.rejection.run import learn_from, read_harvest, reap, write_harvest
+from unreel.training.rejection.run import (
+    build_examples,
+    read_harvest,
+    select_best_answers,
+    write_harvest,
+)
 from unreel.training.rewards.reward import Reward
-from unreel.training.rewards.terms import settle
+from unreel.training.rewards.terms import compute_reward_terms
 from unreel.training.sft.batches import ExampleCollator
 from unreel.training.sft.example_order import ExampleOrder
 from unreel.training.sft.lru_cache import LruCache
@@ -52,15 +57,17 @@ def gather(
         )
         remedy = "Write reward.method = grpo, or name a whole checkpoint"
         raise InvalidSettingError(setting, problem, remedy)
-    whose = made_by(recipe, base, examples)
+    whose = hash_collection(recipe, base, examples)
     kept = read_harvest(folder, whose)
     if kept is None:
-        kept = reap(_try(recipe, reward, access, examples, base), keep_from=reward.keep_from)
+        kept = select_best_answers(
+            _try(recipe, reward, access, examples, base), keep_from=reward.keep_from
+        )
         write_harvest(kept, OutputDirectory(folder, published=True), whose)
-    return replace(examples, train=learn_from(examples.train, kept))
+    return replace(examples, train=build_examples(examples.train, kept))
 
 
-def made_by(recipe: TrainRecipe, base: BaseModelFolder, examples: ExampleSet) -> str:
+def hash_collection(recipe: TrainRecipe, base: BaseModelFolder, examples: ExampleSet) -> str:
     """Return the identity of a collection: the model, the questions, and their sampling and reward settings."""
     reward = "" if recipe.reward is None else recipe.reward.model_dump_json()
     return digest("harvest", base.digest, examples.digest, reward, str(recipe.seed))
@@ -73,7 +80,7 @@ def _try(
     examples: ExampleSet,
     base: BaseModelFolder,
 ) -> list[tuple[RewardedQuestion, list[tuple[str, Reward]]]]:
-    encoder = RequestEncoder.open(base.folder, teaching(recipe, base))
+    encoder = RequestEncoder.open(base.folder, read_input_format(recipe, base))
     order = ExampleOrder(examples.train, weights=examples.weights, seed=recipe.seed)
     lessons = ExampleCollator(
         order, encoder=encoder, access=access, gallery=LruCache(_GALLERY_BYTES)
@@ -87,9 +94,11 @@ def _try(
         temperature=reward.temperature,
         seed=recipe.seed,
     )
-    asked = by_question(examples.train)
-    terms = settle(reward, [each.truths for each in asked])
-    terms = terms.model_copy(update={"real_scale": 1.0, "generated_scale": 1.0})  # `reap` balances
+    asked = group_by_question(examples.train)
+    terms = compute_reward_terms(reward, [each.truths for each in asked])
+    terms = terms.model_copy(
+        update={"real_scale": 1.0, "generated_scale": 1.0}
+    )  # `select_best_answers` balances
     tried = []
     for each in asked:
         lesson = lessons.lesson(each.example)

@@ -44,7 +44,7 @@ def is_junk(reward: Reward) -> bool:
     )  # fmt: skip
 
 
-def reap(
+def select_best_answers(
     tried: Sequence[tuple[RewardedQuestion, Sequence[tuple[str, Reward]]]], *, keep_from: float
 ) -> tuple[AcceptedAnswer, ...]:
     """The best answer to each question that earns `keep_from`, as many of each label as were asked.
@@ -134,7 +134,7 @@ def read_harvest(folder: Path, made_by: str) -> tuple[AcceptedAnswer, ...] | Non
         raise UnreadableSourceError(str(path), "no harvest of answers", remedy) from error
 
 
-def learn_from(
+def build_examples(
     examples: Sequence[TrainingExample], kept: Sequence[AcceptedAnswer]
 ) -> tuple[TrainingExample, ...]:
     """The examples whose questions were answered well, with those answers to learn."""

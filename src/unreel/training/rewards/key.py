@@ -5,11 +5,11 @@ from typing import Any, Final
 
 from unreel.benchmarks.truth import read_truths, write_truths
 from unreel.core.small_documents import parse_json
-from unreel.protocols.protocol import ParserOptions, protocol
+from unreel.protocols.protocol import ParserOptions, get_protocol
 from unreel.protocols.space import BoxSpace
 from unreel.recipes.check import check_sections
 from unreel.recipes.section import Count, RecipeSection, Text
-from unreel.training.rewards.reward import NOTHING, Reward, pay
+from unreel.training.rewards.reward import NOTHING, Reward, compute_reward
 from unreel.training.rewards.terms import RewardTerms
 
 LONGEST: Final = 20_000
@@ -47,8 +47,8 @@ class AnswerKey:
         if len(text) > LONGEST:
             return NOTHING
         reading = ParserOptions(mode="strict", prompt=self.prompt, space=self.space)
-        verdict = protocol(self.protocol).parse(text, reading)
-        return pay(verdict, self.truths, self.terms, prompt=self.prompt)
+        verdict = get_protocol(self.protocol).parse(text, reading)
+        return compute_reward(verdict, self.truths, self.terms, prompt=self.prompt)
 
     def write(self) -> str:
         """As JSON."""

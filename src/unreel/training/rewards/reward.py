@@ -43,7 +43,9 @@ class Reward:
 NOTHING: Final = Reward(0.0)
 
 
-def pay(verdict: Verdict, truths: Sequence[Any], terms: RewardTerms, *, prompt: str) -> Reward:
+def compute_reward(
+    verdict: Verdict, truths: Sequence[Any], terms: RewardTerms, *, prompt: str
+) -> Reward:
     """Return the reward of `verdict` against the best matching of its `truths`.
 
     An unreadable answer earns 0, and so does a real clip that is called generated. A generated clip that is

@@ -36,7 +36,7 @@ class RewardTerms(RecipeSection):
     generated_scale: Share = 1.0
 
 
-def settle(section: RewardSection, questions: Sequence[Sequence[Any]]) -> RewardTerms:
+def compute_reward_terms(section: RewardSection, questions: Sequence[Sequence[Any]]) -> RewardTerms:
     """The terms of `[reward]` for these questions, each with its truths.
 
     Without `bar` in the section, the bars are the scores of the best constant answer on these questions. The scales

@@ -104,10 +104,10 @@ class ExampleCollator:
             found = self._encode(self._order[further])
             if not isinstance(found, Failure):
                 return found
-        raise too_few_shown(unshown.values(), met=len(unshown) + _MOST_TRIES)
+        raise build_too_few_error(unshown.values(), met=len(unshown) + _MOST_TRIES)
 
 
-def too_few_shown(unshown: Iterable[Sequence[str]], *, met: int) -> UnreadableSourceError:
+def build_too_few_error(unshown: Iterable[Sequence[str]], *, met: int) -> UnreadableSourceError:
     """The refusal of data of which too much cannot be shown."""
     names = list(unshown)
     name, reason, detail = names[0]

@@ -10,7 +10,7 @@ from unreel.core.estimate import Estimate, Scorecard
 from unreel.core.failure import Failure
 from unreel.core.identity import digest
 from unreel.protocols.parse_answer import read_text
-from unreel.protocols.protocol import ScoredQuestion, protocol
+from unreel.protocols.protocol import ScoredQuestion, get_protocol
 from unreel.training.examples.example import ShownExample, TrainingExample
 
 Asked = tuple[Sequence[TrainingExample], ShownExample | Failure, str]
@@ -90,14 +90,14 @@ def score(asked: Sequence[Asked], *, seed: int) -> tuple[Scorecard, ...]:
                 creator=example.creator,
             )
             rows.setdefault(example.question.instrument.protocol, []).append(row)
-    return tuple(protocol(name).score(scored, seed=seed) for name, scored in rows.items())
+    return tuple(get_protocol(name).score(scored, seed=seed) for name, scored in rows.items())
 
 
 def _read(lesson: ShownExample, text: str) -> Any:
     question = lesson.example.question
     return read_text(
         text,
-        protocol(question.instrument.protocol),
+        get_protocol(question.instrument.protocol),
         prompt=question.condition.prompt,
         mode="strict",
         box_space=lesson.box_space,

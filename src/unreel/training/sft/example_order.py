@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from unreel.training.examples.example import TrainingExample
-from unreel.training.examples.mixing import pass_over
+from unreel.training.examples.mixing import compute_epoch_order
 from unreel.training.recipe import OptimiseSection
 
 
@@ -43,7 +43,9 @@ class ExampleOrder:
 
     def _draw(self, epoch: int) -> list[int]:
         if self._drawn[0] != epoch:
-            drawn = pass_over(self._examples, weights=self._weights, seed=self._seed, epoch=epoch)
+            drawn = compute_epoch_order(
+                self._examples, weights=self._weights, seed=self._seed, epoch=epoch
+            )
             self._drawn = (epoch, drawn)
         return self._drawn[1]
 

@@ -16,7 +16,13 @@ from datasets import Dataset
 from transformers import PrinterCallback, TrainerCallback
 from trl import SFTConfig, SFTTrainer
 
-from unreel.core.errors import GO_ON, InvalidSettingError, MachineError, raise_refusal, words_of
+from unreel.core.errors import (
+    GO_ON,
+    InvalidSettingError,
+    MachineError,
+    format_library_error,
+    raise_refusal,
+)
 from unreel.core.output_files import OutputDirectory
 from unreel.core.small_documents import parse_object, read_bytes
 from unreel.reviewers.local.input_format import InputSpec, write_taught
@@ -24,9 +30,9 @@ from unreel.training.card import CheckpointCard, write_card
 from unreel.training.checkpoints import INNER, CheckpointFolder, step_name
 from unreel.training.curve import HELD_OUT, LOSS, Moment, write_curve
 from unreel.training.recipe import TrainRecipe
-from unreel.training.sft.batches import PLACE, UNSHOWN, ExampleCollator, too_few_shown
+from unreel.training.sft.batches import PLACE, UNSHOWN, ExampleCollator, build_too_few_error
 from unreel.training.sft.early_stopping import EarlyStoppingState, ValidationResult
-from unreel.training.trainer_arguments import arguments
+from unreel.training.trainer_arguments import build_trainer_arguments
 
 STATE: Final = f"{INNER}/vigil.json"
 HISTORY: Final = "trainer_state.json"
@@ -102,7 +108,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
         met = min((self.state.global_step + 1) * at_once, self.desk.n_examples)
         n_unshown = len(self.vigil.unshown)
         if n_unshown > _FEW and n_unshown > MOST_UNSHOWN * met:
-            raise too_few_shown(self.vigil.unshown.values(), met=met)
+            raise build_too_few_error(self.vigil.unshown.values(), met=met)
         return batches, self._get_num_items_in_batch(batches, device)
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
@@ -185,7 +191,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
                 msg = f"{problem} ({refusal.problem}); {kept}"
                 raise MachineError(msg, refusal.remedy) from error
             if "PytorchStreamWriter" in str(error):  # torch keeps the system's words to itself
-                msg = f"{problem} ({words_of(error)}); {kept}"
+                msg = f"{problem} ({format_library_error(error)}); {kept}"
                 raise MachineError(msg, f"Make room. {GO_ON}") from error
             raise
 
@@ -245,7 +251,7 @@ def _configure(desk: TrainerContext, n_steps: int) -> SFTConfig:
     optimise, watch = desk.recipe.optimise, desk.recipe.watch
     has_workers = optimise.workers > 0
     return SFTConfig(
-        **arguments(desk.recipe, desk.folder, n_steps=n_steps),
+        **build_trainer_arguments(desk.recipe, desk.folder, n_steps=n_steps),
         gradient_accumulation_steps=optimise.accumulate,
         train_sampling_strategy="sequential",
         dataloader_num_workers=optimise.workers,

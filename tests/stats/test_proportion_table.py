@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unreel.core.estimate import Unmeasured
-from unreel.stats.bootstrap import StatisticLimits, enclose
+from unreel.stats.bootstrap import StatisticLimits, compute_interval
 from unreel.stats.proportion import mid_p_interval
-from unreel.stats.proportion_table import enclose_shares, mid_p_intervals
+from unreel.stats.proportion_table import compute_proportion_intervals, mid_p_intervals
 
 
 @given(st.floats(0, 1), st.floats(1, 1e5))
@@ -23,16 +23,16 @@ def test_intervals_of_many_shares_are_those_of_the_bootstrap() -> None:
     spread = np.array([0.05, 0.03, 0.01, 0.0, 0.0])
     drawn = np.clip(values + rng.normal(size=(500, 5)) * spread, 0, 1)
     n_free = np.full(5, 40.0)
-    ends = enclose_shares(values, drawn, n_clusters=np.full(5, 50.0), n_free=n_free)
+    ends = compute_proportion_intervals(values, drawn, n_clusters=np.full(5, 50.0), n_free=n_free)
     for place, value in enumerate(values.tolist()):
         limits = StatisticLimits(0.0, 1.0, 40.0)
-        one = enclose(value, drawn[:, place], n_clusters=50, level=0.95, limits=limits)
+        one = compute_interval(value, drawn[:, place], n_clusters=50, level=0.95, limits=limits)
         assert not isinstance(one, Unmeasured)
         assert (ends.low[place], ends.high[place]) == pytest.approx(one, abs=1e-9)
 
 
 def test_few_scenes_get_the_interval_of_a_share_of_few_trials() -> None:
-    ends = enclose_shares(
+    ends = compute_proportion_intervals(
         np.array([0.75]), np.full((10, 1), 0.75), n_clusters=np.array([4.0]), n_free=np.array([4.0])
     )
     assert (ends.low[0], ends.high[0]) == pytest.approx(mid_p_interval(0.75, 4, level=0.95))
@@ -42,6 +42,8 @@ def test_a_share_that_most_resamples_lack_has_no_interval() -> None:
     drawn = np.full((10, 2), np.nan)
     drawn[:5] = 0.4
     column = np.array([0.5, np.nan])
-    ends = enclose_shares(column, drawn, n_clusters=np.full(2, 9.0), n_free=np.full(2, 9.0))
+    ends = compute_proportion_intervals(
+        column, drawn, n_clusters=np.full(2, 9.0), n_free=np.full(2, 9.0)
+    )
     assert np.isnan(ends.low).all()
     assert np.isnan(ends.high).all()

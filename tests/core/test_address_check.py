@@ -8,10 +8,10 @@ import pytest
 
 from unreel.core.address_check import (
     RefusedAddressError,
-    innermost_addresses,
     is_refused,
     require_allowed,
     resolve_host,
+    unwrap_addresses,
 )
 
 REFUSED = (
@@ -38,7 +38,7 @@ def test_loopback_private_and_public_addresses_are_allowed(address: str) -> None
 
 def test_an_address_that_carries_none_is_its_own_innermost_one() -> None:
     for text in ("::1", "10.0.0.1", "2606:4700::1111"):
-        assert innermost_addresses(ip_address(text)) == (ip_address(text),)
+        assert unwrap_addresses(ip_address(text)) == (ip_address(text),)
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,15 @@ import pytest
 
 from opinions import said, task, trace, traced
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask
-from unreel.annotation.consensus.consensus import decide
+from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import ConsensusRule
 from unreel.annotation.judgements import AnyValue, PreferenceAnswer, RatingAnswer, VoteAnswer
 from unreel.annotation.opinion import UnstoredOpinion
-from unreel.annotation.publishing.human_scores import CampaignPoll, human_rows, settle_without
+from unreel.annotation.publishing.human_scores import (
+    CampaignPoll,
+    compute_consensus_without,
+    score_annotators,
+)
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.human_scores import HumanScoreRow
 from unreel.core.clip import Generated, Real
@@ -44,7 +48,7 @@ def _poll(
         interface=interface,
         rule=RULE,
         opinions=opinions,
-        consensus=decide(opinions, RULE, interface=interface),
+        consensus=compute_consensus(opinions, RULE, interface=interface),
         entries={name: _entry(name) for name in names},
         seed=0,
     )
@@ -57,7 +61,7 @@ def _value(row: HumanScoreRow, metric: str) -> float:
 
 
 def _rows(poll: CampaignPoll, protocol: str) -> dict[str, HumanScoreRow]:
-    return {row.name: row for row in human_rows(poll) if row.protocol == protocol}
+    return {row.name: row for row in score_annotators(poll) if row.protocol == protocol}
 
 
 def test_votes_are_held_against_where_clips_are_from() -> None:
@@ -100,11 +104,11 @@ def test_an_annotator_cannot_lift_their_own_score_by_outvoting_another() -> None
             for place, clip in enumerate(clips)
         },
     )
-    without_cho = settle_without(poll, "cho")
+    without_cho = compute_consensus_without(poll, "cho")
     assert [without_cho[clip.id] for clip in clips] == [
         poll.consensus.settled[clip.id].value for clip in clips
     ]
-    with_ann = settle_without(poll, "ann")
+    with_ann = compute_consensus_without(poll, "ann")
     assert any(with_ann.get(c.id) != poll.consensus.settled[c.id].value for c in clips)
     rows = _rows(poll, "realism")
     assert {row.against for row in rows.values()} == {"others"}
@@ -152,7 +156,7 @@ def test_traces_give_rows_of_three_instruments() -> None:
             for clip in clips
         },
     )
-    assert {row.protocol for row in human_rows(poll)} == {"trace", "reality", "realism"}
+    assert {row.protocol for row in score_annotators(poll)} == {"trace", "reality", "realism"}
 
 
 def _pair(first: str, second: str) -> AnnotationTask:

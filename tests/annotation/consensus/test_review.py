@@ -6,7 +6,7 @@ import pytest
 
 from opinions import rated, said, task, trace, traced
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.consensus.consensus import decide
+from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import (
     ConsensusRule,
     OpenReason,
@@ -15,7 +15,7 @@ from unreel.annotation.consensus.outcome import (
     SettledTask,
     SettlementMethod,
 )
-from unreel.annotation.consensus.review import ReviewDecision, TaskReview, read_review, value_key
+from unreel.annotation.consensus.review import ReviewDecision, TaskReview, hash_value, read_review
 from unreel.annotation.judgements import AnyValue
 from unreel.annotation.opinion import UnstoredOpinion
 from unreel.core.errors import InvalidSettingError, InvalidValueError
@@ -41,7 +41,7 @@ def _review(
     annotator: str = "",
     at_us: int = 10,
 ) -> TaskReview:
-    key = value_key(of) if of else ""
+    key = hash_value(of) if of else ""
     return TaskReview(
         task=ID, by=by, verdict=verdict, why="look", of=key, annotator=annotator, at_us=at_us
     )
@@ -50,7 +50,9 @@ def _review(
 def _after(*reviews: TaskReview, opinions: list[UnstoredOpinion] = SAID, need: int = 0) -> Outcome:
     interface = AnnotationInterface.TRACE if opinions is APART else AnnotationInterface.REALISM
     rule = ConsensusRule(reviews=need)
-    (found,) = decide(opinions, rule, interface=interface, reviews=reviews).tasks.values()
+    (found,) = compute_consensus(
+        opinions, rule, interface=interface, reviews=reviews
+    ).tasks.values()
     return found
 
 
@@ -133,7 +135,7 @@ def test_a_notice_that_is_no_review_is_refused(kept: str) -> None:
 def test_equal_values_have_one_key_whatever_the_order_of_their_categories() -> None:
     kinds = list(Category)
     one, other = (traced(trace(0, 9, kinds=found)) for found in (kinds, kinds[::-1]))
-    assert value_key(one) == value_key(other) != value_key(traced(trace(0, 9)))
+    assert hash_value(one) == hash_value(other) != hash_value(traced(trace(0, 9)))
 
 
 def test_a_negative_number_of_reviews_is_refused() -> None:

@@ -4,13 +4,13 @@ from unreel.core.judgement import Label
 from unreel.core.verdict import RealityVerdict, TraceVerdict
 from unreel.protocols.parse_answer import read_text
 from unreel.protocols.presentation import mark_clip, mark_instant
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 
 
 def test_boxes_are_read_in_the_space_and_size_that_were_declared() -> None:
     said = read_text(
         "FAKE <coordinates>[96, 64, 480, 320]</coordinates>",
-        protocol("trace"),
+        get_protocol("trace"),
         prompt="paper",
         mode="strict",
         box_space="pixel",
@@ -23,7 +23,7 @@ def test_boxes_are_read_in_the_space_and_size_that_were_declared() -> None:
 def test_an_instrument_without_boxes_needs_no_space() -> None:
     said = read_text(
         "<answer>1</answer>",
-        protocol("reality"),
+        get_protocol("reality"),
         prompt="paper",
         mode="strict",
         box_space=None,

@@ -15,7 +15,7 @@ from pace import slowness
 from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, ClipCopy
 from unreel.annotation.interfaces.judgement_parser import read_result
 from unreel.annotation.interfaces.label_studio_results import INTERFACE_OF, write_result
-from unreel.annotation.interfaces.screens import controls_of
+from unreel.annotation.interfaces.screens import get_controls
 from unreel.annotation.interfaces.tracks import write_track
 from unreel.annotation.judgements import (
     VALUES,
@@ -362,7 +362,7 @@ def test_traces_are_read_back_to_the_frame(data: st.DataObject) -> None:
 
 
 def test_every_control_of_a_screen_is_known_to_its_reader() -> None:
-    names = {interface: set(controls_of(interface)) for interface in AnnotationInterface}
+    names = {interface: set(get_controls(interface)) for interface in AnnotationInterface}
     assert names[AnnotationInterface.TRACE] == {"box", "verdict", "category", "explanation"}
     assert names[AnnotationInterface.REALISM] == {
         "discard",
@@ -371,7 +371,7 @@ def test_every_control_of_a_screen_is_known_to_its_reader() -> None:
         "adherence",
         "family",
     }
-    assert controls_of(AnnotationInterface.TRACE)["category"].words == set(Category)
+    assert get_controls(AnnotationInterface.TRACE)["category"].words == set(Category)
 
 
 SPAN = TimeSpan(0, 500_000)

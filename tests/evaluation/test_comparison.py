@@ -30,14 +30,14 @@ from unreel.core.verdict import (
     TraceVerdict,
 )
 from unreel.evaluation.comparison import ComparedReviewer, compare_sides
-from unreel.protocols.protocol import ParserOptions, ScoredQuestion, protocol
+from unreel.protocols.protocol import ParserOptions, ScoredQuestion, get_protocol
 from unreel.protocols.trace.truth import TraceTruth
 from unreel.stats.cluster_ids import SharedLabels
 from unreel.stats.jackknife_values import (
     MOST_GROUPS,
     JackknifeEstimate,
     JackknifeGroups,
-    leaving_out,
+    jackknife_context,
 )
 
 Type = Callable[..., Any]
@@ -57,7 +57,7 @@ def _side(
     return ComparedReviewer(
         reviewer=name,
         condition=condition,
-        instrument=protocol(instrument),
+        instrument=get_protocol(instrument),
         names=names,
         rows=rows,
     )
@@ -154,8 +154,8 @@ def test_a_figure_without_a_group_is_what_scoring_the_other_rows_gives(
     instrument: str, rng: Rng
 ) -> None:
     rows = MADE[instrument](rng)
-    asked, groups = protocol(instrument), JackknifeGroups()
-    with leaving_out(groups):
+    asked, groups = get_protocol(instrument), JackknifeGroups()
+    with jackknife_context(groups):
         card = asked.score(rows, seed=1)
     clusters = [_cluster(row) for row in rows]
     shared = SharedLabels(groups.scenes)
@@ -186,9 +186,9 @@ def test_all_that_an_instrument_declares_is_compared(rng: Rng) -> None:
     for instrument, make in MADE.items():
         sides = [_side(name, instrument, make(rng)) for name in ("one", "two")]
         (found,) = compare_sides(sides)
-        card = protocol(instrument).score(sides[0].rows, seed=0)
+        card = get_protocol(instrument).score(sides[0].rows, seed=0)
         plain = {metric.name for metric in card.metrics}
-        declared = [f.metric for f in protocol(instrument).figures if f.metric in plain]
+        declared = [f.metric for f in get_protocol(instrument).figures if f.metric in plain]
         assert [d.metric for d in found.differences] == declared
         for difference in found.differences:
             if isinstance(card[difference.metric], Unmeasured):
@@ -221,25 +221,27 @@ def test_swapping_two_reviewers_turns_the_sign_and_keeps_the_chance(rng: Rng) ->
 def test_clips_that_one_of_two_did_not_judge_are_left_out_of_both_and_counted(rng: Rng) -> None:
     ours, theirs = _reality(rng), _reality(rng)
     ours[0] = replace(ours[0], outcome=Failure(FailureReason.REFUSED, "no"))
-    theirs[4] = replace(theirs[4], outcome=protocol("reality").parse("well ...", ParserOptions()))
+    theirs[4] = replace(
+        theirs[4], outcome=get_protocol("reality").parse("well ...", ParserOptions())
+    )
     (found,) = compare_sides([_side("one", "reality", ours), _side("two", "reality", theirs[:-1])])
     assert (found.n_common, found.n_invalid, found.n_unshared) == (117, 2, 1)
     assert found.n_sources == 40
     assert not found.is_complete
     both = [i for i in range(119) if i not in (0, 4)]
-    alone = protocol("reality").score([ours[i] for i in both], seed=0)
+    alone = get_protocol("reality").score([ours[i] for i in both], seed=0)
     assert found.differences[0].first == pytest.approx(_value(alone[found.differences[0].metric]))
 
 
 def test_all_clips_figures_count_what_either_side_left_unreadable_as_wrong(rng: Rng) -> None:
     ours, theirs = _reality(rng, scenes=48), _reality(rng, scenes=48)
-    unread = protocol("reality").parse("well ...", ParserOptions())
+    unread = get_protocol("reality").parse("well ...", ParserOptions())
     hard = [i for i, row in enumerate(theirs) if i % 2 == 0 and i < 140]
     ours = [replace(row, outcome=unread) if i in hard else row for i, row in enumerate(ours)]
     sides = [_side("shy", "reality", ours), _side("bold", "reality", theirs)]
     names = ["accuracy", "accuracy-all-clips", "pooled-all-clips: Veo"]
     (found,) = compare_sides(sides, metrics=names)
-    cards = [protocol("reality").score(rows, seed=0) for rows in (ours, theirs)]
+    cards = [get_protocol("reality").score(rows, seed=0) for rows in (ours, theirs)]
     for difference in found.differences[1:]:
         expected = [_value(card[difference.metric]) for card in cards]
         assert [difference.first, difference.second] == pytest.approx(expected)
@@ -260,7 +262,9 @@ def test_a_better_reviewer_is_found_where_pairing_helps(rng: Rng) -> None:
     sides = [_side("better", "reality", better), _side("plain", "reality", same)]
     (found,) = compare_sides(sides, metrics=["fake-accuracy"])
     (caught,) = found.differences
-    alone = [protocol("reality").score(rows, seed=0)["fake-accuracy"] for rows in (better, same)]
+    alone = [
+        get_protocol("reality").score(rows, seed=0)["fake-accuracy"] for rows in (better, same)
+    ]
     assert all(isinstance(one, Estimate) for one in alone)
     assert alone[0].low < alone[1].high
     assert caught.p == caught.p_corrected < 0.01

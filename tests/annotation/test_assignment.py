@@ -15,7 +15,7 @@ from pace import slowness
 from unreel.annotation.assignment import assign
 from unreel.annotation.campaign import AnnotationTask, StudyArm, TaskAssignment
 from unreel.annotation.judgements import VoteAnswer
-from unreel.annotation.task_order import scenes_of
+from unreel.annotation.task_order import list_task_scenes
 from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.judgement import Label
 
@@ -25,7 +25,7 @@ FAKE = VoteAnswer(label=Label.GENERATED)
 
 def count_neighbours(tasks: Iterable[AnnotationTask], assignments: Iterable[TaskAssignment]) -> int:
     """Return the number of times that a scene or clip is shown to a person twice in a row within a batch."""
-    scenes = {task.id: scenes_of(task) for task in tasks}
+    scenes = {task.id: list_task_scenes(task) for task in tasks}
     orders: dict[tuple[str, int], list[tuple[int, str]]] = defaultdict(list)
     for each in assignments:
         orders[each.annotator, each.batch].append((each.position, each.task))

@@ -17,7 +17,7 @@ from sqlalchemy import text
 from campaigns import CAMPAIGN, open_and_close
 from postgres import Postgres
 from unreel.annotation.ledger import connection as opening
-from unreel.annotation.ledger.connection import ledger_address, open_ledger
+from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.ledger.tables import TABLES, VERSION
 from unreel.core.errors import InvalidSettingError, MachineError, UnreadableSourceError
 from unreel.core.settings import read_settings, server_environment
@@ -211,11 +211,11 @@ def test_a_ledger_shows_its_address_without_the_password(postgres: Postgres) -> 
 
 def test_the_setting_names_the_ledger_unless_the_command_does() -> None:
     settings = read_settings({"UNREEL_LEDGER": "postgresql://u:secret@h/d"})
-    assert ledger_address(None, settings) == "postgresql://u:secret@h/d"
-    assert ledger_address("here.db", settings) == "here.db"
+    assert resolve_ledger_url(None, settings) == "postgresql://u:secret@h/d"
+    assert resolve_ledger_url("here.db", settings) == "here.db"
     assert "secret" not in repr(settings)
     with pytest.raises(InvalidSettingError, match="UNREEL_LEDGER"):
-        ledger_address(None, read_settings({}))
+        resolve_ledger_url(None, read_settings({}))
 
 
 def test_servers_that_are_started_here_are_not_given_the_ledger() -> None:

@@ -13,7 +13,7 @@ from unreel.reviewers.message_parts import (
     ImagePart,
     PromptText,
     VideoPart,
-    compose,
+    compose_message,
 )
 from unreel.testing.reviewers import sample_exhibit
 
@@ -26,7 +26,7 @@ def ask(**changes: object) -> ReviewRequest:
 
 
 def test_each_frame_stands_behind_its_instant_and_the_prompt_around_them() -> None:
-    parts = compose(ask(), form="frames", times="seconds")
+    parts = compose_message(ask(), form="frames", times="seconds")
     frames = ask().exhibits[0].frames
     marked = [
         part
@@ -39,7 +39,7 @@ def test_each_frame_stands_behind_its_instant_and_the_prompt_around_them() -> No
 def test_the_frames_of_a_clip_are_one_video_without_marks_of_ours() -> None:
     sheet = ask(exhibits=(sample_exhibit("a"), sample_exhibit("b")))
     first, second = (exhibit.frames for exhibit in sheet.exhibits)
-    assert compose(sheet, form="video", times="seconds") == (
+    assert compose_message(sheet, form="video", times="seconds") == (
         PromptText("Look: "),
         PromptText("Video 1:"),
         VideoPart(first),
@@ -53,7 +53,7 @@ def test_a_file_goes_as_it_is_with_its_sound_behind_it() -> None:
     whole = WholeClip(b"bytes", "video/mp4")
     exhibit = replace(sample_exhibit("a"), whole=whole, sound_wav=b"wav")
     sheet = ask(exhibits=(exhibit,), condition=Condition(audio="on"))
-    assert compose(sheet, form="clip", times="seconds") == (
+    assert compose_message(sheet, form="clip", times="seconds") == (
         PromptText("Look: "),
         FilePart(whole),
         AudioPart(b"wav"),
@@ -62,7 +62,7 @@ def test_a_file_goes_as_it_is_with_its_sound_behind_it() -> None:
 
 
 def test_words_alone_stay_whole() -> None:
-    assert compose(ask(exhibits=()), form="frames", times="seconds") == (
+    assert compose_message(ask(exhibits=()), form="frames", times="seconds") == (
         PromptText("Look: <video>Real?"),
     )
 
@@ -70,4 +70,4 @@ def test_words_alone_stay_whole() -> None:
 @pytest.mark.parametrize("form", ["frames", "video", "clip"])
 def test_a_clip_of_which_nothing_came_is_not_asked_about(form: str) -> None:
     bare = replace(sample_exhibit("a"), frames=())
-    assert isinstance(compose(ask(exhibits=(bare,)), form=form, times="seconds"), Failure)
+    assert isinstance(compose_message(ask(exhibits=(bare,)), form=form, times="seconds"), Failure)

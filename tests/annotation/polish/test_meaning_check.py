@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from unreel.annotation.polish.inputs import OriginalRationales, ask_for, polish_prompt
+from unreel.annotation.polish.inputs import OriginalRationales, ask_for, read_polish_prompt
 from unreel.annotation.polish.meaning_check import PolishFlag, check
 
 # SHA-256 of shared/prompts/vrb-polish.txt, the prompt as printed.
@@ -29,12 +29,12 @@ def flags(text: str, original: OriginalRationales = ORIGINAL) -> tuple[PolishFla
 
 
 def test_the_prompt_is_the_printed_one_to_the_letter() -> None:
-    assert hashlib.sha256(polish_prompt().encode()).hexdigest() == PRINTED
+    assert hashlib.sha256(read_polish_prompt().encode()).hexdigest() == PRINTED
 
 
 def test_the_prompt_carries_the_score_and_everybodys_words() -> None:
     asked = ask_for(ORIGINAL)
-    assert asked.startswith(polish_prompt().rstrip())
+    assert asked.startswith(read_polish_prompt().rstrip())
     assert "<Score>: 2" in asked
     for words in (*ORIGINAL.problems, *ORIGINAL.adherences):
         assert words in asked

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from protocols.drawn_rows import INSTRUMENTS, SHAPES, draw_rows
 from unreel.core.clip import ClipId, Real
-from unreel.core.judgement import Pair, subject_of
+from unreel.core.judgement import Pair, get_subject
 from unreel.evaluation.scored_columns import KeptRows
-from unreel.protocols.protocol import ScoredQuestion, protocol
+from unreel.protocols.protocol import ScoredQuestion, get_protocol
 
 
 def _keep(rows: Sequence[ScoredQuestion[Any, Any]]) -> KeptRows:
@@ -48,7 +48,7 @@ def test_rows_of_every_instrument_come_back(instrument: str, shape: str) -> None
 def test_packed_rows_of_trace_are_scored_and_told_apart_as_they_were(shape: str) -> None:
     rows = draw_rows("trace", 300, **SHAPES[shape])
     rows = [replace(row, text_score=None) for row in rows]
-    trace = protocol("trace")
+    trace = get_protocol("trace")
     packed = KeptRows(trace.packed)
     for row in rows:
         packed.append(row)
@@ -67,7 +67,7 @@ def test_whatever_stands_for_an_id_or_a_source_comes_back(
     shown: list[tuple[str, ...]], source: str
 ) -> None:
     subjects: list[ClipId | Pair] = [
-        subject_of(*map(ClipId, dict.fromkeys(clips))) for clips in shown
+        get_subject(*map(ClipId, dict.fromkeys(clips))) for clips in shown
     ]
     rows = [
         ScoredQuestion(subject=each, truth=Real(), outcome=None, source=source) for each in subjects

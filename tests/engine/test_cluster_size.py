@@ -10,7 +10,7 @@ from unreel.engine.cluster_size import (
     ClusterCapacity,
     WorkerPoolSize,
     block_rows,
-    crews,
+    plan_workers,
     store_bytes,
 )
 from unreel.engine.stage import InFlightLimit, WorkerResources
@@ -27,21 +27,21 @@ OFFERS = st.builds(ClusterCapacity, st.floats(1, 4096), st.floats(5, 512))
 
 @given(stages=st.lists(SHAPES, min_size=1, max_size=5), offer=OFFERS)
 def test_the_first_worker_of_every_stage_finds_room_beside_all_others(stages, offer) -> None:
-    manned = crews(stages, offer, workers=None)
+    manned = plan_workers(stages, offer, workers=None)
     assert sum(crew.least * crew.cpus for crew in manned) <= offer.cpus + 1e-6
     assert all(crew.most >= crew.least >= 1 for crew in manned)
 
 
 @given(stage=SHAPES, offer=OFFERS)
 def test_no_stage_alone_asks_for_more_than_there_is(stage, offer) -> None:
-    (crew,) = crews([stage], offer, workers=None)
+    (crew,) = plan_workers([stage], offer, workers=None)
     assert crew.most * crew.cpus <= max(offer.cpus, crew.cpus) + 1e-6
     assert crew.most == 1 or crew.most * stage.gpus <= offer.gpus
 
 
 @given(stage=SHAPES, offer=OFFERS, workers=st.none() | st.integers(1, 64))
 def test_a_service_never_sees_more_rows_at_once_than_it_allows(stage, offer, workers) -> None:
-    (crew,) = crews([stage], offer, workers=workers)
+    (crew,) = plan_workers([stage], offer, workers=workers)
     assert crew.in_flight >= 1
     if stage.limit in {InFlightLimit.SERVICE, InFlightLimit.ALONE}:
         assert crew.most * crew.in_flight <= stage.in_flight
@@ -49,16 +49,16 @@ def test_a_service_never_sees_more_rows_at_once_than_it_allows(stage, offer, wor
 
 def test_the_first_worker_alone_keeps_what_a_small_service_allows_busy() -> None:
     few, many = (WorkerResources(in_flight=n, limit=InFlightLimit.SERVICE) for n in (8, 256))
-    (crew,) = crews([few], ClusterCapacity(64), workers=None)
+    (crew,) = plan_workers([few], ClusterCapacity(64), workers=None)
     assert (crew.most, crew.in_flight) == (1, 8)
-    (crew,) = crews([many], ClusterCapacity(64), workers=None)
+    (crew,) = plan_workers([many], ClusterCapacity(64), workers=None)
     assert (crew.most, crew.in_flight) == (8, 32)
 
 
 def test_a_hundred_nodes_are_used_without_being_told() -> None:
     scan = WorkerResources(cpus=1, in_flight=64, limit=InFlightLimit.PROCESSORS)
     weights = WorkerResources(cpus=4, gpus=1, in_flight=16)
-    decode, look = crews([scan, weights], ClusterCapacity(6_400, 800), workers=None)
+    decode, look = plan_workers([scan, weights], ClusterCapacity(6_400, 800), workers=None)
     assert (decode.most, decode.in_flight) == (6_400, 1)
     assert (look.most, look.in_flight) == (800, 16)
 
@@ -66,31 +66,31 @@ def test_a_hundred_nodes_are_used_without_being_told() -> None:
 def test_who_keeps_an_account_works_alone_whatever_was_asked_for() -> None:
     metered = WorkerResources(in_flight=16, limit=InFlightLimit.ALONE)
     for workers in (None, 7):
-        (crew,) = crews([metered], ClusterCapacity(64), workers=workers)
+        (crew,) = plan_workers([metered], ClusterCapacity(64), workers=workers)
         assert (crew.least, crew.most, crew.in_flight) == (1, 1, 16)
 
 
 def test_a_number_of_workers_that_somebody_chose_is_taken_as_it_is() -> None:
-    (crew,) = crews([WorkerResources(in_flight=5)], ClusterCapacity(2), workers=3)
+    (crew,) = plan_workers([WorkerResources(in_flight=5)], ClusterCapacity(2), workers=3)
     assert (crew.least, crew.most, crew.in_flight) == (3, 3, 5)
     assert 3 * crew.cpus <= 2
 
 
 def test_a_stage_for_gpus_does_not_wait_for_ever_where_there_are_none() -> None:
     with pytest.raises(InvalidSettingError, match="need 1 GPUs and the Ray cluster offers 0"):
-        crews([WorkerResources(gpus=1)], ClusterCapacity(8), workers=None)
+        plan_workers([WorkerResources(gpus=1)], ClusterCapacity(8), workers=None)
 
 
 def test_stages_that_need_a_gpu_each_do_not_wait_for_ever_for_the_only_one() -> None:
     with pytest.raises(InvalidSettingError, match="need 2 GPUs and the Ray cluster offers 1"):
-        crews(
+        plan_workers(
             [WorkerResources(gpus=1), WorkerResources(gpus=1)], ClusterCapacity(8, 1), workers=None
         )
 
 
 def test_a_chosen_number_of_workers_shares_the_processors_of_a_machine() -> None:
     scan = WorkerResources(cpus=1, in_flight=64, limit=InFlightLimit.PROCESSORS)
-    (crew,) = crews([scan], ClusterCapacity(64), workers=4)
+    (crew,) = plan_workers([scan], ClusterCapacity(64), workers=4)
     assert (crew.least, crew.most, crew.in_flight) == (4, 4, 1)
 
 

@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from unreel.core.safe_text import MARK, plain, plain_lines
+from unreel.core.safe_text import MARK, sanitise_line, sanitise_lines
 
 TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 EVERY = [chr(code) for code in range(sys.maxunicode + 1)]
@@ -19,13 +19,13 @@ def test_every_control_line_end_turn_and_lone_surrogate_of_unicode_is_marked() -
         or unicodedata.bidirectional(c) in TURNING
     ]
     assert len(acting) > 2000
-    assert [c for c in acting if plain(c) != MARK] == []
+    assert [c for c in acting if sanitise_line(c) != MARK] == []
 
 
 def test_every_character_that_shows_stays() -> None:
     shown = [c for c in EVERY if c.isprintable()]
     assert len(shown) > 100_000
-    assert [c for c in shown if plain(c) != c] == []
+    assert [c for c in shown if sanitise_line(c) != c] == []
 
 
 @pytest.mark.parametrize(
@@ -33,19 +33,19 @@ def test_every_character_that_shows_stays() -> None:
     ["\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\U0001f469\u200d\U0001f680", "\u3000"],
 )
 def test_the_joiners_and_spaces_of_real_scripts_stay(text: str) -> None:
-    assert plain(text) == text
+    assert sanitise_line(text) == text
 
 
 def test_one_line_stays_one_line_and_several_stay_several() -> None:
-    assert plain("a\r\nb\tc") == f"a{MARK}{MARK}b{MARK}c"
-    assert plain_lines("a\r\nb\tc") == f"a{MARK}\nb\tc"
+    assert sanitise_line("a\r\nb\tc") == f"a{MARK}{MARK}b{MARK}c"
+    assert sanitise_lines("a\r\nb\tc") == f"a{MARK}\nb\tc"
 
 
 def test_what_comes_out_can_be_written_in_any_unicode_encoding() -> None:
-    every = plain("".join(EVERY))
+    every = sanitise_line("".join(EVERY))
     assert every.encode().decode() == every
     assert len(every.splitlines()) == 1
 
 
 def test_a_text_of_a_megabyte_costs_little() -> None:
-    assert plain("\x1b[2J" * 250_000) == f"{MARK}[2J" * 250_000
+    assert sanitise_line("\x1b[2J" * 250_000) == f"{MARK}[2J" * 250_000

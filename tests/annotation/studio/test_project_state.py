@@ -2,7 +2,12 @@
 
 from typing import Any
 
-from unreel.annotation.studio.project_state import RoomLook, RoomState, adopt_room, same_data
+from unreel.annotation.studio.project_state import (
+    RoomLook,
+    RoomState,
+    is_same_data,
+    record_project_state,
+)
 
 DATA = {"unreel_task": "t1", "video": "/data/local-files/?d=clips/a.mp4", "fps": "24"}
 CONFIG = "<View/>"
@@ -57,7 +62,7 @@ def test_a_task_that_a_killed_push_sent_becomes_known_by_its_data() -> None:
 
 def test_a_room_of_an_earlier_release_is_taken_as_it_is() -> None:
     project = {"label_config": "<View>changed</View>"}
-    state = adopt_room(project, [_task(7)])
+    state = record_project_state(project, [_task(7)])
     assert state.changed_settings(project) == ()
     assert state.find_change(_task(7)) == ""
     assert state.find_change(_task(7, DATA | {"fps": "5"})) == "its data was changed"
@@ -67,6 +72,6 @@ def test_a_link_that_a_store_signed_anew_is_the_same_link() -> None:
     one, other = (
         {"video": f"https://store/b/a.mp4?X-Amz-Date={n}&X-Amz-Signature={n}"} for n in (1, 2)
     )
-    assert same_data(one, other)
-    assert not same_data(one, {"video": other["video"].replace("a.mp4", "b.mp4")})
-    assert not same_data(DATA, DATA | {"video": "/data/local-files/?d=clips/b.mp4"})
+    assert is_same_data(one, other)
+    assert not is_same_data(one, {"video": other["video"].replace("a.mp4", "b.mp4")})
+    assert not is_same_data(DATA, DATA | {"video": "/data/local-files/?d=clips/b.mp4"})

@@ -12,7 +12,7 @@ from unreel.core.answer import Reply
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import EnvironmentSettings
 from unreel.evaluation.perturbation import ask_again
-from unreel.evaluation.review import Review, inquire, review_clip, survey_clip
+from unreel.evaluation.review import Review, build_review_questions, review_clip, survey_clip
 from unreel.evaluation.stability import ASKED_TIMES
 from unreel.media.access import media_reader
 from unreel.reviewers.ask import ReviewDispatcher
@@ -52,7 +52,7 @@ def clip(tmp_path_factory) -> Path:
 
 
 def asked(file: Path, reviewer: Weathercock, *, protocol: str = "trace", **settings) -> Review:
-    inquiry = inquire([protocol], {"sampling": "uniform-2"})
+    inquiry = build_review_questions([protocol], {"sampling": "uniform-2"})
     held = [OpenReviewer(reviewer)]
 
     async def go(reader) -> Review:

@@ -32,10 +32,10 @@ from unreel.training.answer_sampling import AnswerSampler
 from unreel.training.grpo.prompt_items import PromptItem
 from unreel.training.recipe import TrainRecipe, check_recipe
 from unreel.training.rewards.key import AnswerKey
-from unreel.training.rewards.terms import settle
+from unreel.training.rewards.terms import compute_reward_terms
 
 trl.is_vllm_available = lambda *_, **__: False  # loading it takes half a minute
-from unreel.training.grpo.trainer import GrpoTrainer, configure, paid
+from unreel.training.grpo.trainer import GrpoTrainer, build_grpo_config, build_reward_function
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(1800)]
 TERMS = settled([])
@@ -75,7 +75,7 @@ def improver(
     assert asked.reward
     encoder = RequestEncoder.open(folder, taught(asked.model.family))
     model = model or load_model(folder, device="cpu", dtype=torch.float32)
-    config = configure(asked, asked.reward, folder / "out", n_steps=n_steps)
+    config = build_grpo_config(asked, asked.reward, folder / "out", n_steps=n_steps)
     return GrpoTrainer(model, encoder, puts, config=config)
 
 
@@ -120,7 +120,7 @@ def test_a_model_whose_prompts_trl_would_change_is_refused(tmp_path: Path) -> No
             model,
             RequestEncoder.open(tmp_path, taught("qwen2.5-vl")),
             [put],
-            config=configure(asked, asked.reward, tmp_path / "out", n_steps=1),
+            config=build_grpo_config(asked, asked.reward, tmp_path / "out", n_steps=1),
         )
 
 
@@ -129,7 +129,9 @@ def test_rewards_reach_trl_with_their_parts() -> None:
     truth = draw_truths(2)[1]
     said = [[{"role": "assistant", "content": text}] for text in ("FAKE.", "REAL.", "")]
     marked = key(truth, terms=TERMS)
-    rewards = paid(said, key=[marked] * 3, log_metric=told.__setitem__, trainer_state=None)
+    rewards = build_reward_function(
+        said, key=[marked] * 3, log_metric=told.__setitem__, trainer_state=None
+    )
     assert rewards == [marked.mark(text).total for text in ("FAKE.", "REAL.", "")]
     assert told["paid/label"] == 0.5
 
@@ -154,7 +156,7 @@ def coloured(number: int, *, seed: int) -> PromptItem:
         [exhibit], instrument="reality", prompt="direct", condition=Condition(prompt="direct")
     )
     truth = Real() if is_real else Generated("x")
-    terms = settle(recipe().reward, [])  # type: ignore[arg-type]
+    terms = compute_reward_terms(recipe().reward, [])  # type: ignore[arg-type]
     marked = AnswerKey(
         protocol="reality", prompt="direct", space=None, truths=(truth,), terms=terms
     )

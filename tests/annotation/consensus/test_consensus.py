@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from opinions import rated, rated_values, said, task, traced_values
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.consensus.consensus import decide
+from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import (
     CampaignConsensus,
     ConsensusMethod,
@@ -60,7 +60,7 @@ def test_the_order_of_judgements_never_matters(
     opinions = _opinions(data.draw(values), "a") + _opinions(data.draw(values), "b")
     rule = ConsensusRule(method=data.draw(st.sampled_from(ConsensusMethod)))
     shuffled = data.draw(st.permutations(opinions))
-    assert decide(shuffled, rule, interface=interface) == decide(
+    assert compute_consensus(shuffled, rule, interface=interface) == compute_consensus(
         opinions, rule, interface=interface
     )
 
@@ -73,7 +73,9 @@ def test_the_consensus_of_copies_is_the_copy(
 ) -> None:
     value = data.draw(KINDS[interface])
     n = data.draw(st.integers(2, 5))
-    (found,) = decide(_opinions([value] * n), ConsensusRule(), interface=interface).tasks.values()
+    (found,) = compute_consensus(
+        _opinions([value] * n), ConsensusRule(), interface=interface
+    ).tasks.values()
     assert isinstance(found, SettledTask)
     assert not found.dissent
     if isinstance(value, TraceAnswer):
@@ -97,8 +99,10 @@ def test_a_lone_spammer_never_changes_a_unanimous_rest(
 ) -> None:
     value, spam = data.draw(KINDS[interface].filter(_is_told)), data.draw(KINDS[interface])
     n = data.draw(st.integers(2, 5))
-    (alone,) = decide(_opinions([value] * n), ConsensusRule(), interface=interface).tasks.values()
-    (found,) = decide(
+    (alone,) = compute_consensus(
+        _opinions([value] * n), ConsensusRule(), interface=interface
+    ).tasks.values()
+    (found,) = compute_consensus(
         _opinions([*[value] * n, spam]), ConsensusRule(), interface=interface
     ).tasks.values()
     assert isinstance(alone, SettledTask)
@@ -108,7 +112,7 @@ def test_a_lone_spammer_never_changes_a_unanimous_rest(
 
 def test_a_tie_of_votes_is_left_open_with_everybodys_answer() -> None:
     values = [VoteAnswer(label=Label.REAL), VoteAnswer(label=Label.GENERATED)]
-    (found,) = decide(
+    (found,) = compute_consensus(
         _opinions(values), ConsensusRule(), interface=AnnotationInterface.REALITY
     ).tasks.values()
     assert isinstance(found, OpenTask)
@@ -118,7 +122,7 @@ def test_a_tie_of_votes_is_left_open_with_everybodys_answer() -> None:
 
 def test_a_majority_below_the_quorum_is_left_open() -> None:
     values = [PassFailAnswer(passed=True)] * 2 + [PassFailAnswer(passed=False)]
-    (found,) = decide(
+    (found,) = compute_consensus(
         _opinions(values), ConsensusRule(quorum=3), interface=AnnotationInterface.PASS_FAIL
     ).tasks.values()
     assert isinstance(found, OpenTask)
@@ -142,12 +146,12 @@ def test_dawid_skene_believes_the_one_who_is_otherwise_right() -> None:
         {"g1": PassFailAnswer(passed=True), **dict.fromkeys(poor, PassFailAnswer(passed=False))},
         last,
     )
-    weighed = decide(
+    weighed = compute_consensus(
         opinions,
         ConsensusRule(method=ConsensusMethod.DAWID_SKENE),
         interface=AnnotationInterface.PASS_FAIL,
     )
-    counted = decide(opinions, ConsensusRule(), interface=AnnotationInterface.PASS_FAIL)
+    counted = compute_consensus(opinions, ConsensusRule(), interface=AnnotationInterface.PASS_FAIL)
     found, other = weighed.tasks[last.id], counted.tasks[last.id]
     assert isinstance(found, SettledTask)
     assert isinstance(other, SettledTask)
@@ -165,7 +169,9 @@ def test_dawid_skene_believes_the_one_who_is_otherwise_right() -> None:
 def test_dawid_skene_leaves_open_what_it_is_not_sure_of() -> None:
     values = [VoteAnswer(label=Label.REAL)] * 2 + [VoteAnswer(label=Label.GENERATED)]
     rule = ConsensusRule(method=ConsensusMethod.DAWID_SKENE, sure=0.9)
-    (found,) = decide(_opinions(values), rule, interface=AnnotationInterface.REALITY).tasks.values()
+    (found,) = compute_consensus(
+        _opinions(values), rule, interface=AnnotationInterface.REALITY
+    ).tasks.values()
     assert isinstance(found, OpenTask)
     assert found.why is OpenReason.UNSURE
 
@@ -181,8 +187,10 @@ def _campaign(answers: Sequence[Sequence[int]]) -> tuple[CampaignConsensus, Camp
         )
     ]
     rule = ConsensusRule(quorum=1, method=ConsensusMethod.DAWID_SKENE)
-    weighed = decide(opinions, rule, interface=AnnotationInterface.REALITY)
-    return weighed, decide(opinions, ConsensusRule(quorum=1), interface=AnnotationInterface.REALITY)
+    weighed = compute_consensus(opinions, rule, interface=AnnotationInterface.REALITY)
+    return weighed, compute_consensus(
+        opinions, ConsensusRule(quorum=1), interface=AnnotationInterface.REALITY
+    )
 
 
 def _answers(rng: np.random.Generator, truth: IntArray, right: float) -> list[int]:
@@ -219,7 +227,7 @@ def test_a_pair_that_shares_its_answers_is_found_and_counts_once() -> None:
 
 def test_no_judgements_settle_nothing() -> None:
     for method in ConsensusMethod:
-        assert not decide(
+        assert not compute_consensus(
             [], ConsensusRule(method=method), interface=AnnotationInterface.TRACE
         ).tasks
 
@@ -227,12 +235,14 @@ def test_no_judgements_settle_nothing() -> None:
 def test_two_judgements_of_one_person_on_one_task_are_refused() -> None:
     twice = [*_opinions([rated(1)]), *_opinions([rated(2)])]
     with pytest.raises(InvalidValueError, match="twice"):
-        decide(twice, ConsensusRule(), interface=AnnotationInterface.REALISM)
+        compute_consensus(twice, ConsensusRule(), interface=AnnotationInterface.REALISM)
 
 
 def test_an_answer_to_another_question_is_refused() -> None:
     with pytest.raises(InvalidValueError, match="one campaign"):
-        decide(_opinions([rated(1)]), ConsensusRule(), interface=AnnotationInterface.REALITY)
+        compute_consensus(
+            _opinions([rated(1)]), ConsensusRule(), interface=AnnotationInterface.REALITY
+        )
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from opinions import said, task, trace, traced
 from unreel.annotation.campaign import AnnotationInterface
-from unreel.annotation.consensus.consensus import decide
+from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import (
     ConsensusRule,
     OpenReason,
@@ -25,7 +25,7 @@ CUP = (0.6, 0.6, 0.8, 0.9)
 
 
 def _decide(rule: ConsensusRule | None = None, **values: TraceAnswer) -> Outcome:
-    (found,) = decide(
+    (found,) = compute_consensus(
         said(values), rule or ConsensusRule(), interface=AnnotationInterface.TRACE
     ).tasks.values()
     return found

@@ -87,7 +87,7 @@ def test_answers_that_were_kept_are_learned(root: Path, tmp_path: Path) -> None:
     from unreel.engine.resolve_location import open_access
     from unreel.training.base_model import find_base
     from unreel.training.examples.reading import read_examples
-    from unreel.training.rejection.collect_answers import made_by
+    from unreel.training.rejection.collect_answers import hash_collection
     from unreel.training.rejection.run import AcceptedAnswer, write_harvest
 
     changes = PAID | {"reward": {"method": "rejection", "generations": 2}}
@@ -98,7 +98,7 @@ def test_answers_that_were_kept_are_learned(root: Path, tmp_path: Path) -> None:
         AcceptedAnswer(key=e.key, name=e.name, called="?", answer="REAL.", reward=1.0, parts={})
         for e in examples.train[:3]
     ]
-    whose = made_by(recipe, find_base(recipe.model), examples)
+    whose = hash_collection(recipe, find_base(recipe.model), examples)
     write_harvest(kept, OutputDirectory(tmp_path), whose)
     trained = lab.run(root, tmp_path, **changes)
     assert read_card(trained.model).data["n_train"] == 3
