@@ -204,7 +204,7 @@ def test_equal_people_in_a_small_campaign_are_counted_with_the_certainty_that_is
         rng = np.random.default_rng(seed)
         truth = rng.integers(2, size=40)
         weighed, counted = _campaign([_answers(rng, truth, 0.8) for _ in range(3)])
-        assert "majorities stand" in weighed.notes[0]
+        assert "majorities are used" in weighed.notes[0]
         assert "not looked for" in weighed.notes[1]
         for number, label in enumerate(truth):
             id_ = task(f"{number:03}").id
