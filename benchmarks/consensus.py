@@ -12,18 +12,96 @@ people who are right in 80 %, and the same with two more who share one answer th
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Final
 
 import numpy as np
-from simulated_votes import SimulatedCampaign, SimulatedPerson, simulate_votes, watcher
 
-from unreel.annotation.campaign import AnnotationInterface
+from unreel.annotation.campaign import AnnotationInterface, AnnotationTask, ClipCopy
 from unreel.annotation.consensus.consensus import compute_consensus
 from unreel.annotation.consensus.outcome import ConsensusMethod, ConsensusRule, SettledTask
-from unreel.annotation.opinion import answer_of
+from unreel.annotation.judgements import VoteAnswer
+from unreel.annotation.opinion import UnstoredOpinion, answer_of
 from unreel.annotation.quality.inattention import find_informed
 from unreel.core.estimate import Estimate, Measured
+from unreel.core.identity import digest_id
+from unreel.core.judgement import Label
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.dawid_skene import dawid_skene
+
+_SIDES: Final = (Label.REAL, Label.GENERATED)
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedPerson:
+    """Simulated person: probability of the right answer for real and for generated clips."""
+
+    name: str
+    on_real: float
+    on_generated: float
+
+    @property
+    def accuracy(self) -> float:
+        """Share right where both kinds are equally common."""
+        return (self.on_real + self.on_generated) / 2
+
+    def chance_generated(self, truth: Label) -> float:
+        """Return the probability of the answer `generated` for a clip that is `truth`."""
+        return self.on_generated if truth is Label.GENERATED else 1 - self.on_real
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedCampaign:
+    """Simulated answers, and the true labels of the clips."""
+
+    people: tuple[SimulatedPerson, ...]
+    opinions: tuple[UnstoredOpinion, ...]
+    truth: dict[str, Label]
+    """By the task's id."""
+
+
+def watcher(name: str, *, sees: float, trusts: float) -> SimulatedPerson:
+    """Return a simulated annotator with discrimination `sees` and criterion `trusts`.
+
+    Signal detection: people have similar discrimination and different criteria for calling a clip
+    generated.
+    """
+    curve = NormalDist()
+    return SimulatedPerson(name, curve.cdf(sees / 2 + trusts), curve.cdf(sees / 2 - trusts))
+
+
+def simulate_votes(
+    people: Sequence[SimulatedPerson], *, n_clips: int, overlap: int, seed: int
+) -> SimulatedCampaign:
+    """Votes on clips of which half are generated, each by `overlap` people drawn at random."""
+    rng = np.random.default_rng(seed)
+    opinions: list[UnstoredOpinion] = []
+    truth: dict[str, Label] = {}
+    for number in range(n_clips):
+        task, label = _task(number), _SIDES[int(rng.integers(2))]
+        truth[task.id] = label
+        for place in rng.permutation(len(people))[:overlap]:
+            person = people[place]
+            said = _SIDES[int(rng.random() < person.chance_generated(label))]
+            opinions.append(
+                UnstoredOpinion(annotator=person.name, task=task, value=VoteAnswer(label=said))
+            )
+    return SimulatedCampaign(tuple(people), tuple(opinions), truth)
+
+
+def _task(number: int) -> AnnotationTask:
+    name = f"clip {number:06d}"
+    copy = ClipCopy(
+        clip=digest_id("simulated", name),
+        location=f"{number}.mp4",
+        rate=Fraction(25),
+        n_frames=100,
+        width=640,
+        height=360,
+    )
+    return AnnotationTask(names=(name,), copies=(copy,))
+
 
 N_CLIPS, OVERLAP = 1_000, 3
 SPAMMERS = (SimulatedPerson("always", 0.0, 1.0), SimulatedPerson("guesses", 0.5, 0.5))
