@@ -75,8 +75,8 @@ class LazyCommand:
 class LazyGroup(click.Group):
     """Group that imports a command at its first use; `words` are its commands by name."""
 
-    def __init__(self, *, words: Mapping[str, LazyCommand], **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, *, words: Mapping[str, LazyCommand], **options: Any) -> None:
+        super().__init__(**options)
         self.words = words
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature

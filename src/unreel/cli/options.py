@@ -46,7 +46,7 @@ def read_mapping(pairs: tuple[str, ...]) -> Mapping[str, str]:
 
 
 def read_conditions(
-    given: Sequence[str], *, nframe: int | None, fps: str | None
+    options: Sequence[str], *, nframe: int | None, fps: str | None
 ) -> list[Mapping[str, str]] | None:
     """The conditions typed, with the two short forms below each; `None` where nothing was typed."""
     if nframe is not None and fps is not None:
@@ -54,9 +54,9 @@ def read_conditions(
         raise InvalidSettingError(option, "cannot be combined with --fps", remedy)
     plan = f"uniform-{nframe}" if nframe else f"fps-{fps}" if fps else None
     short = {} if plan is None else {"sampling": plan}
-    if not given:
+    if not options:
         return [short] if short else None
-    return [short | _read_condition(text) for text in given]
+    return [short | _read_condition(text) for text in options]
 
 
 def _read_condition(text: str) -> dict[str, str]:

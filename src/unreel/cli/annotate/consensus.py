@@ -22,7 +22,7 @@ from unreel.core.registry import LazyImport
 @ledger_option
 @table_format_option
 @json_option
-def consensus(*, as_json: bool, **given: Any) -> None:
+def consensus(*, as_json: bool, **options: Any) -> None:
     """Print the consensus of each task of CAMPAIGN, with the annotators who disagree.
 
     The ledger is not changed: another rule computes another consensus from the same judgements.
@@ -30,7 +30,7 @@ def consensus(*, as_json: bool, **given: Any) -> None:
     Exits with status 1 if no task has a consensus.
     """
     job = "unreel.cli.annotate.consensus_job:print_consensus"
-    LazyImport(job, "annotate").load()(given, as_json=as_json)
+    LazyImport(job, "annotate").load()(options, as_json=as_json)
 
 
 @click.command()
@@ -56,11 +56,11 @@ def consensus(*, as_json: bool, **given: Any) -> None:
 @rule_options
 @ledger_option
 @json_option
-def review(*, as_json: bool, **given: Any) -> None:
+def review(*, as_json: bool, **options: Any) -> None:
     """Accept or send back the consensus of TASK (its id, or the name of its clip) in CAMPAIGN.
 
     The decision is stored in the ledger for the present value. If later judgements change the value, the
     task needs another review.
     """
     job = "unreel.cli.annotate.consensus_job:keep_review"
-    LazyImport(job, "annotate").load()(given, as_json=as_json)
+    LazyImport(job, "annotate").load()(options, as_json=as_json)

@@ -6,11 +6,11 @@ from typing import Any
 from unreel.annotation.consensus.outcome import ConsensusMethod, ConsensusRule
 
 
-def read_rule(given: Mapping[str, Any]) -> ConsensusRule:
+def read_rule(options: Mapping[str, Any]) -> ConsensusRule:
     """Return the rule from the values of `rule_options`."""
     return ConsensusRule(
-        quorum=given["quorum"],
-        min_overlap=given["min_overlap"],
-        method=ConsensusMethod(given["method"]),
-        reviews=given["reviews"],
+        quorum=options["quorum"],
+        min_overlap=options["min_overlap"],
+        method=ConsensusMethod(options["method"]),
+        reviews=options["reviews"],
     )

@@ -32,7 +32,7 @@ _FORMATS: Final = ("cvat", "labelbox", "label-studio", "unreel")
 @click.option("--size", metavar="WIDTHxHEIGHT", help="Frame size in pixels.")
 @click.option("--frames", type=click.IntRange(1), help="Number of frames in a video.")
 @json_option
-def convert(*, as_json: bool, **given: Any) -> None:
+def convert(*, as_json: bool, **options: Any) -> None:
     """Convert the annotated videos of FILE to another tool's format.
 
     --rate, --size and --frames supply values that FILE lacks: CVAT stores no frame rate, Label Studio no
@@ -40,4 +40,4 @@ def convert(*, as_json: bool, **given: Any) -> None:
 
     Exits with status 1 if something was not written.
     """
-    LazyImport("unreel.cli.annotate.convert_job:write_converted").load()(given, as_json=as_json)
+    LazyImport("unreel.cli.annotate.convert_job:write_converted").load()(options, as_json=as_json)

@@ -13,18 +13,18 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
 
 
-def write_converted(given: Mapping[str, Any], *, as_json: bool) -> None:
+def write_converted(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the folder, print the result, and exit."""
-    width, height = _size(given["size"])
-    rate = parse_rate(given["rate"]) if given["rate"] else None
-    if given["rate"] and rate is None:
-        _refuse("--rate", given["rate"], "Write 25 or 30000/1001")
+    width, height = _size(options["size"])
+    rate = parse_rate(options["rate"]) if options["rate"] else None
+    if options["rate"] and rate is None:
+        _refuse("--rate", options["rate"], "Write 25 or 30000/1001")
     done = convert(
-        given["file"],
-        read_as=AnnotationFormat(given["read_as"]) if given["read_as"] else None,
-        written_as=AnnotationFormat(given["written_as"]),
-        folder=OutputDirectory(given["out"], published=True),
-        given=FormatDefaults(rate=rate, n_frames=given["frames"], width=width, height=height),
+        options["file"],
+        read_as=AnnotationFormat(options["read_as"]) if options["read_as"] else None,
+        written_as=AnnotationFormat(options["written_as"]),
+        folder=OutputDirectory(options["out"], published=True),
+        given=FormatDefaults(rate=rate, n_frames=options["frames"], width=width, height=height),
     )
     if as_json:
         print_json(done)

@@ -29,24 +29,24 @@ def _decision(command: F) -> F:
 
 @click.command()
 @_decision
-def exclude(*, as_json: bool, **given: Any) -> None:
+def exclude(*, as_json: bool, **options: Any) -> None:
     """Exclude the judgements of ANNOTATOR from CAMPAIGN. They stay in the ledger.
 
     Consensus, agreement and later publications are computed without them.
     """
-    _print_exclusion(given, counts=False, as_json=as_json)
+    _print_exclusion(options, counts=False, as_json=as_json)
 
 
 @click.command()
 @_decision
-def include(*, as_json: bool, **given: Any) -> None:
+def include(*, as_json: bool, **options: Any) -> None:
     """Include the judgements of ANNOTATOR in CAMPAIGN again."""
-    _print_exclusion(given, counts=True, as_json=as_json)
+    _print_exclusion(options, counts=True, as_json=as_json)
 
 
-def _print_exclusion(given: dict[str, Any], *, counts: bool, as_json: bool) -> None:
+def _print_exclusion(options: dict[str, Any], *, counts: bool, as_json: bool) -> None:
     job = LazyImport("unreel.cli.annotate.exclude_job:store_exclusion", "annotate").load()
-    decided = job(given, counts=counts)
+    decided = job(options, counts=counts)
     if as_json:
         print_json(decided)
         return

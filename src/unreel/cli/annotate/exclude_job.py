@@ -9,15 +9,15 @@ from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.core.settings import read_settings
 
 
-def store_exclusion(given: Mapping[str, Any], *, counts: bool) -> ExclusionEffect:
+def store_exclusion(options: Mapping[str, Any], *, counts: bool) -> ExclusionEffect:
     """Write the decision into the ledger."""
     decision = ExclusionDecision(
-        campaign=given["campaign"],
-        annotator=given["annotator"],
+        campaign=options["campaign"],
+        annotator=options["annotator"],
         counts=counts,
-        why=given["why"],
-        by=given["by"],
+        why=options["why"],
+        by=options["by"],
         at_us=time.time_ns() // 1000,
     )
-    with open_ledger(resolve_ledger_url(given["ledger"], read_settings())) as ledger:
+    with open_ledger(resolve_ledger_url(options["ledger"], read_settings())) as ledger:
         return let_count(ledger, decision)

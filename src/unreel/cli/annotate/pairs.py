@@ -47,14 +47,14 @@ from unreel.core.registry import LazyImport
 )
 @ledger_option
 @json_option
-def pairs(*, as_json: bool, **given: Any) -> None:
+def pairs(*, as_json: bool, **options: Any) -> None:
     """Choose the pairs of clips of BENCHMARK that annotators compare.
 
     strict is VideoRealBench's method: 30 clips scored 1 to 5, and all 345 pairs with different scores. gain
     selects the pairs with the largest expected information; run it again with --campaign after each batch.
     """
     LazyImport("unreel.cli.annotate.pairs_job:write_plan", extra="annotate").load()(
-        given, as_json=as_json
+        options, as_json=as_json
     )
 
 
@@ -65,12 +65,12 @@ def pairs(*, as_json: bool, **given: Any) -> None:
 )
 @ledger_option
 @json_option
-def rank(*, as_json: bool, **given: Any) -> None:
+def rank(*, as_json: bool, **options: Any) -> None:
     """Rank the clips of CAMPAIGN from preferences, or from the answers to one question.
 
     Strengths follow the Bradley-Terry model. Intervals resample pairs, or annotators if answers were
     converted into pairs.
     """
     LazyImport("unreel.cli.annotate.pairs_job:print_ranking", extra="annotate").load()(
-        given, as_json=as_json
+        options, as_json=as_json
     )

@@ -32,7 +32,7 @@ from unreel.core.registry import LazyImport
 )
 @ledger_option
 @json_option
-def polish(*, as_json: bool, **given: Any) -> None:
+def polish(*, as_json: bool, **options: Any) -> None:
     """Merge the rationales of CAMPAIGN with a language model and VideoRealBench's prompt.
 
     The annotators' texts are kept. A check flags texts whose meaning may have changed; a polished text is
@@ -41,7 +41,7 @@ def polish(*, as_json: bool, **given: Any) -> None:
     Exits with status 1 if the model returned no text for a task.
     """
     LazyImport("unreel.cli.annotate.polish_job:polish_campaign", extra="annotate").load()(
-        given, as_json=as_json
+        options, as_json=as_json
     )
 
 
@@ -58,8 +58,8 @@ def polish(*, as_json: bool, **given: Any) -> None:
 )
 @ledger_option
 @json_option
-def confirm(*, as_json: bool, **given: Any) -> None:
+def confirm(*, as_json: bool, **options: Any) -> None:
     """Confirm that the polished text of TASK (its id, or its clip's name) keeps the annotators' meaning."""
     LazyImport("unreel.cli.annotate.polish_job:confirm_text", extra="annotate").load()(
-        given, as_json=as_json
+        options, as_json=as_json
     )

@@ -22,17 +22,17 @@ from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.endpoint.providers import read_address
 
 
-def polish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
+def polish_campaign(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Request missing texts, store them, and print all."""
     settings = read_settings()
-    rule = ConsensusRule(quorum=given["quorum"], min_overlap=given["min_overlap"])
-    with open_ledger(resolve_ledger_url(given["ledger"], settings)) as ledger:
-        campaign = given["campaign"]
+    rule = ConsensusRule(quorum=options["quorum"], min_overlap=options["min_overlap"])
+    with open_ledger(resolve_ledger_url(options["ledger"], settings)) as ledger:
+        campaign = options["campaign"]
         originals = list(iter_original_rationales(read_campaign(ledger, campaign), rule))
         failed: list[PolishFailure] = []
-        if given["model"]:
-            due = originals if given["again"] else _due(ledger, campaign, originals)
-            failed = _polish(ledger, campaign, due, model=given["model"], settings=settings)
+        if options["model"]:
+            due = originals if options["again"] else _due(ledger, campaign, originals)
+            failed = _polish(ledger, campaign, due, model=options["model"], settings=settings)
         kept = read_polished_texts(ledger.notices(campaign))
     by_task = {original.task: original for original in originals}
     texts = [(by_task[task], text) for task, text in kept.items() if task in by_task]
@@ -57,24 +57,24 @@ def polish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
     sys.exit(1 if failed else 0)
 
 
-def confirm_text(given: Mapping[str, Any], *, as_json: bool) -> None:
+def confirm_text(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Keep what a person says of one text."""
-    if not given["by"].strip():
+    if not options["by"].strip():
         setting, problem = "--by", "the name of the reader is missing"
         raise InvalidSettingError(setting, problem, "Give your name")
-    with open_ledger(resolve_ledger_url(given["ledger"], read_settings())) as ledger:
-        campaign = given["campaign"]
+    with open_ledger(resolve_ledger_url(options["ledger"], read_settings())) as ledger:
+        campaign = options["campaign"]
         tasks = {task.id: task.names[0] for task in ledger.tasks(campaign)}
         kept = read_polished_texts(ledger.notices(campaign))
         named = {name: id_ for id_, name in tasks.items() if id_ in kept}
-        id_ = named.get(given["task"], given["task"])
+        id_ = named.get(options["task"], options["task"])
         if id_ not in kept:
             kind = "polished text"
-            raise UnknownNameError(kind, given["task"], sorted(named))
-        accepted = not given["reject"]
+            raise UnknownNameError(kind, options["task"], sorted(named))
+        accepted = not options["reject"]
         at_us = time.time_ns() // 1000
         keep_confirmation(
-            ledger, campaign, kept[id_], by=given["by"], accepted=accepted, at_us=at_us
+            ledger, campaign, kept[id_], by=options["by"], accepted=accepted, at_us=at_us
         )
         text = read_polished_texts(ledger.notices(campaign))[id_]
     if as_json:

@@ -43,7 +43,7 @@ from unreel.core.registry import LazyImport
 )
 @ledger_option
 @json_option
-def publish(*, as_json: bool, **given: Any) -> None:
+def publish(*, as_json: bool, **options: Any) -> None:
     """Write the consensus of CAMPAIGN as a benchmark for `eval` and `train`.
 
     The folder also contains every judgement unchanged, the consensus with dissenting annotators, the
@@ -53,5 +53,5 @@ def publish(*, as_json: bool, **given: Any) -> None:
     Exits with status 1 if clips were excluded.
     """
     LazyImport("unreel.cli.annotate.publish_job:publish_campaign", "annotate").load()(
-        given, as_json=as_json
+        options, as_json=as_json
     )

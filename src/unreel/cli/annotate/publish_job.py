@@ -16,28 +16,28 @@ from unreel.cli.output import print_json, print_message
 from unreel.core.settings import read_settings
 
 
-def publish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
+def publish_campaign(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the folder, print the result, and exit."""
-    rule = read_rule(given)
-    with open_ledger(resolve_ledger_url(given["ledger"], read_settings())) as ledger:
-        campaign = given["campaign"]
+    rule = read_rule(options)
+    with open_ledger(resolve_ledger_url(options["ledger"], read_settings())) as ledger:
+        campaign = options["campaign"]
         edition = gather(
             read_campaign(ledger, campaign),
             rule,
             notices=ledger.notices(campaign),
-            seed=given["seed"],
+            seed=options["seed"],
         )
-    edition = replace(edition, keep_undecided=given["keep_undecided"])
-    if given["benchmark"] is not None:
+    edition = replace(edition, keep_undecided=options["keep_undecided"])
+    if options["benchmark"] is not None:
         edition = replace(
-            edition, campaign=replace(edition.campaign, benchmark=str(given["benchmark"]))
+            edition, campaign=replace(edition.campaign, benchmark=str(options["benchmark"]))
         )
     published = publish(
         edition,
-        given["out"],
-        media=given["media"],
-        named=given["named"],
-        seed=given["seed"],
+        options["out"],
+        media=options["media"],
+        named=options["named"],
+        seed=options["seed"],
     )
     if as_json:
         print_json(published)

@@ -16,14 +16,14 @@ from unreel.core.registry import LazyImport
 @studio_options
 @ledger_option
 @json_option
-def links(*, as_json: bool, **given: Any) -> None:
+def links(*, as_json: bool, **options: Any) -> None:
     """Print the links of CAMPAIGN, one per annotator and batch. Send each only to its annotator.
 
     A link asks for the login and then shows one task after the other. It contains no password; use
     --passwords to print those created by `push`.
     """
     LazyImport("unreel.cli.annotate.pull_job:print_links", "annotate").load()(
-        given, as_json=as_json
+        options, as_json=as_json
     )
 
 
@@ -43,7 +43,7 @@ def links(*, as_json: bool, **given: Any) -> None:
 @studio_options
 @ledger_option
 @json_option
-def pull(*, as_json: bool, **given: Any) -> None:
+def pull(*, as_json: bool, **options: Any) -> None:
     """Fetch new and edited answers of the annotators of CAMPAIGN, and store each once.
 
     Unusable answers are stored as quarantined, with a reason. If a screen or a task was changed in
@@ -52,7 +52,7 @@ def pull(*, as_json: bool, **given: Any) -> None:
     Exits with status 1 if one was changed.
     """
     LazyImport("unreel.cli.annotate.pull_job:pull_answers", "annotate").load()(
-        given, as_json=as_json
+        options, as_json=as_json
     )
 
 
@@ -60,11 +60,11 @@ def pull(*, as_json: bool, **given: Any) -> None:
 @click.argument("campaign")
 @ledger_option
 @json_option
-def status(*, as_json: bool, **given: Any) -> None:
+def status(*, as_json: bool, **options: Any) -> None:
     """Print the progress, speed and agreement of each annotator of CAMPAIGN.
 
     Reads only the ledger: run `pull` first.
     """
     LazyImport("unreel.cli.annotate.pull_job:print_status", "annotate").load()(
-        given, as_json=as_json
+        options, as_json=as_json
     )

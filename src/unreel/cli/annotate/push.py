@@ -68,7 +68,7 @@ from unreel.core.registry import LazyImport
 @ledger_option
 @trusted_option
 @json_option
-def push(*, as_json: bool, **given: Any) -> None:
+def push(*, as_json: bool, **options: Any) -> None:
     """Create the tasks of BENCH in Label Studio, in a separate order for each annotator.
 
     Clips are copied once to a constant frame rate starting at 0, so that the annotated frame is the
@@ -81,5 +81,5 @@ def push(*, as_json: bool, **given: Any) -> None:
     Exits with status 1 if clips cannot be shown, or a project was changed.
     """
     LazyImport("unreel.cli.annotate.push_job:push_campaign", "annotate").load()(
-        given, as_json=as_json
+        options, as_json=as_json
     )

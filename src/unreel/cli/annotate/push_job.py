@@ -28,31 +28,31 @@ _SHOWN: Final = 10
 
 @contextmanager
 def open_desk(
-    given: Mapping[str, Any], settings: EnvironmentSettings
+    options: Mapping[str, Any], settings: EnvironmentSettings
 ) -> Iterator[tuple[StudioClient, Ledger]]:
     """The server and the ledger that were typed."""
-    folder = studio_folder(settings, given["state"])
-    address = resolve_ledger_url(given["ledger"], settings)
-    connection = find_connection(folder, url=given["url"])
+    folder = studio_folder(settings, options["state"])
+    address = resolve_ledger_url(options["ledger"], settings)
+    connection = find_connection(folder, url=options["url"])
     with (
-        StudioClient(connection, in_clear=given["in_clear"]) as client,
+        StudioClient(connection, in_clear=options["in_clear"]) as client,
         open_ledger(address) as ledger,
     ):
         yield client, ledger
 
 
-def push_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
+def push_campaign(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Copy, deal and push; status 1 where clips cannot be shown."""
     settings = read_settings()
-    order = _read_order(given)
-    require_protection(settings, trusted=given["trusted"])
-    with open_desk(given, settings) as (client, ledger), ProgressMeter() as meter:
+    order = _read_order(options)
+    require_protection(settings, trusted=options["trusted"])
+    with open_desk(options, settings) as (client, ledger), ProgressMeter() as meter:
         desk = PushContext(
             ledger=ledger,
             client=client,
-            place=_find_media(given["media"], client, settings),
-            access=open_access(settings, trusted=given["trusted"]),
-            folder=studio_folder(settings, given["state"]),
+            place=_find_media(options["media"], client, settings),
+            access=open_access(settings, trusted=options["trusted"]),
+            folder=studio_folder(settings, options["state"]),
         )
         report = push(order, desk, meter.callbacks())
     if as_json:
@@ -101,28 +101,28 @@ def read_annotators(text: str) -> tuple[Annotator, ...]:
     return tuple(found)
 
 
-def _read_pairs(given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    if not given["pairs"]:
+def _read_pairs(options: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    if not options["pairs"]:
         return ()
-    if given["interface"] != AnnotationInterface.PREFERENCE:
-        setting, problem = "--pairs", f"{given['interface']} shows one clip at a time"
+    if options["interface"] != AnnotationInterface.PREFERENCE:
+        setting, problem = "--pairs", f"{options['interface']} shows one clip at a time"
         raise InvalidSettingError(setting, problem, "Take --interface preference, or no --pairs")
-    return tuple(read_pairs(given["pairs"]))
+    return tuple(read_pairs(options["pairs"]))
 
 
-def _read_order(given: Mapping[str, Any]) -> PushOrder:
-    guidelines: Path | None = given["guidelines"]
+def _read_order(options: Mapping[str, Any]) -> PushOrder:
+    guidelines: Path | None = options["guidelines"]
     return PushOrder(
-        benchmark=given["bench"],
-        campaign=given["campaign"],
-        interface=_read_interface(given["interface"]),
-        annotators=read_annotators(given["annotators"]),
-        overlap=given["overlap"],
-        seed=given["seed"],
-        question=given["question"],
-        n_gold=given["gold"],
-        prefill=read_prefill(given["prefill"]) if given["prefill"] else {},
-        pairs=_read_pairs(given),
+        benchmark=options["bench"],
+        campaign=options["campaign"],
+        interface=_read_interface(options["interface"]),
+        annotators=read_annotators(options["annotators"]),
+        overlap=options["overlap"],
+        seed=options["seed"],
+        question=options["question"],
+        n_gold=options["gold"],
+        prefill=read_prefill(options["prefill"]) if options["prefill"] else {},
+        pairs=_read_pairs(options),
         guidelines=guidelines.read_text(encoding="utf-8") if guidelines else "",
     )
 

@@ -22,7 +22,7 @@ from unreel.core.registry import LazyImport
 @ledger_option
 @table_format_option
 @json_option
-def quality(*, as_json: bool, **given: Any) -> None:
+def quality(*, as_json: bool, **options: Any) -> None:
     """Print the quality of each annotator of CAMPAIGN, with intervals.
 
     Right: accuracy on known clips. Informed: dependence of the answers on the clip, measured by all other
@@ -31,5 +31,5 @@ def quality(*, as_json: bool, **given: Any) -> None:
     automatically: use `exclude`.
     """
     LazyImport("unreel.cli.annotate.quality_job:print_quality", "annotate").load()(
-        given, as_json=as_json
+        options, as_json=as_json
     )

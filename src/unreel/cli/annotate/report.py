@@ -37,7 +37,7 @@ from unreel.core.registry import LazyImport
 @state_option
 @ledger_option
 @json_option
-def report(*, as_json: bool, **given: Any) -> None:
+def report(*, as_json: bool, **options: Any) -> None:
     """Write CAMPAIGN as one page, disagreements first.
 
     Each disagreement shows the clip with all boxes on one timeline, the texts, and a link to the task. The
@@ -45,5 +45,5 @@ def report(*, as_json: bool, **given: Any) -> None:
     answers. It names the annotators; use `publish` for data that you hand on.
     """
     LazyImport("unreel.cli.annotate.report_job:report_campaign", "annotate").load()(
-        given, as_json=as_json
+        options, as_json=as_json
     )

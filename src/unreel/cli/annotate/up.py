@@ -26,10 +26,10 @@ from unreel.core.registry import LazyImport
 @state_option
 @ledger_option
 @json_option
-def up(*, as_json: bool, **given: Any) -> None:
+def up(*, as_json: bool, **options: Any) -> None:
     """Start Label Studio with the ledger's PostgreSQL (in its own database), or with a file for a trial.
 
     It listens on loopback, sign-up requires a link, and telemetry is off. Runs until Ctrl-C or SIGTERM,
     then exits with status 0 and leaves no process behind.
     """
-    LazyImport("unreel.cli.annotate.up_job:run_studio", "annotate").load()(given, as_json=as_json)
+    LazyImport("unreel.cli.annotate.up_job:run_studio", "annotate").load()(options, as_json=as_json)

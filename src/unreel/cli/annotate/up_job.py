@@ -13,16 +13,16 @@ from unreel.cli.stop_signals import StopSignal
 from unreel.core.settings import read_settings
 
 
-def run_studio(given: Mapping[str, Any], *, as_json: bool) -> None:
+def run_studio(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Start the server, print its URL, and keep it running until it is stopped."""
     settings = read_settings()
-    folder = studio_folder(settings, given["state"])
+    folder = studio_folder(settings, options["state"])
     plan = StudioPlan(
-        program=find_program(given["program"]),
+        program=find_program(options["program"]),
         folder=folder,
-        host=given["host"],
-        port=given["port"],
-        database=make_database(resolve_ledger_url(given["ledger"], settings)),
+        host=options["host"],
+        port=options["port"],
+        database=make_database(resolve_ledger_url(options["ledger"], settings)),
     )
     with ExitStack() as held:
         with ProgressMeter() as meter:

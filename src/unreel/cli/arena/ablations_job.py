@@ -17,20 +17,20 @@ from unreel.cli.output import Form, print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
 
 
-def print_ablations(given: Mapping[str, Any], *, as_json: bool) -> None:
+def print_ablations(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Print every paired difference and every leaning of a season."""
-    folder = find_folder(given["season"], given["out"])
+    folder = find_folder(options["season"], options["out"])
     recipe = read_stored_recipe(folder)
     plays = _plays(folder)
     found = list(measure_ablations(plays, knobs=recipe.knobs))
-    if given["against"]:
-        found += _against(plays, find_folder(given["against"]), given["against"])
+    if options["against"]:
+        found += _against(plays, find_folder(options["against"]), options["against"])
     leanings = [each for play in plays for each in find_leanings(play)]
     if as_json:
         print_json({"season": recipe.name, "ablations": found, "leanings": leanings})
         return
-    _print_ablations(found, given["form"])
-    _print_leanings(leanings, given["form"])
+    _print_ablations(found, options["form"])
+    _print_leanings(leanings, options["form"])
     if not found:
         print_message("nothing was changed in this season: write a second [[condition]] into it")
 

@@ -27,9 +27,9 @@ from unreel.core.registry import LazyImport
 )
 @click.option("--named", is_flag=True, help="Show annotators' names instead of aliases.")
 @json_option
-def people(*, as_json: bool, **given: Any) -> None:
+def people(*, as_json: bool, **options: Any) -> None:
     """Store human votes with SEASON: `unreel arena rank` then ranks each voter and their majority.
 
     Without --campaign or --votes, the votes of the benchmark are used. Votes stored before are replaced.
     """
-    LazyImport("unreel.cli.arena.people_job:take_votes", "eval").load()(given, as_json=as_json)
+    LazyImport("unreel.cli.arena.people_job:take_votes", "eval").load()(options, as_json=as_json)

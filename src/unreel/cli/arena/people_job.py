@@ -19,14 +19,14 @@ from unreel.core.errors import InvalidSettingError
 from unreel.core.settings import read_settings
 
 
-def take_votes(given: Mapping[str, Any], *, as_json: bool) -> None:
+def take_votes(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Store the votes, and print their number and that of votes about other clips."""
-    if given["campaign"] and given["votes"]:
+    if options["campaign"] and options["votes"]:
         setting, problem = "--votes", "votes are taken from one place at a time"
         raise InvalidSettingError(setting, problem, "Leave out --votes or --campaign")
-    folder = find_folder(given["season"], given["out"])
+    folder = find_folder(options["season"], options["out"])
     folder.require_played()
-    source, ballots = _find(folder, given)
+    source, ballots = _find(folder, options)
     known = {row.name for row in open_set(folder) if isinstance(row, Entry)}
     kept = [each for each in ballots if each.clip in known]
     if not kept:
@@ -50,11 +50,11 @@ def take_votes(given: Mapping[str, Any], *, as_json: bool) -> None:
     )
 
 
-def _find(folder: SeasonFolder, given: Mapping[str, Any]) -> tuple[str, list[VoterBallot]]:
-    if given["campaign"]:
-        return f"campaign {given['campaign']}", _of_campaign(given)
-    if given["votes"]:
-        path = Path(given["votes"])
+def _find(folder: SeasonFolder, options: Mapping[str, Any]) -> tuple[str, list[VoterBallot]]:
+    if options["campaign"]:
+        return f"campaign {options['campaign']}", _of_campaign(options)
+    if options["votes"]:
+        path = Path(options["votes"])
         joined = join_votes(open_set(folder), path)
         return path.name, [
             VoterBallot(entry.name, vote.voter, vote.label)
@@ -65,9 +65,9 @@ def _find(folder: SeasonFolder, given: Mapping[str, Any]) -> tuple[str, list[Vot
     return "the benchmark", list(iter_benchmark_ballots(entries))
 
 
-def _of_campaign(given: Mapping[str, Any]) -> list[VoterBallot]:
+def _of_campaign(options: Mapping[str, Any]) -> list[VoterBallot]:
     from unreel.annotation.campaign_state import read_campaign
     from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 
-    with open_ledger(resolve_ledger_url(given["ledger"], read_settings())) as ledger:
-        return read_campaign_ballots(read_campaign(ledger, given["campaign"]), named=given["named"])
+    with open_ledger(resolve_ledger_url(options["ledger"], read_settings())) as ledger:
+        return read_campaign_ballots(read_campaign(ledger, options["campaign"]), named=options["named"])

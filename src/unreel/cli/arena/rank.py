@@ -32,10 +32,10 @@ from unreel.core.registry import LazyImport
 )
 @table_format_option
 @json_option
-def rank(*, as_json: bool, **given: Any) -> None:
+def rank(*, as_json: bool, **options: Any) -> None:
     """Rank the reviewers and creators of SEASON by the stored answers. Sends nothing.
 
     SEASON is its TOML file, or the folder of the season. Creators of a preference season are ranked by the
     fraction of pairs in which their clip is taken for the real one.
     """
-    LazyImport("unreel.cli.arena.rank_job:print_ranks", "eval").load()(given, as_json=as_json)
+    LazyImport("unreel.cli.arena.rank_job:print_ranks", "eval").load()(options, as_json=as_json)

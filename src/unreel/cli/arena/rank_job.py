@@ -17,16 +17,16 @@ _SHOWN: Final = frozenset(
 """Figures that a terminal has room for; `--json` and `--format` print all."""
 
 
-def print_ranks(given: Mapping[str, Any], *, as_json: bool) -> None:
+def print_ranks(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Rank the stored answers, and print both boards under each condition."""
-    folder = find_folder(given["season"], given["out"])
+    folder = find_folder(options["season"], options["out"])
     entrants = folder.require_played()
     if entrants.is_about_pairs:
-        _print_preferences(folder, given, as_json=as_json)
+        _print_preferences(folder, options, as_json=as_json)
         return
-    more = {} if given["resamples"] is None else {"resamples": given["resamples"]}
-    more["nuisances"] = given["nuisances"]
-    standings = [each.standings for each in rank_season(folder, given["conditions"], **more)]
+    more = {} if options["resamples"] is None else {"resamples": options["resamples"]}
+    more["nuisances"] = options["nuisances"]
+    standings = [each.standings for each in rank_season(folder, options["conditions"], **more)]
     if as_json:
         print_json(
             {
@@ -42,21 +42,21 @@ def print_ranks(given: Mapping[str, Any], *, as_json: bool) -> None:
         )
         return
     for each in standings:
-        _print_boards(each, form=given["form"])
+        _print_boards(each, form=options["form"])
     _say_absent(entrants)
 
 
-def _print_preferences(folder: SeasonFolder, given: Mapping[str, Any], *, as_json: bool) -> None:
+def _print_preferences(folder: SeasonFolder, options: Mapping[str, Any], *, as_json: bool) -> None:
     entrants = folder.require_played()
-    found = [each.preferences for each in rank_pairs(folder, given["conditions"])]
+    found = [each.preferences for each in rank_pairs(folder, options["conditions"])]
     if as_json:
         told = {"season": entrants.season, "digest": entrants.digest}
         print_json({**told, "protocol": entrants.protocol, "preferences": found})
         return
     for each in found:
         print_message(f"condition {each.condition}: pairs; who is taken for real [95 % interval]")
-        _print_board("reviewer", each.reviewers, REVIEWER_FIGURES, form=given["form"])
-        _print_board("creator", each.creators, CREATOR_FIGURES, form=given["form"])
+        _print_board("reviewer", each.reviewers, REVIEWER_FIGURES, form=options["form"])
+        _print_board("creator", each.creators, CREATOR_FIGURES, form=options["form"])
     _say_absent(entrants)
 
 

@@ -33,7 +33,7 @@ from unreel.core.registry import LazyImport
 @weak_cage_option
 @trusted_option
 @json_option
-def run(*, dry_run: bool, as_json: bool, **given: Any) -> None:
+def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
     """Run SEASON: make the missing clips, and send every missing question to every reviewer.
 
     SEASON is a TOML file: see docs/arena.md. A second call sends only questions without an answer,
@@ -45,7 +45,7 @@ def run(*, dry_run: bool, as_json: bool, **given: Any) -> None:
         meter.tell("getting ready")
         word = "season_plan_printer" if dry_run else "play"
         tell = LazyImport(f"unreel.cli.arena.run_job:{word}", "eval").load()(
-            meter, given, as_json=as_json
+            meter, options, as_json=as_json
         )
     sys.exit(tell())
 
@@ -56,7 +56,7 @@ def run(*, dry_run: bool, as_json: bool, **given: Any) -> None:
 @click.option("--pin", is_flag=True, help="Write the benchmark's hash to SEASON.")
 @allow_outside_option
 @json_option
-def plan(*, as_json: bool, **given: Any) -> None:
+def plan(*, as_json: bool, **options: Any) -> None:
     """Print the clips and questions that SEASON still needs, and the hash of its benchmark.
 
     Sends nothing and generates no clip.
@@ -64,7 +64,7 @@ def plan(*, as_json: bool, **given: Any) -> None:
     with ProgressMeter() as meter:
         meter.tell("counting")
         tell = LazyImport("unreel.cli.arena.run_job:forecast_season_run", "eval").load()(
-            meter, given, as_json=as_json
+            meter, options, as_json=as_json
         )
     sys.exit(tell())
 

@@ -31,9 +31,9 @@ _DIGEST = re.compile(r"^digest\s*=.*$", re.MULTILINE)
 _BENCHMARK = re.compile(r"^benchmark\s*=.*$", re.MULTILINE)
 
 
-def play(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
+def play(meter: ProgressMeter, options: Mapping[str, Any], *, as_json: bool) -> Tell:
     """Run the season; return a printer of its result, which also gives the exit status."""
-    job = _job(given)
+    job = _job(options)
     limit_heaps()
     require_protection(job.access.settings, trusted=job.access.trusted)
     asked = [each for each in job.season.recipe.judges if job.calls(each.shown)]
@@ -50,30 +50,30 @@ def play(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Te
     return partial(_print_outcome, outcome, as_json=as_json)
 
 
-def forecast_season_run(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
+def forecast_season_run(meter: ProgressMeter, options: Mapping[str, Any], *, as_json: bool) -> Tell:
     """Count the work of the season, and return a printer of it."""
     meter.tell("reading the season")
-    job = _job(given)
+    job = _job(options)
     foreseen = forecast_season(job)
-    if given.get("pin") and not foreseen.is_pinned:
-        _pin(Path(given["season"]), foreseen.digest)
-    return partial(_print_forecast, foreseen, pinned=bool(given.get("pin")), as_json=as_json)
+    if options.get("pin") and not foreseen.is_pinned:
+        _pin(Path(options["season"]), foreseen.digest)
+    return partial(_print_forecast, foreseen, pinned=bool(options.get("pin")), as_json=as_json)
 
 
-def _job(given: Mapping[str, Any]) -> SeasonJob:
-    season = read_season(Path(given["season"]))
-    folder = open_folder(season, given["out"])
+def _job(options: Mapping[str, Any]) -> SeasonJob:
+    season = read_season(Path(options["season"]))
+    folder = open_folder(season, options["out"])
     settings = read_settings()
-    if given.get("weak_cage"):
+    if options.get("weak_cage"):
         settings = replace(settings, weak_cage=1)
     return SeasonJob(
         season=add_accepted_entries(season, folder.path),
         folder=folder,
-        access=open_access(settings, trusted=bool(given.get("trusted"))),
-        outside=given["outside"],
-        engine=given.get("engine", "local"),
-        retry_failed=ALL_FAILURES if given.get("retry_failed") else frozenset(),
-        only=frozenset(given["only"]),
+        access=open_access(settings, trusted=bool(options.get("trusted"))),
+        outside=options["outside"],
+        engine=options.get("engine", "local"),
+        retry_failed=ALL_FAILURES if options.get("retry_failed") else frozenset(),
+        only=frozenset(options["only"]),
     )
 
 

@@ -38,10 +38,10 @@ from unreel.core.registry import LazyImport
     help="Publish per-clip results, hidden clips included. Only for finished seasons.",
 )
 @json_option
-def site(*, as_json: bool, **given: Any) -> None:
+def site(*, as_json: bool, **options: Any) -> None:
     """Write SEASONS as static pages: both leaderboards, the detection matrix, and a page per entrant.
 
     Sends nothing. SEASONS are TOML files or folders of seasons, the latest last. The latest is shown
     completely, the earlier ones in its history.
     """
-    LazyImport("unreel.cli.arena.site_job:write_site", "report").load()(given, as_json=as_json)
+    LazyImport("unreel.cli.arena.site_job:write_site", "report").load()(options, as_json=as_json)

@@ -17,24 +17,24 @@ from unreel.report.season.site import write_season_site
 from unreel.stats.resampling import RESAMPLES
 
 
-def write_site(given: Mapping[str, Any], *, as_json: bool) -> None:
+def write_site(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Read the seasons, write their pages, and say where they are."""
-    listing = HubListing(dataset=given["hub"], url=given["url"]) if given["hub"] else None
-    *earlier, latest = [find_folder(season) for season in given["seasons"]]
-    showing = given["media"]
+    listing = HubListing(dataset=options["hub"], url=options["url"]) if options["hub"] else None
+    *earlier, latest = [find_folder(season) for season in options["seasons"]]
+    showing = options["media"]
     media = MediaFolder(
-        out=OutputDirectory(given["out"], published=True),
+        out=OutputDirectory(options["out"], published=True),
         media="copy" if showing == "licensed" else showing,
         access=open_access(read_settings()),
     )
     reading = SeasonReadOptions(
-        resamples=given["resamples"] or RESAMPLES,
-        reveals=given["reveal"],
+        resamples=options["resamples"] or RESAMPLES,
+        reveals=options["reveal"],
         show=None if showing == "none" else show_in(media, showing),
     )
     seasons = [read_boards(folder, resamples=reading.resamples) for folder in earlier]
     seasons.append(read_season_view(latest, reading))
-    written = write_season_site(seasons, given["out"], listing=listing)
+    written = write_season_site(seasons, options["out"], listing=listing)
     if as_json:
         print_json(written)
         return

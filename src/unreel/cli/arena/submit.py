@@ -21,7 +21,7 @@ _JOB = "unreel.cli.arena.submit_job"
 @weak_cage_option
 @trusted_option
 @json_option
-def submit(*, as_json: bool, **given: Any) -> None:
+def submit(*, as_json: bool, **options: Any) -> None:
     """Enter a creator or a reviewer: ENTRY is a TOML file, see docs/arena-entries.md.
 
     Its clips are checked before anything is paid for: names, length, size, rate, sound, licence,
@@ -30,7 +30,7 @@ def submit(*, as_json: bool, **given: Any) -> None:
 
     Exits with status 1 if the entry is rejected.
     """
-    sys.exit(LazyImport(f"{_JOB}:submit_entry", "eval").load()(given, as_json=as_json))
+    sys.exit(LazyImport(f"{_JOB}:submit_entry", "eval").load()(options, as_json=as_json))
 
 
 @click.command()
@@ -41,9 +41,9 @@ def submit(*, as_json: bool, **given: Any) -> None:
     "--retire", is_flag=True, help="Record that the organiser withdrew the entry, not its team."
 )
 @json_option
-def withdraw(*, as_json: bool, **given: Any) -> None:
+def withdraw(*, as_json: bool, **options: Any) -> None:
     """Withdraw the entry NAME from later runs. Its results stay on the leaderboards."""
-    LazyImport(f"{_JOB}:withdraw_entry", "eval").load()(given, as_json=as_json)
+    LazyImport(f"{_JOB}:withdraw_entry", "eval").load()(options, as_json=as_json)
 
 
 @click.command()
@@ -53,11 +53,11 @@ def withdraw(*, as_json: bool, **given: Any) -> None:
 )
 @table_format_option
 @json_option
-def log(*, as_json: bool, **given: Any) -> None:
+def log(*, as_json: bool, **options: Any) -> None:
     """Print every attempt, state and withdrawal of SEASON, and the number of attempts per team.
 
     SEASON is its TOML file, or its folder.
 
     Exits with status 1 if a line was edited, moved or removed.
     """
-    sys.exit(LazyImport(f"{_JOB}:print_log", "eval").load()(given, as_json=as_json))
+    sys.exit(LazyImport(f"{_JOB}:print_log", "eval").load()(options, as_json=as_json))

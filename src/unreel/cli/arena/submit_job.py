@@ -23,18 +23,18 @@ from unreel.engine.resolve_location import open_access
 from unreel.media.access import require_protection
 
 
-def submit_entry(given: Mapping[str, Any], *, as_json: bool) -> int:
+def submit_entry(options: Mapping[str, Any], *, as_json: bool) -> int:
     """Check an entry, print the result, and return the exit status."""
-    season = read_season(Path(given["season"]))
-    handed = read_entry(Path(given["entry"]))
+    season = read_season(Path(options["season"]))
+    handed = read_entry(Path(options["entry"]))
     settings = read_settings()
-    if given["weak_cage"]:
+    if options["weak_cage"]:
         settings = replace(settings, weak_cage=1)
-    access = open_access(settings, trusted=given["trusted"])
+    access = open_access(settings, trusted=options["trusted"])
     require_protection(access.settings, trusted=access.trusted)
-    scenery = open_scenery(season, outside=given["outside"])
+    scenery = open_scenery(season, outside=options["outside"])
     require_digest(season, scenery)
-    folder = open_folder(season, given["out"]).path
+    folder = open_folder(season, options["out"]).path
     publish_secret_hash(folder, season.recipe, at_us=_now_us())
     grounds = EntryCheckContext(
         recipe=season.recipe,
@@ -70,14 +70,14 @@ def _print_submission(outcome: SubmissionResult) -> None:
     echo(outcome.state.value)
 
 
-def withdraw_entry(given: Mapping[str, Any], *, as_json: bool) -> None:
+def withdraw_entry(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Withdraw an entry, and print a confirmation."""
-    folder = _folder(given).path
+    folder = _folder(options).path
     event = withdraw(
         folder,
-        given["name"],
-        reason=given["reason"],
-        retire=given["retire"],
+        options["name"],
+        reason=options["reason"],
+        retire=options["retire"],
         at_us=_now_us(),
     )
     if as_json:
@@ -87,10 +87,10 @@ def withdraw_entry(given: Mapping[str, Any], *, as_json: bool) -> None:
         echo(event.state.value)
 
 
-def print_log(given: Mapping[str, Any], *, as_json: bool) -> int:
+def print_log(options: Mapping[str, Any], *, as_json: bool) -> int:
     """Print the log, and give 1 where it was changed."""
-    history = read_log(_folder(given).path)
-    problem = _problem(history, given["head"])
+    history = read_log(_folder(options).path)
+    problem = _problem(history, options["head"])
     tries = count_tries(history)
     if as_json:
         print_json(
@@ -103,7 +103,7 @@ def print_log(given: Mapping[str, Any], *, as_json: bool) -> int:
             }
         )
     else:
-        _print_log(history, tries, given["form"])
+        _print_log(history, tries, options["form"])
         if problem:
             print_message(problem)
     return 1 if problem else 0
@@ -150,8 +150,8 @@ def _row(event: LogEvent) -> dict[str, object]:
     }
 
 
-def _folder(given: Mapping[str, Any]) -> SeasonFolder:
-    return find_folder(given["season"], given["out"])
+def _folder(options: Mapping[str, Any]) -> SeasonFolder:
+    return find_folder(options["season"], options["out"])
 
 
 def _now_us() -> int:

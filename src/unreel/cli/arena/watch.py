@@ -20,14 +20,14 @@ from unreel.core.registry import LazyImport
 )
 @table_format_option
 @json_option
-def ablations(*, as_json: bool, **given: Any) -> None:
+def ablations(*, as_json: bool, **options: Any) -> None:
     """Print the effect of each change on the answers of SEASON: paired differences with intervals.
 
     Compares conditions that differ in one setting, settings of a creator, and changed real clips with
     the originals, and estimates each reviewer's bias towards "real". Sends nothing.
     """
     LazyImport("unreel.cli.arena.ablations_job:print_ablations", "eval").load()(
-        given, as_json=as_json
+        options, as_json=as_json
     )
 
 
@@ -42,13 +42,13 @@ def ablations(*, as_json: bool, **given: Any) -> None:
 @allow_outside_option
 @trusted_option
 @json_option
-def watch(*, as_json: bool, **given: Any) -> None:
+def watch(*, as_json: bool, **options: Any) -> None:
     """Search SEASON for cheating: equal answers, copied clips, and knowledge of the published labels.
 
     Exits with status 1 if there is a suspicion.
     """
     sys.exit(
         LazyImport("unreel.cli.arena.watch_job:print_suspicions", "eval").load()(
-            given, as_json=as_json
+            options, as_json=as_json
         )
     )

@@ -46,21 +46,21 @@ class ConditionFindings:
         return len(self.alike.suspected) + known + sum(sung.flagged for sung in self.canaries)
 
 
-def print_suspicions(given: Mapping[str, Any], *, as_json: bool) -> int:
+def print_suspicions(options: Mapping[str, Any], *, as_json: bool) -> int:
     """Print what looks like foul play, and give 1 where anything does."""
-    folder = find_folder(given["season"], given["out"])
-    if given["canaries"]:
+    folder = find_folder(options["season"], options["out"])
+    if options["canaries"]:
         return _print_canaries(folder, as_json=as_json)
     found = _watch(folder)
     copies: tuple[NearCopy, ...] = ()
-    if given["clips"]:
-        access = open_access(read_settings(), trusted=given["trusted"], outside=given["outside"])
+    if options["clips"]:
+        access = open_access(read_settings(), trusted=options["trusted"], outside=options["outside"])
         copies = find_season_copies(folder, access)
     n_suspected = sum(each.n_suspected for each in found) + len(copies)
     if as_json:
         print_json({"n_suspected": n_suspected, "conditions": found, "copies": copies})
     else:
-        _print_findings(found, copies, looked=given["clips"])
+        _print_findings(found, copies, looked=options["clips"])
         echo(f"{n_suspected} suspicions")
     return 1 if n_suspected else 0
 

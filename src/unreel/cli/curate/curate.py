@@ -70,22 +70,22 @@ def job_options(command: F) -> F:
 
 @curate.command()
 @job_options
-def run(*, as_json: bool, **given: Any) -> None:
+def run(*, as_json: bool, **options: Any) -> None:
     """Run every step of RECIPE, from raw files to the frozen benchmark.
 
     A second call continues where the first one stopped, also after kill -9.
     """
     take = LazyImport(f"{_JOB}:take", _EXTRA).load()
-    take(given, until=None, as_json=as_json)
+    take(options, until=None, as_json=as_json)
 
 
 @curate.command()
 @click.argument("name")
 @job_options
-def step(*, name: str, as_json: bool, **given: Any) -> None:
+def step(*, name: str, as_json: bool, **options: Any) -> None:
     """Run the steps of RECIPE up to and including NAME."""
     take = LazyImport(f"{_JOB}:take", _EXTRA).load()
-    take(given, until=name, as_json=as_json)
+    take(options, until=name, as_json=as_json)
 
 
 @curate.command()

@@ -89,9 +89,9 @@ def publish_frozen(
     return publish(folder, accepted=accepted, out=out, repo=repo)
 
 
-def take(given: Mapping[str, Any], *, until: str | None, as_json: bool) -> None:
+def take(options: Mapping[str, Any], *, until: str | None, as_json: bool) -> None:
     """Run the steps up to `until`, print the result, and exit."""
-    curation = _open(**given)
+    curation = _open(**options)
     state = _work(curation, until=until)
     if as_json:
         print_json(_summary(curation, state))

@@ -60,7 +60,7 @@ def compare(
     judge: str | None,
     form: Form,
     as_json: bool,
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Print the differences between each two RUNS on the clips that both judged, with intervals.
 
@@ -72,7 +72,7 @@ def compare(
     compare_runs = LazyImport("unreel.evaluation.comparison:compare_runs", "eval").load()
     open_all_told = LazyImport("unreel.cli.evaluation.named_run:open_all_told", "eval").load()
     settings = read_settings()
-    opened = open_all_told(runs, settings, **given)
+    opened = open_all_told(runs, settings, **options)
     found: Comparisons = compare_runs(opened, metrics=metrics, parser=parser, judge=judge)
     if as_json:
         print_json(found)

@@ -12,13 +12,13 @@ from unreel.protocols.protocol import Mode
 
 
 def write_rows(
-    named: str, out: Path, given: Mapping[str, Any], *, form: RunFormat, mode: Mode, as_json: bool
+    named: str, out: Path, options: Mapping[str, Any], *, form: RunFormat, mode: Mode, as_json: bool
 ) -> None:
     """Write the run in the folder or prefix `named` to the file `out`, and print the count.
 
     `given` contains the options for its benchmark: see `unreel.cli.options`.
     """
-    run = open_told(named, read_settings(), **given)
+    run = open_told(named, read_settings(), **options)
     n_rows = write_run(run, out, form=form, mode=mode)
     if as_json:
         print_json({"file": str(out), "n_rows": n_rows})

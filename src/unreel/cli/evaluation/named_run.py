@@ -11,10 +11,10 @@ from unreel.evaluation.run_lookup import name_runs, open_named_run
 
 
 def open_all_told(
-    names: Iterable[str], settings: EnvironmentSettings, **given: Any
+    names: Iterable[str], settings: EnvironmentSettings, **options: Any
 ) -> list[EvalRun]:
     """The runs at `names`, and those below names that are folders of runs: see `open_told`."""
-    return [open_told(name, settings, **given) for name in name_runs(names, settings)]
+    return [open_told(name, settings, **options) for name in name_runs(names, settings)]
 
 
 def open_told(

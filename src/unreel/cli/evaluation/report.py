@@ -37,7 +37,7 @@ def report(
     media: "Media",
     judge: str | None,
     as_json: bool,
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Write RUNS as static pages: leaderboards, the worst mistakes of each model, and every clip with its answers.
 
@@ -47,7 +47,7 @@ def report(
     write_report = LazyImport("unreel.report.site:write_report", "report").load()
     open_all_told = LazyImport("unreel.cli.evaluation.named_run:open_all_told", "report").load()
     settings = read_settings()
-    opened = open_all_told(runs, settings, **given)
+    opened = open_all_told(runs, settings, **options)
     written = write_report(opened, out, media=media, judge=judge)
     if as_json:
         print_json(written)

@@ -26,13 +26,13 @@ from unreel.core.registry import LazyImport
     help="Output folder of the page and of the clip data.  [default: examples-NAME]",
 )
 @clip_options
-def examples(*, as_json: bool, **given: Any) -> None:
+def examples(*, as_json: bool, **options: Any) -> None:
     """Write a page with examples of RECIPE: input frames, boxes, prompt and answer.
 
     Uses the model's own processor if its folder is present, otherwise the rule of its family; the page
     states which. No weights are read.
     """
-    shown = LazyImport("unreel.cli.train.examples_job:show_examples", "eval").load()(**given)
+    shown = LazyImport("unreel.cli.train.examples_job:show_examples", "eval").load()(**options)
     if as_json:
         print_json(shown)
         return

@@ -31,7 +31,7 @@ _TRAINERS: Final = ("llamafactory", "ms-swift", "qwen-vl-finetune", "videollama3
     help="With input=video: export the sampled frames as the video instead of the clip.",
 )
 @clip_options
-def export(*, as_json: bool, **given: Any) -> None:
+def export(*, as_json: bool, **options: Any) -> None:
     """Export the training data of RECIPE for another trainer, with its settings.
 
     Boxes use the coordinate space of the trainer's resize. Differences from unreel are printed and stored
@@ -40,5 +40,5 @@ def export(*, as_json: bool, **given: Any) -> None:
     Exits with status 1 if rows could not be written.
     """
     LazyImport("unreel.cli.train.export_job:write_export", extra="eval").load()(
-        given, as_json=as_json
+        options, as_json=as_json
     )

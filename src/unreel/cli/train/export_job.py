@@ -23,27 +23,27 @@ from unreel.training.formats.order import place_order
 from unreel.training.recipe import TrainRecipe, read_recipe
 
 
-def write_export(given: Mapping[str, Any], *, as_json: bool) -> None:
+def write_export(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the folder, print the result, and exit."""
-    out: Path = given["out"]
+    out: Path = options["out"]
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UnreadableSourceError(str(out), "not an empty folder", "Name a new one")
-    recipe = read_recipe(given["recipe"], data=given["data"], changes=given["changes"])
-    order = place_order(recipe, as_film=given["as_film"], keeping=given["keeping"])
-    form = FORMATS.load(given["trainer"])
+    recipe = read_recipe(options["recipe"], data=options["data"], changes=options["changes"])
+    order = place_order(recipe, as_film=options["as_film"], keeping=options["keeping"])
+    form = FORMATS.load(options["trainer"])
     require_takes(form, order)
     settings = read_settings()
-    require_protection(settings, trusted=given["trusted"])
-    access = open_access(settings, trusted=given["trusted"], outside=given["outside"])
+    require_protection(settings, trusted=options["trusted"])
+    access = open_access(settings, trusted=options["trusted"], outside=options["outside"])
     with TemporaryDirectory(prefix="unreel-") as kept, ProgressMeter() as meter:
         found = read_examples(
             recipe,
             access=access,
             folder=Path(kept),
-            accept_leak=given["accept_leak"],
+            accept_leak=options["accept_leak"],
             on_step=meter.step,
         )
-    with media_reader(settings, trusted=given["trusted"]) as reader:
+    with media_reader(settings, trusted=options["trusted"]) as reader:
         showing = PresentationSettings(
             reader=reader, open_file=partial(local_copy, access=access), find_change=find_change
         )

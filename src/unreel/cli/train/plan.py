@@ -24,7 +24,7 @@ from unreel.core.registry import LazyImport
 @allow_outside_option
 @trusted_option
 @json_option
-def plan(*, as_json: bool, **given: Any) -> None:
+def plan(*, as_json: bool, **options: Any) -> None:
     """Estimate tokens, memory, steps, hours and cost of RECIPE, with the formula.
 
     RECIPE is a file, or the name of a recipe of unreel. Clips are counted in the benchmark if it is
@@ -32,4 +32,4 @@ def plan(*, as_json: bool, **given: Any) -> None:
 
     Exits with status 1 if a device has too little memory.
     """
-    LazyImport("unreel.cli.train.plan_job:print_plan", extra="eval").load()(given, as_json=as_json)
+    LazyImport("unreel.cli.train.plan_job:print_plan", extra="eval").load()(options, as_json=as_json)

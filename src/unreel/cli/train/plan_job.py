@@ -21,13 +21,13 @@ from unreel.training.plan.strata import expected_strata, found_strata, is_here
 from unreel.training.recipe import TrainRecipe, read_recipe
 
 
-def print_plan(given: Mapping[str, Any], *, as_json: bool) -> None:
+def print_plan(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the plan, and end the program."""
-    recipe = read_recipe(given["recipe"], data=given["data"], changes=given["changes"])
-    fleet = _fleet(given, recipe)
+    recipe = read_recipe(options["recipe"], data=options["data"], changes=options["changes"])
+    fleet = _fleet(options, recipe)
     architecture = find_architecture(recipe.model.name, recipe.model.family)
     if is_here(recipe):
-        access = open_access(read_settings(), trusted=given["trusted"], outside=given["outside"])
+        access = open_access(read_settings(), trusted=options["trusted"], outside=options["outside"])
         strata, counted = found_strata(recipe, access), "as the benchmark holds them"
     else:
         strata, counted = expected_strata(recipe), "as the recipe declares them"
@@ -39,12 +39,12 @@ def print_plan(given: Mapping[str, Any], *, as_json: bool) -> None:
     sys.exit(0 if plan.fits else 1)
 
 
-def _fleet(given: Mapping[str, Any], recipe: TrainRecipe) -> TrainingHardware:
+def _fleet(options: Mapping[str, Any], recipe: TrainRecipe) -> TrainingHardware:
     return TrainingHardware(
-        device=get_device(given["gpu"]),
-        count=given["gpus"] or recipe.devices.count * recipe.devices.nodes,
-        price_usd=_price(given["price"]),
-        utilisation=given["utilisation"],
+        device=get_device(options["gpu"]),
+        count=options["gpus"] or recipe.devices.count * recipe.devices.nodes,
+        price_usd=_price(options["price"]),
+        utilisation=options["utilisation"],
     )
 
 

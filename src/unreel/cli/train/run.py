@@ -24,12 +24,12 @@ from unreel.core.registry import LazyImport
     "--fresh", "going", flag_value="fresh", help="Start again and delete the existing checkpoints."
 )
 @clip_options
-def run(*, as_json: bool, **given: Any) -> None:
+def run(*, as_json: bool, **options: Any) -> None:
     """Train the model of RECIPE, and write it to OUT/model.
 
     A second call resumes, also after kill -9. Ctrl-C saves a checkpoint after the current step.
     """
-    LazyImport("unreel.cli.train.run_job:run_recipe", "train").load()(given, as_json=as_json)
+    LazyImport("unreel.cli.train.run_job:run_recipe", "train").load()(options, as_json=as_json)
 
 
 @click.command()

@@ -26,22 +26,22 @@ from unreel.training.sft.early_stopping import EarlyStoppingState
 _STEPS = "steps"
 
 
-def run_recipe(given: Mapping[str, Any], *, as_json: bool) -> None:
+def run_recipe(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Train, print the result, and exit."""
-    recipe = read_recipe(given["recipe"], data=given["data"], changes=given["changes"])
-    folder = given["out"] or Path("trainings") / plain_name(recipe.name)
-    settings, trusted = read_settings(), given["trusted"]
+    recipe = read_recipe(options["recipe"], data=options["data"], changes=options["changes"])
+    folder = options["out"] or Path("trainings") / plain_name(recipe.name)
+    settings, trusted = read_settings(), options["trusted"]
     require_protection(settings, trusted=trusted)
     process = read_process_rank()
     _share_out(recipe, folder, process)
-    access = replace(open_access(settings, trusted=trusted), outside=given["outside"])
+    access = replace(open_access(settings, trusted=trusted), outside=options["outside"])
     with _TrainingConsole(folder, process) as told:
         trained = train(
             recipe,
             folder,
             access=access,
-            going=given["going"] or "either",
-            accept_leak=given["accept_leak"],
+            going=options["going"] or "either",
+            accept_leak=options["accept_leak"],
             spectator=told.spectator,
         )
         told.require_end(trained)
