@@ -1,6 +1,6 @@
 """How rightly the parsers read hard answers, against what people read in them.
 
-    python benchmarks/statistics.py tests/protocols/answers.jsonl
+    python benchmarks/reading.py tests/protocols/answers.jsonl
 
 Prints the table of decision 0014: parts read wrongly, and parts that were there and not read, for every set and mode.
 `--show` lists them, `--json` prints the same as one document.

@@ -358,7 +358,7 @@ MUTATIONS = (
     Mutation(
         "the lock of an eval's driver is not taken",
         "evaluation/run_job.py",
-        "with writer_lock(place / DRIVER):",
+        "with writer_lock(location / DRIVER):",
         "if True:",
         (DUE_ROWS + "test_a_second_driver_of_an_eval_is_refused_before_it_writes",),
     ),

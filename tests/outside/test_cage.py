@@ -59,7 +59,7 @@ class Yard:
         for folder in (self.program.parent, self.outside, self.scratch, self.cage):
             folder.mkdir(parents=True)
         shutil.copy(attacks.__file__, self.program)
-        for name in ("cage.py", "watchdog.py"):
+        for name in ("confined_program.py", "watchdog.py"):
             shutil.copy(Path(confined_program.__file__).with_name(name), self.cage)
         (base / "own" / "beside").write_text(MARK)
         self.clip.write_bytes(b"clip")
@@ -195,7 +195,7 @@ def run_in_cage(
         "graphics": False,
     }
     return subprocess.run(
-        [python, "-I", "-S", "-B", str(yard.cage / "cage.py"), json.dumps(plan), *command],
+        [python, "-I", "-S", "-B", str(yard.cage / "confined_program.py"), json.dumps(plan), *command],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         user=yard.user,
@@ -337,7 +337,7 @@ def test_a_stream_that_is_a_socket_is_refused(yard: Yard) -> None:
     plan = {"folder": str(yard.scratch), "memory_mb": 1, "filter": "", "bubblewrap": ["bwrap"]}
     with ours, theirs:
         done = subprocess.run(
-            [sys.executable, "-I", "-S", str(yard.cage / "cage.py"), json.dumps(plan), "true"],
+            [sys.executable, "-I", "-S", str(yard.cage / "confined_program.py"), json.dumps(plan), "true"],
             stdin=theirs,
             capture_output=True,
             timeout=60,

@@ -139,7 +139,7 @@ def _copy(
 
 
 def _copy_file(
-    file: Path, one: CopyRequest, reader: "MediaReader", place: StorageLocation, *, key: bytes
+    file: Path, one: CopyRequest, reader: "MediaReader", location: StorageLocation, *, key: bytes
 ) -> ClipCopy | Failure:
     facts = reader.probe(file)
     if isinstance(facts, Failure):
@@ -150,7 +150,7 @@ def _copy_file(
         words += [str(one.start_s), str(one.length_s)]
     code = digest("copy", str(clip), *words).encode()
     name = f"{hmac.digest(key, code, hashlib.sha256).hex()[:40]}.mp4"
-    if (known := _known(place, clip, name)) is not None:
+    if (known := _known(location, clip, name)) is not None:
         return known
     if one.length_s is None:
         made = reader.normalise(file, form)
@@ -161,11 +161,11 @@ def _copy_file(
         return made
     if (changed := find_change(clip, file)) is not None:
         return changed
-    return _keep(index_first(made), reader, place, clip=clip, name=name)
+    return _keep(index_first(made), reader, location, clip=clip, name=name)
 
 
 def _keep(
-    made: bytes, reader: "MediaReader", place: StorageLocation, *, clip: ClipId, name: str
+    made: bytes, reader: "MediaReader", location: StorageLocation, *, clip: ClipId, name: str
 ) -> ClipCopy | Failure:
     with tempfile.TemporaryDirectory(prefix="unreel-copy-") as room:
         file = OutputDirectory(Path(room)).write("copy.mp4", made)
@@ -181,18 +181,18 @@ def _keep(
         width=video.width,
         height=video.height,
     )
-    place.put(name, made)
+    location.put(name, made)
     # Behind the copy: where this lies, the copy is whole.
     told = {"rate": str(copy.rate), "n_frames": copy.n_frames}
-    place.put(_beside(name), json.dumps(told | {"size": [copy.width, copy.height]}).encode())
+    location.put(_beside(name), json.dumps(told | {"size": [copy.width, copy.height]}).encode())
     return copy
 
 
-def _known(place: StorageLocation, clip: ClipId, name: str) -> ClipCopy | None:
-    if place.size(_beside(name)) is None or place.size(name) is None:
+def _known(location: StorageLocation, clip: ClipId, name: str) -> ClipCopy | None:
+    if location.size(_beside(name)) is None or location.size(name) is None:
         return None
     try:
-        told = json.loads(place.read(_beside(name), most=4096))
+        told = json.loads(location.read(_beside(name), most=4096))
         width, height = told["size"]
         return ClipCopy(
             clip=clip,

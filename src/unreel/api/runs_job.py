@@ -93,7 +93,7 @@ def start(  # noqa: PLR0913  what `evaluate` takes
 
 
 def find(
-    place: str,
+    location: str,
     *,
     benchmark: Path | None = None,
     allow_outside: bool = False,
@@ -101,7 +101,7 @@ def find(
 ) -> EvalRun:
     """The run that is kept at `place`."""
     return open_named_run(
-        place,
+        location,
         read_settings(),
         moved_to=benchmark,
         outside=allow_outside,

@@ -91,7 +91,7 @@ def _named(row: Cells, column: str | None) -> str:
     return name
 
 
-def _outcome(row: Cells, asked: str) -> Outcome:
+def _outcome(row: Cells, question: str) -> Outcome:
     failure = cells.parse_text_cell(row.get("failure"), "failure")
     answer = row.get("text")
     told, made, latency_us = (
@@ -100,7 +100,7 @@ def _outcome(row: Cells, asked: str) -> Outcome:
         for cell in [row.get(column)]
     )
     if failure and not cells.is_blank(answer):
-        msg = f"{asked} has a text and a failure. Keep the one that happened"
+        msg = f"{question} has a text and a failure. Keep the one that happened"
         raise InvalidValueError(msg)
     if failure:
         return _failure(failure, cells.parse_text_cell(row.get("detail"), "detail"))
@@ -113,13 +113,13 @@ def _outcome(row: Cells, asked: str) -> Outcome:
     return Reply(text=str(answer), usage=usage, latency_us=latency_us)
 
 
-def _failure(words: str, detail: str) -> Failure:
+def _failure(text: str, detail: str) -> Failure:
     """The failure that `words` state: `reason: detail` as unreel prints it, or anything else."""
-    reason, _, rest = words.partition(":")
+    reason, _, rest = text.partition(":")
     if reason in {reason.value for reason in FailureReason}:
         told = detail or rest.strip() or "as the answers file states"
         return Failure(FailureReason(reason), told)
-    return Failure(FailureReason.UNSTATED, f"{words}: {detail}" if detail else words)
+    return Failure(FailureReason.UNSTATED, f"{text}: {detail}" if detail else text)
 
 
 VOTER: Final = "voter"

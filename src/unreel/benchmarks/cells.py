@@ -135,28 +135,32 @@ def parse_location(value: object, what: str, *, outside: bool | None = None) -> 
     return "/".join(["", *parts] if is_absolute else parts)
 
 
-def is_url(place: str) -> bool:
+def is_url(location: str) -> bool:
     """True for a location that is no path."""
-    return "://" in place
+    return "://" in location
 
 
-def _require_plain(place: str, what: str) -> None:
-    if not _is_plain(place):
+def _require_plain(location: str, what: str) -> None:
+    if not _is_plain(location):
         remedy = (
             "Write a path with / between its parts, or rename the file, without control characters"
         )
-        refuse(what, place, remedy)
+        refuse(what, location, remedy)
 
 
-def _is_plain(place: str) -> bool:
+def _is_plain(location: str) -> bool:
     """Return whether it contains no line break, cursor movement or change of text direction.
 
     `str.isprintable` alone would refuse the blanks that cameras put into names, joined emoji, private
     characters, and whatever is younger than this Python.
     """
-    if "\\" in place:
+    if "\\" in location:
         return False
-    odd = [] if place.isprintable() else [letter for letter in place if not letter.isprintable()]
+    odd = (
+        []
+        if location.isprintable()
+        else [letter for letter in location if not letter.isprintable()]
+    )
     return not any(letter in _TURNING or category(letter) in _BREAKING for letter in odd)
 
 

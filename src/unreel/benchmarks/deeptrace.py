@@ -198,9 +198,9 @@ def _share(pixels: Fraction, size: int) -> float:
     return min(max(float(pixels / size), 0.0), 1.0)
 
 
-def _refuse_disagreement(entry: Entry, earlier: Entry | None, place: str | None) -> None:
-    if place not in {None, entry.location}:
-        cells.refuse("video_id", entry.name, f"It already names {place}")
+def _refuse_disagreement(entry: Entry, earlier: Entry | None, location: str | None) -> None:
+    if location not in {None, entry.location}:
+        cells.refuse("video_id", entry.name, f"It already names {location}")
     if earlier is None:
         return
     if (earlier.name, earlier.origin, earlier.split) != (entry.name, entry.origin, entry.split):

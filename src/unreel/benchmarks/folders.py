@@ -136,16 +136,16 @@ class _FolderCheckCache:
         self._prefix = str(self._root / "x").removesuffix("x")
         self._folders: dict[str, bool] = {}
 
-    def __call__(self, place: str) -> bool:
-        if cells.is_url(place):
+    def __call__(self, location: str) -> bool:
+        if cells.is_url(location):
             return True
-        folder = place.rpartition("/")[0]
+        folder = location.rpartition("/")[0]
         known = self._folders.get(folder)
         if known is None:
             if len(self._folders) > _FOLDERS_KEPT:
                 self._folders.clear()
             known = self._folders[folder] = is_inside(self._root / folder, self._root)
-        path = f"{self._prefix}{place}"
+        path = f"{self._prefix}{location}"
         return known and (not _may_be_link(path) or is_inside(Path(path), self._root))
 
 
@@ -158,8 +158,8 @@ def _may_be_link(path: str) -> bool:
         return False
 
 
-def _origin(place: str) -> Origin:
-    side, *between = PurePosixPath(place).parts[:-1]
+def _origin(location: str) -> Origin:
+    side, *between = PurePosixPath(location).parts[:-1]
     if side == REAL:
         return Real()
     creator, *setting = between or [UNKNOWN_CREATOR]

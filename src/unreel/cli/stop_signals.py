@@ -91,16 +91,16 @@ def defer_first_signal() -> Iterator[list[int]]:
 
 
 @contextmanager
-def note_resume_command(place: str, meter: "ProgressMeter") -> Iterator[None]:
+def note_resume_command(location: str, meter: "ProgressMeter") -> Iterator[None]:
     """Add to any exception that stops a job the stored amount of work, and the command to resume."""
-    _at_work.append(place)
+    _at_work.append(location)
     try:
         yield
     except (StopSignal, OSError) as stopped:
         if parts := meter.spell_rows():
-            stopped.add_note(f"Of this call {parts} are kept in {place}, and all from before")
+            stopped.add_note(f"Of this call {parts} are kept in {location}, and all from before")
         if not isinstance(stopped, UnreadableSourceError):
             stopped.add_note(f"Go on with {format_rerun_command()}")
         raise
     finally:
-        _at_work.remove(place)
+        _at_work.remove(location)

@@ -80,7 +80,7 @@ class CreatorContext(Protocol):
         """Return the value noted under that key for this brief, in this or an earlier process."""
         ...
 
-    def note(self, what: str, told: str) -> None:
+    def note(self, what: str, text: str) -> None:
         """Keep it for the next life, on disk before this returns: the id of a job that is paid for."""
         ...
 

@@ -112,12 +112,12 @@ def _decide(pieces: SegmentTable, *, seed: int) -> Callable[[int], TargetLength]
     given = np.full(len(pieces), _STAYS)
     given[real] = draw_lengths(lasting, own[~real], seed=seed)
 
-    def found(place: int) -> TargetLength:
-        if given[place] == _STAYS:
+    def found(index: int) -> TargetLength:
+        if given[index] == _STAYS:
             return TargetLength()
-        too_short = bool(given[place] == TOO_SHORT)
+        too_short = bool(given[index] == TOO_SHORT)
         return TargetLength(
-            length_s=None if too_short else lengths_s[given[place]], too_short=too_short
+            length_s=None if too_short else lengths_s[given[index]], too_short=too_short
         )
 
     return found

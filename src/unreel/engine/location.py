@@ -179,32 +179,32 @@ class StorageLocation:
         return open_store(self.uri, config=config, client_options=client, retry_config=patience)
 
 
-def read_tag(place: StorageLocation) -> str:
+def read_tag(location: StorageLocation) -> str:
     """Size and tag of the object at `place`, another for other bytes; "" where there is none.
 
     Raises:
         MachineError: Its store does not answer.
     """
-    folder, _, name = place.uri.rpartition("/")
+    folder, _, name = location.uri.rpartition("/")
     try:
-        found = StorageLocation(folder, place.options).objects().head(name)
+        found = StorageLocation(folder, location.options).objects().head(name)
     except FileNotFoundError:
         return ""
     except BaseError as error:
-        raise_away(error, place.uri)
+        raise_away(error, location.uri)
         return ""
     return f"{found['size']} {found['e_tag']}"
 
 
-def require_conditional_puts(place: StorageLocation) -> None:
+def require_conditional_puts(location: StorageLocation) -> None:
     """Refuse a store that lets two writers both win: on it, Lance loses rows without a word.
 
     Raises:
         UnreadableSourceError: The store ignores `If-None-Match` or `If-Match`, or cannot be reached.
     """
-    if place.is_local:
+    if location.is_local:
         return  # Lance commits there by an exclusive link, which the kernel decides.
-    store = place.objects(patience_s=_FIRST_PATIENCE_S)
+    store = location.objects(patience_s=_FIRST_PATIENCE_S)
     last_s = time.monotonic() + _FIRST_PATIENCE_S
     for tries_left in range(_PROBES)[::-1]:
         try:
@@ -216,12 +216,12 @@ def require_conditional_puts(place: StorageLocation) -> None:
                 continue
             remedy = "Check its address, bucket, keys and that you may write there"
             raise UnreadableSourceError(
-                place.uri, f"cannot use it: {format_library_error(error)}", remedy
+                location.uri, f"cannot use it: {format_library_error(error)}", remedy
             ) from error
     if not enforced:
         problem = "this store does not enforce conditional puts, so two writers could lose rows"
         remedy = "Use a store that does (AWS S3, MinIO, SeaweedFS, Ceph, R2), or a local folder"
-        raise UnreadableSourceError(place.uri, problem, remedy)
+        raise UnreadableSourceError(location.uri, problem, remedy)
 
 
 def _enforces(store: Any) -> bool:

@@ -34,14 +34,14 @@ def _require_writable_name(text: str) -> None:
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def local_folder(place: StorageLocation, settings: EnvironmentSettings) -> Path:
+def local_folder(location: StorageLocation, settings: EnvironmentSettings) -> Path:
     """The folder of this machine for what a run must not keep in a store, such as its ledgers.
 
     The same place gives the same folder each time, so that the next try finds them again.
     """
-    if place.is_local:
-        return place.path
-    return settings.state_folder / "runs" / digest("place", place.uri)[:16]
+    if location.is_local:
+        return location.path
+    return settings.state_folder / "runs" / digest("place", location.uri)[:16]
 
 
 def open_access(

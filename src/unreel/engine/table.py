@@ -77,8 +77,8 @@ class LanceTable:
     It remembers where keys lie: who asks often keeps one of it.
     """
 
-    def __init__(self, place: StorageLocation, schema: TableSchema) -> None:
-        self.place = place
+    def __init__(self, location: StorageLocation, schema: TableSchema) -> None:
+        self.place = location
         self.schema = schema
         self._index = KeyIndex()
         self._unique: KeyIndex | None = None

@@ -42,11 +42,11 @@ class WriterLock(Protocol):
         ...
 
 
-def writer_lock(place: StorageLocation, *, lease_s: float = LEASE_S) -> WriterLock:
+def writer_lock(location: StorageLocation, *, lease_s: float = LEASE_S) -> WriterLock:
     """The lock of the table at `place`, not yet taken."""
-    if place.is_local:
-        return _FolderLock(place)
-    return _LeaseFile(place, lease_s)
+    if location.is_local:
+        return _FolderLock(location)
+    return _LeaseFile(location, lease_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +59,11 @@ class LockHolder:
     """None where it runs on another machine: only waiting tells."""
 
 
-def find_holder(place: StorageLocation) -> LockHolder | None:
+def find_holder(location: StorageLocation) -> LockHolder | None:
     """Return the present or former writer of the table at `place`; None if there is none."""
-    if place.is_local:
-        return _find_folder_holder(place.path.with_name(place.path.name + ".lock"))
-    return _LeaseFile(place, LEASE_S).find_holder()
+    if location.is_local:
+        return _find_folder_holder(location.path.with_name(location.path.name + ".lock"))
+    return _LeaseFile(location, LEASE_S).find_holder()
 
 
 def _busy(table: str, holder: str) -> UnreadableSourceError:
@@ -74,9 +74,9 @@ def _busy(table: str, holder: str) -> UnreadableSourceError:
 class _FolderLock:
     """POSIX record lock: not inherited by forked decoders, unlike `flock`, and known to NFS."""
 
-    def __init__(self, place: StorageLocation) -> None:
-        self._path = place.path.with_name(place.path.name + ".lock")
-        self._folder, self._name = place.beside(".lock")
+    def __init__(self, location: StorageLocation) -> None:
+        self._path = location.path.with_name(location.path.name + ".lock")
+        self._folder, self._name = location.beside(".lock")
         self._file = -1
 
     def __enter__(self) -> "_FolderLock":
@@ -127,10 +127,10 @@ def _find_folder_holder(path: Path) -> LockHolder | None:
 
 
 class _LeaseFile:
-    def __init__(self, place: StorageLocation, lease_s: float) -> None:
-        folder, _, name = place.uri.rpartition("/")
-        self._uri, self._name, self._lease_s = place.uri, name + ".lock", lease_s
-        self._store: Any = StorageLocation(folder, place.options).objects()
+    def __init__(self, location: StorageLocation, lease_s: float) -> None:
+        folder, _, name = location.uri.rpartition("/")
+        self._uri, self._name, self._lease_s = location.uri, name + ".lock", lease_s
+        self._store: Any = StorageLocation(folder, location.options).objects()
         self._me = {
             "owner": uuid.uuid4().hex,
             "host": socket.gethostname(),

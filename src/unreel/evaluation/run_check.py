@@ -212,19 +212,19 @@ def sum_up(run: StoredRun, tables: Mapping[str, TableCheckResult]) -> RunCheck:
     )
 
 
-def find_tables(place: StorageLocation) -> list[str]:
+def find_tables(location: StorageLocation) -> list[str]:
     """The tables of a run or of a curation, by their path below it."""
-    if not _is_there(place):
+    if not _is_there(location):
         return []
     try:
         listed = [
             folder.rstrip("/")
             for below in (None, _STEPS)
-            for folder in place.objects().list_with_delimiter(below)["common_prefixes"]
+            for folder in location.objects().list_with_delimiter(below)["common_prefixes"]
         ]
     except (BaseError, OSError) as error:
         remedy = "Check its address, bucket and keys, or try `unreel doctor --store`"
-        raise UnreadableSourceError(place.uri, f"cannot list it: {error}", remedy) from error
+        raise UnreadableSourceError(location.uri, f"cannot list it: {error}", remedy) from error
     return sorted(name for name in listed if name.endswith(".lance"))
 
 
@@ -252,9 +252,9 @@ def check_table(found: TableCheckResult, name: str) -> TableCheck:
     )
 
 
-def check_recipe_file(place: StorageLocation) -> RecipeCheck | None:
+def check_recipe_file(location: StorageLocation) -> RecipeCheck | None:
     """The recipe at `place`; None where there is none, as in a run that was killed early."""
-    match find_recipe(place):
+    match find_recipe(location):
         case None:
             return None
         case UnusableRecipe(problem=problem, other_release=other_release):
@@ -263,8 +263,8 @@ def check_recipe_file(place: StorageLocation) -> RecipeCheck | None:
             return RecipeCheck(reviewer=reviewer, instrument=str(instrument))
 
 
-def _is_there(place: StorageLocation) -> bool:
-    return not place.is_local or place.path.is_dir()
+def _is_there(location: StorageLocation) -> bool:
+    return not location.is_local or location.path.is_dir()
 
 
 def find_ledgers(folder: Path) -> list[Path]:

@@ -320,14 +320,14 @@ def _opener(run: EvalRun, reviewer: Reviewer | None) -> ReviewerFactory:
 
 
 @contextmanager
-def _driving(place: StorageLocation) -> Iterator[None]:
+def _driving(location: StorageLocation) -> Iterator[None]:
     """One driver for a run: a second one is refused before it changes anything."""
-    with writer_lock(place / DRIVER):
+    with writer_lock(location / DRIVER):
         yield
 
 
 def open_run(
-    place: StorageLocation,
+    location: StorageLocation,
     access: StorageAccess,
     *,
     ledgers: Path,
@@ -340,9 +340,9 @@ def open_run(
         InvalidSettingError: There is none.
         UnreadableSourceError: Its recipe is damaged, or of another release.
     """
-    stored = _require_recipe(place)
+    stored = _require_recipe(location)
     return EvalRun(
-        place=place,
+        place=location,
         recipe=stored.recipe,
         access=access,
         ledgers=ledgers,
@@ -354,10 +354,10 @@ def open_run(
     )
 
 
-def _require_recipe(place: StorageLocation) -> StoredRecipe:
-    stored = find_before(place)
+def _require_recipe(location: StorageLocation) -> StoredRecipe:
+    stored = find_before(location)
     if stored is None:
-        setting, problem = "run", f"{place.uri} holds no run"
+        setting, problem = "run", f"{location.uri} holds no run"
         remedy = "Name a folder that `unreel eval --out` wrote"
         raise InvalidSettingError(setting, problem, remedy)
     return stored

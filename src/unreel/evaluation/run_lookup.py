@@ -122,8 +122,8 @@ def find_runs(text: str, settings: EnvironmentSettings) -> Iterator[str]:
         raise UnreadableSourceError(place.uri, f"cannot list it: {error}", remedy) from error
 
 
-def _below(place: StorageLocation, prefix: str) -> Iterator[str]:
-    listed = place.objects().list_with_delimiter(prefix or None)
+def _below(location: StorageLocation, prefix: str) -> Iterator[str]:
+    listed = location.objects().list_with_delimiter(prefix or None)
     names = {entry["path"].rpartition("/")[2] for entry in listed["objects"]}
     folders = [folder.rstrip("/") for folder in sorted(listed["common_prefixes"])]
     if RECIPE_FILE in names:
@@ -132,4 +132,4 @@ def _below(place: StorageLocation, prefix: str) -> Iterator[str]:
         return
     for folder in folders:
         if not folder.endswith(_TABLE):
-            yield from _below(place, folder)
+            yield from _below(location, folder)

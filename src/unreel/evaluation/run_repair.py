@@ -94,11 +94,11 @@ def _salvage_all(
         }
 
 
-def _require_empty(place: StorageLocation) -> None:
-    taken = place.path.exists() if place.is_local else bool(place.names())
+def _require_empty(location: StorageLocation) -> None:
+    taken = location.path.exists() if location.is_local else bool(location.names())
     if taken:
         problem, remedy = "exists already", "Name a new place with --out, or remove it"
-        raise UnreadableSourceError(place.uri, problem, remedy)
+        raise UnreadableSourceError(location.uri, problem, remedy)
 
 
 @contextmanager

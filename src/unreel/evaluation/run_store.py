@@ -181,15 +181,15 @@ class RunRecipeStore:
         )
 
 
-def find_before(place: StorageLocation) -> StoredRecipe | None:
+def find_before(location: StorageLocation) -> StoredRecipe | None:
     """The recipe that is kept at `place`; `None` where there is none.
 
     Raises:
         UnreadableSourceError: It is damaged, or of another release.
     """
-    before = find_recipe(place)
+    before = find_recipe(location)
     if isinstance(before, UnusableRecipe):
-        raise before.error(place.uri)
+        raise before.error(location.uri)
     return before
 
 

@@ -69,16 +69,16 @@ class KeptRows(Sequence[ScoredQuestion[Any, Any]]):
         """Return what each row is about."""
         return iter(self._subjects)
 
-    def outcome(self, place: int) -> Any:
+    def outcome(self, index: int) -> Any:
         """Return the outcome of one row."""
-        return self._outcomes[place]
+        return self._outcomes[index]
 
-    def truth_mark(self, place: int) -> Any:
+    def truth_mark(self, index: int) -> Any:
         """Return a value that is equal for two rows if, and only if, their truths are."""
-        return self._truths.mark(place)
+        return self._truths.mark(index)
 
     @overload
-    def __getitem__(self, place: int) -> ScoredQuestion[Any, Any]: ...
+    def __getitem__(self, index: int) -> ScoredQuestion[Any, Any]: ...
 
     @overload
     def __getitem__(self, place: slice) -> list[ScoredQuestion[Any, Any]]: ...
@@ -119,15 +119,15 @@ class InternedValues(Generic[T]):
                 self._known[value] = code
         self.codes.append(code)
 
-    def __getitem__(self, place: int) -> T:
-        return self._values[self.codes[place]]
+    def __getitem__(self, index: int) -> T:
+        return self._values[self.codes[index]]
 
     def __iter__(self) -> Iterator[T]:
         return map(self._values.__getitem__, self.codes)
 
-    def mark(self, place: int) -> T:
+    def mark(self, index: int) -> T:
         """Return the value itself."""
-        return self[place]
+        return self[index]
 
 
 class KeptTexts:
@@ -148,8 +148,8 @@ class KeptTexts:
                 self._known[text] = place
         self._places.append(place)
 
-    def __getitem__(self, place: int) -> str:
-        at = self._places[place]
+    def __getitem__(self, index: int) -> str:
+        at = self._places[index]
         return self._text[self._ends[at] : self._ends[at + 1]].decode(errors="surrogatepass")
 
     def __iter__(self) -> Iterator[str]:
@@ -177,10 +177,10 @@ class _SubjectIds:
         if len(ids) > 1:
             self._second += ids[1] or b""
 
-    def __getitem__(self, place: int) -> ClipId | Pair:
-        if place in self._odd:
-            return self._odd[place]
-        begins, ends = place * _ID_BYTES, (place + 1) * _ID_BYTES
+    def __getitem__(self, index: int) -> ClipId | Pair:
+        if index in self._odd:
+            return self._odd[index]
+        begins, ends = index * _ID_BYTES, (index + 1) * _ID_BYTES
         second = (self._second[begins:ends],) if self._second else ()
         shown = (self._first[begins:ends], *second)
         return get_subject(*(read_clip_id(each.hex(), _SOURCE) for each in shown))

@@ -116,7 +116,7 @@ def compare_trials(
     )
 
 
-def _retry(first: Opinion, trial: VariantTrial, place: int) -> VariantAnswer:
+def _retry(first: Opinion, trial: VariantTrial, index: int) -> VariantAnswer:
     if trial.failure is not None:
         return VariantAnswer(
             variant=trial.variant,
@@ -126,7 +126,7 @@ def _retry(first: Opinion, trial: VariantTrial, place: int) -> VariantAnswer:
             box_overlap=None,
             cost_usd=None,
         )
-    again = trial.opinions[place]
+    again = trial.opinions[index]
     return VariantAnswer(
         variant=trial.variant,
         headline=again.headline,

@@ -164,8 +164,8 @@ def read_stereo(
     return samples
 
 
-def _lay(samples: NDArray[np.int16], part: NDArray[np.int16], place: int) -> None:
+def _lay(samples: NDArray[np.int16], part: NDArray[np.int16], index: int) -> None:
     """Write the part of `part` that is inside `samples` if it begins at `place`."""
-    first, last = max(0, place), min(len(samples), place + len(part))
+    first, last = max(0, index), min(len(samples), index + len(part))
     if first < last:
-        samples[first:last] = part[first - place : last - place]
+        samples[first:last] = part[first - index : last - index]

@@ -82,8 +82,8 @@ class StoredAnswer(Mapping[str, Any]):
 
     __slots__ = ("_answers", "_place")
 
-    def __init__(self, answers: StoredAnswers, place: int) -> None:
-        self._answers, self._place = answers, place
+    def __init__(self, answers: StoredAnswers, index: int) -> None:
+        self._answers, self._place = answers, index
 
     def __getitem__(self, name: str) -> Any:
         return self._answers.columns[name][self._place]

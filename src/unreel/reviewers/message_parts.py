@@ -86,9 +86,9 @@ def compose_message(
     return (*before, *parts, *after)
 
 
-def request_rejected(why: str) -> Failure:
+def request_rejected(reason: str) -> Failure:
     """A sheet that is not put, and why."""
-    return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {why}")
+    return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {reason}")
 
 
 def _show(exhibit: ClipInput, *, form: Showing, times: TimeFormat | None) -> Iterator[Part]:

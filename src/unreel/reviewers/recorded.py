@@ -105,9 +105,9 @@ class RecordedFile:
             if handle == _handle(self._read_at(int(place) + 1)):
                 raise _twice(self.path, handle)
 
-    def _read_at(self, place: int) -> ImportedAnswer:
+    def _read_at(self, index: int) -> ImportedAnswer:
         with self.path.open("rb") as file:
-            file.seek(int(self._offsets[place]))
+            file.seek(int(self._offsets[index]))
             return read_given(parse_object(file.readline(LINE_BYTES)))
 
 

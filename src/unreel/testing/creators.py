@@ -40,9 +40,9 @@ class KitCreatorContext:
         """Return the value noted under that key."""
         return self.notes.get(what)
 
-    def note(self, what: str, told: str) -> None:
+    def note(self, what: str, text: str) -> None:
         """Keep it."""
-        self.notes[what] = told
+        self.notes[what] = text
 
     async def fetch(self, url: str, into: Path) -> Failure | None:  # noqa: ARG002  nobody is asked
         """Nothing is fetched in tests."""

@@ -165,9 +165,9 @@ def _text(outcome: Reply | Failure) -> str:
     return outcome.text if isinstance(outcome, Reply) else outcome.reason.value
 
 
-def _edge_jpeg(place: int) -> bytes:
+def _edge_jpeg(index: int) -> bytes:
     picture = Image.new("L", (64, 48), 30)
-    picture.paste(220, (0, 0, 8 + 5 * place, 48))
+    picture.paste(220, (0, 0, 8 + 5 * index, 48))
     out = io.BytesIO()
     picture.convert("RGB").save(out, format="JPEG")
     return out.getvalue()

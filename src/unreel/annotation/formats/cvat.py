@@ -218,8 +218,8 @@ class _CvatTaskCollector:
             return int(sides[0]), int(sides[1])
         return self._given.width, self._given.height
 
-    def _reject(self, name: str, why: str) -> None:
-        self.rejected.append(Rejected(f"{self._source}: {name}", why))
+    def _reject(self, name: str, reason: str) -> None:
+        self.rejected.append(Rejected(f"{self._source}: {name}", reason))
 
 
 def _refuse_shape(name: str, n_shapes: int) -> None:
@@ -371,9 +371,9 @@ def _write_box(
     )
 
 
-def _text(words: str) -> str:
-    return escape(sanitise_lines(words))
+def _text(text: str) -> str:
+    return escape(sanitise_lines(text))
 
 
-def _value(words: str) -> str:
-    return quoteattr(sanitise_lines(words))
+def _value(text: str) -> str:
+    return quoteattr(sanitise_lines(text))

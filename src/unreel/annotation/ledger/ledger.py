@@ -223,10 +223,10 @@ class Ledger:
         return self._made(lambda row: (row["seq"], rows.record_of(row)), found)
 
     def notice(
-        self, campaign: str, kind: str, subject: str, by: str, said: str, at_us: int
+        self, campaign: str, kind: str, subject: str, by: str, answer: str, at_us: int
     ) -> None:
         """Keep what a person decided, beside all decisions before it."""
-        told = {"campaign": campaign, "kind": kind, "subject": subject, "by": by, "said": said}
+        told = {"campaign": campaign, "kind": kind, "subject": subject, "by": by, "said": answer}
         row = rows.notice_row(**told, at_us=at_us)
         with self._writing(campaign) as connection:
             connection.execute(self._insert(tables.notices), row)

@@ -209,9 +209,9 @@ def _tiles(
     yield f"{len(records.quarantined):,}", "unreadable"
 
 
-def _section(place: int, dispute: TaskDispute, links: dict[By, str]) -> dict[str, Any]:
+def _section(index: int, dispute: TaskDispute, links: dict[By, str]) -> dict[str, Any]:
     return {
-        "id": f"task-{place}",
+        "id": f"task-{index}",
         "name": dispute.name,
         "is_settled": dispute.is_settled,
         "percent": f"{100 * dispute.distance:.0f}",

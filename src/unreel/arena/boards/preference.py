@@ -134,15 +134,15 @@ def _battles(play: PairPlay) -> list[ClipBattle]:
     ]
 
 
-def _taken(play: PairPlay, place: int, *, seed: int) -> Measured:
+def _taken(play: PairPlay, index: int, *, seed: int) -> Measured:
     """Return the fraction of pairs in which its clip is taken for the real one."""
-    return _share(play, *_wins(play, place), seed=seed)
+    return _share(play, *_wins(play, index), seed=seed)
 
 
-def _wins(play: PairPlay, place: int) -> _Rows:
+def _wins(play: PairPlay, index: int) -> _Rows:
     read = play.took != SILENT
-    here = read & ((play.first == place) | (play.second == place))
-    return here, np.where(play.first == place, play.took == TOOK_FIRST, play.took == TOOK_SECOND)
+    here = read & ((play.first == index) | (play.second == index))
+    return here, np.where(play.first == index, play.took == TOOK_FIRST, play.took == TOOK_SECOND)
 
 
 def _accuracy(play: PairPlay, reviewer: int, *, seed: int) -> Measured:

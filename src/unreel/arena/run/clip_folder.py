@@ -37,10 +37,10 @@ class DiskWorkplace:
         """Return the value noted under that key, in this or an earlier process."""
         return self._noted().get(what)
 
-    def note(self, what: str, told: str) -> None:
+    def note(self, what: str, text: str) -> None:
         """Keep it, on disk before this returns."""
         folder = f"{NOTES}/{self.key}"
-        data = json.dumps(self._noted() | {what: told}, ensure_ascii=True)
+        data = json.dumps(self._noted() | {what: text}, ensure_ascii=True)
         files = OutputDirectory(self.root)
         files.write(f"{folder}/{_NOTES}", data.encode())
         files.settle(folder)

@@ -129,11 +129,11 @@ def _of_benchmark(
         yield _CollectedClip(kept, scenery.benchmark.find(entry), _known(clip))
 
 
-def _keep_cleaned(files: OutputDirectory, place: str) -> str:
-    name = f"media/{digest('cleaned', place)[:32]}{plain_suffix(place)}"
-    if is_url(place):
-        return place
-    _link(files, Path(place), name)
+def _keep_cleaned(files: OutputDirectory, location: str) -> str:
+    name = f"media/{digest('cleaned', location)[:32]}{plain_suffix(location)}"
+    if is_url(location):
+        return location
+    _link(files, Path(location), name)
     return name
 
 
@@ -165,9 +165,9 @@ def _of_creators(folder: SeasonFolder, entrants: SeasonEntrants) -> Iterator[_Co
         )
 
 
-def _traces(told: str | None) -> tuple[Trace, ...]:
+def _traces(text: str | None) -> tuple[Trace, ...]:
     try:
-        return _TRACES.validate_json(told) if told else ()
+        return _TRACES.validate_json(text) if text else ()
     except ValidationError:
         return ()
 

@@ -46,7 +46,9 @@ def print_consensus(options: Mapping[str, Any], *, as_json: bool) -> None:
         print_json(_document(found, shown, records.tasks))
     else:
         rows = [_row(id_, records.tasks[id_], outcome) for id_, outcome in shown.items()]
-        print_table(_COLUMNS, rows, title=f"consensus of {options['campaign']}", form=options["form"])
+        print_table(
+            _COLUMNS, rows, title=f"consensus of {options['campaign']}", form=options["form"]
+        )
         _print_consensus_table(found, n_tasks=len(records.tasks))
     sys.exit(0 if found.settled or not found.tasks else 1)
 

@@ -26,7 +26,9 @@ _BATCH: Final = 100
 
 def write_plan(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the table of pairs, and print their number."""
-    entries = [row for row in open_benchmark(options["benchmark"], options["layout"]) if _is_entry(row)]
+    entries = [
+        row for row in open_benchmark(options["benchmark"], options["layout"]) if _is_entry(row)
+    ]
     chosen = (
         _strict(entries, options)
         if options["plan"] == "strict"
@@ -82,11 +84,17 @@ def _strict(entries: list[Any], options: Mapping[str, Any]) -> list[NamePair]:
     if options["clips"] == "vrb":
         scores = draw_clips(scores, seed=options["seed"])
     found = list_strict_pairs(scores)
-    return choose_balanced_pairs(found, n=options["n"], seed=options["seed"]) if options["n"] else found
+    return (
+        choose_balanced_pairs(found, n=options["n"], seed=options["seed"])
+        if options["n"]
+        else found
+    )
 
 
 def _most_informative_pairs(entries: list[Any], options: Mapping[str, Any]) -> list[NamePair]:
-    wins = list(iter_comparisons(iter_valid_judgements(_read(options)))) if options["campaign"] else []
+    wins = (
+        list(iter_comparisons(iter_valid_judgements(_read(options)))) if options["campaign"] else []
+    )
     names = [entry.name for entry in entries]
     return choose_informative_pairs(names, wins, n=options["n"] or _BATCH, seed=options["seed"])
 

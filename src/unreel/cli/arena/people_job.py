@@ -70,4 +70,6 @@ def _of_campaign(options: Mapping[str, Any]) -> list[VoterBallot]:
     from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 
     with open_ledger(resolve_ledger_url(options["ledger"], read_settings())) as ledger:
-        return read_campaign_ballots(read_campaign(ledger, options["campaign"]), named=options["named"])
+        return read_campaign_ballots(
+            read_campaign(ledger, options["campaign"]), named=options["named"]
+        )

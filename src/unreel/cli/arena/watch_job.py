@@ -54,7 +54,9 @@ def print_suspicions(options: Mapping[str, Any], *, as_json: bool) -> int:
     found = _watch(folder)
     copies: tuple[NearCopy, ...] = ()
     if options["clips"]:
-        access = open_access(read_settings(), trusted=options["trusted"], outside=options["outside"])
+        access = open_access(
+            read_settings(), trusted=options["trusted"], outside=options["outside"]
+        )
         copies = find_season_copies(folder, access)
     n_suspected = sum(each.n_suspected for each in found) + len(copies)
     if as_json:

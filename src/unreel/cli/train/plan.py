@@ -32,4 +32,6 @@ def plan(*, as_json: bool, **options: Any) -> None:
 
     Exits with status 1 if a device has too little memory.
     """
-    LazyImport("unreel.cli.train.plan_job:print_plan", extra="eval").load()(options, as_json=as_json)
+    LazyImport("unreel.cli.train.plan_job:print_plan", extra="eval").load()(
+        options, as_json=as_json
+    )

@@ -27,7 +27,9 @@ def print_plan(options: Mapping[str, Any], *, as_json: bool) -> None:
     fleet = _fleet(options, recipe)
     architecture = find_architecture(recipe.model.name, recipe.model.family)
     if is_here(recipe):
-        access = open_access(read_settings(), trusted=options["trusted"], outside=options["outside"])
+        access = open_access(
+            read_settings(), trusted=options["trusted"], outside=options["outside"]
+        )
         strata, counted = found_strata(recipe, access), "as the benchmark holds them"
     else:
         strata, counted = expected_strata(recipe), "as the recipe declares them"

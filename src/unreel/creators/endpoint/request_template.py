@@ -108,10 +108,10 @@ def _fill_text(text: str, values: Mapping[str, Any]) -> Any:
     return _PLACE.sub(lambda at: str(values.get(at[1], at[0])), text)
 
 
-def look_up(reply: Any, place: str) -> Any:
+def look_up(reply: Any, location: str) -> Any:
     """Return the value at `place` of a reply; `None` if there is none."""
     found = reply
-    for part in place.split("."):
+    for part in location.split("."):
         if isinstance(found, dict):
             found = found.get(part)
         elif isinstance(found, list) and part.isdecimal() and int(part[:6]) < len(found):
@@ -121,9 +121,9 @@ def look_up(reply: Any, place: str) -> Any:
     return found
 
 
-def read_id(reply: Any, place: str) -> str | None:
+def read_id(reply: Any, location: str) -> str | None:
     """The id of a job; `None` where it is none, or would lead elsewhere in an address."""
-    found = look_up(reply, place)
+    found = look_up(reply, location)
     text = str(found) if isinstance(found, str | int) and not isinstance(found, bool) else ""
     parts = text.split("/")
     sound = text.isprintable() and text.isascii() and len(text) <= _LONGEST_ID

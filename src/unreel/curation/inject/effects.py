@@ -86,11 +86,11 @@ def _blur(canvas: EffectCanvas) -> Iterator[TraceEffect]:
         spread = (0.05 + 0.1 * canvas.strength) * min(windows[0].width, windows[0].height)
 
         def paint(
-            place: int, windows: Sequence[PixelWindow] = windows, spread: float = spread
+            index: int, windows: Sequence[PixelWindow] = windows, spread: float = spread
         ) -> Rgb:
-            frame, window = shot.picture(place), windows[place]
+            frame, window = shot.picture(index), windows[index]
             patch = frame[window.slices].astype(np.float32)
-            much = compute_envelope(place, shot.n, rise=1)
+            much = compute_envelope(index, shot.n, rise=1)
             soft = ndimage.gaussian_filter(patch, (spread, spread, 0), mode="nearest")
             return paste_patch(frame, window, blend(patch, soft, ellipse(window) * much))
 
@@ -106,14 +106,14 @@ def _distort(canvas: EffectCanvas) -> Iterator[TraceEffect]:
         bulge = 0.12 + 0.16 * canvas.strength
 
         def paint(
-            place: int,
+            index: int,
             windows: Sequence[PixelWindow] = windows,
             turn: float = turn,
             wave: tuple[float, float, float] = (phase, pace, bulge),
         ) -> Rgb:
-            much = compute_envelope(place, shot.n, rise=3)
-            field = _swirl(turn * much, wave[2] * much, wave[0] + wave[1] * place)
-            return warp(shot.picture(place), windows[place], field)
+            much = compute_envelope(index, shot.n, rise=3)
+            field = _swirl(turn * much, wave[2] * much, wave[0] + wave[1] * index)
+            return warp(shot.picture(index), windows[index], field)
 
         yield TraceEffect(paint, region)
 
@@ -128,15 +128,15 @@ def _distort_background(canvas: EffectCanvas) -> Iterator[TraceEffect]:
         pace = rng.uniform(0.1, 0.2)
 
         def paint(
-            place: int,
+            index: int,
             windows: Sequence[PixelWindow] = region.windows,
             field: tuple[Floats, ...] = (waves, pushes, phases),
             pace: float = pace,
         ) -> Rgb:
-            much = reach * compute_envelope(place, shot.n, rise=3)
+            much = reach * compute_envelope(index, shot.n, rise=3)
             waves, pushes, phases = field
-            bent = _ripple(2.2 * waves, much * pushes, phases + pace * place)
-            return warp(shot.picture(place), windows[place], bent)
+            bent = _ripple(2.2 * waves, much * pushes, phases + pace * index)
+            return warp(shot.picture(index), windows[index], bent)
 
         yield TraceEffect(paint, region)
 
@@ -145,9 +145,9 @@ def _vanish(canvas: EffectCanvas) -> Iterator[TraceEffect]:
     shot = canvas.shot
     for region in canvas.objects():
 
-        def paint(place: int, region: TrackedRegion = region) -> Rgb:
-            much = compute_envelope(place, shot.n, rise=3)
-            return erase_region(shot.picture(place), cut_out(shot, region, place), much)
+        def paint(index: int, region: TrackedRegion = region) -> Rgb:
+            much = compute_envelope(index, shot.n, rise=3)
+            return erase_region(shot.picture(index), cut_out(shot, region, index), much)
 
         yield TraceEffect(paint, region)
 
@@ -159,9 +159,9 @@ def _duplicate(canvas: EffectCanvas) -> Iterator[TraceEffect]:
             if any(_on_itself(window, offset) for window in region.windows):
                 continue
 
-            def paint(place: int, region: TrackedRegion = region, offset: Offset = offset) -> Rgb:
-                much = compute_envelope(place, shot.n, rise=3)
-                return paste_copy(shot.picture(place), cut_out(shot, region, place), offset, much)
+            def paint(index: int, region: TrackedRegion = region, offset: Offset = offset) -> Rgb:
+                much = compute_envelope(index, shot.n, rise=3)
+                return paste_copy(shot.picture(index), cut_out(shot, region, index), offset, much)
 
             yield TraceEffect(paint, region, offset)
             break
@@ -184,30 +184,30 @@ def _merge(canvas: EffectCanvas) -> Iterator[TraceEffect]:
 
 
 def _melt(
-    canvas: EffectCanvas, pair: tuple[TrackedRegion, TrackedRegion], run: range, place: int
+    canvas: EffectCanvas, pair: tuple[TrackedRegion, TrackedRegion], run: range, index: int
 ) -> Rgb:
     """Two objects slide into each other, the second one half seen through."""
     shot = canvas.shot
-    much = compute_envelope(place - run.start, len(run), rise=max(3, len(run) // 3))
-    first, second = (cut_out(shot, region, place) for region in pair)
+    much = compute_envelope(index - run.start, len(run), rise=max(3, len(run) // 3))
+    first, second = (cut_out(shot, region, index) for region in pair)
     gap = np.subtract(second.window.centre, first.window.centre)
     step = np.rint(gap * much * (0.3 + 0.15 * canvas.strength)).astype(int)
-    bare = erase_region(erase_region(shot.picture(place), first), second)
+    bare = erase_region(erase_region(shot.picture(index), first), second)
     drawn = paste_copy(bare, first, (int(step[0]), int(step[1])))
     return paste_copy(drawn, second, (-int(step[0]), -int(step[1])), 1 - 0.45 * much)
 
 
 def _squeeze(
-    canvas: EffectCanvas, pair: tuple[TrackedRegion, TrackedRegion], run: range, place: int
+    canvas: EffectCanvas, pair: tuple[TrackedRegion, TrackedRegion], run: range, index: int
 ) -> Rgb:
     """Draw two places of the picture together, like on rubber."""
     shot = canvas.shot
-    first, second = (region.windows[place] for region in pair)
+    first, second = (region.windows[index] for region in pair)
     both = merge_windows((first, second))
     both = pad_window(both, round(0.12 * max(both.width, both.height)), frame=shot.size)
-    much = compute_envelope(place - run.start, len(run), rise=max(3, len(run) // 3))
+    much = compute_envelope(index - run.start, len(run), rise=max(3, len(run) // 3))
     pull = much * (0.7 + 0.5 * canvas.strength)
-    return warp(shot.picture(place), both, _pinch(both, first, second, pull))
+    return warp(shot.picture(index), both, _pinch(both, first, second, pull))
 
 
 def _split(canvas: EffectCanvas) -> Iterator[TraceEffect]:
@@ -215,11 +215,11 @@ def _split(canvas: EffectCanvas) -> Iterator[TraceEffect]:
     for region in canvas.objects():
         for offset in _offsets(canvas, region, parts=(0.4 + 0.3 * canvas.strength,), signs=(1, -1)):
 
-            def paint(place: int, region: TrackedRegion = region, offset: Offset = offset) -> Rgb:
-                cut = cut_out(shot, region, place)
-                part = (place + 1) / shot.n
+            def paint(index: int, region: TrackedRegion = region, offset: Offset = offset) -> Rgb:
+                cut = cut_out(shot, region, index)
+                part = (index + 1) / shot.n
                 step = (round(offset[0] * part), round(offset[1] * part))
-                drawn = erase_region(shot.picture(place), cut)
+                drawn = erase_region(shot.picture(index), cut)
                 drawn = paste_copy(drawn, cut, (-step[0], -step[1]))
                 return paste_copy(drawn, cut, step)
 
@@ -239,14 +239,14 @@ def _stray(canvas: EffectCanvas) -> Iterator[TraceEffect]:
             path = _jumps(shot.n, rng, other_end=other_end)
 
             def paint(
-                place: int,
+                index: int,
                 region: TrackedRegion = region,
                 offset: Offset = offset,
                 path: Floats = path,
             ) -> Rgb:
-                cut = cut_out(shot, region, place)
-                step = (round(offset[0] * path[place]), round(offset[1] * path[place]))
-                return paste_copy(erase_region(shot.picture(place), cut), cut, step)
+                cut = cut_out(shot, region, index)
+                step = (round(offset[0] * path[index]), round(offset[1] * path[index]))
+                return paste_copy(erase_region(shot.picture(index), cut), cut, step)
 
             yield TraceEffect(paint, region, offset)
 
@@ -256,11 +256,11 @@ def _hop(canvas: EffectCanvas) -> Iterator[TraceEffect]:
     for region in canvas.places(share=0.3, apart=True):
         for offset in _offsets(canvas, region, parts=(0.35 + 0.3 * canvas.strength,), signs=(1,)):
 
-            def paint(place: int, region: TrackedRegion = region, offset: Offset = offset) -> Rgb:
-                much = compute_envelope(place, shot.n, rise=3)
-                cut = cut_out(shot, region, place)
+            def paint(index: int, region: TrackedRegion = region, offset: Offset = offset) -> Rgb:
+                much = compute_envelope(index, shot.n, rise=3)
+                cut = cut_out(shot, region, index)
                 step = (round(offset[0] * much), round(offset[1] * much))
-                return paste_copy(erase_region(shot.picture(place), cut), cut, step)
+                return paste_copy(erase_region(shot.picture(index), cut), cut, step)
 
             yield TraceEffect(paint, region, offset)
             break

@@ -236,9 +236,9 @@ class _ChangedPixels:
     changed: Mask
 
 
-def _look_at(idea: TraceEffect, shot: ObservedShot, place: int) -> _ChangedPixels | None:
+def _look_at(idea: TraceEffect, shot: ObservedShot, index: int) -> _ChangedPixels | None:
     """The frame with the trace; none where too little of it shows."""
-    clean, frame = shot.picture(place), idea.paint(place)
+    clean, frame = shot.picture(index), idea.paint(index)
     changed = changed_pixels(clean, frame)
     box, n_plain = find_bounds(changed), int(changed_pixels(clean, frame, levels=PLAIN).sum())
     if box is None or n_plain < max(_LEAST_PIXELS, _LEAST_SHARE * changed.size):

@@ -14,9 +14,9 @@ Field = Callable[[Floats, Floats], tuple[Floats, Floats]]
 """From columns and rows (-1 to 1 across a window) to the columns and rows that are shown there."""
 
 
-def compute_envelope(place: int, n: int, *, rise: int) -> float:
+def compute_envelope(index: int, n: int, *, rise: int) -> float:
     """0 before and after the span, 1 inside, with `rise` frames of smooth change at both ends."""
-    part = min(1.0, (place + 1) / (rise + 1), (n - place) / (rise + 1))
+    part = min(1.0, (index + 1) / (rise + 1), (n - index) / (rise + 1))
     return part * part * (3 - 2 * part)
 
 

@@ -112,15 +112,15 @@ def iter_textured_regions(
             yield region
 
 
-def cut_out(shot: ObservedShot, region: TrackedRegion, place: int) -> RegionCutout:
+def cut_out(shot: ObservedShot, region: TrackedRegion, index: int) -> RegionCutout:
     """The region at frame `place` of the shot."""
-    window = region.windows[place]
-    patch = shot.picture(place)[window.slices].astype(np.float32)
+    window = region.windows[index]
+    patch = shot.picture(index)[window.slices].astype(np.float32)
     if region.silhouettes is None or shot.plate is None:
         alpha = ellipse(window)
         return RegionCutout(window, patch, alpha, alpha, fill(patch, alpha))
     behind = shot.plate[window.slices].astype(np.float32)
-    near = _enlarge(region.silhouettes[place], shot, window)
+    near = _enlarge(region.silhouettes[index], shot, window)
     solid = _matte(patch, behind, near)
     inner = ndimage.binary_erosion(solid) if solid.sum() > _MIN_SIDE**2 else solid
     return RegionCutout(

@@ -63,9 +63,9 @@ class ObservedShot:
         grey: Floats = self.small.mean(axis=3)
         return grey
 
-    def picture(self, place: int) -> Rgb:
+    def picture(self, index: int) -> Rgb:
         """Frame `place` of the span."""
-        return self.frames[self.first + place]
+        return self.frames[self.first + index]
 
 
 def look(frames: Sequence[Rgb], *, first: int, n: int) -> ObservedShot | None:

@@ -176,9 +176,9 @@ def _files(names: Iterable[str | Rejected], section: SourceSection) -> Iterator[
             yield Rejected(show_name(name), str(error))
 
 
-def _origin(place: str, section: SourceSection) -> Origin:
+def _origin(location: str, section: SourceSection) -> Origin:
     """The side that the recipe names, or the one that the first folder of the path is called."""
-    first, *rest = PurePosixPath(place).parts[:-1] or [""]
+    first, *rest = PurePosixPath(location).parts[:-1] or [""]
     label = section.label or LABELS.get(first)
     match label:
         case Label.REAL:
@@ -188,7 +188,7 @@ def _origin(place: str, section: SourceSection) -> Origin:
             creator, *setting = inside or [UNKNOWN_CREATOR]
             return Generated(creator=creator, setting="/".join(setting))
         case _:
-            setting_name, problem = "source.label", f"nothing says whether {place} is real"
+            setting_name, problem = "source.label", f"nothing says whether {location} is real"
             remedy = 'Give label = "real" or "generated", or keep clips below real/ and generated/'
             raise InvalidSettingError(setting_name, problem, remedy)
 

@@ -33,8 +33,8 @@ class _BoxColumn:
         is_box = isinstance(box, Box)
         self._corners.extend((box.x0, box.y0, box.x1, box.y1) if is_box else (0.0,) * _CORNERS)
 
-    def __getitem__(self, place: int) -> Box:
-        return Box(*self._corners[_CORNERS * place : _CORNERS * (place + 1)])
+    def __getitem__(self, index: int) -> Box:
+        return Box(*self._corners[_CORNERS * index : _CORNERS * (index + 1)])
 
 
 class VerdictColumn:
@@ -66,15 +66,15 @@ class VerdictColumn:
         self._boxes.append(box)
         self._starts.append(start if isinstance(start, int) else 0)
 
-    def __getitem__(self, place: int) -> TraceVerdict | Failure:
-        kind = self._known[self.codes[place]]
+    def __getitem__(self, index: int) -> TraceVerdict | Failure:
+        kind = self._known[self.codes[index]]
         if isinstance(kind, Failure):
             return kind
         label, box, start, words = kind
         return TraceVerdict(
             label=label,
-            box=self._boxes[place] if box is None else box,
-            start_us=self._starts[place] if start is None else start,
+            box=self._boxes[index] if box is None else box,
+            start_us=self._starts[index] if start is None else start,
             explanation=words,
         )
 
@@ -100,23 +100,23 @@ class TruthColumn:
         self._starts.append(start or 0)
         self._boxes.append(box)
 
-    def __getitem__(self, place: int) -> TraceTruth:
-        code = self.codes[place]
+    def __getitem__(self, index: int) -> TraceTruth:
+        code = self.codes[index]
         trace = None
         if code & 2:
-            start = self._starts[place]
-            track = (BoxAt(start, self._boxes[place]),) if code & 4 else ()
+            start = self._starts[index]
+            track = (BoxAt(start, self._boxes[index]),) if code & 4 else ()
             span = TimeSpan(start, start + 1)
             trace = Trace(span=span, track=track, explanation=_WORDS if code & 8 else "")
         label = Label.GENERATED if code & 1 else Label.REAL
-        return TraceTruth(label=label, duration_us=self._durations[place], trace=trace)
+        return TraceTruth(label=label, duration_us=self._durations[index], trace=trace)
 
     def __iter__(self) -> Iterator[TraceTruth]:
         return map(self.__getitem__, range(len(self.codes)))
 
-    def mark(self, place: int) -> int:
+    def mark(self, index: int) -> int:
         """Return a number that differs where whole truths differ, their words included."""
-        return self._marks[place]
+        return self._marks[index]
 
 
 def _bare(part: Any) -> Any:

@@ -170,10 +170,10 @@ def sum_cost(entrant: ReportEntrant) -> AnswerCost:
         known = [amount for amount in every if amount is not None]
         return sum(known) if known else None
 
-    def mean(values: Iterable[tuple[RunItem, float | None]], why: str) -> Measured:
+    def mean(values: Iterable[tuple[RunItem, float | None]], reason: str) -> Measured:
         known = [(item.key, value) for item, value in values if value is not None]
         if not known:
-            return Unmeasured(why)
+            return Unmeasured(reason)
         return bootstrap_mean(
             [value for _, value in known],
             seed=entrant.seed,

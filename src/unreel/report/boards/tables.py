@@ -83,13 +83,13 @@ class FootnoteMarks:
 
     marks: dict[str, str] = field(default_factory=dict)
 
-    def mark(self, why: str) -> str:
+    def mark(self, reason: str) -> str:
         """The mark of that reason."""
-        if why not in self.marks:
+        if reason not in self.marks:
             number = len(self.marks)
             mark = _MARKS[number % len(_MARKS)] * (1 + number // len(_MARKS))
-            self.marks[why] = mark
-        return self.marks[why]
+            self.marks[reason] = mark
+        return self.marks[reason]
 
     def listed(self) -> tuple[tuple[str, str], ...]:
         """All marks with their reasons, in order."""

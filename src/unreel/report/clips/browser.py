@@ -185,7 +185,7 @@ class _IndexLines(Sequence[list[Any]]):
         return map(self._line, range(len(self)))
 
     @overload
-    def __getitem__(self, place: int) -> list[Any]: ...
+    def __getitem__(self, index: int) -> list[Any]: ...
 
     @overload
     def __getitem__(self, place: slice) -> list[list[Any]]: ...
@@ -198,13 +198,13 @@ class _IndexLines(Sequence[list[Any]]):
             self._page = places, [self._line(each) for each in places]
         return self._page[1]
 
-    def _line(self, place: int) -> list[Any]:
-        sheet = self._sheets[place]
+    def _line(self, index: int) -> list[Any]:
+        sheet = self._sheets[index]
         entries = [subject.entry for subject in _subjects(sheet)]
         made_by = [e.origin.creator for e in entries if isinstance(e.origin, Generated)]
         marked = sorted({c.value for e in entries for t in e.traces for c in t.categories})
         return [
-            self._ids[place],
+            self._ids[index],
             " | ".join(entry.name for entry in entries),
             self.creators.number(made_by[0]) if made_by else -1,
             [self.kinds.number(kind) for kind in marked],
@@ -303,9 +303,9 @@ def _failure(failure: Failure) -> dict[str, str]:
     }
 
 
-def _answer(place: int, item: RunItem) -> dict[str, Any]:
+def _answer(index: int, item: RunItem) -> dict[str, Any]:
     stored, outcome = item.stored, item.outcome
-    answer: dict[str, Any] = {"entrant": place, "status": status_of(item)}
+    answer: dict[str, Any] = {"entrant": index, "status": status_of(item)}
     if isinstance(outcome, Failure):
         answer["failure"] = _failure(outcome)
     else:

@@ -27,6 +27,6 @@ class FileCheck:
     """The same in one sentence where the file itself says that it was generated; else empty."""
 
 
-def build_unchecked_marks(why: str) -> FileCheck:
+def build_unchecked_marks(reason: str) -> FileCheck:
     """That nobody looked for visible marks; `why` ends the sentence."""
-    return FileCheck(name=MARKS, found=FileCheckResult.NOT_LOOKED, says=f"Not searched: {why}")
+    return FileCheck(name=MARKS, found=FileCheckResult.NOT_LOOKED, says=f"Not searched: {reason}")

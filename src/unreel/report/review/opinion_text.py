@@ -127,9 +127,9 @@ def agreements(opinions: Sequence[Opinion]) -> list[ReviewerAgreement]:
     return [agreement(opinions, name) for name in asked]
 
 
-def agreement(opinions: Sequence[Opinion], asked: str) -> ReviewerAgreement:
+def agreement(opinions: Sequence[Opinion], question: str) -> ReviewerAgreement:
     """Return the agreement of the opinions under the protocol `asked`."""
-    answers = [opinion for opinion in opinions if opinion.question.instrument.protocol == asked]
+    answers = [opinion for opinion in opinions if opinion.question.instrument.protocol == question]
     readable = [opinion for opinion in answers if opinion.is_readable]
     verdicts = [opinion.verdict for opinion in readable]
     traces = [v for v in verdicts if isinstance(v, TraceVerdict) and v.label is Label.GENERATED]
@@ -137,7 +137,7 @@ def agreement(opinions: Sequence[Opinion], asked: str) -> ReviewerAgreement:
     starts = [trace.start_us for trace in traces if isinstance(trace.start_us, int)]
     headlines = Counter(opinion.headline for opinion in readable)
     return ReviewerAgreement(
-        protocol=asked,
+        protocol=question,
         said=dict(headlines.most_common()),
         n_silent=len(answers) - len(readable),
         overlaps=tuple(box.iou(other) for box, other in combinations(boxes, 2)),

@@ -160,11 +160,13 @@ def _sentence(state: ManifestState, manifest: C2paManifest) -> str:
     return f"{held} No trust list is in use here, so anybody could have signed under this name."
 
 
-def _not_looked_for(why: str) -> ProvenanceResult:
-    says = f"Content Credentials (C2PA) were not looked for: {why}. That proves nothing."
+def _not_looked_for(reason: str) -> ProvenanceResult:
+    says = f"Content Credentials (C2PA) were not looked for: {reason}. That proves nothing."
     return ProvenanceResult(state=ManifestState.NOT_LOOKED_FOR, says=says)
 
 
-def _unreadable(why: str) -> ProvenanceResult:
-    says = f"Content Credentials (C2PA) could not be read: {why.rstrip('.')}. That proves nothing."
+def _unreadable(reason: str) -> ProvenanceResult:
+    says = (
+        f"Content Credentials (C2PA) could not be read: {reason.rstrip('.')}. That proves nothing."
+    )
     return ProvenanceResult(state=ManifestState.UNREADABLE, says=says)

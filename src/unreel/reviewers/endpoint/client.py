@@ -129,8 +129,8 @@ class EndpointClient:
     ) -> "_RequestTicket | Failure":
         """Leave to ask again, or the end of the question."""
 
-        def give_up(why: str) -> Failure:
-            told = f"{setback.failure.detail} ({why}, requests: {course.n_requests})"
+        def give_up(reason: str) -> Failure:
+            told = f"{setback.failure.detail} ({reason}, requests: {course.n_requests})"
             return replace(setback.failure, detail=told)
 
         throttled = setback.failure.reason is FailureReason.RATE_LIMITED

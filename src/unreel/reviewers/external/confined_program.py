@@ -280,10 +280,10 @@ def _status_of(pid: int) -> int:
             return code if code >= 0 else 128 - code
 
 
-def _tell(path: str, words: str) -> None:
+def _tell(path: str, text: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
-        os.write(descriptor, words.encode())
+        os.write(descriptor, text.encode())
     finally:
         os.close(descriptor)
 

@@ -157,7 +157,7 @@ class _ExampleCollector:
     def all(self) -> list[TrainingExample]:
         return [*self._taken, *self._apart]
 
-    def take(self, place: int, section: DataSection) -> None:
+    def take(self, index: int, section: DataSection) -> None:
         """Read the benchmark of `section`, which is the recipe's at that place."""
         benchmark, reading = _open(section, self._shelf.access, section.path), BenchmarkStats()
         entries = list(reading.watch(benchmark))
@@ -170,7 +170,7 @@ class _ExampleCollector:
             self._leave(rejected)
         self._reasons["row that cannot be used"] += reading.n_rejected - len(reading.rejected)
         n_before = len(self.all)
-        self._taken += self._ask(place, section, benchmark, own)
+        self._taken += self._ask(index, section, benchmark, own)
         if len(self.all) == n_before:
             source, problem = str(section.path), f"none of its {len(own):,} clips gives an example"
             remedy = f"The first is {self._first[0]}" if self._first else "Check its truth"
@@ -179,7 +179,7 @@ class _ExampleCollector:
             apart = [entry for entry in entries if entry.split == held]
             if not apart:
                 raise reading.nothing(str(section.path), held)
-            self._apart += self._ask(place, section, benchmark, apart)
+            self._apart += self._ask(index, section, benchmark, apart)
         self.data.append(
             ReadData(
                 benchmark=str(section.path),
@@ -217,7 +217,7 @@ class _ExampleCollector:
         return SkippedExamples(reasons=dict(+self._reasons), first=tuple(self._first))
 
     def _ask(
-        self, place: int, section: DataSection, benchmark: Benchmark, entries: Sequence[Entry]
+        self, index: int, section: DataSection, benchmark: Benchmark, entries: Sequence[Entry]
     ) -> list[TrainingExample]:
         scope = QuestionScope(
             instrument=section.instrument.instrument,
@@ -234,10 +234,10 @@ class _ExampleCollector:
                     gone = Rejected(planned.name, str(planned.failure))
                     self._leave(gone, planned.failure.reason.value)
                 case PlannedQuestion():
-                    examples += self._teach(place, planned)
+                    examples += self._teach(index, planned)
         return examples
 
-    def _teach(self, place: int, planned: PlannedQuestion[Clip]) -> Iterator[TrainingExample]:
+    def _teach(self, index: int, planned: PlannedQuestion[Clip]) -> Iterator[TrainingExample]:
         """One example for each annotation row that can be taught."""
         question = planned.question
         if question in self._asked:
@@ -263,7 +263,7 @@ class _ExampleCollector:
                 truth=truth,
                 source=planned.source,
                 creator=get_creator(*planned.origins),
-                data=place,
+                data=index,
             )
 
     def _leave(self, rejected: Rejected, reason: str = "") -> None:

@@ -99,8 +99,8 @@ class ExampleCollator:
             return lesson
         return self._encoder.encode(lesson.sheet, lesson.target)
 
-    def _stand_in(self, place: int, unshown: Mapping[str, Told]) -> EncodedRequest:
-        for further in range(place + 1, place + 1 + _MOST_TRIES):
+    def _stand_in(self, index: int, unshown: Mapping[str, Told]) -> EncodedRequest:
+        for further in range(index + 1, index + 1 + _MOST_TRIES):
             found = self._encode(self._order[further])
             if not isinstance(found, Failure):
                 return found

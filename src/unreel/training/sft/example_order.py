@@ -28,18 +28,18 @@ class ExampleOrder:
         self._ends: list[int] = []
         self._drawn: tuple[int, list[int]] = (-1, [])
 
-    def __getitem__(self, place: int) -> TrainingExample:
+    def __getitem__(self, index: int) -> TrainingExample:
         """The example at that place."""
-        epoch = self._find(place)
+        epoch = self._find(index)
         start = self._ends[epoch - 1] if epoch else 0
-        return self._examples[self._draw(epoch)[place - start]]
+        return self._examples[self._draw(epoch)[index - start]]
 
-    def _find(self, place: int) -> int:
+    def _find(self, index: int) -> int:
         """The pass that reaches `place`; a pass may be empty where weights are small."""
-        while not self._ends or self._ends[-1] <= place:
+        while not self._ends or self._ends[-1] <= index:
             before = self._ends[-1] if self._ends else 0
             self._ends.append(before + len(self._draw(len(self._ends))))
-        return bisect_right(self._ends, place)
+        return bisect_right(self._ends, index)
 
     def _draw(self, epoch: int) -> list[int]:
         if self._drawn[0] != epoch:
