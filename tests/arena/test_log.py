@@ -171,7 +171,7 @@ def test_a_refused_batch_leaves_nothing(tmp_path: Path) -> None:
 def test_an_unknown_or_a_second_field_of_a_line_shows(tmp_path: Path, old: str, new: str) -> None:
     first, second, third = _three(tmp_path)
     _put(tmp_path, [first, second.replace(old, new, 1), third])
-    with pytest.raises(UnreadableSourceError, match="line 2 holds a field"):
+    with pytest.raises(UnreadableSourceError, match="line 2 has an unknown or a duplicate field"):
         read_log(tmp_path).require_whole()
 
 

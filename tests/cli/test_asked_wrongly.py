@@ -47,7 +47,7 @@ def test_a_name_that_is_near_to_none_is_not_guessed_at(run) -> None:
 def test_an_address_in_place_of_a_clip_says_how_to_get_the_file(run, command: str) -> None:
     done = run(*command.split(), "https://a.example/x/cat.mp4?size=1&b=2")
     assert done.returncode == 2
-    assert "is an address, not a file" in done.stderr
+    assert "is a URL, not a file" in done.stderr
     fetch = "curl -L -o cat.mp4 'https://a.example/x/cat.mp4?size=1&b=2'"
     assert f"Download it first: {fetch}, then name cat.mp4" in done.stderr
 

@@ -86,9 +86,9 @@ def test_failures_are_told_in_the_servers_words_with_the_command_that_asks_again
     assert done.returncode == 1
     assert done.stderr.count("There is no model lost") == 1
     retry = shlex.join(["unreel", *typed, "--retry-failed"])
-    assert f"Ask again what failed: `{retry}`" in done.stderr
+    assert f"Retry the failures: `{retry}`" in done.stderr
     listed = run("runs", ".")
-    assert "Ask again what failed in r: `unreel eval --out r --retry-failed`" in listed.stderr
+    assert "Retry the failures in r: `unreel eval --out r --retry-failed`" in listed.stderr
     chat.is_mended = True
     again = run("eval", "--out", "r", "--retry-failed", "--trusted", "--json")
     assert again.returncode == 0, again.stderr
@@ -151,7 +151,7 @@ def test_models_that_would_share_a_folder_are_refused(run, chat: Chat, tmp_path:
     one = chat.model("tiny")
     done = run(*words("--model", one, "--model", one.replace("127.0.0.1", "localhost")))
     assert done.returncode == 2
-    assert "would both be kept in runs/" in done.stderr
+    assert "would both be stored in runs/" in done.stderr
     assert not (tmp_path / "runs").exists()
 
 
@@ -170,7 +170,7 @@ def test_a_dry_run_asks_nobody_writes_nothing_and_tells_tokens_and_money(
     assert "shown: 32 frames" in done.stdout
     assert "width x height / 784" in done.stdout
     assert "8,192 tokens (at most 2,048 an answer)" in done.stdout
-    assert "0.0655 USD for what is written" in done.stdout
+    assert "0.0655 USD for output" in done.stdout
     assert chat.asked == []
     assert not (tmp_path / "r").exists()
     run(*typed, "--limit", 1)
@@ -209,7 +209,7 @@ def test_a_dry_run_tells_what_failed_before(run, chat: Chat) -> None:
     run(*typed)
     n_asked = len(chat.asked)
     done = run(*typed, "--dry-run")
-    assert "failed before: 4 request-rejected, asked again only with --retry-failed" in done.stdout
+    assert "failed before: 4 request-rejected, repeated only with --retry-failed" in done.stdout
     assert "tokens" not in done.stdout
     due = json.loads(run(*typed, "--dry-run", "--retry-failed", "--json").stdout)
     assert due["forecast"]["n_due"] == 4

@@ -136,7 +136,7 @@ def test_the_sample_goes_all_the_way_to_a_folder_for_a_hub(run, drawn, tmp_path)
     sheet = run("curate", "sheet", "work", "--trusted")
     assert sheet.returncode == 0, sheet.stderr
     assert Path(sheet.stdout.strip()) == tmp_path / "work" / "contact-sheet.html"
-    assert "12 clips frozen, 3 left out" in sheet.stderr
+    assert "12 clips frozen, 3 excluded" in sheet.stderr
     assert "3 of them without a picture" in sheet.stderr  # they lie outside this folder
     hub = run("curate", "publish", "work", "--repo", "lab/drawn")
     assert hub.returncode == 0, hub.stderr

@@ -113,12 +113,12 @@ def test_answers_are_read_leniently_and_the_review_says_so(run, clip, oracle, tm
     done = run(*asked, "--out", "e")
     assert done.returncode == 0, done.stderr
     assert "says this clip looks real." in done.stdout
-    assert "Answers were read leniently" in done.stderr
-    assert "Answers were read leniently" in (tmp_path / "e" / "evidence.html").read_text()
+    assert "Answers were parsed leniently" in done.stderr
+    assert "Answers were parsed leniently" in (tmp_path / "e" / "evidence.html").read_text()
     strict = run(*asked, "--parser", "strict")
     assert strict.returncode == 1
     assert "gave an answer that could not be read" in strict.stdout
-    assert "Answers were read strictly" in strict.stderr
+    assert "Answers were parsed strictly" in strict.stderr
 
 
 def test_a_refusal_is_called_a_refusal(run, clip, oracle) -> None:
@@ -221,7 +221,7 @@ def test_recorded_answers_are_named_as_such(run, clip, tmp_path) -> None:
     arguments = ("--model", "recorded", "--recorded", said, "--protocol", "trace")
     done = run("review", clip, *arguments)
     assert done.returncode == 0, done.stderr
-    assert "recorded:said are recorded: nobody was asked now" in done.stderr
+    assert "recorded:said are recorded: no model was queried" in done.stderr
 
 
 def test_a_perturbed_review_tells_the_cost_first_and_whose_verdict_turns(
@@ -258,7 +258,7 @@ def test_a_perturbed_review_says_unsure_on_the_screen(run, clip) -> None:
     ("arguments", "told"),
     [
         ([], "unreel review --sample"),
-        (["--sample", "--perturb"], "recorded for its own clip alone"),
+        (["--sample", "--perturb"], "recorded only for its own clip"),
         (["annotated.mp4", "--model", "coin", "--out", "."], "a clip itself lies there"),
         (["evidence-clip.mp4", "--model", "coin", "--out", "."], "a clip itself lies there"),
         (["x.mp4"], "--model"),

@@ -56,7 +56,7 @@ def test_clips_that_are_here_are_counted_as_they_are(run: Any, root: Path) -> No
     ("words", "said"),
     [
         (("--price", "cheap"), "--price: no price is 'cheap'"),
-        (("--set", "model.name=my-model"), "model.name: nobody says how large"),
+        (("--set", "model.name=my-model"), "model.name: the size of"),
     ],
 )
 def test_nonsense_is_told_with_what_to_do(run: Any, words: tuple[str, ...], said: str) -> None:

@@ -195,7 +195,15 @@ def run_in_cage(
         "graphics": False,
     }
     return subprocess.run(
-        [python, "-I", "-S", "-B", str(yard.cage / "confined_program.py"), json.dumps(plan), *command],
+        [
+            python,
+            "-I",
+            "-S",
+            "-B",
+            str(yard.cage / "confined_program.py"),
+            json.dumps(plan),
+            *command,
+        ],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         user=yard.user,
@@ -337,7 +345,14 @@ def test_a_stream_that_is_a_socket_is_refused(yard: Yard) -> None:
     plan = {"folder": str(yard.scratch), "memory_mb": 1, "filter": "", "bubblewrap": ["bwrap"]}
     with ours, theirs:
         done = subprocess.run(
-            [sys.executable, "-I", "-S", str(yard.cage / "confined_program.py"), json.dumps(plan), "true"],
+            [
+                sys.executable,
+                "-I",
+                "-S",
+                str(yard.cage / "confined_program.py"),
+                json.dumps(plan),
+                "true",
+            ],
             stdin=theirs,
             capture_output=True,
             timeout=60,

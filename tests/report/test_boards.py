@@ -145,10 +145,10 @@ def test_the_difference_is_that_of_the_figure_that_ranks() -> None:
 def test_best_and_floor_are_told_apart_only_where_their_paired_difference_leaves_0_out() -> None:
     near = reviewer("near", *(f"film-{i}" for i in range(3)), *(f"sora-{i}" for i in range(4)))
     told = leaderboard(board_of(near, floor("always-real", REAL))).charts[0].alt
-    assert "near beats the floor always-real" in told
+    assert "near beats the baseline always-real" in told
     guess = reviewer("guess", *(f"film-{i}" for i in range(6)), *(f"sora-{i}" for i in range(11)))
     told = leaderboard(board_of(guess, floor("always-real", REAL))).charts[0].alt
-    assert "guess has not shown that it beats the floor always-real" in told
+    assert "guess has not shown that it beats the baseline always-real" in told
 
 
 def test_a_floor_far_above_the_best_reviewer_is_told_as_that() -> None:
@@ -158,7 +158,7 @@ def test_a_floor_far_above_the_best_reviewer_is_told_as_that() -> None:
     )
     strong = entrant("metadata", CLIPS, judge(CLIPS), is_floor=True)
     told = leaderboard(board_of(poor, strong)).charts[0].alt
-    assert "poor does worse than the floor metadata" in told
+    assert "poor does worse than the baseline metadata" in told
     assert "overlap" not in told
 
 

@@ -65,7 +65,7 @@ def test_other_words_claim_nothing() -> None:
 
 
 def test_what_could_not_be_told_is_said() -> None:
-    why = "70% of the picture stands still"
+    why = "70% of the picture is still"
     told = check_marks(WatermarkSearch(inconclusive=why))
     assert told.found is FileCheckResult.NOTHING
     assert "None was found in the part of the picture that moves." in told.says

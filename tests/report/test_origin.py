@@ -35,7 +35,7 @@ def test_programs_are_told_by_the_names_that_they_left() -> None:
 
 def test_a_tag_that_may_be_private_is_named_and_not_shown() -> None:
     assert (
-        "also carries location; what these say is not shown" in check_programs(tagged(*PHONE)).says
+        "also carries location; their content is not shown" in check_programs(tagged(*PHONE)).says
     )
 
 

@@ -42,7 +42,7 @@ class PairComparison:
 
     figure: AgreementMetric
     scene: str
-    """What is drawn together: the task's group, or the task."""
+    """Cluster for resampling: the task's group, or the task."""
     pair: tuple[str, str]
     value: float
     kinds: frozenset[Category] = frozenset()

@@ -31,23 +31,23 @@ def assign(  # noqa: PLR0913  the knobs of a campaign
     prefilled_share: float | None = None,
     gold: Collection[str] = (),
 ) -> list[TaskAssignment]:
-    """Deal `tasks` so that `overlap` people judge each of them.
+    """Assign `tasks` so that `overlap` people judge each of them.
 
-    Loads differ by one at most, and who is asked together changes from task to task, so that everybody
-    can be compared with everybody. Pairs are shown as often one way round as the other.
+    Loads differ by at most one, and the groups of annotators vary over tasks, so that all of them
+    can be compared. Both orders of pairs occur equally often.
 
     Args:
-        tasks: Those of this batch, in any order.
-        annotators: Names of those who are asked.
-        overlap: How many of them judge each task.
-        seed: Of the campaign.
-        batch: Counts from 1.
-        prefilled_share: How much of what has marks from before is shown with them; None shows none. The
-            rest is the blind arm.
-        gold: Ids of tasks that everybody judges.
+        tasks: Tasks of this batch, in any order.
+        annotators: Names of the annotators.
+        overlap: Number of annotators per task.
+        seed: Seed of the campaign.
+        batch: Number of the batch, from 1.
+        prefilled_share: Fraction of the tasks with earlier annotations that show them; None shows
+            none. The rest is the blind arm.
+        gold: Ids of tasks for all annotators.
 
     Raises:
-        InvalidSettingError: There are too few annotators, or a share leaves no blind arm.
+        InvalidSettingError: There are too few annotators, or the fraction leaves no blind arm.
         UnknownNameError: `gold` names a task that is not in the batch.
     """
     given = {task.id: task for task in tasks}

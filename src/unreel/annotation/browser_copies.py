@@ -45,7 +45,7 @@ SIGNED_FOR: Final = timedelta(days=7)
 _LEAST_SIDE: Final = 16
 _FASTEST: Final = Fraction(240)
 _FINEST: Final = 1001
-"""Denominators of rates: 30000/1001 stays exact, and a player's clock can tell the rest."""
+"""Maximum denominator of rates: 30000/1001 stays exact."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,10 +37,10 @@ class StudyArm(StrEnum):
     """Study arm: with or without earlier annotations of a machine or a person."""
 
     PLAIN = "plain"
-    """Nobody's marks are shown in this campaign."""
+    """No prefilled annotations in this campaign."""
     PREFILLED = "prefilled"
     BLIND = "blind"
-    """Others see marks here; without this arm nobody could tell how much the marks pull."""
+    """Others see prefilled annotations here; this arm measures their bias."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +128,11 @@ class AnnotationTask:
     copies: tuple[ClipCopy, ...]
     """One for each name, in their order."""
     group: str = ""
-    """Tasks of one group show the same scene; "" where nobody says."""
+    """Tasks of one group show the same scene; "" if unknown."""
     known: Value | None = None
     """The answer where it is known beforehand: injected traces, gold clips. Annotators never see it."""
     prefill: Value | None = None
-    """What a machine or somebody marked before; shown in the arm `prefilled` alone."""
+    """Earlier annotations of a model or a person; shown only in the arm `prefilled`."""
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.names) == len(self.copies) <= 2:  # noqa: PLR2004  a pair
@@ -170,7 +170,7 @@ def _task_id(names: tuple[str, ...], clips: tuple[ClipId, ...]) -> str:
 
 
 def require_word(what: str, name: str) -> None:
-    """Refuse a name that could not stand in an address, a file's name or a table."""
+    """Raise for a name that could not stand in an address, a file's name or a table."""
     if not _WORD.fullmatch(name):
         problem = f"cannot use the name {name!a}"
         remedy = "Use lower-case letters, digits, '.', '_' and '-', 63 at most"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # heavy
 
 
 _NEAREST: Final = 10
-"""Names that are told where none fits: a campaign may have thousands."""
+"""Maximum number of suggested names: a campaign may have thousands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

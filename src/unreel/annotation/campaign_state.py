@@ -40,13 +40,13 @@ class CampaignRecords:
     standing: Mapping[By, AnnotationRecord]
     """The newest by the server's clock, which may be quarantined; then nothing of theirs counts."""
     quarantined: tuple[AnnotationRecord, ...]
-    """What stands and says nothing, and what somebody sent who was not asked, in order of arrival."""
+    """Valid records without a judgement, and records of unassigned accounts, in order of arrival."""
     excluded: Mapping[str, LedgerNotice]
     """Annotators whose judgements do not count, each with the notice that says why."""
     reviews: tuple[LedgerNotice, ...] = ()
     """What reviewers said of tasks, in order."""
     n_records: int
-    """Everything that was kept, what was edited later too."""
+    """Number of all stored records, including later edits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

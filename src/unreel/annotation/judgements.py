@@ -27,7 +27,7 @@ class TraceAnswer:
 
     traces: tuple[Trace, ...]
     label: Label | None
-    """`None` where the annotator could not tell."""
+    """`None` if the annotator was undecided."""
     kind: Literal["traced"] = "traced"
 
     def __post_init__(self) -> None:
@@ -96,9 +96,9 @@ class QuarantineReason(StrEnum):
     NOT_ASSIGNED = "not-assigned"
     """This annotator was never given this task."""
     NOT_THEIRS = "not-theirs"
-    """It lies in one annotator's room and says to be another's."""
+    """It is in one annotator's project and claims to be another's."""
     TAMPERED = "tampered"
-    """Somebody had changed the screen or the task since it was last seen as pushed."""
+    """The screen or the task was changed since the last unchanged pull."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class AnnotationRecord:
     submitted_us: int
     """When it was last saved by the server's clock, in microseconds since 1970."""
     lead_us: int | None
-    """Time on task, where the server tells it."""
+    """Time on task, if the server reports it."""
     raw: str
     """As the server gave it, in JSON with sorted keys."""
     outcome: AnyValue | QuarantinedSubmission

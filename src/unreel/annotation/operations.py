@@ -40,7 +40,7 @@ from unreel.engine.progress import JobCallbacks, Progress
 from unreel.engine.storage_access import StorageAccess
 
 SHARE: Final = 0.5
-"""Of what has marks from before, so much is shown with them; the rest stays blind."""
+"""Fraction of prefilled tasks among those with earlier annotations; the rest stays blind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ class AnnotatorCounts:
     quarantined: int = 0
     """Tasks whose newest answer cannot be used."""
     spent_s: list[float] = field(default_factory=list)
-    """Seconds on each task that is done, where the server tells them."""
+    """Seconds on each finished task, if the server reports them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class AnnotatorProgress:
     median_s: Measured
     """Seconds on a task."""
     per_hour: float | None
-    """Tasks in an hour of work, by the time on task; `None` where the server tells none."""
+    """Tasks per hour, by the time on task; `None` if the server reports none."""
     agreement: Measured
     """Share of the answers that others gave to the same tasks and that this person gave too."""
     is_excluded: bool

@@ -38,7 +38,7 @@ class TaskSubject:
     wanted: CopyRequest
     group: str = ""
     entry: Entry | None = None
-    """`None` for a piece of a queue, of which nobody knows the truth yet."""
+    """`None` for a segment of a queue without ground truth."""
 
 
 def read_subjects(

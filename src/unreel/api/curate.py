@@ -24,7 +24,7 @@ class Curated:
     n_failed: int = 0
     """Those of them that are out because something went wrong, not because a step chose so."""
     leaks: bool = False
-    """Whether the audit found that labels can be told without looking."""
+    """Whether the audit found that file properties reveal the labels."""
     benchmark: str | None = None
     """The frozen benchmark; `None` before it is frozen, and where a leak was not accepted."""
 

@@ -37,12 +37,12 @@ def open_benchmark(
 
 @contextmanager
 def open_media(*, trusted: bool = False) -> Iterator[MediaReader]:
-    """A reader of video files, for as long as the context lasts: facts, frames at exact instants, sound.
+    """Open a reader of video files as a context manager: properties, frames at exact timestamps, sound.
 
-    What it cannot read of a file is a `Failure` with its reason, not an error.
+    An unreadable part of a file is a `Failure` with its reason, not an error.
 
     Args:
-        trusted: open files in this process; by default a confined child does.
+        trusted: Open files in this process; by default a confined child does.
     """
     with media_reader(read_settings(), trusted=trusted, at_once=("probe", "frames")) as reader:
         yield reader

@@ -1,4 +1,4 @@
-"""From the folder in which a season was played to its standings: one try of each team, everybody who was taken out unranked."""
+"""Standings of a season from its folder: one attempt per team, removed entrants unranked."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -34,7 +34,7 @@ class ImportedAnswer:
     key: str = ""
     """`Question.key`; "" where the row answers every question about its clip."""
     protocol: str = ""
-    """The instrument that was answered; "" for any."""
+    """The protocol of the answer; "" for any."""
 
 
 def read_answers(path: Path) -> Iterator[ImportedAnswer | Rejected]:
@@ -156,7 +156,7 @@ class JoinedAnswers:
 
 
 def require_split(known: Collection[str], split: str) -> None:
-    """Refuse a split that no entry is in.
+    """Raise for a split that no entry is in.
 
     Raises:
         UnknownNameError: It is none of the `known` ones.
@@ -173,15 +173,14 @@ def join_answers(
     *,
     protocol: str | None = None,
 ) -> JoinedAnswers:
-    """The entries of `rows` with the answers of a file, or those given.
+    """Join the entries of `rows` with the answers of a file, or the given ones.
 
-    They are matched by name or location, or by the file's name where one clip alone has it. Answers about
-    pairs are matched with two entries each, in the order that they name. Rows that name another instrument
-    than `protocol` are passed over.
+    They are matched by name or location, or by a unique file name. Answers about pairs are matched
+    with two entries each, in their order. Rows of another protocol than `protocol` are skipped.
 
     Raises:
-        UnreadableSourceError: the file answers one clip twice, no row of it could be read, or pairs
-            are asked for and it names none.
+        UnreadableSourceError: The file answers one clip twice, no row of it could be read, or pairs
+            are required and it has none.
     """
     rejected: list[Rejected] = []
     if isinstance(source, Path):

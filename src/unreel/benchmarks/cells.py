@@ -23,7 +23,7 @@ ALLOW_OUTSIDE: Final = "--allow-outside"
 """What a person types who trusts a table with any file of this machine."""
 _BREAKING: Final = frozenset({"Cc", "Zl", "Zp"})
 _SIMPLE_PATH: Final = re.compile(r"(?:[\w-][\w.-]*/)*[\w-][\w.-]*", re.ASCII)
-"""A relative path that is plain as it is: letters, digits, `_`, `-` and dots inside."""
+"""A normalised relative path: letters, digits, `_`, `-` and dots inside."""
 _TURNING: Final = frozenset(
     "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 )
@@ -101,7 +101,7 @@ def quote_found_path(path: str) -> str:
 
 
 def show_name(path: str) -> str:
-    """A path that was refused, for people: safe to print, to store and to send."""
+    """A path that was rejected, for people: safe to print, to store and to send."""
     return show_cell(path).strip("'\"")
 
 

@@ -35,7 +35,7 @@ NAMES_KEPT: Final = 1000
 OTHERS: Final = "(others)"
 _CELL: Final = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
 _UNKNOWN_US: Final = 1
-"""Stands for the length of a clip, which is read from its file when it is asked about."""
+"""Placeholder for the length of a clip, which is read from its file later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class ProtocolSupport:
     n: int
     """Clips or pairs that it can ask about."""
     lacks: str
-    """What is missing for more, and how to add it; "" where nothing is."""
+    """Missing data and the remedy; "" if complete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +89,10 @@ class BenchmarkCheck:
     n_independent: int
     """Clips, those of one scene counted once."""
     detectable: float | None
-    """Smallest difference between two accuracies, in percentage points, that so many clips show in 8 of 10
-    comparisons, if one reviewer alone is right about `DISCORDANT` of them; `None` for fewer than 6."""
+    """Smallest difference between two accuracies, in percentage points, that this many clips show
+    in 8 of 10 comparisons, if exactly one reviewer is right about `DISCORDANT` of them; `None`
+    for fewer than 6.
+    """
     n_rated: int
     n_traces: int
     n_measured: int

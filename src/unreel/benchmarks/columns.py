@@ -80,7 +80,7 @@ MEANS: Final[dict[str, str]] = {
     "ratings": "annotators' scores, as JSON",
     "votes": "people's votes, as JSON",
 }
-"""The same fields in words."""
+"""Descriptions of the same fields."""
 _ROWS_LOOKED_AT: Final = 20
 _SHAPES_KEPT: Final = 64
 """Sets of columns of which the places are remembered: rows of JSONL may each have others."""

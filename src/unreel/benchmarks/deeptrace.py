@@ -52,7 +52,7 @@ READ: Final = {
         "traces",
     ),
 }
-"""Its columns, and what they tell."""
+"""Its columns, and their meaning."""
 COLUMNS: Final = ColumnBinding(
     {field: (column,) for field, column in FIELDS.items()}, frozenset(FIELDS.values())
 )

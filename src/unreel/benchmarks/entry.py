@@ -36,7 +36,7 @@ class Entry:
     """Path below the benchmark's folder with `/` between its parts, or a URL."""
     origin: Origin
     cleaned: str | None = None
-    """Where a copy of the clip without its watermark lies, in the words of `location`."""
+    """Location of the copy without its watermark, in the format of `location`."""
     split: str = ""
     group: str = ""
     """Clips of one group show the same scene."""

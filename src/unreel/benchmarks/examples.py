@@ -21,7 +21,7 @@ class LayoutExample:
     tables: Mapping[str, str] = field(default_factory=dict)
     """Tables by name, with their text."""
     open_as: str = ""
-    """What is named to open it, below its folder."""
+    """Path to open, below its folder."""
 
 
 EXAMPLES: Final[Mapping[BenchmarkLayout, LayoutExample]] = {

@@ -114,7 +114,7 @@ def is_inside(path: Path, root: Path) -> bool:
 
 
 def find_file(root: Path, name: str) -> Path | None:
-    """The file `name` of the folder `root`; None where there is none.
+    """Return the file `name` of the folder `root`; None if it is missing.
 
     Raises:
         UnreadableSourceError: It is a link that leads out of the folder.

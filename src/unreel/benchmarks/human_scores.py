@@ -18,19 +18,19 @@ _MOST_BYTES: Final = 16 << 20
 _REMEDY: Final = "Publish the campaign again, or take the file away"
 
 Against = Literal["origin", "known", "others"]
-"""What was held for true: where clips are from, answers known beforehand, or what the others settled on."""
+"""Kind of ground truth: origin of clips, known answers, or the consensus of the others."""
 
 AGAINST: Final[Mapping[Against, str]] = {
     "origin": "where clips are from",
     "known": "answers known beforehand",
     "others": "what the others settled on",
 }
-"""The same in words."""
+"""Descriptions of the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanScoreRow:
-    """One person, or all of them together, under one instrument."""
+    """Scores of one person, or of all together, for one protocol."""
 
     name: str
     kind: Literal["annotator", "majority"]

@@ -1,4 +1,4 @@
-"""Benchmarks that are one table: a row for each clip, media beside the table or behind URLs."""
+"""Benchmarks that are one table: a row for each clip, media next to the table or behind URLs."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

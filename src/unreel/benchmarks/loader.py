@@ -75,7 +75,7 @@ def _looks_like_label(cell: object) -> bool:
 
 
 _LOOKS: Final = {"location": _looks_like_clip, "label": _looks_like_label}
-"""What every table of clips must tell, and how its cells look."""
+"""Required fields of a table of clips, and patterns of their cells."""
 
 
 Columns = Mapping[str, str]
@@ -116,7 +116,7 @@ class Benchmark:
         return self._place(entry.location)
 
     def find_cleaned(self, entry: Entry) -> str | None:
-        """The path or URL of the entry's file without its watermark; None where there is none."""
+        """Return the path or URL of the entry's copy without watermark; None if there is none."""
         return None if entry.cleaned is None else self._place(entry.cleaned)
 
     def _place(self, location: str) -> str:

@@ -45,7 +45,7 @@ def build_no_split_error(split: str, known: Collection[str]) -> UnreelError:
 def build_no_question_error(
     source: str, protocol: Protocol[Any, Any], rejected: Sequence[Rejected]
 ) -> UnreelError:
-    """The error of a benchmark that gives no question; `rejected` lack what the instrument needs."""
+    """Return the error of a benchmark without questions; `rejected` lack data of the protocol."""
     name = protocol.instrument.protocol
     problem = f"no question of {name} can be put about its clips"
     remedy = "Ask with audio=off: none of them has sound"

@@ -13,7 +13,7 @@ from unreel.core.verdict import Position
 from unreel.protocols.preference.order import balance_order
 
 BETWEEN: Final = " | "
-"""Stands between the names of two clips, in the order shown, where one name stands for a pair."""
+"""Separator between the names of two clips, in the order shown, in the name of a pair."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ def pair_name(*names: str) -> str:
 def pair_entries(
     clips: Iterable[tuple[Entry, ClipId]], *, seed: int
 ) -> Iterator[PairedEntries | Rejected]:
-    """Each generated clip beside the real clip of its group, and what nothing pairs with.
+    """Each generated clip next to the real clip of its group, and what nothing pairs with.
 
     Half of the pairs show the real clip first; which half follows from `seed`. All entries are read
     before the first pair comes: a clip may stand far from its partner.

@@ -19,7 +19,7 @@ _DEEPEST: Final = 8
 _DATA, _INDEX, _DICTIONARY, _DATA_V2 = range(4)
 _BY_DICTIONARY: Final = frozenset({2, 8})
 _DELTA_STRINGS: Final = 7
-"""Each value repeats the start of the one before: no header tells how long the values become."""
+"""Each value repeats the start of the previous one: no header limits their length."""
 # Kinds of values in Thrift's compact protocol; a truth value is its kind.
 _TRUTHS: Final = frozenset({1, 2})
 _NUMBERS: Final = frozenset({4, 5, 6})

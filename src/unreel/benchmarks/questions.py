@@ -19,7 +19,7 @@ from unreel.core.span import to_us
 from unreel.protocols.protocol import Protocol, get_protocol
 
 _UNKNOWN_US: Final = 1
-"""Stands for the length of a clip that cannot be read: its rows are failures and use none."""
+"""Placeholder for the length of an unreadable clip: its rows are failures and do not use it."""
 
 
 class KnownClip(typing.Protocol):
@@ -64,7 +64,7 @@ class PlannedQuestion(Generic[C]):
     origins: tuple[Origin, ...]
     """Where the clips come from, in the order shown."""
     source: str
-    """The scene that they show or were made from; "" where nobody says."""
+    """Scene of the clips; "" if unknown."""
     difficulty: str
     """How hard the benchmark's makers hold it to be; "" where they do not say."""
 
@@ -94,7 +94,7 @@ class QuestionScope:
 
     @property
     def protocol(self) -> Protocol[Any, Any]:
-        """The instrument with all that it knows of itself."""
+        """The complete protocol object."""
         return get_protocol(self.instrument.protocol)
 
     @property

@@ -27,7 +27,7 @@ TABLE: Final = "clips.csv"
 DIFFICULTIES: Final = frozenset({"easy", "hard"})
 
 READ: Final = {"clip": "name", "difficulty": "difficulty", "prompt": "prompt"}
-"""The columns of its table, and what they tell."""
+"""Columns of its table, and their meaning."""
 _NEEDED: Final = frozenset({"clip", "difficulty"})
 
 Folders = tuple[tuple[str, Origin], ...]

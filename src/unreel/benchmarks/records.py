@@ -228,7 +228,7 @@ def _nested(said: Cells, field: str, adapter: TypeAdapter[Any]) -> Any:
 
 
 def _require_few(value: object, left: int) -> int:
-    """Refuse a nested cell of more than `left` values; how many more it could have had."""
+    """Raise for a nested cell of more than `left` values; how many more it could have had."""
     if not isinstance(value, Mapping | list):
         return left
     left -= len(value)

@@ -31,7 +31,7 @@ class ScorableRows:
     not_asked: tuple[str, ...]
     """Names of entries or pairs without an answer."""
     without_truth: tuple[Rejected, ...]
-    """Entries that lack what the instrument compares with."""
+    """Entries without the ground truth of the protocol."""
 
 
 def build_rows(
@@ -42,13 +42,13 @@ def build_rows(
     prompt: str = "paper",
     space: str | None = None,
 ) -> ScorableRows:
-    """Parse the answers and pair each with its truth: for `trace` one row for each annotation row.
+    """Parse the answers and pair each with its ground truth: for `trace` one row per annotation row.
 
-    `mode` and `prompt` say how answers are read. `space` is the declared space of boxes: `pixel`,
-    `unit`, `permille` or `model-input WxH`; `trace` needs it.
+    `mode` and `prompt` select the parser. `space` is the declared space of boxes: `pixel`, `unit`,
+    `permille` or `model-input WxH`; `trace` needs it.
 
     Raises:
-        InvalidValueError: The answers were not joined as what the instrument asks about.
+        InvalidValueError: The answers have another subject than the protocol.
     """
     if space is not None:
         declare_space(

@@ -44,7 +44,7 @@ class BenchmarkStats:
         self.rejected: list[Rejected] = []
         """The first rows that cannot be used."""
         self.drawn: SampleCounts | None = None
-        """What was chosen of them, where not all are asked about."""
+        """Counts of the sample, if not all rows are used."""
         self.splits: set[str] = set()
         """Those that entries name; of very many, the first."""
         self._sum = 0

@@ -1,4 +1,4 @@
-"""Truths as JSON: the codec of each instrument follows from the type that it declares."""
+"""Ground truths as JSON: the codec of each protocol follows from its declared type."""
 
 from functools import cache
 from types import GenericAlias
@@ -10,7 +10,7 @@ from unreel.protocols.protocol import get_protocol
 
 
 def write_truths(name: str, truths: tuple[Any, ...]) -> str:
-    """The truths of one question of the instrument `name`: a JSON list."""
+    """Return the ground truths of one question of the protocol `name` as a JSON list."""
     return _codec(name).dump_json(truths).decode()
 
 

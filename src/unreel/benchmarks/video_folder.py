@@ -1,4 +1,4 @@
-"""Hugging Face video folders: media files and a `metadata` table beside them, read and written.
+"""Hugging Face video folders: media files and a `metadata` table next to them, read and written.
 
 `datasets.load_dataset("videofolder", data_dir=...)` reads what `write_video_folder` writes.
 """
@@ -70,7 +70,7 @@ def write_video_folder(
 
     Media are copies under numbers in `media/`, or with `link` hard links where the file system allows
     it, which share their bytes with the source. `metadata.jsonl` appears last, so a folder that has it
-    is whole. What has no file here, or a name that was there before, is refused and reported. `more` gives
+    is whole. What has no file here, or a name that was there before, is rejected and reported. `more` gives
     further columns of a clip.
 
     Raises:

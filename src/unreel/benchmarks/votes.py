@@ -36,7 +36,7 @@ class JoinedVotes:
     """Clips with the votes about them, and all that did not fit together."""
 
     ballots: tuple[Ballot, ...]
-    """Every entry in its order; no votes where nobody was asked about it."""
+    """Every entry in order, with its votes, possibly none."""
     unknown: tuple[str, ...]
     """Names that the votes are about and the benchmark does not have."""
     rejected: tuple[Rejected, ...]

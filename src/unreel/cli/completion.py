@@ -7,13 +7,13 @@ import click
 from click.shell_completion import CompletionItem
 
 _RUNS: Final = "runs"
-"""Where `unreel eval` keeps runs that nobody places elsewhere."""
+"""Default folder of the runs of `unreel eval`."""
 
 
 def complete_models(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Floors, `recorded`, and `provider/` for a name that its maker knows."""
+    """Complete baselines, `recorded`, and `provider/`."""
     from unreel.reviewers.endpoint.providers import PROVIDERS
     from unreel.reviewers.registry import ENDPOINT, REVIEWERS
 

@@ -18,7 +18,7 @@ from unreel.reviewers.external.command import resolve_command_files
 
 
 def print_endpoints(models: Sequence[str], settings: EnvironmentSettings) -> None:
-    """One line on stderr for each server behind `models`; a way that shows a key is refused here."""
+    """One line on stderr for each server behind `models`; a way that shows a key is rejected here."""
     for contact in list_model_endpoints(models, key_hosts=settings.key_hosts):
         silent = "" if is_listening(contact.server) else "; nothing listens there now"
         print_message(f"{contact}{silent}")

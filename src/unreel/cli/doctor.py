@@ -35,7 +35,7 @@ BRINGS: Final[Mapping[str, str]] = {
     "sts": "`unreel score --sts`",
     "transnet": "a learned detector of cuts for `unreel curate`",
 }
-"""What an extra is for; others are told by their packages."""
+"""Purpose of an extra; others are described by their packages."""
 _SANDBOX: Final = "Open files only from a machine that has it, or your own files with --trusted"
 _NEEDS: Final = re.compile(r"(?P<name>[A-Za-z0-9._-]+).*extra == ['\"](?P<extra>[^'\"]+)['\"]")
 _KNOCK_S: Final = 3.0
@@ -146,7 +146,7 @@ def _print(
     echo("", "Optional parts")
     for extra in extras:
         _line(f"unreel[{extra.name}]: {extra.brings}", extra.remedy, needed=False)
-    echo("", "Models that could be asked")
+    echo("", "Available models")
     for way in ways:
         echo(f"  {'yes' if way.is_open else 'no '}  {way}")
     echo("", "Object store")

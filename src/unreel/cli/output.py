@@ -1,6 +1,6 @@
 """Output of commands: data to stdout, messages to stderr, and no control sequences.
 
-Names, answers, signers and server messages are strangers' words. This module, `console` and `streams`
+Names, answers, signers and server messages are untrusted words. This module, `console` and `streams`
 are the only ones that print, and every text passes `core.plain` here; one line given is one line shown.
 """
 

@@ -1,4 +1,4 @@
-"""`unreel serve`: a checkpoint behind vLLM's server, for as long as the command runs."""
+"""`unreel serve`: runs vLLM's server with a checkpoint until the command is stopped."""
 
 import shlex
 import sys

@@ -23,7 +23,7 @@ _SHOW_CURSOR: Final = "\x1b[?25h"
 _STOPPING: Final = "\nstopping: finished work is being stored; a second Ctrl-C exits immediately\n"
 _FINISHING: Final = "\nstopping: a checkpoint is saved after this step; a second Ctrl-C exits immediately, and the last one stays\n"
 _at_work: Final[list[str]] = []
-"""Places of the jobs that keep what is finished when they are stopped."""
+"""Locations of the jobs that store finished work when they are stopped."""
 
 
 class StopSignal(BaseException):

@@ -30,7 +30,7 @@ def lay_out(
 
 
 def _block(heads: Sequence[str], cells: Sequence[str]) -> Text:
-    """The first cell as a heading, the others below it with their names; empty ones are left out."""
+    """The first cell as a heading, the others below it with their names; empty ones are excluded."""
     first, *others = cells
     told = [f"  {name}: {cell}" for name, cell in zip(heads[1:], others, strict=True) if cell]
     return Text("\n").join([Text(first, style="bold"), *map(Text, told), Text("")])

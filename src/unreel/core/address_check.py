@@ -96,7 +96,7 @@ def is_refused(address: IpAddress) -> bool:
 
 
 def require_allowed(host: str, addresses: list[str]) -> None:
-    """Refuse a host if one of its addresses is refused.
+    """Raise for a host if one of its addresses is rejected.
 
     Raises:
         RefusedAddressError: One of them is.
@@ -113,7 +113,7 @@ def resolve_host(host: str, port: int) -> list[Peer]:
     """Return the addresses of `host`, all of them checked. Connect to these and do not resolve `host` again.
 
     Raises:
-        RefusedAddressError: One of them is refused.
+        RefusedAddressError: One of them is rejected.
         OSError: The name cannot be resolved.
     """
     rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

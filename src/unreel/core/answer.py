@@ -33,7 +33,7 @@ class Reply:
 
     @property
     def digest(self) -> str:
-        """Hash of the text, stored beside it."""
+        """Hash of the text, stored next to it."""
         return digest_text(self.text)
 
 

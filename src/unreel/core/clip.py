@@ -8,8 +8,9 @@ from unreel.core.facts import ClipFacts
 from unreel.core.sheet import html_table
 
 ClipId = NewType("ClipId", str)
-"""SHA-256 of the file's bytes, as 64 lower-case hexadecimal digits: `core.names.read_clip_id` checks
-what was stored."""
+"""SHA-256 of the file's bytes, as 64 lower-case hexadecimal digits: `core.names.read_clip_id`
+validates stored ones.
+"""
 UNKNOWN_CLIP: Final = ClipId("")
 """In the place of an id where a file's bytes were not hashed yet."""
 

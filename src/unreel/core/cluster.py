@@ -7,6 +7,6 @@ class RowCluster(NamedTuple):
     """Property that a row shares with others, so that their answers are dependent."""
 
     scene: str
-    """The scene that its clip shows, or the clip itself where nobody names a scene."""
+    """Scene of its clip, or the clip itself if it has no scene."""
     creator: str = ""
-    """Who made its clip; "" for a real clip, or where nobody says."""
+    """Creator of its clip; "" for a real clip, or if unknown."""

@@ -15,12 +15,12 @@ class Difference:
 
     metric: str
     first: float | None
-    """The first one's figure on these clips; `None` where there is none."""
+    """The first one's metric on these clips; `None` if unmeasured."""
     second: float | None
     difference: Measured
     """The first less the second."""
     p: float | None = None
-    """How often chance alone would give a difference as large, either way; `None` where there is none."""
+    """Two-sided p-value; `None` if unmeasured."""
     p_corrected: float | None = None
     """The same among all differences that are shown, by Holm's correction."""
     detectable: float | None = None
@@ -42,7 +42,7 @@ class Comparison:
     n_common: int
     """Questions that both answered readably: the figures count these alone, those in `-all-clips` the invalid ones too."""
     n_sources: int
-    """Scenes that they come from; a clip whose scene nobody names is one of its own."""
+    """Number of their scenes; a clip without a scene counts as one."""
     n_invalid: int
     """Questions put to both that one of them, or both, did not answer readably."""
     n_unshared: int

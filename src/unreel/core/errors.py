@@ -9,7 +9,7 @@
     ├── UnsafeTargetError     (RuntimeError) a file that cannot be written without touching another's
     ├── MachineError          (OSError)      the machine, its store or a server refuses what all items need
     │   └── KeyRejectedError                 a server takes no key that is here
-    ├── SandboxError          (RuntimeError) strangers' files cannot be opened safely on this machine
+    ├── SandboxError          (RuntimeError) untrusted files cannot be opened safely on this machine
     └── MediaError            (RuntimeError) one clip cannot be opened or decoded: carries a Failure
 
 Each message ends with what to do next. `args` are the constructor's parameters, so that an error
@@ -40,7 +40,7 @@ _REFUSALS: Final = {
 """What no item of a job can help: the job ends, where another error would cost one item."""
 _OTHERWISE: Final = f"Repair it. {GO_ON}"
 _BY_RUST: Final = re.compile(r"\(os error (\d+)\)")
-"""How Lance and obstore tell of an error of the system."""
+"""Patterns of system errors in messages of Lance and obstore."""
 _SOURCE_LINE: Final = re.compile(r", \S+\.rs:\d+:\d+")
 
 
@@ -56,7 +56,7 @@ class UnreelError(Exception):
 
 
 class InvalidValueError(UnreelError, ValueError):
-    """A value was refused because it cannot be."""
+    """A value was rejected because it cannot be."""
 
 
 class InvalidSettingError(UnreelError, ValueError):
@@ -141,7 +141,7 @@ class KeyRejectedError(MachineError):
 
 
 class SandboxError(UnreelError, RuntimeError):
-    """The confined process that opens strangers' files does not work on this machine."""
+    """The confined process that opens untrusted files does not work on this machine."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)

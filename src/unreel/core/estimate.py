@@ -59,7 +59,7 @@ class Unmeasured:
 Measured = Estimate | Unmeasured
 
 ENOUGH_CLUSTERS: Final = 20
-"""From so many on, intervals were seen to hold the truth as often as they say: docs/intervals.md."""
+"""Number of clusters from which intervals reach their coverage: docs/intervals.md."""
 
 
 IntervalKind = Literal["share", "metric", "seconds", "strength"]
@@ -110,7 +110,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scorecard:
-    """All that one set of answers says about one reviewer under one instrument."""
+    """The metrics of one reviewer under one protocol and condition."""
 
     instrument: Instrument
     n_questions: int
@@ -121,7 +121,7 @@ class Scorecard:
     unparsed: Mapping[str, int] = field(default_factory=dict)
     """Answers, or parts of answers, that could not be read, by part and reason."""
     confusion: Mapping[str, int] = field(default_factory=dict)
-    """Clips by what they are and what they were called, for an instrument that calls them so."""
+    """Confusion matrix of clips, for a protocol with labels."""
     answered_by: Mapping[str, int] = field(default_factory=dict)
     """Answers that came from another model than the requested one, by the name in the response."""
 

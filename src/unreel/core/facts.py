@@ -38,7 +38,7 @@ class AudioFacts:
 
 @dataclass(frozen=True, slots=True)
 class FileTag:
-    """A word that a file carries beside its streams, such as who wrote it.
+    """A word that a file carries next to its streams, such as who wrote it.
 
     `value` is kept only for tags that name a program or a format, and is empty for all others: they
     may hold a place, a person or a prompt.

@@ -28,11 +28,11 @@ class Rating:
 
     score: int
     problem: str = ""
-    """What is unrealistic in the clip."""
+    """Unrealistic content of the clip."""
     adherence: str = ""
     """Why that deserves this score, in the words of the rubric."""
     family: ErrorFamily | None = None
-    """What its errors are about; `None` where it has none or nobody says."""
+    """Kind of its errors; `None` if it has none or it is unknown."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.score <= 5:  # noqa: PLR2004  the scale of the instrument

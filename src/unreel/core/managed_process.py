@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Final
 
 PATIENCE_S: Final = 10.0
-"""For the command to end by itself before it is killed."""
+"""Seconds for the command to exit before it is killed."""
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _LOOK_S: Final = 0.2

@@ -72,7 +72,7 @@ class HeldServer:
     def wait_until(
         self, is_up: Callable[[], bool], tell: Callable[[str], None], *, seconds: float
     ) -> None:
-        """Wait until `is_up` returns true; the callback `tell` gets the server's output.
+        """Wait until `is_up` returns true, and pass the server's output to the callback.
 
         Raises:
             MachineError: It exited, or did not start within the timeout.

@@ -42,8 +42,9 @@ class OutputDirectory:
 
     root: Path
     published: bool = False
-    """Files are 0600, and folders made below 0700. What is made to be handed on (a report, an export,
-    a frozen benchmark) may be read by whoever may read its folder, which the umask decides."""
+    """Files are 0600, and new folders 0700. Output for sharing (a report, an export, a frozen
+    benchmark) follows the umask instead.
+    """
 
     def write(self, name: str, data: bytes) -> Path:
         """Make the file `name`, or replace it."""
@@ -139,7 +140,7 @@ class OutputDirectory:
         return os.fdopen(self.open(name, os.O_WRONLY | os.O_APPEND), "ab")
 
     def open(self, name: str, flags: int) -> int:
-        """A descriptor of `name` itself, made where it is not there; another user's is refused."""
+        """A descriptor of `name` itself, made where it is not there; another user's is rejected."""
         with self._parent(name) as (parent, last):
             while True:
                 with contextlib.suppress(FileExistsError):
@@ -186,7 +187,7 @@ class OutputDirectory:
         return []
 
     def require_plain(self, name: str = "", *, whole: bool = False) -> None:
-        """Refuse a link at the folder `name`, on the way there or in it; with `whole`, also deeper."""
+        """Raise for a link at the folder `name`, on the way there or in it; with `whole`, also deeper."""
         with contextlib.suppress(FileNotFoundError), self._parent(_within(name), make=False) as at:
             for each, is_plain in self._walk(at[0], depth=_DEEPEST) if whole else _entries(at[0]):
                 if not is_plain:

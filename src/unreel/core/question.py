@@ -10,7 +10,7 @@ from unreel.core.identity import digest
 from unreel.core.judgement import Pair, get_clips
 
 Marks = Literal["default", "off", "on"]
-"""Whether each frame stands behind its instant; `default`: where the instrument asks for a time."""
+"""Whether each frame follows its timestamp; `default`: if the protocol asks for a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ class Instrument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One clip, or one pair, shown under one condition for one instrument."""
+    """One clip, or one pair, under one condition and protocol."""
 
     subject: ClipId | Pair
     instrument: Instrument

@@ -39,7 +39,7 @@ class LazyImport:
 
 
 def require_extra(modules: Sequence[str], extra: str) -> None:
-    """Refuse where a package of `extra` is missing, without importing any.
+    """Raise if a package of `extra` is missing, without importing any.
 
     Raises:
         MissingExtraError: The first that is not installed.

@@ -80,7 +80,7 @@ def hide_addresses(text: str) -> str:
 
 
 def read_server(url: str) -> ServerAddress:
-    """The server in `url`; anything but scheme, plain host, port and path is refused."""
+    """The server in `url`; anything but scheme, plain host, port and path is rejected."""
     found = _URL.fullmatch(url)
     if found is not None:
         host, port = read_host(found["host"]), int(found["port"] or _PORTS[found["scheme"]])

@@ -37,11 +37,13 @@ class EnvironmentSettings:
     media_mb: int = 512
     media_pixels: int = 7680 * 4320
     media_without_seccomp: int = 0
-    """1 opens strangers' files on a machine that lacks seccomp."""
+    """1 opens untrusted files on a machine that lacks seccomp."""
     weak_cage: int = 0
     """1 runs `command:` programs on a machine that lacks bubblewrap."""
     annotate_pace: int = 30
-    """Seconds that an annotated copy may take for each second of its clip, beside `media_seconds`."""
+    """Seconds that an annotated copy may take per second of its clip, in addition to
+    `media_seconds`.
+    """
     slow: int = 0
     key_hosts: str = ""
     """Hosts that may be sent the key for servers of one's own, with commas between."""
@@ -121,7 +123,7 @@ def server_environment(
 
 
 def read_ray_address(environment: Mapping[str, str] | None = None) -> str:
-    """The cluster to join, by `RAY_ADDRESS`; empty where there is none. Ray reads it itself as well."""
+    """Return the cluster to join from `RAY_ADDRESS`; empty if unset. Ray reads it itself as well."""
     given = os.environ if environment is None else environment
     return given.get("RAY_ADDRESS", "")
 

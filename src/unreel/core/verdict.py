@@ -44,7 +44,7 @@ class RealismVerdict:
     problem: str | Unparsed
     adherence: str | Unparsed
     family: ErrorFamily | Literal["none"] | Unparsed | None = None
-    """What the errors are about, `none` where there are none; `None` where nobody asked."""
+    """Kind of the errors, `none` if there are none; `None` if not requested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class RealityVerdict:
 
     label: Label | Unparsed
     confidence: float | Unparsed | None = None
-    """How likely the label is right, 0 to 100; `None` where nobody asked."""
+    """Probability that the label is right, 0 to 100; `None` if not requested."""
 
     @property
     def p_generated(self) -> float | None:

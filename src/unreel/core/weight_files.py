@@ -17,7 +17,7 @@ def is_weight_file(name: object) -> bool:
 
 
 def require_safe_index(index: Path) -> None:
-    """Refuse an index that names anything but safetensors in its own folder.
+    """Raise for an index that names anything but safetensors in its own folder.
 
     A loader opens any other file by its ending, as a pickle, which can hold code.
 

@@ -38,7 +38,7 @@ class HeldKeys(CreatorKeys):
 
 
 FROZEN: Final = "frozen"
-"""Clips that the benchmark itself holds: nobody makes them."""
+"""Clips of the benchmark itself: they are not generated."""
 
 CREATORS: Final[NameRegistry[type[CreatorKeys]]] = NameRegistry(
     "kind of creator",

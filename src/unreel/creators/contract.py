@@ -39,7 +39,7 @@ class ClipBrief:
     """Of the scene; with creator, setting and seed it names the clip."""
     setting: CreatorInput
     text: str = ""
-    """What is to be seen and heard; a fixed sentence where the setting is an image alone."""
+    """Content of the clip; a fixed sentence for the setting `image`."""
     first_frame: bytes | None = field(default=None, repr=False)
     """As PNG, where the setting has an image."""
     source: Path | None = None
@@ -59,13 +59,13 @@ class GeneratedClip:
     file: Path
     """In the folder of its workplace."""
     model: str
-    """What made it, with its version or checkpoint as far as it tells."""
+    """Its model, with version or checkpoint as far as reported."""
     parameters: Mapping[str, str | int | float | bool]
     """All that decides its bytes besides the brief."""
     cost_usd: Decimal | None = None
-    """`None` where nobody tells; 0 where it costs nothing."""
+    """`None` if unknown; 0 if it costs nothing."""
     traces: str = ""
-    """What is known to be wrong with it, as JSON in the words of `core.trace`; "" where nobody knows."""
+    """Known faults, as JSON in the schema of `core.trace`; "" if unknown."""
 
 
 class CreatorContext(Protocol):

@@ -41,15 +41,15 @@ class DegradeKeys(CreatorKeys):
 
     way: Way
     crf: Annotated[int, Field(ge=0, le=51)] = MESSENGER_CRF
-    """Of what is recompressed: 0 is best, 51 is worst."""
+    """For `recompressed`: quality, 0 is best, 51 is worst."""
     scale: Annotated[Exact, Field(gt=0, lt=1)] = HALF
-    """Of what is scaled, for each side."""
+    """For `scaled`: factor of each side."""
     kept: Annotated[Exact, Field(ge=Fraction(1, 10), lt=1)] = MOST_OF_IT
-    """Of what is cropped, for each side; where, is drawn by the seed."""
+    """For `cropped`: fraction of each side; the position follows from the seed."""
     speed: Annotated[Exact, Field(ge=Fraction(1, 4), le=4)] | None = None
-    """Of what is retimed; 5/4 where no rate is named."""
+    """For `retimed`: factor; 5/4 if no rate is set."""
     rate: Annotated[Exact, Field(ge=1, le=240)] | None = None
-    """Frames a second, for what is retimed and keeps its length."""
+    """For `retimed`: frames per second, with the original length."""
 
     @model_validator(mode="after")
     def _keys_are_of_its_way(self) -> "DegradeKeys":

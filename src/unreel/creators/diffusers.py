@@ -40,7 +40,7 @@ _INDEX: Final = "model_index.json"
 _MODULES: Final = ("torch", "transformers", "diffusers", "ftfy")
 _MOST_DETAIL: Final = 300
 _CRF: Final = "14"
-"""Hardly to be told from the frames themselves."""
+"""Visually lossless quality."""
 
 
 class DiffusersKeys(CreatorKeys):
@@ -51,7 +51,7 @@ class DiffusersKeys(CreatorKeys):
 
     family: FamilyName
     model: Text
-    """A folder that `save_pretrained` wrote, or a name of the hub beside its revision."""
+    """A folder written by `save_pretrained`, or a name of the hub with its revision."""
     revision: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None = None
     """The commit of a model of the hub: a branch would move."""
     dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
@@ -62,9 +62,9 @@ class DiffusersKeys(CreatorKeys):
     """Of denoising; the pipeline's own number where nothing is written."""
     guidance: Annotated[float, Field(ge=0, le=100)] | None = None
     negative: Text = ""
-    """What is not to be seen."""
+    """Negative prompt."""
     width: Annotated[int, Field(ge=16, le=4096)] | None = None
-    """Of the frames, beside `height`; the shape of the real clip where nothing is written."""
+    """Width of the frames, with `height`; by default the aspect ratio of the real clip."""
     height: Annotated[int, Field(ge=16, le=4096)] | None = None
     n_frames: Annotated[int, Field(ge=1, le=2000)] | None = None
     """As many as last as long as the real clip where nothing is written, up to what it was trained for."""
@@ -123,7 +123,7 @@ class DiffusersKeys(CreatorKeys):
         return {word: value for word, value in asked.items() if value is not None}
 
     def _require_family(self) -> None:
-        """Refuse a folder that holds a pipeline of another family: it would load, and break at work."""
+        """Raise for a folder that holds a pipeline of another family: it would load, and break at work."""
         if not self.revision and not (Path(self.model).expanduser() / _INDEX).is_file():
             self._refuse_folder()
         if not self.revision:

@@ -29,7 +29,7 @@ class PipelineFamily:
     fine_decoder: bool = False
     """Whether its autoencoder is kept in float32, as its makers advise."""
     told_rate: bool = False
-    """Whether it is told the rate: what moves, moves by it."""
+    """Whether the frame rate is passed to the pipeline."""
 
 
 FAMILIES: Final[Mapping[FamilyName, PipelineFamily]] = {

@@ -45,7 +45,7 @@ class FolderKeys(CreatorKeys):
     version: Text = ""
     """Change it when the clips change: another version is another entrant."""
     cost_usd: Annotated[Decimal, Field(ge=0, le=10**6), NumberUnit("US dollars")] | None = None
-    """What one clip cost whoever made it."""
+    """Cost of one clip in USD."""
 
     @property
     def given(self) -> Given:

@@ -30,7 +30,7 @@ class CreatorKeys(RecipeSection):
 
     side: ClassVar[ClipClass] = ClipClass.GENERATED
     places: ClassVar[frozenset[str]] = frozenset()
-    """Keys that hold a path, relative to the recipe. Where a thing lies does not decide what it is."""
+    """Keys that contain a path, relative to the recipe. A location is not part of the identity."""
     besides: ClassVar[frozenset[str]] = frozenset()
     """Other keys that decide no byte of a clip: patience, budget, prices."""
     at_once: ClassVar[int] = 2

@@ -35,11 +35,11 @@ class SheetCandidate:
 
     name: str
     location: str
-    """"" where nobody knows it."""
+    """"" if unknown."""
     at_us: int | None = None
     """Which frame; None for the middle of the file."""
     lines: tuple[str, ...]
-    """What is written below the picture, besides the name."""
+    """Lines below the picture, besides the name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +189,7 @@ def write_sheet(
     reader: MediaReader,
     out: Path | None = None,
 ) -> ContactSheet:
-    """Write the sheet of the curation or frozen benchmark in `folder`; beside the benchmark by default."""
+    """Write the sheet of the curation or frozen benchmark in `folder`; next to the benchmark by default."""
     benchmark = find_frozen(folder)
     page = out or benchmark.absolute().parent / PAGE
     frozen = choose_frozen(benchmark, most=wish.most, seed=wish.seed)

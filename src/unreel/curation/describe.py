@@ -45,7 +45,7 @@ _SMALL: Final = 96
 _BLOCK: Final = 5
 _FLAT_LEVELS: Final = 6.0
 _NOT_PLAIN: Final = 2
-"""So many diversities besides length make a clip hard."""
+"""Number of diversities besides length that make a clip hard."""
 _STEP: Final = re.compile(
     r"\b(then|next|afterwards?|after that|subsequently|finally|later|followed by|"
     r"before (?:turning|moving|picking|placing|putting|cutting|taking))\b",

@@ -10,7 +10,7 @@ from unreel.curation.piece import ExcludedSegment
 from unreel.curation.sorted_runs import SortedRuns, read_runs
 
 _NOWHERE: Final = -1
-"""In the place of an instant, where nobody looked into the file."""
+"""Placeholder for a missing timestamp."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ NONE_LEFT_OUT: Final = LeftOuts()
 
 
 class LeavingOut:
-    """Takes what one step leaves out."""
+    """Takes what one step excludes."""
 
     def __init__(self, folder: OutputDirectory, step: str) -> None:
         self._runs = SortedRuns(folder, f"{step}.out")

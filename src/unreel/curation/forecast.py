@@ -40,7 +40,7 @@ class SourceCount:
     labels: Mapping[str, int]
     """Clips that would be looked at, by label."""
     left_out: Mapping[str, int]
-    """What would be left out before anything is opened, by reason."""
+    """What would be excluded before anything is opened, by reason."""
     examples: tuple[str, ...] = ()
     """Some of those, with what to do."""
     problem: str = ""
@@ -71,7 +71,7 @@ class RecipeForecast:
     sources: tuple[SourceCount, ...]
     steps: tuple[StepForecast, ...]
     splits: Mapping[str, str]
-    """What each split would hold, if nothing more is left out."""
+    """What each split would hold, if nothing more is excluded."""
     problems: tuple[str, ...]
     """Why it could not run, each with what to do."""
 

@@ -9,7 +9,7 @@ from unreel.curation.recipe import CurateRecipe, check_recipe
 
 
 def require_free(file: Path, setting: str) -> None:
-    """Refuse a file that is there already.
+    """Raise for a file that is there already.
 
     Raises:
         InvalidSettingError: It is there, be it a link that leads nowhere.
@@ -20,7 +20,7 @@ def require_free(file: Path, setting: str) -> None:
 
 
 def require_empty(folder: Path, setting: str) -> None:
-    """Refuse a folder that holds something, or that is none of its own.
+    """Raise for a folder that holds something, or that is none of its own.
 
     Raises:
         InvalidSettingError: It holds something, or is a file or a link.

@@ -32,7 +32,7 @@ class ClipLengths:
     own: NDArray[np.integer]
     """For each clip, which of these is its own."""
     names: NDArray[Any]
-    """For each clip, what it is told apart by among those of one length."""
+    """Tie-breaker among clips of one length."""
 
 
 def draw_lengths(real: ClipLengths, wanted: NDArray[np.integer], *, seed: int) -> NDArray[np.int64]:
@@ -74,7 +74,7 @@ def _quantiles(ordered: NDArray[np.integer], n: int) -> NDArray[np.integer]:
 
 LENGTHS: Final = "lengths"
 _STAYS: Final = -2
-"""In the place of a length: that of a generated clip, which nobody changes."""
+"""Placeholder for the length of a generated clip, which is not changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,9 +95,9 @@ class ExcludedSegment:
     reason: str
     detail: str
     location: str = ""
-    """Where its file lies; "" where its source did not say."""
+    """Path of its file; "" if unknown."""
     at_us: int | None = None
-    """The middle of the piece in its file; None where nobody looked into that."""
+    """Midpoint of the segment in its file; None if the file was not opened."""
 
 
 def apply_filter(

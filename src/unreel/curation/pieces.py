@@ -27,8 +27,9 @@ from unreel.media.fingerprint import ClipFingerprint
 
 Item = TypeVar("Item")
 PIECES: Final = ".pieces"
-"""The folder of what lies between two steps, in the working folder. What a run finds in it goes, so its name is one that
-nobody gives to a folder of videos."""
+"""Folder of the intermediate state, in the working folder. A run deletes its content, so its name
+is unusual.
+"""
 _PIECE: Final = TypeAdapter(ClipSegment)
 _SHOTS: Final = TypeAdapter(tuple[MeasuredShot, ...])
 _APART: Final = {"shots", "fingerprint"}
@@ -116,7 +117,7 @@ class WorkDirectory:
 
     @classmethod
     def of(cls, bench: CurationContext) -> "WorkDirectory":
-        """The shelf of a bench, in its working folder or, where that is a store, beside its ledgers."""
+        """The shelf of a bench, in its working folder or, where that is a store, next to its ledgers."""
         return cls(OutputDirectory(OutputDirectory(bench.ledgers.parent).make(PIECES)))
 
     def sift(self, step: str, stream: Iterable[ClipSegment | ExcludedSegment]) -> StepResult:

@@ -192,11 +192,11 @@ class SourceSection(RecipeSection):
     name: Text = ""
     """Goes before the names of its clips, for sources whose names meet."""
     layout: Text | None = None
-    """As in `unreel eval`; found by itself. `files` takes every video below `path`."""
+    """As in `unreel eval`; detected automatically. `files` takes every video below `path`."""
     columns: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
     """The column of a field, for a table that has names of its own."""
     label: Label | None = None
-    """Of clips whose table or folder does not tell."""
+    """Label of clips whose table or folder does not give it."""
     creator: Text = ""
     """Who made the generated clips, where the source is silent."""
     licence: Text = ""
@@ -225,7 +225,7 @@ class SplitSection(RecipeSection):
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.5
     """Of `colour`: Bhattacharyya distance of two frames' histograms."""
     shortest_s: Seconds = Fraction(1)
-    """Shorter pieces are left out."""
+    """Shorter pieces are excluded."""
 
 
 class WatermarkSection(RecipeSection):

@@ -137,9 +137,9 @@ class LengthScreen:
     """Takes out clips that are too short to judge or too long to watch."""
 
     shortest_s: Annotated[float, NumberUnit("seconds")] = 1.0
-    """What is shorter goes."""
+    """Minimum length."""
     longest_s: Annotated[float, NumberUnit("seconds")] = 60.0
-    """What is longer goes."""
+    """Maximum length."""
     name: str = "length"
 
     def judge(self, findings: ScreenInput) -> Judgement:

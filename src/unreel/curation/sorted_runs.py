@@ -9,7 +9,7 @@ from typing import Any, Final
 from unreel.core.output_files import OutputDirectory
 
 _RUN: Final = 20_000
-"""So many are sorted in memory."""
+"""Number of items that are sorted in memory."""
 _OPEN: Final = 16
 """Runs that are read at once."""
 

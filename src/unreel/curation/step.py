@@ -46,7 +46,7 @@ Given = Mapping[str, Any]
 Look = Callable[[MediaReader, Path, Given], Found | Failure]
 """Finds out about the clip in a file, given what else the question says; it must pickle."""
 Decide = Callable[[], Callable[[int], Found]]
-"""Decides about a whole set: what is decided of the subject at a place of it."""
+"""Function that decides about a complete set, for the subject at an index."""
 
 TRANSIENT: Final = frozenset(
     reason.value
@@ -80,7 +80,7 @@ class StepName(Generic[Found]):
     name: str
     version: int
     finds: TypeAdapter[Found]
-    """What it finds, as it is read back from its table."""
+    """Type of its results in the table."""
     settings: Given = field(default_factory=dict)
 
     def key(self, subject: StepSubject) -> str:
@@ -126,7 +126,7 @@ class CurationContext:
     pace: CommitPace | None = None
     callbacks: JobCallbacks = NO_CALLBACKS
     on_taken: Callable[[str, int], None] = lambda _step, _pieces: None
-    """Told of a step that was taken, and how many pieces are still in."""
+    """Called after a step with the number of remaining segments."""
 
     def table(self, step: str) -> LanceTable:
         """The table of a step."""

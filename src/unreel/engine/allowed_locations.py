@@ -69,7 +69,7 @@ def require_named(location: str, named: Iterable[str]) -> None:
 
 
 def resolve_peers(host: str, port: int) -> list[Peer]:
-    """The addresses of a host that was named; one that leads back to this machine is refused.
+    """The addresses of a host that was named; one that leads back to this machine is rejected.
 
     A name may stand for a private address, because the user chose the name. It may not stand for this machine, which
     must be named as such. Link-local and metadata addresses are always refused.
@@ -88,7 +88,7 @@ def resolve_peers(host: str, port: int) -> list[Peer]:
 
 
 def require_public(peers: Iterable[Peer]) -> None:
-    """Refuse addresses that are not of the open internet: of this machine, its link or a private network.
+    """Raise for addresses that are not of the open internet: of this machine, its link or a private network.
 
     For what a stranger names: a server behind this machine's wall must not be reached through it.
 

@@ -31,7 +31,7 @@ _WAITS_FOR_A_COMMIT, _LONGEST_S = 4, 60.0
 _DEAR_USD, _DEAR_S = 0.01, 0.2
 _LARGEST_BYTES: Final = 32 * 2**20
 _PORTION_ROWS: Final = 1_024
-"""Rows become Arrow so many at a time, while others still come: there they need little memory."""
+"""Number of rows that are converted to Arrow at a time, to save memory."""
 _ROOM_ROWS, _ROOM_BYTES = 16 * _PORTION_ROWS, 32 * 2**20
 """What may wait to become Arrow before the runner must."""
 _SPARE_BYTES: Final = 2**20

@@ -200,12 +200,12 @@ class KeyIndex:
         default_factory=lambda: KeyHashIndex(np.empty(0, np.uint64), np.empty(0, np.uint32))
     )
     faces: tuple[tuple[Any, ...], ...] = ()
-    """Of each stretch what tells its fragment from every other; empty where it is gone."""
+    """Identity of the fragment of each range; empty if it is gone."""
     ids: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
     starts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     """Where each stretch begins, and where the last one ends."""
     seen: tuple[Any, ...] = ()
-    """What a glance at the table told."""
+    """State of the table at the last check."""
 
     @property
     def n_slots(self) -> int:

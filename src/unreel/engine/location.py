@@ -48,7 +48,7 @@ class StorageLocation:
     uri: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     root: str = field(default="", repr=False, compare=False)
-    """The place that a person named and that this one lies below; "" for that place itself."""
+    """The named parent location; "" for that location itself."""
 
     @property
     def is_local(self) -> bool:
@@ -80,7 +80,7 @@ class StorageLocation:
         return OutputDirectory(self.path.parent), self.path.name + ending
 
     def require_plain(self, *, whole: bool = False) -> None:
-        """Refuse a link at or in this folder, or between it and the one that was named; or below it."""
+        """Raise for a link at or in this folder, or between it and the one that was named; or below it."""
         if self.is_local:
             folder, below = self.inside()
             folder.require_plain(below, whole=whole)
@@ -180,7 +180,7 @@ class StorageLocation:
 
 
 def read_tag(location: StorageLocation) -> str:
-    """Size and tag of the object at `place`, another for other bytes; "" where there is none.
+    """Return size and tag of the object at `place`, which identify its bytes; "" if it is missing.
 
     Raises:
         MachineError: Its store does not answer.
@@ -197,7 +197,7 @@ def read_tag(location: StorageLocation) -> str:
 
 
 def require_conditional_puts(location: StorageLocation) -> None:
-    """Refuse a store that lets two writers both win: on it, Lance loses rows without a word.
+    """Raise for a store that lets two writers both win: on it, Lance loses rows without a word.
 
     Raises:
         UnreadableSourceError: The store ignores `If-None-Match` or `If-Match`, or cannot be reached.

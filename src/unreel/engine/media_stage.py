@@ -1,4 +1,4 @@
-"""Stages that open clips: each worker has one media reader for as long as it works."""
+"""Stages that open clips: each worker has one media reader."""
 
 from contextlib import ExitStack
 from typing import Any, ClassVar

@@ -26,7 +26,7 @@ _ABOUT_BYTES: Final = STAMP_BYTES // 2
 """Of the stamp of a row's own mark."""
 _PACKED: Final = 65_536
 _SIMILAR: Final = 2
-"""Two packs are joined when one has no more than so many times the keys of the other."""
+"""Maximum ratio of the sizes of two packs that are joined."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ class Progress:
     done: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     totals: dict[str, float] = field(default_factory=dict)
-    """What the job adds up over its rows, by name; absent as long as no row tells, which is not 0."""
+    """Totals of the job over its rows, by name; missing while no row reports them, which is not 0."""
 
     due: int | None = field(default=None, compare=False)
     """Rows of this run, as soon as all its questions are read."""

@@ -1,7 +1,7 @@
 """Runs stages in Ray Data actors, on this machine or on the cluster that `RAY_ADDRESS` names.
 
 Rows travel as opaque bytes, so a column of nulls or of mixed types means the same here as in `local`.
-Ray hands the block of a dead worker to another one for ever; the ledger, an actor beside the driver,
+Ray hands the block of a dead worker to another one for ever; the ledger, an actor next to the driver,
 breaks that circle: it knows what each worker had begun and not finished. A row that it suspects passes
 all stages untouched, and once its window is through, and the workers with it, the driver lets it run
 from there in an actor of its own (see `suspects`). A block is what a dead worker's successor repeats,

@@ -27,7 +27,7 @@ def resolve_location(text: str, storage: Mapping[str, str]) -> StorageLocation:
 
 
 def _require_writable_name(text: str) -> None:
-    """Refuse a folder that tables cannot be opened in, because of how it is called."""
+    """Raise for a folder that tables cannot be opened in, because of how it is called."""
     if any(category(letter) in {"Cc", "Cs"} for letter in str(Path(text).absolute())):
         setting, problem = "run", f"cannot use the folder {text!a}"
         remedy = "Name one without control characters, in UTF-8"

@@ -27,7 +27,7 @@ from unreel.engine.writer_lock import writer_lock
 
 _COMMIT_ROWS: Final = 8_192
 SetAside = Callable[[Row, str], None]
-"""Told each row that is not right, and what is wrong with it."""
+"""Callback with each invalid row and its error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class SalvageResult:
     found_again: int
     """Of those: answers found in files that the damaged table no longer named."""
     unreadable: int
-    """Rows in files that cannot be read, as far as the table tells how many."""
+    """Number of rows in unreadable files, as far as known."""
     set_aside: int
     """Rows that were not right."""
     doubled: int

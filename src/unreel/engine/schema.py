@@ -57,7 +57,7 @@ class TableSchema:
         return pa.schema([*_EVERY_TABLE, *self._fields, _SEAL])
 
     def batch(self, rows: Sequence[Row]) -> Any:
-        """The rows as Arrow, each with its seal; a column that no field names is refused.
+        """The rows as Arrow, each with its seal; a column that no field names is rejected.
 
         Raises:
             InvalidValueError: A row holds an unknown column or a value that its column cannot hold,
@@ -128,7 +128,7 @@ class TableSchema:
             raise InvalidValueError(msg)
 
     def require(self, schema: Any, source: str) -> None:
-        """Refuse a stored table whose columns are not those of this kind, in any of its versions.
+        """Raise for a stored table whose columns are not those of this kind, in any of its versions.
 
         Raises:
             UnreadableSourceError: A column is missing or holds something else.

@@ -28,7 +28,7 @@ class InFlightLimit(StrEnum):
     SERVICE = "service"
     """All workers together hold that many: whom they ask counts connections."""
     ALONE = "alone"
-    """One worker holds that many, and there is no other: it keeps the account of what is spent."""
+    """One worker only, with that many rows in flight: it tracks the budget."""
 
 
 class StageClient(Protocol):

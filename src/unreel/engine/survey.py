@@ -45,11 +45,10 @@ CLIPS: Final = TableSchema(
         "mark": "string",
     },
 )
-"""One row for a file of a benchmark; `clip` is the id of its bytes, `facts` is JSON.
-
-A file's key is what its benchmark calls it, an object's its address, and `mark` tells its bytes: a row with
-another mark replaces it, so that a run can be scored without its clips, wherever they went. Runs of earlier
-releases hold files under their path and time of change.
+"""Schema: one row per file of a benchmark; `clip` is the id of its bytes, `facts` is JSON. The key
+of a file is its name in the benchmark, that of an object its URL, and `mark` identifies its
+bytes: a row with another mark replaces it, so that a run can be scored without its clips. Runs
+of earlier releases identify files by path and modification time.
 """
 _NAMED: Final = 512
 """Files that are looked for at once, before the first of them goes on."""

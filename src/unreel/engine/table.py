@@ -27,7 +27,7 @@ from unreel.engine.schema import TableSchema
 from unreel.engine.stage import Row
 
 _CACHE_BYTES: Final = 4 * 2**20
-"""By default Lance keeps up to a gigabyte of manifests of versions that nobody reads again."""
+"""The default of Lance caches up to a gigabyte of manifests of old versions."""
 
 _BATCH_BYTES: Final = 256 << 20
 """A batch of 1,024 answers, the longest of which have half a megabyte, stays below."""
@@ -128,7 +128,7 @@ class LanceTable:
         return {row["key"]: StoredKeyState(row["attempt"], row["failure_reason"]) for row in found}
 
     def get(self, keys: Sequence[str]) -> list[Row]:
-        """The whole rows of `keys`, in any order; a key without a row is left out."""
+        """The whole rows of `keys`, in any order; a key without a row is excluded."""
         return list(self._look_up(keys, columns=None))
 
     def at(self, dataset: Any, addresses: Sequence[int]) -> list[Row]:
@@ -155,7 +155,7 @@ class LanceTable:
         return [self.schema.upgrade(row) for row in _rows(columns)]
 
     def _columns_of(self, batch: Any) -> dict[str, list[Any]]:
-        """Return the values of `batch` by column; too large cells are refused before they become objects."""
+        """Return the values of `batch` by column; too large cells are rejected before they become objects."""
         if batch.nbytes > _BATCH_BYTES:
             problem = f"{batch.num_rows} of its rows take up {batch.nbytes} bytes"
             remedy = "Something else wrote this table: name another, or make it again"
@@ -168,7 +168,7 @@ class LanceTable:
             raise UnreadableSourceError(self.place.uri, problem, remedy) from error
 
     def _require_unbroken(self, columns: Mapping[str, list[Any]]) -> None:
-        """Refuse a row that was changed after it was written; rows of before seals have none."""
+        """Raise for a row that was changed after it was written; rows of before seals have none."""
         written = columns.get(row_seal.COLUMN, ())
         if not any(each is not None for each in written):
             return

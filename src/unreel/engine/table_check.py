@@ -42,7 +42,7 @@ _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _REASONS: Final = frozenset(reason.value for reason in FailureReason)
 
 Judge = Callable[[Row], str | None]
-"""What is wrong with a stored row of some kind, in words that can be counted; it must pickle."""
+"""Returns the error of a stored row as a countable text; it must pickle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class CheckedFragment:
     deletions: str
     """Which of its rows are gone, as Lance names it; empty for none."""
     n_rows: int
-    """As the manifest tells."""
+    """From the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class FragmentContents:
     marks: NDArray[np.uint64] = field(repr=False)
     """Of its keys: see `mark_of`."""
     faults: Mapping[str, int]
-    """Rows that are not right, by what is wrong with them."""
+    """Invalid rows, by error."""
 
     @property
     def n_rows(self) -> int:
@@ -111,9 +111,9 @@ class TableCheckResult:
 
     table: LanceTable
     version: int | None
-    """The latest version that can be opened; None where there is none."""
+    """The latest version that can be opened; None if there is none."""
     problems: tuple[str, ...]
-    """What is wrong with later versions."""
+    """Errors of later versions."""
     pieces: tuple[tuple[CheckedFragment, FragmentContents | UnreadableFragment], ...]
     """The fragments of `version`."""
     whole_version: int | None

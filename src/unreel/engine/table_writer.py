@@ -29,7 +29,7 @@ FULL_ROWS: Final = 2**20
 FULL_BYTES: Final = 2**28
 """Rows with long texts fill a fragment sooner: joining takes a while and as much memory, and a store takes whole files."""
 _MOST_GONE: Final = 0.1
-"""Share of replaced rows above which a fragment is written anew without them."""
+"""Fraction of replaced rows above which a fragment is rewritten without them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ KEEP_VERSIONS: Final = timedelta(hours=1)
 """A reader may go on with the version it opened for this long."""
 
 _READ_AHEAD_BYTES: Final = 64 * 2**20
-"""Lance would read two gigabytes ahead of what is encoded anew."""
+"""Lance's default reads two gigabytes ahead."""
 _GROWTH_AT_WORK: Final = 8
 _GROWTH_AT_REST: Final = 2
 """Rows come too fast to be copied often, and rest where nothing follows soon."""

@@ -56,7 +56,7 @@ class LockHolder:
     name: str
     """Its process and machine."""
     alive: bool | None
-    """None where it runs on another machine: only waiting tells."""
+    """None if it runs on another machine: only waiting decides."""
 
 
 def find_holder(location: StorageLocation) -> LockHolder | None:

@@ -1,4 +1,4 @@
-"""Floors that learn from the benchmark before they answer about it."""
+"""Baselines that are fitted on the benchmark before they answer about it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # the learners take a second to load
 
 @dataclass(frozen=True, slots=True)
 class LearnableClip:
-    """A clip that a floor may learn from."""
+    """A clip for fitting a baseline."""
 
     clip: Clip
     origin: Origin
@@ -31,7 +31,7 @@ class LearnableClip:
 def describe_reviewer(
     recipe: EvalRecipe, *, access: StorageAccess, learn_from: Callable[[], Iterator[LearnableClip]]
 ) -> ReviewerFactory:
-    """The reviewer that `recipe` names; fitted floors see `learn_from` now, in this process."""
+    """Return the reviewer of `recipe`; baselines are fitted on `learn_from` in this process."""
     section = recipe.reviewer
     section.require_taught([recipe.protocol])
     if not section.learns:

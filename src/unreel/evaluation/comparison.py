@@ -211,7 +211,7 @@ class _PairedRows:
     ours: Places
     theirs: Places
     shown: Places
-    """The number of what was shown, for each pair of rows."""
+    """Index of the clips, for each pair of rows."""
     n_unshared: int
     """Clips, or pairs of them, with a row that has no counterpart."""
 

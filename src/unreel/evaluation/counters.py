@@ -13,11 +13,11 @@ from unreel.evaluation.review_stage import answer_row
 
 
 class EntryStream:
-    """The entries of an eval on their way to the survey.
+    """Entries of a run on their way to the survey.
 
     Args:
-        entries: are gone through once.
-        keeps: whether they stay in memory, for a floor that learns from them.
+        entries: Iterated once.
+        keeps: Whether they stay in memory, for a fitted baseline.
     """
 
     def __init__(self, entries: Iterable[Entry], *, keeps: bool) -> None:

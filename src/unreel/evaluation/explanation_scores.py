@@ -60,7 +60,7 @@ def open_run_rulings(run: EvalRun) -> KeptRulings:
 
 
 def open_file_rulings(answers: Path, out: str | None, settings: EnvironmentSettings) -> KeptRulings:
-    """The rulings on a file of answers: in the folder or prefix `out`, else in `ANSWERS.rulings` beside it."""
+    """The rulings on a file of answers: in the folder or prefix `out`, else in `ANSWERS.rulings` next to it."""
     place = resolve_location(out or f"{answers}{BESIDE}", read_storage(settings))
     table = LanceTable(place / "rulings.lance", RULINGS)
     return KeptRulings(table=table, ledgers=local_folder(place, settings))

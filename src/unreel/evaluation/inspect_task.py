@@ -1,9 +1,9 @@
-"""Our protocols as a task of inspect_ai, asked with its models and scored with our own instruments.
+"""Our protocols as a task of inspect_ai, with its models and our scorers.
 
     inspect eval unreel/review -T benchmark=PATH -T protocol=reality --model openai/...
 
-Needs the extra `inspect`. A reply that cannot be read and a question without a reply are values with a
-reason; the figures come from `unreel`'s scorer over all of them, so that neither turns into a 0.
+Needs the extra `inspect`. An unreadable reply and a question without a reply are values with a
+reason; the metrics come from `unreel`'s scorer over all of them, so that neither becomes a 0.
 """
 
 import logging

@@ -30,7 +30,7 @@ PROMPT_VERSION: Final = digest(judge_prompt("", ""))[:16]
 """Changes with every word of the judge's prompt and its examples."""
 NO_TRUTH, NO_PREDICTION, UNREADABLE = "no-truth", "no-prediction", "unreadable"
 IN_FLIGHT: Final = 16
-"""Pairs that are with a judge at once, unless told otherwise."""
+"""Default number of concurrent pairs per judge."""
 _INSTRUMENT: Final = Instrument("judge", 1)
 _NOT_KEPT: Final = JudgeRuling(
     score=None, why=FailureReason.NOT_RECORDED.value, detail="no ruling is kept"
@@ -73,9 +73,11 @@ class JudgeRulings:
     judge: str
     judged: tuple[ExplanationRuling, ...]
     spent: SpentBudget | None
-    """What this call alone asked and spent; `None`: nobody has the whole account."""
+    """Requests and cost of this call; `None` if incomplete."""
     tokens: Usage | None
-    """Behind all rulings, those of earlier calls too, each pair of texts once; `None`: none told."""
+    """Tokens of all rulings, including earlier calls, each pair of texts once; `None` if not
+    reported.
+    """
 
     @property
     def n_scored(self) -> int:

@@ -27,10 +27,10 @@ class JudgeRuling:
     score: float | None
     """0, 0.5 or 1; `None` is unscored, which is never 0."""
     why: str = ""
-    """Empty beside a score; else a word that can be counted."""
+    """Empty with a score; otherwise a countable reason."""
     detail: str = ""
     usage: Usage | None = None
-    """Tokens of the replies behind it, as far as the server told them."""
+    """Tokens of its replies, as far as reported."""
 
     def __post_init__(self) -> None:
         if (self.score is None) != bool(self.why) or self.score not in (None, *_SCORES):

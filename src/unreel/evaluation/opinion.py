@@ -32,7 +32,7 @@ class Opinion(ReviewResult):
 
     @property
     def wording(self) -> ProtocolTexts[Any, Any]:
-        """The words of the instrument that was asked with."""
+        """Texts of its protocol."""
         return get_protocol(self.question.instrument.protocol).wording
 
     @property

@@ -19,7 +19,7 @@ _REVIEWER: Final = "reviewer"
 _FRESH: Final = frozenset(
     {"box_space", "gpus", "parser", "command", "url", "score_means", "threshold"}
 )
-"""Keys that earlier releases did not know: they are stored where somebody gave them."""
+"""Keys unknown to earlier releases: they are stored only if set."""
 
 
 class EvalRecipe(RecipeSection):
@@ -30,12 +30,12 @@ class EvalRecipe(RecipeSection):
     mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
     split: Text | None = None
     limit: Count | None = None
-    """Ask about so many clips only."""
+    """Maximum number of clips."""
     choice: Literal["balanced", "first"] = "balanced"
     """Which ones `limit` takes: of both sides and all creators alike, by `seed`, or the first."""
     protocol: Text
     reviewer: ReviewerSection
-    """Its keys may also stand beside the others, without a section of their own."""
+    """Its keys are also valid at the top level."""
     condition: Annotated[
         tuple[ConditionSection, ...],
         Field(min_length=1, max_length=MOST_PARTS, validate_default=True),

@@ -101,14 +101,14 @@ class ReviewQuestions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """All opinions about one clip, by instrument and then by reviewer as they were named."""
+    """All opinions about one clip, by protocol and then by reviewer in the given order."""
 
     clip: Clip
     opinions: tuple[Opinion, ...]
     mode: Mode = "strict"
     """How the answers were read."""
     trials: tuple[VariantTrial, ...] = ()
-    """What was said of variants of the clip; empty where nobody asked."""
+    """Answers about variants of the clip; empty without `perturb`."""
 
     def __str__(self) -> str:
         told = (f"stability, {found}" for found in self.stabilities)
@@ -154,7 +154,7 @@ def build_review_questions(
 
 
 def get_trained_protocols(models: Sequence[str]) -> tuple[str, ...]:
-    """The instruments that the first checkpoint among `models` was taught; none where there is none."""
+    """Return the training protocols of the first checkpoint among `models`; none without a checkpoint."""
     for model in models:
         taught = check_sections(ReviewerSection, {"model": model}).taught
         if taught is not None:
@@ -172,7 +172,7 @@ def _taught_condition(models: Sequence[str], protocols: Sequence[str]) -> dict[s
         if (way := taught.condition(name)) is not None
     }
     if len(ways) > 1:
-        problem = f"the protocol was trained in {len(ways)} ways: {'; '.join(ways)}"
+        problem = f"the models were trained in {len(ways)} ways: {'; '.join(ways)}"
         setting, remedy = "condition", "Ask with one protocol and one checkpoint at a time"
         raise InvalidSettingError(setting, problem, remedy)
     return asdict(*ways.values()) if ways else {}

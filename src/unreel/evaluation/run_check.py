@@ -92,12 +92,12 @@ class TableCheck:
     n_rows: int
     n_files: int
     problems: tuple[str, ...]
-    """What is wrong with the table as a whole."""
+    """Errors of the table as a whole."""
     unreadable: Mapping[str, str]
     """Data files that cannot be read, and why."""
     n_unreadable_rows: int
     faults: Mapping[str, int]
-    """Rows that are not right, by what is wrong with them."""
+    """Invalid rows, by error."""
     n_doubled: int
     whole_version: int | None
     """The latest version without damage, where this one has some."""
@@ -120,7 +120,7 @@ class TableCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerCheck:
-    """A file of starts and finishes beside the tables."""
+    """A file of starts and finishes next to the tables."""
 
     name: str
     n_lines: int
@@ -253,7 +253,7 @@ def check_table(found: TableCheckResult, name: str) -> TableCheck:
 
 
 def check_recipe_file(location: StorageLocation) -> RecipeCheck | None:
-    """The recipe at `place`; None where there is none, as in a run that was killed early."""
+    """Check the recipe at `place`; None if it is missing, as in a run that was killed early."""
     match find_recipe(location):
         case None:
             return None

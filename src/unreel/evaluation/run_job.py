@@ -53,7 +53,7 @@ NEVER_PUT: Final = frozenset({FailureReason.BUDGET_SPENT.value, FailureReason.CL
 """Questions that were not put: they are due in the next run, whatever is retried."""
 DRIVER: Final = "run"
 """What a driver of a run holds the lock of, as long as it drives."""
-"""Told `clips` or `answers`, and how far that part is."""
+"""Callback with `clips` or `answers`, and the progress of that part."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,9 +70,9 @@ class EvalRun:
     kept: KeptBenchmark | None = None
     """What it stores of its benchmark, where it was opened again."""
     moved_to: Path | None = None
-    """Where a person says that its benchmark lies now."""
+    """Present location of its benchmark, if given."""
     asked_outside: bool = False
-    """Whether its table named files outside its folder; whoever opens it has to allow that again."""
+    """Whether its table names files outside its folder, which must be allowed again to open it."""
     accept_changed: bool = False
     """Whether a person says that it goes on, or is scored, although it asked otherwise."""
 
@@ -182,13 +182,13 @@ class EvalOutcome:
     unreadable: Mapping[str, int] = field(default_factory=dict)
     """Clips that no question could be put about, by reason."""
     first_unreadable: str = ""
-    """The first of them, with its reason in words."""
+    """The first of them, with its reason."""
     n_rejected: int = 0
     """Rows of the benchmark that cannot be used, or lack the truth to compare with."""
     rejected: tuple[Rejected, ...] = ()
     """The first of them."""
     drawn: SampleCounts | None = None
-    """What a limit took of the benchmark; `None` where there is none, or it takes the first."""
+    """Sample counts of a limit; `None` without one, or if it takes the first rows."""
 
 
 @translate_store_errors()
@@ -321,7 +321,7 @@ def _opener(run: EvalRun, reviewer: Reviewer | None) -> ReviewerFactory:
 
 @contextmanager
 def _driving(location: StorageLocation) -> Iterator[None]:
-    """One driver for a run: a second one is refused before it changes anything."""
+    """One driver for a run: a second one is rejected before it changes anything."""
     with writer_lock(location / DRIVER):
         yield
 
@@ -364,7 +364,7 @@ def _require_recipe(location: StorageLocation) -> StoredRecipe:
 
 
 def _require_cleaned(scope: QuestionScope, roll: EntryStream) -> None:
-    """Refuse `watermark=removed` where no entry has a copy without its watermark."""
+    """Raise for `watermark=removed` where no entry has a copy without its watermark."""
     if scope.shows_cleaned and not roll.has_cleaned:
         setting, problem = "watermark", "no clip of the benchmark has a copy without its watermark"
         remedy = "Ask with watermark=kept, or name such copies in a column `cleaned`"

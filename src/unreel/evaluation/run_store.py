@@ -17,7 +17,7 @@ from unreel.reviewers.config import ReviewerSection
 
 _OUT: Final = "out"
 Identify = Callable[[StoredRecipe], BenchmarkIdentity | None]
-"""Tells what the benchmark is now, read as the run that is there read it."""
+"""Returns the identity of the present benchmark, read with the run's settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class RunRecipeStore:
 
     place: StorageLocation
     recipe: EvalRecipe
-    """As it is asked for now."""
+    """The requested recipe."""
     outside: bool
     """Whether its table may name files outside its folder."""
     accept_changed: bool
@@ -125,7 +125,7 @@ class RunRecipeStore:
             )
 
     def require_reviewer(self, reviewer: str) -> None:
-        """Refuse to put answers of another reviewer, or to other questions, beside those that are there."""
+        """Refuse to put answers of another reviewer, or to other questions, next to those that are there."""
         before, recipe = self.before, self.recipe
         instrument = recipe.instrument.instrument
         if before is None or (before.instrument, before.reviewer) == (instrument, reviewer):
@@ -141,7 +141,7 @@ class RunRecipeStore:
         raise InvalidSettingError(_OUT, problem, remedy)
 
     def keep(self, reviewer: str, identity: BenchmarkIdentity | None) -> None:
-        """Store the recipe; a run of another reviewer is refused."""
+        """Store the recipe; a run of another reviewer is rejected."""
         self.require_reviewer(reviewer)
         kept = keep_benchmark(Path(self.recipe.benchmark), self.place, identity)
         document: dict[str, Any] = {
@@ -182,7 +182,7 @@ class RunRecipeStore:
 
 
 def find_before(location: StorageLocation) -> StoredRecipe | None:
-    """The recipe that is kept at `place`; `None` where there is none.
+    """Return the stored recipe at `place`; `None` if it is missing.
 
     Raises:
         UnreadableSourceError: It is damaged, or of another release.

@@ -1,7 +1,7 @@
-"""A review without a model: a clip that the package draws, a fault put into it, and recorded answers.
+"""Sample review without a model: a synthetic clip with a planted fault, and recorded answers.
 
-The answers were written by hand for this clip; no model was asked. They show what a review looks like,
-not how good anybody is.
+The answers were written by hand for this clip; no model was queried. They show the form of a
+review, not the quality of a model.
 """
 
 from collections.abc import Mapping
@@ -53,7 +53,7 @@ _ANSWERS: Final[Mapping[str, Mapping[str, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class SampleReviewer:
-    """Replays the texts that were written for the sample, by instrument."""
+    """Reviewer that replays the texts of the sample, by protocol."""
 
     name: str
     texts: Mapping[str, str] = field(repr=False)

@@ -164,7 +164,7 @@ class _SubjectIds:
     def __init__(self) -> None:
         self._first, self._second = bytearray(), bytearray()
         self._odd: dict[int, ClipId | Pair] = {}
-        """By place, what is no pair of ids; nothing that was surveyed is."""
+        """Values that are not pairs of ids, by index; surveyed clips have none."""
 
     def append(self, subject: ClipId | Pair) -> None:
         shown = get_clips(subject)

@@ -39,7 +39,7 @@ class ReasonCosine:
     score: float | None
     """`None` where there was nothing to compare, which is never 0."""
     why: str = ""
-    """Empty beside a score; else a word that can be counted."""
+    """Empty with a score; otherwise a countable reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

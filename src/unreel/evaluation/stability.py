@@ -16,7 +16,7 @@ State = Literal["steady", "unsure", "not known"]
 ASKED_TIMES: Final = 1 + len(get_args(VariantName))
 """How often each question is put where a clip is perturbed: about the clip itself and each variant."""
 _GRADES_APART: Final = 2
-"""A score that moves by one grade is the same verdict; by so many it is another."""
+"""Difference of scores that counts as another verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class VariantTrial:
     variant: ClipVariant
     opinions: tuple[Opinion, ...]
     failure: Failure | None = None
-    """Why the variant could not be made or read; then nobody was asked."""
+    """Reason why the variant could not be made or read; then no question was sent."""
 
     @property
     def is_complete(self) -> bool:

@@ -21,7 +21,7 @@ from unreel.recipes.section import RecipeSection, Text
 
 RECIPE_FILE: Final = "recipe.json"
 _BEFORE: Final = {"choice": "first"}
-"""What runs did that do not tell: they were started by an earlier release."""
+"""Defaults of earlier releases for missing fields."""
 
 
 class _RecipeDocument(RecipeSection):
@@ -42,7 +42,7 @@ class StoredRecipe:
     """What the run asked: this release's version, or an earlier one that it can still score."""
     recipe: EvalRecipe
     benchmark: KeptBenchmark | None
-    """Where its benchmark lies, and its fingerprint; `None`: an earlier release began the run."""
+    """Location and fingerprint of its benchmark; `None` if an earlier release began the run."""
     outside: bool
     """Whether its table may name files outside its folder; a person has to say so again."""
 
@@ -64,7 +64,7 @@ class UnusableRecipe:
 
 
 def find_recipe(run: StorageLocation) -> StoredRecipe | UnusableRecipe | None:
-    """The recipe of the run at that place, or why it cannot be used; None where there is none."""
+    """Return the recipe of the run at that location, or its error; None if it is missing."""
     try:
         text = run.read(RECIPE_FILE, most=RECIPE_BYTES)
     except UnreadableSourceError as error:

@@ -28,7 +28,7 @@ from unreel.media.timeline import FrameTimeline, read_timeline
 
 _PIECE_BYTES: Final = 1 << 20
 _PIECE_FRAMES: Final = 12
-"""So many frames at most between two pieces: who waits is told how far it is."""
+"""Maximum number of frames between two progress reports."""
 _MOST_STRETCH: Final = 8
 _MUTE: Final = "The sound of the clip cannot be read: this copy has none."
 OPTIONS: Final = {"crf": "20", "preset": "superfast", "bf": "0", "g": "48"}
@@ -108,7 +108,7 @@ class _MuxerBuffer:
         return self._at
 
     def take(self, n_frames: int) -> Iterator[CopyChunk]:
-        """All that is held, in the order in which it was written."""
+        """Everything that is held, in the order in which it was written."""
         held, self._held, self.n_bytes = self._held, [], 0
         yield from (CopyChunk(at=at, data=bytes(data), n_frames=n_frames) for at, data in held)
 

@@ -83,7 +83,7 @@ class HashedFrames:
 
     sides: tuple[Hashes, ...]
     known: int
-    """Two of the first so many are not compared."""
+    """Number of first clips that are not compared with each other."""
     most_bits: int
 
     def meet(self, band: HashBand) -> tuple[IndexPairs, Hashes]:
@@ -165,7 +165,7 @@ def _sides(entries: Hashes) -> NDArray[np.intp]:
 
 
 def _by_size(entries: Hashes) -> tuple[Hashes, Hashes]:
-    """Sorted entries of keys that few share, and of those that a crowd shares; who is alone is left out."""
+    """Sorted entries of keys that few share, and of those that a crowd shares; who is alone is excluded."""
     same = entries[1:] >> _HALF == entries[:-1] >> _HALF
     entries = entries[(np.append(same, False) | np.append(False, same))[: len(entries)]]
     keys = entries >> _HALF

@@ -31,7 +31,7 @@ STEP_SHARE: Final = 0.15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BorderWidths:
-    """Widths of the bars in pixels of the clip as shown; 0 where there is none."""
+    """Widths of the bars in pixels of the displayed clip; 0 without a bar."""
 
     left: int = 0
     top: int = 0

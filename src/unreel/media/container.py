@@ -38,7 +38,7 @@ VIDEO_DECODERS: Final[Mapping[str, str]] = {
     "gif": "galleries of early generators",
 }
 """Decoders that may run, and why. Each is in wide use, hence fuzzed; rarer ones (MagicYUV, Cinepak,
-...) have been a way in and are refused."""
+...) have been a way in and are rejected."""
 
 AUDIO_DECODERS: Final[Mapping[str, str]] = {
     "aac": "mp4",

@@ -29,7 +29,7 @@ PALETTE: Final[tuple[Colour, ...]] = (
 )
 """Differ in brightness as well as in hue, and stand out from dark and from light pictures."""
 NARROWEST: Final = 480
-"""A panel has at least so many pixels across, so that its words can be read below a small picture."""
+"""Minimum width of a panel in pixels, so that its text is readable."""
 
 _INK: Final[Colour] = (18, 20, 26)
 _PAPER: Final[Colour] = (240, 242, 246)
@@ -49,7 +49,7 @@ class MovingMark:
     span: TimeSpan
     track: tuple[BoxAt, ...] = ()
     ends: bool = True
-    """False where nobody named an end: then it is drawn dashed."""
+    """False if no end was named: then it is dashed."""
 
     def box_at(self, at_us: int) -> Box | None:
         """Its box at an instant of its span: straight between marks, still before and after them."""

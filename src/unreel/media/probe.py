@@ -50,7 +50,7 @@ WRITERS: Final = frozenset(
         "writing_application",
     }
 )
-"""Tags that name a program or a format; of any other only its presence is told."""
+"""Tags that name a program or a format; of any other only its presence is reported."""
 
 _UUID_BYTES: Final = 16
 _SIGNATURE: Final = re.compile(rb"(x26[45])[ -~]{0,400}")

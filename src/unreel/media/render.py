@@ -27,7 +27,7 @@ from unreel.media.normalise import (
 from unreel.media.timeline import FrameTimeline, read_timeline
 
 OWN_CRF: Final = 14
-"""Quality of a piece that keeps its own size and instants: hardly to be told from its source."""
+"""Quality of a segment with its own size and timestamps: visually lossless."""
 OWN_SPEED: Final = Fraction(1)
 _FINE: Final = Fraction(1, 90_000)
 """Instants of a piece that runs at another speed are rounded to it."""

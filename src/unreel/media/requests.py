@@ -17,7 +17,7 @@ LONGEST_SIDE: Final = 65_500
 MOST_INSTANTS: Final = 64
 """Frames that are asked for by their instants at once."""
 INSTANTS: Final = "instants"
-"""Stands for the name of a sampling where frames were asked for by their instants."""
+"""Name of the sampling for frames requested by timestamp."""
 
 
 def write_exact(value: Fraction) -> str:

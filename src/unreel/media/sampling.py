@@ -1,26 +1,26 @@
-"""Choose the frames of a clip from its timeline, before any pixel is decoded.
+"""Selection of a clip's frames from its timeline, before any pixel is decoded.
 
-A sampling is a rule with a name, such as `uniform-8`; the name is what a `Condition` stores. The
-rule and a timeline give a `FramePlan`, the same on every machine. Every frame is planned at most
-once, so a clip with fewer frames than a rule asks for is planned whole.
+A sampling is a rule with a name, such as `uniform-8`; a `Condition` stores the name. The rule and a
+timeline give a `FramePlan`, the same on every machine. Every frame is planned at most once, so a
+clip with too few frames is planned completely.
 
 | name | frames |
 |---|---|
-| `uniform-N` | on the screen in the middle of each of N equal shares of the clip's time |
-| `fps-F` | on the screen 0, 1/F, 2/F, ... seconds after the first; F such as 2, 0.5 or 1/2 |
-| `fps-F-max-N` | the same; where that is more than N frames, `uniform-N` |
-| `paper-8` | 0, k, 2k, ... 7k with k = frames // 8, as Video Reality Test: blind to the tail |
-| `vlmevalkit-N` | as VLMEvalKit takes N frames for models that are given pictures |
-| `vlmevalkit-fps-F` | as VLMEvalKit takes F frames per second for them |
-| `video-llava-N` | as Video-LLaVA takes N frames of the file that it is given, there too |
-| `video-llava-hf-N` | as VLMEvalKit takes N frames for Video-LLaVA in the transformers library |
-| `llamafactory-F-max-N` | as LLaMA-Factory takes F frames per second, at most N |
+| `uniform-N` | displayed in the middle of each of N equal parts of the clip's duration |
+| `fps-F` | displayed 0, 1/F, 2/F, ... seconds after the first; F such as 2, 0.5 or 1/2 |
+| `fps-F-max-N` | the same; if that is more than N frames, `uniform-N` |
+| `paper-8` | 0, k, 2k, ... 7k with k = frames // 8, like Video Reality Test: without the end |
+| `vlmevalkit-N` | like VLMEvalKit, N frames for models with picture input |
+| `vlmevalkit-fps-F` | like VLMEvalKit, F frames per second for them |
+| `video-llava-N` | like Video-LLaVA's own processor, N frames of the file |
+| `video-llava-hf-N` | like VLMEvalKit, N frames for Video-LLaVA in the transformers library |
+| `llamafactory-F-max-N` | like LLaMA-Factory, F frames per second, at most N |
 | `dtr` | short for `fps-2`: DeepTraceReward, appendix E, for models that allow it |
 | `dtr-video-llava` | short for `video-llava-8`: the same appendix for Video-LLaVA |
 | `dtr-llava-onevision` | short for `fps-1-max-20`: the same appendix for LLaVA-OneVision |
 
-Where a rule is named after other people's code, it takes the frames that this code takes, also where
-the header's claims are wrong; where that code fails, the rule says what is taken instead.
+A rule that is named after other people's code selects the same frames as that code, also if the
+header is wrong; if that code fails, the rule documents its own choice.
 """
 
 import re
@@ -181,7 +181,7 @@ class VideoLlavaHf:
     """The first of each of `n` equal shares of the frames that the header claims.
 
     Source: open-compass/VLMEvalKit at 052f58b, vlmeval/vlm/video_llm/video_llava.py,
-    `VideoLLaVA_HF.generate_inner`. Frames that are claimed and not there are left out. Without a claim
+    `VideoLLaVA_HF.generate_inner`. Frames that are claimed and not there are excluded. Without a claim
     that code fails, and the frames are counted here.
     """
 
@@ -203,7 +203,7 @@ class LlamaFactorySampling:
     Source: hiyouga/LLaMA-Factory, src/llamafactory/data/mm_plugin.py, `_get_video_sample_indices` and
     `_regularize_videos`, in the form that knows videos without a count; compared with copies of that
     file, whose commit is not known. A header that claims no frames, as in Matroska, gives the first
-    `at_most`; frames that are claimed and not there are left out. Where the stream has no length that
+    `at_most`; frames that are claimed and not there are excluded. Where the stream has no length that
     code fails, and the container's is taken here.
     Its Qwen plugins later repeat the last frame of an odd number: not sampling, not done here.
     """

@@ -9,7 +9,7 @@ from unreel.media.decode import Rgb
 from unreel.media.overlay import add_caption, draw_outline, paint
 
 _AROUND: Final = 0.5
-"""So much of the box's width and height is shown on each side of it."""
+"""Margin on each side, as a fraction of the box's width and height."""
 _LEAST_SIDE: Final = 64
 _WANTED_SIDE: Final = 480
 _MOST_TIMES: Final = 8

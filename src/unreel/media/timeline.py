@@ -46,7 +46,7 @@ class FrameTimeline:
     keys: tuple[int, ...]
     """Indices of the frames from which decoding can begin."""
     declared_frames: int
-    """How many frames the container's header claims; 0 where it does not tell. Other tools sample by it."""
+    """Number of frames in the container's header; 0 if missing. Other tools sample by it."""
     declared_rate: Fraction
     """Frames per second as the container's header has it. Other tools sample by it."""
     declared_s: Fraction
@@ -102,7 +102,7 @@ class FrameTimeline:
         return max(0, bisect_right(self.ticks, tick) - 1)
 
     def key_before(self, index: int) -> int:
-        """Index of the last key frame that is not after frame `index`; 0 where there is none."""
+        """Return the index of the last key frame at or before frame `index`; 0 if there is none."""
         place = bisect_right(self.keys, index)
         return self.keys[place - 1] if place else 0
 

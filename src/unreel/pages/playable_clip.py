@@ -16,12 +16,12 @@ from unreel.media.normalise import NormalForm
 from unreel.media.reader import MediaReader
 
 INLINE_BYTES: Final = 16 << 20
-"""Larger clips lie beside the page: a browser reads the page whole before it shows anything."""
+"""Maximum size of an inline clip: a browser reads the complete page before it shows anything."""
 
 _MP4: Final = ("video/mp4", "evidence-clip.mp4")
 _WEBM: Final = ("video/webm", "evidence-clip.webm")
 BESIDE: Final = (_MP4[1], _WEBM[1])
-"""What a clip is called that lies beside the page: a name that nobody gives to clips of their own."""
+"""Name of a clip that is stored next to the page."""
 _PLAYABLE: Final = {
     **{("mp4", codec): _MP4 for codec in ("h264", "vp9", "av1")},
     **{("matroska", codec): _WEBM for codec in ("vp8", "vp9", "av1")},

@@ -56,7 +56,7 @@ class TraceSpec:
     label: str
     """A few words, on the timeline and on the picture."""
     text: str
-    """What is told of it when it is chosen."""
+    """Description that is shown when it is selected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class TrackSpec:
     kind: Literal["truth", "answer"]
     traces: tuple[TraceSpec, ...]
     note: str = ""
-    """What stands on its line where it has no trace: that it calls the clip real, for example."""
+    """Text on its line if it has no trace: for example that the clip is called real."""
     failed: bool = False
     """True where the source gave nothing that could be read; `note` says why."""
 

@@ -175,7 +175,7 @@ def is_taken_back(text: str) -> bool:
 def read_stated(text: str, read: Callable[[str], Label | Unparsed]) -> Label | Unparsed:
     """Return the field's value as parsed by `read`, unless the text corrects itself after the field.
 
-    Missing where there is no such field, or none that speaks of a side.
+    Missing without such a field, or if it names no label.
     """
     plain = strip_markup(text)
     found = parse_fields(plain)

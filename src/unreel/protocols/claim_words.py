@@ -11,7 +11,7 @@ LETTER: Final = r"0-9A-Za-z_\u00c0-\u024f\u0400-\u04ff\u0600-\u06ff"
 
 
 def any_of(*phrases: Sequence[str] | str) -> re.Pattern[str]:
-    """A pattern of whole words; a blank in a phrase stands for any white space."""
+    """Return a pattern of whole words; a blank in a phrase matches any white space."""
     words = "|".join(phrase.replace(" ", r"\s") for table in phrases for phrase in _listed(table))
     return re.compile(rf"(?<![{LETTER}])(?:{words})(?![{LETTER}])", re.IGNORECASE)
 
@@ -174,7 +174,7 @@ POLARITY: Final = any_of(
 ROMANCE: Final = any_of(
     r"el|los|las|es|que|una|este|esta|se|hay|veo|creo|parece|puedo|encuentro|ha|de|il|di|che|un|na|em"
 )
-"""Where one of these stands, `no` is the verb's denial, not the noun's."""
+"""After one of these, `no` negates the verb, not the noun."""
 
 DOUBTS: Final = any_of(
     r"whether|if|maybe|perhaps|possibly|might|may|could (?:be|also|have|pass)|either|would (?:be|mean|look|seem|have|indicate)"
@@ -213,7 +213,7 @@ REPORTS: Final = any_of(
     r"(?:(?:road|street|shop|neon) sign|sign (?:reads|says)|caption|watermark|logo|banner|title|subtitle|poster|t?-?shirt|billboard|words?|letters?|inscription|overlay|hashtag|filename|description"
     r"|uploader|comments?|prompt|question|option|instructions?|schild|cartel|letrero|panneau|слово|надпись)",
 )
-"""What somebody says, or what is written in the picture, is not what the text says, unless it goes on to deny it."""
+"""Reported speech, or text in the picture, is not a claim of the answer, unless it is then denied."""
 UNTRUE: Final = any_of(
     r"wrong|untrue|unfounded|baseless|mistaken|incorrect|unlikely|untenable|falls? apart|collapses|nonsense|misplaced|unwarranted|fails|overstated|false|stretch|mistake|error|absurd|naive|premature|ridiculous|unfair|generous|optimistic|unjustified|misleading"
 )

@@ -1,4 +1,4 @@
-"""Telling generated from real: figures for every instrument that calls clips so, or gives a score for it."""
+"""Detection metrics for every protocol with labels or scores of real and generated."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from unreel.stats.sample import Array, BoolArray, Clusters
 
 Said = npt.NDArray[np.int8]
 CALLS: Final[Mapping[Label | None, int]] = {None: -1, Label.REAL: 0, Label.GENERATED: 1}
-"""What was said as a number; `None`: nothing readable."""
+"""Answers as numbers; `None`: unreadable."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +46,7 @@ def measure_f1(calls: LabelPredictions, *, seed: int) -> Measured:
 
 
 def count_calls(calls: LabelPredictions) -> Mapping[str, int]:
-    """The confusion of the two sides, as `generated called real`; what was not readable is `unread`."""
+    """Count the confusion matrix, such as `generated called real`; unreadable answers are `unread`."""
     sides = [Label.GENERATED, Label.REAL]
     counts = {f"{label} called {said}": 0 for label in sides for said in sides}
     found = {}

@@ -132,7 +132,7 @@ def get_values(found: Sequence[AnswerField], *kinds: Kind) -> list[str]:
 
 
 def find_json_object(text: str) -> Mapping[str, Any]:
-    """The first JSON object of a text that is JSON or holds a block of it; empty where there is none."""
+    """Return the first JSON object of a text that is JSON or contains a block of it; empty if there is none."""
     bare = text.strip()
     for opening in islice(_OPENS_JSON.finditer(bare), _MOST_TRIES):
         source = bare[opening.end() - 1 :]

@@ -13,7 +13,7 @@ left out."""
 ALL_CLIPS: Final = "-all-clips"
 """Ends the name of a metric in which unreadable answers and failures count as wrong."""
 HABIT: Final = "habit"
-"""The group of figures that tell what is said whatever is shown: neither more nor less is better."""
+"""Group of metrics of the answers' distribution: neither more nor less is better."""
 _POLARITY: Final[dict[Better, str]] = {
     "more": "more is better",
     "less": "less is better",
@@ -41,7 +41,7 @@ class MetricDefinition:
     """The least and the most that it can be."""
     places: int = 1
     formula: str = ""
-    """How it is calculated, in words and signs that a terminal shows."""
+    """Formula, as text for a terminal."""
     unreadable: Unreadable = "left out"
 
     @property
@@ -62,15 +62,15 @@ class MetricDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtocolMetrics:
-    """The figures of an instrument, and which of them are shown where, by their metrics."""
+    """The metrics of a protocol, and where each is shown."""
 
     declared: tuple[MetricDefinition, ...]
     leading: tuple[str, ...]
     """Columns of its leaderboard."""
     ranking: str
-    """What its leaderboard is ranked by, whoever is on it."""
+    """The metric that ranks its leaderboard."""
     ranking_unjudged: str | None = None
-    """The same where no judge scored explanations, for an instrument whose ranking needs one."""
+    """The same without scored explanations, for a protocol whose ranking needs a judge."""
     exported: tuple[str, ...]
     """What a task of another kit reports; there is no judge of explanations there."""
     steps: tuple[str, ...] = ()
@@ -78,15 +78,15 @@ class ProtocolMetrics:
     sides: tuple[str, ...] = ()
     """The accuracies of its two sides, and the habit that pulls them apart."""
     per_creator: str | None = None
-    """What its scorecard tells of each creator, as `METRIC: CREATOR`."""
+    """Metrics of its scorecard for each creator, as `METRIC: CREATOR`."""
     by_creator: tuple[str, ...] = ()
-    """What is scored once more for the clips of each creator alone."""
+    """Metrics that are also computed for the clips of each creator."""
     by_category: tuple[str, ...] = ()
     """The same for each kind of trace."""
     variants: tuple[tuple[str, str], ...] = ()
     """Endings of a metric's name on the scorecard, and what such a metric counts otherwise."""
     by_part: tuple[str, ...] = ()
-    """What its scorecard tells once more of each part that the benchmark names, as `METRIC: difficulty=hard`."""
+    """Metrics for each part that the benchmark names, as `METRIC: difficulty=hard`."""
 
     def ranks_by(self, *, judged: bool) -> str:
         """The metric that ranks; `judged`: whether a judge of explanations was named."""

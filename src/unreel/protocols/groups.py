@@ -20,7 +20,7 @@ V = TypeVar("V")
 PARTS: Final = ("difficulty=", "family=")
 """How the name of a part begins."""
 _MOST_PARTS: Final = 20
-"""A column with more words than this names clips, not parts: no figure is told of them."""
+"""Maximum number of distinct values of a column of parts; other columns have no metrics."""
 UNCATEGORISED = "uncategorised"
 """The group of traces whose annotators named no category."""
 

@@ -41,7 +41,7 @@ class WeightedMean:
     """What it is the mean of, for the reason why a figure is unmeasured."""
     factor: float
     values: Array
-    """One for each row; what stands where `held` is not means nothing."""
+    """One per row; undefined unless `held`."""
     held: BoolArray
     """Which rows are part of this mean."""
     creator: str = ""
@@ -162,7 +162,7 @@ def _strata(parts: Sequence[WeightedMean]) -> list[WeightedShare]:
 def _columns(
     parts: Sequence[WeightedMean], ties: ClusterIds, creators: Sequence[str]
 ) -> Iterator[AnyArray]:
-    """Of each part the values, 0 where there is none, and where there is one; then who made the row."""
+    """Return for each part the values (0 if missing), a mask of present values, and the creator of the row."""
     for part in parts:
         yield np.where(part.held, part.values, 0.0)
         yield part.held

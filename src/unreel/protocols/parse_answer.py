@@ -20,7 +20,7 @@ def read_text(
     """Parse `text` as an answer to the prompt variant `prompt`; `size` is the frame size.
 
     Raises:
-        InvalidSettingError: `box_space` is no space that anybody declares.
+        InvalidSettingError: `box_space` is not a known space.
     """
     verdict: Verdict = instrument.parse(text, _reading(mode, prompt, box_space, size))
     return verdict

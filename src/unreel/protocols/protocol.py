@@ -58,7 +58,7 @@ class ParserOptions:
     prompt: str = "paper"
     """Name of the variant that was asked: it decides which form the answer should have."""
     space: BoxSpace | None = None
-    """The space of the boxes, for an instrument that asks for one."""
+    """Coordinates of the boxes, for a protocol that asks for one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +69,13 @@ class ScoredQuestion(Generic[T, V]):
     truth: T
     outcome: V | Failure
     text_score: float | None = None
-    """How well the answer's words match the truth's, at most 1: from a judge in `trace`, a cosine of
-    sentence embeddings in `realism`. `None` when nobody compared them, which is never 0."""
+    """Similarity of the answer's text to the ground truth, at most 1: from a judge in `trace`, a
+    cosine of sentence embeddings in `realism`. `None` if unmeasured, which is never 0.
+    """
     source: str = ""
-    """The scene that the clip shows or was made from; "" where nobody says."""
+    """Scene of the clip; "" if unknown."""
     creator: str = ""
-    """Who made the clip, or the generated one of a pair; "" for a real clip, or where nobody says."""
+    """Creator of the clip, or of the generated one of a pair; "" for a real clip, or if unknown."""
     setting: str = ""
     """In which setting it was made."""
     difficulty: str = ""
@@ -120,9 +121,9 @@ class Protocol(Generic[T, V]):
     needs_box_space: bool = False
     """Whether it asks for a box, so that the space of a reviewer's boxes must be declared."""
     shows_times: bool = False
-    """Whether it asks for a time, so that each frame is shown with its instant unless told otherwise."""
+    """Whether it asks for a time, so that each frame has its timestamp by default."""
     sampling: str = "uniform-8"
-    """The plan of the frames that are shown where nobody names one."""
+    """Default sampling plan."""
     packed: Callable[[], tuple[Any, Any]] | None = None
     """Makes two columns, of truths and of outcomes, that hold what `score` needs and no words, where objects
     would take too much memory; `None`: objects are held. See `unreel.evaluation.scored_columns`."""
@@ -165,16 +166,16 @@ PROTOCOLS: Final[NameRegistry[Protocol[Any, Any]]] = NameRegistry(
     group="unreel.protocols",
 )
 REVIEWED: Final = ("trace", "realism")
-"""What a review asks when nobody says what to ask."""
+"""Default protocols of a review."""
 TASKED: Final = "reality"
-"""What a task of inspect_ai asks when nobody says what to ask."""
+"""Default protocol of an inspect_ai task."""
 VOTED: Final = "reality"
 """What people's votes answer."""
 
 
 @cache
 def get_protocol(name: str) -> Protocol[Any, Any]:
-    """The instrument of that name at its current version."""
+    """Return the protocol of that name at its current version."""
     return PROTOCOLS.load(name)
 
 

@@ -108,7 +108,7 @@ def is_no_answer(text: str) -> bool:
 
 
 def is_refusal(text: str) -> bool:
-    """Return True if the answer after the thoughts begins as a refusal; "I cannot tell" is none."""
+    """Return True if the answer after the reasoning begins as a refusal; an undecided answer is none."""
     match = _NO_ANSWER.match(strip_thinking(text).lstrip()[:SHORT])
     return match is not None and match["refusal"] is not None and match["undecided"] is None
 

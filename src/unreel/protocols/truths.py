@@ -40,17 +40,17 @@ class TruthsOf(typing.Protocol[T_co]):
     """Finds the truths of one question."""
 
     def __call__(self, shown: Sequence[KnownTruth], *, duration_us: int | None) -> tuple[T_co, ...]:
-        """One truth for each row that is scored; `shown` are the clips in order.
+        """Return one ground truth per scored row; `shown` are the clips in order.
 
         Raises:
-            InvalidValueError: They lack what the instrument compares with.
+            InvalidValueError: They lack the ground truth of the protocol.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtocolTruths(Generic[T_co]):
-    """The truths of an instrument."""
+    """The ground truths of a protocol."""
 
     kind: Any
     """Type of one truth: its JSON follows from it."""

@@ -1,4 +1,4 @@
-"""Verdicts in plain words: how an instrument's answers are told to people, and the form they should have."""
+"""Texts for verdicts: the display of a protocol's answers, and their requested format."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class ProtocolTexts(Generic[T, V]):
     """The answer of someone who holds each clip shown to be generated with that probability, in the form
     that the prompt of that name asks for."""
     details: Callable[[V], Iterable[tuple[str, str]]] = _nothing_more
-    """What else a readable verdict says, by name; what it leaves out is named too."""
+    """What else a readable verdict says, by name; what it excludes is named too."""
     teaches: frozenset[str] = frozenset()
     """The prompts whose answers follow from a truth alone; the others ask for what no truth holds."""
     write: Callable[[T, str, BoxSpace | None], str] = _nothing_taught
@@ -77,7 +77,7 @@ def format_label(label: Label) -> str:
 
 
 def format_or_missing(part: Part | Unparsed, write: Callable[[Part], str]) -> str:
-    """The part in words, or why it is not there."""
+    """Return the part as text, or the reason why it is missing."""
     if not isinstance(part, Unparsed):
         return write(part)
     found = f": {sanitise_line(part.found)!r}" if part.found else ""

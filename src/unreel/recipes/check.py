@@ -89,7 +89,7 @@ def check_sections(
 
 
 def drop_missing(keys: Mapping[str, Any]) -> dict[str, Any]:
-    """`keys` as a recipe holds them; what is None was not given."""
+    """Return `keys` for a recipe; None means unset."""
     return {
         name: str(value) if isinstance(value, Path) else value
         for name, value in keys.items()
@@ -98,7 +98,7 @@ def drop_missing(keys: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _section_at(shape: type[RecipeSection], place: tuple[int | str, ...]) -> type[RecipeSection]:
-    """The section that the key at `place` of `shape` lies in."""
+    """Return the section of the key at `place` of `shape`."""
     for part in place[:-1]:
         field = shape.model_fields.get(str(part))
         shape = shape if field is None else next(iter(_sections_of(field.annotation)), shape)

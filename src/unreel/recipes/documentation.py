@@ -44,7 +44,7 @@ class DescribedSection:
     """One section with all its keys."""
 
     name: str
-    """With dots, as in its heading; "" for what stands above all sections."""
+    """With dots, as in its heading; "" for the top level."""
     about: str
     keys: tuple[DescribedKey, ...]
     many: bool = False

@@ -41,7 +41,7 @@ class RecipeSection(BaseModel):
 
 
 def _exact(value: object) -> Fraction:
-    """A number as it is written: 0.1 is a tenth, 30000/1001 stays what it is."""
+    """Return the exact number as written: 0.1 is a tenth, 30000/1001 is a fraction."""
     text = str(value) if isinstance(value, int | float | str | Fraction) else ""
     # An exponent would let a few letters stand for a number of a gigabyte.
     if isinstance(value, bool) or len(text) > _LONGEST_NUMBER or "e" in text.lower():

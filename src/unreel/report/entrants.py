@@ -1,4 +1,4 @@
-"""A run as a page needs it: every question with its truth, its answer and what was read in it."""
+"""A run for pages: every question with its ground truth, its answer and the parsed verdict."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from unreel.stats.label_digests import LabelDigests, digest_label
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSubject:
-    """A clip of a benchmark, and what was found at its file."""
+    """A clip of a benchmark, and the properties of its file."""
 
     entry: Entry
     clip: Clip | Failure
@@ -58,7 +58,7 @@ class StoredAnswers:
         self.columns |= {name: InternedValues[Any]() for name in self.NUMBERS}
 
     def append(self, shown: str, row: Mapping[str, Any]) -> None:
-        """Add the answer about what was shown: the id of a clip, or both of a pair with `+` between them."""
+        """Add an answer about a clip id, or about both ids of a pair joined with `+`."""
         self._shown += digest_label(shown)
         for name in self.TEXTS:
             self.columns[name].append(row[name] or "")
@@ -100,7 +100,7 @@ class RunItem:
     """One question of a run: what it is about, the rows that score it, and the stored answer."""
 
     key: str
-    """Names what was shown: the id of a clip, or both of a pair with `+` between them."""
+    """Id of the clip, or both of a pair joined with `+`."""
     subjects: tuple[ReportSubject, ...]
     rows: Rows
     """One for each truth; all have the same outcome."""
@@ -131,9 +131,9 @@ class ReportEntrant:
     condition: Condition
     instrument: Protocol[Any, Any]
     benchmark: str
-    """Path of what was asked about."""
+    """Path of the benchmark."""
     extent: str
-    """Which part of it, in words; "" for all."""
+    """Part of it, as text; "" for all."""
     seed: int
     judged: bool
     """Whether a judge of explanations was named."""
@@ -152,15 +152,15 @@ class ReportEntrant:
 
     @property
     def protocol(self) -> str:
-        """Name of the instrument."""
+        """Name of the protocol."""
         return self.instrument.instrument.protocol
 
 
 def read_run(run: EvalRun, *, judge: str | None = None) -> tuple[ReportEntrant, ...]:
-    """An entrant for each condition of `run`. Nobody is asked.
+    """Return an entrant for each condition of `run`. No question is sent.
 
-    `judge` names the model whose rulings `unreel score --judge` keeps with the run; without it
-    explanations stay unmeasured.
+    `judge` names the model of the stored rulings of `unreel score --judge`; without it explanations
+    stay unmeasured.
     """
     read: list[Rows] = []
     scores = score_run(run, score_texts=partial(_keep, read, _judges(run, judge)))

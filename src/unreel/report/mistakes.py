@@ -1,4 +1,4 @@
-"""The page of one reviewer: what was measured of it, and where it went wrong."""
+"""Page of one reviewer: its metrics and its mistakes."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,7 +50,7 @@ class ReviewerMistake:
 
     @property
     def weight(self) -> tuple[int, bool, float, int, str]:
-        """Sorts what was wrong before what failed, the surest and the farthest off first."""
+        """Sort key: wrong answers before failures, the most confident and the farthest off first."""
         sure = -1.0 if self.confidence is None else self.confidence
         return _ORDER.index(self.status), sure < 0, -sure, -_miss(self.item), self.name
 

@@ -69,13 +69,13 @@ class ReportResult:
 def write_report(
     runs: Sequence[EvalRun], out: Path, *, media: Media = "link", judge: str | None = None
 ) -> ReportResult:
-    """Write the report of `runs` to the folder `out`. Nobody is asked; a page that is there is replaced.
+    """Write the report of `runs` to the folder `out`. Sends nothing; an existing page is replaced.
 
     Args:
-        runs: of `unreel eval`; those over the same questions share a board.
-        out: a folder, made where it is not there.
+        runs: Runs of `unreel eval`; those over the same questions share a board.
+        out: A folder, created if missing.
         media: `link` puts hard or symbolic links to clips into the folder, `copy` copies.
-        judge: model whose kept rulings score explanations: see `unreel score --judge`.
+        judge: Model whose stored rulings score explanations: see `unreel score --judge`.
     """
     setting = "runs"
     if not runs:

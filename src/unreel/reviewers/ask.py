@@ -26,7 +26,7 @@ from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 from unreel.reviewers.factory import OpenReviewer
 
 OpenFile = Callable[[str], AbstractContextManager[Path]]
-"""A clip's location as a file of this machine, for as long as the context lasts."""
+"""A clip's location as a file of this machine, while the context lasts."""
 FindChange = Callable[[ClipId, Path], Failure | None]
 """Whether a file still has the bytes that gave the clip its id; asked after it was shown."""
 
@@ -106,7 +106,7 @@ class PresentationSettings:
 def lay_sheet(
     question: Question, shown: tuple[ClipInput, ...], *, key: str, prompt: str = "", name: str = ""
 ) -> ReviewRequest:
-    """The sheet of `question` with what is shown; `prompt` and `name` as `ReviewDispatcher.ask` takes them."""
+    """Return the request of `question` with its inputs; `prompt` and `name` as in `ReviewDispatcher.ask`."""
     text = (
         prompt or get_protocol(question.instrument.protocol).prompt(question.condition.prompt).text
     )
@@ -124,9 +124,9 @@ class ReviewDispatcher:
     """Dispatcher of concurrent questions: one media reader and one set of decoders for all.
 
     Args:
-        reader: opens clips for as long as the desk lasts.
-        open_file: how a clip's location becomes a file.
-        find_change: looks at a file again after it was shown.
+        reader: Opens clips; it must outlive the dispatcher.
+        open_file: Converts a clip's location to a file.
+        find_change: Checks a file again after it was used.
     """
 
     def __init__(
@@ -151,10 +151,10 @@ class ReviewDispatcher:
         prompt: str = "",
         name: str = "",
     ) -> ReviewResult:
-        """Show `clips`, put `question`, and wait for what comes back.
+        """Load `clips`, send `question`, and wait for the reply.
 
-        `prompt` is the text where the question's instrument is none of the protocols, `name` what a
-        benchmark calls the clips.
+        `prompt` is the text for a question without a protocol, `name` the clips' name in a
+        benchmark.
         """
         shown = await self.show(clips, question.condition, asked.reviewer.wants)
         return await self.put(question, shown, asked, prompt=prompt, name=name)
@@ -177,7 +177,7 @@ class ReviewDispatcher:
         prompt: str = "",
         name: str = "",
     ) -> ReviewResult:
-        """Put `question` about what is `shown`; where nothing could be, that is the outcome."""
+        """Send `question` with the inputs `shown`; a failure of the inputs is the outcome."""
         reviewer = asked.reviewer
         exhibits = () if isinstance(shown, Failure) else shown
         sheet = lay_sheet(
@@ -200,7 +200,7 @@ class ReviewDispatcher:
         )
 
     def close(self) -> None:
-        """Let the decoders go; the reader belongs to whoever opened it."""
+        """Stop the decoders; the reader belongs to the caller that opened it."""
         self._decoders.shutdown(wait=True, cancel_futures=True)
 
 

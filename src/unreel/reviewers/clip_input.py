@@ -22,7 +22,7 @@ def show(
     condition: Condition,
     wants: frozenset[InputKind],
 ) -> ClipInput | Failure:
-    """The exhibit of `clip`, whose bytes lie at `file`: what is wanted and the condition allows."""
+    """Return the inputs of `clip`, whose bytes are at `file`, as requested and allowed by the condition."""
     if why := _impossible(condition, wants):
         return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {why}")
     frames: tuple[ShownFrame, ...] = ()

@@ -32,10 +32,10 @@ class ConditionSection(RecipeSection):
         return {name: value for name, value in kept.items() if (name, value) not in LATER.items()}
 
     def resolved(self, instrument: Protocol[Any, Any]) -> "ConditionSection":
-        """The same in its one spelling, with the instrument's own plan and a prompt that suits `thinking`.
+        """Return the normalised condition, with the protocol's own plan and a prompt that suits `thinking`.
 
-        The paper's prompt may ask for thoughts: where none are wanted and no prompt is named, the
-        first variant that asks for none takes its place.
+        The paper's prompt may ask for reasoning: if that is off and no prompt is named, the first
+        variant without reasoning is used.
         """
         prompt = self.prompt
         if "prompt" not in self.model_fields_set and self.thinking == "off":
@@ -52,5 +52,5 @@ class ConditionSection(RecipeSection):
         return ConditionSection(**(self.model_dump() | resolved))
 
     def as_condition(self) -> Condition:
-        """The condition that a resolved section stands for."""
+        """Return the condition of a resolved section."""
         return Condition(**self.model_dump())

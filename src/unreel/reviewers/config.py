@@ -77,7 +77,7 @@ class ReviewerSection(RecipeSection):
     """Its frames; these as one video for a model that vLLM serves; or the clip itself for a family that
     takes video."""
     family: Text | None = None
-    """For a model whose name does not tell its family."""
+    """Family of a model whose name does not contain it."""
     box_space: Text | None = None
     """What its boxes count in, where that is not what its family says; `resized MIN-MAX` where only
     the bounds of its processor's resize, in pixels, are others."""
@@ -106,7 +106,7 @@ class ReviewerSection(RecipeSection):
     @model_validator(mode="before")
     @classmethod
     def _shown_as_taught(cls, values: Any) -> Any:
-        """A checkpoint is asked in the form that it was taught, where nobody names one."""
+        """Use the training mode of a checkpoint if none is set."""
         if isinstance(values, dict) and "show" not in values:
             taught = _taught(str(values.get("model")))
             return values if taught is None else {**values, "show": taught.input}
@@ -197,7 +197,7 @@ class ReviewerSection(RecipeSection):
         return wrap_open_reviewer(reviewer)
 
     def resolve(self, asked: ConditionSection, instrument: Protocol[Any, Any]) -> ConditionSection:
-        """`asked` in its one spelling; what nobody names is as a checkpoint was taught."""
+        """Return the normalised condition; unset values are those of a checkpoint's training."""
         name = instrument.instrument.protocol
         taught = None if self.taught is None else self.taught.condition(name)
         if taught is not None:
@@ -218,7 +218,7 @@ class ReviewerSection(RecipeSection):
                 raise InvalidSettingError(setting, problem, remedy)
 
     def require_thinking(self, asked: ConditionSection, instrument: Protocol[Any, Any]) -> None:
-        """Refuse a way of thinking that the reviewer cannot be told."""
+        """Raise for a thinking mode that the reviewer does not support."""
         if asked.thinking == "default":
             return
         problem = self.thinking_problem(
@@ -307,7 +307,7 @@ class ReviewerSection(RecipeSection):
 
     @property
     def served_name(self) -> str:
-        """The stable name of a model behind a server, told without asking for its key."""
+        """Return the stable name of a model behind a server, without reading its key."""
         from unreel.reviewers.endpoint.reviewer import endpoint_name
 
         return endpoint_name(self.model, self.manner)

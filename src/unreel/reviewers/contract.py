@@ -43,7 +43,7 @@ class WholeClip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipInput:
-    """One clip as shown. What the reviewer does not want, or the condition forbids, is left out."""
+    """One clip as shown. What the reviewer does not want, or the condition forbids, is excluded."""
 
     clip: Clip
     """Its location is for messages and for recorded answers, never sent to a server."""

@@ -36,19 +36,19 @@ class ReviewerFactory:
     max_cost_usd: Decimal | None = None
 
     def after(self, before: SpentBefore) -> "ReviewerFactory":
-        """The same reviewer, with what was spent `before` counted towards its cap on cost."""
+        """Return the same reviewer with the cost `before` counted towards its limit."""
         if self.max_cost_usd is None:
             return self
         return replace(self, build=partial(self.build, before=before))
 
     def open(self) -> OpenReviewer:
-        """The reviewer, in the event loop that asks it; whoever opens it closes it."""
+        """Open the reviewer in the event loop of the caller, which must close it."""
         return OpenReviewer(self.build(), self.price)
 
 
 @dataclass(frozen=True, slots=True)
 class _BorrowedReviewer:
-    """Somebody else's reviewer: it is asked here and closed there."""
+    """Reviewer owned by another object, which closes it."""
 
     reviewer: Reviewer
 
@@ -84,7 +84,7 @@ def wrap_open_reviewer(reviewer: Reviewer) -> ReviewerFactory:
 
 
 class ReviewerPool:
-    """Reviewers kept open for as long as somebody may ask them: each name is opened once."""
+    """Pool of open reviewers: each name is opened once."""
 
     def __init__(self) -> None:
         self._open: dict[str, OpenReviewer] = {}

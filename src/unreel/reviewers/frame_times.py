@@ -1,4 +1,4 @@
-"""The instants of a video's frames as processors are told them: numbers of frames at a rate."""
+"""Timestamps of a video's frames in the form that processors need: frame numbers at a rate."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from unreel.reviewers.contract import ReviewRequest, ShownFrame
 WRITES_TIMES: Final = frozenset({"qwen3-vl", "videollama3"})
 """Families whose processor writes the instants of a video into the prompt."""
 TELLS_TIMES: Final = WRITES_TIMES | {"qwen2.5-vl"}
-"""Families whose processor can be told the instants of a video in some way."""
+"""Families whose processor accepts timestamps of a video."""
 _PATCH: Final = 2
 """Frames that share a temporal patch of Qwen's."""
 
@@ -46,8 +46,8 @@ def compute_even_timing(frames: Sequence[ShownFrame]) -> FrameTiming:
 def explain_uneven_timing(frames: Sequence[ShownFrame]) -> str:
     """Return the reason why one interval does not describe the timestamps of `frames`; "" if it does.
 
-    A frame may lie half a distance off its place, as rounding to frames of the clip makes it, and the
-    first may come so late as the middle of the first share, which the distance tells too.
+    A frame may be half an interval off, due to rounding to frames of the clip, and the first may be
+    as late as the middle of the first part, which the interval implies too.
     """
     timing = compute_even_timing(frames)
     first, half_s = frames[0].at_s, 1 / timing.fps / 2
@@ -60,7 +60,7 @@ def explain_uneven_timing(frames: Sequence[ShownFrame]) -> str:
 
 
 def get_timing(family: str, frames: Sequence[ShownFrame]) -> FrameTiming:
-    """The instants of a video's frames as the processor of that family is told them."""
+    """Return the timestamps of a video's frames for the processor of that family."""
     return (compute_exact_timing if family in WRITES_TIMES else compute_even_timing)(frames)
 
 

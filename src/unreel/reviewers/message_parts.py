@@ -59,10 +59,10 @@ Part = PromptText | ImagePart | VideoPart | FilePart | AudioPart
 def compose_message(
     sheet: ReviewRequest, *, form: Showing, times: TimeFormat
 ) -> tuple[Part, ...] | Failure:
-    """The parts of the one message that puts `sheet`, or why it cannot be put.
+    """Return the parts of the message of a request, or the reason why it cannot be sent.
 
-    Frames one by one stand behind their instants where the instrument or the condition asks for that,
-    written as `times` says.
+    Single frames follow their timestamps if the protocol or the condition requires it, formatted by
+    `times`.
     """
     if not sheet.exhibits:
         return (PromptText(sheet.prompt),)

@@ -25,7 +25,7 @@ LINE_BYTES: Final = ROW_BYTES
 _DEEPEST: Final = 8
 """Parts of a clip's path by which a file of answers may name it."""
 _AND: Final = "\n"
-"""Stands between an instrument and a clip; no cell of a name holds it."""
+"""Separator of protocol and clip; no name contains it."""
 _HELD: Final = (".csv", ".tsv", ".parquet")
 
 
@@ -95,7 +95,7 @@ class RecordedFile:
         return None
 
     def require_once(self) -> None:
-        """Refuse a file that answers one question twice.
+        """Raise for a file that answers one question twice.
 
         Raises:
             UnreadableSourceError: It does.

@@ -1,4 +1,4 @@
-"""Every reviewer by name. What stands behind a name is a class or a function that makes one."""
+"""Registry of reviewers by name, with the class or function that makes each."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -8,7 +8,7 @@ from unreel.core.registry import LazyImport, NameRegistry
 ENDPOINT: Final = "endpoint"
 RECORDED: Final = "recorded"
 FITTED: Final = ("metadata", "motion")
-"""Floors that learn from the benchmark itself, without the creator of the clip they judge."""
+"""Baselines that are fitted on the benchmark, without the creator of the scored clip."""
 FLOORS: Final = frozenset({"always-generated", "always-real", "coin", *FITTED})
 """Reviewers that know nothing of the picture, or next to nothing: what every other one must beat."""
 

@@ -1,4 +1,4 @@
-"""Sentences as vectors whose angles tell how close their meanings are."""
+"""Sentence embeddings, whose angles measure similarity of meaning."""
 
 import hashlib
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _MODEL: Final = LazyImport("sentence_transformers:SentenceTransformer", _EXTRA)
 
 
 class SentenceEncoder(Protocol):
-    """Turns sentences into vectors whose angles tell how close their meanings are."""
+    """Encoder of sentences as vectors, whose angles measure similarity of meaning."""
 
     @property
     def name(self) -> str:

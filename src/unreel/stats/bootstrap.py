@@ -1,14 +1,14 @@
-"""The doubt of any statistic, found by drawing whole clips again.
+"""Confidence interval of any statistic by the cluster bootstrap.
 
-The interval of a statistic with a least and a most value is that of a share: the spread of the
-resamples says how many independent trials would be as sure, and with so many the mid-P interval is
-taken (Korn and Graubard 1998, for shares of clusters). It keeps inside the range, leans away from the
-near end, and widens for few clips by Student's t. Percentiles of the resamples, which this replaces,
-cover 0.89 where 50 clusters hold a share of 0.95 or an AUC of 0.98. Statistics without a range keep
-percentiles, moved outwards for few clips as far as Student's t lies outside the normal curve
-(Hesterberg 2015, doi:10.1080/00031305.2015.1089789).
+The interval of a bounded statistic is that of a proportion: the spread of the resamples gives an
+equivalent number of independent trials, for which the mid-P interval is computed (Korn and Graubard
+1998, for proportions of clusters). It stays inside the range, is asymmetric near a bound, and
+widens for few clips by Student's t. Percentiles of the resamples, which this replaces, cover 0.89
+for a proportion of 0.95 or an AUC of 0.98 with 50 clusters. Unbounded statistics keep percentiles,
+widened for few clips by the ratio of Student's t to the normal distribution (Hesterberg 2015,
+doi:10.1080/00031305.2015.1089789).
 
-What is drawn again, and how scenes and creators count together: `unreel.stats.resampling`.
+For the resampled units, and the combination of scenes and creators, see `unreel.stats.resampling`.
 """
 
 import math

@@ -21,8 +21,9 @@ from unreel.stats.label_digests import (
 
 NOBODY: Final = -1
 MANY: Final = 1 << 17
-"""Labels up to here are held and numbered in their order. Of more, 16 bytes each are: nothing rests on the
-order of so many, see `stats.sample`."""
+"""Maximum number of labels in memory, numbered in their order. Of more, 16 bytes each are stored:
+their order has no effect, see `stats.sample`.
+"""
 
 
 class LabelNumbers:
@@ -94,7 +95,7 @@ class ClusterIds:
 
     scene: Numbers
     creator: Numbers
-    """`NOBODY` where no creator is known."""
+    """`NOBODY` (-1) if the creator is unknown."""
     names: tuple[str, ...] = ()
     """Of the creators, by number."""
 
@@ -153,7 +154,7 @@ class ClusterIdBuilder:
         self._made = bytearray()
 
     def add(self, scene: str, creator: str) -> None:
-        """The cluster of the next row; "" where nobody made it."""
+        """Return the cluster of the next row; "" if it has no creator."""
         self._scenes.add(scene)
         self._made.append(bool(creator))
         if creator:

@@ -29,7 +29,7 @@ class ClusterResampler:
 
     @classmethod
     def of(cls, group: npt.NDArray[Any], starts: IntArray) -> "ClusterResampler":
-        """Draws of the groups of sorted rows, whose distinct ones start at `starts`; `NOBODY` is never drawn."""
+        """Return resamples of the groups of sorted rows that start at `starts`; missing ids are never sampled."""
         drawn = group != NOBODY
         labels = group[drawn]
         always = 0.0 if len(labels) == len(group) else count_chosen(~drawn, starts)

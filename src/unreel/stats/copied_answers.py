@@ -1,7 +1,8 @@
 """Pairs of people who agree more often than their accuracy explains.
 
-If people err independently, agreement beyond chance of two people (Cohen's kappa) is the product of two factors, one for each person. With four
-people or more the product of a pair is known from all other pairs, so a pair that shares its answers stands out.
+If people err independently, agreement beyond chance of two people (Cohen's kappa) is the product of
+two factors, one for each person. With four people or more the product of a pair is known from all
+other pairs, so a pair that shares its answers is an outlier.
 """
 
 from collections.abc import Iterator

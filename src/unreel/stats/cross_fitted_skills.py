@@ -1,8 +1,9 @@
-"""Truths by Dawid-Skene, each task by tables of other tasks, with people told apart only as far as that predicts answers.
+"""Cross-fitted Dawid-Skene: people get separate tables only as far as that predicts held-out answers.
 
-Tables that are fitted to the very answers they weigh state too much certainty in small campaigns. Here tasks are dealt to folds, the
-truth of a task comes from tables of the other folds, and the strength of the prior is the one under which the answers of held-out tasks
-are likeliest. The strongest prior gives everybody the same table: then people are not weighed.
+Tables that are fitted to the answers they weight are overconfident in small campaigns. Here tasks
+are assigned to folds, the truth of a task comes from tables of the other folds, and the strength of
+the prior maximises the likelihood of the answers of held-out tasks. The strongest prior gives all
+people the same table: then they have equal weight.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from unreel.stats.dawid_skene import AnnotatorSkills, dawid_skene
 from unreel.stats.sample import Array, IntArray
 
 MANY_TASKS: Final = 1_000
-"""From so many tasks on people are weighed without cross-fitting, as published."""
+"""Number of tasks from which people are weighted without cross-fitting, as published."""
 FEWEST_TASKS: Final = 10
 """With fewer tasks the chance of an answer is its share of the votes."""
 EQUAL_PULL: Final = 1e6

@@ -20,9 +20,9 @@ MOST_ROUNDS: Final = 200
 _STILL: Final = 1e-6
 """No chance moves further than this in the last round."""
 _ERRORS: Final = 10
-"""How much stronger the prior holds what is said in error than how often one errs."""
+"""Ratio of the strengths of the priors for kinds of errors and for error rates."""
 _RARELY: Final = 1e-10
-"""Nobody says any label never: the logarithm of 0 would make one answer outweigh all others."""
+"""Minimum probability of a label: the logarithm of 0 would let one answer outweigh all others."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,11 +103,11 @@ def _iterate(
 
 
 def _tables(counts: Array, *, pull: float) -> Array:
-    """Lines of `counts[annotator, true, said]` as shares, with the prior.
+    """Return rows of `counts[annotator, true, said]` as fractions, with the prior.
 
-    How often somebody is right about a label is pulled towards how often they are right at all, and what
-    they say when they are wrong towards what all say then. The first pull is weak, as people who suspect
-    everything are right about one label only; the second is stronger, as errors are few and labels many.
+    A person's accuracy for a label is shrunk towards their overall accuracy, and their errors
+    towards the errors of all. The first prior is weak, because suspicious people are right about
+    one label only; the second is stronger, because errors are few and labels many.
     """
     if pull == 0 or counts.shape[-1] == 1:
         return np.maximum(_normalise(counts), _RARELY)

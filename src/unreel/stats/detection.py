@@ -101,13 +101,13 @@ def tpr_at_fpr(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> Measured:
-    """Share of generated clips that score above a threshold which at most `fpr` of real ones exceed.
+    """Return the fraction of generated clips above a threshold that at most `fpr` of real ones exceed.
 
-    The threshold is a real clip's score, the lowest that keeps the rate, and what ties with it stays
-    below: ties never help. Where the rate is less than one real clip it cannot be seen. The interval
-    draws clips and sets the threshold anew each time. It holds that of a threshold one clip stricter,
-    which keeps the rate on clips to come: with 100 real clips and a rate of 1 % it covers 0.99, and
-    without that 0.80 to 0.97. n counts rows.
+    The threshold is a real clip's score, the lowest that keeps the rate, and ties with it stay
+    below: ties never help. A rate of less than one real clip cannot be measured. The interval
+    resamples clips and sets the threshold again each time. It includes that of a threshold one clip
+    stricter, which keeps the rate on new clips: with 100 real clips and a rate of 1 % it covers
+    0.99, and without that 0.80 to 0.97. n counts rows.
     """
     truth, column = _with_truth(generated, scores)
     ties = ClusterIds.of(clusters, len(truth))
@@ -130,7 +130,7 @@ def tpr_at_fpr(
 
 
 def _caught(sample: RowSample, fpr: float, *, spare: int) -> Statistic:
-    """The share caught when `spare` real clips that nobody has seen lie above every threshold."""
+    """Return the detection rate if `spare` unseen real clips are above every threshold."""
     falling, generated = sample.columns
     starts = np.flatnonzero(first_of_run(falling))
 
@@ -167,10 +167,10 @@ def balanced_accuracy(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReliabilityBin:
-    """Rows with neighbouring probabilities: what was told, and what was so."""
+    """Rows with similar probabilities: the mean reported probability and the observed fraction."""
 
     p_mean: float
-    """Mean probability of being generated that was told."""
+    """Mean reported probability of being generated."""
     generated: Estimate
     """Share that was generated, with its interval; rows of one clip together count as one."""
 
@@ -180,7 +180,7 @@ class ProbabilityCalibration:
     """Calibration of stated probabilities."""
 
     ece: Measured
-    """Expected calibration error: mean distance of told and true over the bins, by rows."""
+    """Expected calibration error: mean distance of reported and true over the bins, by rows."""
     brier: Measured
     """Mean squared distance of the probability and 0 or 1."""
     bins: tuple[ReliabilityBin, ...]
@@ -236,11 +236,11 @@ def _equal_mass(told: Array, bins: int) -> Array:
 
 
 def _calibration_error(sample: RowSample, *, seed: int, level: float) -> Measured:
-    """Sum of the bins' distances between told and true, each by its share of the rows.
+    """Return the sum of the bins' distances between reported and true, weighted by their fraction of rows.
 
-    Noise adds to distances, so resamples lie above the value and their percentiles miss a truth near
-    0. But no truth is farther from the value than the sum of the bins' own errors (triangle
-    inequality), and resampling shows how large that sum gets: it gives the lower end.
+    Noise adds to distances, so resamples are above the value and their percentiles miss a truth
+    near 0. But no truth is farther from the value than the sum of the bins' own errors (triangle
+    inequality), and resampling estimates that sum: it gives the lower bound.
     """
     number, gap = sample.columns
     bins = np.flatnonzero(first_of_run(number))

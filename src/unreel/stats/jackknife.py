@@ -1,9 +1,8 @@
-"""The doubt of any figure, from leaving out parts of the clips.
+"""Confidence interval of any metric by the delete-a-group jackknife.
 
-A figure whose formula nobody needs to know is calculated without each group of clips in turn. How far
-these values lie apart tells how far the figure would move with other clips (Kott 2001, the
-delete-a-group jackknife). Two reviewers without the same groups give a paired difference: what both
-find hard cancels.
+A metric is computed without each group of clips in turn. The spread of these values estimates its
+variance over other clips (Kott 2001). Two reviewers without the same groups give a paired
+difference: common difficulty cancels.
 """
 
 import math
@@ -29,7 +28,7 @@ class DifferenceInterval:
 
     estimate: Estimate
     p: float
-    """Two-sided: below 0.05 exactly where the 95 % interval leaves out 0."""
+    """Two-sided: below 0.05 exactly where the 95 % interval excludes 0."""
     error: float
     """Standard error of the difference."""
     free: float

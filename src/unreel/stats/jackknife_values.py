@@ -65,7 +65,7 @@ class JackknifeEstimate(Estimate):
     """A value, and what it is without each group; it has no interval of its own."""
 
     leave_out: Callable[[], JackknifeValues]
-    """Calculates it when somebody asks: of a whole scorecard, few figures are compared."""
+    """Computes it on demand: few metrics of a scorecard are compared."""
     unit: float = 1.0
     """What it is multiplied by."""
 
@@ -94,5 +94,5 @@ def jackknife_context(groups: JackknifeGroups) -> Iterator[None]:
 
 
 def get_requested_groups() -> JackknifeGroups | None:
-    """The groups that are to be left out; `None` where intervals are wanted, as nearly always."""
+    """The groups that are to be excluded; `None` where intervals are wanted, as nearly always."""
     return _GROUPS.get()

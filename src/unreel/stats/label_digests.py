@@ -35,7 +35,7 @@ class LabelDigests:
 
 
 def digest_label(label: str) -> bytes:
-    """Return the digest that stands for `label`."""
+    """Return the digest of `label`."""
     return blake2b(str(label).encode(errors="surrogatepass"), digest_size=DIGEST_BYTES).digest()
 
 

@@ -1,9 +1,9 @@
 """Choose the next pair to compare by its expected information about all strengths.
 
-Strengths are believed to lie around 0 with a spread that the results make most likely, and each result moves
-the belief as Bradley and Terry's model says; the belief is kept as a normal distribution around its most likely point. What a
-comparison tells is the mutual information of its result and the strengths (Houlsby et al. 2011,
-arXiv:1112.5745), by their closed form for a normal belief.
+Strengths have a normal prior around 0 whose spread is estimated from the results, and each result
+updates it by the Bradley-Terry model; the posterior is approximated by a normal distribution around
+its mode. The information of a comparison is the mutual information of its result and the strengths
+(Houlsby et al. 2011, arXiv:1112.5745), by their closed form for a normal posterior.
 """
 
 import math
@@ -28,9 +28,9 @@ MOST: Final = 2000
 _STEPS: Final = 50
 _SETTLED: Final = 1e-9
 _PROBIT: Final = math.sqrt(math.pi / 8)
-"""The logistic curve lies close to the normal one at this scale."""
+"""Scale at which the logistic curve approximates the normal one."""
 _WIDTH: Final = math.sqrt(math.pi * math.log(2) / 2)
-"""Of the bell that lies close to the normal curve's entropy."""
+"""Width of the Gaussian that approximates the entropy of the normal curve."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,7 +107,7 @@ def _summit(wins: Array, spread: float, *, start: Array | None = None) -> tuple[
 
 
 def compute_information_gain(belief: StrengthPosterior, first: IntArray, second: IntArray) -> Array:
-    """Bits that the result of each comparison is expected to tell."""
+    """Return the expected information of the result of each comparison, in bits."""
     difference = (belief.mean[first] - belief.mean[second]) * _PROBIT
     spread = belief.spread_of(first, second) * _PROBIT**2
     of_result = _bits(ndtr(difference / np.sqrt(1 + spread)))

@@ -6,7 +6,7 @@ from typing import Final
 from unreel.core.errors import InvalidValueError
 
 POWER: Final = 0.8
-"""Chance of finding a true difference of the size that is told."""
+"""Probability of detecting a true difference of the reported size."""
 DISCORDANT: Final = 0.3
 """Share of clips of which one of two reviewers is right and the other wrong, where nothing is known of them."""
 

@@ -16,7 +16,7 @@ _STEPS: Final = 14
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IntervalBounds:
-    """Both ends of each interval; NaN where there is none."""
+    """Both bounds of each interval; NaN if undefined."""
 
     low: Array
     high: Array
@@ -82,8 +82,9 @@ def mid_p_intervals(shares: Array, n: Array, *, level: float) -> tuple[Array, Ar
 def _upper_end(share: Array, n: Array, tail: float) -> Array:
     """Return the probability at which `share` of `n` or fewer has probability `tail`; `share` is below 1.
 
-    The end lies between those of an interval with the whole chance of the count that was seen, and with none
-    of it; from there by false position, which halves a side that does not move (Illinois).
+    The bound is between those of an interval with the complete probability of the observed count,
+    and with none of it; it is found by false position, which halves a side that does not move
+    (Illinois).
     """
     from scipy.special import betainc, betaincinv
 

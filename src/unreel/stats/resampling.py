@@ -1,14 +1,14 @@
-"""A statistic on rows drawn again, by scene, and by creator where creators vary too.
+"""A statistic on resampled rows, by scene, and by creator if creators vary too.
 
-A statistic is a function of weights: it takes a block of resamples, one per line, where
-`weights[r, i]` says how often resample `r` holds the distinct row `i` of a `RowSample`, and returns one
-value per line, NaN where there is none. The rows as they came are a resample like any other, so
-value and interval come from one formula.
+A statistic is a function of weights: it takes a block of resamples, one per row, where `weights[r,
+i]` is the count of the distinct row `i` of a `RowSample` in resample `r`, and returns one value per
+resample, NaN if undefined. The original rows are a resample like any other, so value and interval
+come from one formula.
 
-Clips of one scene are alike, and so are clips of one creator. The variance of a statistic over both is
-that by scene, plus that by creator, less what both count twice (Cameron, Gelbach and Miller 2011,
-doi:10.1198/jbes.2010.07136); it is never less than the larger of the two. Real clips have no creator:
-they vary by scene alone.
+Clips of one scene are correlated, and so are clips of one creator. The variance of a statistic over
+both is that by scene, plus that by creator, minus the part that both count twice (Cameron, Gelbach
+and Miller 2011, doi:10.1198/jbes.2010.07136); it is never less than the larger of the two. Real
+clips have no creator: they vary by scene only.
 """
 
 import math
@@ -71,7 +71,7 @@ def fewest_clusters(level: float) -> int:
 def are_independent(clusters: Clusters, n_rows: int, *, level: float = 0.95) -> bool:
     """Return whether all rows are resampled independently: each is its own scene, and creators are too few to resample.
 
-    Rows that are left out together are not.
+    Rows that are excluded together are not.
     """
     if get_requested_groups() is not None:
         return False
@@ -116,10 +116,11 @@ def _widened(
 def compute_shared_variance(
     by_scene: Array, by_creator: Array, by_cell: Array, crossing: tuple[float, float, float]
 ) -> Array:
-    """The part of the variance that both scenes and creators show: what is particular to one clip.
+    """Return the part of the variance that both scenes and creators include: that of single clips.
 
-    Where every creator made every scene, a draw of single clips shows a part of the scenes' and of the
-    creators' own variance too, which is taken out; where creators share no scene it shows nothing else.
+    If every creator made every scene, resamples of single clips also include a part of the scenes'
+    and of the creators' own variance, which is subtracted; if creators share no scene they include
+    nothing else.
     """
     crossed, per_scene, per_creator = crossing
     strange = crossed * (by_scene / per_scene + by_creator / per_creator)

@@ -1,4 +1,4 @@
-"""Rows grouped by what is drawn together, ready to be drawn again and again."""
+"""Rows grouped by clusters, prepared for repeated resampling."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ _FEW: Final = 255
 
 
 def as_columns(*columns: npt.ArrayLike) -> tuple[Array, ...]:
-    """The columns as float arrays of one length, or an error that says what is wrong with them."""
+    """Return the columns as float arrays of one length, or raise an error that names the problem."""
     arrays = tuple(np.asarray(column, dtype=np.float64) for column in columns)
     shapes = sorted({array.shape for array in arrays})
     if len(shapes) > 1 or len(shapes[0]) != 1:
@@ -195,7 +195,7 @@ class RowCodes:
     """The place of every row among the distinct ones, in the smallest type that holds it."""
     distinct: tuple[Array, ...]
     counts: IntArray
-    """How many rows each distinct row stands for."""
+    """Number of rows per distinct row."""
 
     @classmethod
     def of(cls, columns: Iterable[npt.NDArray[Any]]) -> "RowCodes":

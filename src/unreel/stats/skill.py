@@ -1,17 +1,18 @@
 """Skill model: ability of reviewers and realism of creators, which raw means mix.
 
-A reviewer `i` says "generated" of a clip with the chance g + (1 - 2g) / (1 + exp(-e)). For a real clip
-e = bias_i; for one of creator `j` e = bias_i + ability_i - realism_j; nuisances of the clip may be added.
-This is signal detection in its logistic form: ability is the distance between both sides, bias where the
-line between them is drawn. The guess floor g keeps a few slips from deciding: of 100 answers 200 g
-are thrown by a coin. A normal prior around 0 keeps reviewers finite that never err. Realism has mean 0
-over the creators, so ability is that against a creator of mean realism.
+A reviewer `i` calls a clip generated with probability g + (1 - 2g) / (1 + exp(-e)). For a real clip
+e = bias_i; for one of creator `j` e = bias_i + ability_i - realism_j; nuisance variables of the
+clip may be added. This is signal detection in its logistic form: ability is the discrimination,
+bias the criterion. The guess rate g allows for a few slips: of 100 answers 200 g are random. A
+normal prior around 0 keeps reviewers finite that never err. Realism has mean 0 over the creators,
+so ability refers to a creator of mean realism.
 
-Intervals take the larger of two variances: the sandwich by scene, since answers about one scene are alike,
-and the curvature of the likelihood, which alone knows doubt where a reviewer never errs.
+Intervals use the larger of two variances: the sandwich by scene, because answers about one scene
+are correlated, and the curvature of the likelihood, which covers a reviewer without errors.
 
-A reviewer whose answers do not depend on the clip has no ability: the prior, and creators that differ, would
-give it one. Its ability is unmeasured where one chance for every clip explains its answers better.
+A reviewer whose answers do not depend on the clip has no ability, although the prior and the
+differences between creators would give it one. Its ability is unmeasured if one probability for
+every clip explains its answers better.
 """
 
 from collections.abc import Sequence
@@ -27,10 +28,11 @@ from unreel.stats.sample import Array, BoolArray, IntArray
 from unreel.stats.skill_rows import REAL, AnswerColumns, AnswerGroups, TermLayout
 
 FEW_SLIPS: Final = 0.02
-"""Mean of the guess floor before an answer is seen; small floors are likelier than large ones."""
+"""Prior mean of the guess rate; small rates are more likely than large ones."""
 MOST_GUESS: Final = 0.03
-"""The largest floor that is found. A larger one is not slips: it swallows that reviewers differ in what they see,
-as in Video Reality Test's counts, where some know Sora's watermark and some do not."""
+"""Maximum guess rate. A larger one would absorb differences between reviewers, as in Video Reality
+Test's counts, where some recognise Sora's watermark and some do not.
+"""
 _COIN: Final = 0.5
 SPREAD: Final = 3.0
 """Standard deviation of every term before an answer is seen: 95 of 100 lie within 6 log-odds."""
@@ -87,7 +89,7 @@ class SkillPrior:
     """Prior assumptions of the model."""
 
     guess: float | None = None
-    """The guess floor; `None`: as the answers have it."""
+    """The guess rate; `None`: fitted to the answers."""
     spread: float = SPREAD
 
     def __post_init__(self) -> None:
@@ -125,9 +127,9 @@ def fit_skill(
 def measure_skill(
     answers: AnswerColumns, shape: TermLayout, *, model: SkillPrior = _DEFAULT, level: float = 0.95
 ) -> SkillIntervals:
-    """Every term with its interval by scene; n counts the answers that tell of it.
+    """Return every term with its interval by scene; n counts the answers that inform it.
 
-    Terms that answers do not tie to the others are unmeasured.
+    Terms without a connection to the others are unmeasured.
     """
     from scipy.special import stdtrit
 
@@ -169,7 +171,7 @@ def _around(value: float, reach: float, rests_on: tuple[int, int], level: float)
 
 
 def _floor(answers: AnswerColumns, shape: TermLayout, model: SkillPrior) -> float:
-    """The most likely guess floor. Nuisances move it little, so it is found on counts, without them."""
+    """Return the most likely guess rate. Nuisance variables affect it little, so it is fitted on counts without them."""
     from scipy.optimize import minimize_scalar
 
     if model.guess is not None:
@@ -260,9 +262,9 @@ def _variance(
     guess: float,
     model: SkillPrior,
 ) -> Array:
-    """The larger of the sandwich's variance by scene and that of the curvature, of each term.
+    """Return the larger of the sandwich variance by scene and that of the curvature, for each term.
 
-    A guess floor that was found counts as one more term, whose doubt is everybody's.
+    A fitted guess rate counts as one more term, whose uncertainty affects all.
     """
     weights = rows.weigh(terms, guess)
     single = AnswerGroups.one_by_one(answers, rows.shape)

@@ -75,7 +75,7 @@ class AnswerGroups:
     shape: TermLayout
     reviewer: IntArray
     creator: IntArray
-    """0 where the clip is real; `made` tells."""
+    """0 if the clip is real; see `made`."""
     made: Array
     """1 where the clip is generated, else 0."""
     nuisance: Array
@@ -118,7 +118,7 @@ class AnswerGroups:
         )
 
     def odds(self, terms: Array) -> Array:
-        """Log-odds of each row, before the guess floor."""
+        """Log-odds of each row, before the guess rate."""
         bias, ability, realism, sway = (terms[part] for part in self.shape.parts.values())
         log_odds: Array = bias[self.reviewer]
         if self.shape.n_creators:
@@ -155,7 +155,7 @@ class AnswerGroups:
         )
 
     def with_floor(self, terms: Array, guess: float) -> "AnswerGroups":
-        """With the guess floor as one more nuisance: by how much it moves the log-odds of each row."""
+        """Return the rows with the guess rate as one more nuisance variable: its effect on the log-odds."""
         bare = _logistic(self.odds(terms))
         moved = (1 - 2 * bare) / np.maximum((1 - 2 * guess) * bare * (1 - bare), _LEAST)
         return replace(

@@ -63,7 +63,7 @@ def sample_exhibit(name: str, *, n_frames: int = 4) -> ClipInput:
 
 
 def sample_sheets() -> list[ReviewRequest]:
-    """Sheets of every instrument, one of them about a pair."""
+    """Return requests of every protocol, one of them about a pair."""
     sheets = []
     for number in range(12):
         asked = get_protocol(protocol_names()[number % len(protocol_names())])

@@ -11,14 +11,14 @@ from unreel.reviewers.local.encoder import RequestEncoder
 
 
 class AnswerSampler:
-    """Draws answers. What is drawn for a question depends on the seed and that question alone.
+    """Sampler of answers. The samples of a question depend only on the seed and that question.
 
     Args:
-        model: of this machine.
-        encoder: of the model.
-        max_tokens: of an answer.
-        temperature: above 1 flattens what the model holds likely; 0 takes the likeliest word each time.
-        seed: of all draws.
+        model: A local model.
+        encoder: Encoder of the model.
+        max_tokens: Maximum number of tokens of an answer.
+        temperature: Above 1 flattens the distribution; 0 is greedy.
+        seed: Seed of all samples.
     """
 
     def __init__(

@@ -37,7 +37,7 @@ class CheckpointCard:
     step: int
     recipe: Mapping[str, Any]
     data: Mapping[str, Any]
-    """Digest and counts of what was learned from and of what was held out."""
+    """Digest and counts of the training data and the holdout."""
     base: Mapping[str, Any]
     """The model that it started from: name, digest and licence."""
     licences: Sequence[str]
@@ -75,7 +75,7 @@ def base_licence(folder: Path) -> str:
 
 
 def write_card(card: CheckpointCard, folder: OutputDirectory) -> None:
-    """Put the card beside the weights, for people and for programs."""
+    """Put the card next to the weights, for people and for programs."""
     document = json.dumps(to_jsonable_python(card), indent=1)
     folder.write(FILE, document.encode())
     folder.write(PAGE, as_markdown(card).encode())

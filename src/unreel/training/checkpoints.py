@@ -1,8 +1,8 @@
-"""Checkpoints that are there whole or not at all: drafted aside, put on the disk, sealed, then named.
+"""Atomic checkpoints: written to a draft, synchronised to disk, sealed, then renamed.
 
-A seal lists every file with its hash. It is the last file that is written before a draft takes its
-name, so a training that was killed while it wrote leaves a draft that nobody reads, and a checkpoint
-that lost bytes later is passed over for the one before it.
+A seal lists every file with its hash. It is the last file written before a draft is renamed, so a
+training killed while writing leaves an unused draft, and a checkpoint that was damaged later is
+skipped for the one before it.
 """
 
 import hashlib
@@ -101,7 +101,7 @@ class CheckpointFolder:
             self._folder.remove_folder(name)
 
     def clear_drafts(self) -> None:
-        """Take away what was being written when a training was killed."""
+        """Delete drafts of a killed training."""
         for above in ("", f"{_STEPS}/"):
             root = self._folder.root / above
             for each in sorted(root.glob(f"{PART}*")) if root.is_dir() else ():

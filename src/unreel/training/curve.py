@@ -22,7 +22,7 @@ _COLOURS: Final = {LOSS: "#2563eb", HELD_OUT: "#b45309"}
 _MOST_POINTS: Final = 600
 
 Moment = Mapping[str, float]
-"""What was measured at one step, by name; `step` is always there."""
+"""Metrics at one step, by name; `step` is always present."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class PlotAxis:
         return self.start + share * (self.end - self.start)
 
     def ticks(self) -> list[float]:
-        """Values to write beside the line."""
+        """Values to write next to the line."""
         return [self.low + (self.high - self.low) * i / (_TICKS - 1) for i in range(_TICKS)]
 
 

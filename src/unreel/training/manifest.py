@@ -18,7 +18,7 @@ _FREE: Final = ("watch.", "optimise.workers", "devices.", "published.")
 _TOLD: Final = 6
 
 Going = Literal["resume", "fresh", "either"]
-"""Whether a training must go on where it stopped, must begin anew, or does what it can."""
+"""Whether a training must resume, must start again, or either."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ def open_training_folder(
 
 
 def _require_own(folder: Path) -> None:
-    """Refuse a folder in which somebody else's files would be taken away for a training's."""
+    """Raise for a folder with foreign files that a training would delete."""
     if (folder / FILE).exists():
         return
     for name in ("model", "checkpoints"):

@@ -13,13 +13,13 @@ class TrainingProcess:
     n: int
     """How many there are, on all machines."""
     is_first: bool
-    """Whether it is the one that reads, writes and tells."""
+    """Whether it is the process that reads, writes and reports."""
     n_devices: int
     """Of this machine; 0 where only its processors can compute."""
 
 
 def read_process_rank() -> TrainingProcess:
-    """As whoever started it says."""
+    """Return the rank of this process, as set by its launcher."""
     n_devices = torch.cuda.device_count()
     state = PartialState(cpu=n_devices == 0)
     return TrainingProcess(

@@ -34,7 +34,7 @@ Positive = Annotated[float, Field(gt=0, le=10**9, allow_inf_nan=False)]
 
 
 class ModelSection(RecipeSection):
-    """`[model]`: what is trained."""
+    """`[model]`: the model to train."""
 
     name: Text
     """A folder, or a name that transformers knows."""
@@ -64,10 +64,10 @@ class ExpectedSection(RecipeSection):
 
 
 class DataSection(RecipeSection):
-    """`[[data]]`: a benchmark with truth, and what is asked of it."""
+    """`[[data]]`: a benchmark with ground truth, and its questions."""
 
     benchmark: Text | None = None
-    """A folder or a table; a shipped recipe leaves it to whoever has the data."""
+    """A folder or a table; a shipped recipe leaves it to the user."""
     layout: Text | None = None
     mapping: dict[str, Text] = Field(default={}, max_length=MOST_PARTS)
     split: Text | None = "train"
@@ -109,7 +109,7 @@ class DataSection(RecipeSection):
         """Return the path of its benchmark.
 
         Raises:
-            InvalidSettingError: Nobody said where.
+            InvalidSettingError: It is missing.
         """
         if self.benchmark is None:
             setting, problem = "data.benchmark", "the recipe leaves it to the user of the data"
@@ -158,7 +158,7 @@ def _named(value: object) -> object:
 
 
 class TrainingHoldoutSection(RecipeSection):
-    """`[holdout]`: what is kept from training, and the benchmarks that must stay unseen."""
+    """`[holdout]`: data excluded from training, and the benchmarks that must stay unseen."""
 
     share: Share = 0.1
     """Of the source videos, where no split is named."""
@@ -192,7 +192,7 @@ class OptimiseSection(RecipeSection):
 
 
 class WatchSection(RecipeSection):
-    """`[watch]`: what is looked at while it learns."""
+    """`[watch]`: validation during training."""
 
     every: Annotated[Count, NumberUnit("steps")] = 100
     save_every: Annotated[Count, NumberUnit("steps")] = 100

@@ -1,4 +1,4 @@
-"""A training from recipe to model: what is read, what is kept, where it goes on, how it ends."""
+"""Training from recipe to model: inputs, stored files, resume and result."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ from unreel.training.sft.trainer import HISTORY, ResumableSftTrainer, TrainerCon
 from unreel.training.sft.validation import HoldoutEvaluator
 
 GALLERY_BYTES: Final = 2 << 30
-"""What was shown is kept up to this size; an epoch of 8 frames a clip takes about 200 kB each."""
+"""Maximum size of the cache of inputs; an epoch of 8 frames a clip takes about 200 kB each."""
 
 Ended = Literal["done", "early", "asked"]
 """After all steps, by patience, or because a person asked."""
@@ -184,7 +184,7 @@ class _TrainingJob:
         return ResumableSftTrainer(model, desk, processor=processor, n_steps=n_steps, vigil=vigil)
 
     def improve(self, reward: RewardSection) -> TrainingResult:
-        """Pay the answers of the checkpoint. Nothing is kept on the way: what was stopped begins anew."""
+        """Train by rewards on answers. There are no checkpoints: a stopped run starts again."""
         recipe = self.recipe
         asked = group_by_question(self.examples.train)
         first, weights = [each.example for each in asked], self.examples.weights
@@ -322,7 +322,7 @@ def _read(
 
 
 def _format_data(data: ReadData) -> str:
-    """A benchmark by its name and its contents, not by where it lies on this machine."""
+    """Return a benchmark as its name and content hash, not its local path."""
     split = "" if data.split is None else f", split {data.split}"
     contents = "" if data.identity is None else f", contents {data.identity.fingerprint}"
     return f"{Path(data.benchmark).name}{split}: {data.n_examples:,} examples{contents}"
@@ -330,7 +330,7 @@ def _format_data(data: ReadData) -> str:
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Refuse a second training in the same folder while this one runs."""
+    """Raise for a second training in the same folder while this one runs."""
     with writer_lock(StorageLocation(str(folder)) / "training"):
         yield
 

@@ -108,7 +108,7 @@ def test_while_scenes_are_hidden_no_page_tells_of_a_single_clip(
         out = show(stadium, tmp_path / "hidden", "--media", "copy")
         texts = [file.read_text() for file in out.rglob("*") if file.is_file()]
         assert not any("scene-1" in text or "It moves oddly" in text for text in texts)
-        assert "tell of no single clip" in (out / "index.html").read_text()
+        assert "show no single clips" in (out / "index.html").read_text()
         assert not (out / "media").exists()
         over = show(stadium, tmp_path / "over", "--media", "copy", "--reveal")
         assert "scene-1" in (over / "entrants" / f"{WAN}.html").read_text()
@@ -145,9 +145,7 @@ def test_a_creator_that_was_taken_out_keeps_its_row_without_a_rank(
     assert (board["Wan/image+text"]["#"], board["Sora"]["#"]) == ("1", "")
     assert float(board["Sora"]["Fakeness"]) >= 0
     assert "Sora (taken out)" in (out / "tables" / "c0-creators.tex").read_text()
-    assert (
-        "Taken out of the season; what they played stays: Sora." in (out / "index.html").read_text()
-    )
+    assert "Removed from the season; their results stay: Sora." in (out / "index.html").read_text()
 
 
 def test_a_season_of_pairs_has_its_boards_and_tells_of_no_clip(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ class ConsensusMethod(StrEnum):
     """Method that combines several answers to one question."""
 
     MAJORITY = "majority"
-    """Everybody counts the same."""
+    """All annotators have equal weight."""
     DAWID_SKENE = "dawid-skene"
-    """Everybody counts by how they were seen to answer over all tasks."""
+    """Annotators are weighted by their estimated accuracy over all tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class ConsensusRule:
     """How likely Dawid-Skene's answer must be for the task to be settled; at most so likely is not enough."""
 
     reviews: int = 0
-    """How many people who did not judge a task must have accepted what stands for it."""
+    """Number of people who did not judge a task and must have accepted its consensus."""
 
     def __post_init__(self) -> None:
         if self.reviews < 0:
@@ -92,7 +92,9 @@ class SettledTask:
     """Kept and shown: other answers, and faults that too few people marked."""
     method: SettlementMethod
     words_of: str = ""
-    """Whose rationale or explanation stands in `value`; "" where nobody wrote one, or for several faults."""
+    """Author of the rationale or explanation in `value`; "" if there is none, or for several
+    faults.
+    """
     backing: tuple[tuple[str, ...], ...] = ()
     """For traces: who marked each of the value's faults, in their order."""
     p_right: float | None = None
@@ -108,7 +110,7 @@ class OpenTask:
     why: OpenReason
     detail: str
     judgements: tuple[Dissent, ...]
-    """What everybody said, by name."""
+    """All judgements, by name."""
     proposed: SettledTask | None = None
     """What would stand once enough reviewers accept it."""
 

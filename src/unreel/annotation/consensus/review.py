@@ -29,7 +29,7 @@ class ReviewDecision(StrEnum):
 
     ACCEPT = "accept"
     TAKE = "take"
-    """One annotator's word stands."""
+    """One annotator's answer is used."""
     SEND_BACK = "send-back"
 
 

@@ -35,7 +35,7 @@ class AnswerProbabilities:
     pairs: tuple[tuple[str, str], ...] = ()
     """People who count as one voice."""
     notes: tuple[str, ...] = ()
-    """What was decided about weights and pairs, as sentences."""
+    """Decisions about weights and pairs, as sentences."""
 
     def tally(
         self, opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, *, count: Tally

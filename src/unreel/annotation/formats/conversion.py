@@ -16,7 +16,7 @@ from unreel.core.registry import LazyImport
 
 _HEAD: Final = 1 << 20
 _SEEN: Final = 200
-"""Rejected rows that are told one by one; all are counted."""
+"""Maximum number of rejected rows in the output; all are counted."""
 
 Reader = Callable[[Path, FormatDefaults], Iterator[Found]]
 Writer = Callable[[Iterable[ForeignVideo], OutputDirectory], Iterator[Rejected]]

@@ -32,9 +32,9 @@ class KeyFrameBox:
 
     frame: int
     box: Box | None
-    """`None` where a mask is referred to whose place the file does not tell."""
+    """`None` for a mask whose position is not in the file."""
     mask: str = ""
-    """Where its mask lies: an address, or a place in the file that was read."""
+    """Location of its mask: a URL, or a position in the input file."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -59,7 +59,7 @@ class ForeignAnswer:
     question: str
     answers: tuple[str, ...]
     written: bool = False
-    """In somebody's own words, and not chosen from a list; CVAT does not tell the two apart."""
+    """Free text instead of a choice; CVAT does not distinguish them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +154,7 @@ class FormatDefaults:
 
 
 def require_few(tracks: Sized) -> None:
-    """Refuse one more track where a video has more already than people make."""
+    """Raise for one more track where a video has more already than people make."""
     if len(tracks) >= MOST_TRACKS:
         msg = f"more than {MOST_TRACKS} tracks in one video. Split it"
         raise InvalidValueError(msg)

@@ -309,7 +309,7 @@ def _results(track: ForeignTrack, video: ForeignVideo) -> Iterator[dict[str, Any
 
 
 def _write_keys(track: ForeignTrack, stretch: FrameSpan) -> Iterator[dict[str, Any]]:
-    """The key frames of a stretch; the last one, made where there is none, ends it."""
+    """Return the key frames of a range; the last one, added if missing, ends it."""
     marks = track.marks_in(stretch)
     for mark in marks:
         yield _key(mark, mark.frame, enabled=mark.frame < stretch.last)

@@ -1,4 +1,4 @@
-"""Boxes of other tools, and strangers' numbers and words, each checked before it is used."""
+"""Boxes of other tools, and untrusted numbers and words, each checked before it is used."""
 
 import math
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from unreel.core.errors import InvalidValueError
 MOST_PIXELS: Final = 65_536
 """Across or down."""
 _LEAST: Final = 1e-9
-"""Parts of a frame: what is thinner is no box."""
+"""Minimum side of a box, as a fraction of the frame."""
 
 
 def clip_box_to_frame(x0: float, y0: float, x1: float, y1: float) -> Box:

@@ -42,7 +42,7 @@ from unreel.core.verdict import Position
 
 MOST_BOXES: Final = 200
 MOST_KEY_FRAMES: Final = 20_000
-"""Of all boxes together: a second's work, and a hundred for each box is more than anybody sets."""
+"""Maximum number of key frames of all boxes together."""
 _FARTHEST: Final = 1_000.0
 """Percent of the picture: a box may hang over its edge, but not lie in another town."""
 _SQUARE_DEG: Final = 0.01

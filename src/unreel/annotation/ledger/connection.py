@@ -21,7 +21,7 @@ from unreel.core.settings import EnvironmentSettings
 
 _SCRIPTS: Final = Path(__file__).parent / "migrations"
 _LOCK: Final = 0x756E7265656C01
-"""Of PostgreSQL's advisory locks: nobody else's, and the same in every release."""
+"""Number of our PostgreSQL advisory lock, the same in every release."""
 
 _one_thread = threading.Lock()
 """What Alembic runs finds its connection through a name of the whole process."""
@@ -62,7 +62,7 @@ _WAIT_S: Final = 30
 """How long a writer waits for another."""
 _OPTION: Final = "--ledger"
 _ALMOST: Final = ("postgres:", "postgresql:", "sqlite:")
-"""Begin an address that lacks a slash, and no name of a file that anybody means."""
+"""Prefixes of a URL that lacks a slash; unlikely file names."""
 _EXAMPLES: Final = "Give postgresql://USER:PASSWORD@HOST/DATABASE, or the path of a file"
 
 
@@ -79,14 +79,14 @@ def resolve_ledger_url(given: str | None, settings: EnvironmentSettings) -> str:
 
 
 def open_ledger(address: str) -> Ledger:
-    """The ledger at `address`, made where there is none, with its tables as this release needs them.
+    """Open the ledger at `address`; create it if missing, and migrate its tables to this release.
 
     Close it, or use it in a `with`.
 
     Raises:
-        InvalidSettingError: The address cannot be one.
-        MachineError: The database cannot be reached, or refuses this user.
-        UnreadableSourceError: The file is no ledger, or a newer release made it.
+        InvalidSettingError: The URL is invalid.
+        MachineError: The database cannot be reached, or rejects this user.
+        UnreadableSourceError: The file is not a ledger, or a newer release made it.
     """
     url = _url_of(address)
     is_file = url.get_backend_name() == "sqlite"

@@ -8,7 +8,7 @@ EXCLUSION: Final = "exclusion"
 INCLUSION: Final = "inclusion"
 """They count again."""
 REVIEW: Final = "review"
-"""Somebody looked at what would stand for a task."""
+"""Review of a task's consensus."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

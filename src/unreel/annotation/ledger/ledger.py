@@ -78,7 +78,7 @@ class Ledger:
                     raise InvalidSettingError(setting, problem, remedy)
 
     def annotators(self) -> list[Annotator]:
-        """Everybody, by name."""
+        """Return all annotators, by name."""
         known = tables.annotators.c
         found = self._read(select(known.name, known.email).order_by(known.name))
         return [Annotator(row["name"], row["email"]) for row in found]

@@ -86,7 +86,7 @@ def assignment_of(row: Row) -> TaskAssignment:
 
 
 def record_row(record: AnnotationRecord) -> dict[str, Any]:
-    """A record with its key. Names that strangers chose must not keep it, or those beside it, out."""
+    """A record with its key. Names that strangers chose must not keep it, or those next to it, out."""
     return {
         "key": record.key,
         "campaign": record.campaign,

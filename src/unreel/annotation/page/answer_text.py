@@ -23,11 +23,11 @@ class DisplayedAnswer:
     answer: str
     texts: tuple[str, ...]
     seconds: str
-    """Time on task; "" where nobody knows."""
+    """Time on task; "" if unknown."""
     arm: str
     """Whether they saw earlier marks; "" in a campaign without any."""
     link: str
-    """Back to the task; "" where there is none."""
+    """Link to the task; "" if there is none."""
 
 
 def iter_displayed_answers(dispute: TaskDispute, links: dict[By, str]) -> Iterator[DisplayedAnswer]:

@@ -22,7 +22,7 @@ _SCALE: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDispute:
-    """A task with what everybody said of it."""
+    """A task with all its judgements."""
 
     task: AnnotationTask
     said: tuple[AnnotatorOpinion, ...]
@@ -89,7 +89,7 @@ def _alike(one: TraceAnswer, other: TraceAnswer, copy: ClipCopy) -> float:
 
 
 COLOURS: Final = 6
-"""That the player tells apart; after those it begins again."""
+"""Number of colours of the player; then they repeat."""
 _MOST_INSTANTS: Final = 1800
 """A page holds many clips: of a longer one, the player steps by time and not by frame."""
 

@@ -1,4 +1,4 @@
-"""Writes the page of a campaign, with the clips that people disagree about beside it."""
+"""Writes the page of a campaign, with the clips that people disagree about next to it."""
 
 import json
 from collections import Counter
@@ -66,7 +66,7 @@ class AnnotatorPageRow:
     n_assigned: int
     n_judged: int
     n_unreadable: int
-    """What stands of theirs and cannot be read."""
+    """Number of their unreadable answers."""
     seconds: Measured
     """Mean time on a task."""
     excluded: str
@@ -96,7 +96,7 @@ PAGE: Final = "index.html"
 TASKS: Final = "tasks.csv"
 MEDIA: Final = "media"
 SHOWN: Final = 200
-"""Disagreements on the page; the table beside it has all tasks."""
+"""Maximum number of disagreements on the page; the table next to it has all tasks."""
 _UNREADABLE: Final = 100
 _COLUMNS: Final = ("clips", "task", "settled", "distance", "outcome", "said")
 
@@ -124,7 +124,7 @@ class CampaignPageResult:
     n_judged: int
     n_settled: int
     n_disputed: int
-    """Not settled, or settled against somebody."""
+    """Number of tasks without consensus, or with dissent."""
     n_shown: int
     n_media: int
 
@@ -190,7 +190,7 @@ def _document(
 
 
 def _agreement_lines(edition: CampaignEdition) -> Iterator[tuple[str, ...]]:
-    """Everybody together first, then each person with the others, then each category."""
+    """Return the agreement of all first, then of each person with the others, then by category."""
     agreement = edition.agreement
     for name, value in agreement.overall.items():
         yield "everybody", name, *format_measured(value, places=3)

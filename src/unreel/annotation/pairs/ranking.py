@@ -31,14 +31,15 @@ class RankedClip:
     """One clip's place."""
 
     place: int
-    """From 1; the order of what is believed of strengths, which exists however few have spoken."""
+    """Rank from 1, by posterior strength, which exists for any number of comparisons."""
     name: str
     strength: Measured
     """Bradley and Terry's, a natural logarithm around 0, with an interval by resampling."""
     believed: Measured
-    """The same as it is believed after all comparisons, around 0 with a spread of 2 before them. It has
-    an interval where few comparisons leave resamples without a value; the comparisons count as
-    independent, so that pairs of one person's answers have none."""
+    """Posterior strength after all comparisons, with a prior around 0 and a spread of 2. It has an
+    interval if few comparisons leave resamples without a value; comparisons count as
+    independent, so pairs of one person's answers have none.
+    """
     share: Measured
     """Of its comparisons won, or of its answers that passed."""
 
@@ -52,7 +53,7 @@ class ClipRanking:
     n_comparisons: int
     """As many for preferences; for pass and fail, pairs of answers of which one passed."""
     drawn: str
-    """What intervals draw anew: `pair`, or `annotator`."""
+    """Unit of resampling: `pair`, or `annotator`."""
 
 
 def rank(

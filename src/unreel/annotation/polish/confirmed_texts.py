@@ -1,4 +1,4 @@
-"""Polished texts and what people say of them, as notices beside what people wrote: nothing is lost."""
+"""Polished texts and what people say of them, as notices next to what people wrote: nothing is lost."""
 
 import json
 import re
@@ -39,7 +39,7 @@ class PolishedText:
     seq: int
     model: str
     original: str
-    """The key of what was polished."""
+    """Key of the original rationales."""
     text: str
     flags: tuple[str, ...]
     similarity: float | None

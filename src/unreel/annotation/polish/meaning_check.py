@@ -34,9 +34,9 @@ class PolishFlag(StrEnum):
     STRUCTURE = "structure"
     """A part is missing."""
     NUMBERS = "numbers"
-    """It holds a number that nobody wrote, or leaves one out."""
+    """It contains a number that is in no original, or omits one."""
     NEGATION = "negation"
-    """It says no where nobody did, or nowhere where somebody did."""
+    """It adds or omits a negation."""
     SIMILARITY = "similarity"
     LENGTH = "length"
 
@@ -47,8 +47,9 @@ class PolishCheck:
 
     flags: tuple[PolishFlag, ...]
     similarity: float | None
-    """Of what was written about problems, or about the rubric, whichever is less like the text; `None`
-    where people wrote nothing."""
+    """Similarity to the texts about problems, or about the rubric, whichever is lower; `None`
+    without texts.
+    """
     by: str
     """What measured it: a checkpoint, or `overlap`."""
 
@@ -86,7 +87,7 @@ def check(
 
 
 def _concluded(polished: str) -> str:
-    """The one word of the scale in the conclusion; "" where there is none, or several."""
+    """Return the only word of the scale in the conclusion; "" if there is none, or several."""
     found = _CONCLUSION.search(polished)
     words = {word.lower() for word in re.findall(r"\w+", found[1])} if found else set()
     terms = [term.lower() for term in TERMS if term.lower() in words]

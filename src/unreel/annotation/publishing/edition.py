@@ -19,7 +19,7 @@ from unreel.benchmarks.entry import Entry
 from unreel.core.errors import InvalidSettingError
 
 _MAKERS_TRUTH: Final = {AnnotationInterface.REALITY, AnnotationInterface.PASS_FAIL}
-"""Questions whose answers stand beside the truth and are no part of it."""
+"""Questions whose answers do not become ground truth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class CampaignEdition:
 
     @property
     def annotators(self) -> list[str]:
-        """Everybody who said something that counts, by name."""
+        """All annotators with a valid judgement, by name."""
         return sorted({opinion.annotator for opinion in self.opinions})
 
     def said_by_task(self, aliases: Mapping[str, str]) -> dict[str, dict[str, AnyValue]]:

@@ -109,9 +109,9 @@ def _onset(trace: Trace) -> tuple[int, int]:
 MAJORITY: Final = "majority"
 """What all people together are called."""
 Truths = Mapping[str, AnyValue]
-"""What is held for true of tasks, by their ids."""
+"""Ground truth of tasks, by their ids."""
 Measuring = Callable[[AnnotationTask, AnyValue | None, AnyValue | None], Iterator[tuple[Any, Any]]]
-"""From a task, its truth and what was said of it: each truth to compare, with the verdict."""
+"""Maps a task, its ground truth and an answer to pairs of truth and verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +130,7 @@ class CampaignPoll:
 
     @property
     def annotators(self) -> list[str]:
-        """Everybody who said something, by name."""
+        """All annotators with a judgement, by name."""
         return sorted({opinion.annotator for opinion in self.opinions})
 
     @property
@@ -145,7 +145,7 @@ class CampaignPoll:
 
 
 def score_annotators(poll: CampaignPoll) -> tuple[HumanScoreRow, ...]:
-    """A row for each annotator and one for the majority, under each instrument that they answered."""
+    """Return a row for each annotator and one for the majority, per answered protocol."""
     return tuple(row for measure in _INSTRUMENTS.get(poll.interface, ()) for row in measure(poll))
 
 

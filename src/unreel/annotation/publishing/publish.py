@@ -44,7 +44,7 @@ class PublicationResult:
     folder: Path
     n_clips: int
     protocol: str
-    """The instrument that asks models what people were asked, or the nearest one."""
+    """The protocol with the same question, or the nearest one."""
     n_undecided: int = 0
     """Clips that people did not settle, kept with what their makers say."""
     left_out: tuple[Rejected, ...]

@@ -12,7 +12,7 @@ from unreel.core.output_files import OutputDirectory
 CONSENSUS: Final = "consensus.jsonl"
 ANNOTATIONS: Final = "annotations.jsonl"
 REVIEWER: Final = "reviewer"
-"""Whoever decided without being one of the annotators."""
+"""Placeholder for a person who decided without being an annotator."""
 
 
 def write_originals(

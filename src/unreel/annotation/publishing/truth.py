@@ -22,7 +22,7 @@ from unreel.protocols.rubric import measure_extent
 def build_settled_entry(
     entry: Entry, value: Value, said: Mapping[str, Value], *, duration_us: int
 ) -> Row:
-    """`entry` with what people settled on as its truth, and what each of them `said` beside it.
+    """`entry` with what people settled on as its truth, and what each of them `said` next to it.
 
     Whether a clip is real is not theirs to settle: that stays what its makers say.
     """

@@ -11,7 +11,7 @@ from unreel.annotation.quality.qualification import score_known_answers
 from unreel.stats.sample import Array
 
 ALARM: Final = 0.01
-"""Chance of an alarm about somebody who has not changed, for each of the two things that are watched."""
+"""Probability of a false alarm for each of the two statistics."""
 FEWEST: Final = 20
 """Answers without which nothing is said."""
 _SHUFFLES: Final = 2_000

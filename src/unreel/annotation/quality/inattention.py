@@ -14,11 +14,11 @@ from unreel.stats.resampling import Statistic
 from unreel.stats.sample import Array, IntArray, RowSample
 
 FEW: Final = 20
-"""With fewer answers nobody is called a spammer."""
+"""Minimum number of answers for the classification as a spammer."""
 _RARELY: Final = 1e-6
 """A label that is true so seldom says nothing of who says it."""
 LOOKS: Final = 0.4
-"""Somebody who looks is at least so well informed, or has too few answers to tell."""
+"""Minimum informedness of an annotator who looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class InformednessEstimate:
 
     @property
     def is_spammer(self) -> bool:
-        """Whether the answers are consistent with not looking, and hardly with looking."""
+        """True if the answers are consistent with not looking, and hardly with looking."""
         found = self.informed
         enough = self.n_answers >= FEW
         return enough and isinstance(found, Estimate) and found.low <= 0 and found.high < LOOKS

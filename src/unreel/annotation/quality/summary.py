@@ -1,4 +1,4 @@
-"""All that is known of how well a campaign's people answer."""
+"""Everything that is known of how well a campaign's people answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Time on task: answers that came faster than anybody looks, or after a break."""
+"""Time on task: implausibly fast answers, and answers after a break."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -28,10 +28,10 @@ _DONE: Final = range(300, 400)
 def create_accounts(
     client: StudioClient, annotators: Iterable[Annotator], *, folder: Path
 ) -> dict[str, int]:
-    """See that everybody has an account; the account's number by the annotator's name.
+    """Create missing accounts; return the account's number by the annotator's name.
 
     Raises:
-        MachineError: The server refuses one.
+        MachineError: The server rejects one.
     """
     found, numbers = _accounts(client), {}
     for annotator in annotators:

@@ -52,7 +52,7 @@ class StudioReply:
         return self.status in _OK and self.body is not None
 
     def document(self) -> Any:
-        """Its JSON; `None` where there is none."""
+        """Its JSON; `None` if there is none."""
         try:
             return json.loads(self.body or b"null")
         except ValueError:

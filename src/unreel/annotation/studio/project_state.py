@@ -135,7 +135,7 @@ def _plain(value: object) -> object:
 
 
 LISTED: Final = ("data", "updated_at", "annotations_ids", "predictions")
-"""What is read of every task at every look."""
+"""Fields of every task that are read at every pull."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,9 +151,9 @@ class ProjectAlteration:
     changed_tasks: int = 0
     """Other data or other marks."""
     added_tasks: int = 0
-    """Pushed by nobody; they are deleted."""
+    """Tasks that were not pushed; they are deleted."""
     missing_tasks: int = 0
-    """Deleted by somebody; the next push sends them again."""
+    """Deleted tasks; the next push sends them again."""
     quarantined: int = 0
     """Answers given since the last look at which the room was as pushed."""
     problem: str = ""

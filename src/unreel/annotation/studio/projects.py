@@ -38,7 +38,9 @@ class StudioProject:
     guidelines_version: str
     interface_version: str
     created_at: str = ""
-    """When the server made it, which nobody can change: another project of its number is another's."""
+    """Creation time on the server, which cannot be changed; it identifies the project with its
+    number.
+    """
     is_new: bool = False
     """Nothing can be in it yet."""
 

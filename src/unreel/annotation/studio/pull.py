@@ -52,9 +52,9 @@ from unreel.annotation.studio.task_pages import PAGE, read_tasks
 SEEN: Final = "seen"
 """Kind of the ledger's memory of each task's version in each room."""
 STRANGER: Final = "somebody-else"
-"""Stands for whoever wrote into a room that is not theirs, so that it counts against nobody."""
+"""Placeholder for an account that wrote into another's project."""
 _AUTHORS: Final = ("completed_by", "updated_by")
-"""Who an annotation says to be by, which anybody may write, and by whom the server was sent it last."""
+"""Fields of the claimed author, which any account may write, and of the last sender."""
 _KEPT: Final = ("id", "task", *_AUTHORS, "result", "was_cancelled", "created_at", "updated_at")
 _FIELDS: Final = ("annotations", "lead_time", *_KEPT[1:])
 _LONGEST_S: Final = 10**9
@@ -74,9 +74,9 @@ class PullResult:
     quarantined: int = 0
     """Of those seen."""
     gone: tuple[str, ...] = ()
-    """Rooms that were deleted on the server; what was pulled of them before is kept."""
+    """Projects deleted on the server; earlier answers are kept."""
     altered: tuple[ProjectAlteration, ...] = ()
-    """Rooms in which somebody changed the screen or tasks."""
+    """Projects with a changed screen or changed tasks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from unreel.annotation.studio.pull import PullResult, RoomDesk, look_at_room, pu
 from unreel.annotation.studio.task_pages import read_tasks
 
 CHUNK: Final = 5000
-"""Tasks of one import: each costs Label Studio as much as counting the whole project anew."""
+"""Number of tasks per import: each import makes Label Studio count the complete project again."""
 CHUNK_BYTES: Final = 16 * 1024 * 1024
 """With marks from before a chunk is full sooner."""
 
@@ -56,7 +56,7 @@ class PushResult:
     there: int
     """Tasks that were in their rooms already."""
     altered: tuple[ProjectAlteration, ...] = ()
-    """Rooms in which somebody had changed the screen or tasks."""
+    """Projects with a changed screen or changed tasks."""
 
 
 def push_assignments(delivery: PushRequest, *, heard: Callable[[int], None]) -> PushResult:

@@ -48,7 +48,7 @@ def find_program(named: Path | None) -> Path:
 
 
 def make_database(ledger: str) -> str:
-    """Address of Label Studio's own database beside the ledger's, made where it is not there.
+    """Address of Label Studio's own database next to the ledger's, made where it is not there.
 
     Raises:
         MachineError: The server cannot be reached, or does not let this user make one.
@@ -108,7 +108,7 @@ class StudioServer(HeldServer):
         )
 
     def wait_until_up(self, tell: Callable[[str], None], *, seconds: float = UP_S) -> None:
-        """Wait until the server answers; the callback `tell` gets its output.
+        """Wait until the server answers, and pass its output to the callback.
 
         Raises:
             MachineError: It exited, or did not start within the timeout.
@@ -116,7 +116,7 @@ class StudioServer(HeldServer):
         self.wait_until(lambda: self._ask("/health") == HTTPStatus.OK, tell, seconds=seconds)
 
     def require_own_token(self) -> None:
-        """Refuse a database that another state was begun with: no command could speak to it.
+        """Raise for a database that another state was begun with: no command could speak to it.
 
         Raises:
             MachineError: It does not know our token.

@@ -17,11 +17,11 @@ from unreel.core.output_files import OutputDirectory
 from unreel.core.settings import EnvironmentSettings, read_secret
 
 TOKEN: Final = "LABEL_STUDIO_API_KEY"  # noqa: S105  the variable's name
-"""Where the token of a server that somebody else started is read; Label Studio's own SDK reads it too."""
+"""Variable of the token of another server; Label Studio's own SDK reads it too."""
 LEAD: Final = "unreel@localhost"
 """The account by which commands speak."""
 CLIPS: Final = "media/clips"
-"""Below the state's folder: Label Studio serves what lies in a folder of its root, not the root itself."""
+"""Folder below the state folder: Label Studio serves subfolders of its root, not the root itself."""
 _CONNECTION: Final = "studio.json"
 _SECRETS: Final = "secrets.json"
 _NAMES: Final = "names.json"
@@ -146,7 +146,7 @@ def database_variables(address: str) -> dict[str, str]:
 
 
 def name_studio_database(ledger: str) -> str:
-    """The database beside the ledger's that Label Studio keeps its tables in; "" for a file."""
+    """The database next to the ledger's that Label Studio keeps its tables in; "" for a file."""
     parts = urlsplit(ledger)
     if parts.scheme.partition("+")[0] not in {"postgresql", "postgres"}:
         return ""
@@ -173,7 +173,7 @@ def find_connection(folder: Path, *, url: str | None = None) -> StudioConnection
     if url:
         if (token := read_secret(TOKEN)) is None:
             remedy = f"Run `export {TOKEN}=...` with a token of its Account & Settings page"
-            raise InvalidSettingError(TOKEN, f"not set, and {url} requires", remedy)
+            raise InvalidSettingError(TOKEN, f"not set, and {url} requires a token", remedy)
         return StudioConnection(address=url.rstrip("/"), token=token)
     told = _read(folder, _CONNECTION)
     if told is None:

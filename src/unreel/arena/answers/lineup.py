@@ -49,7 +49,7 @@ def read_lineup(folder: SeasonFolder, *, retired: bool = False) -> SeasonClips:
 
 
 def find_indices(names: Sequence[str], each: Sequence[str]) -> Indices:
-    """Return the index of each name in `names`; `NOBODY` (-1) if it is missing."""
+    """Return the index of each name in `names`; -1 if it is missing."""
     place = {name: number for number, name in enumerate(names)}
     return np.array([place.get(name, NOBODY) for name in each], dtype=np.int32)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FILE: Final = "people.json"
 PERSON: Final = "person: "
-"""Before the name of each, so that nobody is taken for a model."""
+"""Prefix of each person's name, to distinguish people from models."""
 MAJORITY: Final = "people: majority"
 _MOST_BYTES: Final = 256 << 20
 _SAID: Final = {Label.REAL: SAID_REAL, Label.GENERATED: SAID_GENERATED}
@@ -47,7 +47,7 @@ class SeasonVotes(RecipeSection):
     """The votes that a season keeps."""
 
     source: Text
-    """Where they are from, for whoever looks at the board."""
+    """Source of the votes, for the board."""
     ballots: tuple[tuple[str, str, Label], ...] = Field(default=())
     """Clip, voter, and what they say."""
 
@@ -74,7 +74,7 @@ def read_campaign_ballots(records: CampaignRecords, *, named: bool = False) -> l
 
 
 def write_people(folder: "SeasonFolder", source: str, ballots: Sequence[VoterBallot]) -> None:
-    """Keep the votes beside the season, in the place of those that were kept before."""
+    """Keep the votes next to the season, in the place of those that were kept before."""
     rows = [[each.clip, each.voter, each.label.value] for each in ballots]
     folder.place.put(FILE, json.dumps({"source": source, "ballots": rows}).encode())
 
@@ -96,7 +96,7 @@ def read_people(folder: "SeasonFolder") -> tuple[str, tuple[VoterBallot, ...]]:
 
 
 def add_people(play: AnswerTable, ballots: Iterable[VoterBallot]) -> AnswerTable:
-    """`play` with what most people say as one more reviewer, and each person beside it, without a rank.
+    """`play` with what most people say as one more reviewer, and each person next to it, without a rank.
 
     With a rank of their own, people would count twice in how often a creator was caught.
     Votes about clips that are not in the lineup are left out. Of two votes of a person on a clip the first counts.

@@ -18,7 +18,7 @@ SILENT: Final = -1
 """Asked, and no answer that could be read: a failure, or a text that says neither."""
 
 REAL: Final = ""
-"""In the place of a creator's name, which nobody has: real clips."""
+"""Placeholder for the creator of real clips."""
 
 Indices = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
@@ -33,13 +33,13 @@ class SeasonClips:
     creators: tuple[str, ...]
     """`CREATOR` or `CREATOR/SETTING`, sorted."""
     scenes: tuple[str, ...]
-    """Source clips, sorted; what is drawn again together."""
+    """Source clips, sorted; the units of resampling."""
     creator: Indices
-    """Place in `creators`, or `NOBODY`: real clips and controls."""
+    """Index in `creators`, or `NOBODY` (-1) for real clips and controls."""
     scene: Indices
     """Place in `scenes`."""
     control: Indices
-    """Place in `controls`, or `NOBODY`."""
+    """Index in `controls`, or `NOBODY` (-1)."""
     controls: tuple[str, ...] = ()
     """Names of controls: real clips, changed."""
     nuisances: tuple[str, ...] = ()

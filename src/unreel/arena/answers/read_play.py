@@ -32,7 +32,7 @@ class SeasonAnswer(NamedTuple):
     """One stored answer."""
 
     planned: PlannedQuestion[Clip]
-    """What was asked."""
+    """The question."""
     row: Mapping[str, Any]
     """As the table of answers holds it."""
     read: Verdict | Failure

@@ -148,7 +148,7 @@ class ResampledAnswers:
 
 
 def check(play: AnswerTable) -> None:
-    """Refuse columns that point to nothing, and two answers of one reviewer about one clip."""
+    """Raise for columns that point to nothing, and two answers of one reviewer about one clip."""
     lineup = play.lineup
     _inside(play.reviewer, len(play.reviewers), "reviewer", least=0)
     _inside(play.clip, len(lineup.clips), "clip", least=0)

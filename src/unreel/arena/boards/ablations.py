@@ -51,7 +51,7 @@ class AblationEffect:
     first: str
     second: str
     reviewer: str
-    """Or `EVERYBODY`: floors are left out there."""
+    """Title of a reviewer, or `EVERYBODY` for all except baselines."""
     figure: str
     difference: Measured
     p: float | None = None
@@ -147,7 +147,7 @@ def _by_scene(lineup: SeasonClips, chosen: Mask) -> dict[int, int]:
 
 
 def _twins(lineup: SeasonClips) -> Iterator[tuple[_Told, Mask, Mask]]:
-    """Clips of which a scene has both: a creator's in two settings, and a control beside the real one."""
+    """Clips of which a scene has both: a creator's in two settings, and a control next to the real one."""
     by_creator: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
     for number, name in enumerate(lineup.creators):
         whole, _, setting = name.rpartition("/")

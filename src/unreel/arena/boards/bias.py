@@ -30,7 +30,7 @@ class ReviewerBias:
 
 
 def find_leanings(play: AnswerTable) -> tuple[ReviewerBias, ...]:
-    """Of every reviewer, floors too; controls are left out."""
+    """Return the bias of every reviewer, including baselines; controls are excluded."""
     grid = lay_out(play)
     made, filmed = select_generated(play.lineup), select_real(play.lineup)
     found = []

@@ -10,7 +10,7 @@ from unreel.stats.paired_tests import holm
 from unreel.stats.sample import Array, BoolArray
 
 SURE: Final = 0.05
-"""A family of claims may be wrong even once in so many seasons."""
+"""Family-wise error rate of the claims."""
 _ALIKE_PLACES: Final = 9
 """Means that agree so far differ by rounding alone: they share a place."""
 
@@ -27,9 +27,9 @@ class EntrantComparisons:
     """Every two of some entrants."""
 
     above: Array
-    """Share of resamples in which the one of the line stands above the one of the column; a tie is half."""
+    """Fraction of resamples in which the row is above the column; a tie counts one half."""
     sure: BoolArray
-    """Whether the line stands above the column even when all pairs are looked at (Holm)."""
+    """Whether the row is above the column after correction for all pairs (Holm)."""
 
     def share(self, one: int, other: int) -> float:
         """Return the fraction of resamples in which `one` is above `other`."""

@@ -16,7 +16,7 @@ from unreel.stats.proportion import estimate_proportion
 from unreel.stats.sample import Array, IntArray
 
 Figure = Callable[[Array], Array]
-"""From sums, one set a line, to a value for each line; NaN where there is none."""
+"""Function from sums, one set per row, to values; NaN if undefined."""
 _EVEN: Final = PERCENT / 2
 CLEAR_BELOW: Final = 0.05
 """What stays below it after correction is called a difference."""

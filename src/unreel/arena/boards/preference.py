@@ -34,7 +34,7 @@ class PairPlay:
     scenes: tuple[str, ...]
     reviewer: Indices
     first: Indices
-    """Whose clip was shown first: a place in `creators`, or `NOBODY` for the real one."""
+    """Creator of the first clip: an index in `creators`, or `NOBODY` (-1) for the real one."""
     second: Indices
     scene: Indices
     took: npt.NDArray[np.int8]

@@ -78,7 +78,7 @@ def _place(name: str, known: Sequence[str]) -> int:
 
 
 COIN: Final = "coin"
-"""Name of the floor that guesses."""
+"""Name of the random baseline."""
 
 
 def rank(
@@ -201,7 +201,7 @@ def _ordered(
     kind: Literal["reviewer", "creator"],
     n_scenes: int,
 ) -> list[LeaderboardRow]:
-    """Ranked ones by rank, then who lacks cells, then floors; by name among equals."""
+    """Sort by rank, then entrants with missing cells, then baselines; by name among equals."""
     better: Literal["high", "low"] = "high" if kind == "reviewer" else "low"
     chosen = [int(place) for place in compared]
     against = compare(values[:, chosen], better=better, n_scenes=n_scenes)

@@ -231,7 +231,7 @@ class _PooledAnswers:
 
 
 def _ratio(part: Array, whole: Array) -> Array:
-    """Part of the whole; NaN where there is none."""
+    """Return the ratio; NaN if undefined."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio: Array = np.where(whole > 0, part / whole, np.nan)
     return ratio

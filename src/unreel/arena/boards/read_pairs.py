@@ -27,10 +27,10 @@ class _PlayedPair(NamedTuple):
 
 
 def read_pairs(folder: SeasonFolder, condition: str) -> PairPlay:
-    """All answers of a preference season under one condition. Floors answer like others and are left out.
+    """Return all answers of a preference season under one condition, without baselines.
 
     Raises:
-        UnreelError: Nothing was played there, or the condition is none of the season's.
+        UnreelError: There are no answers, or the condition is unknown.
     """
     entrants = folder.require_played()
     entrants.require_condition(condition)

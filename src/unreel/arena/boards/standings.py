@@ -18,17 +18,19 @@ class LeaderboardRow:
     figures: Mapping[str, Measured]
     """By the names of `arena.figures`: accuracy, balanced, all-clips, fakeness, said-real, ability, realism, ..."""
     rank: int | None = None
-    """On unrounded means; `None` for floors, controls, and who lacks cells."""
+    """By unrounded means; `None` for baselines, controls, and entrants with missing cells."""
     first_class: bool = False
-    """Whether it is leading: the first does not beat it (paired differences, Holm), and as a reviewer it beats the coin.
-    Nobody leads a board of one."""
+    """Whether it is leading: the first does not beat it (paired differences, Holm), and as a
+    reviewer it beats the coin. A board of one has no leader.
+    """
     lacks: tuple[str, ...] = ()
-    """Opponents that it did not meet in full. A reviewer that lacks some has no rank and changes nobody's;
-    a creator is ranked by the reviewers that met everybody."""
+    """Opponents that it did not meet completely. A reviewer with missing opponents has no rank and
+    does not affect other ranks; a creator is ranked by the complete reviewers.
+    """
     above: Mapping[str, float] = field(default_factory=dict)
-    """Share of resamples in which it stands above each other entrant of the board that met everybody."""
+    """Fraction of resamples in which it is above each other complete entrant of the board."""
     surely_above: tuple[str, ...] = ()
-    """Those that it stands above even when all pairs of the board are looked at (Holm)."""
+    """Entrants that it beats after correction for all pairs of the board (Holm)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +55,11 @@ class SeasonLeaderboard:
 
     condition: str
     reviewers: tuple[LeaderboardRow, ...]
-    """Ranked first, best first; then who lacks cells, then floors."""
+    """Ranked ones first, best first; then those with missing cells, then baselines."""
     creators: tuple[LeaderboardRow, ...]
     """Ranked first, least caught first; then controls."""
     cells: tuple[MatrixCell, ...]
-    """Creators, then controls, for each reviewer in turn; those that were never asked are left out."""
+    """Creators, then controls, for each reviewer in turn; those that were never asked are excluded."""
     n_scenes: int
     n_resamples: int
     sway: Mapping[str, Measured] = field(default_factory=dict)

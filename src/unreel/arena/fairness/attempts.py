@@ -144,7 +144,7 @@ class BestAttempt:
     raw: float
     """As it was played: caught for a creator, where less is better; right answers for a reviewer."""
     corrected: Measured
-    """With the gain taken out that picking one of so many brings by chance."""
+    """Value minus the expected gain of choosing the best of several attempts."""
 
 
 def correct_best(

@@ -119,7 +119,7 @@ class HiddenGap:
 
 
 def compare_hidden(play: AnswerTable, hidden: Collection[str]) -> tuple[HiddenGap, ...]:
-    """Every reviewer but floors, and every creator, on scenes that are hidden and on all others."""
+    """Compare every reviewer except baselines, and every creator, on hidden and on known scenes."""
     lineup, grid = play.lineup, lay_out(play)
     secret = np.isin(lineup.scene, [n for n, s in enumerate(lineup.scenes) if s in hidden])
     right = ((grid >= 0) & ~select_wrong(lineup, grid)).astype(np.float64)
@@ -202,13 +202,13 @@ class CanaryAnswers:
 
     reviewer: str
     followed: Measured
-    """Percent of its answers that say what was published, which is wrong."""
+    """Percentage of its answers that repeat the published, wrong labels."""
     expected: Measured
     """Percent of its errors on all other clips of the same sides: what it follows by its own mistakes."""
     p: float | None = None
     p_corrected: float | None = None
     flagged: bool = False
-    """Whether it follows what was published beyond its own mistakes: it has seen the labels."""
+    """Whether it repeats published labels more often than its own errors explain."""
 
 
 def measure_canary_answers(

@@ -30,7 +30,7 @@ from unreel.stats.paired_tests import holm
 from unreel.stats.sample import Array, IntArray
 
 LEAST_SHARED: Final = 0.8
-"""Of the clips on which one of two errs, so many must be errors of both."""
+"""Minimum fraction of common errors among the clips on which one of two errs."""
 LEAST_ERRORS: Final = 5
 """Fewer errors in common are shared by chance, whatever their p-value."""
 ALARM_BELOW: Final = 0.01
@@ -80,7 +80,7 @@ class ReviewerSimilarities:
 
 
 def find_alike(play: AnswerTable, *, seed: int) -> ReviewerSimilarities:
-    """Every two reviewers of `play`; floors answer by rules of their own and are left out."""
+    """Compare each two reviewers of `play`; baselines use fixed rules and are excluded."""
     kept = [n for n, name in enumerate(play.reviewers) if name not in play.floors]
     names = [play.reviewers[n] for n in kept]
     grid = lay_out(play)[kept]

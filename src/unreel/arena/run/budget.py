@@ -75,12 +75,12 @@ def limit_to_budget(
 
 
 def count_clips_made(folder: SeasonFolder) -> int:
-    """Clips that creators were asked for, whatever came of it."""
+    """Return the number of clips requested from creators, including failures."""
     return folder.made.count(_PUT) if folder.made.exists() else 0
 
 
 def count_questions_sent(folder: SeasonFolder, entrants: SeasonEntrants) -> int:
-    """Questions that were put to reviewers, floors left out."""
+    """Return the number of questions sent to reviewers, without baselines."""
     asked = [_answers(folder, each.folder) for each in entrants.reviewers if not each.floor]
     return sum(table.count(_PUT) for table in asked if table.exists())
 

@@ -23,7 +23,7 @@ from unreel.engine.survey import ClipSurvey
 from unreel.evaluation.review_stage import add_costs
 
 UNPAID = frozenset({FailureReason.BUDGET_SPENT.value})
-"""Clips that nobody was asked for: they are due in the next run."""
+"""Clips that were not requested: they are due in the next run."""
 
 
 def enter_creators(

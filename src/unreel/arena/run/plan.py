@@ -44,7 +44,7 @@ class QuestionPlan:
     n_due: int
     """Questions without an answer when it was made."""
     chosen: tuple[tuple[str, str, str], ...]
-    """Reviewer, condition and clip, in the order of what they tell."""
+    """Reviewer, condition and clip, in the order of information."""
     left: Mapping[str, int] = field(default_factory=dict)
     """Questions that are not put, by reviewer."""
 
@@ -192,7 +192,7 @@ def _openness(caught: Floats, answered: Floats) -> Floats:
 
 
 def keep_plan(folder: SeasonFolder, plan: QuestionPlan) -> None:
-    """Write the plan into the season's folder, where everybody can read it."""
+    """Write the plan into the season's folder, readable for all."""
     document: dict[str, Any] = {
         "order": ORDER,
         "seed": plan.seed,

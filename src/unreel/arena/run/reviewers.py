@@ -197,7 +197,7 @@ def _n_answered(
 def _fitted(
     judge: SeasonReviewer, asking: ReviewSettings, on_phase: Callable[[str], None]
 ) -> Reviewer | None:
-    """A floor that has learned from the benchmark as it was frozen, so that a clip added later changes no answer."""
+    """Return a baseline fitted on the frozen benchmark, so that later clips change no answer."""
     if not judge.recipe.reviewer.learns:
         return None
     on_phase(f"{judge.entered.title} learns from the benchmark")

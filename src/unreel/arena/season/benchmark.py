@@ -47,7 +47,7 @@ class _CollectedClip:
     file: str
     """Path or URL."""
     known: Mapping[str, str]
-    """Its id and facts, where somebody looked at it already."""
+    """Its id and properties, if it was surveyed already."""
     control: str = ""
     """The control that made it; "" for all others."""
 

@@ -18,7 +18,7 @@ from unreel.media.picture import encode_png
 from unreel.media.reader import MediaReader
 
 WORDLESS: Final = "The scene goes on as it began."
-"""What is asked for where a setting has an image and no words."""
+"""Prompt for a setting with an image and no text."""
 _SEEDS: Final = 2**31
 
 

@@ -48,9 +48,9 @@ MADE: Final = TableSchema(
         "file": "string",
     },
 )
-"""One row for a clip that a creator was asked for: `creator` is its title, `name` what it is by all that decides its bytes.
-
-`parameters` and `facts` are JSON; `file` lies below the season's folder. A scene that lacks what the setting needs is a failure too.
+"""Schema: one row per requested clip. `creator` is its title, `name` its stable name, `parameters`
+and `facts` are JSON; `file` is relative to the season's folder. A scene without a required input
+is a failure too.
 """
 
 
@@ -81,7 +81,7 @@ class EnteredReviewer(RecipeSection):
     conditions: dict[str, Text] = Field(default={})
     """What each condition of the season is to it, by title."""
     unfitted: Text = ""
-    """Why a floor that learns could not; "" where it could."""
+    """Reason why a baseline could not be fitted; "" if it could."""
 
 
 class EnteredCreator(RecipeSection):
@@ -119,11 +119,11 @@ class SeasonEntrants(RecipeSection):
 
     @property
     def heard(self) -> tuple[EnteredReviewer, ...]:
-        """Reviewers that took part: all but floors that could not learn."""
+        """Reviewers that took part: all except baselines that could not be fitted."""
         return tuple(each for each in self.reviewers if not each.unfitted)
 
     def require_condition(self, title: str) -> None:
-        """Refuse a title that no condition of the season has."""
+        """Raise for a title that no condition of the season has."""
         if title not in self.conditions:
             kind = "condition"
             raise UnknownNameError(kind, title, list(self.conditions))
@@ -148,7 +148,7 @@ class SeasonEntrants(RecipeSection):
 def disambiguate_titles(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return a unique title for each `(title, name)`, by name: the title alone if no other entrant shares it.
 
-    Titles of earlier releases may hold the address of a server, which is left out.
+    Titles of earlier releases may hold the address of a server, which is excluded.
     """
     named = {name: drop_address(title) for title, name in pairs}
     tally = Counter(named.values())

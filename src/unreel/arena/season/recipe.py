@@ -25,7 +25,7 @@ from unreel.reviewers.external.command import resolve_command_files
 from unreel.reviewers.registry import FITTED
 
 ALWAYS_THERE: Final = ("coin", "always-real", *FITTED)
-"""Floors that play in every season, so that nobody's figure stands without what costs nothing."""
+"""Baselines that take part in every season for comparison."""
 _FILES: Final = ("recorded", "prices")
 
 
@@ -58,7 +58,7 @@ class ConditionEntry(ConditionSection):
     """`[[condition]]`: how questions are put."""
 
     title: Line | None = None
-    """What it is called on the board; what is asked otherwise than elsewhere, where none is written."""
+    """Title on the board; by default its differences from the default condition."""
 
     def values(self) -> dict[str, Any]:
         """The keys that were written, as an eval takes them."""
@@ -70,9 +70,9 @@ class BudgetSection(RecipeSection):
     """`[budget]`: limits of the season. Earlier answers and clips count."""
 
     max_questions: Count | None = None
-    """Questions that are put to reviewers in all, floors left out."""
+    """Maximum number of questions to reviewers, without baselines."""
     max_cost_usd: Annotated[Decimal, Field(gt=0, le=10**9), NumberUnit("US dollars")] | None = None
-    """For clips and answers, as far as creators and servers tell what they cost."""
+    """Maximum cost of clips and answers in USD, as reported by creators and servers."""
     max_clips: Count | None = None
     """Clips that creators are asked for, in all."""
 
@@ -99,7 +99,7 @@ class SeasonRecipe(RecipeSection):
     seed: Seed = 0
     split: Text | None = None
     limit: Count | None = None
-    """Play so many scenes only; which ones follows from `seed`."""
+    """Number of scenes, sampled with `seed`."""
     floors: bool = True
     """Whether coin, always-real, metadata and motion play too."""
     creator: Annotated[tuple[CreatorSection, ...], Field(min_length=1, max_length=MOST_PARTS)]
@@ -157,7 +157,7 @@ class SeasonRecipe(RecipeSection):
 
     @property
     def judges(self) -> tuple[ReviewerEntry, ...]:
-        """All that are asked: those that are named, then the floors that are not."""
+        """All reviewers: the named ones, then the other baselines."""
         named = {each.model for each in self.reviewer}
         floors = ALWAYS_THERE if self.floors else ()
         added = [ReviewerEntry(model=name) for name in floors if name not in named]
@@ -183,7 +183,7 @@ class Season:
     recipe: SeasonRecipe
     base: Path
     text: bytes
-    """As it is written."""
+    """Text of the file."""
 
     @property
     def benchmark(self) -> Path:

@@ -22,7 +22,7 @@ from unreel.curation.freeze.step import CHECKSUMS
 
 _MOST_BYTES: Final = 256 << 20
 _LESSONS: Final = 4
-"""Clips that floors learn from for each scene, where only some scenes are played."""
+"""Number of training clips of baselines per scene, if only some scenes are used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +34,9 @@ class SeasonBenchmark:
     entries: tuple[Entry, ...]
     """All of its split; with a limit, of the scenes that are played."""
     lessons: tuple[Entry, ...]
-    """What floors learn from: all of its split as frozen; with a limit, so many for each scene that is played."""
+    """Training clips of baselines: the complete frozen split; with a limit, a number per scene."""
     scenes: Mapping[str, Entry]
-    """The real clip that each scene that is played is told by, in the order of their names."""
+    """Real clip of each scene, sorted by name."""
     rejected: tuple[Rejected, ...]
     """The first rows that cannot be used."""
     n_rejected: int
@@ -157,7 +157,7 @@ def _draw(
 
 
 def _lessons(entries: Sequence[Entry], limit: int | None, *, seed: int) -> Sequence[Entry]:
-    """Never chosen by who plays: a creator that comes later must not change what a floor has learned."""
+    """Return the training clips of baselines, independent of the entrants: a later creator must not change them."""
     if limit is None:
         return entries
     return choose(entries, _LESSONS * limit, seed=seed).entries

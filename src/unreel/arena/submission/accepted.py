@@ -61,7 +61,7 @@ def read_accepted_entries(folder: Path) -> list[AcceptedEntry]:
 
 
 def add_accepted_entries(season: Season, folder: Path) -> Season:
-    """The season with everybody who was accepted."""
+    """Return the season with all accepted entries."""
     entered = [each.recipe for each in read_accepted_entries(folder)]
     recipe = season.recipe
     update = {

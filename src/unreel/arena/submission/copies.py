@@ -18,7 +18,9 @@ from unreel.media.near_duplicates import MOST_BITS, find_matches
 COPY_BITS: Final = 16
 """Of 256, from the median frame to that of another clip: a copy, however it was encoded."""
 NEAR_BITS: Final = MOST_BITS
-"""Up to so many two clips may be copies. Clips made from the first frame of a real one were seen from 40 on."""
+"""Maximum distance of possible copies. Clips generated from the first frame of a real one had 40 or
+more.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,7 +36,7 @@ SLOWEST: Final = Fraction(5)
 FASTEST: Final = Fraction(240)
 SMALLEST_SIDE: Final = 32
 MOST_APART: Final = 2
-"""Lengths, rates and sides that differ by more than this factor tell the sides apart."""
+"""Maximum ratio of lengths, rates and sizes; larger ones reveal the label."""
 
 
 def judge_clip(name: str, own: ClipFacts, real: ClipFacts | None) -> Iterator[EntryFinding]:
@@ -98,7 +98,7 @@ class EntryCheckContext:
     recipe: SeasonRecipe
     scenery: SeasonBenchmark
     hidden: frozenset[str]
-    """Scenes that nobody outside has: their clips are not asked for."""
+    """Scenes that entrants do not have: their clips are not required."""
     folder: Path
     """Of the season."""
     access: StorageAccess
@@ -196,7 +196,7 @@ def _judge(looks: Sequence[ClipInspection], grounds: EntryCheckContext) -> Itera
 
 
 def _look_at_real(grounds: EntryCheckContext) -> list[ClipInspection]:
-    """The real clip of each scene; one that cannot be read is no ground to refuse anybody."""
+    """Return the real clip of each scene; an unreadable one does not reject an entry."""
     benchmark, access = grounds.scenery.benchmark, grounds.access
     with media_reader(access.settings, trusted=access.trusted) as reader, ExitStack() as copies:
         subjects = []

@@ -38,7 +38,7 @@ class EntryState(StrEnum):
     WITHDRAWN = "withdrawn"
     """By its team. What it played stays on the boards."""
     RETIRED = "retired"
-    """By whoever runs the season. What it played stays on the boards."""
+    """Removed by the organiser. Its results stay on the boards."""
     NOTED = "noted"
     """Nothing of an entry: a word about the season itself, such as the promise of its hold-out."""
 
@@ -104,7 +104,7 @@ class SeasonLog:
     torn: tuple[int, ...] = ()
     """Numbers, from 1 on, of lines that a crash cut: they never came to pass, and nothing follows from them."""
     broken: tuple[str, ...] = ()
-    """What was edited, moved or removed; empty where all is as it was written."""
+    """Edited, moved or removed lines; empty if the log is intact."""
 
     @property
     def events(self) -> tuple[LogEvent, ...]:
@@ -135,7 +135,7 @@ class SeasonLog:
 
 
 def read_log(folder: Path) -> SeasonLog:
-    """The log of the season at `folder`; an empty one where there is none."""
+    """Return the log of the season at `folder`; an empty one if it is missing."""
     try:
         with OutputDirectory(folder).read(LOG) as file:
             return _read(_whole(file.fileno()))

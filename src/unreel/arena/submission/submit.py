@@ -34,7 +34,7 @@ _HEARD: Final = frozenset(
     {EntryState.ACCEPTED, EntryState.PLAYED, EntryState.WITHDRAWN, EntryState.RETIRED}
 )
 ENTERING: Final = "entering"
-"""What whoever enters a season holds the lock of."""
+"""Name of the lock of a submission."""
 Clock = Callable[[], int]
 """Microseconds since 1970, UTC."""
 
@@ -121,7 +121,7 @@ def withdraw(folder: Path, entry: str, *, reason: str, retire: bool, at_us: int)
 
 
 def _require_free(recipe: EntryRecipe, grounds: EntryCheckContext) -> None:
-    """Refuse a name that could be taken for another row's: a title, or a title with a setting behind it."""
+    """Raise for a name that could be taken for another row's: a title, or a title with a setting behind it."""
     season, title = grounds.recipe, recipe.title
     taken = {each.name for each in season.creator} | {each.shown for each in season.judges}
     setting, remedy = "name", "Enter under another name"

@@ -1,1 +1,1 @@
-"""Benchmarks as tasks of lmms-eval and VLMEvalKit, asked and scored with our own instruments."""
+"""Export of benchmarks as tasks of lmms-eval and VLMEvalKit, with our own protocols."""

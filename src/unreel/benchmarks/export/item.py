@@ -43,7 +43,7 @@ class ExportRecipe:
     sampling: str | None = "uniform-8"
     """Plan of the frames that are shown; `None` hands over the file, and the model samples it."""
     marks: Marks = "default"
-    """Whether each frame stands behind its instant."""
+    """Whether each frame follows its timestamp."""
     max_pixels: int | None = None
     """Frames with more pixels than this are scaled down to it before they are shown."""
     split: str | None = None
@@ -144,7 +144,7 @@ def read_truths(recipe: ExportRecipe, item: ExportItem) -> tuple[Any, ...]:
 
 
 def save_recipe(recipe: ExportRecipe, folder: Path, *, media: Path) -> None:
-    """Write `recipe` beside the questions, with the folder that the paths of clips start from."""
+    """Write `recipe` next to the questions, with the folder that the paths of clips start from."""
     text = {
         "recipe": asdict(recipe),
         "instrument": str(recipe.instrument.instrument),
@@ -163,7 +163,7 @@ class SavedRecipe:
 
 
 def load_recipe(folder: Path) -> SavedRecipe:
-    """The recipe of an exported folder; an export of another version of the instrument is refused."""
+    """Load the recipe of an exported folder; another version of the protocol is rejected."""
     path = folder / RECIPE_FILE
     try:
         saved = parse_object(read_bytes(path, most=RECIPE_BYTES))

@@ -44,7 +44,7 @@ def ask_about(
     """One item for each question of `recipe`, in the benchmark's order, and what cannot be asked.
 
     The size of the frame and the duration are those that the benchmark declares, else the file's.
-    `preference` asks about each generated clip beside the real clip of its group; the other protocols
+    `preference` asks about each generated clip next to the real clip of its group; the other protocols
     ask about each clip.
     """
     if recipe.sampling is not None:

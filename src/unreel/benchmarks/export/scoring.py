@@ -10,7 +10,7 @@ from unreel.protocols.parse_answer import read_text
 from unreel.protocols.protocol import ScoredQuestion, get_protocol
 
 NO_REPLIES: Final = ("[LMMS_EVAL_REQUEST_FAILED", "Failed to obtain answer via API")
-"""How lmms-eval 0.7 and VLMEvalKit begin the text that stands for a request without an answer."""
+"""Prefixes of the texts of lmms-eval 0.7 and VLMEvalKit for a request without an answer."""
 
 _COUNTS: Final = ("questions", "answered")
 _MORE_IS_BETTER: Final = {"more": True, "less": False, "neither": None}
@@ -68,7 +68,7 @@ def list_figures(card: Scorecard) -> dict[str, float]:
 
 
 def list_reported_figures(name: str) -> Iterator[tuple[str, bool | None]]:
-    """Names of the figures that a task of that instrument reports, and whether more is better (None: neither)."""
+    """Return the metrics that a task of that protocol reports, and whether more is better (None: neither)."""
     figures = get_protocol(name).figures
     for metric in figures.exported:
         yield metric, _MORE_IS_BETTER[figures[metric].better]

@@ -13,7 +13,7 @@ from unreel.core.output_files import OutputDirectory
 from unreel.protocols.presentation import around_clips, mark_clip
 
 SCORES: Final = "_unreel.json"
-"""Ending of the file of figures that is written beside the predictions."""
+"""Suffix of the metrics file next to the predictions."""
 
 
 class VlmDataset:

@@ -1,7 +1,7 @@
 """A benchmark as a TSV for VLMEvalKit, with the class that reads it.
 
 None of VLMEvalKit's own classes reads a video TSV that it does not ship, so a subclass of its
-`VideoBaseDataset` is written beside the TSV. Run it with
+`VideoBaseDataset` is written next to the TSV. Run it with
 
     python FOLDER/unreel_dataset.py path/to/VLMEvalKit/run.py --data NAME --model ...
 """

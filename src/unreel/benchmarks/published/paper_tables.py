@@ -42,7 +42,7 @@ class ScorecardFile:
     thinks: bool
     """Whether thoughts were asked for before the answer."""
     variant: str = ""
-    """What was done to the clips, as the paper's lines say it: ` + Audio`, ` - Watermark`."""
+    """Modification of the clips, in the paper's notation: ` + Audio`, ` - Watermark`."""
 
 
 def read_scored(named: str) -> list[ScorecardFile]:

@@ -54,7 +54,7 @@ class PrintedMisprint:
     printed: Decimal
     cause: MisprintCause
     because: str
-    """The evidence: what was tried, and what it gave."""
+    """The evidence: tested explanations and their results."""
 
     def __str__(self) -> str:
         found = "nothing" if self.calculated is None else self.calculated

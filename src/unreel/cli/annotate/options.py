@@ -29,7 +29,7 @@ def ledger_option(command: F) -> F:
         "--ledger",
         metavar="ADDRESS",
         callback=_warn_of_password,
-        help="Where judgements are kept: postgresql://USER@HOST/DATABASE, or a file for a trial.  "
+        help="Database of the judgements: postgresql://USER@HOST/DATABASE, or a file for a trial.  "
         "[default: UNREEL_LEDGER]",
     )(command)
 

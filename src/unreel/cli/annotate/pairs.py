@@ -36,7 +36,7 @@ from unreel.core.registry import LazyImport
     show_default=True,
     help="Random seed for sampling clips and breaking ties.",
 )
-@click.option("--campaign", help="Under gain: weigh what this campaign's people said already.")
+@click.option("--campaign", help="Campaign whose answers `gain` uses.")
 @layout_option
 @click.option(
     "--out",

@@ -67,7 +67,7 @@ def _print_pulled(campaign: str, pulled: PullResult, decided: Mapping[str, int])
     )
     if pulled.quarantined:
         print_message(
-            f"{pulled.quarantined:,} of those seen cannot be used; they are kept with their reasons"
+            f"{pulled.quarantined:,} of them cannot be used; they are stored with their reasons"
         )
     for room in pulled.gone:
         print_message(
@@ -88,7 +88,7 @@ def print_status(options: Mapping[str, Any], *, as_json: bool) -> None:
         return
     print_message(
         f"{progress.campaign} ({progress.interface}): {progress.settled:,} of {progress.tasks:,} "
-        f"tasks are judged by all who were asked; {progress.records:,} annotations are kept"
+        f"tasks are judged by all assigned annotators; {progress.records:,} annotations are stored"
     )
     columns = ("annotator", "done", "left", "unusable", "median_s", "per_hour", "agreement")
     print_table(columns, [_row(person) for person in progress.people])

@@ -56,7 +56,7 @@ def _running(folder: Path) -> str:
 
 
 def _people(edition: CampaignEdition, *, seed: int) -> tuple[HumanScoreRow, ...]:
-    """Return everybody's scores; none if the benchmark is gone."""
+    """Return the scores of all annotators; none if the benchmark is missing."""
     names = {name for task in edition.tasks.values() for name in task.names}
     try:
         rows = open_benchmark(Path(edition.campaign.benchmark))

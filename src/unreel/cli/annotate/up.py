@@ -1,4 +1,4 @@
-"""`unreel annotate up`: Label Studio, for as long as the command runs."""
+"""`unreel annotate up`: runs Label Studio until the command is stopped."""
 
 from pathlib import Path
 from typing import Any

@@ -41,7 +41,7 @@ def _plays(folder: SeasonFolder) -> list[AnswerTable]:
 
 
 def _against(plays: Sequence[AnswerTable], other: SeasonFolder, name: str) -> list[AblationEffect]:
-    """Each condition beside that of the same title, or all beside the only one that there is."""
+    """Each condition next to that of the same title, or all next to the only one that there is."""
     entrants = other.require_played()
     titles = entrants.conditions
     found: list[AblationEffect] = []

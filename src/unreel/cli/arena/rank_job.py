@@ -54,7 +54,7 @@ def _print_preferences(folder: SeasonFolder, options: Mapping[str, Any], *, as_j
         print_json({**told, "protocol": entrants.protocol, "preferences": found})
         return
     for each in found:
-        print_message(f"condition {each.condition}: pairs; who is taken for real [95 % interval]")
+        print_message(f"condition {each.condition}: pairs; fraction taken for real [95 % interval]")
         _print_board("reviewer", each.reviewers, REVIEWER_FIGURES, form=options["form"])
         _print_board("creator", each.creators, CREATOR_FIGURES, form=options["form"])
     _say_absent(entrants)

@@ -109,10 +109,10 @@ def _print_outcome(outcome: SeasonOutcome, *, as_json: bool) -> int:
     _say_problems((*outcome.creators, *outcome.reviewers))
     if outcome.is_stopped:
         print_message(
-            "no reviewer was asked: first give every creator a usable clip, or take it out of the season"
+            "no question was sent: first give every creator a usable clip, or remove it from the season"
         )
     if any(turn.n_failed for turn in (*outcome.creators, *outcome.reviewers)):
-        print_message("ask again for what failed: add --retry-failed to this command")
+        print_message("to retry failures, add --retry-failed to this command")
     if outcome.plan is not None:
         chosen, due = len(outcome.plan.chosen), outcome.plan.n_due
         print_message(f"the budget lets {chosen} of {due} questions be put: see plan.json")
@@ -170,7 +170,7 @@ def _print_forecast(foreseen: SeasonForecast, *, pinned: bool, as_json: bool) ->
         _say_missing(each.title, each.missing_files)
         if each.n_failed:
             print_message(
-                f"{each.title}: {each.n_failed} clips failed; --retry-failed asks for them again"
+                f"{each.title}: {each.n_failed} clips failed; --retry-failed repeats them"
             )
     print_message(
         f"{len(foreseen.scenes)} scenes, {foreseen.n_real} real clips, conditions: "

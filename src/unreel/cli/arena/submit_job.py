@@ -83,7 +83,7 @@ def withdraw_entry(options: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(event)
     else:
-        print_message(f"{event.entry} plays no more; what it played stays on the boards")
+        print_message(f"{event.entry} is withdrawn; its results stay on the boards")
         echo(event.state.value)
 
 

@@ -72,7 +72,9 @@ def _print_canaries(folder: SeasonFolder, *, as_json: bool) -> int:
     if as_json:
         print_json(dict.fromkeys(canaries, "generated"))
     else:
-        print_message("publish these real clips as generated: who says so later has read it there")
+        print_message(
+            "publish these real clips as generated: a reviewer that repeats it has read the labels"
+        )
         echo(*canaries)
     return 0
 
@@ -107,7 +109,7 @@ def _print_findings(
         for gap in each.hidden:
             if gap.flagged:
                 print_message(
-                    f"{each.condition}: {gap.name} is better where scenes are known, by {gap.gap}"
+                    f"{each.condition}: {gap.name} is better on known scenes, by {gap.gap}"
                 )
         for sung in each.canaries:
             if sung.flagged:

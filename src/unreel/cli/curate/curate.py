@@ -127,7 +127,7 @@ def audit(  # noqa: PLR0913  one parameter for each option
         else:
             echo(*state.audit.text.split("\n"))
     for reason, n in state.reasons.items():
-        print_message(f"  left out: {n} {reason}")
+        print_message(f"  excluded: {n} {reason}")
     sys.exit(1 if state.leaks else 0)
 
 

@@ -131,7 +131,7 @@ def _summary(curation: CurationRun, state: CurationState) -> dict[str, object]:
 def _report(curation: CurationRun, state: CurationState) -> None:
     print_message(f"steps: {', '.join(state.steps)}; working folder {curation.bench.place.uri}")
     for reason, n in state.reasons.items():
-        print_message(f"  left out: {n} {reason}")
+        print_message(f"  excluded: {n} {reason}")
     if state.lacks_licences:
         print_message(f"  {NO_LICENCE}: {GIVE_LICENCE}")
     print_message(f"{len(state.pieces)} clips")

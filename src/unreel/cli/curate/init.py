@@ -61,7 +61,7 @@ def _init_sample(folder: Path, *, out: Path | None, as_json: bool) -> None:
     if as_json:
         print_json({"recipe": str(recipe), "clips": n_clips})
         return
-    print_message(f"drew {n_clips} clips into {folder}; three of them are meant to be left out")
+    print_message(f"drew {n_clips} clips into {folder}; three of them are meant to be excluded")
     _say_next(recipe)
     echo(recipe)
 
@@ -117,7 +117,7 @@ def _print_forecast(checked: "RecipeForecast", recipe: Path) -> None:
         ],
     )
     for split, held in checked.splits.items():
-        echo(f"{split}: {held}, if nothing more is left out")
+        echo(f"{split}: {held}, if nothing more is excluded")
     for count in checked.sources:
         print_message(*(f"left out: {example}" for example in count.examples))
         print_message(*([f"{count.path}: {count.remark}"] if count.remark else []))

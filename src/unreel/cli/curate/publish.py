@@ -56,7 +56,7 @@ def sheet(  # noqa: PLR0913  one parameter for each option
         print_json(written)
         return
     unseen = f", {written.n_unseen} of them without a picture" if written.n_unseen else ""
-    print_message(f"{written.n_frozen} clips frozen, {written.n_left_out} left out")
+    print_message(f"{written.n_frozen} clips frozen, {written.n_left_out} excluded")
     print_message(
         f"{written.n_shown} are shown, at most {most} of each group, by seed {seed}{unseen}"
     )

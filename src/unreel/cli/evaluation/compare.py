@@ -43,7 +43,7 @@ smallest true difference that these clips show in 8 of 10 comparisons, where non
 @click.option(
     "--parser",
     type=click.Choice(["strict", "lenient"]),
-    show_default="what each run's recipe says",
+    show_default="that of each run's recipe",
     help="Parser: strict reads only the requested format, lenient also its usual variations.",
 )
 @click.option(
@@ -64,8 +64,8 @@ def compare(
 ) -> None:
     """Print the differences between each two RUNS on the clips that both judged, with intervals.
 
-    A run is a folder or s3://bucket/prefix of `unreel eval`; a folder of runs stands for all of
-    them, and one run under several conditions can be compared with itself. All must have the same
+    A run is a folder or s3://bucket/prefix of `unreel eval`; a folder of runs means all of them,
+    and one run under several conditions can be compared with itself. All must have the same
     protocol and the same clips. Sends nothing. Exits with status 1 if questions were excluded
     because one of the two was not asked, failed, or is unreadable.
     """
@@ -117,9 +117,9 @@ def _counts(comparison: Comparison) -> list[str]:
         shown = any(ALL_CLIPS in found.metric for found in comparison.differences)
         wrong = f" (figures in {ALL_CLIPS} count them as wrong)" if shown else ""
         why = f"one of the two has no readable answer{wrong}"
-        lines.append(f"  {comparison.n_invalid} left out: {why}")
+        lines.append(f"  {comparison.n_invalid} excluded: {why}")
     if comparison.n_unshared:
-        lines.append(f"  {comparison.n_unshared} left out: only one of the two was asked")
+        lines.append(f"  {comparison.n_unshared} excluded: only one of the two was asked")
     missed = [found.metric for found in comparison.differences if found.detectable is not None]
     if missed:
         meaning = "`detectable` is the smallest true difference that 8 of 10 such comparisons find"

@@ -143,7 +143,7 @@ def _plan(
         run = plan_run(recipe, below, settings, **ways)
         if (same := runs.get(run.place.uri)) is not None:
             both = f"{same.recipe.reviewer.model} and {recipe.reviewer.model}"
-            setting, problem = "model", f"{both} would both be kept in {run.place.uri}"
+            setting, problem = "model", f"{both} would both be stored in {run.place.uri}"
             remedy = "Ask one of them in a call of its own, with --out"
             raise InvalidSettingError(setting, problem, remedy)
         runs[run.place.uri] = run

@@ -84,7 +84,7 @@ class DryRunResult:
 def print_results(
     results: Sequence[FinishedRun | StoppedRun], *, fail_on_error: float, as_json: bool
 ) -> int:
-    """Print what came of each run; the worst of their statuses."""
+    """Print the result of each run; return the worst of their statuses."""
     done = [result for result in results if isinstance(result, FinishedRun)]
     broken = [result for result in results if isinstance(result, StoppedRun)]
     if as_json:
@@ -171,7 +171,7 @@ def _print_several(done: Sequence[FinishedRun]) -> None:
         _print_side_by_side(condition, done)
     if len(done) > 1:
         places = [each.run.place.uri for each in done]
-        print_message(f"Tell what they differ by: `{shlex.join(['unreel', 'compare', *places])}`")
+        print_message(f"Compare them: `{shlex.join(['unreel', 'compare', *places])}`")
         print_message(
             f"Look at them: `{shlex.join(['unreel', 'report', *places, '--out', 'report'])}`"
         )
@@ -203,7 +203,7 @@ def print_forecasts(foreseen: Sequence[DryRunResult], *, as_json: bool) -> int:
         return 0
     for each in foreseen:
         echo(*_foreseen_lines(each))
-    print_message("Nobody was asked, and nothing was written")
+    print_message("Nothing was sent, and nothing was written")
     return 0
 
 
@@ -217,13 +217,13 @@ def _foreseen_lines(foreseen: DryRunResult) -> Iterator[str]:
     if found.drawn is not None:
         yield f"  {found.drawn}"
     for reason, n in found.failed.items():
-        yield f"  failed before: {n:,} {reason}, asked again only with --retry-failed"
+        yield f"  failed before: {n:,} {reason}, repeated only with --retry-failed"
     for reason, n in found.unreadable.items():
         yield f"  clips that cannot be shown: {n:,} {reason}"
     if found.n_rejected:
         yield f"  rows of the benchmark that cannot be used: {found.n_rejected:,}"
     if found.bill is None:
-        yield "  no server is asked: no tokens, no money"
+        yield "  no server is queried: no tokens, no cost"
     elif found.n_due:
         yield from _bill_lines(found.bill)
 
@@ -237,7 +237,7 @@ def _bill_lines(bill: CostForecast) -> Iterator[str]:
         yield "  money: not known; name a file with the price of its tokens: --prices FILE"
     else:
         sent, written = (format_cost(float(cost)) for cost in (bill.input_usd, bill.output_usd))
-        yield f"  money: {sent} for what is sent, {written} for what is written"
+        yield f"  money: {sent} for input, {written} for output"
 
 
 def _whole_cost(foreseen: DryRunResult) -> float | None:

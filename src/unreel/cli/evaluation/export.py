@@ -119,7 +119,9 @@ def export(  # noqa: PLR0913  one parameter for each option
     if form in ROWS:
         if given or mapping:
             option = f"--{next(iter(given), 'map').replace('_', '-')}"
-            remedy = "A run knows what it asked: leave it out, or export a benchmark with --to KIT"
+            remedy = (
+                "A run has its own protocol: omit the option, or export a benchmark with --to KIT"
+            )
             raise InvalidSettingError(option, f"cannot be used with --to {form}", remedy)
         write_rows = LazyImport("unreel.cli.evaluation.export_run:write_rows", extra="eval").load()
         told = {"moved_to": moved_to, "outside": outside, "accept_changed": accept_changed}
@@ -130,7 +132,7 @@ def export(  # noqa: PLR0913  one parameter for each option
         remedy = "It speaks of the benchmark of a run: leave it out"
         raise InvalidSettingError(option, f"cannot be used with --to {form}", remedy)
     if "protocol" not in given:
-        option, remedy = "--protocol", "Say what is asked: trace, realism, reality or preference"
+        option, remedy = "--protocol", "Name the protocol: trace, realism, reality or preference"
         raise InvalidSettingError(option, f"--to {form} needs it", remedy)
     reading = {"mapping": read_mapping(mapping) or None, "outside": outside}
     exported = _export_kit(

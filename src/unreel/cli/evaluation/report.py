@@ -41,8 +41,8 @@ def report(
 ) -> None:
     """Write RUNS as static pages: leaderboards, the worst mistakes of each model, and every clip with its answers.
 
-    A run is a folder or s3://bucket/prefix of `unreel eval`; a folder of runs stands for all of
-    them. The report opens from disk and from any web server. Sends nothing.
+    A run is a folder or s3://bucket/prefix of `unreel eval`; a folder of runs means all of them.
+    The report opens from disk and from any web server. Sends nothing.
     """
     write_report = LazyImport("unreel.report.site:write_report", "report").load()
     open_all_told = LazyImport("unreel.cli.evaluation.named_run:open_all_told", "report").load()

@@ -28,7 +28,7 @@ def print_check(run: str, *, as_json: bool) -> int:
 
 
 def print_repair(run: str, out: str | None, *, as_json: bool) -> int:
-    """Mend a copy of the run and print what became of its rows; the status of the command."""
+    """Repair a copy of the run and print the result; return the exit status."""
     settings = read_settings()
     old, new = _kept(run, settings), _kept(out or f"{run.rstrip('/')}-repaired", settings)
     with TableChecker() as examiner:
@@ -135,7 +135,7 @@ def _spell(writer: LockHolder) -> str:
 def _print_repaired(done: RepairResult) -> None:
     for name, table in done.tables.items():
         again = f", {table.found_again:,} of them found again" if table.found_again else ""
-        print_message(f"{name}: {table.kept:,} rows kept{again}")
+        print_message(f"{name}: {table.kept:,} rows copied{again}")
         for n, what in (
             (table.unreadable, "in files that cannot be read"),
             (table.set_aside, f"not right, set aside in {SET_ASIDE}"),
@@ -144,4 +144,6 @@ def _print_repaired(done: RepairResult) -> None:
             if n:
                 print_message(f"  {n:,} rows {what}")
     print_message(f"{done.run} is unchanged; the repaired run is in {done.out}")
-    print_message(f"Ask what it lacks: the same `unreel eval` as before, with --out {done.out}")
+    print_message(
+        f"Request its missing answers: the same `unreel eval` as before, with --out {done.out}"
+    )

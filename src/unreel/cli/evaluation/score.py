@@ -49,7 +49,7 @@ class ScoredAnswers:
     rejected: tuple[Rejected, ...]
     without_truth: tuple[Rejected, ...]
     texts: Mapping[str, Any]
-    """What judges, or the comparison of reasons, have to tell."""
+    """Messages of judges, or of the comparison of reasons."""
 
     @property
     def is_complete(self) -> bool:
@@ -80,11 +80,11 @@ class ScoredAnswers:
 @click.option(
     "--parser",
     type=click.Choice(["strict", "lenient"]),
-    show_default="what the run's recipe says, else strict",
+    show_default="that of the run's recipe, else strict",
     help="Parser: strict reads only the requested format, lenient also its usual variations.",
 )
 @box_space_option
-@click.option("--split", help="Score this split of B alone.")
+@click.option("--split", help="Score only this split of B.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the bootstrap intervals.")
 @click.option(
     "--judge",
@@ -143,7 +143,7 @@ def score(  # noqa: PLR0913  one parameter for each option
         raise InvalidSettingError(option, "missing", remedy)
     chosen = get_protocol(instrument)
     if chosen.needs_box_space and box_space is None:
-        option, remedy = "--box-space", "Say what the boxes count in, for example --box-space pixel"
+        option, remedy = "--box-space", "Name the unit of the boxes, for example --box-space pixel"
         raise InvalidSettingError(option, "missing", remedy)
     chosen.prompt(prompt)
     opened = open_benchmark(benchmark, layout, mapping=read_mapping(mapping), outside=outside)

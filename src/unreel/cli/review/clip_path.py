@@ -14,14 +14,14 @@ from unreel.core.names import plain_name
 
 
 class ClipPath(click.Path):
-    """Takes paths, there or not: a file that cannot be read is a failure of its own, beside the others."""
+    """Takes paths, there or not: a file that cannot be read is a failure of its own, next to the others."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if "://" in str(value):
-            problem = "is an address, not a file, and clips are opened from this machine alone"
+            problem = "is a URL, not a file, and only local clips are opened"
             raise UnreadableSourceError(str(value), problem, _download(str(value)))
         return super().convert(value, param, ctx)
 

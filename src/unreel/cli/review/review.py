@@ -136,7 +136,7 @@ def _check(clips: Sequence[Path], ask: ReviewCommandOptions) -> None:
         option, remedy = "--sample", "Leave out the clips and --model, or leave out --sample"
         raise InvalidSettingError(option, "brings its own clip and answers", remedy)
     if ask.sample and ask.perturb:
-        option, problem = "--perturb", "the sample's answers are recorded for its own clip alone"
+        option, problem = "--perturb", "the sample's answers are recorded only for its own clip"
         raise InvalidSettingError(option, problem, "Leave it out, or name a clip and --model")
     if not ask.sample and not clips:
         argument, remedy = "CLIPS", "Name a video file, or try `unreel review --sample`"

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _FIRST_ASK_S: Final = 0.2
 _LATE_S: Final = 1.0
-"""An answer that comes later than this is told at once: somebody waits for the others."""
+"""Seconds after which an answer is reported immediately, while others are pending."""
 _PIPE_WIDTH: Final = 110
 
 
@@ -317,7 +317,9 @@ class ReviewSession:
                     on_frames=on_frames,
                 )
         except StopSignal as stopped:
-            stopped.add_note(f"what was answered is in {folder / PAGE}, without an annotated copy")
+            stopped.add_note(
+                f"the answers so far are in {folder / PAGE}, without an annotated copy"
+            )
             raise
         if isinstance(evidence.annotated, Failure):
             print_message(f"no annotated copy: {evidence.annotated}")

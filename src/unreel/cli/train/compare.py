@@ -27,8 +27,8 @@ _ASKED_WRONGLY: Final = 2
     metavar="PATH",
     help="Benchmark for both checkpoints. Not needed for runs.",
 )
-@click.option("--protocol", help="What they are asked.  [default: what the checkpoint was taught]")
-@click.option("--split", help="Ask about this split alone.")
+@click.option("--protocol", help="Protocol.  [default: that of the checkpoint's training]")
+@click.option("--split", help="Use only this split.")
 @layout_option
 @click.option("--out", help="Folder of the two runs.  [default: compare-FIRST-SECOND]")
 @click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Metric to compare.")

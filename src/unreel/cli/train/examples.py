@@ -37,7 +37,7 @@ def examples(*, as_json: bool, **options: Any) -> None:
         print_json(shown)
         return
     for reason, n in shown.left_out.items():
-        print_message(f"left out: {n} {reason}")
+        print_message(f"excluded: {n} {reason}")
     for reason, n in shown.not_compared.items():
         print_message(f"not compared by what they show: {n} {reason}")
     print_message(f"{shown.n_train} examples to learn from, {shown.n_held_out} held out")

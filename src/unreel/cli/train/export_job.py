@@ -68,7 +68,7 @@ def _print_export(exported: ExportedExamples, found: ExampleSet) -> None:
         f"frames: {exported.sampling}",
     )
     for reason, n in {**found.left_out.reasons, **exported.left_out}.items():
-        print_message(f"  left out: {n} {reason}")
+        print_message(f"  excluded: {n} {reason}")
     if exported.differences:
         print_message("not as a training here:", *(f"  {words}" for words in exported.differences))
     print_message(f"all of it is in {MANIFEST}; docs/training-elsewhere.md explains the training")

@@ -102,7 +102,7 @@ def _lines(plan: TrainingEstimate, counted: str) -> Iterator[tuple[str, str]]:
     yield "operations", f"{plan.flops:.2e}"
     yield (
         "hours",
-        f"{plan.hours:.2f} (computing {plan.compute_hours:.2f}, decoding in parallel {plan.decode_hours:.2f}, asking held-out clips {plan.watch_hours:.2f})",
+        f"{plan.hours:.2f} (computing {plan.compute_hours:.2f}, decoding in parallel {plan.decode_hours:.2f}, validation {plan.watch_hours:.2f})",
     )
     yield f"hours at {WELL_FED:.0%} of the peak", f"{plan.well_fed_hours:.2f}"
     if plan.cost_usd is not None:

@@ -144,7 +144,7 @@ def _report(trained: TrainingResult, *, as_json: bool) -> None:
         f"{ends[trained.ended]}; the model is that of step {trained.step:,}{loss}{held_out}"
     )
     if trained.gain is not None:
-        print_message(f"answers to held-out questions earn more than before by {trained.gain}")
+        print_message(f"the reward of held-out answers rose by {trained.gain}")
     print_message(
         f"next: unreel train card {trained.model}, or unreel eval BENCHMARK --model local/{trained.model}"
     )

@@ -39,21 +39,21 @@ class ServiceApi(RecipeSection):
         }
     )
     id: Text = "id"
-    """Where the reply to a submit tells the job."""
+    """Position of the job's id in the reply to a submission."""
     status: Text = "jobs/{id}"
     """Where a job is looked after."""
     state: Text = "status"
-    """Where that reply tells how far it is."""
+    """Position of the job's state in that reply."""
     done: Words = ("succeeded", "completed", "done")
     failed: Words = ("failed", "canceled", "cancelled", "error", "expired")
     error: Text = "error"
-    """Where it tells why it failed."""
+    """Position of the reason of a failure."""
     result: Text = "url"
-    """Where it tells the address of the clip."""
+    """Position of the clip's URL."""
     content: Text = ""
-    """The path of the clip below the service's own address, where it tells none: it is asked with the key."""
+    """Path of the clip at the service itself, if it reports no URL; requested with the key."""
     version: Text = "model"
-    """Where it tells what made the clip."""
+    """Position of the model's version."""
     sizes: Words = ()
     """The sizes that it makes, such as `1280x720`; any where none is named."""
     seconds: Annotated[tuple[int | str, ...], Field(max_length=MOST_PARTS)] = ()
@@ -127,4 +127,4 @@ SHAPES: Final[Mapping[str, ApiPreset]] = {
     "jobs": ApiPreset(api=ServiceApi()),
     "openai": ApiPreset(api=OPENAI, home="https://api.openai.com/v1", home_key="OPENAI_API_KEY"),
 }
-"""`openai` is told from the reference of the Videos API: POST /videos, GET /videos/{id} and .../content."""
+"""`openai` follows the reference of the Videos API: POST /videos, GET /videos/{id} and .../content."""

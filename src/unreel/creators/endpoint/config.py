@@ -29,7 +29,7 @@ class ServiceConfig:
     server: ServerAddress
     variable: str | None
     needs_key: bool
-    """Whether nobody is answered there without one."""
+    """Whether the service requires a key."""
 
 
 class EndpointKeys(CreatorKeys):

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 SUBMIT: Final = "submit"
 """Noted before a job is posted: its idempotency key."""
 JOB: Final = "job"
-"""Noted as soon as the service tells it: a killed run polls it instead of paying again."""
+"""Stored as soon as the service reports it: a killed run polls it instead of paying again."""
 ROUND: Final = "round"
 """How many jobs of this brief ended badly; each next one has a key of its own."""
 _MISSES: Final = 3
@@ -52,7 +52,7 @@ _UNSURE: Final = frozenset(
         FailureReason.SERVER_ERROR,
     }
 )
-"""After these nobody knows whether the service took the job."""
+"""Errors after which it is unknown whether the service accepted the job."""
 
 
 @dataclass(frozen=True, slots=True)

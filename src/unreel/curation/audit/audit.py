@@ -28,7 +28,7 @@ from unreel.stats.bootstrap import ROUNDING
 from unreel.stats.sample import Array
 
 LEAK_FROM: Final = 0.60
-"""A model above this tells too much; see docs/decisions/0019-alarms-by-relabelling.md."""
+"""AUC above which a model leaks; see docs/decisions/0019-alarms-by-relabelling.md."""
 ALARM_RATE: Final = 0.05
 """Share of sets whose labels mean nothing in which any view may be called leaking."""
 CLEAN_BELOW: Final = 0.70
@@ -37,7 +37,7 @@ CHANCE: Final = 0.50
 LEAST_PER_SIDE: Final = 20
 """With fewer clips of either side nothing is decided, whatever the number."""
 TOLD_FROM: Final = 0.95
-"""A clip gives itself away where the model tells it from this share of the other side."""
+"""Fraction of the other label from which a revealing clip is separated."""
 MOST_LEAKS: Final = 8
 MOST_GIVEAWAYS: Final = 10
 MOST_REASONS: Final = 3
@@ -94,9 +94,9 @@ class ViewAudit:
     n_unjudged: int = 0
     """Clips without whose scene nothing was left to learn from."""
     p_value: float | None = None
-    """Share of relabelled sets in which some view told as much as this one does here."""
+    """Fraction of permuted datasets in which a view reaches this AUC."""
     leaks: tuple[PropertyLeak, ...] = ()
-    """What tells most on its own, the strongest first."""
+    """The most informative single properties, the strongest first."""
     giveaways: tuple[RevealingClip, ...] = ()
     n_giveaways: int = 0
     """All clips that give themselves away; `giveaways` lists the first."""

@@ -146,5 +146,5 @@ def format_auc(auc: Measured) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text of strangers' files inside a table: no cell ends, no markup starts."""
+    """Text of untrusted files inside a table: no cell ends, no markup starts."""
     return "".join("\\" + c if c in "\\|`*_[]<>#" else c for c in sanitise_line(text))

@@ -20,7 +20,7 @@ from unreel.stats.proportion import mid_p_interval, normal_quantile
 from unreel.stats.sample import Array
 
 RELABELLINGS: Final = 199
-"""Enough for a chance of one in twenty to be exact, and for a share of 0.005 to be told."""
+"""Number of permutations, exact for p = 0.05 with a resolution of 0.005."""
 
 
 def relabel(owners: Sequence[FoldGroup], folding: FoldAssignment, *, seed: int) -> Numbers:
@@ -75,7 +75,9 @@ class CrossFit:
     won: Array
     """Pairs of the clip in which the generated clip seemed more generated, ties counted half."""
     met: Array
-    """Pairs of the clip; 0 where no model could be fitted without it, or nobody was there to meet."""
+    """Number of pairs of the clip; 0 if no model could be fitted without it, or there was no
+    opponent.
+    """
     weights: Array
     """By fold, part and feature."""
     creators_held_out: bool

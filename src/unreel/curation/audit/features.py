@@ -23,7 +23,7 @@ from unreel.stats.sample import Array
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipObservation:
-    """One clip as the audit sees it. What could not be read is a failure and is left out."""
+    """One clip as the audit sees it. What could not be read is a failure and is excluded."""
 
     clip: str
     """Name or id, as reports should call it; unique."""
@@ -70,7 +70,7 @@ class FeatureTable:
     names: tuple[str, ...]
     """Of the columns; the fifths of a feature have its name."""
     raw: Array
-    """As measured; of a fifth, whether the clip lies in it."""
+    """Measured value; for a quintile, whether the clip is in it."""
     is_bin: tuple[bool, ...]
 
     @property
@@ -166,7 +166,7 @@ def view_features(observation: ClipObservation, view: FeatureView) -> Features |
 
 
 def metadata_features(facts: ClipFacts) -> Features:
-    """The floor's numbers, with exact sizes, lengths and the tags of the file."""
+    """Return the features of the metadata baseline, with exact sizes, lengths and the tags of the file."""
     video = facts.video
     exact = {
         f"size={video.width}x{video.height}": 1.0,

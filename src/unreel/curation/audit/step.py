@@ -28,7 +28,7 @@ from unreel.media.reader import MediaReader
 
 AUDIT: Final = "audit"
 _DIGITS: Final = 6
-"""Features are kept to so many: the last ones depend on how many threads added numbers up."""
+"""Stored digits of features: the last ones depend on the number of threads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

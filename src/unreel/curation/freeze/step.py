@@ -76,8 +76,9 @@ _WRITTEN: Final = re.compile(
     rf"{'|'.join(map(re.escape, _TOP))}|{re.escape(PART)}[0-9a-f]+|(?:{'|'.join(SPLITS)})/.+",
     re.DOTALL,
 )
-"""What belongs to a freeze: its files, those that were not whole when it was killed, and the folders
-of its splits with all that is in them, because whoever loads the benchmark loads them whole."""
+"""Files of a freeze: complete ones, drafts of a killed freeze, and the folders of its splits with
+all content, because readers of the benchmark load them completely.
+"""
 NOT_AUDITED: Final = AuditSummary(
     text="Not audited: the recipe has no `[audit]`.", document={"audited": False}
 )

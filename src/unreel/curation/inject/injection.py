@@ -104,7 +104,7 @@ _LEAST_SHARE: Final = 0.0006
 """Of the picture: a frame with fewer plainly changed pixels shows nothing."""
 _LEAST_PIXELS: Final = 30
 _LEAST_FILL: Final = 0.05
-"""Of its box: below that the box would mark mostly what is as it was."""
+"""Minimum changed fraction of the box."""
 _CORE: Final = 0.2
 """Of an ellipse: what surely shows the object whose colour is named."""
 _LEAST_KEPT: Final = 0.6

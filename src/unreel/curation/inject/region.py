@@ -35,7 +35,7 @@ _DEEPEST_SHADOW: Final = 0.4
 _NO_LIGHTER: Final = 1.03
 _SAME_LIGHT: Final = 0.12
 _ABOVE_NOISE: Final = 10
-"""Levels by which an object differs from what lies behind it."""
+"""Levels by which an object differs from the background."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +46,7 @@ class TrackedRegion:
     silhouettes: tuple[Mask, ...] | None = None
     """What differs from the plate, small, where a still camera shows a moving object."""
     is_object: bool = False
-    """True for what moves by itself; else it is a place of the picture."""
+    """True for a moving object; otherwise it is an area of the picture."""
 
     @property
     def moves(self) -> bool:

@@ -18,7 +18,7 @@ SMALL: Final = 160
 """Longest side of the pictures in which regions are looked for."""
 _PLATE_FRAMES: Final = 9
 _DIFFERS: Final = 14
-"""Levels of 255 by which a pixel must leave what lies behind it, or its past, to count as moving."""
+"""Levels of 255 by which a moving pixel differs from the background or its past."""
 _STILL_SHARE: Final = 0.35
 """At most this share of a still camera's picture moves."""
 _STILL_LEVELS: Final = 4

@@ -19,7 +19,7 @@ _EXAMPLES: Final = {
     "freeze.citation.year": "2026",
     "freeze.citation.url": '"https://example.org/dataset"',
 }
-"""What is shown of keys whose default says nothing."""
+"""Example values of keys with an empty default."""
 _UNTOLD: Final = frozenset({"screen.screens"})
 """Its sections are shown in its place."""
 _REPEATED: Final = frozenset({"source.label", "source.creator", "source.licence"})

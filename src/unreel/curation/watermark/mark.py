@@ -32,7 +32,7 @@ class WatermarkSearch:
     found: tuple[WatermarkRegion, ...] = ()
     """Fixed marks, the largest first."""
     suspected: tuple[WatermarkRegion, ...] = ()
-    """Texts near the border on a part that stands still: marks, or words of the scene."""
+    """Texts near the border of a still part: marks, or texts of the scene."""
     roaming: tuple[str, ...] = ()
     """Texts that were read at several places of the picture, one at a time."""
     inconclusive: str | None = None

@@ -16,7 +16,7 @@ from unreel.media.sandbox.limits import SandboxLimits
 from unreel.media.sandbox.wire import ReplyPart, encode
 
 PROTECTION_TASK: Final = "protection"
-"""Built in: reads nothing and tells which layers hold."""
+"""Built-in task that reads nothing and reports the active layers."""
 
 NO_TASKS: Final[Mapping[str, Task]] = {}
 """A table for who asks for the protection alone: nothing has to be loaded for it."""

@@ -32,7 +32,7 @@ class FileSandbox:
     names when it starts, and any other at its first call. Calls from several threads run at the same
     time. `close`, or leaving the context, ends all processes.
 
-    A machine that lacks seccomp is refused with a `SandboxError`, unless `without_seccomp`.
+    A machine that lacks seccomp is rejected with a `SandboxError`, unless `without_seccomp`.
     """
 
     def __init__(

@@ -125,7 +125,7 @@ _EITHER: Final = re.compile(r"(?<![\w.])[12](?![\w.]?[0-9])(?!\w)")
 def parse(text: str, reading: ParserOptions) -> PreferenceVerdict:
     """Return the clip that the answer calls real: 1 is the first, 2 the second, as shown.
 
-    `strict` wants the digit and nothing else beside a thought, in the last `<answer>` where the prompt
+    `strict` wants the digit and nothing else next to a thought, in the last `<answer>` where the prompt
     asks for one; 0, which the printed texts ask for too, names neither. `lenient` also takes the last
     `<answer>`, the field that names itself the answer, "Video 1", "the first video is real", a digit that
     opens an explanation in which the other digit does not stand, and what prose claims of the two. A
@@ -168,7 +168,7 @@ def _told(piece: str) -> Position | Unparsed:
 
 
 def _in_fields(plain: str) -> Position | Unparsed:
-    """The field that is the answer; missing where there is none that names a clip."""
+    """Return the answer field; missing if no field names a clip."""
     said: set[Position] = set()
     named = []
     for field in parse_fields(plain):

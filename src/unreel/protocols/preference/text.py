@@ -9,7 +9,7 @@ from unreel.protocols.space import BoxSpace
 from unreel.protocols.verdict_text import EVEN, ProtocolTexts
 
 _TAUGHT: Final = frozenset({"paper"})
-"""The others ask for thoughts that nobody wrote down, or for 1 or 0 about two clips."""
+"""Prompts for training. The others ask for missing reasoning, or for 1 or 0 about two clips."""
 
 
 def _say(real: Position) -> str:

@@ -22,7 +22,7 @@ from unreel.protocols.text import (
 )
 
 _PLACEHOLDER: Final = "answer here"
-"""Stands in the example that the prompt gives, which some models repeat."""
+"""Text of the prompt's example, which some models repeat."""
 _DIGITS: Final = {"1": Label.REAL, "0": Label.GENERATED}
 # "1", "1.", "(1)", "Answer: 1", "so the answer is 0", "1 (real)": a digit that no other one contests.
 _DIGIT: Final = re.compile(

@@ -18,23 +18,27 @@ from unreel.stats.sample import Array
 
 @add_part_figures(FIGURES)
 def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
-    """Accuracy in percent, for each creator against all real clips, and the mean over creators.
+    """Compute the accuracy in percent, for each creator with all real clips, and the mean over creators.
 
-    - `pooled: X` is the share of right answers among the real clips and the clips of creator X;
-      `balanced: X` is the mean of the share on real clips and the share on X's clips. `pooled` and
-      `balanced` are the means over creators, each creator counting alike; they are unmeasured as long
-      as one creator's figure is.
-    - A creator with settings has a figure for each, `X/SETTING`, besides the one over all its clips; the
+    - `pooled: X` is the fraction of right answers among the real clips and the clips of creator X;
+      `balanced: X` is the mean of the fractions on real clips and on X's clips. `pooled` and
+      `balanced` are the means over creators with equal weights; they are unmeasured while
+      one creator's metric is.
+    - A creator with settings has a metric for each, `X/SETTING`, besides the one over all its
+      clips; the
       means over creators count each creator once.
-    - These count valid answers only. `-all-clips` counts every clip that was asked about: a clip whose
-      answer is unreadable, or whose question failed, was not judged rightly.
-    - `caught: X` is the share of the valid answers on X's clips that say generated; X wants it low.
-      `real-accuracy` and `fake-accuracy` are the shares of right ones among valid answers.
-    - `answered-real` is the share of all valid answers that say real.
-    - `accuracy` is the share of right answers, every clip alike; `f1` that of the calls `generated`, in which
-      `-all-clips` counts a generated clip that nobody called so as missed. `confusion` counts answers.
-    - Where a confidence was asked, `auc`, `tpr-at-fpr-`, `brier` and `ece` are those of the probability of
-      being generated that label and confidence tell; an answer without one of them is left out.
+    - These count valid answers only. `-all-clips` counts every clip: a clip whose
+      answer is unreadable, or whose question failed, counts as wrong.
+    - `caught: X` is the fraction of the valid answers on X's clips that are generated; low is good
+      for X.
+      `real-accuracy` and `fake-accuracy` are the fractions of right ones among valid answers.
+    - `answered-real` is the fraction of all valid answers that are real.
+    - `accuracy` is the fraction of right answers over all clips; `f1` is that of the label
+      `generated`, in which
+      `-all-clips` counts a generated clip without that answer as missed. `confusion` counts
+      answers.
+    - If a confidence was requested, `auc`, `tpr-at-fpr-`, `brier` and `ece` use the probability of
+      being generated from label and confidence; an answer without one of them is excluded.
     """
     count = count_rows(rows)
     asks = count.asked

@@ -1,4 +1,4 @@
-"""`reality` in words."""
+"""Texts for verdicts of `reality`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -10,7 +10,7 @@ from unreel.protocols.space import BoxSpace
 from unreel.protocols.verdict_text import EVEN, ProtocolTexts, format_label, format_or_missing
 
 _TAUGHT: Final = frozenset({"direct"})
-"""The others ask for thoughts or for a confidence, and nobody wrote them down."""
+"""Prompts for training. The others ask for missing reasoning or confidence."""
 
 
 def _right(truth: Origin) -> str:

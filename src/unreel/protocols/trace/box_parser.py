@@ -212,7 +212,7 @@ def _opposite_corners(piece: str) -> list[Fraction] | None:
 
 
 def _by_size(piece: str, named: Mapping[str, Fraction]) -> list[Fraction] | None:
-    """One point with a width and a height; without these names nobody knows what the numbers are."""
+    """Parse a point with a width and a height; unnamed numbers are ambiguous."""
     numbers = [Fraction(number) for number in _ANY_NUMBER.findall(_NAMED.sub(" ", piece))]
     if len(numbers) != _N - 2:
         return None

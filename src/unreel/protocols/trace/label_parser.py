@@ -28,11 +28,11 @@ _REASON: Final = re.compile(r"<\s{0,3}explanation\b|\bthe reason is\b", re.IGNOR
 
 
 def read_label(body: str, mode: Mode) -> Label | Unparsed:
-    """The word REAL or FAKE that opens the answer, else the one that a sentence states and no other.
+    """Parse REAL or FAKE at the start of the answer, otherwise the only one that a sentence states.
 
-    What stands before the explanation may not state the contrary; a refusal or an error message is no
-    answer. `lenient` also takes the field that names itself the verdict, else the claim of prose in small
-    letters, other words and other languages, with its denials and second thoughts.
+    The text before the explanation may not contradict it; a refusal or an error message is no
+    answer. `lenient` also accepts the field named verdict, otherwise a claim in prose in lower
+    case, other words and other languages, with its denials and second thoughts.
     """
     reason = _REASON.search(body)
     claim = (body[: reason.start()] if reason else body).strip()

@@ -44,7 +44,7 @@ _OF_ALL: Final = re.compile(
     r"(?:\b(?:of|out\sof|von|de|sur|su|из|for|lasting|lasts|during|within|over|long|every|duration|after\sanother)|/)\s{0,3}(?:the\s|a\s|an?other\s)?$",
     re.IGNORECASE,
 )
-"""A length stands behind these, not an instant."""
+"""Words before a length, not a timestamp."""
 _ELSEWHERE: Final = re.compile(
     r"\b(?:before\sthe\send|from\sthe\send|remaining|left|last|final|per\ssecond|or|either|not|never|unknown|unclear|first\s\d)\b"
     r"|最后|最後|前\d|마지막|或|または|또는",
@@ -75,10 +75,10 @@ _STARTING: Final = re.compile(
 
 
 def read_onset(piece: str, mode: Mode) -> int | Unparsed:
-    """Microseconds from the clip's start; a range tells its beginning, a frame's number tells none.
+    """Parse microseconds from the clip's start; a range gives its beginning, a frame number nothing.
 
-    `strict` takes seconds alone. `lenient` also takes units, clocks and words of several languages, where
-    they leave one instant.
+    `strict` accepts seconds only. `lenient` also accepts units, clock times and words of several
+    languages, if they give one timestamp.
     """
     seconds = _said(piece, mode) if len(piece) <= SHORT else None
     if seconds is None:

@@ -13,17 +13,17 @@ from unreel.core.verdict import TraceVerdict, Unparsed
 from unreel.protocols.trace.truth import TraceTruth
 
 _WORDS: Final = "..."
-"""Stands for an explanation."""
+"""Placeholder for an explanation."""
 _CORNERS: Final = 4
 
 
 def packed_columns() -> "tuple[TruthColumn, VerdictColumn]":
-    """Return empty columns for truths and for what was answered."""
+    """Return empty columns for truths and outcomes."""
     return TruthColumn(), VerdictColumn()
 
 
 class _BoxColumn:
-    """Boxes by place; what stands where there is none means nothing."""
+    """Boxes by index; values without a box are undefined."""
 
     def __init__(self) -> None:
         self._corners = array("d")

@@ -28,7 +28,7 @@ def score(rows: Sequence[TraceRow], *, seed: int) -> Scorecard:
     - On a generated row the box, the time and the explanation are those of the answer, unless it says
       REAL. One that is missing or unreadable has IoU 0, distance 100, explanation 0. Distances are
       capped at 100. Each is asked only of rows whose truth holds it.
-    - An explanation that no judge scored is left out, and counted by row as `explanation: unscored`;
+    - An explanation that no judge scored is excluded, and counted by row as `explanation: unscored`;
       when none was scored, explanation and overall are unmeasured.
     - The bare names weigh annotation rows alike. `-per-video` takes the mean of a clip's rows first.
       `-best-of` compares an answer with the one trace of its clip that it meets best: by IoU,

@@ -1,4 +1,4 @@
-"""`trace` in words."""
+"""Texts for verdicts of `trace`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -22,7 +22,7 @@ def write(truth: TraceTruth, prompt: str, space: BoxSpace | None) -> str:
     """The answer for one annotation row.
 
     The box is the first of the track, in whole units of `space` (never less than one wide and high);
-    the time is the span's start in seconds, to two places. What the row does not hold is left out.
+    the time is the span's start in seconds, to two places. What the row does not hold is excluded.
     """
     if space is None or min(space.width, space.height) < _COARSEST:
         msg = "a box is taught in whole units. Declare a space that has them, for example permille"

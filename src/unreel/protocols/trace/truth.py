@@ -14,7 +14,7 @@ from unreel.protocols.truths import KnownTruth
 class TraceTruth:
     """One annotation row. A generated clip has a row for each of its traces; a real clip has one row.
 
-    A generated clip on which nobody found a trace has one row without, which counts for labels only.
+    A generated clip without a trace has one row, which counts for labels only.
     """
 
     label: Label

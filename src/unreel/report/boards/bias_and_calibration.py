@@ -140,7 +140,7 @@ def build_whole_frame_panel(board: ReportBoard) -> BoardPanel | None:
         id=f"{board.id}-whole-frames",
         heading="Whole-frame boxes",
         lead=(
-            "A box around everything says nothing about the place. Counted are the readable boxes "
+            "A box around the whole frame does not localise a fault. Counted are the readable boxes "
             "that cover 95 % of the frame or more."
         ),
         charts=(chart,) if known else (),
@@ -172,7 +172,7 @@ def _labels(board: ReportBoard) -> BoardPanel:
     ]
     chart = BoardChart(
         id=f"{board.id}-calibration",
-        title="Share that is generated, by what it was called",
+        title="Fraction that is generated, by answer",
         alt=" ".join(_trust(contender, calibrations[contender.name]) for contender in board.spoken),
         spec=grouped_chart(
             points, board.palette, title="of these, generated, %", domain=_PERCENT, places=1
@@ -208,7 +208,7 @@ def _labels(board: ReportBoard) -> BoardPanel:
         charts=(chart,),
         tables=(
             BoardTable(
-                caption="What was called real or generated, and what it was",
+                caption="Answers and true labels",
                 columns=columns,
                 lines=tuple(lines),
                 notes=notes.listed(),

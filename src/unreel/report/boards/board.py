@@ -42,7 +42,7 @@ def explain_missing_rank(entrant: ReportEntrant, ranks_by: str) -> str:
 
 
 def name_part(item: RunItem) -> str:
-    """The part of a benchmark that a question belongs to, in words."""
+    """Return the part of a benchmark that a question belongs to, as text."""
     return "real clips" if item.creator is None else f"clips of {item.creator}"
 
 
@@ -86,16 +86,16 @@ class BoardContender:
     """The reviewer, with what sets it apart from others of the same name."""
     entrant: ReportEntrant
     unranked: str = ""
-    """What it lacks for a place among the others, in words; "" when it lacks nothing."""
+    """Reason why it has no rank, as text; "" if it has one."""
 
     @property
     def page(self) -> str:
-        """Its own page, beside that of all boards."""
+        """Its own page, next to that of all boards."""
         return f"{REVIEWERS}/{self.place}.html"
 
     @property
     def kind(self) -> str:
-        """`reviewer` or `floor`."""
+        """`reviewer`, or `floor` for a baseline."""
         return "floor" if self.entrant.is_floor else "reviewer"
 
 
@@ -106,11 +106,11 @@ class ReportBoard:
     id: str
     protocol: str
     title: str
-    """Of the instrument."""
+    """Title of the protocol."""
     benchmark: str
-    """What was asked about, without its folders."""
+    """The benchmark, without its folders."""
     extent: str
-    """Which part of it, in words; "" for all."""
+    """Part of it, as text; "" for all."""
     instrument: str
     shared_condition: str
     """The parts of the condition that all have in common."""
@@ -130,7 +130,7 @@ class ReportBoard:
 
     @property
     def asked(self) -> Protocol[Any, Any]:
-        """The instrument that all were asked with."""
+        """The protocol of the board."""
         return self.contenders[0].entrant.instrument
 
     @property
@@ -141,7 +141,7 @@ class ReportBoard:
 
     @property
     def placed(self) -> tuple[BoardContender, ...]:
-        """Those that lack nothing for a place, floors too."""
+        """Complete entrants, including baselines."""
         return tuple(contender for contender in self.contenders if not contender.unranked)
 
     @property
@@ -151,20 +151,20 @@ class ReportBoard:
 
     @property
     def shown(self) -> tuple[BoardContender, ...]:
-        """Those that one chart can tell apart: reviewers before floors, who lacks a place last."""
+        """Entrants that one chart can distinguish: reviewers before baselines, unranked ones last."""
         by_kind = sorted(self.contenders, key=lambda c: (c.unranked != "", c.kind == "floor"))
         kept = by_kind[:SHOWN]
         return tuple(contender for contender in self.contenders if contender in kept)
 
     @property
     def palette(self) -> Palette:
-        """The colour of each of these, the same on every chart; floors are grey."""
+        """Colour of each of these, the same on every chart; baselines are grey."""
         colours = {"reviewer": itertools.cycle(SERIES), "floor": itertools.cycle(FLOORS)}
         return {contender.name: next(colours[contender.kind]) for contender in self.shown}
 
     @property
     def spoken(self) -> tuple[BoardContender, ...]:
-        """Those that are told of in words: the first reviewers, or the floors where there is none."""
+        """Entrants in the text: the first reviewers, or the baselines if there is none."""
         reviewers = tuple(
             contender for contender in self.contenders if contender.kind == "reviewer"
         )

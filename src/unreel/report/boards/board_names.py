@@ -40,7 +40,7 @@ def name_boards(boards: Sequence[ReportBoard]) -> list[ReportBoard]:
 
 
 def name_contenders(boards: Sequence[ReportBoard]) -> dict[int, str]:
-    """A name for every place of the report; who is on several boards has the board's beside its own."""
+    """A name for every place of the report; who is on several boards has the board's next to its own."""
     boards_of = Counter(who for board in boards for who in {e.reviewer for e in board.entrants})
     return {
         contender.place: full_name(board, contender)
@@ -63,7 +63,7 @@ def _condition(board: ReportBoard, parts: Sequence[str]) -> list[str]:
 
 
 def _benchmarks(boards: Sequence[ReportBoard]) -> list[str]:
-    """The last parts of each benchmark's path, as many as tell different ones apart."""
+    """Return the last parts of each benchmark's path, as many as distinguish them."""
     paths = [board.entrants[0].benchmark for board in boards]
     shorter = ({path: short_path(path, more=more) for path in paths} for more in itertools.count())
     told = next(short for short in shorter if len({*short.values()}) == len(short))

@@ -1,6 +1,6 @@
-"""Charts as Vega-Lite descriptions. Colours are names of the page's own, so that they follow its light.
+"""Charts as Vega-Lite specifications. Colours are variables of the page, for light and dark mode.
 
-A name such as `$--accent` stands for the style sheet's variable; `charts.js` puts in what it is now.
+A name such as `$--accent` is a variable of the style sheet; `charts.js` inserts its present value.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Any, Final
 from unreel.core.estimate import Measured, Unmeasured
 
 SHOWN: Final = 6
-"""Entrants that one chart tells apart by colour; the table beside it has all."""
+"""Maximum number of entrants in one chart; the table next to it has all."""
 SERIES: Final = tuple(f"$--series-{number}" for number in range(SHOWN))
 FLOORS: Final = tuple(f"$--floor-{number}" for number in range(3))
 _SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -38,7 +38,7 @@ Palette = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardChart:
-    """One picture, and what it shows in words."""
+    """A chart and its text description."""
 
     id: str
     title: str
@@ -56,7 +56,7 @@ class ChartPoint:
     kind: str = "reviewer"
 
     def datum(self, *, places: int = 1) -> Mapping[str, Any] | None:
-        """The row of the chart's data; `None` where there is no number."""
+        """Row of the chart's data; `None` if there is no number."""
         if isinstance(self.measured, Unmeasured):
             return None
         estimate = self.measured

@@ -18,7 +18,7 @@ _CLAIMS: Final = {
     ("reviewer", "behind"): "{second}, the second, is ahead of {first} where both answered",
     ("reviewer", "open"): "Whether {first} is ahead of {second}, the second, is not settled",
 }
-"""By whom the first is compared with, and on which side of 0 the interval lies."""
+"""Texts by opponent and by the sign of the interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class RankDifference:
 
 
 def compare(first: ReportEntrant, second: ReportEntrant) -> RankDifference:
-    """The figure of `first` less that of `second`, as `unreel compare` tells it."""
+    """Return the metric of `first` minus that of `second`, as in `unreel compare`."""
     figures = first.instrument.figures
     figure = figures[figures.ranks_by(judged=first.judged and second.judged)]
     try:

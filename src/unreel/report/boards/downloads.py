@@ -1,4 +1,4 @@
-"""Tables of a report as files beside it: CSV with every number apart, LaTeX as the page shows them."""
+"""Tables of a report as files next to it: CSV with every number apart, LaTeX as the page shows them."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ def table_csv(table: BoardTable) -> str:
 
 
 def table_latex(table: BoardTable) -> str:
-    """Intervals in brackets; what is said of them, and why numbers are missing, ends the caption."""
+    """Return the table as LaTeX with intervals in brackets; notes and reasons end the caption."""
     columns = [
         (column.title, [_shown(line.cells[place]) for line in table.lines])
         for place, column in enumerate(table.columns)

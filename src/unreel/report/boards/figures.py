@@ -153,7 +153,7 @@ class AnswerCost:
 
     n_answers: int
     input_tokens: int | None
-    """`None` where no answer tells: unknown is not 0."""
+    """`None` if not reported: unknown is not 0."""
     output_tokens: int | None
     cost_usd: float | None
     tokens_each: Measured
@@ -162,7 +162,7 @@ class AnswerCost:
 
 
 def sum_cost(entrant: ReportEntrant) -> AnswerCost:
-    """Tokens, money and time of what is stored, as far as they were told."""
+    """Return the tokens, cost and time of the stored answers, as far as reported."""
     answers = [item for item in entrant.items if item.stored.get("failure_reason", "") is None]
 
     def total(column: str) -> Any:

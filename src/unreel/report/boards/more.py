@@ -22,8 +22,8 @@ def build_other_figures_panel(board: ReportBoard) -> BoardPanel | None:
         return None
     return BoardPanel(
         id=f"{board.id}-more",
-        heading="More figures",
-        lead="What else was measured: figures of a score or a confidence where one was given, and counts.",
+        heading="More metrics",
+        lead="Other metrics: those of a score or a confidence if one was given, and counts.",
         tables=tuple(tables),
     )
 
@@ -44,7 +44,7 @@ def _figures(board: ReportBoard) -> BoardTable | None:
         for contender in board.contenders
     ]
     return BoardTable(
-        caption="Further figures",
+        caption="Further metrics",
         columns=(TableColumn(title="Reviewer", numbers=False), *map(figure_column, figures)),
         lines=tuple(lines),
         notes=notes.listed(),
@@ -75,7 +75,7 @@ def _confusion(board: ReportBoard) -> BoardTable | None:
         for contender in board.contenders
     ]
     return BoardTable(
-        caption="Clips by what they are and what they were called",
+        caption="Clips by true label and answer",
         columns=(
             TableColumn(title="Reviewer", numbers=False),
             *(TableColumn(title=c) for c in calls),

@@ -1,4 +1,4 @@
-"""Figures that a report calculates beside those of an instrument's scorecard."""
+"""Metrics that a report computes in addition to a protocol's scorecard."""
 
 import math
 from dataclasses import replace
@@ -10,11 +10,11 @@ _NO_END: Final = (0.0, math.inf)
 DIFFERENCE: Final = MetricDefinition(
     metric="paired-difference",
     title="Difference",
-    meaning="what the first has more than the second",
+    meaning="difference of the first and the second",
     group="difference",
     better="neither",
     range=(-100.0, 100.0),
-    formula="figure of the first - figure of the second, both on the questions that both answered",
+    formula="metric of the first - metric of the second, on the questions that both answered",
 )
 READABLE: Final = MetricDefinition(
     metric="readable",
@@ -40,7 +40,7 @@ SCORE_GIVEN: Final = MetricDefinition(
 CALLED_REAL: Final = MetricDefinition(
     metric="called-real",
     title="Called real",
-    meaning="share of these clips that is generated, %",
+    meaning="fraction of these clips that is generated, %",
     group="calibration",
     better="less",
     formula="100 * generated clips called real / clips called real",

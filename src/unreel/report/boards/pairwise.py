@@ -41,7 +41,7 @@ def build_differences_panel(
 ) -> BoardPanel | None:
     """Return the panel of pairwise differences, corrected for the number of comparisons.
 
-    `beside` are boards over other parts of the same benchmark: the clips in common tell there too.
+    `beside` are boards over other parts of the same benchmark: common clips count there too.
     """
     groups = [_within(board), *(_across(board, other) for other in beside)]
     pairs = [pair for group in groups for pair in group.pairs]

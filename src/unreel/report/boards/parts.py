@@ -168,7 +168,7 @@ def _extremes(board: ReportBoard, breakdown: MetricBreakdown) -> str:
         if isinstance(value := cells.get(leader), Estimate)
     ]
     if not values:
-        return "No group has this figure."
+        return "No group has this metric."
     (low, worst), (high, best) = min(values), max(values)
     places_ = breakdown.figure.places
     name = board.contenders[leader].name

@@ -52,8 +52,8 @@ def people_beside(entrant: ReportEntrant) -> HumanComparison:
         return HumanComparison(told=told)
     n_annotators = sum(row.kind == "annotator" for row in rows)
     told = (
-        f"{n_annotators} people judged these clips in the campaign {people.campaign}. They saw whole "
-        "clips, each some of them, so that their rows stand below and have no rank."
+        f"{n_annotators} people judged these clips in the campaign {people.campaign}. They saw "
+        "complete clips, and each saw a part of them, so their rows are below and have no rank."
     )
     return HumanComparison(rows=rows, told=told)
 

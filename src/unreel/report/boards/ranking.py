@@ -83,7 +83,7 @@ def printed_board(protocol: str) -> PrintedBoard | None:
 
 
 def leaderboard(board: ReportBoard) -> BoardPanel:
-    """Every contender with its figures, floors marked, and the published rows below."""
+    """Return every entrant with its metrics, marked baselines, and the published rows below."""
     figure = board.asked.figures[board.ranks_by]
     points = [
         ChartPoint(
@@ -169,7 +169,7 @@ def build_difficulty_panel(board: ReportBoard) -> BoardPanel | None:
 
 
 def name_cell(contender: BoardContender) -> TableCell:
-    """A contender's name, marked where it is a floor, with a way to its own page."""
+    """Return an entrant's name with a link to its page; baselines are marked."""
     badge = "baseline" if contender.kind == "floor" else ""
     return TableCell(text=contender.name, badge=badge, link=contender.page)
 
@@ -260,11 +260,11 @@ def _by_rank(printed: PrintedBoard, figure: MetricDefinition) -> list[PrintedRow
 
 
 def _leaders(board: ReportBoard, figure: MetricDefinition) -> str:
-    """The best reviewer and the best floor, and what is known of the best against floor and second."""
+    """Return the best reviewer and the best baseline, and the comparisons of the best with baseline and second."""
     reviewers = [contender for contender in board.placed if contender.kind == "reviewer"]
     floors = [contender for contender in board.placed if contender.kind == "floor"]
     if not board.placed:
-        return "No contender has this figure."
+        return "No entrant has this metric."
     told = [
         f"{word}: {contender.name} with {_number(contender, figure)}."
         for word, leaders in (("Best reviewer", reviewers), ("Best baseline", floors))

@@ -16,7 +16,7 @@ class TableColumn:
 
     title: str
     figure: MetricDefinition | None = None
-    """Its meaning stands in the heading, its definition one click away."""
+    """Its metric, for the heading and the link to the definition."""
     numbers: bool = True
 
 
@@ -61,7 +61,7 @@ class BoardTable:
     figure: MetricDefinition | None = None
     """What all of its numbers are, where columns are contenders."""
     file: str = ""
-    """Where its files lie beside the page, without their endings; "" where there are none."""
+    """Path of its files next to the page, without extensions; "" if there are none."""
 
     @property
     def figures(self) -> tuple[MetricDefinition, ...]:

@@ -1,1 +1,1 @@
-"""The browser of single clips in a report, and the clips beside it."""
+"""The browser of single clips in a report, and the clips next to it."""

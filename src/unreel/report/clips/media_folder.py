@@ -1,4 +1,4 @@
-"""The clips beside a report: linked, copied, or left out."""
+"""The clips next to a report: linked, copied, or left out."""
 
 from dataclasses import dataclass, field
 from typing import Final, Literal

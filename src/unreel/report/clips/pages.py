@@ -1,7 +1,8 @@
-"""The pages of a report's clips: each a list for people, and what the browser of clips reads as one scrolls.
+"""Pages of a report's clips: each a list, and the data of the clip browser.
 
-A page opened from disk may fetch nothing, so the report shows a page of clips in a hidden frame, which tells it
-what it holds: from disk and from a web server alike, and without a script from anywhere.
+A page opened from disk cannot fetch files, so the report loads a page of clips in a hidden frame,
+which posts its data: this works from disk and from a web server; without JavaScript the pages are
+plain lists.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The annotated copy: the clip with what was found drawn on it, and everybody's verdict below it."""
+"""Annotated copy: the clip with drawn findings, and each verdict below it."""
 
 from collections.abc import Iterator, Sequence
 from itertools import count

@@ -1,4 +1,4 @@
-"""The evidence of one review: a page to look at, and the clip with what was found drawn on it."""
+"""Evidence of one review: a page, and the clip with drawn findings."""
 
 import json
 import re
@@ -74,7 +74,7 @@ class EvidenceBackground:
     origin: FileOrigin
     made_at: datetime
     truth: tuple[Trace, ...] = ()
-    """Where the clip's faults really are, if anybody knows."""
+    """Known faults of the clip, if any."""
     note: str = ""
     """A sentence at the top, for example that the answers are recorded."""
     records: tuple[ReviewerRecord, ...] = ()

@@ -22,11 +22,11 @@ class FileCheck:
     name: str
     found: FileCheckResult
     says: str
-    """Sentences that say no more than what was found means."""
+    """Sentences about the finding, without exaggeration."""
     claim: str = ""
     """The same in one sentence where the file itself says that it was generated; else empty."""
 
 
 def build_unchecked_marks(reason: str) -> FileCheck:
-    """That nobody looked for visible marks; `why` ends the sentence."""
+    """Return the check for skipped visible marks; `why` ends the sentence."""
     return FileCheck(name=MARKS, found=FileCheckResult.NOT_LOOKED, says=f"Not searched: {reason}")

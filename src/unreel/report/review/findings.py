@@ -19,7 +19,7 @@ _KNOWN: Final = "what is known"
 def find_tracks(
     opinions: Iterable[Opinion], truth: tuple[Trace, ...], *, duration_us: int
 ) -> list[TrackSpec]:
-    """A track for what is known, if anything is, and one for each reviewer asked for traces."""
+    """Return a track for known faults, if any, and one for each reviewer with `trace`."""
     known = TrackSpec(name=_KNOWN, kind="truth", traces=known_traces(truth))
     answered = [
         TrackSpec(

@@ -64,9 +64,9 @@ class ReviewerVoice:
 
 
 def group_by_reviewer(review: Review) -> tuple[ReviewerVoice, ...]:
-    """Each reviewer once, in the order in which they were named.
+    """Return each reviewer once, in the given order.
 
-    Where anybody was asked for a label, labels count and scores do not.
+    If any reviewer was asked for a label, labels count and scores do not.
     """
     opinions = review.opinions
     unsure = {found.opinion.key for found in review.stabilities if found.state == "unsure"}
@@ -91,7 +91,7 @@ def classify_review(review: Review, origin: FileOrigin) -> Attention:
 
 
 def name_kind(reviewer: str) -> str:
-    """Return the kind of the reviewer of that name, such as "AI model", in words for a page."""
+    """Return the kind of the reviewer of that name for a page, such as "AI model"."""
     for prefix, kind in _KINDS:
         if reviewer.startswith(prefix):
             return kind
@@ -101,15 +101,15 @@ def name_kind(reviewer: str) -> str:
 
 
 def first_onset_us(opinions: Sequence[Opinion]) -> int | None:
-    """When the first fault begins that anybody names; `None` where nobody names an instant."""
+    """Return the earliest reported onset; `None` if there is none."""
     return min(_onsets(opinions), default=None)
 
 
 def format_headline(review: Review) -> str:
-    """One sentence that tells what the reviewers say of the clip."""
+    """Return one sentence that summarises the verdicts on the clip."""
     voices = group_by_reviewer(review)
     if not voices:
-        return "Nobody was asked about it."
+        return "No model was asked about it."
     if len(voices) == 1:
         name = voices[0].reviewer
         who = f"The {_MODEL} {name}" if name_kind(name) == _MODEL else name

@@ -49,7 +49,7 @@ class IndexEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexNotes:
-    """Facts of the whole review that the index page states beside its clips."""
+    """Facts of the whole review that the index page states next to its clips."""
 
     made_at: datetime
     n_skipped_links: int = 0

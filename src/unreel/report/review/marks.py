@@ -90,11 +90,11 @@ def look_for_marks(file: Path, reader: MediaReader) -> FileCheck:
 
 
 def check_marks(found: WatermarkSearch, *, unread: str = "") -> FileCheck:
-    """Return `found` in words.
+    """Return the text about the marks in `found`.
 
     Args:
-        found: marks that were found.
-        unread: sentence that says why words were not searched; "" if they were.
+        found: Detected marks.
+        unread: Sentence with the reason why texts were not searched; "" if they were.
     """
     sentences = [
         *_fixed(found.found),

@@ -73,12 +73,12 @@ def stability_rows(stabilities: Sequence[OpinionStability]) -> list[dict[str, An
 Tone = Literal["real", "generated", "graded", "failed"]
 
 NO_PROOF: Final = (
-    "Reviewers are AI models or other programs. What they say is not forensic proof: they are often wrong, "
+    "Reviewers are AI models or other programs. Their verdicts are not forensic proof: they are often wrong, "
     "and neither a verdict nor its absence is ground to accuse anybody."
 )
 PARSERS: Final[dict[Mode, str]] = {
-    "lenient": "Answers were read leniently: usual variations of the form that was asked for count too.",
-    "strict": "Answers were read strictly: the form that was asked for counts alone.",
+    "lenient": "Answers were parsed leniently: common variations of the requested format count too.",
+    "strict": "Answers were parsed strictly: only the requested format counts.",
 }
 
 

@@ -22,7 +22,7 @@ _PROGRAMS: Final = (
     ("Adobe", re.compile(r"\badobe\b|mainconcept|alias data handler", re.IGNORECASE)),
     ("Twitter", re.compile(r"twitter", re.IGNORECASE)),
 )
-"""Names of writers, as they stand in tags. FFmpeg names its streams in this way wherever nobody else did."""
+"""Names of writers in tags. FFmpeg names its streams like this by default."""
 _SIGNATURE: Final = "signature"
 _NAMING: Final = frozenset(
     {"encoder", "encoding_tool", "handler_name", "software", "writing_application", "vendor_id"}
@@ -37,7 +37,7 @@ def check_programs(facts: ClipFacts) -> FileCheck:
     words = [f"\u201c{tag.value}\u201d{_whose(tag)} in the {_place(tag)}" for tag in named]
     says = f"{'; '.join(words)}." if words else "None left its name."
     if others:
-        says += f" The file also carries {', '.join(others)}; what these say is not shown here."
+        says += f" The file also carries {', '.join(others)}; their content is not shown here."
     name = "Programs that wrote the file"
     return FileCheck(
         name=name, found=FileCheckResult.SOMETHING if words else FileCheckResult.NOTHING, says=says

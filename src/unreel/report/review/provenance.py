@@ -27,10 +27,10 @@ _MARKS: Final = (
 _START_BYTES: Final = 12
 _UNTRUSTED: Final = "signingCredential.untrusted"
 _TRAINED: Final = ("(trainedAlgorithmicMedia)", "(compositeWithTrainedAlgorithmicMedia)")
-"""IPTC's words for a source that a trained model made, wholly or in part, as an action tells it."""
+"""IPTC terms for media made by a trained model, completely or partly, in an action."""
 
 Text = Annotated[str, Field(max_length=300), AfterValidator(sanitise_text)]
-"""Words of whoever signed the file: on one line, and nothing that steers a terminal."""
+"""Text of the signer, sanitised: one line without control characters."""
 
 
 class ManifestState(StrEnum):
@@ -111,7 +111,7 @@ def _claim(found: ProvenanceResult) -> str:
 
 
 def _sniff(file: Path) -> str | None:
-    """The kind of file by its first bytes: the library must be told."""
+    """Detect the file type from its first bytes: the library needs it."""
     try:
         with file.open("rb") as opened:
             start = opened.read(_START_BYTES)

@@ -1,6 +1,6 @@
 """Reads a file's C2PA manifest with c2pa-python. Loaded by the confined process alone.
 
-The library is C code over strangers' bytes, so it is loaded before the process gives up its rights, and
+The library is C code over untrusted bytes, so it is loaded before the process gives up its rights, and
 reads the file after.
 """
 

@@ -1,4 +1,4 @@
-"""A review as one document for programs: what the page tells, in fields."""
+"""A review as one JSON document: the content of the page as fields."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -22,7 +22,7 @@ FORM: Final = {"form": "unreel-review", "version": 1}
 def review_document(
     review: Review, origin: FileOrigin, *, records: Sequence[ReviewerRecord] = ()
 ) -> dict[str, Any]:
-    """All that is told of one clip, in values that JSON knows once they are dumped."""
+    """Return the data of one clip as values for JSON."""
     stability = {"stability": [found.to_json() for found in review.stabilities]}
     return {
         "file": review.clip.location,

@@ -1,4 +1,4 @@
-"""Stills of what was marked: each fault as a frame and as a cut-out, to print and to mail."""
+"""Stills of reported faults: each as a frame and as a crop, to print and to mail."""
 
 import hashlib
 import re
@@ -30,8 +30,8 @@ _OURS: Final = re.compile(r"[0-9]{2}-.*\.png")
 _PREVIEW_SIDE: Final = 960
 _PREVIEW_QUALITY: Final = 80
 _HELD_BYTES: Final = 96 << 20
-"""Frames of so many bytes are held at once."""
-_OPINION: Final = "This is what a reviewer says, not forensic proof."
+"""Maximum total size of frames in memory."""
+_OPINION: Final = "This is a reviewer's opinion, not forensic proof."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class MarkedFault:
     reviewer: str
     kind: Literal["truth", "answer"]
     category: str
-    """Of the fault; "" where nobody named one: reviewers are asked for words, not for a category."""
+    """Category of the fault; "" if unknown: reviewers answer in free text."""
     text: str
     start_us: int | None
     """The onset; `None` where none was named, then the first frame is shown."""
@@ -91,7 +91,7 @@ class FaultStill:
     failure: Failure | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As the result of a review tells it."""
+        """Return the JSON of a review's result."""
         fault = self.fault
         return {
             "reviewer": fault.reviewer,
@@ -130,7 +130,7 @@ class ClipStills:
     """Faults beyond `MOST_STILLS`."""
 
     def to_json(self) -> dict[str, Any]:
-        """As the result of a review tells it."""
+        """Return the JSON of a review's result."""
         return {"stills": [still.to_json() for still in self.stills], "left_out": self.left_out}
 
     def as_rows(self) -> dict[str, Any]:

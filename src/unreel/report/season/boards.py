@@ -1,4 +1,4 @@
-"""The two boards of one condition: who stands where, how sure that is, and who lacks what."""
+"""The two boards of one condition: ranks, their uncertainty, and missing cells."""
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -76,7 +76,7 @@ _MOST_PAIRS: Final = 20
 _COIN: Final[Mapping[Side, str]] = {"reviewer": " and that are above the coin", "creator": ""}
 _LEADS: Final[Mapping[Side, str]] = {
     "reviewer": "A baseline does not look at the picture; a reviewer that does not beat it has shown nothing.",
-    "creator": "First is who was caught least.",
+    "creator": "The least detected creator is first.",
 }
 
 
@@ -240,9 +240,9 @@ def _more(
         )
         lines.append(TableLine(cells=(name_cell(standing, side), *cells), kind=standing.kind))
     columns = (TableColumn(title=side.capitalize(), numbers=False), *map(figure_column, figures))
-    caption = f"Further figures of {side}s"
+    caption = f"Further metrics of {side}s"
     table = BoardTable(caption=caption, columns=columns, lines=tuple(lines), notes=notes.listed())
-    yield "More figures", (table,)
+    yield "More metrics", (table,)
 
 
 def _told(standings: Sequence[LeaderboardRow], figure: MetricDefinition) -> str:

@@ -25,7 +25,7 @@ def iter_gaps(entrants: SeasonEntrants) -> Iterator[str]:
             yield hide_addresses(f"{each.title} took no part: {each.unfitted.rstrip('.')}.")
     if entrants.retired:
         names = hide_addresses(", ".join(entrants.retired))
-        yield f"Taken out of the season; what they played stays: {names}."
+        yield f"Removed from the season; their results stay: {names}."
 
 
 def iter_log_edits(log: SeasonLog) -> Iterator[str]:
@@ -52,7 +52,7 @@ def iter_seen_before(folder: SeasonFolder, play: AnswerTable) -> Iterator[str]:
     for gap in compare_hidden(play, hidden) if hidden else ():
         if gap.flagged and isinstance(gap.gap, Estimate):
             yield (
-                f"{gap.name} is better where scenes are known, by {gap.gap.value:.1f} points "
+                f"{gap.name} is better on known scenes, by {gap.gap.value:.1f} points "
                 f"[{gap.gap.low:.1f}, {gap.gap.high:.1f}] under {play.condition}: it may have seen them before."
             )
     canaries = find_canaries(folder.path, recipe, play.lineup)
@@ -73,7 +73,7 @@ def iter_repeated_attempts(
             yield (
                 f"{each.team or 'A team without a name'} entered {len(rows)} times as {each.kind}. The best, "
                 f"{best.entry}, has {best.raw:.1f} % as played, and {worth.value:.1f} % "
-                f"[{worth.low:.1f}, {worth.high:.1f}] without what picking the luckiest brings."
+                f"[{worth.low:.1f}, {worth.high:.1f}] after correction for choosing the luckiest."
             )
 
 

@@ -13,7 +13,7 @@ from unreel.report.season.matrix import cell_id
 from unreel.report.season.view import SeasonView
 
 MOST: Final = 100
-"""Clips of a cell that a page shows; the file beside it has all."""
+"""Maximum number of clips of a cell on a page; the file next to it has all."""
 LONGEST: Final = 300
 """Letters of a reason."""
 

@@ -26,7 +26,7 @@ class AnswerMatrix:
 
     play: AnswerTable
     said: npt.NDArray[np.int8]
-    """A row for each reviewer, a column for each clip; `UNASKED` where nobody asked."""
+    """A row per reviewer, a column per clip; `UNASKED` without a question."""
     source: npt.NDArray[np.int64]
     """Of each clip: whose it is, as a place in the lineup's `sources`."""
     truth: npt.NDArray[np.int8]
@@ -40,7 +40,7 @@ class AnswerMatrix:
     """Reviewers whose answer could be read, by clip."""
 
     def clips_of(self, maker: str) -> npt.NDArray[np.intp]:
-        """Places of the clips by a creator or of a control, or of the real ones; none where nobody is called so."""
+        """Return the indices of the clips by a creator or control, or of the real ones; none for an unknown name."""
         places = [at for at, name in enumerate(self.play.lineup.sources) if name == maker]
         return np.flatnonzero(np.isin(self.source, places))
 

@@ -20,7 +20,7 @@ from unreel.report.season.view import ClipDetails, SeasonView, get_page_name
 _MICRO: Final = 1_000_000
 _NOBODYS: Final = "Real clips: calling them generated is an error."
 _MOST_LINES: Final = 12
-"""Reviewers whose answer stands below a clip in the player; the sections below have all."""
+"""Maximum number of answers below a clip in the player; the sections below have all."""
 
 
 def creator_page(season: SeasonView, heard: Mapping[str, AnswerMatrix], name: str) -> EntrantPage:
@@ -34,7 +34,7 @@ def creator_page(season: SeasonView, heard: Mapping[str, AnswerMatrix], name: st
         parts += _provenance(season, heard, name, file=f"{file}-made")
     if any(standings):
         figures = figures_table(season, standings, file=f"{file}-figures")
-        lead = "Every figure under every condition."
+        lead = "Every metric under every condition."
         parts.append(PagePart(id="figures", heading="Figures", lead=lead, table=figures))
     known = _clips(season, heard, name)
     shown = {
@@ -59,7 +59,7 @@ def creator_page(season: SeasonView, heard: Mapping[str, AnswerMatrix], name: st
 def _clips(
     season: SeasonView, heard: Mapping[str, AnswerMatrix], name: str
 ) -> list[tuple[int, str, ClipDetails | None]]:
-    """Its clips under the first condition that has them: place, name and what is known."""
+    """Return its clips under the first condition that has them: index, name and properties."""
     for table in heard.values():
         places = table.clips_of(name)
         if len(places):
@@ -69,7 +69,7 @@ def _clips(
 
 
 def _with_answers(spec: PlayerSpec, heard: AnswerMatrix, clip: int) -> PlayerSpec:
-    """The clip with a line below it for each reviewer, as many as a player tells apart."""
+    """Return the clip with a line for each reviewer, as many as a player can distinguish."""
     said = [(who, heard.answer(place, clip)) for place, who in enumerate(heard.play.reviewers)]
     lines = [
         TrackSpec(name=who, kind="answer", traces=(), note=f"says {word}", failed=word not in SIDES)

@@ -51,7 +51,7 @@ class EntrantPage:
     parts: tuple[PagePart, ...]
     sections: tuple[ReviewerCells, ...] = ()
     clips: Mapping[str, Any] = field(default_factory=dict)
-    """What the player is told of each clip that may be shown, by its place."""
+    """Player config of each clip that may be shown, by its index."""
     has_badge: bool = True
 
     @property

@@ -105,7 +105,7 @@ def _placed(standing: LeaderboardRow | None, metric: str) -> dict[str, Any] | No
         return None
     known = standing.figures.get(metric)
     figure = (
-        {"value": None, "why": "it has no such figure"} if known is None else measured_json(known)
+        {"value": None, "why": "it has no such metric"} if known is None else measured_json(known)
     )
     return {"rank": standing.rank, "leading": standing.first_class, metric: figure}
 

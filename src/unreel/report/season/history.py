@@ -79,7 +79,7 @@ def _steps(seasons: Sequence[SeasonView]) -> list[str]:
 
 
 def _figure(standing: LeaderboardRow | None, metric: str) -> Measured:
-    unknown = Unmeasured("it has no such figure")
+    unknown = Unmeasured("it has no such metric")
     return (
         Unmeasured("it did not play") if standing is None else standing.figures.get(metric, unknown)
     )

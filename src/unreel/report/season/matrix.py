@@ -58,7 +58,7 @@ class DetectionMatrix:
 
 
 def heat_map(sheet: ConditionSheet) -> DetectionMatrix | None:
-    """The share of each creator's clips that each reviewer caught; `None` where nobody met."""
+    """Return the detection rate of each reviewer on each creator's clips; `None` without a common clip."""
     standings = sheet.standings
     met = {(cell.reviewer, cell.creator): cell for cell in standings.cells}
     if not met:
@@ -80,7 +80,7 @@ def heat_map(sheet: ConditionSheet) -> DetectionMatrix | None:
 
 
 def cell_id(sheet: str, reviewer: str) -> str:
-    """The place on a creator's page that tells of one reviewer under one condition."""
+    """Return the anchor on a creator's page for one reviewer under one condition."""
     return f"{sheet}-{get_page_name('reviewer', reviewer)}"
 
 

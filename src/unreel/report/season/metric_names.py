@@ -86,7 +86,7 @@ def _metric_entry(name: str) -> MetricEntry:
 
 
 def list_leading_metrics(side: Side, standings: Sequence[LeaderboardRow]) -> list[str]:
-    """Figures of a board's table: the one that ranks, then the chief ones that somebody has."""
+    """Return the metrics of a board's table: the ranking one, then the measured main ones."""
     known = _known(standings)
     first = ranks_by(side, standings)
     chief = [name for name in known if name in _LEADING or _is_skill(name)]
@@ -94,7 +94,7 @@ def list_leading_metrics(side: Side, standings: Sequence[LeaderboardRow]) -> lis
 
 
 def list_other_metrics(side: Side, standings: Sequence[LeaderboardRow]) -> list[str]:
-    """All other figures that somebody has."""
+    """Return all other measured metrics."""
     shown = list_leading_metrics(side, standings)
     return [name for name in _known(standings) if name not in shown]
 

@@ -1,4 +1,4 @@
-"""From the folder in which a season was played to what its pages show: nobody is asked."""
+"""Data for the pages of a season, read from its folder; no question is sent."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,9 +49,9 @@ class SeasonReadOptions:
 
     resamples: int = RESAMPLES
     reveals: bool = False
-    """Tell of single clips although some are hidden: when the season is over."""
+    """Show single clips although some are hidden: after the end of the season."""
     show: Show | None = None
-    """How clips are put beside pages; `None` where none is."""
+    """Function that puts clips next to pages; `None` without clips."""
 
 
 def read_season_view(folder: SeasonFolder, reading: SeasonReadOptions) -> SeasonView:

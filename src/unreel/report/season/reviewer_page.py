@@ -1,4 +1,4 @@
-"""The page of one reviewer: what was measured, where it went wrong worst, and how it fared against each creator."""
+"""Page of one reviewer: metrics, worst mistakes, and results for each creator."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -35,12 +35,12 @@ def reviewer_page(season: SeasonView, heard: Mapping[str, AnswerMatrix], name: s
         PagePart(
             id="against",
             heading="Against each creator",
-            lead="Percent of its readable answers that say generated.",
+            lead="Percentage of its readable answers that are generated.",
             table=met,
         )
     )
     figures = figures_table(season, standings, file=f"{file}-figures")
-    lead = "Every figure under every condition."
+    lead = "Every metric under every condition."
     parts.append(PagePart(id="figures", heading="Figures", lead=lead, table=figures))
     return EntrantPage(
         side="reviewer",
@@ -74,7 +74,7 @@ def _mistakes(
         if name not in table.play.reviewers:
             continue
         lead = (
-            "Wrong answers, those first that most others got right; then what could not be read. A clip's name "
+            "Wrong answers, starting with those that most others got right; then unreadable ones. A clip's name "
             "opens it."
         )
         yield PagePart(

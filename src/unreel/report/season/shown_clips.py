@@ -17,7 +17,7 @@ Show = Callable[[Entry, Clip], PlayerSpec | None]
 
 
 def show_in(folder: MediaFolder, showing: Showing) -> Show:
-    """Puts clips beside pages, and says what their player is told; `None` for a clip that is not there."""
+    """Put clips next to pages, and return their player's config; `None` for a missing clip."""
 
     def show(entry: Entry, clip: Clip) -> PlayerSpec | None:
         if showing == "licensed" and hub_identifier(entry.licence) is None:

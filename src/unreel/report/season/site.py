@@ -155,9 +155,9 @@ def write_season_site(
     """Write the pages of the last of `seasons`, with the history over all, to the folder `out`.
 
     Args:
-        seasons: in their order; nobody is asked.
-        out: a folder, made where it is not there; files of earlier pages are replaced.
-        listing: where Hugging Face lists the results; without it no files for the hub are written.
+        seasons: In their order; no question is sent.
+        out: A folder, created if missing; files of earlier pages are replaced.
+        listing: Where Hugging Face lists the results; without it no files for the hub are written.
     """
     if not seasons:
         setting, problem = "seasons", "there is none to show"
@@ -308,6 +308,6 @@ def _tiles(season: SeasonView) -> Iterator[tuple[str, str]]:
 def _named_files(*, has_hub: bool) -> Iterator[tuple[str, str]]:
     yield "standings.json", "both boards under every condition"
     yield "matrix.json", "every cell"
-    yield "history.json", "the figure that ranks, season by season"
+    yield "history.json", "the ranking metric by season"
     if has_hub:
         yield f"{HUB}/dataset/eval.yaml", "registers the benchmark at Hugging Face"

@@ -1,4 +1,4 @@
-"""A season as its pages need it: who played, what was said, and what is known of every clip."""
+"""A season for its pages: entrants, answers, and properties of every clip."""
 
 import hashlib
 import re
@@ -36,9 +36,9 @@ class ClipDetails:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonView:
-    """One season. `plays` and `standings` have a place for each condition, in the same order.
+    """One season. `plays` and `standings` have one item per condition, in the same order.
 
-    A season in which pairs were played has no `plays`: its pages tell of no single clip.
+    A season of pairs has no `plays`: its pages show no single clips.
     """
 
     name: str
@@ -65,7 +65,7 @@ class SeasonView:
     retired: frozenset[str] = frozenset()
     """Rows of entrants that were taken out; they stay."""
     shows_clips: bool = True
-    """False while some are hidden: pages then tell of no single clip."""
+    """False while some are hidden: then pages show no single clips."""
 
     def __post_init__(self) -> None:
         played = [play.condition for play in self.plays]
@@ -89,7 +89,7 @@ def select_side(board: SeasonLeaderboard, side: str) -> tuple[LeaderboardRow, ..
 
 
 def get_page_name(side: str, name: str) -> str:
-    """The page of an entrant without its ending: the same in every season, whoever else plays."""
+    """Return the page of an entrant without its extension: the same in every season."""
     spoken = re.sub(r"[^a-z0-9]+", "-", name.lower())[:_SPOKEN].strip("-")
     mark = hashlib.sha256(f"{side}\0{name}".encode()).hexdigest()[:8]
     return "-".join(part for part in (side, spoken, mark) if part)

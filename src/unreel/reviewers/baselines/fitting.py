@@ -1,4 +1,4 @@
-"""Floors that learn: a small classifier whose answer for a clip comes from a fit without its creator and its scene."""
+"""Fitted baselines: a small classifier, cross-fitted without the creator and the scene of the scored clip."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ _CLOSE: Final = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingClip:
-    """A clip with its truth, as a floor learns from it. Clips of one scene share a `group`."""
+    """A clip with its ground truth for fitting. Clips of one scene share a `group`."""
 
     exhibit: ClipInput
     origin: Origin
@@ -101,7 +101,7 @@ def fit_logistic(rows: Sequence[tuple[Features, bool]], *, ridge: float = RIDGE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedReviewer:
-    """A floor after its fit. A clip it was fitted on is judged by a model without that clip's creator and scene."""
+    """A fitted baseline. A training clip is scored by a model without that clip's creator and scene."""
 
     name: str
     wants: frozenset[InputKind]

@@ -1,10 +1,12 @@
-"""Held-out groups when a clip is judged: its creator with its part, its scene with its fold.
+"""Held-out groups for the score of a clip: its creator with its part, its scene with its fold.
 
-Scenes are dealt to folds, for real and generated clips alike, so that each fold holds both sides; creators are dealt to parts. A
-*cell* is a part and a fold. Its model is fitted without the creators of the part and without the scenes of the fold, and judges
-the cell's clips of **both** sides. So something is left to learn from whether each creator covers every scene, has its own ones, or
-is the only one, and no clip of one side is compared with one of the other through two different models: what is held out drags
-the rest of its side the other way, and such a comparison lies below chance where labels mean nothing.
+Scenes are assigned to folds, for real and generated clips alike, so that each fold has both labels;
+creators are assigned to parts. A *cell* is a part and a fold. Its model is fitted without the
+creators of the part and without the scenes of the fold, and scores the cell's clips of **both**
+labels. So training data remain if each creator covers every scene, has its own ones, or is the only
+one, and no clip of one label is compared with one of the other through two different models: a
+held-out group shifts the rest of its label in the other direction, and such a comparison is below
+chance for random labels.
 """
 
 from collections import Counter, defaultdict

@@ -1,4 +1,4 @@
-"""The `metadata` floor: guesses from what the file says of itself, without one look at the picture."""
+"""The `metadata` baseline: predicts from file properties, without the picture."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from unreel.reviewers.contract import ClipInput
 
 
 def fit_metadata(specimens: Iterable[TrainingClip], *, seed: int = 0) -> FittedReviewer:
-    """The floor fitted to `specimens`: where it does well, the set gives itself away."""
+    """Fit the baseline on `specimens`: a high accuracy means that the set leaks."""
     return cross_fit(specimens, kind="metadata", wants=frozenset(), extract=_extract, seed=seed)
 
 

@@ -1,4 +1,4 @@
-"""The `motion` floor: guesses from how unevenly the picture changes, and from nothing in it."""
+"""The `motion` baseline: predicts only from the irregularity of changes of the picture."""
 
 import io
 import math
@@ -20,7 +20,7 @@ _FLOOR: Final = 1e-3
 
 
 def fit_motion(specimens: Iterable[TrainingClip], *, seed: int = 0) -> FittedReviewer:
-    """The floor fitted to the frames that `specimens` show; ask it under the same sampling."""
+    """Fit the baseline on the frames of `specimens`; query it with the same sampling."""
     wants = frozenset({InputKind.FRAMES})
     return cross_fit(specimens, kind="motion", wants=wants, extract=motion_features, seed=seed)
 

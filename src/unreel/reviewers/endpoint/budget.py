@@ -41,7 +41,7 @@ class TokenPrice:
 
 
 def read_prices(path: Path) -> Mapping[str, TokenPrice]:
-    """Prices by model name (`provider/name`) from a TOML file; unknown words in it are refused."""
+    """Prices by model name (`provider/name`) from a TOML file; unknown words in it are rejected."""
     content = read_toml(path, "price table", remedy=_FORM, parse_float=Decimal)
     models = content.pop("models", None)
     if content or not isinstance(models, dict):
@@ -75,7 +75,7 @@ class SpentBudget:
     cost_usd: Decimal | None
     """`None` when no price is known: unknown is not 0."""
     n_uncounted: int
-    """Replies whose tokens the server did not tell: where a price is known, the cost estimates them."""
+    """Number of replies without reported tokens: if a price is known, the cost is estimated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,16 +93,17 @@ _NOTHING_BEFORE: Final = SpentBefore()
 
 
 class RequestBudget:
-    """Caps on requests and money. A cap on money needs a price.
+    """Limits on requests and cost. A limit on cost needs a price.
 
-    Before a request is sent the most that it should cost is reserved; its reply replaces the reservation
-    by the actual cost. So what is spent and reserved together stays below the cap, in the first wave too.
+    Before a request is sent its maximum expected cost is reserved; its reply replaces the
+    reservation by the actual cost. So spent and reserved cost together stay below the limit, also
+    in the first wave.
 
     Args:
-        max_requests: Requests that may be sent by this budget.
-        max_cost_usd: Money that the run may cost, `before` included.
-        price: Of the model's tokens.
-        before: What the run has spent already.
+        max_requests: Maximum number of requests of this budget.
+        max_cost_usd: Maximum cost of the run, including `before`.
+        price: Price of the model's tokens.
+        before: Earlier cost of the run.
     """
 
     def __init__(
@@ -155,10 +156,10 @@ class RequestBudget:
         self._n_questions += 1
 
     async def reserve(self, most: Usage) -> Decimal | Failure:
-        """Reserve the money of one request that takes `most`, or say which cap forbids it.
+        """Reserve the cost of one request of at most `most`, or return the exceeded limit.
 
-        Waits while the cap may still hold, once requests in flight have told their cost. No request is
-        taken to cost less than the dearest question so far.
+        Waits while the limit may still suffice after requests in flight report their cost. No
+        request is estimated below the most expensive question so far.
         """
         if self._max_requests is not None and self._n_requests >= self._max_requests:
             return Failure(FailureReason.BUDGET_SPENT, f"{self._n_requests} requests were sent")

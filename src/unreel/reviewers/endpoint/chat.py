@@ -26,7 +26,7 @@ from unreel.reviewers.message_parts import (
 def build_body(
     sheet: ReviewRequest, *, family: ModelFamily, show: Showing, fields: Mapping[str, Any]
 ) -> bytes | Failure:
-    """The request for `sheet`, with `fields` beside its messages, or why it cannot be asked."""
+    """The request for `sheet`, with `fields` next to its messages, or why it cannot be asked."""
     condition = sheet.condition
     if condition.audio == "on" and not family.audio:
         return request_rejected(f"the {family.name} family takes no sound")

@@ -13,7 +13,7 @@ LONGEST_PAUSE_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class RequestPermit:
-    """The request may be sent; a `probe` tells whether the outage is over."""
+    """Permission to send a request; a `probe` tests whether the outage is over."""
 
     probe: bool
 

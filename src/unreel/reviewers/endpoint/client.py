@@ -56,7 +56,7 @@ class _QuestionState:
     ends_at_s: float
     n_requests: int = 0
     n_throttled: int = 0
-    """Requests that were refused for a rate limit."""
+    """Requests that were rejected for a rate limit."""
     usage: Usage | None = None
     """Of all requests so far."""
 
@@ -89,13 +89,13 @@ class EndpointClient:
         self._seed = seed
         self._retries = RetryBudget()
         self._n_throttled = 0
-        """Requests in a row that were refused for a rate limit."""
+        """Requests in a row that were rejected for a rate limit."""
         self._breaker = CircuitBreaker(outage_s=patience.outage_s)
 
     async def ask(self, body: bytes, *, key: str, most: Usage = _NO_TOKENS) -> Reply | Failure:
-        """The reply to `body`, or the cause why there is none, within the deadline.
+        """Return the reply to `body`, or the cause of its failure, within the timeout.
 
-        Both tell the tokens of all requests that were sent. A request should take no more than `most`.
+        Both contain the tokens of all sent requests. `most` is the expected maximum of a request.
         """
         course = _QuestionState(body, key, most, ends_at_s=math.inf)
         outcome = await self._ask(course)
@@ -199,7 +199,7 @@ class EndpointClient:
     def _charge(
         self, course: _QuestionState, outcome: Reply | RequestFailure | None
     ) -> Usage | None:
-        """The tokens of one request; estimated where they cost money and the server did not tell them."""
+        """Return the tokens of one request; estimated if they cost money and the server does not report them."""
         told = None if outcome is None else outcome.usage
         counted = told is not None and told.input_tokens > 0
         if isinstance(outcome, Reply):
@@ -261,7 +261,7 @@ class EndpointClient:
                 self._pace.record(_SIGNALS[failure.reason], number=ticket.number)
 
     def _pause(self, asked_s: float) -> None:
-        """Let all requests wait once several in a row were refused for a rate limit."""
+        """Let all requests wait once several in a row were rejected for a rate limit."""
         if self._pace.is_paused:  # refusals of one burst make its pause no longer
             self._pace.pause(_now_s() + asked_s)
             return

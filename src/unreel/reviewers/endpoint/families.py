@@ -1,7 +1,7 @@
 """Families of models: accepted inputs, and the units of positions and times in their answers.
 
-An endpoint does not tell these things, and a wrong guess silently ruins a score, so they are declared.
-A model that no pattern matches is `unknown`: it gets frames and nothing that it might misread.
+An endpoint does not report these, and a wrong guess silently ruins a score, so they are declared. A
+model that no pattern matches is `unknown`: it gets frames and nothing that it might misread.
 """
 
 import math
@@ -66,12 +66,13 @@ class ModelFamily:
     thinking: Mapping[Switch, Mapping[str, Any]] = field(
         default_factory=lambda: MappingProxyType({})
     )
-    """Fields of the request that switch the model's own thinking: none where it is so by itself. A
-    switch that is absent does not exist, or nobody knows."""
+    """Fields of the request that switch the model's thinking; empty for its default. A missing
+    switch is unsupported or unknown.
+    """
 
     @property
     def kind(self) -> str:
-        """Its architecture: the word by which what it is told of a video is known."""
+        """Name of its architecture, which defines its timestamps of a video."""
         return self.of or self.name
 
     def box_space(self, width: int, height: int, *, film: bool = False) -> str:
@@ -206,9 +207,9 @@ FAMILIES: Final = (
 
 
 def detect_family(address: ModelAddress, named: str | None = None) -> ModelFamily:
-    """The family of a model at its server, in the words that the server takes.
+    """Return the family of a model at its server, with the server's request parameters.
 
-    `named` goes before what the model's name tells.
+    `named` overrides the family from the model's name.
     """
     found = find_family(address.model) if named is None else get_family(named)
     if address.provider != "openrouter":
@@ -263,7 +264,7 @@ def find_family(model: str) -> ModelFamily:
 
 
 def get_family(name: str) -> ModelFamily:
-    """The family of that name, for a model whose own name does not tell."""
+    """Return the family of that name, for a model whose own name does not contain it."""
     for known in FAMILIES:
         if known.name == name:
             return known

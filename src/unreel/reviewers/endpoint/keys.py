@@ -32,7 +32,7 @@ class ModelEndpoint:
 
     @property
     def key_words(self) -> str:
-        """With which key it is asked, for whoever hears that it was rejected."""
+        """Description of its key, for the message about a rejected key."""
         if self.variable is None:
             return f"asked without a key: {self.remark}" if self.remark else "asked without a key"
         if not read_secret(self.variable):
@@ -55,11 +55,11 @@ def find_model_endpoint(
 ) -> ModelEndpoint:
     """Return the server of `model`, and the variable of its key.
 
-    `key_hosts` is the setting of that name: the hosts that may be sent `OWN_KEY`.
+    `key_hosts` is the setting of that name: the hosts that may receive `OWN_KEY`.
 
     Raises:
-        InvalidSettingError: A key would travel where others can read it, or a provider that answers
-            nobody without one would be asked without.
+        InvalidSettingError: A key would be sent in clear text to another machine, or a provider
+            that requires a key has none.
     """
     address = read_address(model)
     provider, server = PROVIDERS[address.provider], address.server

@@ -9,7 +9,7 @@ from unreel.core.errors import InvalidSettingError, UnknownNameError
 from unreel.core.server_keys import OWN_KEY, ServerAddress, read_server
 
 LOCAL: Final = "local/"
-"""Before the folder of a model that runs on this machine: it is no provider, and nobody is contacted."""
+"""Prefix of the folder of a local model: it is not a provider, and no server is contacted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class ModelProvider:
     key_variable: str | None
     """Environment variable of the key; `None` where none is needed."""
     needs_key: bool = True
-    """Whether nobody is answered without one. A server of one's own may be open."""
+    """Whether a key is required. A server of your own may be open."""
     length_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
 
 

@@ -40,7 +40,7 @@ class ModelIOFormat:
     seed: int | None = None
     """The model's own, where the family takes one."""
     family: str | None = None
-    """For a model whose name does not tell its family."""
+    """Family of a model whose name does not contain it."""
     box_space: str | None = None
     """What its boxes count in, where that is not what its family says."""
 
@@ -72,15 +72,15 @@ def endpoint_name(model: str, manner: ModelIOFormat) -> str:
 
 
 class EndpointReviewer:
-    """Asks one model. Use it within one event loop, for any number of sheets at a time.
+    """Reviewer behind a server. Use it within one event loop, for any number of concurrent requests.
 
     Args:
         model: `provider/name`, or `provider/name@http://host:port/v1`.
-        api_key: the key, given by whoever read it; kept out of names, logs, answers and failures.
-        key_words: where the key came from, told where it is rejected.
-        manner: how clips are shown and answers written.
-        limits: how hard and how much the server may be asked.
-        seed: of the waits between attempts.
+        api_key: The key, read by the caller; never in names, logs, answers and failures.
+        key_words: Source of the key, for the message if it is rejected.
+        manner: Input mode and answer format.
+        limits: Limits of rate and cost.
+        seed: Seed of the backoff between attempts.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ def is_listening(server: ServerAddress) -> bool:
 
 
 def require_listening(contact: ModelEndpoint) -> None:
-    """Refuse a model of this machine whose server is not there, before its questions wait for it.
+    """Raise for a model of this machine whose server is not there, before its questions wait for it.
 
     Raises:
         InvalidSettingError: Nothing listens.

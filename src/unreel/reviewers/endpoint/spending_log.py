@@ -40,7 +40,7 @@ class SpendingLog:
 
 
 def read_spent(path: Path) -> Decimal:
-    """The sum of the amounts at `path`; 0 where there is no file."""
+    """Return the sum of the amounts at `path`; 0 if the file is missing."""
     try:
         with OutputDirectory(path.parent).read(path.name) as file:
             return sum((_amount(line) for line in file), Decimal())

@@ -31,7 +31,7 @@ from unreel.reviewers.endpoint.families import ModelFamily, ResizeRule
 CHARACTERS: Final = 4
 """Of English text, for one token: Google's and OpenAI's own rule of thumb."""
 MARK_CHARACTERS: Final = 32
-"""Of the text beside a frame."""
+"""Number of characters of the timestamp of a frame."""
 FILM_TOKENS_PER_S, SOUND_TOKENS_PER_S = 300, 32
 """Of a clip that is sent whole, and of its sound: Google's figures."""
 _TILE: Final = 512

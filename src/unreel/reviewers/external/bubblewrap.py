@@ -93,12 +93,13 @@ def bubblewrap_command(
 
 
 def find_readable(command: Sequence[str]) -> tuple[Path, ...]:
-    """Return what a program reads besides the system in /usr: its interpreter, its own folder, the files it is given.
+    """Return the paths that a program may read besides /usr: its interpreter, its own folder, its argument files.
 
-    Its own folder is that of the program or, if an interpreter runs it, of the first file among the arguments.
+    Its own folder is that of the program or, if an interpreter runs it, of the first file among the
+    arguments.
 
     Raises:
-        InvalidSettingError: Its own folder holds what is not its own.
+        InvalidSettingError: Its own folder contains other files.
     """
     program = shutil.which(command[0])
     if program is None:

@@ -33,7 +33,7 @@ from unreel.reviewers.external.syscall_filter import build_filter
 from unreel.reviewers.external.watchdog import OVER_LIMIT
 
 CLIP_PLACE: Final = "{clip}"
-"""Stands for the clip's path; where no argument has it, the path comes last."""
+"""Placeholder of the clip's path; without it the path is the last argument."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +114,11 @@ _TOO_MUCH: Final = "the program took more than 16 GiB, half of the memory, or 51
 
 
 class CommandReviewer:
-    """Asks a program about each clip apart, confined, and phrases its belief as the instrument wants it.
+    """Reviewer that runs a sandboxed program for each clip and phrases its score as an answer.
 
     Raises:
-        MachineError: This machine cannot confine programs.
-        InvalidSettingError: The program's folder holds what is not its own.
+        MachineError: This machine cannot sandbox programs.
+        InvalidSettingError: The program's folder contains other files.
     """
 
     def __init__(

@@ -76,7 +76,7 @@ def main(plan: str, command: list[str]) -> int:
 
 
 def _check_descriptors() -> None:
-    """Close what was inherited besides the three standard streams, and refuse streams that lead further."""
+    """Close inherited descriptors except the three standard streams, and reject unsafe streams."""
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     for stream in range(3):
         mode = os.fstat(stream).st_mode

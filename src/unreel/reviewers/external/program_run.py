@@ -1,4 +1,4 @@
-"""One run of somebody's program in its cage: within a time, up to a length, and nothing of it left behind."""
+"""One run of an external program in its sandbox: with a timeout, a limit on output, and cleanup."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ from unreel.reviewers.external import confined_program
 OUTPUT_BYTES: Final = 1 << 20
 """A score takes a line; a program that writes more is chatty or hostile."""
 _ERROR_BYTES: Final = 4096
-"""The end of what a program says on its second stream, for the log of whoever runs it."""
+"""Maximum length of the end of a program's stderr for the log."""
 _PIECE_BYTES: Final = 1 << 16
 _LOOK_S: Final = 0.1
 

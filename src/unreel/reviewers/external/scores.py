@@ -15,7 +15,7 @@ Shown = Literal["clip", "frames"]
 """What a service is posted."""
 _FORM: Final = 'one line of JSON with "score" from 0 to 1, "label" ("real" or "generated"), or both'
 _SURE: Final = 1e-6
-"""How far a belief lies from even at least: who is at the threshold has spoken."""
+"""Minimum distance of a belief from one half, also at the threshold."""
 _READABLE: Final = 80
 
 
@@ -27,7 +27,7 @@ class ScoreInterpretation:
     threshold: float = 0.5
 
     def believe(self, told: Any) -> float | Failure:
-        """Return the probability in `told`, the detector's reply, that the clip is generated, from 0 to 1."""
+        """Return the probability that the clip is generated, from 0 to 1, from the detector's reply."""
         wrong = _wrong(told)
         if wrong:
             return _malformed(wrong)
@@ -42,7 +42,7 @@ class ScoreInterpretation:
         return belief
 
     def _belief(self, score: float) -> float:
-        """`score` stretched so that the threshold lies at one half; at the threshold it says what it means."""
+        """Return `score` rescaled so that the threshold is one half."""
         below = score < self.threshold
         reach = self.threshold if below else 1 - self.threshold
         part = max(_SURE, abs(score - self.threshold) / reach) / 2

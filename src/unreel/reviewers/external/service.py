@@ -21,7 +21,7 @@ from unreel.reviewers.endpoint.transport import HttpTransport, PostTarget
 from unreel.reviewers.external.scores import ScoreInterpretation, Shown, read_reply
 
 _CAP_BYTES: Final = 64 * 1024
-"""A score takes a line; what is longer is no reply."""
+"""Maximum size of a reply."""
 
 
 class _ScoreAsker(EndpointClient):
@@ -43,7 +43,7 @@ class ExternalService:
 
 
 class HttpReviewer:
-    """Posts each clip apart and phrases the reply as the instrument wants it."""
+    """Reviewer that posts each clip separately and phrases the reply as an answer."""
 
     def __init__(
         self, name: str, service: ExternalService, reading: ScoreInterpretation, *, seed: int = 0

@@ -1,7 +1,7 @@
-"""seccomp filter of `command:` programs, as the bytes that bubblewrap and prctl take.
+"""seccomp filter of `command:` programs, as bytes for bubblewrap and prctl.
 
-System calls with numbers above `NEWEST` are denied: nobody has reviewed them. Arguments that the kernel reads
-as 32 bits are compared as 32 bits.
+System calls with numbers above `NEWEST` are denied because they were not reviewed. Arguments that
+the kernel reads as 32 bits are compared as 32 bits.
 """
 
 import errno

@@ -68,7 +68,7 @@ def _descendants(pid: int) -> Iterator[int]:
 
 
 def _own_bytes(pid: int, resident: int) -> int:
-    """Return its proportional share of memory; all that is resident if the kernel does not tell."""
+    """Return the proportional share of memory; the resident size if the kernel does not report it."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
             if line.startswith("Pss:"):

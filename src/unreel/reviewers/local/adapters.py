@@ -20,7 +20,7 @@ _RANKS: Final = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedAdapter:
-    """A trained adapter that is served beside its base, unmerged."""
+    """A trained adapter that is served next to its base, unmerged."""
 
     name: str
     folder: Path

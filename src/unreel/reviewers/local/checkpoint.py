@@ -23,7 +23,7 @@ _ADAPTER_WEIGHTS: Final = "adapter_model.safetensors"
 _NAMED_WEIGHTS: Final = "transformers_weights"
 """Setting of a model that makes transformers load another file than usual."""
 _CODED: Final = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
-"""Weights in a form that can hold code; beside safetensors they are passed over."""
+"""Weight formats that can contain code; they are ignored next to safetensors."""
 _SHOWN_BY: Final = (
     "chat_template.jinja",
     "chat_template.json",
@@ -34,7 +34,7 @@ _SHOWN_BY: Final = (
     "tokenizer_config.json",
     "video_preprocessor_config.json",
 )
-"""What decides beside the weights how a question looks to the model."""
+"""Files besides the weights that affect the input of the model."""
 _TYPES: Final[dict[str, FamilyName]] = {
     "qwen2_5_vl": "qwen2.5-vl",
     "qwen3_vl": "qwen3-vl",
@@ -44,7 +44,7 @@ _INNER: Final = frozenset({"checkpoints", "model"})
 """Folders of a training that say nothing of whose they are."""
 _SHORT: Final = 12
 MAX_TOKENS: Final = 2048
-"""Of an answer, where nobody says otherwise."""
+"""Default maximum number of tokens of an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class LocalCheckpoint:
 
     @property
     def digest(self) -> str:
-        """Of all that decides its answers, the same wherever it lies."""
+        """Digest of everything that affects its answers, independent of its location."""
         base = self.base
         return _digest(self.folder, self.taught, "" if base is None else digest_weights(base))
 
@@ -108,10 +108,10 @@ def read_checkpoint(folder: str | Path, *, form: Form | None = None) -> LocalChe
 
 
 def locate_model(name: str | Path, revision: str | None = None) -> Path:
-    """The folder of a model: itself, or where a model of that name lies once it was fetched.
+    """Return the folder of a model: itself, or the cache folder of a fetched model.
 
     Raises:
-        UnreadableSourceError: Neither is here.
+        UnreadableSourceError: Neither exists.
     """
     place = Path(name).expanduser()
     if place.is_dir():
@@ -171,7 +171,7 @@ def read_config(folder: Path, name: str = CONFIG) -> dict[str, Any]:
 
 
 def require_weights(folder: Path) -> None:
-    """Refuse a folder without weights that can be loaded without running code.
+    """Raise for a folder without weights that can be loaded without running code.
 
     Raises:
         UnreadableSourceError: There are none, or a file names weights of another form or folder.

@@ -32,7 +32,7 @@ from unreel.reviewers.message_parts import (
 )
 
 IGNORED: Final = -100
-"""The label of what is not learned: the prompt, and padding."""
+"""Label of tokens without a loss: the prompt, and padding."""
 
 _PROCESSORS: Final[Mapping[FamilyName, str]] = {
     "qwen2.5-vl": "Qwen2_5_VLProcessor",
@@ -53,7 +53,7 @@ class EncodedRequest:
     input_ids: torch.Tensor
     """One-dimensional: the prompt, then the target if one was given."""
     n_prompt: int
-    """So many of them are the prompt."""
+    """Number of prompt tokens."""
     media: Mapping[str, torch.Tensor]
     """Pixels, grids and what else the model takes, by its own names."""
 
@@ -108,7 +108,7 @@ class RequestEncoder:
         return self._processor
 
     def save(self, folder: Path) -> None:
-        """Write the processor beside a checkpoint's weights, with the very bounds used here."""
+        """Write the processor next to a checkpoint's weights, with the very bounds used here."""
         self._processor.save_pretrained(folder)
 
     def seen_size(self, exhibit: ClipInput) -> tuple[int, int]:
@@ -194,7 +194,7 @@ class RequestEncoder:
         return text
 
     def decode_prompt(self, encoded: EncodedRequest) -> str:
-        """All that stands before the answer, with every mark."""
+        """Return the text before the answer, with all special tokens."""
         text: str = self._processor.tokenizer.decode(encoded.input_ids[: encoded.n_prompt])
         return text
 

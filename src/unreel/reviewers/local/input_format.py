@@ -58,6 +58,6 @@ def read_taught(folder: Path) -> InputSpec | None:
 
 
 def write_taught(taught: InputSpec, folder: Path) -> None:
-    """Declare it beside the weights."""
+    """Declare it next to the weights."""
     text = taught.model_dump_json(indent=2) + "\n"
     OutputDirectory(folder.absolute(), published=True).write(FILE, text.encode())

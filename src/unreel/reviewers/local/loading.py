@@ -29,13 +29,13 @@ _UNREADABLE: Final = (
 
 
 def load_model(folder: str | Path, *, device: str, dtype: torch.dtype) -> Any:
-    """The model in `folder`, or on its base where it is an adapter, ready to answer or to learn.
+    """Load the model in `folder`, with its base if it is an adapter, for inference or training.
 
-    It decodes greedily unless told otherwise: what its makers say of sampling is left out.
+    It decodes greedily by default: its own sampling settings are ignored.
 
     Raises:
         UnreadableSourceError: The weights cannot be read, or are not safe to load.
-        InvalidSettingError: It is no adapter of this kind, or belongs on other weights.
+        InvalidSettingError: It is not an adapter of this kind, or belongs to other weights.
     """
     place = locate_model(folder)
     if not (place / ADAPTER).is_file():

@@ -1,8 +1,9 @@
-"""Positions of the text behind a video, as the server counts them.
+"""Positions of the text after a video, as the server counts them.
 
-transformers 5.6 to 5.22 lets the text behind a video of Qwen2.5-VL start max(height, width) after the
-video's first position, however long the video is; vLLM, and transformers before, start it behind the
-video's last. What is trained one way and served the other is another model. See decision 0027.
+transformers 5.6 to 5.22 starts the text after a video of Qwen2.5-VL max(height, width) after the
+video's first position, regardless of the video's length; vLLM, and transformers before, start it
+after the video's last. A model that is trained one way and served the other behaves differently.
+See decision 0027.
 """
 
 import inspect
@@ -23,10 +24,10 @@ _KNOWN: Final = frozenset({"c8ee3ef7bd02674546e45cd9715a86392618c4813ed06d8536cc
 
 
 def patch_positions(model: torch.nn.Module) -> None:
-    """Let every Qwen2.5-VL within `model` count positions as the server does; others stay as they are.
+    """Make every Qwen2.5-VL within `model` count positions like the server; others are unchanged.
 
     Raises:
-        InvalidSettingError: This transformers counts in a way that nobody looked through.
+        InvalidSettingError: This version of transformers was not examined.
     """
     for inner in model.modules():
         if isinstance(inner, Qwen2_5_VLModel):
@@ -35,7 +36,7 @@ def patch_positions(model: torch.nn.Module) -> None:
 
 
 def require_known(method: Any) -> None:
-    """Refuse a method that is not the one that the mend replaces."""
+    """Raise for a method that differs from the one that the fix replaces."""
     found = sha256(inspect.getsource(method).encode()).hexdigest()
     if found not in _KNOWN:
         problem = f"version {transformers.__version__} counts Qwen2.5-VL's positions in a way unknown here"
@@ -51,7 +52,7 @@ def _rope_index(
     attention_mask: torch.Tensor | None = None,
     **media: Any,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Positions in time, height and width, and how far their end lies behind the number of tokens."""
+    """Return positions in time, height and width, and the offset of their end from the number of tokens."""
     vision = inner.config.vision_config
     films, seconds = _rows(media.get("video_grid_thw")), media.get("second_per_grid_ts")
     paces = [vision.tokens_per_second * float(each) for each in _given(seconds, len(films))]

@@ -106,7 +106,7 @@ class LocalReviewer:
         return switched if isinstance(switched, str) else ""
 
     def _work(self) -> None:
-        """Answer what waits until told to stop; what comes after that is not answered."""
+        """Answer queued requests until stopped; later ones are not answered."""
         model: _LoadedModel | Failure | None = None
         while (first := self._waiting.get()) is not None:
             batch: list[tuple[_WaitingRequest, EncodedRequest]] = []

@@ -20,7 +20,7 @@ from unreel.core.settings import read_secret, server_environment
 from unreel.reviewers.local.serving import ServingAddress, ServingPlan
 
 KEY: Final = "VLLM_API_KEY"
-"""vLLM takes it from the environment, and so does whoever asks."""
+"""Variable of the key, for vLLM and for clients."""
 UP_S: Final = 1800.0
 _LEAST: Final = (0, 30)
 """Releases before it have open advisories."""
@@ -86,10 +86,10 @@ def find_engine(python: Path, plan: ServingPlan) -> VllmInstallation:
 
 
 def require_place(place: ServingAddress) -> None:
-    """Refuse a place where somebody listens already, or where anybody could ask.
+    """Raise if the port is in use, or if the server would be public without a key.
 
     Raises:
-        InvalidSettingError: The port is taken, or others can reach it and no key is set.
+        InvalidSettingError: The port is in use, or others can reach it and no key is set.
     """
     if not _is_loopback(place.host) and not read_secret(KEY):
         setting, problem = "--host", f"every client that reaches {place.host} could ask"
@@ -127,10 +127,10 @@ class VllmServer(HeldServer):
         super().__init__("vLLM", command, folder=room, log=_LOG, environment=environment)
 
     def wait_until_up(self, tell: Callable[[str], None], *, seconds: float = UP_S) -> None:
-        """Come back when it answers for all models of the plan; `tell` hears what it says till then.
+        """Wait until it answers for all models of the plan, and pass its output to the callback.
 
         Raises:
-            MachineError: It ended, or did not come up in time.
+            MachineError: It exited, or did not start within the timeout.
         """
         wanted = {model.name for model in self._plan.models}
         self.wait_until(lambda: wanted <= {*self._offered()}, tell, seconds=seconds)
@@ -156,7 +156,7 @@ class VllmServer(HeldServer):
 
 
 def prepare_model_folder(plan: ServingPlan, room: Path) -> Path:
-    """The model's folder as the server should find it: as it lies, or links beside changed files."""
+    """Return the model's folder for the server: the original, or links with changed files."""
     if not plan.changed:
         return plan.base
     folder = OutputDirectory(room)

@@ -30,7 +30,7 @@ from unreel.reviewers.local.input_format import FamilyName, Form, InputSpec, rea
 
 LOOPBACK: Final = "127.0.0.1"
 MOST_LENGTH: Final = 32_768
-"""Tokens of a question and its answer, where nobody says otherwise and the model can take more."""
+"""Default maximum number of tokens of a question and its answer."""
 _MOST_IMAGES: Final = 256
 """Frames of one clip that may be shown one by one."""
 _DIGITS: Final = 8
@@ -77,17 +77,17 @@ class ServedModel:
     """A name under which the server answers, and how that model is asked."""
 
     name: str
-    """It begins with the family, by which whoever asks knows what the model takes."""
+    """Begins with the family, which defines the accepted input."""
     forms: tuple[Form, ...]
     """Those that it may be asked in: the one that it was taught, or all that the server takes."""
     box_spaces: Mapping[Form, str] = field(default_factory=dict)
-    """What its boxes count in, in forms in which its family does not tell."""
+    """Coordinates of its boxes, if its family does not define them."""
     taught: InputSpec | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServingPlan:
-    """A server that could be started: its command, and what whoever starts it should know."""
+    """Command of a server, and notes for the user."""
 
     family: FamilyName
     base: Path
@@ -230,10 +230,10 @@ def _bounds(base: Path, form: Form) -> tuple[int, int] | None:
 
 
 def _mend_marks(base: Path) -> Mapping[str, str]:
-    """The processor of VideoLLaMA3, told that it samples.
+    """Return the config of VideoLLaMA3's processor with sampling enabled.
 
-    Otherwise vLLM drops the instants that come with a video, and frames are marked as a second apart.
-    It still samples nothing: each question says so.
+    Otherwise vLLM drops the timestamps of a video, and frames are marked one second apart. It still
+    samples nothing: each question disables it.
     """
     for name in ("processor_config.json", "video_preprocessor_config.json"):
         if not (base / name).exists():
@@ -316,7 +316,7 @@ def _require_distinct(names: Sequence[str]) -> None:
 
 
 def _serve_name(family: FamilyName, name: str | None, folder: Path) -> str:
-    """A name by which whoever asks knows the model's family, and other weights from these."""
+    """Return a name that contains the model's family and a digest of its weights."""
     if name is not None and not _NAME.fullmatch(name):
         problem = f"{name[:40]!r} is no name of letters, digits, `.`, `_` and `-`"
         raise InvalidSettingError(SETTING, problem, "Write --adapter NAME=FOLDER")

@@ -19,14 +19,14 @@ class TrainingExample:
     question: Question
     clips: tuple[Clip, ...]
     truth: Any
-    """Of its row, in the words of the question's instrument."""
+    """Ground truth of its row, in the type of its protocol."""
     source: str
-    """The scene that the clips show or were made from; "" where nobody says."""
+    """Scene of the clips; "" if unknown."""
     creator: str = ""
     data: int = 0
     """Which `[[data]]` of the recipe it comes from, counted from 0."""
     answer: str | None = None
-    """What is learned in place of the answer that the truth gives: one that a model gave and that earned enough."""
+    """Target instead of the one from the ground truth: a sampled answer with a sufficient reward."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,4 +37,4 @@ class ShownExample:
     sheet: ReviewRequest
     target: str
     box_space: str | None
-    """In the words of `declare_space`; `None` for an instrument that asks for no box."""
+    """In the format of `declare_space`; `None` for a protocol without a box."""

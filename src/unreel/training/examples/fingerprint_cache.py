@@ -68,7 +68,7 @@ class ExampleTables:
     def find(
         self, benchmark: Benchmark, entries: Sequence[Entry], *, cleaned: bool = False
     ) -> Iterator[ProbedEntry[Clip]]:
-        """Each entry with what is at its files, in order."""
+        """Yield each entry with the properties of its files, in order."""
         # Two benchmarks may call different files by one name.
         own = digest("benchmark", str(benchmark.root.absolute()))[:16]
         table = self._table(f"clips-{own}", CLIPS)

@@ -26,7 +26,7 @@ class UnseenClip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingLeak:
-    """A clip that is trained on, beside one to be scored on."""
+    """A clip that is trained on, next to one to be scored on."""
 
     trained: str
     unseen: str

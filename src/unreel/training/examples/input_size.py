@@ -126,7 +126,7 @@ class ByProcessor:
 
 
 def open_view(recipe: TrainRecipe) -> ExampleView:
-    """The processor of the recipe's model where it lies in a folder of this machine, else its family's rule."""
+    """Return the processor of the recipe's model if its folder is local, otherwise its family's rule."""
     folder = Path(recipe.model.name)
     if folder.is_dir() and not missing_packages():
         from unreel.reviewers.local.encoder import RequestEncoder

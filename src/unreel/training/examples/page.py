@@ -36,7 +36,7 @@ from unreel.training.recipe import TrainRecipe
 PAGE: Final = "examples.html"
 _QUALITY: Final = 85
 _MOST_FRAMES: Final = 16
-"""Of a clip, on the page; how many the model gets is told."""
+"""Maximum number of frames of a clip on the page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class ExamplePicture:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageExample:
-    """One example as the page shows it and as JSON tells it."""
+    """One example for the page and for JSON."""
 
     name: str
     side: str
@@ -174,7 +174,7 @@ def _pictures(
 
 
 def _marked(lesson: ShownExample) -> tuple[Box | None, Fraction, Fraction]:
-    """The box that the target itself tells, read back in its space, and when the trace is there."""
+    """Return the box parsed from the target answer, and the span of the trace."""
     trace = None if lesson.box_space is None else lesson.example.truth.trace
     if lesson.box_space is None or trace is None:
         return None, Fraction(0), Fraction(0)
@@ -188,7 +188,7 @@ def _marked(lesson: ShownExample) -> tuple[Box | None, Fraction, Fraction]:
 
 
 def _some(frames: Sequence[ShownFrame]) -> Sequence[ShownFrame]:
-    """At most so many as the page shows, evenly over all."""
+    """Return at most the displayed number of items, evenly spaced."""
     if len(frames) <= _MOST_FRAMES:
         return frames
     return [frames[place * len(frames) // _MOST_FRAMES] for place in range(_MOST_FRAMES)]

@@ -36,7 +36,7 @@ def lay_out(
 def build_lesson(
     example: TrainingExample, shown: tuple[ClipInput, ...], sees: BoxSpaceSource
 ) -> ShownExample | Failure:
-    """The lesson of `example` about what is `shown`, or why it cannot be taught."""
+    """Return the training item of `example` with the inputs `shown`, or the reason why there is none."""
     question = example.question
     instrument = get_protocol(question.instrument.protocol)
     declared = sees.box_space(shown[0]) if instrument.needs_box_space else None

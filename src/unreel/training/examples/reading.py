@@ -1,4 +1,4 @@
-"""From the `[[data]]` of a recipe to examples: what is learned from, what is held out, and what is left out."""
+"""Examples from the `[[data]]` of a recipe: training, holdout and exclusions."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -64,7 +64,7 @@ class ReadData:
     benchmark: str
     split: str | None
     identity: BenchmarkIdentity | None
-    """What tells the benchmark from another one, and from itself after a change."""
+    """Identity of the benchmark, which changes with its content."""
     licences: tuple[str, ...]
     """Those that its clips name, sorted; "" among them where one names none."""
     n_examples: int
@@ -81,7 +81,7 @@ class ExampleSet:
     data: tuple[ReadData, ...]
     left_out: SkippedExamples
     leaks: tuple[TrainingLeak, ...] = ()
-    """Accepted by whoever trains."""
+    """Leaks that the user accepted."""
     not_compared: Mapping[str, int]
     """Clips that could not be compared by what they show, by reason."""
 
@@ -104,14 +104,14 @@ def read_examples(
     accept_leak: bool = False,
     on_step: OnStep = lambda _part, _progress: None,
 ) -> ExampleSet:
-    """Every example that the recipe's benchmarks give.
+    """Return every example of the recipe's benchmarks.
 
-    Clips are hashed and probed, and decoded once where near-duplicates are looked for; what is found is
-    kept in `folder`, so that a second call is quick.
+    Clips are hashed and probed, and decoded once if near-duplicates are searched; results are
+    cached in `folder`, so that a second call is fast.
 
     Raises:
-        InvalidSettingError: Data is not named, nothing can be held out, or a clip that is trained on shows
-            what the checkpoint will be scored on.
+        InvalidSettingError: Data are not named, nothing can be held out, or a training clip is also
+            a test clip.
         UnreadableSourceError: A benchmark gives no example.
     """
     shelf = ExampleTables(folder=folder, access=access, on_step=on_step)

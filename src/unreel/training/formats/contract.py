@@ -41,7 +41,7 @@ class TrainerFormat(Protocol):
         ...
 
     def sampling(self, order: ExportJob) -> str:
-        """The frames that it really takes: one of our plans where one is the same, else in words."""
+        """The frames that the trainer really samples: an equal plan of ours, or a text."""
         ...
 
     def differences(self, order: ExportJob) -> Sequence[str]:
@@ -75,7 +75,7 @@ FORMATS: Final[NameRegistry[TrainerFormat]] = NameRegistry(
 
 
 def require_takes(form: TrainerFormat, order: ExportJob) -> None:
-    """Refuse what the trainer cannot take.
+    """Raise for what the trainer cannot take.
 
     Raises:
         InvalidSettingError: It trains no such model, or takes clips in other shapes.

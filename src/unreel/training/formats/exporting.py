@@ -124,7 +124,7 @@ class _MediaStore:
         self._there: dict[str, str] = {}
 
     def put_file(self, clip: Clip) -> str:
-        """The clip's own file, linked or copied as it is."""
+        """Link or copy the clip's own file unchanged."""
         name = f"{_MEDIA}/{clip.id[:16]}{_suffix(clip)}"
         if clip.id not in self._there:
             with self._showing.open_file(clip.location) as file:
@@ -190,7 +190,7 @@ class _ConversationBuilder:
         return told
 
     def tokens(self, written: TrainerConversation) -> int:
-        """About how long its text is, with what is seen."""
+        """Estimate the number of tokens of its text and pictures."""
         exhibit = written.lesson.sheet.exhibits[0]
         wide, high = self._form.seen(self._order, *exhibit.shown_size)
         pace = self._order.pace

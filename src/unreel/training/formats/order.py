@@ -15,7 +15,7 @@ Shape = Literal["pictures", "film", "file"]
 """Our frames one by one behind their instants; our frames as one video; or the clip's own file, of which
 that trainer takes frames by a rule of its own."""
 Keeping = Literal["link", "copy"]
-"""What happens to a clip's own file: never encoded anew."""
+"""Handling of a clip's own file: it is never encoded again."""
 MOST_FRAMES: Final = 768
 """Of a clip, where the recipe's plan has no end: what Qwen's own tools allow."""
 _FRAMES: Final = 'Set input="frames", which every trainer uses unchanged'
@@ -23,7 +23,7 @@ _FRAMES: Final = 'Set input="frames", which every trainer uses unchanged'
 
 @dataclass(frozen=True, slots=True)
 class FrameRateLimit:
-    """So many frames a second, and never more than `at_most`: all that other trainers can be told."""
+    """Frames per second, and the maximum `at_most`: the only settings that other trainers support."""
 
     fps: Fraction
     at_most: int
@@ -38,10 +38,10 @@ class ExportJob:
     condition: Condition
     """Of its data: a trainer has one setting for all of them."""
     pace: FrameRateLimit | None
-    """`None` for pictures, which carry their instants in words."""
+    """`None` for pictures, which have their timestamps as text."""
     keeping: Keeping
     model_folder: Path | None
-    """Where the model lies, if it is here."""
+    """Folder of the model, if it is local."""
 
     @property
     def most_pixels(self) -> int:
@@ -57,10 +57,10 @@ class ExportJob:
 def place_order(
     recipe: TrainRecipe, *, as_film: bool = False, keeping: Keeping = "link"
 ) -> ExportJob:
-    """The order for `recipe`; `as_film`: a video goes as our own frames instead of the clip's file.
+    """Return the export order for `recipe`; `as_film`: export our frames instead of the clip's file.
 
     Raises:
-        InvalidSettingError: No other trainer can be told what the recipe asks for.
+        InvalidSettingError: No other trainer supports the recipe's settings.
     """
     conditions = {data.asked for data in recipe.data}
     shape: Shape = "pictures" if recipe.input == "frames" else "film" if as_film else "file"

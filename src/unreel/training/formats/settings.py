@@ -1,4 +1,4 @@
-"""Values that every trainer is told, in the spellings that they read."""
+"""Settings common to all trainers, in their spellings."""
 
 import json
 import shlex

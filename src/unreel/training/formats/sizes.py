@@ -24,7 +24,7 @@ _FILES: Final = {
 
 
 def side_of(family: FamilyName) -> int:
-    """Pixels along one side of what a picture's token stands for."""
+    """Return the side of a picture token in pixels."""
     rule = SIGHT[family, "frames"]
     return rule.patch * rule.merge
 

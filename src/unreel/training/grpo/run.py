@@ -65,7 +65,7 @@ class StartCheckpoint:
 
 
 def require_grpo(recipe: TrainRecipe) -> None:
-    """Refuse what TRL's trainer cannot do, before anything is read."""
+    """Raise for what TRL's trainer cannot do, before anything is read."""
     remedy = "Write reward.method = rejection"
     if recipe.input != "frames":
         setting, problem = "input", "TRL's GRPO takes pictures and no video"
@@ -111,7 +111,7 @@ def run_grpo(
     held_out: Sequence[TrainingExample],
     callback: TrainerCallback,
 ) -> tuple[Any, GrpoResult]:
-    """The model after it was paid for all of `puts`, with what came of it."""
+    """Return the model after training on all of `puts`, with the results."""
     from unreel.training.grpo.trainer import (  # loads vLLM where it is installed
         GrpoTrainer,
         build_grpo_config,
@@ -228,11 +228,11 @@ class PromptDataset(Sequence[PromptItem]):
 
 
 class GrpoCallbacks(TrainerCallback):  # type: ignore[misc]  # transformers carries no types here
-    """Tells of each step, and stops where a person asks.
+    """Callbacks for each step, and for a stop request.
 
     Args:
-        on_step: told the step, its loss and what was seen.
-        should_stop: whether a person asked.
+        on_step: Callback with the step, its loss and its metrics.
+        should_stop: Whether the user requested a stop.
     """
 
     def __init__(self, on_step: Any, should_stop: Any) -> None:
@@ -246,6 +246,6 @@ class GrpoCallbacks(TrainerCallback):  # type: ignore[misc]  # transformers carr
         return control
 
     def on_log(self, _args: Any, state: Any, _control: Any, logs: Any = None, **_: Any) -> None:
-        """Tell of the step."""
+        """Report the step."""
         if logs and "loss" in logs:
             self._on_step(state.global_step, logs["loss"], self.vigil)

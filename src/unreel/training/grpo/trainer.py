@@ -38,14 +38,14 @@ def build_reward_function(
 
 
 class GrpoTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL carries no types here
-    """Pays answers, and moves a model towards those that earn more than the others to their question.
+    """Trainer that rewards answers and moves a model towards those with higher rewards.
 
     Args:
-        model: ready to learn. Where the configuration has a `beta`, it is kept near to what it says now.
-        encoder: of the model, for this trainer alone: the side on which it pads is changed.
-        puts: the questions in the order in which they are asked; each is shown when its turn comes.
-        config: how it learns.
-        callbacks: told of its steps.
+        model: Model to train. If the configuration has a `beta`, it stays near the present model.
+        encoder: Encoder of the model, only for this trainer: its padding side is changed.
+        puts: The questions in order; each is loaded when needed.
+        config: Training configuration.
+        callbacks: Callbacks of its steps.
     """
 
     def __init__(

@@ -12,7 +12,7 @@ from unreel.reviewers.local.input_format import FamilyName
 
 _CONFIG: Final = "config.json"
 _LARGEST: Final = 10**7
-"""No width, depth or vocabulary is larger: what is, is damage."""
+"""Maximum width, depth or vocabulary; larger values are damage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,10 +172,10 @@ _KNOWN: Final[Mapping[tuple[FamilyName, str], tuple[TextPart, VisionPart]]] = {
 
 
 def find_architecture(name: str, family: FamilyName) -> ModelArchitecture:
-    """The architecture of the model that a recipe names: a folder, or a name that tells its size.
+    """Return the architecture of a recipe's model: a folder, or a name that contains its size.
 
     Raises:
-        InvalidSettingError: Neither tells how large it is.
+        InvalidSettingError: Its size is unknown.
     """
     folder = Path(name)
     if (folder / _CONFIG).is_file():
@@ -185,7 +185,7 @@ def find_architecture(name: str, family: FamilyName) -> ModelArchitecture:
             words = f"the published {family} of {size.upper()}"
             return ModelArchitecture(text=found[0], vision=found[1], known_from=words)
     sizes = ", ".join(size.upper() for known, size in _KNOWN if known == family)
-    problem = f"unknown size of {name!r} is"
+    problem = f"the size of {name!r} is unknown"
     remedy = f"Name a folder with {_CONFIG}, or a {family} whose name contains its size: {sizes}"
     raise InvalidSettingError("model.name", problem, remedy)  # noqa: EM101  the setting's own name
 

@@ -60,7 +60,7 @@ class TrainingHardware:
     price_usd: Decimal | None = None
     """Of one device for an hour."""
     utilisation: float | None = None
-    """The part of the peak that it reaches, where somebody knows better than the family's figure."""
+    """Fraction of the peak, if it is better known than the family's."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.count <= _MOST:

@@ -40,13 +40,13 @@ def gather(
     access: StorageAccess,
     examples: ExampleSet,
 ) -> ExampleSet:
-    """The examples whose questions the recipe's checkpoint answered well, with those answers to learn.
+    """Return the examples that the recipe's checkpoint answered well, with those answers as targets.
 
-    What was gathered before in `folder` by the same model for the same questions is taken again.
+    Earlier results in `folder` of the same model for the same questions are reused.
 
     Raises:
         InvalidSettingError: The checkpoint is an adapter.
-        InvalidValueError: No answer is worth learning.
+        InvalidValueError: No answer has a sufficient reward.
     """
     base = find_base(recipe.model)
     taught = read_taught(base.folder)

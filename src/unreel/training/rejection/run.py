@@ -106,7 +106,7 @@ def _require_all(
 
 
 def write_harvest(kept: Sequence[AcceptedAnswer], folder: OutputDirectory, made_by: str) -> None:
-    """One answer a line, with what it earned; the first line tells what all were `made_by`."""
+    """Write one answer per line with its reward; the first line contains `made_by`."""
     lines = [json.dumps({"made_by": made_by})]
     lines += [
         json.dumps({name: _plain(getattr(each, name)) for name in AcceptedAnswer.__slots__})

@@ -13,7 +13,7 @@ A = TypeVar("A")
 
 LOWEST_BAR: Final = 0.1
 _UNKNOWN_BAR: Final = 0.25
-"""Where too few clips have such a truth to tell."""
+"""Bar if too few clips have such a ground truth."""
 _FEWEST: Final = 3
 _MOST_TRIED: Final = 100
 _MOST_CLIPS: Final = 1000
@@ -117,5 +117,5 @@ def _bar(
 
 
 def _thinned(values: Sequence[A], most: int) -> Sequence[A]:
-    """At most so many of them, evenly spread."""
+    """Return at most that number of items, evenly spaced."""
     return values if len(values) <= most else [values[len(values) * i // most] for i in range(most)]

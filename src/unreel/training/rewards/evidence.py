@@ -21,9 +21,9 @@ def onset_closeness(said_us: int | Unparsed, truth: TraceTruth, *, within: float
 
 
 def span_closeness(said_us: int | Unparsed, truth: TraceTruth) -> float | None:
-    """IoU in time of the true span with what lies between the named onset and that span's end.
+    """Return the IoU in time of the true span and the range from the named onset to its end.
 
-    No answer names an end, so the true one is taken.
+    Answers name no end, so the true one is used.
     """
     if isinstance(said_us, Unparsed) or truth.trace is None:
         return None

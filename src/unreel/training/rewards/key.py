@@ -13,7 +13,9 @@ from unreel.training.rewards.reward import NOTHING, Reward, compute_reward
 from unreel.training.rewards.terms import RewardTerms
 
 LONGEST: Final = 20_000
-"""Characters. A longer answer earns nothing: nobody asked for it, and reading it would hold up the training."""
+"""Maximum number of characters. A longer answer gets no reward, because parsing it would delay the
+training.
+"""
 
 
 class _BoxSpaceField(RecipeSection):
@@ -38,7 +40,7 @@ class AnswerKey:
     prompt: str
     """Name of the variant that was asked."""
     space: BoxSpace | None
-    """Of the boxes, for an instrument that asks for one."""
+    """Coordinates of the boxes, for a protocol that asks for one."""
     truths: tuple[Any, ...]
     terms: RewardTerms
 

@@ -28,7 +28,7 @@ class RewardTerms(RecipeSection):
     false_alarm: Annotated[float, Field(ge=1, le=100)]
     onset_within: Annotated[float, Field(gt=0, le=1)]
     box_bar: Bar
-    """IoU that costs and earns nothing: what lies above it is paid, what lies below it costs."""
+    """IoU with a reward of zero: higher ones are rewarded, lower ones penalised."""
     onset_bar: Bar
     span_bar: Bar
     real_scale: Share = 1.0

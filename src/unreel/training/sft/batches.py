@@ -39,13 +39,13 @@ Told = tuple[str, str, str]
 
 
 class ExampleCollator:
-    """Turns places in the order of a training into a batch.
+    """Collator of a batch from indices of the training order.
 
     Args:
-        order: which example stands where.
-        encoder: how a sheet becomes numbers.
-        access: how clips are opened.
-        gallery: keeps what was shown.
+        order: Example at each index.
+        encoder: Encoder of requests.
+        access: Access to clips.
+        gallery: Cache of inputs.
     """
 
     def __init__(
@@ -64,11 +64,10 @@ class ExampleCollator:
         return self.__dict__ | {"_showing": None}
 
     def __call__(self, rows: Sequence[Mapping[str, int]]) -> dict[str, Tensor | Any]:
-        """The batch of the examples at those places.
+        """Return the batch of the examples at those indices.
 
-        An example that cannot be shown is left out of the batch and told with it. Where none can, the
-        next one that can takes its place with nothing to learn, so that every device still takes part
-        in the step.
+        A failed example is excluded from the batch and reported with it. If all fail, the next good
+        one replaces them without a loss, so that every device takes part in the step.
         """
         examples = [self._order[row[PLACE]] for row in rows]
         encoded: list[EncodedRequest] = []
@@ -119,11 +118,11 @@ def build_too_few_error(unshown: Iterable[Sequence[str]], *, met: int) -> Unread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CachedClips(PresentationSettings):
-    """Shows each clip once for as long as there is room for what was shown."""
+    """Clip inputs, cached while there is room."""
 
     gallery: Any
     opened: AbstractContextManager[MediaReader]
-    """Held for as long as this lives: a process that decodes ends without a word."""
+    """Held while this lives: a process that decodes ends without a word."""
 
     def show(
         self, clips: Sequence[Clip], condition: Condition, wants: frozenset[InputKind]

@@ -24,10 +24,10 @@ class ValidationResult:
     step: int
     loss: float
     cards: tuple[Scorecard, ...]
-    """One for each instrument, over the clips that were asked."""
+    """One per protocol, over the validation clips."""
 
     def figures(self) -> dict[str, float]:
-        """Every measured figure by instrument and name, for a curve; intervals are on the card."""
+        """Every measured metric by protocol and name, for a curve; intervals are on the card."""
         return {
             f"{card.instrument.protocol} {metric.name}": metric.value.value
             for card in self.cards
@@ -77,7 +77,7 @@ def choose(
 
 
 def score(asked: Sequence[Asked], *, seed: int) -> tuple[Scorecard, ...]:
-    """The scorecards of these questions with what was shown and what the model said."""
+    """Return the scorecards of these questions with their inputs and the model's answers."""
     rows: dict[str, list[ScoredQuestion[Any, Any]]] = {}
     for examples, shown, text in asked:
         for example in examples:

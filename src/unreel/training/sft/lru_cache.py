@@ -13,7 +13,7 @@ from typing import Any
 
 
 class LruCache:
-    """Values by key, as many as fit into `most_bytes`; what nobody asked for longest goes first."""
+    """Values by key within `most_bytes`; the least recently used are dropped first."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes, self._n_bytes = most_bytes, 0
@@ -37,9 +37,9 @@ class LruCache:
 
 
 def recall(gallery: Any, key: str) -> Any:
-    """The value kept under `key`; `None` where none is.
+    """Return the cached value of `key`; `None` if it is missing.
 
-    What is unpickled here was pickled by this training, in memory: no file is behind it.
+    The unpickled data were pickled by this training in memory: no file is involved.
     """
     data = gallery.get(key)
     return None if data is None else pickle.loads(data)  # noqa: S301
@@ -58,10 +58,10 @@ _CacheServer.register("Gallery", LruCache)
 
 
 def serve_parent() -> None:
-    """Let this process end with the one that trains, however that ends, and leave Ctrl-C to it.
+    """Make this process end with the training process in every case, and ignore Ctrl-C.
 
-    A training that is killed asks nobody to end, and torch's own watch sees only the fork server, which
-    lives for as long as its children.
+    A killed training cannot end its workers, and torch's own watchdog sees only the fork server,
+    which lives as long as its children.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(parent_process(),), daemon=True).start()

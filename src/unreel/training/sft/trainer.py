@@ -38,9 +38,9 @@ STATE: Final = f"{INNER}/vigil.json"
 HISTORY: Final = "trainer_state.json"
 _STATE_BYTES: Final = 64 << 20
 MOST_UNSHOWN: Final = 0.1
-"""A training is refused where more than this share of what it met could not be shown."""
+"""A training is rejected where more than this share of what it met could not be shown."""
 _FEW: Final = 10
-"""So many may always be."""
+"""Number of failed clips that is always accepted."""
 
 LookAt = Callable[["ResumableSftTrainer"], ValidationResult | None]
 """How the held-out part is looked at; `None` where nothing is held out."""
@@ -58,18 +58,18 @@ class TrainerContext:
     look: LookAt
     card: Callable[[EarlyStoppingState, int], CheckpointCard]
     on_step: Callable[[int, float, EarlyStoppingState], None]
-    """Told of each step: its number, its loss, and what was seen so far."""
+    """Called after each step with its number, its loss, and the validation so far."""
     should_stop: Callable[[], bool]
 
 
 class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no types here
-    """A supervised training that can be killed at any moment and goes on as if it had not been.
+    """Supervised trainer that can be killed at any time and resumes exactly.
 
     Args:
-        model: ready to learn.
-        desk: what it works with.
-        n_steps: of the whole training.
-        vigil: what was seen before, where it goes on.
+        model: Model to train.
+        desk: Context of the training.
+        n_steps: Number of steps of the complete training.
+        vigil: Earlier validation results of a resumed training.
     """
 
     control: Any
@@ -210,7 +210,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
 
 
 class _SftCallbacks(TrainerCallback):  # type: ignore[misc]  # transformers carries no types here
-    """Tells of each step, looks once more at the last, and stops where a person asks."""
+    """Callbacks: report each step, validate after the last, and stop on request."""
 
     def __init__(self, teacher: ResumableSftTrainer) -> None:
         self._teacher = teacher

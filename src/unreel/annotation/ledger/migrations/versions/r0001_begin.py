@@ -9,7 +9,7 @@ revision: Final = "0001"
 down_revision: Final = None
 
 _SEQUENCE: Final = sa.BigInteger().with_variant(sa.Integer, "sqlite")
-"""SQLite counts by itself in a column of exactly this type alone."""
+"""SQLite autoincrements only columns of exactly this type."""
 _LASTING: Final = ("ledger_annotations", "ledger_notices", "ledger_revisions")
 _KEYS: Final = {
     "ledger_annotations": "key = NEW.key OR seq = NEW.seq",
