@@ -9,8 +9,6 @@ has `--json` and is not in the list; ends with status 1 if something differs.
 
 import contextlib
 import json
-import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -22,7 +20,15 @@ from typing import Any
 
 import click
 
-from earlier.commands import call, set_model, unpack, unpack_clips, unpack_lessons
+from earlier.commands import (
+    HERE,
+    call,
+    differences,
+    set_model,
+    unpack,
+    unpack_clips,
+    unpack_lessons,
+)
 from earlier.make_campaign import PUSHES, READS, STATE, WHERE, push_words, set_address
 from earlier.make_training import TRAIN
 from earlier.model_server import serve_model
@@ -82,13 +88,13 @@ arena watch season.toml --clips --trusted
 arena site season.toml --media none --resamples 100
 arena published --quiet
 train recipes
-train plan deeptrace-reward-sft --gpu a100
+train plan dtr-qwen2.5-vl-7b-no-both --gpu a100
 train plan tiny.toml --data lessons --trusted
 train examples tiny.toml --data lessons --n 2 --accept-leak --trusted
 train export tiny.toml --data lessons --to llamafactory --out exported --accept-leak --trusted
 train compare fresh coin
 annotate pairs clips.csv --plan strict --clips all
-annotate convert marked.json --to cvat --out cvat
+annotate convert marked.json --to cvat --out cvat --rate 12 --size 128x96 --frames 14
 serve nowhere
 """
 CAMPAIGN = """\
@@ -104,7 +110,6 @@ annotate report traces --out page --state state
 annotate up --program nowhere --state other
 arena people season.toml --campaign votes
 """
-TIMES = re.compile(r"(_us|_s|_at|seconds|version|elapsed|since|lock|cost|when|created)$")
 ENTRY = """\
 team = "Blue"
 licence = "CC BY 4.0"
@@ -119,6 +124,8 @@ title = "Twice"
 def prepare() -> None:
     """Write the input files that the stored work lacks."""
     Path("entry.toml").write_text(ENTRY, encoding="utf-8")
+    tasks = json.loads(Path("snapshot.json").read_text(encoding="utf-8"))["tasks"]
+    Path("marked.json").write_text(json.dumps(next(iter(tasks.values()))), encoding="utf-8")
     votes = ["name,voter,label", "c0,ann,real", "c2,ann,generated", "c2,ben,real"]
     Path("votes.csv").write_text("\n".join(votes) + "\n", encoding="utf-8")
 
@@ -177,38 +184,22 @@ def run_release(python: str, model: str, studio: str, folder: Path) -> Any:
     unpack_lessons(folder)
     root = unpack_clips(folder)
     for part in ("work", "campaign", "training"):
-        unpack(folder, f"c84a833/{part}.tar.gz")
+        unpack(folder, f"c84a833/{part}.tar.xz")
     with contextlib.chdir(root):
         set_model(model)
         set_address(studio)
         prepare()
-    program = "import sys; from earlier.compare_json import print_all; print_all(sys.argv[1])"
+    program = f"import sys; sys.path.insert(0, {str(HERE.parent)!r})\n"
+    program += "from earlier.compare_json import print_all; print_all(sys.argv[1])"
     words = [python, "-c", program, model]
-    done = subprocess.run(words, cwd=root, stdout=subprocess.PIPE, check=True, env=os.environ)  # noqa: TID251
+    done = subprocess.run(words, cwd=root, stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout)
-
-
-def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
-    """Return one line for each value that differs, is new or is gone."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        for name in sorted(before.keys() | after.keys()):
-            if TIMES.search(name):
-                continue
-            if name not in after or name not in before:
-                yield f"{path}.{name}: {'gone' if name in before else 'new'}"
-            else:
-                yield from differences(before[name], after[name], f"{path}.{name}")
-    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        for place, (one, other) in enumerate(zip(before, after, strict=True)):
-            yield from differences(one, other, f"{path}[{place}]")
-    elif before != after:
-        yield f"{path}: {str(before)[:150]!r} -> {str(after)[:150]!r}"
 
 
 def main(before: str, after: str) -> int:
     """Compare the two releases; return the exit status."""
     folder = Path(tempfile.gettempdir()) / "unreel-compare"
-    unpack(folder, "c84a833/campaign.tar.gz")
+    unpack(folder, "c84a833/campaign.tar.xz")
     contents = json.loads((folder / "earlier/snapshot.json").read_text(encoding="utf-8"))
     with serve_model() as model, serve_snapshot(StudioSnapshot(**contents)) as studio:
         found = [
