@@ -1,10 +1,11 @@
 """Compare what two releases print with `--json`, command by command, on the same files.
 
-    PYTHONPATH=tests python tests/earlier/compare_json.py BEFORE_PYTHON AFTER_PYTHON
+    PYTHONPATH=tests python tests/earlier/compare_json.py BEFORE_PYTHON AFTER_PYTHON [COMMAND...]
 
 Each release runs all commands of `COMMANDS` in one process, in a new copy of the stored work of c84a833, at the same
 path and with the same model. Times and version numbers are left out. Prints each difference, and each command that
-has `--json` and is not in the list; ends with status 1 if something differs.
+has `--json` and is not in the list; ends with status 1 if something differs. COMMAND limits it to the commands that begin
+so, for example "arena rank".
 """
 
 import contextlib
@@ -148,14 +149,16 @@ def list_commands(model: str) -> Iterator[list[str]]:
         yield ["train", "card", "killed/model"]
 
 
-def print_all(model: str) -> None:
-    """Run every command of this release; print its documents and the commands that have `--json`."""
+def print_all(model: str, only: tuple[str, ...]) -> None:
+    """Run the commands in this release; print their documents and the commands that have `--json`."""
     from unreel.cli.main import unreel
 
     documents: dict[str, Any] = {}
     for words in list_commands(model):
-        done = call(*words, "--json")
         name = shlex.join(words)
+        if not name.startswith(only):
+            continue
+        done = call(*words, "--json")
         name += " (again)" if name in documents else ""
         problem = done.stderr.splitlines()[-1:] if done.exit_code == 2 else []
         try:
@@ -178,8 +181,8 @@ def _named(command: click.Command, path: tuple[str, ...]) -> Iterator[str]:
             yield from _named(found, (*path, name))
 
 
-def run_release(python: str, model: str, studio: str, folder: Path) -> Any:
-    """Run all commands with `python` in a new copy of the stored work."""
+def run_release(python: str, model: str, studio: str, folder: Path, only: tuple[str, ...]) -> Any:
+    """Run the commands with `python` in a new copy of the stored work."""
     shutil.rmtree(folder, ignore_errors=True)
     unpack_lessons(folder)
     root = unpack_clips(folder)
@@ -190,20 +193,24 @@ def run_release(python: str, model: str, studio: str, folder: Path) -> Any:
         set_address(studio)
         prepare()
     program = f"import sys; sys.path.insert(0, {str(HERE.parent)!r})\n"
-    program += "from earlier.compare_json import print_all; print_all(sys.argv[1])"
-    words = [python, "-c", program, model]
+    program += (
+        "from earlier.compare_json import print_all; print_all(sys.argv[1], tuple(sys.argv[2:]))"
+    )
+    words = [python, "-c", program, model, *only]
     done = subprocess.run(words, cwd=root, stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout)
 
 
-def main(before: str, after: str) -> int:
+def main(before: str, after: str, *only: str) -> int:
     """Compare the two releases; return the exit status."""
-    folder = Path(tempfile.gettempdir()) / "unreel-compare"
+    folder = Path(tempfile.gettempdir(), f"unreel-compare-{'-'.join(only)[:20].replace(' ', '-')}")
+    only = only or ("",)
     unpack(folder, "c84a833/campaign.tar.xz")
     contents = json.loads((folder / "earlier/snapshot.json").read_text(encoding="utf-8"))
     with serve_model() as model, serve_snapshot(StudioSnapshot(**contents)) as studio:
         found = [
-            run_release(python, model.name, studio.address, folder) for python in (before, after)
+            run_release(python, model.name, studio.address, folder, only)
+            for python in (before, after)
         ]
     old, new = (release["documents"] for release in found)
     lines = [

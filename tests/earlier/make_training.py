@@ -81,5 +81,5 @@ def write_base(folder: Path) -> None:
     with torch.no_grad():
         for weight in model.parameters():
             if weight.ndim > 1:
-                weight.copy_(weight.sign() * 0.1 * (torch.rand_like(weight) < 0.05))
+                weight.copy_(weight.sign() * 0.2 * (torch.rand_like(weight) < 0.01))
     model.save_pretrained(folder)
