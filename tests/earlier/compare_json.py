@@ -37,7 +37,7 @@ from earlier.studio_snapshot import StudioSnapshot, serve_snapshot
 
 WORK = """\
 doctor
-probe c0.mp4 c2.mp4
+probe c0.mp4 c2.mp4 --trusted
 frames c0.mp4 --trusted
 benchmarks
 benchmarks check clips.csv
@@ -61,7 +61,7 @@ runs list
 runs check runs/trace
 runs check curation
 runs repair runs/trace
-export clips.csv --to lmms-eval --protocol reality --out kit
+export clips.csv --to lmms-eval --protocol reality --out kit --trusted
 export runs/trace --to jsonl --out rows.jsonl
 curate init . --out new.toml
 curate check curate.toml
