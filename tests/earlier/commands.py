@@ -30,6 +30,12 @@ def read_json(*words: object) -> Any:
     return json.loads(done.stdout)
 
 
+def keep(name: str, *words: object) -> None:
+    """Write the document that `unreel` prints for `words` to the folder of golden files."""
+    text = json.dumps(read_json(*words), indent=1, sort_keys=True)
+    Path("golden", f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
 def read_golden(name: str) -> Any:
     """Return the document that the earlier commit printed."""
     return json.loads((HERE / MADE_BY / f"{name}.json").read_text(encoding="utf-8"))

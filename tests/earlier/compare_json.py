@@ -2,7 +2,7 @@
 
     PYTHONPATH=tests python tests/earlier/compare_json.py BEFORE_PYTHON AFTER_PYTHON [COMMAND...]
 
-Each release runs all commands of `COMMANDS` in one process, in a new copy of the stored work of c84a833, at the same
+Each release runs the commands of `WORK` and `CAMPAIGN` in one process, in a new copy of the stored work of c84a833, at the same
 path and with the same model. Times and version numbers are left out. Prints each difference, and each command that
 has `--json` and is not in the list; ends with status 1 if something differs. COMMAND limits it to the commands that begin
 so, for example "arena rank".
@@ -94,7 +94,7 @@ train plan tiny.toml --data lessons --trusted
 train examples tiny.toml --data lessons --n 2 --accept-leak --trusted
 train export tiny.toml --data lessons --to llamafactory --out exported --accept-leak --trusted
 train compare fresh coin
-annotate pairs clips.csv --plan strict --clips all
+annotate pairs clips.csv --plan strict --clips all --out other.csv
 annotate convert marked.json --to cvat --out cvat --rate 12 --size 128x96 --frames 14
 serve nowhere
 """
@@ -214,7 +214,9 @@ def main(before: str, after: str, *only: str) -> int:
         ]
     old, new = (release["documents"] for release in found)
     lines = [
-        f"unreel {name}{line}" for name in old for line in differences(old[name], new[name], " ")
+        f"unreel {name}{line}"
+        for name in old
+        for line in differences(old[name], new.get(name), " ")
     ]
     run = {" ".join(shlex.split(name)[:2]) for name in old} | {shlex.split(n)[0] for n in old}
     lines += [f"not compared: {name}" for name in found[0]["commands"] if name not in run]

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, OpenerDirector, Request, build_opener
 
-from earlier.commands import read_json
+from earlier.commands import keep, read_json
 from earlier.studio_snapshot import StudioSnapshot, serve_snapshot, take_snapshot
 
 PEOPLE = ("ada", "ben", "cleo")
@@ -91,12 +91,6 @@ def keep_documents(snapshot: StudioSnapshot) -> None:
     for campaign, commands in READS.items():
         for (command,) in commands:
             keep(f"{campaign}-{command}", "annotate", command, campaign, *WHERE)
-
-
-def keep(name: str, *words: object) -> None:
-    """Write the document that `unreel` prints for `words` to the folder of golden files."""
-    text = json.dumps(read_json(*words), indent=1, sort_keys=True)
-    Path("golden", f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
 def forget_secrets() -> None:
