@@ -3,6 +3,7 @@
 import json
 import re
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ HERE = Path(__file__).parent
 MADE_BY = "c84a833"
 """Commit whose stored work is continued; also the folder of its archives and documents."""
 
+TIMES = re.compile(r"(_us|_s|_at|seconds|version|elapsed|since|lock|cost|when|created)$")
+
 
 def call(*words: object) -> Result:
     """Run `unreel` with `words` in the present folder."""
@@ -23,8 +26,14 @@ def call(*words: object) -> Result:
 def read_json(*words: object) -> Any:
     """Run `unreel` with `words` and `--json`; return its document."""
     done = call(*words, "--json")
-    assert done.exit_code in {0, 1}, f"{words}: {done.stderr} {done.exception!r}"
+    assert done.stdout, f"{words}: {done.stderr} {done.exception!r}"
     return json.loads(done.stdout)
+
+
+def keep(name: str, *words: object) -> None:
+    """Write the document that `unreel` prints for `words` to the folder of golden files."""
+    text = json.dumps(read_json(*words), indent=1, sort_keys=True)
+    Path("golden", f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
 def read_golden(name: str) -> Any:
@@ -57,3 +66,20 @@ def set_model(name: str) -> None:
         if recipe.exists():
             text = re.sub(r"compatible/tiny@[^\"]*", name, recipe.read_text(encoding="utf-8"))
             recipe.write_text(text, encoding="utf-8")
+
+
+def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
+    """Return one line for each value that differs, is new or is gone."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in sorted(before.keys() | after.keys()):
+            if TIMES.search(name):
+                continue
+            if name not in after or name not in before:
+                yield f"{path}.{name}: {'gone' if name in before else 'new'}"
+            else:
+                yield from differences(before[name], after[name], f"{path}.{name}")
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for place, (one, other) in enumerate(zip(before, after, strict=True)):
+            yield from differences(one, other, f"{path}[{place}]")
+    elif before != after:
+        yield f"{path}: {str(before)[:150]!r} -> {str(after)[:150]!r}"

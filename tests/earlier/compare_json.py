@@ -1,16 +1,15 @@
 """Compare what two releases print with `--json`, command by command, on the same files.
 
-    PYTHONPATH=tests python tests/earlier/compare_json.py BEFORE_PYTHON AFTER_PYTHON
+    PYTHONPATH=tests python tests/earlier/compare_json.py BEFORE_PYTHON AFTER_PYTHON [COMMAND...]
 
-Each release runs all commands of `COMMANDS` in one process, in a new copy of the stored work of c84a833, at the same
+Each release runs the commands of `WORK` and `CAMPAIGN` in one process, in a new copy of the stored work of c84a833, at the same
 path and with the same model. Times and version numbers are left out. Prints each difference, and each command that
-has `--json` and is not in the list; ends with status 1 if something differs.
+has `--json` and is not in the list; ends with status 1 if something differs. COMMAND limits it to the commands that begin
+so, for example "arena rank".
 """
 
 import contextlib
 import json
-import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -22,7 +21,15 @@ from typing import Any
 
 import click
 
-from earlier.commands import call, set_model, unpack, unpack_clips, unpack_lessons
+from earlier.commands import (
+    HERE,
+    call,
+    differences,
+    set_model,
+    unpack,
+    unpack_clips,
+    unpack_lessons,
+)
 from earlier.make_campaign import PUSHES, READS, STATE, WHERE, push_words, set_address
 from earlier.make_training import TRAIN
 from earlier.model_server import serve_model
@@ -30,7 +37,7 @@ from earlier.studio_snapshot import StudioSnapshot, serve_snapshot
 
 WORK = """\
 doctor
-probe c0.mp4 c2.mp4
+probe c0.mp4 c2.mp4 --trusted
 frames c0.mp4 --trusted
 benchmarks
 benchmarks check clips.csv
@@ -54,7 +61,7 @@ runs list
 runs check runs/trace
 runs check curation
 runs repair runs/trace
-export clips.csv --to lmms-eval --protocol reality --out kit
+export clips.csv --to lmms-eval --protocol reality --out kit --trusted
 export runs/trace --to jsonl --out rows.jsonl
 curate init . --out new.toml
 curate check curate.toml
@@ -82,13 +89,13 @@ arena watch season.toml --clips --trusted
 arena site season.toml --media none --resamples 100
 arena published --quiet
 train recipes
-train plan deeptrace-reward-sft --gpu a100
+train plan dtr-qwen2.5-vl-7b-no-both --gpu a100
 train plan tiny.toml --data lessons --trusted
 train examples tiny.toml --data lessons --n 2 --accept-leak --trusted
 train export tiny.toml --data lessons --to llamafactory --out exported --accept-leak --trusted
 train compare fresh coin
-annotate pairs clips.csv --plan strict --clips all
-annotate convert marked.json --to cvat --out cvat
+annotate pairs clips.csv --plan strict --clips all --out other.csv
+annotate convert marked.json --to cvat --out cvat --rate 12 --size 128x96 --frames 14
 serve nowhere
 """
 CAMPAIGN = """\
@@ -104,7 +111,6 @@ annotate report traces --out page --state state
 annotate up --program nowhere --state other
 arena people season.toml --campaign votes
 """
-TIMES = re.compile(r"(_us|_s|_at|seconds|version|elapsed|since|lock|cost|when|created)$")
 ENTRY = """\
 team = "Blue"
 licence = "CC BY 4.0"
@@ -119,6 +125,8 @@ title = "Twice"
 def prepare() -> None:
     """Write the input files that the stored work lacks."""
     Path("entry.toml").write_text(ENTRY, encoding="utf-8")
+    tasks = json.loads(Path("snapshot.json").read_text(encoding="utf-8"))["tasks"]
+    Path("marked.json").write_text(json.dumps(next(iter(tasks.values()))), encoding="utf-8")
     votes = ["name,voter,label", "c0,ann,real", "c2,ann,generated", "c2,ben,real"]
     Path("votes.csv").write_text("\n".join(votes) + "\n", encoding="utf-8")
 
@@ -141,14 +149,16 @@ def list_commands(model: str) -> Iterator[list[str]]:
         yield ["train", "card", "killed/model"]
 
 
-def print_all(model: str) -> None:
-    """Run every command of this release; print its documents and the commands that have `--json`."""
+def print_all(model: str, only: tuple[str, ...]) -> None:
+    """Run the commands in this release; print their documents and the commands that have `--json`."""
     from unreel.cli.main import unreel
 
     documents: dict[str, Any] = {}
     for words in list_commands(model):
-        done = call(*words, "--json")
         name = shlex.join(words)
+        if not name.startswith(only):
+            continue
+        done = call(*words, "--json")
         name += " (again)" if name in documents else ""
         problem = done.stderr.splitlines()[-1:] if done.exit_code == 2 else []
         try:
@@ -171,52 +181,42 @@ def _named(command: click.Command, path: tuple[str, ...]) -> Iterator[str]:
             yield from _named(found, (*path, name))
 
 
-def run_release(python: str, model: str, studio: str, folder: Path) -> Any:
-    """Run all commands with `python` in a new copy of the stored work."""
+def run_release(python: str, model: str, studio: str, folder: Path, only: tuple[str, ...]) -> Any:
+    """Run the commands with `python` in a new copy of the stored work."""
     shutil.rmtree(folder, ignore_errors=True)
     unpack_lessons(folder)
     root = unpack_clips(folder)
     for part in ("work", "campaign", "training"):
-        unpack(folder, f"c84a833/{part}.tar.gz")
+        unpack(folder, f"c84a833/{part}.tar.xz")
     with contextlib.chdir(root):
         set_model(model)
         set_address(studio)
         prepare()
-    program = "import sys; from earlier.compare_json import print_all; print_all(sys.argv[1])"
-    words = [python, "-c", program, model]
-    done = subprocess.run(words, cwd=root, stdout=subprocess.PIPE, check=True, env=os.environ)  # noqa: TID251
+    program = f"import sys; sys.path.insert(0, {str(HERE.parent)!r})\n"
+    program += (
+        "from earlier.compare_json import print_all; print_all(sys.argv[1], tuple(sys.argv[2:]))"
+    )
+    words = [python, "-c", program, model, *only]
+    done = subprocess.run(words, cwd=root, stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout)
 
 
-def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
-    """Return one line for each value that differs, is new or is gone."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        for name in sorted(before.keys() | after.keys()):
-            if TIMES.search(name):
-                continue
-            if name not in after or name not in before:
-                yield f"{path}.{name}: {'gone' if name in before else 'new'}"
-            else:
-                yield from differences(before[name], after[name], f"{path}.{name}")
-    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        for place, (one, other) in enumerate(zip(before, after, strict=True)):
-            yield from differences(one, other, f"{path}[{place}]")
-    elif before != after:
-        yield f"{path}: {str(before)[:150]!r} -> {str(after)[:150]!r}"
-
-
-def main(before: str, after: str) -> int:
+def main(before: str, after: str, *only: str) -> int:
     """Compare the two releases; return the exit status."""
-    folder = Path(tempfile.gettempdir()) / "unreel-compare"
-    unpack(folder, "c84a833/campaign.tar.gz")
+    folder = Path(tempfile.gettempdir(), f"unreel-compare-{'-'.join(only)[:20].replace(' ', '-')}")
+    only = only or ("",)
+    unpack(folder, "c84a833/campaign.tar.xz")
     contents = json.loads((folder / "earlier/snapshot.json").read_text(encoding="utf-8"))
     with serve_model() as model, serve_snapshot(StudioSnapshot(**contents)) as studio:
         found = [
-            run_release(python, model.name, studio.address, folder) for python in (before, after)
+            run_release(python, model.name, studio.address, folder, only)
+            for python in (before, after)
         ]
     old, new = (release["documents"] for release in found)
     lines = [
-        f"unreel {name}{line}" for name in old for line in differences(old[name], new[name], " ")
+        f"unreel {name}{line}"
+        for name in old
+        for line in differences(old[name], new.get(name), " ")
     ]
     run = {" ".join(shlex.split(name)[:2]) for name in old} | {shlex.split(n)[0] for n in old}
     lines += [f"not compared: {name}" for name in found[0]["commands"] if name not in run]

@@ -9,11 +9,10 @@ The clips are those of `stored.tar.gz`. FOLDER/golden gets the printed documents
 """
 
 import contextlib
-import json
 import sys
 from pathlib import Path
 
-from earlier.commands import read_json, unpack_clips, unpack_lessons
+from earlier.commands import keep, read_json, unpack_clips, unpack_lessons
 from earlier.model_server import serve_model
 
 RECIPE = """\
@@ -95,12 +94,6 @@ RUNS = {
 CURATE = ("curate", "run", "curate.toml", "--out", "curation", "--accept-leak", "--trusted")
 PLAY = ("arena", "run", "season.toml", "--trusted")
 RANK = ("arena", "rank", "season.toml", "--resamples", 100)
-
-
-def keep(name: str, *words: object) -> None:
-    """Write the document that `unreel` prints for `words` to the folder of golden files."""
-    text = json.dumps(read_json(*words), indent=1, sort_keys=True)
-    Path("golden", f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
 def make_work() -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from http.cookiejar import CookieJar
@@ -15,8 +16,8 @@ from typing import Any
 from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, OpenerDirector, Request, build_opener
 
-from earlier.commands import read_json
-from earlier.studio_snapshot import serve_snapshot, take_snapshot
+from earlier.commands import keep, read_json
+from earlier.studio_snapshot import StudioSnapshot, serve_snapshot, take_snapshot
 
 PEOPLE = ("ada", "ben", "cleo")
 BENCH = "few.csv"
@@ -45,10 +46,10 @@ def push_words(campaign: str) -> list[object]:
 
 
 def set_address(address: str) -> None:
-    """Let commands find Label Studio at `address`."""
-    file = Path("state/studio.json")
-    document = json.loads(file.read_text(encoding="utf-8"))
-    file.write_text(json.dumps(document | {"address": address}), encoding="utf-8")
+    """Let commands find Label Studio at `address`, and the benchmark in the present folder."""
+    with sqlite3.connect("ledger.db") as ledger:
+        ledger.execute("UPDATE ledger_campaigns SET benchmark = ?", (str(Path(BENCH).absolute()),))
+    Path("state/studio.json").write_text(json.dumps({"address": address}), encoding="utf-8")
 
 
 def make_campaign(program: Path) -> None:
@@ -75,6 +76,12 @@ def make_campaign(program: Path) -> None:
         server.wait(60)
     kept = {"pages": snapshot.pages, "tasks": snapshot.tasks, "storages": snapshot.storages}
     Path("snapshot.json").write_text(json.dumps(kept, indent=1), encoding="utf-8")
+    keep_documents(snapshot)
+    forget_secrets()
+
+
+def keep_documents(snapshot: StudioSnapshot) -> None:
+    """Push and pull once more, read the campaigns, and keep the printed documents."""
     with serve_snapshot(snapshot):
         set_address(snapshot.address)
         for campaign in PUSHES:
@@ -84,13 +91,6 @@ def make_campaign(program: Path) -> None:
     for campaign, commands in READS.items():
         for (command,) in commands:
             keep(f"{campaign}-{command}", "annotate", command, campaign, *WHERE)
-    forget_secrets()
-
-
-def keep(name: str, *words: object) -> None:
-    """Write the document that `unreel` prints for `words` to the folder of golden files."""
-    text = json.dumps(read_json(*words), indent=1, sort_keys=True)
-    Path("golden", f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
 def forget_secrets() -> None:

@@ -1,13 +1,12 @@
 """Make a training that was killed, and the result of the same training without a kill."""
 
-import json
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from earlier.commands import call, read_json
+from earlier.commands import keep
 
 RECIPE = """\
 name = "tiny"
@@ -47,11 +46,8 @@ def make_training() -> None:
     """Train to the end, and once more until a SIGKILL behind the second step."""
     write_base(Path("base"))
     Path("tiny.toml").write_text(RECIPE, encoding="utf-8")
-    golden = read_json(*TRAIN, "--out", "whole")
-    card = json.loads(call("train", "card", golden["model"], "--json").stdout)
-    for name, document in (("training", golden), ("card", card)):
-        text = json.dumps(document, indent=1, sort_keys=True)
-        Path("golden", f"{name}.json").write_text(text + "\n", encoding="utf-8")
+    keep("training", *TRAIN, "--out", "whole")
+    keep("card", "train", "card", "whole/model")
     program = "from unreel.cli.main import main; main()"
     running = subprocess.Popen([sys.executable, "-c", program, *TRAIN, "--out", "killed"])
     while not Path("killed/checkpoints/step-000002").exists():

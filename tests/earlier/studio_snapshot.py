@@ -34,14 +34,14 @@ class StudioSnapshot:
             return self.pages.get(path)
         found = self.tasks[project]
         for item in json.loads(query.get("query", ["{}"])[0]).get("filters", {}).get("items", []):
-            keep = _FILTERS[item["operator"]]
-            found = [task for task in found if keep(task["id"], item["value"])]
+            column, keep = item["filter"].rpartition(":")[2], _FILTERS[item["operator"]]
+            found = [task for task in found if keep(task[column], item["value"])]
         return {"tasks": found, "total": len(found)}
 
 
-_FILTERS: dict[str, Callable[[int, Any], bool]] = {
-    "greater": lambda number, value: number > int(value),
-    "in_list": lambda number, value: number in value,
+_FILTERS: dict[str, Callable[[Any, Any], bool]] = {
+    "greater": lambda cell, value: cell > value,
+    "in_list": lambda cell, value: cell in value,
 }
 
 

@@ -16,7 +16,7 @@ def test_a_killed_training_continues_at_its_checkpoint_and_ends_with_the_same_lo
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unpack_lessons(tmp_path)
-    monkeypatch.chdir(unpack(tmp_path, f"{MADE_BY}/training.tar.gz"))
+    monkeypatch.chdir(unpack(tmp_path, f"{MADE_BY}/training.tar.xz"))
     expected = read_golden("training")
 
     trained = read_json(*TRAIN, "--out", "killed", "--resume")
