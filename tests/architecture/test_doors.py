@@ -52,6 +52,7 @@ ELSEWHERE = {
     ("arena/log.py", "open"),
     ("reviewers/endpoint/spending_log.py", "open"),
     ("engine/lock.py", "open"),
+    ("rewards/service/store.py", "open"),
     ("report/clips/media_folder.py", "link"),
     ("training/checkpoints.py", "rename"),
     ("reviewers/local/server.py", "link"),

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,13 @@ from unreel.core.document import parse_object, read_bytes
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.estimate import Estimate, Unmeasured
 from unreel.core.writing import OutputDirectory
-from unreel.evaluation.job import EvalRun
-from unreel.evaluation.scoring import read_rows
 from unreel.protocols.calibration import is_generated
 from unreel.protocols.protocol import Mode
 from unreel.rewards.formula import real_probability
 from unreel.stats.bootstrap import bootstrap_mean
+
+if TYPE_CHECKING:  # the table format is an extra
+    from unreel.evaluation.job import EvalRun
 
 Method = Literal["isotonic", "platt"]
 FORM: Final = "unreel-reward-calibration@1"
@@ -79,13 +80,15 @@ def read_calibration(path: Path) -> RewardCalibration:
 
 
 def calibrate_run(
-    run: EvalRun, *, method: Method = "isotonic", mode: Mode = "lenient", seed: int = 0
+    run: "EvalRun", *, method: Method = "isotonic", mode: Mode = "lenient", seed: int = 0
 ) -> RewardCalibration:
     """Fit the probability of real on the stored answers of `run`. Sends nothing.
 
     Raises:
         InvalidSettingError: The run has several conditions, or no labels to calibrate against.
     """
+    from unreel.evaluation.scoring import read_rows
+
     if len(run.scope.conditions) != 1:
         setting, problem = "run", f"it has {len(run.scope.conditions)} conditions"
         raise InvalidSettingError(setting, problem, "Calibrate a run with one condition")

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -162,7 +163,7 @@ class RewardModel:
     ) -> None:
         self.close()
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> "asyncio.Future[T] | Any":
+    def _run(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     async def _score(self, file: Path, content: ClipId | None, _prompt: str | None) -> Reward:

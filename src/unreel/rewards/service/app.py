@@ -12,13 +12,15 @@ import numpy as np
 from fastapi import FastAPI, Path, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ValidationError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartParser
 
 from unreel.core.errors import InvalidValueError
 from unreel.rewards.dialects import ROUTERS
 from unreel.rewards.result import FORMULA
+from unreel.rewards.service.documents import format_failure
 from unreel.rewards.service.items import (
     FileBytes,
     ItemReward,
@@ -31,157 +33,28 @@ from unreel.rewards.service.items import (
 )
 from unreel.rewards.service.limits import RequestGate, RequestRefusedError, too_large
 from unreel.rewards.service.metrics import CONTENT_TYPE
-from unreel.rewards.service.scoring import PairComparison, RewardService, format_failure
+from unreel.rewards.service.schema import (
+    ERRORS,
+    BatchRequest,
+    BatchResponse,
+    ComparedResponse,
+    ItemRequest,
+    VideoSource,
+    body_schema,
+)
+from unreel.rewards.service.scoring import PairComparison, RewardService
 from unreel.rewards.service.settings import ServiceSettings
 
-_TEXT: Final = 4096
-_PROMPT: Final = 20_000
 _TIE: Final = 0.5
 _INVALID: Final = 422
-
-
-class VideoSource(BaseModel):
-    """Clip in exactly one of five forms; `fps` belongs to `array`."""
-
-    model_config = ConfigDict(extra="forbid")
-    data: str | None = Field(default=None, description="Video file in base64.")
-    upload: str | None = Field(default=None, description="Name of a file part of the request.")
-    array: str | None = Field(
-        default=None,
-        description="Base64 of npy or safetensors: uint8 (T, C, H, W) or (T, H, W, C).",
-    )
-    fps: float | None = Field(
-        default=None, gt=0, le=240, description="Frames per second of `array`."
-    )
-    path: str | None = Field(default=None, max_length=_TEXT, description="Below an allowed root.")
-    url: str | None = Field(default=None, max_length=_TEXT, description="At an allowed host.")
-
-    @model_validator(mode="after")
-    def _require_one(self) -> "VideoSource":
-        forms = (self.data, self.upload, self.array, self.path, self.url)
-        if sum(form is not None for form in forms) != 1 or (self.array is None) != (
-            self.fps is None
-        ):
-            msg = "give exactly one of data, upload, array (with fps), path, url"
-            raise ValueError(msg)
-        return self
-
-
-class ItemRequest(BaseModel):
-    """One clip to score."""
-
-    model_config = ConfigDict(extra="forbid")
-    video: VideoSource
-    id: str | None = Field(default=None, max_length=_TEXT)
-    prompt: str | None = Field(default=None, max_length=_PROMPT)
-    step: int | None = Field(default=None, ge=0, le=2**53)
-    group: str | None = Field(default=None, max_length=_TEXT)
-
-
-class BatchRequest(BaseModel):
-    """Clips to score or compare."""
-
-    model_config = ConfigDict(extra="forbid")
-    items: list[ItemRequest] = Field(min_length=1)
-    deadline_s: float = Field(default=30.0, gt=0, le=86_400)
-
-
-class FailureResponse(BaseModel):
-    """Reason why there is no number."""
-
-    reason: str
-    message: str
-
-
-class ErrorResponse(BaseModel):
-    """Body of a refused request."""
-
-    error: FailureResponse
-
-
-class ResultResponse(BaseModel):
-    """Reward of one item."""
-
-    id: str | None
-    reward_id: str
-    value: float | None = Field(ge=0, le=1)
-    calibrated: bool
-    parts: dict[str, float]
-    verdicts: list[dict[str, Any]]
-    failure: FailureResponse | None
-    map: str | None
-
-
-class BatchResponse(BaseModel):
-    """Rewards in the order of the items."""
-
-    formula: str
-    results: list[ResultResponse]
-
-
-class ComparisonResponse(BaseModel):
-    """Comparison of two items; `preferred` is null for a tie, and for a failure."""
-
-    first: int
-    second: int
-    preferred: str | None
-    failure: FailureResponse | None
-
-
-class WinRateResponse(BaseModel):
-    """Win rate of one item over the pairs with readable answers."""
-
-    id: str | None
-    value: float | None = Field(ge=0, le=1)
-    n_compared: int
-    failure: FailureResponse | None
-
-
-class ComparedResponse(BaseModel):
-    """All comparisons within a group."""
-
-    formula: str
-    comparisons: list[ComparisonResponse]
-    results: list[WinRateResponse]
-
-
-_ERRORS: Final[dict[int | str, dict[str, Any]]] = {
-    status: {"model": ErrorResponse, "description": text}
-    for status, text in {
-        400: "Malformed request.",
-        401: "Missing or unknown token.",
-        403: "Token without the scope.",
-        408: "Upload too slow.",
-        413: "Request too large.",
-        415: "Unsupported media type.",
-        422: "Invalid request.",
-        429: "Limit reached; see Retry-After.",
-        503: "Stopping, or stopped by a guard.",
-    }.items()
-}
-
-
-def _body_schema() -> dict[str, Any]:
-    reference = {"$ref": "#/components/schemas/BatchRequest"}
-    form = {
-        "type": "object",
-        "properties": {"request": reference},
-        "required": ["request"],
-        "additionalProperties": {"type": "string", "format": "binary"},
-    }
-    content = {
-        "application/json": {"schema": reference},
-        "multipart/form-data": {
-            "schema": form,
-            "encoding": {"request": {"contentType": "application/json"}},
-        },
-    }
-    return {"requestBody": {"required": True, "content": content}}
+_SMALL: Final = 1 << 16
 
 
 def create_app(settings: ServiceSettings) -> FastAPI:
     """Return the application; its models open now and close with its lifespan."""
     service = RewardService(settings)
+    # The gate bounds the bytes in memory; without this each upload above 1 MB goes through a file.
+    MultiPartParser.spool_max_size = settings.max_clip_bytes
 
     @asynccontextmanager
     async def live(_app: FastAPI) -> AsyncIterator[None]:
@@ -205,8 +78,8 @@ def _add_rewards(app: FastAPI, service: RewardService) -> None:
     @app.post(
         "/v1/rewards",
         response_model=BatchResponse,
-        responses=_ERRORS,
-        openapi_extra=_body_schema(),
+        responses=ERRORS,
+        openapi_extra=body_schema(),
     )
     async def score_items(request: Request) -> Response:
         """Score clips. The reply has one result for each item, in order; a failed one has value null."""
@@ -218,8 +91,8 @@ def _add_rewards(app: FastAPI, service: RewardService) -> None:
     @app.post(
         "/v1/rewards:compare",
         response_model=ComparedResponse,
-        responses=_ERRORS,
-        openapi_extra=_body_schema(),
+        responses=ERRORS,
+        openapi_extra=body_schema(),
     )
     async def compare_items(request: Request) -> Response:
         """Compare all pairs of a group in both orders. An unreadable answer gives null, not half a win."""
@@ -234,11 +107,11 @@ def _add_rewards(app: FastAPI, service: RewardService) -> None:
     @app.get(
         "/v1/rewards/{reward_id}/map",
         response_class=Response,
-        responses={200: {"content": {"application/x-npy": {}}}, 404: _ERRORS[400], **_ERRORS},
+        responses={200: {"content": {"application/x-npy": {}}}, 404: ERRORS[400], **ERRORS},
     )
     async def read_map(reward_id: Annotated[str, Path(pattern="^[0-9a-f]{32}$")]) -> Response:
         """Return the map of a stored reward as npy: float32, time x height x width, 1 = no trace."""
-        scored = await asyncio.to_thread(service.read_reward, reward_id)
+        scored = await service.find_reward(reward_id)
         reward_map = scored and scored.reward.map
         if not reward_map:
             status, message = 404, "no map is stored under this id"
@@ -256,7 +129,7 @@ def _add_status(app: FastAPI, service: RewardService) -> None:
         """Return that the process runs, and the names of the rewards."""
         return {"status": "ok", "rewards": {"unreel": ["value", *service.part_names]}}
 
-    @app.get("/ready", responses={503: _ERRORS[503]})
+    @app.get("/ready", responses={503: ERRORS[503]})
     async def read_readiness() -> dict[str, str]:
         """Return whether requests are accepted."""
         if service.refusal:
@@ -264,7 +137,7 @@ def _add_status(app: FastAPI, service: RewardService) -> None:
             raise RequestRefusedError(status, "stopped", service.refusal, 5.0)
         return {"status": "ready"}
 
-    @app.get("/metrics", response_class=Response, responses={**_ERRORS})
+    @app.get("/metrics", response_class=Response, responses={**ERRORS})
     async def read_metrics() -> Response:
         """Return metrics in Prometheus's text format."""
         return Response(service.metrics.format_text(), media_type=CONTENT_TYPE)
@@ -312,22 +185,22 @@ async def read_batch(
     Raises:
         RequestRefusedError: The body is no request, or has more than `most` items.
     """
-    uploads: Mapping[str, UploadFile] = {}
+    uploads: dict[str, bytes] = {}
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
-        form = await request.form(
-            max_files=most, max_fields=1, max_part_size=settings.max_request_bytes
-        )
-        text = form.get("request")
-        body = await text.read() if isinstance(text, UploadFile) else (text or "").encode()
-        uploads = {name: part for name, part in form.items() if isinstance(part, UploadFile)}
+        most_bytes = settings.max_request_bytes
+        async with request.form(max_files=most + 1, max_fields=1, max_part_size=most_bytes) as form:
+            for name, part in form.items():
+                uploads[name] = await part.read() if isinstance(part, UploadFile) else part.encode()
+        body = uploads.pop("request", b"")
     elif kind == "application/json":
         body = await request.body()
     else:
         status, message = 415, "send application/json or multipart/form-data"
         raise RequestRefusedError(status, "unsupported-media-type", message)
     try:
-        batch = await asyncio.to_thread(BatchRequest.model_validate_json, body)
+        parse = BatchRequest.model_validate_json
+        batch = parse(body) if len(body) < _SMALL else await asyncio.to_thread(parse, body)
         if len(batch.items) > most:
             msg = f"{len(batch.items)} items; at most {most} are accepted"
             raise InvalidValueError(msg)  # noqa: TRY301  one refusal for all
@@ -343,7 +216,7 @@ async def read_batch(
 
 
 async def _read_item(
-    item: ItemRequest, uploads: Mapping[str, UploadFile], settings: ServiceSettings
+    item: ItemRequest, uploads: Mapping[str, bytes], settings: ServiceSettings
 ) -> RewardItem:
     video = await _read_video(item.video, uploads)
     if isinstance(video, FileBytes) and len(video.data) > settings.max_clip_bytes:
@@ -351,7 +224,7 @@ async def _read_item(
     return RewardItem(video=video, id=item.id, prompt=item.prompt, step=item.step, group=item.group)
 
 
-async def _read_video(video: VideoSource, uploads: Mapping[str, UploadFile]) -> MediaSource:
+async def _read_video(video: VideoSource, uploads: Mapping[str, bytes]) -> MediaSource:
     if video.data is not None:
         return FileBytes(await asyncio.to_thread(decode_base64, video.data, "data"))
     if video.array is not None:
@@ -364,7 +237,7 @@ async def _read_video(video: VideoSource, uploads: Mapping[str, UploadFile]) -> 
     if video.upload not in uploads:
         msg = f"no file part is named {video.upload!r}"
         raise InvalidValueError(msg)
-    return FileBytes(await uploads[video.upload].read())
+    return FileBytes(uploads[video.upload])
 
 
 def _format_result(result: ItemReward) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from starlette.requests import ClientDisconnect
+
 from unreel.core.errors import UnreelError
 from unreel.rewards.service.settings import Scope, ServiceSettings, TokenSettings, find_token
 
@@ -18,6 +20,11 @@ if TYPE_CHECKING:
 
 _OPEN: Final = ("/health", "/ready", "/openapi.json", "/docs")
 _BURST: Final = 2
+_HEADERS: Final = {
+    401: {"www-authenticate": "Bearer"},
+    408: {"connection": "close"},
+    413: {"connection": "close"},
+}
 
 
 class RequestRefusedError(UnreelError):
@@ -35,8 +42,8 @@ class RequestRefusedError(UnreelError):
     @property
     def headers(self) -> dict[str, str]:
         """Return the headers of the response."""
-        found = {} if self.retry_s is None else {"retry-after": str(max(1, round(self.retry_s)))}
-        return found | ({"www-authenticate": "Bearer"} if self.status == 401 else {})  # noqa: PLR2004  HTTP
+        retry = {} if self.retry_s is None else {"retry-after": str(max(1, round(self.retry_s)))}
+        return retry | _HEADERS.get(self.status, {})
 
     @property
     def document(self) -> dict[str, Any]:
@@ -109,7 +116,10 @@ class RequestGate:
             token = state["token"] = self._authorise(scope, headers)
             body.most = self._require_size(headers, token)
             await self._app(scope, body, watch)
+        except ClientDisconnect:
+            return
         except RequestRefusedError as refusal:
+            self._service.metrics.refused.labels(refusal.reason).inc()
             if not started:
                 await _refuse(send, refusal)
         finally:

@@ -1,53 +1,49 @@
 """Scoring of items: cache, shared computations, deadlines and the log."""
 
 import asyncio
-import io
 import tempfile
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic_core import to_jsonable_python
+from sqlalchemy.exc import SQLAlchemyError
 
 from unreel.core.clip import UNKNOWN_CLIP, ClipId
-from unreel.core.errors import InvalidValueError, MediaError, UnsafeTargetError, format_error
+from unreel.core.errors import MediaError, format_error
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.writing import OutputDirectory
-from unreel.engine.fetching import FetchPolicy, fetch
 from unreel.rewards.calibration import read_calibration
 from unreel.rewards.model import RewardModel
-from unreel.rewards.result import FORMULA, Reward, RewardMap, read_map
+from unreel.rewards.result import Reward
+from unreel.rewards.service.documents import (
+    ScoredClip,
+    format_document,
+    format_verdicts,
+    read_document,
+)
 from unreel.rewards.service.items import (
     FileBytes,
     FrameArray,
     ItemReward,
-    LocalPath,
-    MediaSource,
-    RemoteUrl,
     RewardItem,
 )
 from unreel.rewards.service.limits import RequestRefusedError, TokenLimiter
 from unreel.rewards.service.log import RewardLog, measure_facts
+from unreel.rewards.service.media import read_media
 from unreel.rewards.service.metrics import ServiceMetrics
 from unreel.rewards.service.settings import ServiceSettings, TokenSettings
 from unreel.rewards.service.store import SqlStore
 
 _REMEMBERED: Final = 4096
 _ID_LENGTH: Final = 32
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredClip:
-    """Reward of a clip with its answers as JSON, as it is stored."""
-
-    reward: Reward
-    verdicts: list[dict[str, Any]] = field(default_factory=list)
+LogExtras = tuple[dict[str, Any] | None, float | None]
+"""Facts of a clip and its held-out reward."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +77,7 @@ class RewardService:
                 **settings.reviewer,
             )
         )
+        self._identity = self._model.identity
         self._held_out: RewardModel | None = None
         if settings.held_out:
             self._held_out = self._held.enter_context(
@@ -98,6 +95,7 @@ class RewardService:
         self._folder = OutputDirectory(Path(folder))
         self._log = RewardLog(settings.log) if settings.log else None
         self._recent: OrderedDict[str, ScoredClip] = OrderedDict()
+        self._extras: OrderedDict[str, asyncio.Task[LogExtras]] = OrderedDict()
         self._under_way: dict[str, asyncio.Task[ScoredClip]] = {}
         self._background: set[asyncio.Task[None]] = set()
         self._limiter = TokenLimiter()
@@ -124,7 +122,8 @@ class RewardService:
     @property
     def n_asked(self) -> int:
         """Return the number of questions that were sent."""
-        return self._model.n_asked
+        held_out = self._held_out.n_asked if self._held_out else 0
+        return self._model.n_asked + held_out
 
     @property
     def n_interrupted(self) -> int:
@@ -166,25 +165,23 @@ class RewardService:
         until_s = time.monotonic() + min(deadline_s, self.settings.deadline_s)
         with self._limiter.admit(token), ExitStack() as files:
             self._require_room(len(items))
-            clips = await asyncio.gather(*(self._place(item, files) for item in items))
+            clips = await asyncio.gather(*(self._place(item, files, until_s) for item in items))
             pairs = combinations(range(len(items)), 2)
             compared = (self._compare_pair(pair, clips, until_s) for pair in pairs)
             return list(await asyncio.gather(*compared))
 
-    def read_reward(self, reward_id: str) -> ScoredClip | None:
-        """Return a stored reward; `None` if there is none. Blocks."""
+    async def find_reward(self, reward_id: str) -> ScoredClip | None:
+        """Return a stored reward; `None` if there is none."""
         if reward_id in self._recent:
             self._recent.move_to_end(reward_id)
             return self._recent[reward_id]
-        document = self._store.read_reward(reward_id)
-        if document is None:
-            return None
-        return self._remember(reward_id, _read_document(document))
+        document = await asyncio.to_thread(self._store.read_reward, reward_id)
+        return None if document is None else self._remember(reward_id, read_document(document))
 
     async def drain(self) -> None:
         """Refuse new requests, and wait for the clips that are being scored."""
         self._is_draining = True
-        under_way = [*self._under_way.values(), *self._background]
+        under_way = [*self._under_way.values(), *self._extras.values(), *self._background]
         if under_way:
             await asyncio.wait(under_way, timeout=self.settings.deadline_s)
 
@@ -204,12 +201,10 @@ class RewardService:
         verdicts: list[dict[str, Any]] = []
         try:
             async with asyncio.timeout_at(_loop_time(until_s)):
-                media = await self._read_media(item.video)
+                media = await read_media(item.video, self.settings)
                 content = await asyncio.to_thread(media.identify)
-                reward_id = digest(self._model.identity, content)[:_ID_LENGTH]
-                scored = self._recent.get(reward_id) or await asyncio.to_thread(
-                    self.read_reward, reward_id
-                )
+                reward_id = digest(self._identity, content)[:_ID_LENGTH]
+                scored = await self.find_reward(reward_id)
                 cached = scored is not None
                 scored = scored or await self._share(reward_id, content, media, item)
                 reward, verdicts = scored.reward, scored.verdicts
@@ -217,6 +212,8 @@ class RewardService:
             reward = _failed(FailureReason.OUT_OF_TIME, "not scored before the deadline")
         except MediaError as error:
             reward = Reward(value=None, failure=error.failure)
+        except SQLAlchemyError as error:
+            reward = _failed(FailureReason.STAGE_FAILED, _describe(error))
         result = ItemReward(
             id=item.id,
             reward_id=reward_id,
@@ -225,9 +222,21 @@ class RewardService:
             verdicts=verdicts,
             cached=cached,
         )
-        if self._log is not None and (cached or not reward_id or reward.value is None):
-            self._log.append(item, result, facts=None, held_out=None)
+        if self._log is not None:
+            self._start(self._write_log(item, result))
         return result
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run `work` after the reply; `drain` waits for it."""
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def _write_log(self, item: RewardItem, result: ItemReward) -> None:
+        assert self._log is not None  # noqa: S101  for the type checker
+        extras = self._extras.get(result.reward_id)
+        facts, held_out = await extras if extras else (None, None)
+        self._log.append(item, result, facts=facts, held_out=held_out)
 
     async def _share(
         self, reward_id: str, content: ClipId, media: FileBytes | FrameArray, item: RewardItem
@@ -247,85 +256,46 @@ class RewardService:
             data = await asyncio.to_thread(media.read)
             path = await asyncio.to_thread(self._folder.write, name, data)
             reward = await self._model.score_async(path, item.prompt, content=content)
+            scored = ScoredClip(reward, format_verdicts(reward))
+            if reward.value is not None:
+                document = format_document(scored)
+                await asyncio.to_thread(self._store.write_reward, reward_id, document)
+                self._remember(reward_id, scored)
         except Exception as error:  # noqa: BLE001  one clip must not end the others
             self._folder.remove(name)
-            known = format_error(error)
-            detail = str(known or f"{type(error).__name__}: {error}")
-            return ScoredClip(_failed(FailureReason.STAGE_FAILED, detail))
-        scored = ScoredClip(reward, _format_verdicts(reward))
-        if reward.value is None:
+            return ScoredClip(_failed(FailureReason.STAGE_FAILED, _describe(error)))
+        if self._log is None or reward.value is None:
             self._folder.remove(name)
-            return scored
-        await asyncio.to_thread(self._store.write_reward, reward_id, _format_document(scored))
-        self._remember(reward_id, scored)
-        result = ItemReward(id=item.id, reward_id=reward_id, content=content, reward=reward)
-        task = asyncio.create_task(self._finish(item, result, path, content))
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
+        else:
+            self._extras[reward_id] = asyncio.create_task(self._measure(path, content))
+            _forget_oldest(self._extras)
         return scored
 
-    async def _finish(
-        self, item: RewardItem, result: ItemReward, path: Path, content: ClipId
-    ) -> None:
-        """Log a new reward with the facts of its clip and the held-out reward, then remove the file."""
+    async def _measure(self, path: Path, content: ClipId) -> LogExtras:
+        """Return the facts and the held-out reward of a new clip, then remove its file."""
         try:
-            if self._log is None:
-                return
             held_out = None
             if self._held_out is not None:
                 held_out = (await self._held_out.score_async(path, content=content)).value
-            facts = await asyncio.to_thread(measure_facts, path)
-            self._log.append(item, result, facts=facts, held_out=held_out)
+            return await asyncio.to_thread(measure_facts, path), held_out
+        except Exception:  # noqa: BLE001  a reward is logged without them
+            return None, None
         finally:
             self._folder.remove(path.name)
 
-    async def _read_media(self, source: MediaSource) -> FileBytes | FrameArray:
-        """Return the media in memory.
-
-        Raises:
-            MediaError: It is not allowed, absent or too large.
-        """
-        match source:
-            case LocalPath(path):
-                media = FileBytes(await asyncio.to_thread(self._read_path, path))
-            case RemoteUrl(url):
-                media = FileBytes(await asyncio.to_thread(self._fetch, url))
-            case _:
-                return source
-        return media
-
-    def _read_path(self, path: str) -> bytes:
-        most = self.settings.max_clip_bytes
-        for root in self.settings.roots:
-            try:
-                name = Path(path).relative_to(root).as_posix()
-                with OutputDirectory(root).read(name) as file:
-                    data = file.read(most + 1)
-            except (InvalidValueError, UnsafeTargetError, OSError, ValueError):
-                continue  # outside of this root, through a link, or absent
-            if len(data) > most:
-                raise MediaError(Failure(FailureReason.TOO_LARGE, f"more than {most} bytes"))
-            return data
-        raise MediaError(Failure(FailureReason.NOT_A_FILE, "no file below an allowed root"))
-
-    def _fetch(self, url: str) -> bytes:
-        reach = FetchPolicy(
-            named=self.settings.hosts,
-            max_bytes=self.settings.max_clip_bytes,
-            seconds=self.settings.upload_s,
-        )
-        file = io.BytesIO()
-        fetch(url, file, reach=reach, storage={})
-        return file.getvalue()
-
-    async def _place(self, item: RewardItem, files: ExitStack) -> tuple[ClipId, Path] | Failure:
+    async def _place(
+        self, item: RewardItem, files: ExitStack, until_s: float
+    ) -> tuple[ClipId, Path] | Failure:
         """Return the clip as a file that lasts as long as `files`."""
         try:
-            media = await self._read_media(item.video)
-            content = await asyncio.to_thread(media.identify)
-            name = f"{content}-{id(files):x}.mp4"
-            path = self._folder.write(name, await asyncio.to_thread(media.read))
-            files.callback(self._folder.remove, name)
+            async with asyncio.timeout_at(_loop_time(until_s)):
+                media = await read_media(item.video, self.settings)
+                content = await asyncio.to_thread(media.identify)
+                name = f"{content}-{id(files):x}.mp4"
+                path = self._folder.write(name, await asyncio.to_thread(media.read))
+                files.callback(self._folder.remove, name)
+        except TimeoutError:
+            return Failure(FailureReason.OUT_OF_TIME, "not read before the deadline")
         except MediaError as error:
             return error.failure
         return content, path
@@ -350,16 +320,26 @@ class RewardService:
             except TimeoutError:
                 share = Failure(FailureReason.OUT_OF_TIME, "not compared before the deadline")
             except Exception as error:  # noqa: BLE001  one pair must not end the others
-                share = Failure(FailureReason.STAGE_FAILED, str(format_error(error) or error))
+                share = Failure(FailureReason.STAGE_FAILED, _describe(error))
         if isinstance(share, Failure):
             return PairComparison(*pair, None, share)
         return PairComparison(*pair, share)
 
     def _remember(self, reward_id: str, scored: ScoredClip) -> ScoredClip:
         self._recent[reward_id] = scored
-        while len(self._recent) > _REMEMBERED:
-            self._recent.popitem(last=False)
+        _forget_oldest(self._recent)
         return scored
+
+
+def _forget_oldest(entries: OrderedDict[str, Any]) -> None:
+    while len(entries) > _REMEMBERED:
+        entries.popitem(last=False)
+
+
+def _describe(error: Exception) -> str:
+    """Return a known error in words, and of a bug its type alone: a caller may be a stranger."""
+    known = None if isinstance(error, SQLAlchemyError) else format_error(error)
+    return str(known or type(error).__name__)
 
 
 def _failed(reason: FailureReason, detail: str) -> Reward:
@@ -368,47 +348,3 @@ def _failed(reason: FailureReason, detail: str) -> Reward:
 
 def _loop_time(until_s: float) -> float:
     return asyncio.get_running_loop().time() + until_s - time.monotonic()
-
-
-def _format_verdicts(reward: Reward) -> list[dict[str, Any]]:
-    return [
-        {
-            "reviewer": verdict.reviewer,
-            "protocol": verdict.protocol,
-            **(
-                {"failure": format_failure(verdict.outcome)}
-                if isinstance(verdict.outcome, Failure)
-                else {"verdict": to_jsonable_python(verdict.outcome)}
-            ),
-        }
-        for verdict in reward.verdicts
-    ]
-
-
-def format_failure(failure: Failure) -> dict[str, str]:
-    """Return a failure as JSON."""
-    return {"reason": failure.reason.value, "message": f"{failure.detail}. {failure.reason.remedy}"}
-
-
-def _format_document(scored: ScoredClip) -> dict[str, Any]:
-    reward = scored.reward
-    return {
-        "value": reward.value,
-        "parts": dict(reward.parts),
-        "calibrated": reward.calibrated,
-        "formula": reward.formula,
-        "map": reward.map and reward.map.to_json(),
-        "verdicts": scored.verdicts,
-    }
-
-
-def _read_document(document: Mapping[str, Any]) -> ScoredClip:
-    stored: RewardMap | None = document["map"] and read_map(document["map"])
-    reward = Reward(
-        value=document["value"],
-        parts=document["parts"],
-        calibrated=document["calibrated"],
-        formula=document.get("formula", FORMULA),
-        map=stored,
-    )
-    return ScoredClip(reward, document["verdicts"])

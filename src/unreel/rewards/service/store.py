@@ -6,6 +6,7 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.exc import ArgumentError, IntegrityError
+from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.writing import OutputDirectory
@@ -76,7 +77,7 @@ class SqlStore:
         """Number of claims of ended processes that were found."""
         try:
             _TABLES.create_all(self._engine)
-        except IntegrityError:  # another replica made them in this moment
+        except SQLAlchemyError:  # another replica made them in this moment
             _TABLES.create_all(self._engine)
         with self._engine.begin() as connection:
             connection.execute(insert(_OWNERS).values(owner=self._owner, seen_at=_now()))
@@ -147,7 +148,7 @@ class SqlStore:
 
     def _beat(self) -> None:
         while not self._closed.wait(self._lease_s / 3):
-            with self._engine.begin() as connection:
+            with suppress(SQLAlchemyError), self._engine.begin() as connection:
                 own = update(_OWNERS).where(_OWNERS.c.owner == self._owner)
                 connection.execute(own.values(seen_at=_now()))
 

@@ -1,0 +1,148 @@
+"""Requests and replies of the HTTP API, as its OpenAPI document describes them."""
+
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+_TEXT: Final = 4096
+_PROMPT: Final = 20_000
+
+
+class VideoSource(BaseModel):
+    """Clip in exactly one of five forms; `fps` belongs to `array`."""
+
+    model_config = ConfigDict(extra="forbid")
+    data: str | None = Field(default=None, description="Video file in base64.")
+    upload: str | None = Field(default=None, description="Name of a file part of the request.")
+    array: str | None = Field(
+        default=None,
+        description="Base64 of npy or safetensors: uint8 (T, C, H, W) or (T, H, W, C).",
+    )
+    fps: float | None = Field(
+        default=None, gt=0, le=240, description="Frames per second of `array`."
+    )
+    path: str | None = Field(default=None, max_length=_TEXT, description="Below an allowed root.")
+    url: str | None = Field(default=None, max_length=_TEXT, description="At an allowed host.")
+
+    @model_validator(mode="after")
+    def _require_one(self) -> "VideoSource":
+        forms = (self.data, self.upload, self.array, self.path, self.url)
+        if sum(form is not None for form in forms) != 1 or (self.array is None) != (
+            self.fps is None
+        ):
+            msg = "give exactly one of data, upload, array (with fps), path, url"
+            raise ValueError(msg)
+        return self
+
+
+class ItemRequest(BaseModel):
+    """One clip to score."""
+
+    model_config = ConfigDict(extra="forbid")
+    video: VideoSource
+    id: str | None = Field(default=None, max_length=_TEXT)
+    prompt: str | None = Field(default=None, max_length=_PROMPT)
+    step: int | None = Field(default=None, ge=0, le=2**53)
+    group: str | None = Field(default=None, max_length=_TEXT)
+
+
+class BatchRequest(BaseModel):
+    """Clips to score or compare."""
+
+    model_config = ConfigDict(extra="forbid")
+    items: list[ItemRequest] = Field(min_length=1)
+    deadline_s: float = Field(default=30.0, gt=0, le=86_400)
+
+
+class FailureResponse(BaseModel):
+    """Reason why there is no number."""
+
+    reason: str
+    message: str
+
+
+class ErrorResponse(BaseModel):
+    """Body of a refused request."""
+
+    error: FailureResponse
+
+
+class ResultResponse(BaseModel):
+    """Reward of one item."""
+
+    id: str | None
+    reward_id: str
+    value: float | None = Field(ge=0, le=1)
+    calibrated: bool
+    parts: dict[str, float]
+    verdicts: list[dict[str, Any]]
+    failure: FailureResponse | None
+    map: str | None
+
+
+class BatchResponse(BaseModel):
+    """Rewards in the order of the items."""
+
+    formula: str
+    results: list[ResultResponse]
+
+
+class ComparisonResponse(BaseModel):
+    """Comparison of two items; `preferred` is null for a tie, and for a failure."""
+
+    first: int
+    second: int
+    preferred: str | None
+    failure: FailureResponse | None
+
+
+class WinRateResponse(BaseModel):
+    """Win rate of one item over the pairs with readable answers."""
+
+    id: str | None
+    value: float | None = Field(ge=0, le=1)
+    n_compared: int
+    failure: FailureResponse | None
+
+
+class ComparedResponse(BaseModel):
+    """All comparisons within a group."""
+
+    formula: str
+    comparisons: list[ComparisonResponse]
+    results: list[WinRateResponse]
+
+
+ERRORS: Final[dict[int | str, dict[str, Any]]] = {
+    status: {"model": ErrorResponse, "description": text}
+    for status, text in {
+        400: "Malformed request.",
+        401: "Missing or unknown token.",
+        403: "Token without the scope.",
+        408: "Upload too slow.",
+        413: "Request too large.",
+        415: "Unsupported media type.",
+        422: "Invalid request.",
+        429: "Limit reached; see Retry-After.",
+        503: "Stopping, or stopped by a guard.",
+    }.items()
+}
+
+
+def body_schema() -> dict[str, Any]:
+    """Return the description of a body with items, as JSON or with uploads."""
+    reference = {"$ref": "#/components/schemas/BatchRequest"}
+    form = {
+        "type": "object",
+        "properties": {"request": reference},
+        "required": ["request"],
+        "additionalProperties": {"type": "string", "format": "binary"},
+    }
+    content = {
+        "application/json": {"schema": reference},
+        "multipart/form-data": {
+            "schema": form,
+            "encoding": {"request": {"contentType": "application/json"}},
+        },
+    }
+    return {"requestBody": {"required": True, "content": content}}
