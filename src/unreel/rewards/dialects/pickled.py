@@ -145,7 +145,7 @@ def _read_texts(record: ArrayRecord) -> list[str] | None:
 
 
 def build_router(service: RewardService, *, local_only: bool = True) -> APIRouter:
-    """Return the route of the dialect, for callers on this machine unless told otherwise."""
+    """Return the route of the dialect, by default for callers on this machine alone."""
     router = APIRouter(tags=["pickle"])
     scorer = PictureScorer(service)
 

@@ -15,7 +15,7 @@ from unreel.rewards.service.scoring import RewardService
 NAME: Final = "unreel"
 """Name of the reward in `required_rewards`."""
 HEADLINE: Final = "reward"
-"""First sub-metric: UniRL takes the first one unless it is told otherwise."""
+"""First sub-metric: the default of UniRL's `sub_metric_reduce` takes the first one."""
 
 
 class HistoryTurn(BaseModel):
