@@ -5,6 +5,7 @@ and globals are compared with short lists, and NumPy's constructors are replaced
 dict with the rewards as `scores` and `outputs`, or with an `error`.
 """
 
+import asyncio
 import io
 import ipaddress
 import pickle
@@ -154,7 +155,7 @@ def build_router(service: RewardService, *, local_only: bool = True) -> APIRoute
         try:
             if local_only:
                 _require_local(request)
-            images, prompts = read_payload(await request.body())
+            images, prompts = await asyncio.to_thread(read_payload, await request.body())
             rewards = await scorer.score([[each] for each in images], prompts, _STILL_FPS, request)
         except RequestRefusedError as error:
             return _encode_reply({"error": str(error)}, error.status, error.headers)
