@@ -38,8 +38,7 @@ _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REFUSED = frozenset({401, 403, 404, 405})
 _BATCH_BYTES = 64 << 20
 _BATCH_ITEMS = 16
-_COLOURS = 3
-_DIMENSIONS = 4
+_COLOURS, _DIMENSIONS = 3, 4
 
 
 class RewardClientError(RuntimeError):
@@ -107,7 +106,8 @@ class RewardClient:
             except OSError as error:
                 rewards[index] = _fail("unreadable", f"{video}: {error}")
                 continue
-            described = {"id": str(index), "prompt": texts[index], "video": source, **fields}
+            prompt = texts[index] if isinstance(texts[index], str) else None
+            described = {"id": str(index), "prompt": prompt, "video": source, **fields}
             kept = {name: each for name, each in described.items() if each is not None}
             item = _RequestItem(index, kept, data)
             size = sum(map(_count_bytes, (*batches[-1], item)))
@@ -186,7 +186,7 @@ async def compute_score(
 
     def score_one() -> VideoReward:
         client = RewardClient(settings.get("server_url", ""), settings.get("token", ""))
-        client.fps = float(extra.get("fps") or settings.get("fps") or 0)
+        client.fps = float(extra.get("fps") or settings.get("fps") or client.fps)
         client.deadline_s = float(settings.get("deadline_s", client.deadline_s))
         return client.score([solution_image], [prompt])[0]
 
