@@ -259,12 +259,12 @@ def test_dance_grpo_may_ask_for_nan(tmp_path: Path) -> None:
     with serve_stub(reply_with(0.5, None)) as stub:
         reward = DanceGrpoReward(RewardClient(stub.url), on_failure="nan")
         good, bad = reward.reward(paths, ["a", "b"], use_norm=True)
+        stub.reply = lambda _: (401, {}, {"error": {"reason": "unauthorised", "message": "no"}})
+        (refused,) = reward.reward(paths[:1], ["a"], use_norm=True)
     assert {name: good[name] for name in ("VQ", "MQ", "Overall")} == dict.fromkeys(
         ("VQ", "MQ", "Overall"), 0.5
     )
     assert math.isnan(good["TA"])
-        stub.reply = lambda _: (401, {}, {"error": {"reason": "unauthorised", "message": "no"}})
-        (refused,) = reward.reward(paths[:1], ["a"], use_norm=True)
     assert all(math.isnan(each) for each in (*bad.values(), *refused.values()))
 
 
