@@ -126,7 +126,7 @@ class RewardClient:
             if error.reason == "refused":
                 raise
             _LOG.warning("no reward for %d videos: %s", len(items), error)
-            return {item.index: VideoReward(None, error, {}) for item in items}
+            return {item.place: VideoReward(None, error, {}) for item in items}
 
     def _post(self, items: list[_RequestItem], stop_at: float) -> dict[int, VideoReward]:
         """Send `items` until there is a reply; wait as long as the service asks, and longer each time."""
@@ -161,7 +161,7 @@ class RewardClient:
         except (ValueError, TypeError, KeyError) as error:
             text = f"the reply of {self.url} is no reply of a reward service: {error!r}"
             raise RewardClientError("unreadable", text, retry_s=0.0) from error  # noqa: EM101
-        return {item.index: _read_result(results.get(str(item.index))) for item in items}
+        return {item.place: _read_result(results.get(str(item.place))) for item in items}
 
 
 async def compute_score(
@@ -260,7 +260,7 @@ class DanceGrpoReward:
 
 
 class _RequestItem(NamedTuple):
-    index: int
+    place: int
     fields: dict[str, Any]
     data: bytes
 
@@ -321,7 +321,9 @@ def encode_npy(frames: Any) -> bytes:
         raise ValueError(msg)
     header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}".encode()
     header += b" " * (-(11 + len(header)) % 64) + b"\n"
-    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + frames.tobytes()
+    return (
+        b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(frames.tobytes())
+    )
 
 
 def _encode_request(items: list[_RequestItem], deadline_s: float) -> tuple[str, bytes]:
