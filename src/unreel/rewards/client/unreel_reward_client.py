@@ -108,8 +108,7 @@ class RewardClient:
                 continue
             prompt = texts[index] if isinstance(texts[index], str) else None
             described = {"id": str(index), "prompt": prompt, "video": source, **fields}
-            kept = {name: each for name, each in described.items() if each is not None}
-            item = _RequestItem(index, kept, data)
+            item = _RequestItem(index, {k: v for k, v in described.items() if v is not None}, data)
             size = sum(map(_count_bytes, (*batches[-1], item)))
             if size > _BATCH_BYTES or len(batches[-1]) == _BATCH_ITEMS:
                 batches.append([])
@@ -321,9 +320,8 @@ def encode_npy(frames: Any) -> bytes:
         raise ValueError(msg)
     header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}".encode()
     header += b" " * (-(11 + len(header)) % 64) + b"\n"
-    return (
-        b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(frames.tobytes())
-    )
+    start = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little")
+    return start + header + bytes(frames.tobytes())
 
 
 def _encode_request(items: list[_RequestItem], deadline_s: float) -> tuple[str, bytes]:
