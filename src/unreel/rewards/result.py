@@ -135,6 +135,5 @@ class Reward:
 
 def _cover(n_cells: int, low: float, high: float) -> NDArray[np.float64]:
     """Return the fraction of each of `n_cells` equal cells of [0, 1] that lies between `low` and `high`."""
-    edges = np.arange(n_cells + 1) / n_cells
-    covered = np.minimum(edges[1:], high) - np.maximum(edges[:-1], low)
-    return np.clip(covered * n_cells, 0, 1)
+    first = np.arange(n_cells)
+    return np.clip(np.minimum(first + 1, high * n_cells) - np.maximum(first, low * n_cells), 0, 1)
