@@ -49,6 +49,7 @@ class ArrayRecord:
     """Arguments and state of a pickled NumPy array or type: data, never an object of NumPy."""
 
     __slots__ = ("arguments", "name", "state")
+    state: Any
 
     def __init__(self, name: str, arguments: tuple[Any, ...]) -> None:
         self.name, self.arguments, self.state = name, arguments, None
