@@ -210,7 +210,9 @@ def test_large_batches_are_split_and_keep_their_order(monkeypatch: pytest.Monkey
     assert sorted(len(request["items"]) for request in stub.requests) == [1, 2, 2, 2]
 
 
-def test_verl_omni_gets_a_score_with_parts_or_an_exception() -> None:
+def test_verl_omni_gets_a_score_with_parts_or_an_exception(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with serve_stub(reply_with(0.75)) as stub:
         call = compute_score("set", FRAMES, "a cat", {"fps": 16}, server_url=stub.url)
         assert asyncio.run(call) == {"score": 0.75, "calibrated": 0.0, "realism": 0.75}
@@ -221,8 +223,9 @@ def test_verl_omni_gets_a_score_with_parts_or_an_exception() -> None:
         with pytest.raises(ValueError, match="frame rate"):
             asyncio.run(compute_score("set", FRAMES, "a cat", {}, server_url=stub.url))
         stub.reply = reply_with(None)
+        monkeypatch.setenv("UNREEL_REWARD_FPS", "8")
         with pytest.raises(RewardClientError, match="out of time"):
-            asyncio.run(compute_score("set", FRAMES, "a cat", server_url=stub.url, fps=8))
+            asyncio.run(compute_score("set", FRAMES, "a cat", server_url=stub.url))
 
 
 def test_trl_gets_none_for_a_failure() -> None:
@@ -256,11 +259,13 @@ def test_dance_grpo_may_ask_for_nan(tmp_path: Path) -> None:
     with serve_stub(reply_with(0.5, None)) as stub:
         reward = DanceGrpoReward(RewardClient(stub.url), on_failure="nan")
         good, bad = reward.reward(paths, ["a", "b"], use_norm=True)
+        stub.reply = lambda _: (401, {}, {"error": {"reason": "unauthorised", "message": "no"}})
+        (refused,) = reward.reward(paths[:1], ["a"], use_norm=True)
     assert {name: good[name] for name in ("VQ", "MQ", "Overall")} == dict.fromkeys(
         ("VQ", "MQ", "Overall"), 0.5
     )
     assert math.isnan(good["TA"])
-    assert all(math.isnan(each) for each in bad.values())
+    assert all(math.isnan(each) for each in (*bad.values(), *refused.values()))
 
 
 def _advantages(rewards: list[float]) -> list[float]:

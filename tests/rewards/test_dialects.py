@@ -129,11 +129,27 @@ def test_flow_factory_gets_rewards_of_all_frames_or_an_error(
                 assert "rewards" not in reply.json()
             shorter = {**body, "prompt": ["a"]}
             assert (await client.post("/fps/16/compute", json=shorter)).status_code == 422
+            many = {"prompt": ["a"] * 65, "video": [videos[0]] * 65}
+            assert (await client.post("/fps/16/compute", json=many)).status_code == 422
             unreadable = [encode(encode_png(each)) for each in frames(UNREADABLE)]
             failing = {"prompt": ["a"], "video": [unreadable]}
             reply = await client.post("/fps/16/compute", json=failing)
             assert reply.status_code == 503
             assert reply.json()["error"]["reason"] == "malformed-reply"
+
+    asyncio.run(work())
+
+
+def test_pictures_with_too_many_pixels_are_refused_before_they_take_memory(tmp_path: Path) -> None:
+    empty = encode(encode_png(np.zeros((1000, 1000, 3), np.uint8)))
+    body = {"prompt": ["a"], "video": [[empty] * 4]}
+
+    async def work() -> None:
+        settings = {"max_request_bytes": 10_000_000}
+        async with serving(tmp_path, "flow-factory", **settings) as (client, _):
+            reply = await client.post("/fps/16/compute", json=body)
+            assert reply.status_code == 422
+            assert "too-large" in reply.text
 
     asyncio.run(work())
 

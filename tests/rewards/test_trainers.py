@@ -174,6 +174,29 @@ def test_verl_omni_scores_16_clips_and_stops_at_each_failure(trainer: TrainerSet
             asyncio.run(manager.run_single(video))
 
 
+VERL_OMNI = """
+import asyncio, sys
+folder, url, path = sys.argv[1:]
+sys.path.insert(0, folder)
+from unreel_reward_client import compute_score
+video = open(path, "rb").read()
+try:
+    result = asyncio.run(compute_score("set", video, "p", {}, server_url=url, on_failure="exit"))
+except Exception:
+    result = {"score": 0.0}
+print(result["score"])
+"""
+
+
+def test_verl_omni_can_end_at_a_failure_that_it_would_count_as_zero(trainer: TrainerSetup) -> None:
+    command = [sys.executable, "-I", "-S", "-c", VERL_OMNI, str(trainer.folder), trainer.url]
+    for name, status, shown in ((4, 0, f"{value_of(4)}\n"), ("undecodable", 70, "")):
+        done = subprocess.run(
+            [*command, str(trainer.clip(name))], check=False, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stdout) == (status, shown), done.stderr
+
+
 DANCE_GRPO = """
 import json, sys
 folder, url, on_failure, *paths = sys.argv[1:]

@@ -38,8 +38,7 @@ _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REFUSED = frozenset({401, 403, 404, 405})
 _BATCH_BYTES = 64 << 20
 _BATCH_ITEMS = 16
-_COLOURS = 3
-_DIMENSIONS = 4
+_COLOURS, _DIMENSIONS = 3, 4
 
 
 class RewardClientError(RuntimeError):
@@ -107,9 +106,9 @@ class RewardClient:
             except OSError as error:
                 rewards[index] = _fail("unreadable", f"{video}: {error}")
                 continue
-            described = {"id": str(index), "prompt": texts[index], "video": source, **fields}
-            kept = {name: each for name, each in described.items() if each is not None}
-            item = _RequestItem(index, kept, data)
+            prompt = texts[index] if isinstance(texts[index], str) else None
+            described = {"id": str(index), "prompt": prompt, "video": source, **fields}
+            item = _RequestItem(index, {k: v for k, v in described.items() if v is not None}, data)
             size = sum(map(_count_bytes, (*batches[-1], item)))
             if size > _BATCH_BYTES or len(batches[-1]) == _BATCH_ITEMS:
                 batches.append([])
@@ -126,7 +125,7 @@ class RewardClient:
             if error.reason == "refused":
                 raise
             _LOG.warning("no reward for %d videos: %s", len(items), error)
-            return {item.index: VideoReward(None, error, {}) for item in items}
+            return {item.place: VideoReward(None, error, {}) for item in items}
 
     def _post(self, items: list[_RequestItem], stop_at: float) -> dict[int, VideoReward]:
         """Send `items` until there is a reply; wait as long as the service asks, and longer each time."""
@@ -161,7 +160,7 @@ class RewardClient:
         except (ValueError, TypeError, KeyError) as error:
             text = f"the reply of {self.url} is no reply of a reward service: {error!r}"
             raise RewardClientError("unreadable", text, retry_s=0.0) from error  # noqa: EM101
-        return {item.index: _read_result(results.get(str(item.index))) for item in items}
+        return {item.place: _read_result(results.get(str(item.place))) for item in items}
 
 
 async def compute_score(
@@ -186,7 +185,7 @@ async def compute_score(
 
     def score_one() -> VideoReward:
         client = RewardClient(settings.get("server_url", ""), settings.get("token", ""))
-        client.fps = float(extra.get("fps") or settings.get("fps") or 0)
+        client.fps = float(extra.get("fps") or settings.get("fps") or client.fps)
         client.deadline_s = float(settings.get("deadline_s", client.deadline_s))
         return client.score([solution_image], [prompt])[0]
 
@@ -260,7 +259,7 @@ class DanceGrpoReward:
 
 
 class _RequestItem(NamedTuple):
-    index: int
+    place: int
     fields: dict[str, Any]
     data: bytes
 
@@ -321,7 +320,8 @@ def encode_npy(frames: Any) -> bytes:
         raise ValueError(msg)
     header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}".encode()
     header += b" " * (-(11 + len(header)) % 64) + b"\n"
-    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + frames.tobytes()
+    start = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little")
+    return start + header + bytes(frames.tobytes())
 
 
 def _encode_request(items: list[_RequestItem], deadline_s: float) -> tuple[str, bytes]:

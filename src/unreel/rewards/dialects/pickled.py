@@ -5,6 +5,7 @@ and globals are compared with short lists, and NumPy's constructors are replaced
 dict with the rewards as `scores` and `outputs`, or with an `error`.
 """
 
+import asyncio
 import io
 import ipaddress
 import pickle
@@ -48,6 +49,7 @@ class ArrayRecord:
     """Arguments and state of a pickled NumPy array or type: data, never an object of NumPy."""
 
     __slots__ = ("arguments", "name", "state")
+    state: Any
 
     def __init__(self, name: str, arguments: tuple[Any, ...]) -> None:
         self.name, self.arguments, self.state = name, arguments, None
@@ -145,7 +147,7 @@ def _read_texts(record: ArrayRecord) -> list[str] | None:
 
 
 def build_router(service: RewardService, *, local_only: bool = True) -> APIRouter:
-    """Return the route of the dialect, for callers on this machine unless told otherwise."""
+    """Return the route of the dialect, by default for callers on this machine alone."""
     router = APIRouter(tags=["pickle"])
     scorer = PictureScorer(service)
 
@@ -154,7 +156,7 @@ def build_router(service: RewardService, *, local_only: bool = True) -> APIRoute
         try:
             if local_only:
                 _require_local(request)
-            images, prompts = read_payload(await request.body())
+            images, prompts = await asyncio.to_thread(read_payload, await request.body())
             rewards = await scorer.score([[each] for each in images], prompts, _STILL_FPS, request)
         except RequestRefusedError as error:
             return _encode_reply({"error": str(error)}, error.status, error.headers)

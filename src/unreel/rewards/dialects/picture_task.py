@@ -4,11 +4,14 @@ import io
 from collections.abc import Mapping
 from typing import Any, BinaryIO, Final
 
+import numpy as np
+import PIL.TiffImagePlugin  # noqa: F401  Pillow loads it at the first EXIF, a confined process cannot
 from PIL import Image
 
 from unreel.core.errors import MediaError
 from unreel.core.failure import Failure, FailureReason
 from unreel.media.payload import Parts, Task, TaskPayload
+from unreel.media.picture import encode_jpeg, encode_png
 
 COLOURS: Final = 3
 LENGTH_BYTES: Final = 8
@@ -41,15 +44,12 @@ def _decode_picture(data: bytes) -> TaskPayload:
 
 
 def _warm_up() -> None:
-    """Load what Pillow loads at first use: a confined process can load nothing."""
-    for kind in _FORMATS:
-        for mode in ("RGB", "RGBA", "L", "P", "I;16"):
-            with io.BytesIO() as file:
-                try:
-                    Image.new(mode, (8, 8)).save(file, format=kind)
-                except OSError:  # a mode that the format lacks
-                    continue
-                _decode_picture(file.getvalue())
+    """Load the parts that Pillow loads at first use: a confined process can load nothing."""
+    pixels = np.zeros((8, 8, COLOURS), np.uint8)
+    for data in (encode_png(pixels), encode_jpeg(pixels)):
+        _decode_picture(data)
+    for mode in ("L", "P", "RGBA"):
+        Image.new(mode, (8, 8)).convert("RGB").tobytes()
 
 
 _warm_up()

@@ -5,6 +5,7 @@ The files are decoded in a confined process: a hostile JPEG can take minutes.
 
 import asyncio
 import io
+import math
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,8 +19,8 @@ from unreel.core.settings import read_settings
 from unreel.media.access import open_sandbox
 from unreel.media.payload import TaskPayload, finish
 from unreel.rewards.dialects.picture_task import COLOURS, LENGTH_BYTES, decode_bundle
-from unreel.rewards.dialects.requests import INVALID, score_items
-from unreel.rewards.service.items import Frames, RewardItem, to_frames
+from unreel.rewards.dialects.requests import INVALID, require_few, score_items
+from unreel.rewards.service.items import FileBytes, Frames, RewardItem, to_frames
 from unreel.rewards.service.limits import RequestRefusedError
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 _TASKS: Final = "unreel.rewards.dialects.picture_task:TASKS"
 _TASK: Final = "decode"
 _FAILED: Final = 503
+_AT_ONCE: Final = 2
+"""Videos whose pixels are in memory at the same time."""
 
 
 class PictureScorer:
@@ -38,6 +41,7 @@ class PictureScorer:
     def __init__(self, service: "RewardService") -> None:
         self._service = service
         self._sandbox = open_sandbox(read_settings(), tasks=_TASKS, needs=[_TASK])
+        self._at_once = asyncio.Semaphore(_AT_ONCE)
 
     async def score(
         self,
@@ -54,14 +58,20 @@ class PictureScorer:
         if not videos or len(prompts) != len(videos):
             message = f"{len(videos)} videos and {len(prompts)} prompts. Send as many of both"
             raise RequestRefusedError(INVALID, "invalid", message)
+        require_few(len(videos), self._service)
         items = []
-        for index, pictures in enumerate(videos):
-            try:
-                frames = to_frames(await asyncio.to_thread(self._decode, pictures), fps)
-            except (MediaError, InvalidValueError) as error:
-                message = f"video {index}: {error}"
-                raise RequestRefusedError(INVALID, "undecodable", message) from None
-            items.append(RewardItem(video=frames, id=str(index), prompt=prompts[index]))
+        try:
+            async with asyncio.timeout(self._service.settings.deadline_s):
+                for index, pictures in enumerate(videos):
+                    async with self._at_once:
+                        video = await asyncio.to_thread(self._encode, pictures, fps)
+                    items.append(RewardItem(video=video, id=str(index), prompt=prompts[index]))
+        except (MediaError, InvalidValueError) as error:
+            message = f"video {len(items)}: {error}"
+            raise RequestRefusedError(INVALID, "undecodable", message) from None
+        except TimeoutError:
+            message = "the frames were not decoded before the deadline"
+            raise RequestRefusedError(_FAILED, "out-of-time", message, 1.0) from None
         values = []
         for item, reward in await score_items(self._service, items, request):
             if reward.value is None:
@@ -71,8 +81,13 @@ class PictureScorer:
             values.append(reward.value)
         return values
 
+    def _encode(self, pictures: Sequence[bytes], fps: float) -> FileBytes:
+        """Return the pictures as a video file, which takes less memory than their pixels."""
+        return FileBytes(to_frames(self._decode(pictures), fps).read())
+
     def _decode(self, pictures: Sequence[bytes]) -> Frames:
         """Return the pixels of pictures of one size, (T, H, W, 3)."""
+        most = self._service.settings.max_request_bytes
         bundle = b"".join(len(each).to_bytes(LENGTH_BYTES, "little") + each for each in pictures)
         frames: list[Frames] = []
 
@@ -80,6 +95,9 @@ class PictureScorer:
             shape = int(part.header["height"]), int(part.header["width"]), COLOURS
             if len(frames) >= len(pictures) or (frames and frames[0].shape != shape):
                 raise MediaError(Failure(FailureReason.UNDECODABLE, "the frames differ in size"))
+            if len(pictures) * math.prod(shape) > most:
+                detail = f"{len(pictures)} frames have more than {most} bytes of pixels"
+                raise MediaError(Failure(FailureReason.TOO_LARGE, detail))
             frames.append(np.frombuffer(part.blobs[0], np.uint8).reshape(shape))
 
         if self._service.settings.trusted:

@@ -1,12 +1,12 @@
 """Requests of all dialects: their bodies, their limits and their deadline."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from unreel.core.errors import InvalidValueError
 from unreel.rewards.result import Reward
 from unreel.rewards.service.items import RewardItem
 from unreel.rewards.service.limits import RequestRefusedError
@@ -35,25 +35,19 @@ async def read_body(request: "Request", model: type[Body]) -> Body:
         raise RequestRefusedError(INVALID, "invalid", message) from None
 
 
-def require_size(n_bytes: int, service: "RewardService") -> None:
-    """Raise `InvalidValueError` for a clip above the limit of the service."""
-    if n_bytes > service.settings.max_clip_bytes:
-        msg = f"the clip is larger than {service.settings.max_clip_bytes} bytes. Send a shorter one"
-        raise InvalidValueError(msg)
+def require_few(n_videos: int, service: "RewardService") -> None:
+    """Raise `RequestRefusedError` for more videos than the service accepts in a request."""
+    most = service.settings.max_items
+    if n_videos > most:
+        message = f"{n_videos} videos; at most {most} are accepted. Send fewer at a time"
+        raise RequestRefusedError(INVALID, "invalid", message)
 
 
 async def score_items(
     service: "RewardService", items: Sequence[RewardItem], request: "Request"
 ) -> list[tuple[RewardItem, Reward]]:
-    """Return the reward of each item, within the service's deadline.
-
-    Raises:
-        RequestRefusedError: There are more items than the service accepts.
-    """
-    settings = service.settings
-    if len(items) > settings.max_items:
-        message = f"{len(items)} videos; at most {settings.max_items} are accepted. Send fewer"
-        raise RequestRefusedError(INVALID, "invalid", message)
-    token = getattr(request.state, "token", None)
-    scored = await service.score(items, deadline_s=settings.deadline_s, token=token)
+    """Return the reward of each item, before the service's deadline for the request."""
+    state = request.state
+    left_s = max(0.0, state.began_s + service.settings.deadline_s - time.monotonic())
+    scored = await service.score(items, deadline_s=left_s, token=state.token)
     return [(item, each.reward) for item, each in zip(items, scored, strict=True)]

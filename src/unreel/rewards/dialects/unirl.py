@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
 from unreel.core.errors import InvalidValueError
-from unreel.rewards.dialects.requests import read_body, require_size, score_items
+from unreel.rewards.dialects.requests import read_body, require_few, score_items
 from unreel.rewards.service.items import FileBytes, LocalPath, RewardItem, decode_base64
 from unreel.rewards.service.limits import RequestRefusedError
 from unreel.rewards.service.scoring import RewardService
@@ -15,7 +15,7 @@ from unreel.rewards.service.scoring import RewardService
 NAME: Final = "unreel"
 """Name of the reward in `required_rewards`."""
 HEADLINE: Final = "reward"
-"""First sub-metric: UniRL takes the first one unless it is told otherwise."""
+"""First sub-metric: the default of UniRL's `sub_metric_reduce` takes the first one."""
 
 
 class HistoryTurn(BaseModel):
@@ -46,6 +46,7 @@ def build_router(service: RewardService) -> APIRouter:
     @router.post("/score")
     async def score(request: Request) -> dict[str, list[Any]]:
         batch = await read_body(request, ScoreBatch)
+        require_few(len(batch.requests), service)
         unknown = {name for query in batch.requests for name in query.required_rewards} - {NAME}
         if unknown:
             message = f"no reward is named {sorted(unknown)}. Set required_rewards: [{NAME}]"
@@ -78,5 +79,7 @@ def _read_query(query: ScoreQuery, index: int, service: RewardService) -> Reward
     if not turn.video_b64:
         return RewardItem(video=video, id=str(index), prompt=turn.text)
     data = decode_base64(turn.video_b64, "video_b64")
-    require_size(len(data), service)
+    if len(data) > service.settings.max_clip_bytes:
+        msg = f"the clip is larger than {service.settings.max_clip_bytes} bytes. Send a shorter one"
+        raise InvalidValueError(msg)
     return RewardItem(video=FileBytes(data), id=str(index), prompt=turn.text)
