@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from unreel.core.errors import InvalidSettingError, MissingExtraError
+from unreel.core.errors import InvalidSettingError
 from unreel.core.held_server import require_free
 from unreel.core.server import ServerAddress
 from unreel.rewards.service.app import create_app
@@ -77,13 +77,14 @@ def run_replicas(
     """Serve with replicas of the same application on Ray Serve until a signal arrives.
 
     Raises:
-        MissingExtraError: Ray Serve is not installed.
+        InvalidSettingError: Ray Serve is not installed.
     """
     try:
         from ray import serve
     except ImportError as error:
-        module, extra = "ray[serve]", "ray"
-        raise MissingExtraError(module, extra) from error
+        setting, problem = "--engine", f"Ray Serve is not installed ({error})"
+        remedy = "Install it with: pip install 'ray[serve]>=2.60,<2.61'"
+        raise InvalidSettingError(setting, problem, remedy) from error
     if replicas > 1 and "://" not in settings.store:
         on_start("replicas on other machines need --store postgresql://...; this file is local")
     build: Callable[[], FastAPI] = partial(create_app, settings)
