@@ -19,8 +19,10 @@ from unreel.media.encode import ClipWriter, VideoTrack
 PARAMETERS = ("shake", "flicker", "speed", "colour")
 WIDTH, HEIGHT, MARGIN = 96, 64, 28
 N_FRAMES, RATE = 12, Fraction(8)
-SIGMA = 0.6
+SIGMA = 0.4
 """Deviation of the policy, before the logistic function."""
+START = (-1.2, -2.0, 0.0, -0.2)
+"""Mean of the policy at first: some shake and flicker, a moving camera, nearly natural colours."""
 
 
 def render(parameters: np.ndarray, *, scene: int, seed: int) -> bytes:
@@ -76,8 +78,8 @@ def _texture(scene: int, colour: float) -> Image.Image:
 class GaussianPolicy:
     """Policy over the parameters, improved by the policy gradient with advantages within a group."""
 
-    mean: np.ndarray = field(default_factory=lambda: np.zeros(len(PARAMETERS)))
-    learning_rate: float = 0.12
+    mean: np.ndarray = field(default_factory=lambda: np.array(START))
+    learning_rate: float = 0.25
 
     def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return `n` draws before the logistic function."""

@@ -28,7 +28,7 @@ from unreel.reviewers.contract import ClipInput, InputKind
 
 CONDITION = Condition(sampling="uniform-8", prompt="confidence")
 WANTS = frozenset({InputKind.FRAMES})
-N_EACH = 16
+N_EACH = 12
 """Clips of each kind in a fit."""
 READER = MediaReader(run_trusted)
 

@@ -103,9 +103,14 @@ def test_a_monitor_that_sees_rows_one_by_one_agrees_with_the_whole_log() -> None
 
 def test_rows_of_a_step_that_was_closed_are_counted_and_left_out() -> None:
     collector = StepCollector()
-    collector.add({"step": step, "value": 0.5} for step in (0, 1, 2, 0, 2))
+    collector.add({"step": step, "value": 0.5} for step in (0, 2, 1, 3, 4, 1, 0))
     assert collector.n_late == 1
-    assert [step.step for step in collector.finish()] == [0, 1]
+    assert [(step.step, step.n_rows) for step in collector.finish()] == [
+        (0, 1),
+        (1, 2),
+        (2, 1),
+        (3, 1),
+    ]
 
 
 def test_rows_without_a_step_form_blocks() -> None:

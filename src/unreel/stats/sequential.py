@@ -112,7 +112,8 @@ def enclose_trend(values: Array, alpha: float) -> Interval:
     slope = float(x @ values) / spread
     rest = float(np.square(values - values.mean() - slope * x).sum())
     reach = _t_reach(rest, SLOPE_SD**2 * spread, len(values) - 1, alpha) / math.sqrt(spread)
-    return tuple(float(len(values) - 1) * end for end in (slope, slope - reach, slope + reach))
+    length = len(values) - 1
+    return length * slope, length * (slope - reach), length * (slope + reach)
 
 
 def enclose_mean(values: Array, alpha: float) -> Interval:

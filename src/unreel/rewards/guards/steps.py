@@ -24,8 +24,8 @@ BLOCK_ROWS: Final = 64
 """Rows of a step in a log whose rows name no step."""
 _TAIL_BYTES: Final = 1 << 20
 _LEAST_GROUP: Final = 2
-_OPEN_STEPS: Final = 2
-"""The newest step and the one before it, which may still get rows."""
+_OPEN_STEPS: Final = 4
+"""The newest step and those before it that may still get rows: a service writes its log after the reply."""
 
 
 @dataclass(frozen=True, slots=True)
