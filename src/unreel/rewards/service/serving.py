@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from unreel.core.errors import InvalidSettingError, MissingExtraError
+from unreel.core.errors import InvalidSettingError
 from unreel.core.managed_server import require_free
 from unreel.core.server_keys import ServerAddress
 from unreel.rewards.service.app import create_app
