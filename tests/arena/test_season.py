@@ -409,7 +409,7 @@ def test_a_damaged_season_says_what_to_do(stadium: Stadium) -> None:
     stadium.play()
     controls = stadium.folder.set / "controls.json"
     controls.write_text("[", encoding="utf-8")
-    with pytest.raises(UnreelError, match="written anew"):
+    with pytest.raises(UnreelError, match="rewritten"):
         read_play(stadium.folder)
     stadium.play()
     assert read_play(stadium.folder).lineup.controls == ()

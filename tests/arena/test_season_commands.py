@@ -85,7 +85,7 @@ def test_missing_files_are_named_and_end_with_status_1_each_time(stadium: Stadiu
         played = typed(stadium, "run", "--trusted")
         assert played.exit_code == 1
         assert "scene-0.mp4, scene-1.mp4, scene-2.mp4" in played.stderr
-        assert "no reviewer was asked" in played.stderr
+        assert "no question was sent" in played.stderr
     (stadium.root / "empty" / "scene-0.mp4").write_bytes(b"no video at all")
     for _ in range(2):
         played = typed(stadium, "run", "--trusted")

@@ -5,7 +5,8 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks.census import take_census
+from census import take_census
+
 from unreel.benchmarks.loader import open_benchmark
 from unreel.core.errors import UnreelError
 

@@ -100,5 +100,5 @@ def _load(point: "EntryPoint", kind: str) -> Any:
     except Exception as error:
         whose = "a package" if point.dist is None else point.dist.name
         problem = f"the {kind} {point.name!r} of {whose} cannot be loaded ({error})"
-        remedy = f"Mend {point.value}, or uninstall the package"
+        remedy = f"Fix {point.value}, or uninstall the package"
         raise InvalidSettingError(kind, problem, remedy) from error

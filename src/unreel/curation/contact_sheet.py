@@ -254,14 +254,14 @@ def _document(
     title: str, frozen: Sequence[ShownGroup], left_out: Sequence[ShownGroup], wish: SheetWish
 ) -> str:
     body = render(
-        "unreel.curation.contact_sheet:sheet.html",
+        "unreel.curation:sheet.html",
         title=title,
         frozen=frozen,
         left_out=left_out,
         most=wish.most,
         seed=wish.seed,
     )
-    styles = ("unreel.curation.contact_sheet:sheet.css",)
+    styles = ("unreel.curation:sheet.css",)
     return whole_page(
         title=f"{title}: contact sheet", body=body, styles=styles, scripts=(), data={}
     )
