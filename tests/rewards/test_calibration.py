@@ -97,7 +97,7 @@ def test_a_stored_calibration_is_applied_and_marks_the_reward(tmp_path: Path, cl
 
 
 def reward_label(reviewer: ScriptedReviewer) -> float:
-    return {"<answer>0</answer>": 1.0, "<answer>1</answer>": 0.0}[str(reviewer.answers["reality"])]
+    return {"<answer>0</answer>": 0.0, "<answer>1</answer>": 1.0}[str(reviewer.answers["reality"])]
 
 
 def test_a_calibration_of_other_questions_is_refused(tmp_path: Path) -> None:
