@@ -29,8 +29,8 @@ from rewards.counting_service import (
 )
 from unreel.core.errors import InvalidValueError
 from unreel.media.picture import encode_jpeg, encode_png
-from unreel.rewards.dialects.pickled import read_payload, read_pickle
 from unreel.rewards.service.app import create_app
+from unreel.rewards.trainers.pickled import read_payload, read_pickle
 
 LOCAL, REMOTE = ("127.0.0.1", 50000), ("203.0.113.7", 50000)
 

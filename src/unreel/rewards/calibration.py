@@ -93,9 +93,9 @@ def calibrate_run(
         setting, problem = "run", f"it has {len(run.scope.conditions)} conditions"
         raise InvalidSettingError(setting, problem, "Calibrate a run with one condition")
     rows = {
-        str(row.subject): (stated, float(not is_generated(row.truth)), row.cluster.scene)
+        str(row.subject): (probability, float(not is_generated(row.truth)), row.cluster.scene)
         for _, _, row in read_rows(run, mode=mode)
-        if row is not None and (stated := real_probability(row.outcome)) is not None
+        if row is not None and (probability := real_probability(row.outcome)) is not None
     }
     stated, real, scenes = zip(*rows.values(), strict=True) if rows else ((), (), ())
     fitted = fit_calibration(np.array(stated), np.array(real), scenes, method=method, seed=seed)
@@ -137,7 +137,7 @@ def fit_calibration(
     Raises:
         InvalidSettingError: There are too few scenes, or clips of one label only.
     """
-    from sklearn.model_selection import StratifiedGroupKFold
+    from sklearn.model_selection import StratifiedGroupKFold  # type: ignore[import-untyped]
 
     n_folds = min(
         _FOLDS,
@@ -179,11 +179,11 @@ def _fit(
     method: Method, stated: NDArray[np.float64], real: NDArray[np.float64]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     if method == "isotonic":
-        from sklearn.isotonic import IsotonicRegression
+        from sklearn.isotonic import IsotonicRegression  # type: ignore[import-untyped]
 
         curve = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(stated, real)
         return tuple(map(float, curve.X_thresholds_)), tuple(map(float, curve.y_thresholds_))
-    from sklearn.linear_model import LogisticRegression
+    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
     line = LogisticRegression(C=1e6).fit(_logit(stated)[:, None], real)
     return (float(line.coef_[0, 0]), float(line.intercept_[0])), ()

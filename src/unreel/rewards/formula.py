@@ -145,6 +145,7 @@ def _failures(verdicts: Iterable[ReviewerVerdict]) -> Iterator[Failure]:
 
 def _unread_part(verdict: Verdict) -> str:
     """Return the name of the part that the formula needs and the answer lacks; "" if there is none."""
+    needed: dict[str, object]
     match verdict:
         case TraceVerdict():
             needed = (

@@ -136,4 +136,5 @@ class Reward:
 def _cover(n_cells: int, low: float, high: float) -> NDArray[np.float64]:
     """Return the fraction of each of `n_cells` equal cells of [0, 1] that lies between `low` and `high`."""
     first = np.arange(n_cells)
-    return np.clip(np.minimum(first + 1, high * n_cells) - np.maximum(first, low * n_cells), 0, 1)
+    covered = np.minimum(first + 1, high * n_cells) - np.maximum(first, low * n_cells)
+    return np.asarray(np.clip(covered, 0, 1), np.float64)

@@ -18,7 +18,6 @@ from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartParser
 
 from unreel.core.errors import InvalidValueError
-from unreel.rewards.dialects import ROUTERS
 from unreel.rewards.result import FORMULA
 from unreel.rewards.service.documents import format_failure
 from unreel.rewards.service.items import (
@@ -43,7 +42,7 @@ from unreel.rewards.service.schema import (
     body_schema,
 )
 from unreel.rewards.service.scoring import PairComparison, RewardService
-from unreel.rewards.service.settings import ServiceSettings
+from unreel.rewards.service.settings import ServiceSettings, load_routers
 
 _TIE: Final = 0.5
 _INVALID: Final = 422
@@ -68,8 +67,9 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     _add_errors(app, service)
     _add_rewards(app, service)
     _add_status(app, service)
+    routers = load_routers()
     for name in settings.dialects:
-        app.include_router(ROUTERS[name](service))
+        app.include_router(routers[name](service))
     _describe_bodies(app)
     return app
 
@@ -234,7 +234,7 @@ async def _read_video(video: VideoSource, uploads: Mapping[str, bytes]) -> Media
         return LocalPath(video.path)
     if video.url is not None:
         return RemoteUrl(video.url)
-    if video.upload not in uploads:
+    if video.upload is None or video.upload not in uploads:
         msg = f"no file part is named {video.upload!r}"
         raise InvalidValueError(msg)
     return FileBytes(uploads[video.upload])

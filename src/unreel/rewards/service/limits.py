@@ -5,18 +5,17 @@ import json
 import time
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from starlette.requests import ClientDisconnect
 
 from unreel.core.errors import UnreelError
+from unreel.rewards.service.metrics import ServiceMetrics
 from unreel.rewards.service.settings import Scope, ServiceSettings, TokenSettings, find_token
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Send
     from starlette.types import Scope as Connection
-
-    from unreel.rewards.service.scoring import RewardService
 
 _OPEN: Final = ("/health", "/ready", "/openapi.json", "/docs")
 _BURST: Final = 2
@@ -88,10 +87,20 @@ class TokenLimiter:
             self._running[token.name] -= 1
 
 
+class GatedService(Protocol):
+    """Part of a service that decides about requests."""
+
+    settings: ServiceSettings
+    metrics: ServiceMetrics
+
+    @property
+    def refusal(self) -> str | None: ...
+
+
 class RequestGate:
     """ASGI middleware that checks a request before its body is read, and bounds the body."""
 
-    def __init__(self, app: "ASGIApp", service: "RewardService") -> None:
+    def __init__(self, app: "ASGIApp", service: GatedService) -> None:
         self._app, self._service = app, service
         self._settings: ServiceSettings = service.settings
         self._held_bytes = 0

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unreel.core.output_files import OutputDirectory
+from unreel.core.registry import LazyImport
 from unreel.rewards.service.items import ItemReward, RewardItem
 
 
@@ -52,8 +53,8 @@ class RewardLog:
 def measure_facts(path: Path) -> dict[str, Any] | None:
     """Return properties of a clip for the guards; `None` if they cannot be measured."""
     try:
-        from unreel.rewards.guards.facts import measure_clip
+        measure = LazyImport("unreel.rewards.guards.facts:measure_clip").load()
     except ImportError:
         return None
-    measured: dict[str, Any] | None = measure_clip(path)
+    measured: dict[str, Any] | None = measure(path)
     return measured

@@ -1,20 +1,28 @@
 """Prometheus metrics of one service."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-
-if TYPE_CHECKING:
-    from unreel.rewards.service.scoring import RewardService
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS: Final = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 
 
+class ServiceCounts(Protocol):
+    """Numbers of a service that are read when metrics are requested."""
+
+    @property
+    def n_pending(self) -> int: ...
+    @property
+    def n_asked(self) -> int: ...
+    @property
+    def n_interrupted(self) -> int: ...
+
+
 class ServiceMetrics:
     """Counters of requests and items; other modules add theirs to `registry`."""
 
-    def __init__(self, service: "RewardService") -> None:
+    def __init__(self, service: ServiceCounts) -> None:
         self.registry = CollectorRegistry()
         self.items = Counter(
             "unreel_reward_items",

@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -80,7 +81,7 @@ def run_replicas(
         InvalidSettingError: Ray Serve is not installed.
     """
     try:
-        from ray import serve
+        serve: Any = import_module("ray.serve")
     except ImportError as error:
         setting, problem = "--engine", f"Ray Serve is not installed ({error})"
         remedy = "Install it with: pip install 'ray[serve]>=2.60,<2.61'"
@@ -89,13 +90,13 @@ def run_replicas(
         on_start("replicas on other machines need --store postgresql://...; this file is local")
     build: Callable[[], FastAPI] = partial(create_app, settings)
 
-    @serve.deployment(num_replicas=replicas, max_ongoing_requests=settings.max_pending)
-    @serve.ingress(build)
     class RewardReplica:
         """One replica of the service."""
 
+    deploy = serve.deployment(num_replicas=replicas, max_ongoing_requests=settings.max_pending)
+    replica: Any = deploy(serve.ingress(build)(RewardReplica))
     serve.start(http_options={"host": host, "port": port})
-    serve.run(RewardReplica.bind(), name="unreel-reward", route_prefix="/")
+    serve.run(replica.bind(), name="unreel-reward", route_prefix="/")
     on_start(f"http://{host}:{port}")
     try:
         signal.pause()

@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -11,6 +11,7 @@ from pydantic import Field
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.small_documents import read_toml
+from unreel.core.registry import LazyImport
 from unreel.protocols.protocol import REVIEWED, Mode
 from unreel.recipes.check import check_sections
 from unreel.recipes.section import RecipeSection
@@ -81,13 +82,20 @@ class ServiceSettings:
     """Default and longest time for a request."""
 
     def __post_init__(self) -> None:
-        from unreel.rewards.dialects import ROUTERS
-
+        routers = load_routers()
         for name in self.dialects:
-            if name not in ROUTERS:
-                problem, known = f"no dialect is named {name!r}", ", ".join(ROUTERS) or "none"
+            if name not in routers:
+                problem, known = f"no dialect is named {name!r}", ", ".join(routers) or "none"
                 setting = "--dialect"
                 raise InvalidSettingError(setting, problem, f"Known: {known}")
+
+
+def load_routers() -> Mapping[str, Callable[[Any], Any]]:
+    """Return the routers of all dialects by name; they import the service, so they are loaded late."""
+    routers: Mapping[str, Callable[[Any], Any]] = LazyImport(
+        "unreel.rewards.dialects:ROUTERS"
+    ).load()
+    return routers
 
 
 def read_tokens(path: Path) -> tuple[TokenSettings, ...]:

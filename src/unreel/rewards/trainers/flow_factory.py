@@ -10,11 +10,11 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel
 
 from unreel.core.errors import InvalidValueError
-from unreel.rewards.dialects.pictures import PictureScorer
-from unreel.rewards.dialects.requests import INVALID, read_body
 from unreel.rewards.service.items import decode_base64
 from unreel.rewards.service.limits import RequestRefusedError
 from unreel.rewards.service.scoring import RewardService
+from unreel.rewards.trainers.pictures import PictureScorer
+from unreel.rewards.trainers.requests import INVALID, read_body
 
 FrameRate = Annotated[float, Path(gt=0, le=240, allow_inf_nan=False)]
 

@@ -18,17 +18,17 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.settings import read_settings
 from unreel.media.access import open_sandbox
 from unreel.media.payload import TaskPayload, finish
-from unreel.rewards.dialects.picture_task import COLOURS, LENGTH_BYTES, decode_bundle
-from unreel.rewards.dialects.requests import INVALID, require_few, score_items
 from unreel.rewards.service.items import FileBytes, Frames, RewardItem, to_frames
 from unreel.rewards.service.limits import RequestRefusedError
+from unreel.rewards.trainers.picture_task import COLOURS, LENGTH_BYTES, decode_bundle
+from unreel.rewards.trainers.requests import INVALID, require_few, score_items
 
 if TYPE_CHECKING:
     from fastapi import Request
 
     from unreel.rewards.service.scoring import RewardService
 
-_TASKS: Final = "unreel.rewards.dialects.picture_task:TASKS"
+_TASKS: Final = "unreel.rewards.trainers.picture_task:TASKS"
 _TASK: Final = "decode"
 _FAILED: Final = 503
 _AT_ONCE: Final = 2

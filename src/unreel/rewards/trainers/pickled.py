@@ -16,10 +16,10 @@ from typing import Any, Final
 from fastapi import APIRouter, Request, Response
 
 from unreel.core.errors import InvalidValueError
-from unreel.rewards.dialects.pictures import PictureScorer
-from unreel.rewards.dialects.requests import INVALID
 from unreel.rewards.service.limits import RequestRefusedError
 from unreel.rewards.service.scoring import RewardService
+from unreel.rewards.trainers.pictures import PictureScorer
+from unreel.rewards.trainers.requests import INVALID
 
 GLOBALS: Final = frozenset(
     {
@@ -93,7 +93,7 @@ def read_pickle(data: bytes) -> Any:
     try:
         for number, (operation, argument, _) in enumerate(pickletools.genops(data)):
             # A large memo index takes as much memory as all indices below it.
-            is_large = operation.name == "LONG_BINPUT" and int(argument) > _MOST_OPERATIONS
+            is_large = operation.name == "LONG_BINPUT" and int(argument or 0) > _MOST_OPERATIONS
             if operation.name not in OPERATIONS or is_large or number > _MOST_OPERATIONS:
                 msg = f"the operation {operation.name} is not permitted"
                 raise pickle.UnpicklingError(msg)  # noqa: TRY301
