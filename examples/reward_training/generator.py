@@ -21,8 +21,8 @@ WIDTH, HEIGHT, MARGIN = 96, 64, 28
 N_FRAMES, RATE = 12, Fraction(8)
 SIGMA = 0.4
 """Deviation of the policy, before the logistic function."""
-START = (-1.2, -2.0, 0.0, -0.2)
-"""Mean of the policy at first: some shake and flicker, a moving camera, nearly natural colours."""
+START = (-2.0, -2.6, 0.0, -0.2)
+"""Mean of the policy at first: little shake and flicker, a moving camera, nearly natural colours."""
 
 
 def render(parameters: np.ndarray, *, scene: int, seed: int) -> bytes:

@@ -24,7 +24,7 @@ from unreel.media.scan import PICKED_SIDE, ClipScan
 READ_FRAMES: Final = (1, 4, 6)
 """Of the evenly spaced frames of a scan, those in which text is searched."""
 READ_EVERY: Final = 8
-"""Text is read in one of so many clips, chosen by their pixels: it takes most of the time."""
+"""Text is read in one of this number of clips, chosen by their pixels: it takes most of the time."""
 
 
 def measure_clip(

@@ -142,7 +142,7 @@ class StepCollector:
 
 
 def read_log(path: Path, *, last_steps: int | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a log in order; with `last_steps`, those of about the last so many steps alone.
+    """Yield the rows of a log in order; with `last_steps`, those of at least that many steps at its end.
 
     Lines that are no JSON objects, such as one that a crash cut short, are skipped.
     """
