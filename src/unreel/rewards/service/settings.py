@@ -10,8 +10,8 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from unreel.core.errors import InvalidSettingError
-from unreel.core.small_documents import read_toml
 from unreel.core.registry import LazyImport
+from unreel.core.small_documents import read_toml
 from unreel.protocols.protocol import REVIEWED, Mode
 from unreel.recipes.check import check_sections
 from unreel.recipes.section import RecipeSection
