@@ -11,6 +11,7 @@ from unreel.protocols.protocol import protocol_names
 SOURCE = Path(__file__).parents[2] / "src" / "unreel"
 NAMES = frozenset(protocol_names())
 DATA = {
+    "rewards/*.py": "parts of a reward, one of which shares the word, and the protocol of pairs",
     "evaluation/sample.py": "the recorded answers of the sample, by the instrument that was asked",
     "report/boards/ranking.py": "which of the papers' printed tables stands beside whose figures",
     "benchmarks/layout.py": "layouts of benchmarks, two of which share the word",

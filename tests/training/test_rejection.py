@@ -24,13 +24,13 @@ from unreel.training.rejection.run import (
     write_harvest,
 )
 from unreel.training.rewards.key import AnswerKey
-from unreel.training.rewards.reward import Reward
+from unreel.training.rewards.reward import AnswerReward
 
 TRUTHS = draw_truths(40)
 TERMS = settled(TRUTHS)
 PROMPT = "fine-tuning-no-explanation"
 SPACE = declare_space("model-input 448x252", width=448, height=252)
-Tried = list[tuple[RewardedQuestion, list[tuple[str, Reward]]]]
+Tried = list[tuple[RewardedQuestion, list[tuple[str, AnswerReward]]]]
 
 
 def example(number: int, truth: TraceTruth, row: int = 0) -> TrainingExample:
@@ -72,7 +72,7 @@ def test_junk_is_not_kept_however_low_the_threshold(junk: str) -> None:
 def test_labels_keep_the_shares_in_which_they_were_asked() -> None:
     found = tried(None)
     for asked, answers in found[1:21:2]:
-        answers[:] = [("", Reward(0.0)) for _ in answers]
+        answers[:] = [("", AnswerReward(0.0)) for _ in answers]
         assert asked.called == "FAKE"
     assert Counter(each.called for each in select_best_answers(found, keep_from=0.5)) == {
         "REAL": 10,

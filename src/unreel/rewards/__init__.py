@@ -1,1 +1,13 @@
-"""Reward of generated clips for trainers of video generators: value, parts, map, calibration and service."""
+"""Reward of generated clips for trainers of video generators.
+
+Where to look:
+    `model.py`: `RewardModel`, from a clip to its reward.
+    `formula.py`: the formula `reward@1`.
+    `result.py`: the reward, its parts and its map.
+    `calibration.py`: calibration of the probability of real on a stored run.
+    `answers.py`: the cache of answers.
+    `service/`: the HTTP service.
+    `trainers/`: the APIs of UniRL, Flow-Factory and pickle clients.
+    `client/`: the one-file client for trainers.
+    `guards/`: alarms against reward hacking.
+"""

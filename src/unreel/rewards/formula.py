@@ -10,6 +10,7 @@ from unreel.core.failure import Failure, FailureReason
 from unreel.core.judgement import Label
 from unreel.core.span import to_us
 from unreel.core.verdict import RealismVerdict, RealityVerdict, TraceVerdict, Unparsed, Verdict
+from unreel.protocols.trace import TRACE
 from unreel.rewards.result import MapTrace, ReviewerVerdict, Reward, RewardMap
 
 WEIGHTS: Final[Mapping[str, float]] = {"real_probability": 2, "realism": 1, "traced_volume": 1}
@@ -117,7 +118,7 @@ def _build_map(
     verdicts: Iterable[ReviewerVerdict], clip: Clip, duration_us: int
 ) -> RewardMap | None:
     """Return the map of all traces; `None` if no trace was asked for or one cannot be read."""
-    outcomes = [v.outcome for v in verdicts if v.protocol == "trace"]
+    outcomes = [v.outcome for v in verdicts if v.protocol == TRACE.instrument.name]
     traces = [_trace_of(o) for o in outcomes if isinstance(o, TraceVerdict)]
     places = [trace for trace in traces if not isinstance(trace, Unparsed)]
     if not outcomes or len(places) < len(outcomes) or duration_us <= 0:

@@ -21,12 +21,15 @@ from unreel.evaluation.review import build_review_questions, describe_reviewers
 from unreel.media.access import media_reader
 from unreel.protocols.parse_answer import read_text
 from unreel.protocols.protocol import REVIEWED, Mode, get_protocol
+from unreel.protocols.realism import REALISM
+from unreel.protocols.reality import REALITY
 from unreel.protocols.text import is_refusal
+from unreel.protocols.trace import TRACE
 from unreel.recipes.check import drop_missing
 from unreel.reviewers.ask import ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind, Reviewer
 from unreel.reviewers.factory import OpenReviewer, ReviewerFactory, ReviewerPool, wrap_open_reviewer
-from unreel.rewards.answers import AnswerStore, ClaimState, StoredAnswer
+from unreel.rewards.answers import AnswerStore, CachedAnswer, ClaimState
 from unreel.rewards.calibration import RewardCalibration
 from unreel.rewards.formula import compute_reward
 from unreel.rewards.result import FORMULA, ReviewerVerdict, Reward
@@ -78,7 +81,7 @@ class RewardModel:
             [calibration] if isinstance(calibration, RewardCalibration) else calibration or []
         )
         self._answers = answers
-        self._under_way: dict[str, asyncio.Task[StoredAnswer | Failure]] = {}
+        self._under_way: dict[str, asyncio.Task[CachedAnswer | Failure]] = {}
         self.n_asked = 0
         """Number of questions that were sent to reviewers."""
         self._held = ExitStack()
@@ -109,9 +112,9 @@ class RewardModel:
         """Return the names of the parts that its rewards have."""
         asked = self._inquiry.protocols
         measured = {
-            "real_probability": {"trace", "reality"} & {*asked},
-            "realism": "realism" in asked,
-            "traced_volume": "trace" in asked,
+            "real_probability": {TRACE.instrument.name, REALITY.instrument.name} & {*asked},
+            "realism": REALISM.instrument.name in asked,
+            "traced_volume": TRACE.instrument.name in asked,
             "agreement": len(self._factories) > 1,
         }
         return tuple(name for name, is_measured in measured.items() if is_measured)
@@ -241,7 +244,7 @@ class RewardModel:
         answer = await asyncio.shield(self._under_way[key])
         return ReviewerVerdict(reviewer, name, self._read(answer, name, clips[0]))
 
-    def _read(self, answer: StoredAnswer | Failure, name: str, clip: Clip) -> Verdict | Failure:
+    def _read(self, answer: CachedAnswer | Failure, name: str, clip: Clip) -> Verdict | Failure:
         if isinstance(answer, Failure):
             return answer
         verdict = read_text(
@@ -264,7 +267,7 @@ class RewardModel:
         clips: tuple[Clip, ...],
         opened: OpenReviewer,
         looks: Looks,
-    ) -> StoredAnswer | Failure:
+    ) -> CachedAnswer | Failure:
         """Return the stored answer, or ask and store it; failures are not stored."""
         store = self._answers
         if store is not None:
@@ -275,9 +278,9 @@ class RewardModel:
             if claimed is ClaimState.INTERRUPTED:
                 detail = "the process that asked this question ended before it stored the answer"
                 return Failure(FailureReason.WORKER_DIED, detail)
-            if isinstance(claimed, StoredAnswer):
+            if isinstance(claimed, CachedAnswer):
                 return claimed
-        answer: StoredAnswer | Failure | None = None
+        answer: CachedAnswer | Failure | None = None
         try:
             wants = opened.reviewer.wants
             if wants not in looks:
@@ -291,12 +294,12 @@ class RewardModel:
             answer = (
                 outcome
                 if isinstance(outcome, Failure)
-                else StoredAnswer(outcome.text, result.box_space)
+                else CachedAnswer(outcome.text, result.box_space)
             )
             return answer
         finally:
             if store is not None:
-                if isinstance(answer, StoredAnswer):
+                if isinstance(answer, CachedAnswer):
                     await asyncio.to_thread(store.store, key, answer)
                 else:
                     await asyncio.to_thread(store.release, key)

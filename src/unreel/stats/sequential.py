@@ -99,7 +99,8 @@ def weigh_mean(values: Array, limit: float, sign: int) -> Array:
 def weigh_fraction(values: Array, limit: float) -> Array:
     """Return the log evidence, after each value in 0..1, that their mean is above `limit`."""
     gains = [np.cumsum(np.log1p(bet / limit * (values - limit))) for bet in BETS]
-    return np.logaddexp.reduce(gains, axis=0) - math.log(len(BETS))
+    mean: Array = np.logaddexp.reduce(gains, axis=0) - math.log(len(BETS))
+    return mean
 
 
 def enclose_trend(values: Array, alpha: float) -> Interval:

@@ -47,7 +47,7 @@ LogExtras = tuple[dict[str, Any] | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class PairComparison:
+class RewardPairComparison:
     """Comparison of two items of a group, in both orders."""
 
     first: int
@@ -160,7 +160,7 @@ class RewardService:
         *,
         deadline_s: float,
         token: TokenSettings | None,
-    ) -> list[PairComparison]:
+    ) -> list[RewardPairComparison]:
         """Return the comparisons of all pairs of `items`, each asked in both orders."""
         until_s = time.monotonic() + min(deadline_s, self.settings.deadline_s)
         with self._limiter.admit(token), ExitStack() as files:
@@ -305,7 +305,7 @@ class RewardService:
         pair: tuple[int, int],
         clips: Sequence[tuple[ClipId, Path] | Failure],
         until_s: float,
-    ) -> PairComparison:
+    ) -> RewardPairComparison:
         first, second = (clips[place] for place in pair)
         share: float | Failure
         if isinstance(first, Failure) or isinstance(second, Failure):
@@ -322,8 +322,8 @@ class RewardService:
             except Exception as error:  # noqa: BLE001  one pair must not end the others
                 share = Failure(FailureReason.STAGE_FAILED, _describe(error))
         if isinstance(share, Failure):
-            return PairComparison(*pair, None, share)
-        return PairComparison(*pair, share)
+            return RewardPairComparison(*pair, None, share)
+        return RewardPairComparison(*pair, share)
 
     def _remember(self, reward_id: str, scored: ScoredClip) -> ScoredClip:
         self._recent[reward_id] = scored

@@ -24,7 +24,7 @@ from unreel.training.rejection.run import (
     select_best_answers,
     write_harvest,
 )
-from unreel.training.rewards.reward import Reward
+from unreel.training.rewards.reward import AnswerReward
 from unreel.training.rewards.terms import compute_reward_terms
 from unreel.training.sft.batches import ExampleCollator
 from unreel.training.sft.example_order import ExampleOrder
@@ -79,7 +79,7 @@ def _try(
     access: StorageAccess,
     examples: ExampleSet,
     base: BaseModelFolder,
-) -> list[tuple[RewardedQuestion, list[tuple[str, Reward]]]]:
+) -> list[tuple[RewardedQuestion, list[tuple[str, AnswerReward]]]]:
     encoder = RequestEncoder.open(base.folder, read_input_format(recipe, base))
     order = ExampleOrder(examples.train, weights=examples.weights, seed=recipe.seed)
     lessons = ExampleCollator(

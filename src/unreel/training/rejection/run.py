@@ -13,7 +13,7 @@ from unreel.core.output_files import OutputDirectory
 from unreel.core.small_documents import parse_object, read_bytes
 from unreel.training.examples.example import TrainingExample
 from unreel.training.grpo.prompt_items import RewardedQuestion
-from unreel.training.rewards.reward import Reward
+from unreel.training.rewards.reward import AnswerReward
 
 FILE: Final = "harvest.jsonl"
 _MOST_BYTES: Final = 1 << 30
@@ -33,7 +33,7 @@ class AcceptedAnswer:
     parts: Mapping[str, float]
 
 
-def is_junk(reward: Reward) -> bool:
+def is_junk(reward: AnswerReward) -> bool:
     """Return whether an answer is wrong, malformed, or has evidence that is worse than none.
 
     Such an answer is never learned, however low the threshold.
@@ -45,7 +45,9 @@ def is_junk(reward: Reward) -> bool:
 
 
 def select_best_answers(
-    tried: Sequence[tuple[RewardedQuestion, Sequence[tuple[str, Reward]]]], *, keep_from: float
+    tried: Sequence[tuple[RewardedQuestion, Sequence[tuple[str, AnswerReward]]]],
+    *,
+    keep_from: float,
 ) -> tuple[AcceptedAnswer, ...]:
     """The best answer to each question that earns `keep_from`, as many of each label as were asked.
 
@@ -71,7 +73,7 @@ def select_best_answers(
     return tuple(sorted(kept, key=lambda each: each.key))
 
 
-def _keep(question: RewardedQuestion, text: str, reward: Reward) -> AcceptedAnswer:
+def _keep(question: RewardedQuestion, text: str, reward: AnswerReward) -> AcceptedAnswer:
     example = question.example
     return AcceptedAnswer(
         key=example.key,

@@ -9,7 +9,7 @@ from unreel.protocols.protocol import ParserOptions, get_protocol
 from unreel.protocols.space import BoxSpace
 from unreel.recipes.check import check_sections
 from unreel.recipes.section import Count, RecipeSection, Text
-from unreel.training.rewards.reward import NOTHING, Reward, compute_reward
+from unreel.training.rewards.reward import NOTHING, AnswerReward, compute_reward
 from unreel.training.rewards.terms import RewardTerms
 
 LONGEST: Final = 20_000
@@ -44,7 +44,7 @@ class AnswerKey:
     truths: tuple[Any, ...]
     terms: RewardTerms
 
-    def mark(self, text: str) -> Reward:
+    def mark(self, text: str) -> AnswerReward:
         """Return the reward of `text`, parsed by the protocol's strict parser; no text raises."""
         if len(text) > LONGEST:
             return NOTHING

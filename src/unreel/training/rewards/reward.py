@@ -30,7 +30,7 @@ _WIDEST: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Reward:
+class AnswerReward:
     """Reward of an answer, with the values of its parts before weighting."""
 
     total: float
@@ -40,12 +40,12 @@ class Reward:
     What the truth does not hold is absent."""
 
 
-NOTHING: Final = Reward(0.0)
+NOTHING: Final = AnswerReward(0.0)
 
 
 def compute_reward(
     verdict: Verdict, truths: Sequence[Any], terms: RewardTerms, *, prompt: str
-) -> Reward:
+) -> AnswerReward:
     """Return the reward of `verdict` against the best matching of its `truths`.
 
     An unreadable answer earns 0, and so does a real clip that is called generated. A generated clip that is
@@ -57,7 +57,7 @@ def compute_reward(
     return max((_pay(verdict, truth, terms, prompt) for truth in truths), key=lambda r: r.total)
 
 
-def _pay(verdict: Verdict, truth: Any, terms: RewardTerms, prompt: str) -> Reward:
+def _pay(verdict: Verdict, truth: Any, terms: RewardTerms, prompt: str) -> AnswerReward:
     match verdict:
         case TraceVerdict():
             return _pay_trace(verdict, truth, terms, prompt)
@@ -68,12 +68,14 @@ def _pay(verdict: Verdict, truth: Any, terms: RewardTerms, prompt: str) -> Rewar
             formed = not is_unreadable(verdict.confidence)
             return _pay_label(verdict.label, label, [("format", terms.format, formed)], terms)
         case PreferenceVerdict():
-            return Reward(1.0, {"label": 1.0}) if verdict.real is truth else NOTHING
+            return AnswerReward(1.0, {"label": 1.0}) if verdict.real is truth else NOTHING
         case _:
             assert_never(verdict)
 
 
-def _pay_trace(verdict: TraceVerdict, truth: TraceTruth, terms: RewardTerms, prompt: str) -> Reward:
+def _pay_trace(
+    verdict: TraceVerdict, truth: TraceTruth, terms: RewardTerms, prompt: str
+) -> AnswerReward:
     takes_back = verdict.label is Label.REAL and not isinstance(verdict.box, Unparsed)
     formed = not is_malformed(verdict) and not takes_back
     parts = [("format", terms.format, float(formed))]
@@ -101,14 +103,16 @@ def _pay_label(
     terms: RewardTerms,
     *,
     evidence: float = 0.0,
-) -> Reward:
+) -> AnswerReward:
     """Return the reward of a label with the parts `others`; `evidence` is the weight of all evidence asked for."""
     if isinstance(said, Unparsed):
         return NOTHING
     scale = terms.real_scale if true is Label.REAL else terms.generated_scale
     if said is not true:
         missed = said is Label.REAL
-        return Reward(scale * (1 - 1 / terms.false_alarm), {"label": 0.0}) if missed else NOTHING
+        return (
+            AnswerReward(scale * (1 - 1 / terms.false_alarm), {"label": 0.0}) if missed else NOTHING
+        )
     base = terms.label + terms.format
     steepness = min(1.0, base / evidence) if evidence else 1.0  # no reward has to be cut at 0
     earned = terms.label + sum(
@@ -116,13 +120,13 @@ def _pay_label(
     )
     worth = min(1.0, max(0.0, earned / (base + evidence)))
     parts = {"label": 1.0, **{name: part for name, _, part in others}}
-    return Reward(scale * (1 - (1 - worth) / terms.false_alarm), parts)
+    return AnswerReward(scale * (1 - (1 - worth) / terms.false_alarm), parts)
 
 
-def _pay_score(verdict: RealismVerdict, true: int, terms: RewardTerms) -> Reward:
+def _pay_score(verdict: RealismVerdict, true: int, terms: RewardTerms) -> AnswerReward:
     if isinstance(verdict.score, Unparsed):
         return NOTHING
     near = 1 - abs(verdict.score - true) / _WIDEST
     formed = float(not is_unreadable(verdict.family))
     total = (terms.label * near + terms.format * formed) / (terms.label + terms.format)
-    return Reward(total, {"label": near, "format": formed})
+    return AnswerReward(total, {"label": near, "format": formed})
