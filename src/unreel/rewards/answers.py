@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class StoredAnswer:
+class CachedAnswer:
     """Text of an answer, and the space of the boxes in it."""
 
     text: str
@@ -27,11 +27,11 @@ class ClaimState(Enum):
 class AnswerStore(Protocol):
     """Store of answers by question key; methods may block and are called in threads."""
 
-    def claim(self, key: str, /) -> StoredAnswer | ClaimState:
+    def claim(self, key: str, /) -> CachedAnswer | ClaimState:
         """Return the stored answer, or claim the question."""
         ...
 
-    def store(self, key: str, answer: StoredAnswer, /) -> None:
+    def store(self, key: str, answer: CachedAnswer, /) -> None:
         """Store the answer to a claimed question and end the claim."""
         ...
 

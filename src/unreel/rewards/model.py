@@ -26,7 +26,7 @@ from unreel.recipes.check import given
 from unreel.reviewers.asking import ReviewDispatcher
 from unreel.reviewers.contract import ClipInput, InputKind, Reviewer
 from unreel.reviewers.opening import OpenReviewer, ReviewerFactory, ReviewerPool, lend
-from unreel.rewards.answers import AnswerStore, ClaimState, StoredAnswer
+from unreel.rewards.answers import AnswerStore, CachedAnswer, ClaimState
 from unreel.rewards.calibration import RewardCalibration
 from unreel.rewards.formula import compute_reward
 from unreel.rewards.result import FORMULA, ReviewerVerdict, Reward
@@ -76,7 +76,7 @@ class RewardModel:
             [calibration] if isinstance(calibration, RewardCalibration) else calibration or []
         )
         self._answers = answers
-        self._under_way: dict[str, asyncio.Task[StoredAnswer | Failure]] = {}
+        self._under_way: dict[str, asyncio.Task[CachedAnswer | Failure]] = {}
         self.n_asked = 0
         """Number of questions that were sent to reviewers."""
         self._held = ExitStack()
@@ -239,7 +239,7 @@ class RewardModel:
         answer = await asyncio.shield(self._under_way[key])
         return ReviewerVerdict(reviewer, name, self._read(answer, name, clips[0]))
 
-    def _read(self, answer: StoredAnswer | Failure, name: str, clip: Clip) -> Verdict | Failure:
+    def _read(self, answer: CachedAnswer | Failure, name: str, clip: Clip) -> Verdict | Failure:
         if isinstance(answer, Failure):
             return answer
         verdict = read_text(
@@ -262,7 +262,7 @@ class RewardModel:
         clips: tuple[Clip, ...],
         opened: OpenReviewer,
         looks: Looks,
-    ) -> StoredAnswer | Failure:
+    ) -> CachedAnswer | Failure:
         """Return the stored answer, or ask and store it; failures are not stored."""
         store = self._answers
         if store is not None:
@@ -273,9 +273,9 @@ class RewardModel:
             if claimed is ClaimState.INTERRUPTED:
                 detail = "the process that asked this question ended before it stored the answer"
                 return Failure(FailureReason.WORKER_DIED, detail)
-            if isinstance(claimed, StoredAnswer):
+            if isinstance(claimed, CachedAnswer):
                 return claimed
-        answer: StoredAnswer | Failure | None = None
+        answer: CachedAnswer | Failure | None = None
         try:
             wants = opened.reviewer.wants
             if wants not in looks:
@@ -289,12 +289,12 @@ class RewardModel:
             answer = (
                 outcome
                 if isinstance(outcome, Failure)
-                else StoredAnswer(outcome.text, result.box_space)
+                else CachedAnswer(outcome.text, result.box_space)
             )
             return answer
         finally:
             if store is not None:
-                if isinstance(answer, StoredAnswer):
+                if isinstance(answer, CachedAnswer):
                     await asyncio.to_thread(store.store, key, answer)
                 else:
                     await asyncio.to_thread(store.release, key)

@@ -32,7 +32,7 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 
 from unreel.core.errors import InvalidSettingError
 from unreel.core.writing import OutputDirectory
-from unreel.rewards.answers import ClaimState, StoredAnswer
+from unreel.rewards.answers import CachedAnswer, ClaimState
 
 _TABLES: Final = MetaData()
 _WAIT_S: Final = 30
@@ -84,12 +84,12 @@ class SqlStore:
         self._heart = threading.Thread(target=self._beat, name="reward-store", daemon=True)
         self._heart.start()
 
-    def claim(self, key: str, /) -> StoredAnswer | ClaimState:
+    def claim(self, key: str, /) -> CachedAnswer | ClaimState:
         """Return the stored answer, or claim the question."""
         with self._engine.connect() as connection:
             row = connection.execute(select(_ANSWERS).where(_ANSWERS.c.key == key)).first()
             if row is not None and row.answer is not None:
-                return StoredAnswer(row.answer, row.box_space)
+                return CachedAnswer(row.answer, row.box_space)
             if row is None:
                 change: Executable = insert(_ANSWERS).values(key=key, owner=self._owner)
             else:
@@ -109,7 +109,7 @@ class SqlStore:
         self.n_interrupted += row is not None and bool(taken.rowcount)
         return ClaimState.OURS if row is None or taken.rowcount else ClaimState.BUSY
 
-    def store(self, key: str, answer: StoredAnswer, /) -> None:
+    def store(self, key: str, answer: CachedAnswer, /) -> None:
         """Store the answer to a claimed question."""
         values = {"answer": answer.text, "box_space": answer.box_space}
         with self._engine.begin() as connection:
