@@ -11,6 +11,7 @@ from sklearn.metrics import brier_score_loss
 from scripted import ScriptedReviewer
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.question import Condition
+from unreel.protocols.protocol import protocol
 from unreel.rewards.calibration import RewardCalibration, fit_calibration, read_calibration
 from unreel.rewards.model import RewardModel
 
@@ -43,7 +44,7 @@ def calibration(method: str, fitted: object) -> RewardCalibration:
     names = ("stated", "corrected", "brier", "brier_before")
     return RewardCalibration(
         reviewer="scripted",
-        protocol="reality@1",
+        protocol=str(protocol("reality").instrument),
         condition=str(Condition()),
         parser="lenient",
         method=method,  # type: ignore[arg-type]
@@ -103,7 +104,7 @@ def reward_label(reviewer: ScriptedReviewer) -> float:
 def test_a_calibration_of_other_questions_is_refused(tmp_path: Path) -> None:
     fitted = fit_calibration(*drawn(), method="platt", seed=0)
     for protocols, condition in ((["trace"], {}), (["reality"], {"sampling": "uniform-4"})):
-        with pytest.raises(InvalidSettingError, match="fitted for scripted, reality@1"):
+        with pytest.raises(InvalidSettingError, match="fitted for scripted, reality@"):
             RewardModel(
                 ScriptedReviewer(),
                 protocols=protocols,

@@ -5,6 +5,7 @@ import base64
 import hashlib
 import io
 import json
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -122,7 +123,7 @@ def test_all_forms_of_a_clip_are_accepted(
 
 
 def test_paths_outside_a_root_links_and_urls_are_refused(
-    tmp_path: Path, clip_bytes: Clips, scripted: ScriptedReviewer
+    tmp_path: Path, clip_bytes: Clips, scripted: ScriptedReviewer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "root"
     root.mkdir()
@@ -144,8 +145,10 @@ def test_paths_outside_a_root_links_and_urls_are_refused(
             assert {r["value"] for r in results} == {None}
             assert reasons == ["not-a-file"] * 7 + ["not-named"] * 5
             assert all("secret" not in r["failure"]["message"] for r in results)
-        async with serving(tmp_path, scripted, hosts=("http://localhost",)) as client:
-            request = {"items": [{"video": {"url": "http://localhost/a.mp4"}}]}
+        here = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 443))]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_keys: here)
+        async with serving(tmp_path, scripted, hosts=("https://clips.example.org",)) as client:
+            request = {"items": [{"video": {"url": "https://clips.example.org/a.mp4"}}]}
             (result,) = (await client.post("/v1/rewards", json=request)).json()["results"]
             assert result["failure"]["reason"] == "not-named", "an allowed name that leads here"
         assert scripted.keys == []

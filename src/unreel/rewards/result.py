@@ -134,7 +134,7 @@ class Reward:
 
 
 def _cover(n_cells: int, low: float, high: float) -> NDArray[np.float64]:
-    """Return the fraction of each of `n_cells` equal cells of [0, 1] that lies between `low` and `high`."""
+    """Return the fraction of each of `n_cells` equal cells of [0, 1] between `low` and `high`."""
     first = np.arange(n_cells)
     covered = np.minimum(first + 1, high * n_cells) - np.maximum(first, low * n_cells)
     return np.asarray(np.clip(covered, 0, 1), np.float64)

@@ -41,7 +41,7 @@ from unreel.rewards.service.schema import (
     VideoSource,
     body_schema,
 )
-from unreel.rewards.service.scoring import RewardPairComparison, RewardService
+from unreel.rewards.service.scoring import ItemComparison, RewardService
 from unreel.rewards.service.settings import ServiceSettings, load_routers
 
 _TIE: Final = 0.5
@@ -255,9 +255,7 @@ def _format_result(result: ItemReward) -> dict[str, Any]:
     }
 
 
-def _format_comparisons(
-    items: list[RewardItem], pairs: list[RewardPairComparison]
-) -> dict[str, Any]:
+def _format_comparisons(items: list[RewardItem], pairs: list[ItemComparison]) -> dict[str, Any]:
     comparisons = [
         {
             "first": pair.first,

@@ -12,7 +12,7 @@ from unreel.rewards.result import FORMULA, Reward, RewardMap, read_map
 
 @dataclass(frozen=True, slots=True)
 class ScoredClip:
-    """Reward of a clip with its answers as JSON, as it is stored."""
+    """Reward of a clip with its verdicts as JSON, in the form of the cache."""
 
     reward: Reward
     verdicts: list[dict[str, Any]] = field(default_factory=list)

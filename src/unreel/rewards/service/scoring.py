@@ -47,7 +47,7 @@ LogExtras = tuple[dict[str, Any] | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class RewardPairComparison:
+class ItemComparison:
     """Comparison of two items of a group, in both orders."""
 
     first: int
@@ -160,7 +160,7 @@ class RewardService:
         *,
         deadline_s: float,
         token: TokenSettings | None,
-    ) -> list[RewardPairComparison]:
+    ) -> list[ItemComparison]:
         """Return the comparisons of all pairs of `items`, each asked in both orders."""
         until_s = time.monotonic() + min(deadline_s, self.settings.deadline_s)
         with self._limiter.admit(token), ExitStack() as files:
@@ -305,7 +305,7 @@ class RewardService:
         pair: tuple[int, int],
         clips: Sequence[tuple[ClipId, Path] | Failure],
         until_s: float,
-    ) -> RewardPairComparison:
+    ) -> ItemComparison:
         first, second = (clips[place] for place in pair)
         share: float | Failure
         if isinstance(first, Failure) or isinstance(second, Failure):
@@ -322,8 +322,8 @@ class RewardService:
             except Exception as error:  # noqa: BLE001  one pair must not end the others
                 share = Failure(FailureReason.STAGE_FAILED, _describe(error))
         if isinstance(share, Failure):
-            return RewardPairComparison(*pair, None, share)
-        return RewardPairComparison(*pair, share)
+            return ItemComparison(*pair, None, share)
+        return ItemComparison(*pair, share)
 
     def _remember(self, reward_id: str, scored: ScoredClip) -> ScoredClip:
         self._recent[reward_id] = scored
@@ -337,7 +337,7 @@ def _forget_oldest(entries: OrderedDict[str, Any]) -> None:
 
 
 def _describe(error: Exception) -> str:
-    """Return a known error in words, and of a bug its type alone: a caller may be a stranger."""
+    """Return the message of a known error, and only the type of a bug: callers may be strangers."""
     known = None if isinstance(error, SQLAlchemyError) else format_error(error)
     return str(known or type(error).__name__)
 
