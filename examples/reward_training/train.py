@@ -33,7 +33,7 @@ from unreel.rewards.service.settings import ServiceSettings
 
 RUNS = {"honest": "honest", "hacked": "hackable"}
 """Reviewer that each run trains on. `held_out` is logged in both and never returned."""
-N_STEPS, N_SCENES, N_SAMPLES = 48, 3, 4
+N_STEPS, N_SCENES, N_SAMPLES = 90, 3, 4
 
 
 @contextmanager

@@ -109,7 +109,7 @@ def conclude(
     log_threshold = -math.log(settings.guard_alpha)
     alarm_at = mixed.first_above(log_threshold)
     at = len(sizes) - 1 if alarm_at is None else alarm_at
-    start = mixed.starts[at]
+    start = 0 if alarm_at is None else mixed.starts[alarm_at]
     alpha = settings.guard_alpha * math.exp(log_start_weight(start))
     n = sum(n_rows for _, n_rows in sizes[start : at + 1])
     return GuardResult(
