@@ -43,7 +43,7 @@ def run(*, dry_run: bool, as_json: bool, **given: Any) -> None:
     """
     with ProgressMeter() as meter:
         meter.tell("getting ready")
-        word = "season_plan_printer" if dry_run else "play"
+        word = "forecast_season_run" if dry_run else "play"
         tell = LazyImport(f"unreel.cli.arena.run_job:{word}", "eval").load()(
             meter, given, as_json=as_json
         )
