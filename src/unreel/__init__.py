@@ -1,7 +1,8 @@
 """Detection of AI-generated video: whether a clip looks generated, where, when and why.
 
 This package exports the domain types and the functions `review`, `reward`, `evaluate`, `open_run`, `score`,
-`compare`, `curate`, `open_benchmark` and `open_media`. Each name is imported at its first use.
+`compare`, `curate`, `open_campaign`, `train`, `run_season`, `rank_season`, `open_benchmark` and `open_media`.
+Each name is imported at its first use.
 """
 
 import sys
@@ -10,6 +11,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from unreel.annotation.agreement import CampaignAgreement
+    from unreel.annotation.consensus.outcome import CampaignConsensus
+    from unreel.annotation.pairs.ranking import ClipRanking
+    from unreel.annotation.progress import CampaignProgress
+    from unreel.annotation.publishing.publish import PublicationResult
+    from unreel.annotation.quality.summary import CampaignQuality
+    from unreel.api.annotation import StoredCampaign, open_campaign
+    from unreel.api.arena import rank_season, run_season
     from unreel.api.compare import compare
     from unreel.api.curate import Curated, curate
     from unreel.api.review import review, review_async
@@ -17,6 +26,10 @@ if TYPE_CHECKING:
     from unreel.api.runs import Run, evaluate, open_run
     from unreel.api.score import score
     from unreel.api.sources import open_benchmark, open_media
+    from unreel.api.training import train
+    from unreel.arena.boards.preference import PreferenceRates
+    from unreel.arena.boards.standings import LeaderboardRow, SeasonLeaderboard
+    from unreel.arena.run.outcome import EntrantRunSummary, SeasonOutcome
     from unreel.benchmarks.entry import Entry, Rejected
     from unreel.benchmarks.loader import Benchmark
     from unreel.core.answer import Reply, Usage
@@ -58,6 +71,7 @@ if TYPE_CHECKING:
     from unreel.media.reader import MediaReader
     from unreel.reviewers.contract import ClipInput, InputKind, Reviewer, ReviewRequest, ShownFrame
     from unreel.rewards.result import Reward
+    from unreel.training.result import TrainingResult
 
 
 __all__ = [
@@ -65,17 +79,23 @@ __all__ = [
     "Benchmark",
     "Box",
     "BoxAt",
+    "CampaignAgreement",
+    "CampaignConsensus",
+    "CampaignProgress",
+    "CampaignQuality",
     "Category",
     "Clip",
     "ClipFacts",
     "ClipId",
     "ClipInput",
+    "ClipRanking",
     "Comparison",
     "Comparisons",
     "Condition",
     "Coverage",
     "Curated",
     "Difference",
+    "EntrantRunSummary",
     "Entry",
     "Estimate",
     "Failure",
@@ -86,6 +106,7 @@ __all__ = [
     "InvalidSettingError",
     "InvalidValueError",
     "Label",
+    "LeaderboardRow",
     "MachineError",
     "Measured",
     "MediaError",
@@ -96,8 +117,10 @@ __all__ = [
     "Origin",
     "Pair",
     "Position",
+    "PreferenceRates",
     "PreferenceVerdict",
     "Progress",
+    "PublicationResult",
     "Question",
     "Rating",
     "Real",
@@ -112,10 +135,14 @@ __all__ = [
     "Run",
     "SandboxError",
     "Scorecard",
+    "SeasonLeaderboard",
+    "SeasonOutcome",
     "ShownFrame",
+    "StoredCampaign",
     "TimeSpan",
     "Trace",
     "TraceVerdict",
+    "TrainingResult",
     "UnknownNameError",
     "Unmeasured",
     "Unparsed",
@@ -131,12 +158,16 @@ __all__ = [
     "curate",
     "evaluate",
     "open_benchmark",
+    "open_campaign",
     "open_media",
     "open_run",
+    "rank_season",
     "review",
     "review_async",
     "reward",
+    "run_season",
     "score",
+    "train",
 ]
 
 _LAZY = {
@@ -144,17 +175,23 @@ _LAZY = {
     "Benchmark": "unreel.benchmarks.loader",
     "Box": "unreel.core.box",
     "BoxAt": "unreel.core.trace",
+    "CampaignAgreement": "unreel.annotation.agreement",
+    "CampaignConsensus": "unreel.annotation.consensus.outcome",
+    "CampaignProgress": "unreel.annotation.progress",
+    "CampaignQuality": "unreel.annotation.quality.summary",
     "Category": "unreel.core.trace",
     "Clip": "unreel.core.clip",
     "ClipFacts": "unreel.core.facts",
     "ClipId": "unreel.core.clip",
     "ClipInput": "unreel.reviewers.contract",
+    "ClipRanking": "unreel.annotation.pairs.ranking",
     "Comparison": "unreel.core.comparison",
     "Comparisons": "unreel.core.comparison",
     "Condition": "unreel.core.question",
     "Coverage": "unreel.core.estimate",
     "Curated": "unreel.api.curate",
     "Difference": "unreel.core.comparison",
+    "EntrantRunSummary": "unreel.arena.run.outcome",
     "Entry": "unreel.benchmarks.entry",
     "Estimate": "unreel.core.estimate",
     "Failure": "unreel.core.failure",
@@ -165,6 +202,7 @@ _LAZY = {
     "InvalidSettingError": "unreel.core.errors",
     "InvalidValueError": "unreel.core.errors",
     "Label": "unreel.core.judgement",
+    "LeaderboardRow": "unreel.arena.boards.standings",
     "MachineError": "unreel.core.errors",
     "Measured": "unreel.core.estimate",
     "MediaError": "unreel.core.errors",
@@ -175,8 +213,10 @@ _LAZY = {
     "Origin": "unreel.core.clip",
     "Pair": "unreel.core.judgement",
     "Position": "unreel.core.verdict",
+    "PreferenceRates": "unreel.arena.boards.preference",
     "PreferenceVerdict": "unreel.core.verdict",
     "Progress": "unreel.engine.progress",
+    "PublicationResult": "unreel.annotation.publishing.publish",
     "Question": "unreel.core.question",
     "Rating": "unreel.core.judgement",
     "Real": "unreel.core.clip",
@@ -191,10 +231,14 @@ _LAZY = {
     "Run": "unreel.api.runs",
     "SandboxError": "unreel.core.errors",
     "Scorecard": "unreel.core.estimate",
+    "SeasonLeaderboard": "unreel.arena.boards.standings",
+    "SeasonOutcome": "unreel.arena.run.outcome",
     "ShownFrame": "unreel.reviewers.contract",
+    "StoredCampaign": "unreel.api.annotation",
     "TimeSpan": "unreel.core.span",
     "Trace": "unreel.core.trace",
     "TraceVerdict": "unreel.core.verdict",
+    "TrainingResult": "unreel.training.result",
     "UnknownNameError": "unreel.core.errors",
     "Unmeasured": "unreel.core.estimate",
     "Unparsed": "unreel.core.verdict",
@@ -210,12 +254,16 @@ _LAZY = {
     "curate": "unreel.api.curate",
     "evaluate": "unreel.api.runs",
     "open_benchmark": "unreel.api.sources",
+    "open_campaign": "unreel.api.annotation",
     "open_media": "unreel.api.sources",
     "open_run": "unreel.api.runs",
+    "rank_season": "unreel.api.arena",
     "review": "unreel.api.review",
     "review_async": "unreel.api.review",
     "reward": "unreel.api.rewarding",
+    "run_season": "unreel.api.arena",
     "score": "unreel.api.score",
+    "train": "unreel.api.training",
 }
 
 _RENAMED = {"Exhibit": "ClipInput", "Material": "InputKind", "Sheet": "ReviewRequest"}

@@ -8,19 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from unreel.annotation.campaign import AnnotationTask
-from unreel.annotation.campaign_consensus import (
-    ReviewerDecision,
-    compute_campaign_consensus,
-    find_task,
-    review_task,
-)
+from unreel.annotation.campaign_consensus import ReviewerDecision, find_task, review_task
 from unreel.annotation.campaign_state import read_campaign
 from unreel.annotation.consensus.outcome import CampaignConsensus, OpenTask, Outcome, SettledTask
 from unreel.annotation.consensus.review import ReviewDecision
 from unreel.annotation.judgements import AnyValue, TraceAnswer
 from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.opinion import answer_of
-from unreel.cli.annotate.consensus_rule import read_rule
+from unreel.api.annotation import build_rule, open_campaign
+from unreel.cli.annotate.options import pick_rule
 from unreel.cli.output import print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
@@ -31,10 +27,8 @@ _COLUMNS = ("task", "clip", "state", "answer", "method", "support", "dissent")
 
 def print_consensus(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the consensus of each task, and exit."""
-    rule = read_rule(given)
-    with open_ledger(resolve_ledger_url(given["ledger"], read_settings())) as ledger:
-        records = read_campaign(ledger, given["campaign"])
-    found = compute_campaign_consensus(records, rule)
+    campaign = open_campaign(given["campaign"], ledger=given["ledger"])
+    records, found = campaign.records, campaign.consensus(**pick_rule(given))
     shown = {
         id_: outcome
         for id_, outcome in found.tasks.items()
@@ -64,7 +58,7 @@ def keep_review(given: Mapping[str, Any], *, as_json: bool) -> None:
             why=given["why"],
             at_us=time.time_ns() // 1000,
         )
-        outcome = review_task(ledger, records, looked, read_rule(given))
+        outcome = review_task(ledger, records, looked, build_rule(**pick_rule(given)))
     if as_json:
         print_json({"task": task.id, "clip": _clip(task), **_state(outcome)})
         return

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements, read_campaign
-from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
+from unreel.annotation.campaign_state import iter_valid_judgements
 from unreel.annotation.pairs.plan import (
     NamePair,
     choose_balanced_pairs,
@@ -13,13 +12,13 @@ from unreel.annotation.pairs.plan import (
     list_strict_pairs,
     write_pairs,
 )
-from unreel.annotation.pairs.ranking import iter_comparisons, rank
+from unreel.annotation.pairs.ranking import iter_comparisons
+from unreel.api.annotation import open_campaign
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.loader import open_benchmark
 from unreel.cli.output import echo, print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate, Measured, describe_coverage
-from unreel.core.settings import read_settings
 
 _BATCH: Final = 100
 
@@ -51,7 +50,8 @@ def write_plan(given: Mapping[str, Any], *, as_json: bool) -> None:
 
 def print_ranking(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the clips in their order."""
-    found = rank(iter_valid_judgements(_read(given)), seed=given["seed"])
+    campaign = open_campaign(given["campaign"], ledger=given["ledger"])
+    found = campaign.rank(seed=given["seed"])
     if as_json:
         print_json(found)
         return
@@ -86,14 +86,12 @@ def _strict(entries: list[Any], given: Mapping[str, Any]) -> list[NamePair]:
 
 
 def _most_informative_pairs(entries: list[Any], given: Mapping[str, Any]) -> list[NamePair]:
-    wins = list(iter_comparisons(iter_valid_judgements(_read(given)))) if given["campaign"] else []
+    wins: list[NamePair] = []
+    if given["campaign"]:
+        records = open_campaign(given["campaign"], ledger=given["ledger"]).records
+        wins = list(iter_comparisons(iter_valid_judgements(records)))
     names = [entry.name for entry in entries]
     return choose_informative_pairs(names, wins, n=given["n"] or _BATCH, seed=given["seed"])
-
-
-def _read(given: Mapping[str, Any]) -> CampaignRecords:
-    with open_ledger(resolve_ledger_url(given["ledger"], read_settings())) as ledger:
-        return read_campaign(ledger, given["campaign"])
 
 
 def _spell(value: Measured) -> str:

@@ -3,42 +3,20 @@
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from shlex import quote
 from typing import Any
 
-from unreel.annotation.campaign_state import read_campaign
-from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
-from unreel.annotation.publishing.edition import gather
-from unreel.annotation.publishing.publish import PublicationResult, publish
-from unreel.cli.annotate.consensus_rule import read_rule
+from unreel.annotation.publishing.publish import PublicationResult
+from unreel.api.annotation import open_campaign
+from unreel.cli.annotate.options import pick_rule
 from unreel.cli.output import print_json, print_message
-from unreel.core.settings import read_settings
 
 
 def publish_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the folder, print the result, and exit."""
-    rule = read_rule(given)
-    with open_ledger(resolve_ledger_url(given["ledger"], read_settings())) as ledger:
-        campaign = given["campaign"]
-        edition = gather(
-            read_campaign(ledger, campaign),
-            rule,
-            notices=ledger.notices(campaign),
-            seed=given["seed"],
-        )
-    edition = replace(edition, keep_undecided=given["keep_undecided"])
-    if given["benchmark"] is not None:
-        edition = replace(
-            edition, campaign=replace(edition.campaign, benchmark=str(given["benchmark"]))
-        )
-    published = publish(
-        edition,
-        given["out"],
-        media=given["media"],
-        named=given["named"],
-        seed=given["seed"],
-    )
+    campaign = open_campaign(given["campaign"], ledger=given["ledger"])
+    options = {name: given[name] for name in ("benchmark", "media", "keep_undecided", "seed")}
+    published = campaign.publish(given["out"], names=given["named"], **options, **pick_rule(given))
     if as_json:
         print_json(published)
     else:

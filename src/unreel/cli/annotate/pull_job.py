@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.operations import write_decisions
-from unreel.annotation.progress import AnnotatorProgress, measure_progress
+from unreel.annotation.progress import AnnotatorProgress
 from unreel.annotation.studio.accounts import read_passwords
 from unreel.annotation.studio.links import list_annotator_links
 from unreel.annotation.studio.pull import PullResult, pull_campaign
 from unreel.annotation.studio.settings import studio_folder
+from unreel.api.annotation import open_campaign
 from unreel.cli.annotate.push_job import open_desk, print_alterations
 from unreel.cli.output import echo, print_json, print_message, print_table
 from unreel.cli.progress import ProgressMeter
@@ -80,9 +80,7 @@ def _print_pulled(campaign: str, pulled: PullResult, decided: Mapping[str, int])
 
 def print_status(given: Mapping[str, Any], *, as_json: bool) -> None:
     """One row for each annotator."""
-    address = resolve_ledger_url(given["ledger"], read_settings())
-    with open_ledger(address) as ledger:
-        progress = measure_progress(ledger, given["campaign"])
+    progress = open_campaign(given["campaign"], ledger=given["ledger"]).status()
     if as_json:
         print_json(progress)
         return

@@ -15,10 +15,11 @@ from unreel.annotation.page.site import (
 from unreel.annotation.publishing.edition import CampaignEdition, build_poll, gather
 from unreel.annotation.publishing.human_scores import score_annotators
 from unreel.annotation.studio.settings import CLIPS, find_connection, studio_folder
+from unreel.api.annotation import build_rule
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.human_scores import HumanScoreRow
 from unreel.benchmarks.loader import open_benchmark
-from unreel.cli.annotate.consensus_rule import read_rule
+from unreel.cli.annotate.options import pick_rule
 from unreel.cli.output import echo, print_json, print_message
 from unreel.core.errors import InvalidSettingError, UnreelError
 from unreel.core.settings import read_settings
@@ -32,7 +33,7 @@ def report_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
         records = read_campaign(ledger, given["campaign"])
         address = given["url"] or _running(folder)
         links = build_task_links(ledger, records, address=address.rstrip("/")) if address else {}
-    edition = gather(records, read_rule(given), seed=given["seed"])
+    edition = gather(records, build_rule(**pick_rule(given)), seed=given["seed"])
     wish = PageSettings(
         media=given["media"] or folder / CLIPS,
         links=links,

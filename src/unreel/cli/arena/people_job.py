@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from unreel.api.annotation import open_campaign
 from unreel.arena.answers.people import (
     VoterBallot,
     iter_benchmark_ballots,
@@ -16,7 +17,6 @@ from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.votes import join_votes
 from unreel.cli.output import print_json, print_message
 from unreel.core.errors import InvalidSettingError
-from unreel.core.settings import read_settings
 
 
 def take_votes(given: Mapping[str, Any], *, as_json: bool) -> None:
@@ -52,7 +52,9 @@ def take_votes(given: Mapping[str, Any], *, as_json: bool) -> None:
 
 def _find(folder: SeasonFolder, given: Mapping[str, Any]) -> tuple[str, list[VoterBallot]]:
     if given["campaign"]:
-        return f"campaign {given['campaign']}", _of_campaign(given)
+        campaign = open_campaign(given["campaign"], ledger=given["ledger"])
+        ballots = read_campaign_ballots(campaign.records, named=given["named"])
+        return f"campaign {given['campaign']}", ballots
     if given["votes"]:
         path = Path(given["votes"])
         joined = join_votes(open_set(folder), path)
@@ -63,11 +65,3 @@ def _find(folder: SeasonFolder, given: Mapping[str, Any]) -> tuple[str, list[Vot
         ]
     entries: Iterable[Entry] = (row for row in open_set(folder) if isinstance(row, Entry))
     return "the benchmark", list(iter_benchmark_ballots(entries))
-
-
-def _of_campaign(given: Mapping[str, Any]) -> list[VoterBallot]:
-    from unreel.annotation.campaign_state import read_campaign
-    from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
-
-    with open_ledger(resolve_ledger_url(given["ledger"], read_settings())) as ledger:
-        return read_campaign_ballots(read_campaign(ledger, given["campaign"]), named=given["named"])

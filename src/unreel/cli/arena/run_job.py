@@ -1,28 +1,21 @@
 """Implementation of `unreel arena run` and `plan`, imported when they run."""
 
 import re
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from unreel.arena.fairness.holdout import publish_secret_hash
+from unreel.api.arena_job import open_job, run_job
 from unreel.arena.run.forecast import PendingQuestions, SeasonForecast, forecast_season
-from unreel.arena.run.job import EntrantRunSummary, SeasonJob, SeasonOutcome, run_season
-from unreel.arena.season.folder import open_folder
-from unreel.arena.season.recipe import read_season
-from unreel.arena.submission.accepted import add_accepted_entries, log_played_entries
+from unreel.arena.run.job import SeasonJob
+from unreel.arena.run.outcome import EntrantRunSummary, SeasonOutcome
 from unreel.cli.contacted_services import print_endpoints, print_external_reviewers, print_services
 from unreel.cli.memory_settings import limit_heaps
 from unreel.cli.output import echo, print_json, print_message, print_table
 from unreel.cli.progress import ProgressMeter
 from unreel.cli.stop_signals import note_resume_command
 from unreel.core.output_files import OutputDirectory
-from unreel.core.settings import read_settings
-from unreel.engine.resolve_location import open_access
-from unreel.engine.run import ALL_FAILURES
 from unreel.media.access import require_protection
 
 Tell = Callable[[], int]
@@ -42,11 +35,7 @@ def play(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Te
     called = [each for each in job.season.creators if job.calls(each.name)]
     print_services(called, job.access.settings)
     with note_resume_command(job.folder.place.uri, meter):
-        publish_secret_hash(job.folder.path, job.season.recipe, at_us=time.time_ns() // 1000)
-        outcome = run_season(job, meter.callbacks())
-        turns = (*outcome.creators, *outcome.reviewers)
-        played = {turn.title for turn in turns if not turn.problem}
-        log_played_entries(job.folder.path, played, at_us=time.time_ns() // 1000)
+        outcome = run_job(job, meter.callbacks())
     return partial(_print_outcome, outcome, as_json=as_json)
 
 
@@ -61,20 +50,8 @@ def forecast_season_run(meter: ProgressMeter, given: Mapping[str, Any], *, as_js
 
 
 def _job(given: Mapping[str, Any]) -> SeasonJob:
-    season = read_season(Path(given["season"]))
-    folder = open_folder(season, given["out"])
-    settings = read_settings()
-    if given.get("weak_cage"):
-        settings = replace(settings, weak_cage=1)
-    return SeasonJob(
-        season=add_accepted_entries(season, folder.path),
-        folder=folder,
-        access=open_access(settings, trusted=bool(given.get("trusted"))),
-        outside=given["outside"],
-        engine=given.get("engine", "local"),
-        retry_failed=ALL_FAILURES if given.get("retry_failed") else frozenset(),
-        only=frozenset(given["only"]),
-    )
+    options = {name: value for name, value in given.items() if name not in {"outside", "pin"}}
+    return open_job(**options, allow_outside=given["outside"])
 
 
 def _pin(file: Path, digest: str) -> None:
