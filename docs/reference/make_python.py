@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import unreel
 from unreel.api import keyword_types
+from unreel.api.annotation import RuleKeys
 from unreel.protocols.protocol import REVIEWED
 
 PAGE: Final = Path(__file__).with_name("python.md")
@@ -106,6 +107,10 @@ def write_aliases() -> str:
         names = ", ".join(f"`{name}`" for name in read_fields(keys))
         lines.append(f"- `{keys.__name__}`: {inspect.getdoc(keys).rstrip('.')}: {names}.")
     lines[-1] = lines[-1].removesuffix(".") + "; and those of `ReviewerKeys`."
+    notes = read_notes(RuleKeys)
+    rules = "; ".join(f"`{name}`, {_flow(note).rstrip('.')}" for name, note in notes.items())
+    lines.append(f"- `RuleKeys`: settings of a consensus: {rules}.")
+    lines.append("- `OnStep`: a function that takes the name of a part and its `Progress`.")
     return "\n".join(lines)
 
 

@@ -75,15 +75,14 @@ def rank_season(
 ) -> "tuple[SeasonLeaderboard, ...] | tuple[PreferenceRates, ...]":
     """Rank the reviewers and creators of a season by the stored answers; no question is sent.
 
+    There is one result for each condition: `PreferenceRates` if the season shows pairs.
+
     Args:
         season: Folder of the season, or its TOML file.
         out: Folder of the season, if `season` is a file; `seasons/NAME` by default.
         titles: Titles of the conditions to rank; all by default.
         resamples: Number of bootstrap resamples (over scenes); not for `preference`.
         nuisances: Properties that the skill model adds: clip length, resolution or sound.
-
-    Returns:
-        The leaderboards of each condition; `PreferenceRates` if the season shows pairs.
 
     Raises:
         MissingExtraError: A required package is not installed.
