@@ -61,7 +61,7 @@ def read_signature(function: Any) -> str:
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
     given = ast.unparse(node.args)
-    result = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    result = f" -> {ast.unparse(node.returns)}".replace("'", "") if node.returns else ""
     if len(given) + len(result) <= SHORT:
         return f"({given}){result}"
     parts = [re.sub(r"(?<=\S)=(?=\S)", " = ", part, count=1) for part in _split(given)]

@@ -89,8 +89,12 @@ def rank_season(
         UnknownNameError: No condition has that title.
         UnreadableSourceError: The season was not run.
     """
-    rank = LazyImport("unreel.api.arena_job:rank", "eval").load()
-    boards: tuple[SeasonLeaderboard, ...] | tuple[PreferenceRates, ...] = rank(
-        season, out=out, titles=titles, resamples=resamples, nuisances=nuisances
-    )
-    return boards
+    find_folder = LazyImport("unreel.arena.season.folder:find_folder", "eval").load()
+    from unreel.arena import season_ranking
+
+    folder = find_folder(season, out)
+    if folder.require_played().is_about_pairs:
+        return tuple(each.preferences for each in season_ranking.rank_pairs(folder, titles))
+    more = {} if resamples is None else {"resamples": resamples}
+    ranked = season_ranking.rank_season(folder, titles, nuisances=nuisances, **more)
+    return tuple(each.standings for each in ranked)

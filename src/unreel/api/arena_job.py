@@ -1,24 +1,20 @@
-"""Implementation of `run_season` and `rank_season`, imported when they run."""
+"""Implementation of `run_season`, imported when it runs."""
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-from unreel.arena.boards.preference import PreferenceRates
-from unreel.arena.boards.standings import SeasonLeaderboard
 from unreel.arena.fairness.holdout import publish_secret_hash
 from unreel.arena.run.job import SeasonJob, run_season
 from unreel.arena.run.outcome import SeasonOutcome
-from unreel.arena.season.folder import find_folder, open_folder
+from unreel.arena.season.folder import open_folder
 from unreel.arena.season.recipe import read_season
-from unreel.arena.season_ranking import rank_pairs, rank_season
 from unreel.arena.submission.accepted import add_accepted_entries, log_played_entries
 from unreel.core.settings import read_settings
 from unreel.engine.progress import JobCallbacks
 from unreel.engine.resolve_location import open_access
 from unreel.engine.run import ALL_FAILURES
-from unreel.stats.resampling import RESAMPLES
 
 
 def open_job(  # noqa: PLR0913  one parameter for each option
@@ -56,19 +52,3 @@ def run_job(job: SeasonJob, callbacks: JobCallbacks) -> SeasonOutcome:
     played = {turn.title for turn in turns if not turn.problem}
     log_played_entries(job.folder.path, played, at_us=time.time_ns() // 1000)
     return outcome
-
-
-def rank(
-    season: str | Path,
-    *,
-    out: str | Path | None,
-    titles: Sequence[str],
-    resamples: int | None,
-    nuisances: Sequence[str],
-) -> tuple[SeasonLeaderboard, ...] | tuple[PreferenceRates, ...]:
-    """Rank the stored answers under each condition."""
-    folder = find_folder(season, out)
-    if folder.require_played().is_about_pairs:
-        return tuple(each.preferences for each in rank_pairs(folder, titles))
-    ranked = rank_season(folder, titles, resamples=resamples or RESAMPLES, nuisances=nuisances)
-    return tuple(each.standings for each in ranked)
