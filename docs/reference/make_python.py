@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import unreel
 from unreel.api import keyword_types
+from unreel.api.annotation import RuleKeys
 from unreel.protocols.protocol import REVIEWED
 
 PAGE: Final = Path(__file__).with_name("python.md")
@@ -60,7 +61,7 @@ def read_signature(function: Any) -> str:
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
     given = ast.unparse(node.args)
-    result = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    result = f" -> {ast.unparse(node.returns)}".replace("'", "") if node.returns else ""
     if len(given) + len(result) <= SHORT:
         return f"({given}){result}"
     parts = [re.sub(r"(?<=\S)=(?=\S)", " = ", part, count=1) for part in _split(given)]
@@ -106,6 +107,10 @@ def write_aliases() -> str:
         names = ", ".join(f"`{name}`" for name in read_fields(keys))
         lines.append(f"- `{keys.__name__}`: {inspect.getdoc(keys).rstrip('.')}: {names}.")
     lines[-1] = lines[-1].removesuffix(".") + "; and those of `ReviewerKeys`."
+    notes = read_notes(RuleKeys)
+    rules = "; ".join(f"`{name}`, {_flow(note).rstrip('.')}" for name, note in notes.items())
+    lines.append(f"- `RuleKeys`: settings of a consensus: {rules}.")
+    lines.append("- `OnStep`: a function that takes the name of a part and its `Progress`.")
     return "\n".join(lines)
 
 

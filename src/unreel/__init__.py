@@ -1,7 +1,8 @@
 """Detection of AI-generated video: whether a clip looks generated, where, when and why.
 
 This package exports the domain types and the functions `review`, `reward`, `evaluate`, `open_run`, `score`,
-`compare`, `curate`, `open_benchmark` and `open_media`. Each name is imported at its first use.
+`compare`, `curate`, `open_campaign`, `train`, `run_season`, `rank_season`, `open_benchmark` and `open_media`.
+Each name is imported at its first use.
 """
 
 import sys
@@ -10,6 +11,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from unreel.annotation.agreement import CampaignAgreement
+    from unreel.annotation.consensus.outcome import CampaignConsensus
+    from unreel.annotation.pairs.ranking import ClipRanking
+    from unreel.annotation.progress import CampaignProgress
+    from unreel.annotation.publishing.publish import PublicationResult
+    from unreel.annotation.quality.summary import CampaignQuality
+    from unreel.api.annotation import StoredCampaign, open_campaign
+    from unreel.api.arena import rank_season, run_season
     from unreel.api.compare import compare
     from unreel.api.curate import Curated, curate
     from unreel.api.review import review, review_async
@@ -17,6 +26,10 @@ if TYPE_CHECKING:
     from unreel.api.runs import Run, evaluate, open_run
     from unreel.api.score import score
     from unreel.api.sources import open_benchmark, open_media
+    from unreel.api.training import train
+    from unreel.arena.boards.preference import PreferenceRates
+    from unreel.arena.boards.standings import LeaderboardRow, SeasonLeaderboard
+    from unreel.arena.run.outcome import EntrantRunSummary, SeasonOutcome
     from unreel.benchmarks.entry import Entry, Rejected
     from unreel.benchmarks.loader import Benchmark
     from unreel.core.answer import Reply, Usage
@@ -58,6 +71,7 @@ if TYPE_CHECKING:
     from unreel.media.reader import MediaReader
     from unreel.reviewers.contract import ClipInput, InputKind, Reviewer, ReviewRequest, ShownFrame
     from unreel.rewards.result import Reward
+    from unreel.training.result import TrainingResult
 
 
 __all__ = [
@@ -65,17 +79,23 @@ __all__ = [
     "Benchmark",
     "Box",
     "BoxAt",
+    "CampaignAgreement",
+    "CampaignConsensus",
+    "CampaignProgress",
+    "CampaignQuality",
     "Category",
     "Clip",
     "ClipFacts",
     "ClipId",
     "ClipInput",
+    "ClipRanking",
     "Comparison",
     "Comparisons",
     "Condition",
     "Coverage",
     "Curated",
     "Difference",
+    "EntrantRunSummary",
     "Entry",
     "Estimate",
     "Failure",
@@ -86,6 +106,7 @@ __all__ = [
     "InvalidSettingError",
     "InvalidValueError",
     "Label",
+    "LeaderboardRow",
     "MachineError",
     "Measured",
     "MediaError",
@@ -96,8 +117,10 @@ __all__ = [
     "Origin",
     "Pair",
     "Position",
+    "PreferenceRates",
     "PreferenceVerdict",
     "Progress",
+    "PublicationResult",
     "Question",
     "Rating",
     "Real",
@@ -112,10 +135,14 @@ __all__ = [
     "Run",
     "SandboxError",
     "Scorecard",
+    "SeasonLeaderboard",
+    "SeasonOutcome",
     "ShownFrame",
+    "StoredCampaign",
     "TimeSpan",
     "Trace",
     "TraceVerdict",
+    "TrainingResult",
     "UnknownNameError",
     "Unmeasured",
     "Unparsed",
@@ -131,92 +158,70 @@ __all__ = [
     "curate",
     "evaluate",
     "open_benchmark",
+    "open_campaign",
     "open_media",
     "open_run",
+    "rank_season",
     "review",
     "review_async",
     "reward",
+    "run_season",
     "score",
+    "train",
 ]
 
-_LAZY = {
-    "AudioFacts": "unreel.core.facts",
-    "Benchmark": "unreel.benchmarks.loader",
-    "Box": "unreel.core.box",
-    "BoxAt": "unreel.core.trace",
-    "Category": "unreel.core.trace",
-    "Clip": "unreel.core.clip",
-    "ClipFacts": "unreel.core.facts",
-    "ClipId": "unreel.core.clip",
-    "ClipInput": "unreel.reviewers.contract",
-    "Comparison": "unreel.core.comparison",
-    "Comparisons": "unreel.core.comparison",
-    "Condition": "unreel.core.question",
-    "Coverage": "unreel.core.estimate",
-    "Curated": "unreel.api.curate",
-    "Difference": "unreel.core.comparison",
-    "Entry": "unreel.benchmarks.entry",
-    "Estimate": "unreel.core.estimate",
-    "Failure": "unreel.core.failure",
-    "FailureReason": "unreel.core.failure",
-    "Generated": "unreel.core.clip",
-    "InputKind": "unreel.reviewers.contract",
-    "Instrument": "unreel.core.question",
-    "InvalidSettingError": "unreel.core.errors",
-    "InvalidValueError": "unreel.core.errors",
-    "Label": "unreel.core.judgement",
-    "MachineError": "unreel.core.errors",
-    "Measured": "unreel.core.estimate",
-    "MediaError": "unreel.core.errors",
-    "MediaReader": "unreel.media.reader",
-    "Metric": "unreel.core.estimate",
-    "MissingExtraError": "unreel.core.errors",
-    "Opinion": "unreel.evaluation.opinion",
-    "Origin": "unreel.core.clip",
-    "Pair": "unreel.core.judgement",
-    "Position": "unreel.core.verdict",
-    "PreferenceVerdict": "unreel.core.verdict",
-    "Progress": "unreel.engine.progress",
-    "Question": "unreel.core.question",
-    "Rating": "unreel.core.judgement",
-    "Real": "unreel.core.clip",
-    "RealismVerdict": "unreel.core.verdict",
-    "RealityVerdict": "unreel.core.verdict",
-    "Rejected": "unreel.benchmarks.entry",
-    "Reply": "unreel.core.answer",
-    "Review": "unreel.evaluation.review",
-    "ReviewRequest": "unreel.reviewers.contract",
-    "Reviewer": "unreel.reviewers.contract",
-    "Reward": "unreel.rewards.result",
-    "Run": "unreel.api.runs",
-    "SandboxError": "unreel.core.errors",
-    "Scorecard": "unreel.core.estimate",
-    "ShownFrame": "unreel.reviewers.contract",
-    "TimeSpan": "unreel.core.span",
-    "Trace": "unreel.core.trace",
-    "TraceVerdict": "unreel.core.verdict",
-    "UnknownNameError": "unreel.core.errors",
-    "Unmeasured": "unreel.core.estimate",
-    "Unparsed": "unreel.core.verdict",
-    "UnparsedReason": "unreel.core.verdict",
-    "UnreadableSourceError": "unreel.core.errors",
-    "UnreelError": "unreel.core.errors",
-    "UnsafeTargetError": "unreel.core.errors",
-    "Usage": "unreel.core.answer",
-    "Verdict": "unreel.core.verdict",
-    "VideoFacts": "unreel.core.facts",
-    "Vote": "unreel.core.judgement",
-    "compare": "unreel.api.compare",
-    "curate": "unreel.api.curate",
-    "evaluate": "unreel.api.runs",
-    "open_benchmark": "unreel.api.sources",
-    "open_media": "unreel.api.sources",
-    "open_run": "unreel.api.runs",
-    "review": "unreel.api.review",
-    "review_async": "unreel.api.review",
-    "reward": "unreel.api.rewarding",
-    "score": "unreel.api.score",
+_NAMES = {
+    "annotation.agreement": "CampaignAgreement",
+    "annotation.consensus.outcome": "CampaignConsensus",
+    "annotation.pairs.ranking": "ClipRanking",
+    "annotation.progress": "CampaignProgress",
+    "annotation.publishing.publish": "PublicationResult",
+    "annotation.quality.summary": "CampaignQuality",
+    "api.annotation": "StoredCampaign open_campaign",
+    "api.arena": "rank_season run_season",
+    "api.compare": "compare",
+    "api.curate": "Curated curate",
+    "api.review": "review review_async",
+    "api.rewarding": "reward",
+    "api.runs": "Run evaluate open_run",
+    "api.score": "score",
+    "api.sources": "open_benchmark open_media",
+    "api.training": "train",
+    "arena.boards.preference": "PreferenceRates",
+    "arena.boards.standings": "LeaderboardRow SeasonLeaderboard",
+    "arena.run.outcome": "EntrantRunSummary SeasonOutcome",
+    "benchmarks.entry": "Entry Rejected",
+    "benchmarks.loader": "Benchmark",
+    "core.answer": "Reply Usage",
+    "core.box": "Box",
+    "core.clip": "Clip ClipId Generated Origin Real",
+    "core.comparison": "Comparison Comparisons Difference",
+    "core.errors": (
+        "InvalidSettingError InvalidValueError MachineError MediaError MissingExtraError "
+        "SandboxError UnknownNameError UnreadableSourceError UnreelError UnsafeTargetError"
+    ),
+    "core.estimate": "Coverage Estimate Measured Metric Scorecard Unmeasured",
+    "core.facts": "AudioFacts ClipFacts VideoFacts",
+    "core.failure": "Failure FailureReason",
+    "core.judgement": "Label Pair Rating Vote",
+    "core.question": "Condition Instrument Question",
+    "core.span": "TimeSpan",
+    "core.trace": "BoxAt Category Trace",
+    "core.verdict": (
+        "Position PreferenceVerdict RealismVerdict RealityVerdict TraceVerdict Unparsed "
+        "UnparsedReason Verdict"
+    ),
+    "engine.progress": "Progress",
+    "evaluation.opinion": "Opinion",
+    "evaluation.review": "Review",
+    "media.reader": "MediaReader",
+    "reviewers.contract": "ClipInput InputKind ReviewRequest Reviewer ShownFrame",
+    "rewards.result": "Reward",
+    "training.result": "TrainingResult",
 }
+"""Public names by module, below `unreel`."""
+
+_LAZY = {name: f"unreel.{module}" for module, names in _NAMES.items() for name in names.split()}
 
 _RENAMED = {"Exhibit": "ClipInput", "Material": "InputKind", "Sheet": "ReviewRequest"}
 """Deprecated names, which go with the next release."""

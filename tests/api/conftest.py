@@ -10,7 +10,16 @@ from synthesise import ClipRecipe, synthesise
 from unreel import ClipInput, Failure, InputKind, Reply, ReviewRequest
 
 EXTRAS = ("cv2", "lance", "obstore", "onnxruntime", "pandas", "pdqhash", "pyarrow", "rapidocr")
-EXTRAS = (*EXTRAS, "ray", "scenedetect", "sklearn")
+EXTRAS = (
+    *EXTRAS,
+    "ray",
+    "scenedetect",
+    "sklearn",
+    "alembic",
+    "sqlalchemy",
+    "torch",
+    "transformers",
+)
 
 
 @dataclass

@@ -11,13 +11,14 @@ import pandas as pd
 import pytest
 
 import unreel
+from unreel.api.annotation import RuleKeys
 from unreel.api.keyword_types import RecipeKeys, ReviewerKeys
 from unreel.evaluation.recipe import EvalRecipe
 from unreel.reviewers.config import ReviewerSection
 
 Python = Callable[..., str]
 VERBS = ("compare", "curate", "evaluate", "open_benchmark", "open_media", "open_run", "review")
-VERBS = (*VERBS, "review_async", "score")
+VERBS = (*VERBS, "review_async", "score", "open_campaign", "rank_season", "run_season", "train")
 HEAVY = ("av", "lance", "numpy", "pandas", "PIL", "pyarrow", "pydantic", "rich", "scipy")
 
 
@@ -66,17 +67,18 @@ def _types(annotation: Any) -> Iterator[type]:
 def _promised() -> Iterator[tuple[str, Any]]:
     for name in VERBS:
         yield name, getattr(unreel, name)
-    for name, member in vars(unreel.Run).items():
-        if not name.startswith("_") and isinstance(member, FunctionType):
-            yield f"Run.{name}", member
+    for word in (unreel.Run, unreel.StoredCampaign):
+        for name, member in vars(word).items():
+            if not name.startswith("_") and isinstance(member, FunctionType):
+                yield f"{word.__name__}.{name}", member
 
 
 def test_every_type_that_a_verb_speaks_of_is_public() -> None:
-    hidden = {}
+    hidden, public = {}, {name: getattr(unreel, name) for name in unreel.__all__}
     for name, called in _promised():
-        hints = get_type_hints(called, localns={"pd": pd})
+        hints = get_type_hints(called, localns={"pd": pd} | public)
         named = {found for hint in hints.values() for found in _types(hint)}
-        named -= {ReviewerKeys, RecipeKeys}  # keys that are written one by one
+        named -= {ReviewerKeys, RecipeKeys, RuleKeys}  # keys that are written one by one
         hidden[name] = {found.__name__ for found in named} - {*unreel.__all__}
     assert {name: found for name, found in hidden.items() if found} == {}
 
@@ -95,6 +97,10 @@ def test_the_keys_that_verbs_take_are_those_of_a_recipe() -> None:
         ("open_run('run')", "eval"),
         ("compare('run', 'other')", "eval"),
         ("curate({})", "curate"),
+        ("run_season('season.toml')", "eval"),
+        ("rank_season('season')", "eval"),
+        ("open_campaign('votes', ledger='ledger.db')", "annotate"),
+        ("train('vrb-sft')", "train"),
     ],
 )
 def test_without_an_extra_a_verb_says_which_one_to_install(

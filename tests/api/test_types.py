@@ -38,6 +38,10 @@ reveal_type(unreel.review("c.mp4", models=["coin", Mine()], deadline_s=3.0))
 reveal_type(unreel.score({"a": "REAL"}, benchmark="b", protocol="reality"))
 reveal_type(unreel.open_benchmark("b"))
 reveal_type(unreel.curate("recipe.toml"))
+reveal_type(unreel.run_season("season.toml", only=["coin"], on_progress=hear))
+reveal_type(unreel.rank_season("season", resamples=100)[0])
+reveal_type(unreel.train("recipe.toml", data=["clips"]))
+reveal_type(unreel.open_campaign("votes").consensus(quorum=3))
 with unreel.open_media() as media:
     reveal_type(media)
 
@@ -53,6 +57,7 @@ unreel.evaluate("b", model="coin", protocol="trace", limt=3)
 unreel.evaluate("b", model="coin", protocol="trace", limit="3")
 unreel.review("c.mp4", models="coin", parser="strct")
 unreel.revue("c.mp4")
+unreel.open_campaign("votes").consensus(quorm=3)
 """
 
 
@@ -82,10 +87,14 @@ def test_verbs_and_what_they_give_are_typed(told: str) -> None:
         "Scorecard",
         "Benchmark",
         "Curated",
+        "SeasonOutcome",
+        "SeasonLeaderboard",
+        "TrainingResult",
+        "CampaignConsensus",
         "MediaReader",
         "Review",
     ]
 
 
 def test_what_a_verb_does_not_take_is_a_type_error(told: str) -> None:
-    assert [int(line) for line in re.findall(r"wrong.py:(\d+): error", told)] == [4, 5, 6, 7, 8]
+    assert [int(line) for line in re.findall(r"wrong.py:(\d+): error", told)] == [4, 5, 6, 7, 8, 9]

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from synthesise import ClipRecipe, synthesise
-from unreel.arena.run.job import SeasonJob, SeasonOutcome, run_season
+from unreel.arena.run.job import SeasonJob, run_season
+from unreel.arena.run.outcome import SeasonOutcome
 from unreel.arena.season.folder import SeasonFolder, open_folder
 from unreel.arena.season.recipe import read_season
 from unreel.arena.season.scenes import open_scenery

@@ -11,7 +11,7 @@ from sklearn.metrics import brier_score_loss
 from scripted import ScriptedReviewer
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.core.question import Condition
-from unreel.protocols.protocol import protocol
+from unreel.protocols.protocol import get_protocol
 from unreel.rewards.calibration import RewardCalibration, fit_calibration, read_calibration
 from unreel.rewards.model import RewardModel
 
@@ -44,7 +44,7 @@ def calibration(method: str, fitted: object) -> RewardCalibration:
     names = ("stated", "corrected", "brier", "brier_before")
     return RewardCalibration(
         reviewer="scripted",
-        protocol=str(protocol("reality").instrument),
+        protocol=str(get_protocol("reality").instrument),
         condition=str(Condition()),
         parser="lenient",
         method=method,  # type: ignore[arg-type]

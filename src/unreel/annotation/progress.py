@@ -3,19 +3,16 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from scipy.special import bdtr
 
 from unreel.annotation.agreement import measure_shared_answers
-from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements, read_campaign
+from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements
 from unreel.annotation.judgements import QuarantinedSubmission
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.core.span import MICROSECONDS
-
-if TYPE_CHECKING:  # heavy
-    from unreel.annotation.ledger.ledger import Ledger
 
 NOBODY: Final = Unmeasured("no other annotator judged the same tasks")
 _LEVEL: Final = 0.95
@@ -89,9 +86,8 @@ def tally_people(records: CampaignRecords) -> dict[str, AnnotatorCounts]:
     return found
 
 
-def measure_progress(ledger: "Ledger", campaign: str) -> CampaignProgress:
-    """Return the progress from the ledger; run `pull` first."""
-    records = read_campaign(ledger, campaign)
+def measure_progress(records: CampaignRecords) -> CampaignProgress:
+    """Return the progress of each annotator by the stored answers; run `pull` first."""
     asked = Counter(task for _, task in records.assignments)
     alike = measure_shared_answers(list(iter_valid_judgements(records)), seed=records.campaign.seed)
     judged = Counter(
@@ -100,7 +96,7 @@ def measure_progress(ledger: "Ledger", campaign: str) -> CampaignProgress:
         if not isinstance(record.outcome, QuarantinedSubmission)
     )
     return CampaignProgress(
-        campaign=campaign,
+        campaign=records.campaign.name,
         interface=records.campaign.interface.value,
         tasks=len(records.tasks),
         settled=sum(judged[task] >= n for task, n in asked.items()),

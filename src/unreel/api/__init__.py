@@ -1,4 +1,4 @@
-"""The Python API: one function per command, with the same name.
+"""The Python API: functions that do the same as the commands.
 
 Where to look:
     `runs.py`: `evaluate` and `open_run`.
@@ -6,5 +6,8 @@ Where to look:
     `score.py`: `score`.
     `compare.py`: `compare`.
     `curate.py`: `curate`.
+    `arena.py`: `run_season` and `rank_season`.
+    `annotation.py`: `open_campaign`.
+    `training.py`: `train`.
     `sources.py`: `open_benchmark` and `open_media`.
 """

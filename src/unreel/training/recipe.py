@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -301,16 +302,19 @@ def shipped_recipes() -> tuple[str, ...]:
 
 
 def read_recipe(
-    named: str, *, data: Sequence[str] = (), changes: Sequence[str] = ()
+    named: str | Path | Mapping[str, Any],
+    *,
+    data: Sequence[str | Path] = (),
+    changes: Sequence[str] = (),
 ) -> TrainRecipe:
-    """The recipe of a file, or the shipped one of that name.
+    """Read the recipe of a file, or the shipped one of that name.
 
     Args:
-        named: a path, or one of `shipped_recipes`.
+        named: a path, one of `shipped_recipes`, or the sections themselves.
         data: the benchmarks of its `[[data]]`, in their order.
         changes: each `section.key=VALUE` with a value in TOML's spelling.
     """
-    values = _read(named)
+    values = deepcopy(dict(named)) if isinstance(named, Mapping) else _read(str(named))
     sections = _listed(values.get("data", []))
     if data and (not isinstance(sections, list) or len(data) > len(sections)):
         setting, problem = (
@@ -319,7 +323,7 @@ def read_recipe(
         )
         raise InvalidSettingError(setting, problem, "Name one path for each, in their order")
     for section, path in zip(sections if isinstance(sections, list) else (), data, strict=False):
-        section["benchmark"] = path
+        section["benchmark"] = str(path)
     for change in changes:
         apply_change(change, values)
     return check_recipe(values)

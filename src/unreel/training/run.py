@@ -2,15 +2,14 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import transformers
 from accelerate.utils import broadcast_object_list
 from transformers import AutoProcessor
 
-from unreel.core.estimate import Measured
 from unreel.core.output_files import OutputDirectory
 from unreel.engine.location import StorageLocation
 from unreel.engine.progress import OnStep
@@ -36,6 +35,7 @@ from unreel.training.model_loading import prepare_model
 from unreel.training.process_rank import TrainingProcess, read_process_rank
 from unreel.training.recipe import RewardSection, TrainRecipe
 from unreel.training.rejection.collect_answers import gather
+from unreel.training.result import TrainingResult
 from unreel.training.rewards.terms import compute_reward_terms
 from unreel.training.sft.batches import ExampleCollator
 from unreel.training.sft.early_stopping import EarlyStoppingState
@@ -46,30 +46,6 @@ from unreel.training.sft.validation import HoldoutEvaluator
 
 GALLERY_BYTES: Final = 2 << 30
 """Maximum size of the cache of inputs; an epoch of 8 frames a clip takes about 200 kB each."""
-
-Ended = Literal["done", "early", "asked"]
-"""After all steps, by patience, or because a person asked."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingResult:
-    """Result of a training."""
-
-    folder: Path
-    model: Path | None
-    """Absent where a person stopped it."""
-    step: int
-    """Of the model, or the one that was reached."""
-    n_steps: int
-    loss: float | None
-    """Of the last step that was taken."""
-    held_out_loss: float | None
-    ended: Ended
-    went_on_from: int | None
-    """The step of the checkpoint that it went on from."""
-    unshown: dict[str, list[str]] = field(default_factory=dict)
-    gain: Measured | None = None
-    """Where answers were paid: what those to held-out questions earn more than before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,7 @@
 """Run of a season: clips are made, the set is written, and only missing questions are sent."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from unreel.arena.run.budget import (
@@ -21,6 +20,7 @@ from unreel.arena.run.creators import (
     get_start_log_path,
     make_clips,
 )
+from unreel.arena.run.outcome import EntrantRunSummary, SeasonOutcome
 from unreel.arena.run.plan import QuestionPlan
 from unreel.arena.run.questions import SeasonReviewer, is_among
 from unreel.arena.run.reviewers import EntrantError, ReviewSettings, ask, enter_reviewers
@@ -44,7 +44,7 @@ from unreel.engine.survey import SurveyStage, survey_rows
 from unreel.engine.writer_lock import writer_lock
 
 DRIVER: Final = "season"
-"""Name of the lock of a running season: a second run is rejected before it changes anything."""
+"""What whoever plays a season holds the lock of: a second one is refused before it changes anything."""
 _OF_ONE: Final = (KeyRejectedError, InvalidSettingError, UnreadableSourceError, MissingExtraError)
 """What stops one entrant; all else stops the season."""
 
@@ -62,7 +62,7 @@ class SeasonJob:
     """What puts questions; clips are made on this machine."""
     retry_failed: Collection[str] = ()
     only: frozenset[str] = frozenset()
-    """Titles of the entrants to run; all if empty."""
+    """Titles of those whose turn it is; everybody's where none is named."""
 
     def asking(self, scenery: SeasonBenchmark) -> ReviewSettings:
         """Return the review settings of the season."""
@@ -78,56 +78,6 @@ class SeasonJob:
     def calls(self, title: str) -> bool:
         """Return whether that entrant is selected."""
         return not self.only or title in self.only
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntrantRunSummary:
-    """Result of one call for one entrant."""
-
-    title: str
-    done: int = 0
-    already: int = 0
-    failures: Mapping[str, int] = field(default_factory=dict)
-    """New ones, by reason."""
-    failed_before: int = 0
-    """Clips or answers that failed in an earlier call and were not asked for again."""
-    missing_files: tuple[str, ...] = ()
-    """Files that a creator's folder should hold and does not."""
-    problem: str = ""
-    """Why it could not be asked; "" where it could."""
-
-    @property
-    def n_failed(self) -> int:
-        """Clips or answers that failed, in this call or an earlier one."""
-        return sum(self.failures.values()) + self.failed_before
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeasonOutcome:
-    """Result of one call of `run_season`."""
-
-    season: str
-    folder: str
-    digest: str
-    creators: tuple[EntrantRunSummary, ...]
-    reviewers: tuple[EntrantRunSummary, ...]
-    n_rejected: int
-    """Rows of the benchmark that cannot be used."""
-    plan: QuestionPlan | None
-    """Chosen questions, if the budget is too small for all."""
-    cost_usd: Decimal | None
-    """Reported cost of all clips and answers so far."""
-
-    @property
-    def n_failed(self) -> int:
-        """Failures of this call and of earlier ones, and entrants that could not be asked."""
-        turns = (*self.creators, *self.reviewers)
-        return sum(turn.n_failed + bool(turn.problem) for turn in turns)
-
-    @property
-    def is_stopped(self) -> bool:
-        """Return whether no reviewer was asked because a creator has no usable clip."""
-        return any(turn.problem for turn in self.creators)
 
 
 @translate_store_errors()
@@ -341,7 +291,7 @@ def _ask_all(
 
 
 def _with_unfitted(entrants: SeasonEntrants, turns: Sequence[EntrantRunSummary]) -> SeasonEntrants:
-    """Return the entrants, with the reason for each baseline that could not be fitted."""
+    """The entrants, floors with why they could not learn."""
     why = {turn.title: turn.problem for turn in turns if turn.problem}
     told = (
         each.model_copy(update={"unfitted": why[each.title]})

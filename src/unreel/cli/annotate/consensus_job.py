@@ -8,19 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from unreel.annotation.campaign import AnnotationTask
-from unreel.annotation.campaign_consensus import (
-    ReviewerDecision,
-    compute_campaign_consensus,
-    find_task,
-    review_task,
-)
+from unreel.annotation.campaign_consensus import ReviewerDecision, find_task, review_task
 from unreel.annotation.campaign_state import read_campaign
 from unreel.annotation.consensus.outcome import CampaignConsensus, OpenTask, Outcome, SettledTask
 from unreel.annotation.consensus.review import ReviewDecision
 from unreel.annotation.judgements import AnyValue, TraceAnswer
 from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.opinion import answer_of
-from unreel.cli.annotate.consensus_rule import read_rule
+from unreel.api.annotation import build_rule, open_campaign
+from unreel.cli.annotate.options import pick_rule
 from unreel.cli.output import print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
 from unreel.core.output_files import OutputDirectory
@@ -29,58 +25,54 @@ from unreel.core.settings import read_settings
 _COLUMNS = ("task", "clip", "state", "answer", "method", "support", "dissent")
 
 
-def print_consensus(options: Mapping[str, Any], *, as_json: bool) -> None:
+def print_consensus(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the consensus of each task, and exit."""
-    rule = read_rule(options)
-    with open_ledger(resolve_ledger_url(options["ledger"], read_settings())) as ledger:
-        records = read_campaign(ledger, options["campaign"])
-    found = compute_campaign_consensus(records, rule)
+    campaign = open_campaign(given["campaign"], ledger=given["ledger"])
+    records, found = campaign.records, campaign.consensus(**pick_rule(given))
     shown = {
         id_: outcome
         for id_, outcome in found.tasks.items()
-        if not (options["only_open"] and isinstance(outcome, SettledTask))
+        if not (given["only_open"] and isinstance(outcome, SettledTask))
     }
-    if options["out"] is not None:
-        _write(options["out"], found, records.tasks)
+    if given["out"] is not None:
+        _write(given["out"], found, records.tasks)
     if as_json:
         print_json(_document(found, shown, records.tasks))
     else:
         rows = [_row(id_, records.tasks[id_], outcome) for id_, outcome in shown.items()]
-        print_table(
-            _COLUMNS, rows, title=f"consensus of {options['campaign']}", form=options["form"]
-        )
+        print_table(_COLUMNS, rows, title=f"consensus of {given['campaign']}", form=given["form"])
         _print_consensus_table(found, n_tasks=len(records.tasks))
     sys.exit(0 if found.settled or not found.tasks else 1)
 
 
-def keep_review(options: Mapping[str, Any], *, as_json: bool) -> None:
+def keep_review(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the review into the ledger, and print the present consensus."""
-    with open_ledger(resolve_ledger_url(options["ledger"], read_settings())) as ledger:
-        records = read_campaign(ledger, options["campaign"])
-        task = find_task(records, options["task"])
+    with open_ledger(resolve_ledger_url(given["ledger"], read_settings())) as ledger:
+        records = read_campaign(ledger, given["campaign"])
+        task = find_task(records, given["task"])
         looked = ReviewerDecision(
             task=task.id,
-            verdict=_verdict(options),
-            annotator=options["take"] or "",
-            by=options["by"],
-            why=options["why"],
+            verdict=_verdict(given),
+            annotator=given["take"] or "",
+            by=given["by"],
+            why=given["why"],
             at_us=time.time_ns() // 1000,
         )
-        outcome = review_task(ledger, records, looked, read_rule(options))
+        outcome = review_task(ledger, records, looked, build_rule(**pick_rule(given)))
     if as_json:
         print_json({"task": task.id, "clip": _clip(task), **_state(outcome)})
         return
     now = _row(task.id, task, outcome)
-    print_message(f"{now['clip']}: {now['state']} {now['answer']}, reviewed by {options['by']}")
+    print_message(f"{now['clip']}: {now['state']} {now['answer']}, reviewed by {given['by']}")
 
 
-def _verdict(options: Mapping[str, Any]) -> ReviewDecision:
-    if bool(options["verdict"]) == bool(options["take"]):
+def _verdict(given: Mapping[str, Any]) -> ReviewDecision:
+    if bool(given["verdict"]) == bool(given["take"]):
         setting, problem = "review", "give one of --accept, --send-back and --take ANNOTATOR"
         raise InvalidSettingError(
             setting, problem, "Look at it with `unreel annotate report` first"
         )
-    return ReviewDecision(options["verdict"] or ReviewDecision.TAKE)
+    return ReviewDecision(given["verdict"] or ReviewDecision.TAKE)
 
 
 def _row(id_: str, task: AnnotationTask, outcome: Outcome) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """Options that several commands of `unreel annotate` take."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -86,3 +86,8 @@ def rule_options(command: F) -> F:
         show_default=True,
         help="Minimum number of people who must agree on an answer or a trace.",
     )(command)
+
+
+def pick_rule(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of `rule_options`."""
+    return {name: given[name] for name in ("quorum", "min_overlap", "method", "reviews")}

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements, read_campaign
-from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
+from unreel.annotation.campaign_state import iter_valid_judgements
 from unreel.annotation.pairs.plan import (
     NamePair,
     choose_balanced_pairs,
@@ -13,47 +12,46 @@ from unreel.annotation.pairs.plan import (
     list_strict_pairs,
     write_pairs,
 )
-from unreel.annotation.pairs.ranking import iter_comparisons, rank
+from unreel.annotation.pairs.ranking import iter_comparisons
+from unreel.api.annotation import open_campaign
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.loader import open_benchmark
 from unreel.cli.output import echo, print_json, print_message, print_table
 from unreel.core.errors import InvalidSettingError
 from unreel.core.estimate import Estimate, Measured, describe_coverage
-from unreel.core.settings import read_settings
 
 _BATCH: Final = 100
 
 
-def write_plan(options: Mapping[str, Any], *, as_json: bool) -> None:
+def write_plan(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the table of pairs, and print their number."""
-    entries = [
-        row for row in open_benchmark(options["benchmark"], options["layout"]) if _is_entry(row)
-    ]
+    entries = [row for row in open_benchmark(given["benchmark"], given["layout"]) if _is_entry(row)]
     chosen = (
-        _strict(entries, options)
-        if options["plan"] == "strict"
-        else _most_informative_pairs(entries, options)
+        _strict(entries, given)
+        if given["plan"] == "strict"
+        else _most_informative_pairs(entries, given)
     )
     if not chosen:
         setting, problem = "--plan", "no two clips can be compared"
         raise InvalidSettingError(setting, problem, "Name a benchmark with scores, or --plan gain")
-    out = options["out"]
+    out = given["out"]
     write_pairs(out, chosen)
     clips = {name for pair in chosen for name in pair}
     if as_json:
-        told = {"plan": options["plan"], "seed": options["seed"], "out": out}
+        told = {"plan": given["plan"], "seed": given["seed"], "out": out}
         print_json(told | {"n_pairs": len(chosen), "n_clips": len(clips)})
         return
     print_message(f"{len(chosen)} pairs of {len(clips)} clips")
     print_message(
-        f"next: unreel annotate push {options['benchmark']} --interface preference --pairs {out}"
+        f"next: unreel annotate push {given['benchmark']} --interface preference --pairs {out}"
     )
     echo(out)
 
 
-def print_ranking(options: Mapping[str, Any], *, as_json: bool) -> None:
+def print_ranking(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the clips in their order."""
-    found = rank(iter_valid_judgements(_read(options)), seed=options["seed"])
+    campaign = open_campaign(given["campaign"], ledger=given["ledger"])
+    found = campaign.rank(seed=given["seed"])
     if as_json:
         print_json(found)
         return
@@ -79,29 +77,21 @@ def _is_entry(row: object) -> bool:
     return isinstance(row, Entry)
 
 
-def _strict(entries: list[Any], options: Mapping[str, Any]) -> list[NamePair]:
+def _strict(entries: list[Any], given: Mapping[str, Any]) -> list[NamePair]:
     scores = {entry.name: entry.rating.score for entry in entries if entry.rating is not None}
-    if options["clips"] == "vrb":
-        scores = draw_clips(scores, seed=options["seed"])
+    if given["clips"] == "vrb":
+        scores = draw_clips(scores, seed=given["seed"])
     found = list_strict_pairs(scores)
-    return (
-        choose_balanced_pairs(found, n=options["n"], seed=options["seed"])
-        if options["n"]
-        else found
-    )
+    return choose_balanced_pairs(found, n=given["n"], seed=given["seed"]) if given["n"] else found
 
 
-def _most_informative_pairs(entries: list[Any], options: Mapping[str, Any]) -> list[NamePair]:
-    wins = (
-        list(iter_comparisons(iter_valid_judgements(_read(options)))) if options["campaign"] else []
-    )
+def _most_informative_pairs(entries: list[Any], given: Mapping[str, Any]) -> list[NamePair]:
+    wins: list[NamePair] = []
+    if given["campaign"]:
+        records = open_campaign(given["campaign"], ledger=given["ledger"]).records
+        wins = list(iter_comparisons(iter_valid_judgements(records)))
     names = [entry.name for entry in entries]
-    return choose_informative_pairs(names, wins, n=options["n"] or _BATCH, seed=options["seed"])
-
-
-def _read(options: Mapping[str, Any]) -> CampaignRecords:
-    with open_ledger(resolve_ledger_url(options["ledger"], read_settings())) as ledger:
-        return read_campaign(ledger, options["campaign"])
+    return choose_informative_pairs(names, wins, n=given["n"] or _BATCH, seed=given["seed"])
 
 
 def _spell(value: Measured) -> str:

@@ -3,34 +3,26 @@
 from collections.abc import Mapping
 from typing import Any
 
-from unreel.annotation.campaign_state import iter_valid_judgements, read_campaign
-from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
 from unreel.annotation.quality.qualification import UNANIMOUS, UNANIMOUS_CLIPS
-from unreel.annotation.quality.summary import CampaignQuality, PersonQuality, measure_quality
+from unreel.annotation.quality.summary import CampaignQuality, PersonQuality
+from unreel.api.annotation import open_campaign
 from unreel.cli.output import print_json, print_message, print_table
 from unreel.core.estimate import Estimate, Measured, describe_coverage
-from unreel.core.settings import read_settings
 from unreel.core.span import format_seconds
 
 _COLUMNS = ("annotator", "judged", "right", "informed", "same_answer", "median_time", "alarms")
 
 
-def print_quality(options: Mapping[str, Any], *, as_json: bool) -> None:
+def print_quality(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Print a line for each annotator, and what all together are worth."""
-    with open_ledger(resolve_ledger_url(options["ledger"], read_settings())) as ledger:
-        records = read_campaign(ledger, options["campaign"])
-    found = measure_quality(
-        list(iter_valid_judgements(records)),
-        interface=records.campaign.interface,
-        passing=options["passing"],
-        seed=options["seed"],
-    )
+    campaign = open_campaign(given["campaign"], ledger=given["ledger"])
+    found = campaign.quality(passing=given["passing"], seed=given["seed"])
     if as_json:
         alarms = {who: person.alarms for who, person in found.people.items()}
         print_json({"quality": found, "alarms": alarms})
         return
     rows = [_row(who, person) for who, person in found.people.items()]
-    print_table(_COLUMNS, rows, title=f"annotators of {options['campaign']}", form=options["form"])
+    print_table(_COLUMNS, rows, title=f"annotators of {given['campaign']}", form=given["form"])
     _print_quality_table(found)
 
 

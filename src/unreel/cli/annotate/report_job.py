@@ -15,32 +15,33 @@ from unreel.annotation.page.site import (
 from unreel.annotation.publishing.edition import CampaignEdition, build_poll, gather
 from unreel.annotation.publishing.human_scores import score_annotators
 from unreel.annotation.studio.settings import CLIPS, find_connection, studio_folder
+from unreel.api.annotation import build_rule
 from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.human_scores import HumanScoreRow
 from unreel.benchmarks.loader import open_benchmark
-from unreel.cli.annotate.consensus_rule import read_rule
+from unreel.cli.annotate.options import pick_rule
 from unreel.cli.output import echo, print_json, print_message
 from unreel.core.errors import InvalidSettingError, UnreelError
 from unreel.core.settings import read_settings
 
 
-def report_campaign(options: Mapping[str, Any], *, as_json: bool) -> None:
+def report_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the page and print its path."""
     settings = read_settings()
-    folder = studio_folder(settings, options["state"])
-    with open_ledger(resolve_ledger_url(options["ledger"], settings)) as ledger:
-        records = read_campaign(ledger, options["campaign"])
-        address = options["url"] or _running(folder)
+    folder = studio_folder(settings, given["state"])
+    with open_ledger(resolve_ledger_url(given["ledger"], settings)) as ledger:
+        records = read_campaign(ledger, given["campaign"])
+        address = given["url"] or _running(folder)
         links = build_task_links(ledger, records, address=address.rstrip("/")) if address else {}
-    edition = gather(records, read_rule(options), seed=options["seed"])
+    edition = gather(records, build_rule(**pick_rule(given)), seed=given["seed"])
     wish = PageSettings(
-        media=options["media"] or folder / CLIPS,
+        media=given["media"] or folder / CLIPS,
         links=links,
-        people=_people(edition, seed=options["seed"]),
-        most=options["most"],
-        seed=options["seed"],
+        people=_people(edition, seed=given["seed"]),
+        most=given["most"],
+        seed=given["seed"],
     )
-    written = write_page(edition, records, options["out"], wish)
+    written = write_page(edition, records, given["out"], wish)
     if as_json:
         print_json(written)
         return
@@ -56,7 +57,7 @@ def _running(folder: Path) -> str:
 
 
 def _people(edition: CampaignEdition, *, seed: int) -> tuple[HumanScoreRow, ...]:
-    """Return the scores of all annotators; none if the benchmark is missing."""
+    """Return everybody's scores; none if the benchmark is gone."""
     names = {name for task in edition.tasks.values() for name in task.names}
     try:
         rows = open_benchmark(Path(edition.campaign.benchmark))

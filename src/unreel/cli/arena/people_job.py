@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from unreel.api.annotation import open_campaign
 from unreel.arena.answers.people import (
     VoterBallot,
     iter_benchmark_ballots,
@@ -16,17 +17,16 @@ from unreel.benchmarks.entry import Entry
 from unreel.benchmarks.votes import join_votes
 from unreel.cli.output import print_json, print_message
 from unreel.core.errors import InvalidSettingError
-from unreel.core.settings import read_settings
 
 
-def take_votes(options: Mapping[str, Any], *, as_json: bool) -> None:
+def take_votes(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Store the votes, and print their number and that of votes about other clips."""
-    if options["campaign"] and options["votes"]:
+    if given["campaign"] and given["votes"]:
         setting, problem = "--votes", "votes are taken from one place at a time"
         raise InvalidSettingError(setting, problem, "Leave out --votes or --campaign")
-    folder = find_folder(options["season"], options["out"])
+    folder = find_folder(given["season"], given["out"])
     folder.require_played()
-    source, ballots = _find(folder, options)
+    source, ballots = _find(folder, given)
     known = {row.name for row in open_set(folder) if isinstance(row, Entry)}
     kept = [each for each in ballots if each.clip in known]
     if not kept:
@@ -50,11 +50,13 @@ def take_votes(options: Mapping[str, Any], *, as_json: bool) -> None:
     )
 
 
-def _find(folder: SeasonFolder, options: Mapping[str, Any]) -> tuple[str, list[VoterBallot]]:
-    if options["campaign"]:
-        return f"campaign {options['campaign']}", _of_campaign(options)
-    if options["votes"]:
-        path = Path(options["votes"])
+def _find(folder: SeasonFolder, given: Mapping[str, Any]) -> tuple[str, list[VoterBallot]]:
+    if given["campaign"]:
+        campaign = open_campaign(given["campaign"], ledger=given["ledger"])
+        ballots = read_campaign_ballots(campaign.records, named=given["named"])
+        return f"campaign {given['campaign']}", ballots
+    if given["votes"]:
+        path = Path(given["votes"])
         joined = join_votes(open_set(folder), path)
         return path.name, [
             VoterBallot(entry.name, vote.voter, vote.label)
@@ -63,13 +65,3 @@ def _find(folder: SeasonFolder, options: Mapping[str, Any]) -> tuple[str, list[V
         ]
     entries: Iterable[Entry] = (row for row in open_set(folder) if isinstance(row, Entry))
     return "the benchmark", list(iter_benchmark_ballots(entries))
-
-
-def _of_campaign(options: Mapping[str, Any]) -> list[VoterBallot]:
-    from unreel.annotation.campaign_state import read_campaign
-    from unreel.annotation.ledger.connection import open_ledger, resolve_ledger_url
-
-    with open_ledger(resolve_ledger_url(options["ledger"], read_settings())) as ledger:
-        return read_campaign_ballots(
-            read_campaign(ledger, options["campaign"]), named=options["named"]
-        )

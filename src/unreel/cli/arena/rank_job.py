@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from unreel.api.arena import rank_season
 from unreel.arena.boards.figures import CREATOR_FIGURES, REVIEWER_FIGURES, BoardColumn
+from unreel.arena.boards.preference import PreferenceRates
 from unreel.arena.boards.standings import LeaderboardRow, SeasonLeaderboard
-from unreel.arena.season.folder import SeasonEntrants, SeasonFolder, find_folder
-from unreel.arena.season_ranking import rank_pairs, rank_season
+from unreel.arena.season.folder import SeasonEntrants, find_folder
 from unreel.cli.arena.options import format_interval
 from unreel.cli.output import Form, print_json, print_message, print_table
 
@@ -17,57 +18,39 @@ _SHOWN: Final = frozenset(
 """Figures that a terminal has room for; `--json` and `--format` print all."""
 
 
-def print_ranks(options: Mapping[str, Any], *, as_json: bool) -> None:
+def print_ranks(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Rank the stored answers, and print both boards under each condition."""
-    folder = find_folder(options["season"], options["out"])
-    entrants = folder.require_played()
-    if entrants.is_about_pairs:
-        _print_preferences(folder, options, as_json=as_json)
-        return
-    more = {} if options["resamples"] is None else {"resamples": options["resamples"]}
-    more["nuisances"] = options["nuisances"]
-    standings = [each.standings for each in rank_season(folder, options["conditions"], **more)]
-    if as_json:
-        print_json(
-            {
-                "season": entrants.season,
-                "digest": entrants.digest,
-                "protocol": entrants.protocol,
-                "standings": standings,
-                "unfitted": {
-                    each.title: each.unfitted for each in entrants.reviewers if each.unfitted
-                },
-                "retired": entrants.retired,
-            }
-        )
-        return
-    for each in standings:
-        _print_boards(each, form=options["form"])
-    _say_absent(entrants)
-
-
-def _print_preferences(folder: SeasonFolder, options: Mapping[str, Any], *, as_json: bool) -> None:
-    entrants = folder.require_played()
-    found = [each.preferences for each in rank_pairs(folder, options["conditions"])]
-    if as_json:
-        told = {"season": entrants.season, "digest": entrants.digest}
-        print_json({**told, "protocol": entrants.protocol, "preferences": found})
-        return
-    for each in found:
-        print_message(f"condition {each.condition}: pairs; fraction taken for real [95 % interval]")
-        _print_board("reviewer", each.reviewers, REVIEWER_FIGURES, form=options["form"])
-        _print_board("creator", each.creators, CREATOR_FIGURES, form=options["form"])
-    _say_absent(entrants)
-
-
-def _print_boards(standings: SeasonLeaderboard, *, form: Form) -> None:
-    print_message(
-        f"condition {standings.condition}: {standings.n_scenes} scenes, "
-        f"{standings.n_resamples} resamples; percent [95 % interval]"
+    entrants = find_folder(given["season"], given["out"]).require_played()
+    boards = rank_season(
+        given["season"],
+        out=given["out"],
+        titles=given["conditions"],
+        resamples=given["resamples"],
+        nuisances=given["nuisances"],
     )
-    _print_board("reviewer", standings.reviewers, REVIEWER_FIGURES, form=form)
-    _print_board("creator", standings.creators, CREATOR_FIGURES, form=form)
-    for name, slope in standings.sway.items():
+    if as_json:
+        document = {name: getattr(entrants, name) for name in ("season", "digest", "protocol")}
+        if entrants.is_about_pairs:
+            print_json({**document, "preferences": boards})
+            return
+        unfitted = {each.title: each.unfitted for each in entrants.reviewers if each.unfitted}
+        more = {"standings": boards, "unfitted": unfitted, "retired": entrants.retired}
+        print_json(document | more)
+        return
+    for each in boards:
+        _print_boards(each, form=given["form"])
+    _say_absent(entrants)
+
+
+def _print_boards(boards: SeasonLeaderboard | PreferenceRates, *, form: Form) -> None:
+    if isinstance(boards, SeasonLeaderboard):
+        counts = f"{boards.n_scenes} scenes, {boards.n_resamples} resamples; percent"
+    else:
+        counts = "pairs; who is taken for real"
+    print_message(f"condition {boards.condition}: {counts} [95 % interval]")
+    _print_board("reviewer", boards.reviewers, REVIEWER_FIGURES, form=form)
+    _print_board("creator", boards.creators, CREATOR_FIGURES, form=form)
+    for name, slope in boards.sway.items() if isinstance(boards, SeasonLeaderboard) else ():
         print_message(
             f"{name} adds to the log-odds of generated, for each standard deviation: {slope}"
         )

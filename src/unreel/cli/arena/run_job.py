@@ -1,28 +1,21 @@
 """Implementation of `unreel arena run` and `plan`, imported when they run."""
 
 import re
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from unreel.arena.fairness.holdout import publish_secret_hash
+from unreel.api.arena_job import open_job, run_job
 from unreel.arena.run.forecast import PendingQuestions, SeasonForecast, forecast_season
-from unreel.arena.run.job import EntrantRunSummary, SeasonJob, SeasonOutcome, run_season
-from unreel.arena.season.folder import open_folder
-from unreel.arena.season.recipe import read_season
-from unreel.arena.submission.accepted import add_accepted_entries, log_played_entries
+from unreel.arena.run.job import SeasonJob
+from unreel.arena.run.outcome import EntrantRunSummary, SeasonOutcome
 from unreel.cli.contacted_services import print_endpoints, print_external_reviewers, print_services
 from unreel.cli.memory_settings import limit_heaps
 from unreel.cli.output import echo, print_json, print_message, print_table
 from unreel.cli.progress import ProgressMeter
 from unreel.cli.stop_signals import note_resume_command
 from unreel.core.output_files import OutputDirectory
-from unreel.core.settings import read_settings
-from unreel.engine.resolve_location import open_access
-from unreel.engine.run import ALL_FAILURES
 from unreel.media.access import require_protection
 
 Tell = Callable[[], int]
@@ -31,9 +24,9 @@ _DIGEST = re.compile(r"^digest\s*=.*$", re.MULTILINE)
 _BENCHMARK = re.compile(r"^benchmark\s*=.*$", re.MULTILINE)
 
 
-def play(meter: ProgressMeter, options: Mapping[str, Any], *, as_json: bool) -> Tell:
+def play(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
     """Run the season; return a printer of its result, which also gives the exit status."""
-    job = _job(options)
+    job = _job(given)
     limit_heaps()
     require_protection(job.access.settings, trusted=job.access.trusted)
     asked = [each for each in job.season.recipe.judges if job.calls(each.shown)]
@@ -42,39 +35,23 @@ def play(meter: ProgressMeter, options: Mapping[str, Any], *, as_json: bool) -> 
     called = [each for each in job.season.creators if job.calls(each.name)]
     print_services(called, job.access.settings)
     with note_resume_command(job.folder.place.uri, meter):
-        publish_secret_hash(job.folder.path, job.season.recipe, at_us=time.time_ns() // 1000)
-        outcome = run_season(job, meter.callbacks())
-        turns = (*outcome.creators, *outcome.reviewers)
-        played = {turn.title for turn in turns if not turn.problem}
-        log_played_entries(job.folder.path, played, at_us=time.time_ns() // 1000)
+        outcome = run_job(job, meter.callbacks())
     return partial(_print_outcome, outcome, as_json=as_json)
 
 
-def forecast_season_run(meter: ProgressMeter, options: Mapping[str, Any], *, as_json: bool) -> Tell:
+def forecast_season_run(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
     """Count the work of the season, and return a printer of it."""
     meter.tell("reading the season")
-    job = _job(options)
+    job = _job(given)
     foreseen = forecast_season(job)
-    if options.get("pin") and not foreseen.is_pinned:
-        _pin(Path(options["season"]), foreseen.digest)
-    return partial(_print_forecast, foreseen, pinned=bool(options.get("pin")), as_json=as_json)
+    if given.get("pin") and not foreseen.is_pinned:
+        _pin(Path(given["season"]), foreseen.digest)
+    return partial(_print_forecast, foreseen, pinned=bool(given.get("pin")), as_json=as_json)
 
 
-def _job(options: Mapping[str, Any]) -> SeasonJob:
-    season = read_season(Path(options["season"]))
-    folder = open_folder(season, options["out"])
-    settings = read_settings()
-    if options.get("weak_cage"):
-        settings = replace(settings, weak_cage=1)
-    return SeasonJob(
-        season=add_accepted_entries(season, folder.path),
-        folder=folder,
-        access=open_access(settings, trusted=bool(options.get("trusted"))),
-        outside=options["outside"],
-        engine=options.get("engine", "local"),
-        retry_failed=ALL_FAILURES if options.get("retry_failed") else frozenset(),
-        only=frozenset(options["only"]),
-    )
+def _job(given: Mapping[str, Any]) -> SeasonJob:
+    options = {name: value for name, value in given.items() if name not in {"outside", "pin"}}
+    return open_job(**options, allow_outside=given["outside"])
 
 
 def _pin(file: Path, digest: str) -> None:
@@ -109,10 +86,10 @@ def _print_outcome(outcome: SeasonOutcome, *, as_json: bool) -> int:
     _say_problems((*outcome.creators, *outcome.reviewers))
     if outcome.is_stopped:
         print_message(
-            "no question was sent: first give every creator a usable clip, or remove it from the season"
+            "no reviewer was asked: first give every creator a usable clip, or take it out of the season"
         )
     if any(turn.n_failed for turn in (*outcome.creators, *outcome.reviewers)):
-        print_message("to retry failures, add --retry-failed to this command")
+        print_message("ask again for what failed: add --retry-failed to this command")
     if outcome.plan is not None:
         chosen, due = len(outcome.plan.chosen), outcome.plan.n_due
         print_message(f"the budget lets {chosen} of {due} questions be put: see plan.json")
@@ -170,7 +147,7 @@ def _print_forecast(foreseen: SeasonForecast, *, pinned: bool, as_json: bool) ->
         _say_missing(each.title, each.missing_files)
         if each.n_failed:
             print_message(
-                f"{each.title}: {each.n_failed} clips failed; --retry-failed repeats them"
+                f"{each.title}: {each.n_failed} clips failed; --retry-failed asks for them again"
             )
     print_message(
         f"{len(foreseen.scenes)} scenes, {foreseen.n_real} real clips, conditions: "

@@ -4,45 +4,38 @@ import os
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from unreel.api.training_job import STEPS, describe_step, prepare, run_prepared
 from unreel.cli.output import echo, print_json, print_message
 from unreel.cli.progress import ProgressMeter
 from unreel.cli.stop_signals import StopSignal, defer_first_signal, note_resume_command
 from unreel.core.errors import InvalidSettingError
-from unreel.core.names import plain_name
-from unreel.core.settings import read_settings
 from unreel.engine.progress import Progress
-from unreel.engine.resolve_location import open_access
-from unreel.media.access import require_protection
 from unreel.training.devices import LAUNCHED, write_launch
 from unreel.training.process_rank import TrainingProcess, read_process_rank
-from unreel.training.recipe import TrainRecipe, read_recipe
-from unreel.training.run import TrainingCallbacks, TrainingResult, train
+from unreel.training.recipe import TrainRecipe
+from unreel.training.result import TrainingResult
+from unreel.training.run import TrainingCallbacks
 from unreel.training.sft.early_stopping import EarlyStoppingState
 
-_STEPS = "steps"
 
-
-def run_recipe(options: Mapping[str, Any], *, as_json: bool) -> None:
+def run_recipe(given: Mapping[str, Any], *, as_json: bool) -> None:
     """Train, print the result, and exit."""
-    recipe = read_recipe(options["recipe"], data=options["data"], changes=options["changes"])
-    folder = options["out"] or Path("trainings") / plain_name(recipe.name)
-    settings, trusted = read_settings(), options["trusted"]
-    require_protection(settings, trusted=trusted)
+    named = {name: given[name] for name in ("recipe", "data", "changes", "out", "trusted")}
+    recipe, folder = prepare(**named)
     process = read_process_rank()
     _share_out(recipe, folder, process)
-    access = replace(open_access(settings, trusted=trusted), outside=options["outside"])
     with _TrainingConsole(folder, process) as told:
-        trained = train(
+        trained = run_prepared(
             recipe,
             folder,
-            access=access,
-            going=options["going"] or "either",
-            accept_leak=options["accept_leak"],
-            spectator=told.spectator,
+            told.spectator,
+            going=given["going"] or "either",
+            accept_leak=given["accept_leak"],
+            allow_outside=given["outside"],
+            trusted=given["trusted"],
         )
         told.require_end(trained)
     if process.is_first:
@@ -117,16 +110,13 @@ class _TrainingConsole:
     def _begin(self, start: int, n_steps: int) -> None:
         self._start = start
         self._asked = self._open.enter_context(defer_first_signal())
-        self._meter.expect(_STEPS, n_steps - start)
+        self._meter.expect(STEPS, n_steps - start)
 
     def _step(self, step: int, loss: float, vigil: EarlyStoppingState) -> None:
         if not self._process.is_first:
             return
-        held_out = "" if vigil.last is None else f", held-out loss {vigil.last['loss']:.4f}"
-        note = f"loss {loss:.4f}{held_out}"
-        if vigil.unshown:
-            note = f"{note}, {len(vigil.unshown):,} examples could not be shown"
-        self._meter.step(_STEPS, Progress(done=step - self._start, note=note))
+        progress = Progress(done=step - self._start, note=describe_step(loss, vigil))
+        self._meter.step(STEPS, progress)
 
 
 def _report(trained: TrainingResult, *, as_json: bool) -> None:
@@ -144,7 +134,7 @@ def _report(trained: TrainingResult, *, as_json: bool) -> None:
         f"{ends[trained.ended]}; the model is that of step {trained.step:,}{loss}{held_out}"
     )
     if trained.gain is not None:
-        print_message(f"the reward of held-out answers rose by {trained.gain}")
+        print_message(f"answers to held-out questions earn more than before by {trained.gain}")
     print_message(
         f"next: unreel train card {trained.model}, or unreel eval BENCHMARK --model local/{trained.model}"
     )

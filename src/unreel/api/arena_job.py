@@ -1,0 +1,54 @@
+"""Implementation of `run_season`, imported when it runs."""
+
+import time
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+
+from unreel.arena.fairness.holdout import publish_secret_hash
+from unreel.arena.run.job import SeasonJob, run_season
+from unreel.arena.run.outcome import SeasonOutcome
+from unreel.arena.season.folder import open_folder
+from unreel.arena.season.recipe import read_season
+from unreel.arena.submission.accepted import add_accepted_entries, log_played_entries
+from unreel.core.settings import read_settings
+from unreel.engine.progress import JobCallbacks
+from unreel.engine.resolve_location import open_access
+from unreel.engine.run import ALL_FAILURES
+
+
+def open_job(  # noqa: PLR0913  one parameter for each option
+    season: str | Path,
+    *,
+    out: str | Path | None,
+    only: Collection[str],
+    allow_outside: bool,
+    engine: str = "local",
+    retry_failed: bool = False,
+    weak_cage: bool = False,
+    trusted: bool = False,
+) -> SeasonJob:
+    """Read the season with its accepted entries, and return the job that runs it."""
+    read = read_season(Path(season))
+    folder, settings = open_folder(read, out), read_settings()
+    return SeasonJob(
+        season=add_accepted_entries(read, folder.path),
+        folder=folder,
+        access=open_access(
+            replace(settings, weak_cage=1) if weak_cage else settings, trusted=trusted
+        ),
+        outside=allow_outside,
+        engine=engine,
+        retry_failed=ALL_FAILURES if retry_failed else frozenset(),
+        only=frozenset(only),
+    )
+
+
+def run_job(job: SeasonJob, callbacks: JobCallbacks) -> SeasonOutcome:
+    """Run the season, and record in its log which entries took part."""
+    publish_secret_hash(job.folder.path, job.season.recipe, at_us=time.time_ns() // 1000)
+    outcome = run_season(job, callbacks)
+    turns = (*outcome.creators, *outcome.reviewers)
+    played = {turn.title for turn in turns if not turn.problem}
+    log_played_entries(job.folder.path, played, at_us=time.time_ns() // 1000)
+    return outcome

@@ -1,0 +1,88 @@
+"""Implementation of `train`, imported when it runs."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from unreel.core.errors import InvalidSettingError
+from unreel.core.names import plain_name
+from unreel.core.settings import read_settings
+from unreel.engine.progress import OnStep, Progress
+from unreel.engine.resolve_location import open_access
+from unreel.media.access import require_protection
+from unreel.training.manifest import Going
+from unreel.training.process_rank import read_process_rank
+from unreel.training.recipe import TrainRecipe, read_recipe
+from unreel.training.result import TrainingResult
+from unreel.training.run import TrainingCallbacks, train
+from unreel.training.sft.early_stopping import EarlyStoppingState
+
+STEPS = "steps"
+
+
+def prepare(
+    recipe: str | Path | Mapping[str, Any],
+    *,
+    data: Sequence[str | Path],
+    changes: Sequence[str],
+    out: str | Path | None,
+    trusted: bool,
+) -> tuple[TrainRecipe, Path]:
+    """Return the checked recipe and the folder of its training.
+
+    Raises:
+        SandboxError: Untrusted files cannot be opened safely here.
+    """
+    checked = read_recipe(recipe, data=data, changes=changes)
+    require_protection(read_settings(), trusted=trusted)
+    return checked, Path(out or Path("trainings") / plain_name(checked.name))
+
+
+def run_prepared(  # noqa: PLR0913  one parameter for each option
+    recipe: TrainRecipe,
+    folder: Path,
+    callbacks: TrainingCallbacks,
+    *,
+    going: Going,
+    accept_leak: bool,
+    allow_outside: bool,
+    trusted: bool,
+) -> TrainingResult:
+    """Train the model of a checked recipe."""
+    access = open_access(read_settings(), trusted=trusted, outside=allow_outside)
+    return train(
+        recipe, folder, access=access, going=going, accept_leak=accept_leak, spectator=callbacks
+    )
+
+
+def run_here(
+    recipe: TrainRecipe, folder: Path, *, on_progress: OnStep | None, **options: Any
+) -> TrainingResult:
+    """Train in this process, which must be one of those that the recipe names."""
+    n_named, n_here = recipe.devices.count * recipe.devices.nodes, read_process_rank().n
+    if n_named != n_here:
+        setting, problem = "devices", f"the recipe names {n_named} processes and {n_here} run"
+        remedy = "Use `unreel train run`, or start your program with `accelerate launch`"
+        raise InvalidSettingError(setting, problem, remedy)
+    callbacks = TrainingCallbacks() if on_progress is None else _report_to(on_progress)
+    return run_prepared(recipe, folder, callbacks, **options)
+
+
+def _report_to(on_progress: OnStep) -> TrainingCallbacks:
+    steps = [0, 0]
+
+    def start(first: int, n_steps: int) -> None:
+        steps[:] = first, n_steps
+
+    def step(number: int, loss: float, state: EarlyStoppingState) -> None:
+        done, due = number - steps[0], steps[1] - steps[0]
+        on_progress(STEPS, Progress(done=done, due=due, note=describe_step(loss, state)))
+
+    return TrainingCallbacks(on_reading=on_progress, on_start=start, on_step=step)
+
+
+def describe_step(loss: float, state: EarlyStoppingState) -> str:
+    """Return the losses after a step, and the number of unreadable examples."""
+    held_out = "" if state.last is None else f", held-out loss {state.last['loss']:.4f}"
+    unread = f", {len(state.unshown):,} examples could not be shown" if state.unshown else ""
+    return f"loss {loss:.4f}{held_out}{unread}"
