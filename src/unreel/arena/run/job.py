@@ -44,7 +44,7 @@ from unreel.engine.survey import SurveyStage, survey_rows
 from unreel.engine.writer_lock import writer_lock
 
 DRIVER: Final = "season"
-"""What whoever plays a season holds the lock of: a second one is refused before it changes anything."""
+"""Name of the lock of a running season: a second run is rejected before it changes anything."""
 _OF_ONE: Final = (KeyRejectedError, InvalidSettingError, UnreadableSourceError, MissingExtraError)
 """What stops one entrant; all else stops the season."""
 
@@ -62,7 +62,7 @@ class SeasonJob:
     """What puts questions; clips are made on this machine."""
     retry_failed: Collection[str] = ()
     only: frozenset[str] = frozenset()
-    """Titles of those whose turn it is; everybody's where none is named."""
+    """Titles of the entrants to run; all if empty."""
 
     def asking(self, scenery: SeasonBenchmark) -> ReviewSettings:
         """Return the review settings of the season."""
@@ -291,7 +291,7 @@ def _ask_all(
 
 
 def _with_unfitted(entrants: SeasonEntrants, turns: Sequence[EntrantRunSummary]) -> SeasonEntrants:
-    """The entrants, floors with why they could not learn."""
+    """Return the entrants, with the reason for each baseline that could not be fitted."""
     why = {turn.title: turn.problem for turn in turns if turn.problem}
     told = (
         each.model_copy(update={"unfitted": why[each.title]})

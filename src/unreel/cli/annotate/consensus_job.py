@@ -25,54 +25,56 @@ from unreel.core.settings import read_settings
 _COLUMNS = ("task", "clip", "state", "answer", "method", "support", "dissent")
 
 
-def print_consensus(given: Mapping[str, Any], *, as_json: bool) -> None:
+def print_consensus(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the consensus of each task, and exit."""
-    campaign = open_campaign(given["campaign"], ledger=given["ledger"])
-    records, found = campaign.records, campaign.consensus(**pick_rule(given))
+    campaign = open_campaign(options["campaign"], ledger=options["ledger"])
+    records, found = campaign.records, campaign.consensus(**pick_rule(options))
     shown = {
         id_: outcome
         for id_, outcome in found.tasks.items()
-        if not (given["only_open"] and isinstance(outcome, SettledTask))
+        if not (options["only_open"] and isinstance(outcome, SettledTask))
     }
-    if given["out"] is not None:
-        _write(given["out"], found, records.tasks)
+    if options["out"] is not None:
+        _write(options["out"], found, records.tasks)
     if as_json:
         print_json(_document(found, shown, records.tasks))
     else:
         rows = [_row(id_, records.tasks[id_], outcome) for id_, outcome in shown.items()]
-        print_table(_COLUMNS, rows, title=f"consensus of {given['campaign']}", form=given["form"])
+        print_table(
+            _COLUMNS, rows, title=f"consensus of {options['campaign']}", form=options["form"]
+        )
         _print_consensus_table(found, n_tasks=len(records.tasks))
     sys.exit(0 if found.settled or not found.tasks else 1)
 
 
-def keep_review(given: Mapping[str, Any], *, as_json: bool) -> None:
+def keep_review(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the review into the ledger, and print the present consensus."""
-    with open_ledger(resolve_ledger_url(given["ledger"], read_settings())) as ledger:
-        records = read_campaign(ledger, given["campaign"])
-        task = find_task(records, given["task"])
+    with open_ledger(resolve_ledger_url(options["ledger"], read_settings())) as ledger:
+        records = read_campaign(ledger, options["campaign"])
+        task = find_task(records, options["task"])
         looked = ReviewerDecision(
             task=task.id,
-            verdict=_verdict(given),
-            annotator=given["take"] or "",
-            by=given["by"],
-            why=given["why"],
+            verdict=_verdict(options),
+            annotator=options["take"] or "",
+            by=options["by"],
+            why=options["why"],
             at_us=time.time_ns() // 1000,
         )
-        outcome = review_task(ledger, records, looked, build_rule(**pick_rule(given)))
+        outcome = review_task(ledger, records, looked, build_rule(**pick_rule(options)))
     if as_json:
         print_json({"task": task.id, "clip": _clip(task), **_state(outcome)})
         return
     now = _row(task.id, task, outcome)
-    print_message(f"{now['clip']}: {now['state']} {now['answer']}, reviewed by {given['by']}")
+    print_message(f"{now['clip']}: {now['state']} {now['answer']}, reviewed by {options['by']}")
 
 
-def _verdict(given: Mapping[str, Any]) -> ReviewDecision:
-    if bool(given["verdict"]) == bool(given["take"]):
+def _verdict(options: Mapping[str, Any]) -> ReviewDecision:
+    if bool(options["verdict"]) == bool(options["take"]):
         setting, problem = "review", "give one of --accept, --send-back and --take ANNOTATOR"
         raise InvalidSettingError(
             setting, problem, "Look at it with `unreel annotate report` first"
         )
-    return ReviewDecision(given["verdict"] or ReviewDecision.TAKE)
+    return ReviewDecision(options["verdict"] or ReviewDecision.TAKE)
 
 
 def _row(id_: str, task: AnnotationTask, outcome: Outcome) -> dict[str, object]:

@@ -88,6 +88,6 @@ def rule_options(command: F) -> F:
     )(command)
 
 
-def pick_rule(given: Mapping[str, Any]) -> dict[str, Any]:
+def pick_rule(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of `rule_options`."""
-    return {name: given[name] for name in ("quorum", "min_overlap", "method", "reviews")}
+    return {name: options[name] for name in ("quorum", "min_overlap", "method", "reviews")}

@@ -23,35 +23,37 @@ from unreel.core.estimate import Estimate, Measured, describe_coverage
 _BATCH: Final = 100
 
 
-def write_plan(given: Mapping[str, Any], *, as_json: bool) -> None:
+def write_plan(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the table of pairs, and print their number."""
-    entries = [row for row in open_benchmark(given["benchmark"], given["layout"]) if _is_entry(row)]
+    entries = [
+        row for row in open_benchmark(options["benchmark"], options["layout"]) if _is_entry(row)
+    ]
     chosen = (
-        _strict(entries, given)
-        if given["plan"] == "strict"
-        else _most_informative_pairs(entries, given)
+        _strict(entries, options)
+        if options["plan"] == "strict"
+        else _most_informative_pairs(entries, options)
     )
     if not chosen:
         setting, problem = "--plan", "no two clips can be compared"
         raise InvalidSettingError(setting, problem, "Name a benchmark with scores, or --plan gain")
-    out = given["out"]
+    out = options["out"]
     write_pairs(out, chosen)
     clips = {name for pair in chosen for name in pair}
     if as_json:
-        told = {"plan": given["plan"], "seed": given["seed"], "out": out}
+        told = {"plan": options["plan"], "seed": options["seed"], "out": out}
         print_json(told | {"n_pairs": len(chosen), "n_clips": len(clips)})
         return
     print_message(f"{len(chosen)} pairs of {len(clips)} clips")
     print_message(
-        f"next: unreel annotate push {given['benchmark']} --interface preference --pairs {out}"
+        f"next: unreel annotate push {options['benchmark']} --interface preference --pairs {out}"
     )
     echo(out)
 
 
-def print_ranking(given: Mapping[str, Any], *, as_json: bool) -> None:
+def print_ranking(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the clips in their order."""
-    campaign = open_campaign(given["campaign"], ledger=given["ledger"])
-    found = campaign.rank(seed=given["seed"])
+    campaign = open_campaign(options["campaign"], ledger=options["ledger"])
+    found = campaign.rank(seed=options["seed"])
     if as_json:
         print_json(found)
         return
@@ -77,21 +79,25 @@ def _is_entry(row: object) -> bool:
     return isinstance(row, Entry)
 
 
-def _strict(entries: list[Any], given: Mapping[str, Any]) -> list[NamePair]:
+def _strict(entries: list[Any], options: Mapping[str, Any]) -> list[NamePair]:
     scores = {entry.name: entry.rating.score for entry in entries if entry.rating is not None}
-    if given["clips"] == "vrb":
-        scores = draw_clips(scores, seed=given["seed"])
+    if options["clips"] == "vrb":
+        scores = draw_clips(scores, seed=options["seed"])
     found = list_strict_pairs(scores)
-    return choose_balanced_pairs(found, n=given["n"], seed=given["seed"]) if given["n"] else found
+    return (
+        choose_balanced_pairs(found, n=options["n"], seed=options["seed"])
+        if options["n"]
+        else found
+    )
 
 
-def _most_informative_pairs(entries: list[Any], given: Mapping[str, Any]) -> list[NamePair]:
+def _most_informative_pairs(entries: list[Any], options: Mapping[str, Any]) -> list[NamePair]:
     wins: list[NamePair] = []
-    if given["campaign"]:
-        records = open_campaign(given["campaign"], ledger=given["ledger"]).records
+    if options["campaign"]:
+        records = open_campaign(options["campaign"], ledger=options["ledger"]).records
         wins = list(iter_comparisons(iter_valid_judgements(records)))
     names = [entry.name for entry in entries]
-    return choose_informative_pairs(names, wins, n=given["n"] or _BATCH, seed=given["seed"])
+    return choose_informative_pairs(names, wins, n=options["n"] or _BATCH, seed=options["seed"])
 
 
 def _spell(value: Measured) -> str:

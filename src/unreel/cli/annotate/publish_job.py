@@ -28,7 +28,7 @@ def _print_publication(published: PublicationResult) -> None:
     print_message(f"{published.n_clips} clips in {published.folder}; its card is README.md")
     if published.n_undecided:
         print_message(
-            f"  kept without a decision: {published.n_undecided}, with what their makers say"
+            f"  kept without a decision: {published.n_undecided}, with their original labels"
         )
     for why, n in Counter(left.why for left in published.left_out).most_common():
         print_message(f"  excluded: {n} {why}")

@@ -20,14 +20,14 @@ from unreel.core.settings import read_settings
 from unreel.engine.progress import Progress
 
 
-def print_links(given: Mapping[str, Any], *, as_json: bool) -> None:
+def print_links(options: Mapping[str, Any], *, as_json: bool) -> None:
     """One row for each annotator and batch."""
     settings = read_settings()
-    kept = read_passwords(studio_folder(settings, given["state"]))
-    with open_desk(given, settings) as (client, ledger):
-        found = list_annotator_links(ledger, given["campaign"], address=client.address)
+    kept = read_passwords(studio_folder(settings, options["state"]))
+    with open_desk(options, settings) as (client, ledger):
+        found = list_annotator_links(ledger, options["campaign"], address=client.address)
     rows = [asdict(link) for link in found]
-    if given["passwords"]:
+    if options["passwords"]:
         rows = [row | {"password": kept.get(row["login"].lower(), "-")} for row in rows]
     if as_json:
         print_json(rows)
@@ -35,14 +35,14 @@ def print_links(given: Mapping[str, Any], *, as_json: bool) -> None:
         print_table(tuple(rows[0]), rows)
     else:
         print_message(
-            f"no room of {given['campaign']} is made yet: `unreel annotate push` makes them"
+            f"no room of {options['campaign']} is made yet: `unreel annotate push` makes them"
         )
 
 
-def pull_answers(given: Mapping[str, Any], *, as_json: bool) -> None:
+def pull_answers(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Pull new answers, and report those that cannot be used."""
-    campaign, decided = given["campaign"], {}
-    with open_desk(given, read_settings()) as (client, ledger):
+    campaign, decided = options["campaign"], {}
+    with open_desk(options, read_settings()) as (client, ledger):
         with ProgressMeter() as meter:
             meter.tell("asking Label Studio")
 
@@ -50,10 +50,10 @@ def pull_answers(given: Mapping[str, Any], *, as_json: bool) -> None:
                 meter.step("annotations", Progress(done=so_far.seen))
 
             pulled = pull_campaign(
-                client, ledger, campaign, heard=heard, everything=given["everything"]
+                client, ledger, campaign, heard=heard, everything=options["everything"]
             )
-        if given["decisions"]:
-            decided = write_decisions(ledger, campaign, given["decisions"])
+        if options["decisions"]:
+            decided = write_decisions(ledger, campaign, options["decisions"])
     if as_json:
         print_json({"campaign": campaign, **asdict(pulled), "decisions": decided})
     else:
@@ -67,7 +67,7 @@ def _print_pulled(campaign: str, pulled: PullResult, decided: Mapping[str, int])
     )
     if pulled.quarantined:
         print_message(
-            f"{pulled.quarantined:,} of those seen cannot be used; they are kept with their reasons"
+            f"{pulled.quarantined:,} of them cannot be used; they are stored with their reasons"
         )
     for room in pulled.gone:
         print_message(
@@ -78,15 +78,15 @@ def _print_pulled(campaign: str, pulled: PullResult, decided: Mapping[str, int])
         print_message(f"{word}: {n:,} pieces")
 
 
-def print_status(given: Mapping[str, Any], *, as_json: bool) -> None:
+def print_status(options: Mapping[str, Any], *, as_json: bool) -> None:
     """One row for each annotator."""
-    progress = open_campaign(given["campaign"], ledger=given["ledger"]).status()
+    progress = open_campaign(options["campaign"], ledger=options["ledger"]).status()
     if as_json:
         print_json(progress)
         return
     print_message(
         f"{progress.campaign} ({progress.interface}): {progress.settled:,} of {progress.tasks:,} "
-        f"tasks are judged by all who were asked; {progress.records:,} annotations are kept"
+        f"tasks are judged by all assigned annotators; {progress.records:,} annotations are stored"
     )
     columns = ("annotator", "done", "left", "unusable", "median_s", "per_hour", "agreement")
     print_table(columns, [_row(person) for person in progress.people])

@@ -13,16 +13,16 @@ from unreel.core.span import format_seconds
 _COLUMNS = ("annotator", "judged", "right", "informed", "same_answer", "median_time", "alarms")
 
 
-def print_quality(given: Mapping[str, Any], *, as_json: bool) -> None:
+def print_quality(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Print a line for each annotator, and what all together are worth."""
-    campaign = open_campaign(given["campaign"], ledger=given["ledger"])
-    found = campaign.quality(passing=given["passing"], seed=given["seed"])
+    campaign = open_campaign(options["campaign"], ledger=options["ledger"])
+    found = campaign.quality(passing=options["passing"], seed=options["seed"])
     if as_json:
         alarms = {who: person.alarms for who, person in found.people.items()}
         print_json({"quality": found, "alarms": alarms})
         return
     rows = [_row(who, person) for who, person in found.people.items()]
-    print_table(_COLUMNS, rows, title=f"annotators of {given['campaign']}", form=given["form"])
+    print_table(_COLUMNS, rows, title=f"annotators of {options['campaign']}", form=options["form"])
     _print_quality_table(found)
 
 

@@ -25,23 +25,23 @@ from unreel.core.errors import InvalidSettingError, UnreelError
 from unreel.core.settings import read_settings
 
 
-def report_campaign(given: Mapping[str, Any], *, as_json: bool) -> None:
+def report_campaign(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the page and print its path."""
     settings = read_settings()
-    folder = studio_folder(settings, given["state"])
-    with open_ledger(resolve_ledger_url(given["ledger"], settings)) as ledger:
-        records = read_campaign(ledger, given["campaign"])
-        address = given["url"] or _running(folder)
+    folder = studio_folder(settings, options["state"])
+    with open_ledger(resolve_ledger_url(options["ledger"], settings)) as ledger:
+        records = read_campaign(ledger, options["campaign"])
+        address = options["url"] or _running(folder)
         links = build_task_links(ledger, records, address=address.rstrip("/")) if address else {}
-    edition = gather(records, build_rule(**pick_rule(given)), seed=given["seed"])
+    edition = gather(records, build_rule(**pick_rule(options)), seed=options["seed"])
     wish = PageSettings(
-        media=given["media"] or folder / CLIPS,
+        media=options["media"] or folder / CLIPS,
         links=links,
-        people=_people(edition, seed=given["seed"]),
-        most=given["most"],
-        seed=given["seed"],
+        people=_people(edition, seed=options["seed"]),
+        most=options["most"],
+        seed=options["seed"],
     )
-    written = write_page(edition, records, given["out"], wish)
+    written = write_page(edition, records, options["out"], wish)
     if as_json:
         print_json(written)
         return
@@ -57,7 +57,7 @@ def _running(folder: Path) -> str:
 
 
 def _people(edition: CampaignEdition, *, seed: int) -> tuple[HumanScoreRow, ...]:
-    """Return everybody's scores; none if the benchmark is gone."""
+    """Return the scores of all annotators; none if the benchmark is missing."""
     names = {name for task in edition.tasks.values() for name in task.names}
     try:
         rows = open_benchmark(Path(edition.campaign.benchmark))

@@ -19,14 +19,14 @@ from unreel.cli.output import print_json, print_message
 from unreel.core.errors import InvalidSettingError
 
 
-def take_votes(given: Mapping[str, Any], *, as_json: bool) -> None:
+def take_votes(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Store the votes, and print their number and that of votes about other clips."""
-    if given["campaign"] and given["votes"]:
+    if options["campaign"] and options["votes"]:
         setting, problem = "--votes", "votes are taken from one place at a time"
         raise InvalidSettingError(setting, problem, "Leave out --votes or --campaign")
-    folder = find_folder(given["season"], given["out"])
+    folder = find_folder(options["season"], options["out"])
     folder.require_played()
-    source, ballots = _find(folder, given)
+    source, ballots = _find(folder, options)
     known = {row.name for row in open_set(folder) if isinstance(row, Entry)}
     kept = [each for each in ballots if each.clip in known]
     if not kept:
@@ -50,13 +50,13 @@ def take_votes(given: Mapping[str, Any], *, as_json: bool) -> None:
     )
 
 
-def _find(folder: SeasonFolder, given: Mapping[str, Any]) -> tuple[str, list[VoterBallot]]:
-    if given["campaign"]:
-        campaign = open_campaign(given["campaign"], ledger=given["ledger"])
-        ballots = read_campaign_ballots(campaign.records, named=given["named"])
-        return f"campaign {given['campaign']}", ballots
-    if given["votes"]:
-        path = Path(given["votes"])
+def _find(folder: SeasonFolder, options: Mapping[str, Any]) -> tuple[str, list[VoterBallot]]:
+    if options["campaign"]:
+        campaign = open_campaign(options["campaign"], ledger=options["ledger"])
+        ballots = read_campaign_ballots(campaign.records, named=options["named"])
+        return f"campaign {options['campaign']}", ballots
+    if options["votes"]:
+        path = Path(options["votes"])
         joined = join_votes(open_set(folder), path)
         return path.name, [
             VoterBallot(entry.name, vote.voter, vote.label)

@@ -18,15 +18,15 @@ _SHOWN: Final = frozenset(
 """Figures that a terminal has room for; `--json` and `--format` print all."""
 
 
-def print_ranks(given: Mapping[str, Any], *, as_json: bool) -> None:
+def print_ranks(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Rank the stored answers, and print both boards under each condition."""
-    entrants = find_folder(given["season"], given["out"]).require_played()
+    entrants = find_folder(options["season"], options["out"]).require_played()
     boards = rank_season(
-        given["season"],
-        out=given["out"],
-        titles=given["conditions"],
-        resamples=given["resamples"],
-        nuisances=given["nuisances"],
+        options["season"],
+        out=options["out"],
+        titles=options["conditions"],
+        resamples=options["resamples"],
+        nuisances=options["nuisances"],
     )
     if as_json:
         document = {name: getattr(entrants, name) for name in ("season", "digest", "protocol")}
@@ -38,7 +38,7 @@ def print_ranks(given: Mapping[str, Any], *, as_json: bool) -> None:
         print_json(document | more)
         return
     for each in boards:
-        _print_boards(each, form=given["form"])
+        _print_boards(each, form=options["form"])
     _say_absent(entrants)
 
 

@@ -24,9 +24,9 @@ _DIGEST = re.compile(r"^digest\s*=.*$", re.MULTILINE)
 _BENCHMARK = re.compile(r"^benchmark\s*=.*$", re.MULTILINE)
 
 
-def play(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
+def play(meter: ProgressMeter, options: Mapping[str, Any], *, as_json: bool) -> Tell:
     """Run the season; return a printer of its result, which also gives the exit status."""
-    job = _job(given)
+    job = _job(options)
     limit_heaps()
     require_protection(job.access.settings, trusted=job.access.trusted)
     asked = [each for each in job.season.recipe.judges if job.calls(each.shown)]
@@ -39,14 +39,14 @@ def play(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Te
     return partial(_print_outcome, outcome, as_json=as_json)
 
 
-def forecast_season_run(meter: ProgressMeter, given: Mapping[str, Any], *, as_json: bool) -> Tell:
+def forecast_season_run(meter: ProgressMeter, options: Mapping[str, Any], *, as_json: bool) -> Tell:
     """Count the work of the season, and return a printer of it."""
     meter.tell("reading the season")
-    job = _job(given)
+    job = _job(options)
     foreseen = forecast_season(job)
-    if given.get("pin") and not foreseen.is_pinned:
-        _pin(Path(given["season"]), foreseen.digest)
-    return partial(_print_forecast, foreseen, pinned=bool(given.get("pin")), as_json=as_json)
+    if options.get("pin") and not foreseen.is_pinned:
+        _pin(Path(options["season"]), foreseen.digest)
+    return partial(_print_forecast, foreseen, pinned=bool(options.get("pin")), as_json=as_json)
 
 
 def _job(given: Mapping[str, Any]) -> SeasonJob:
@@ -86,10 +86,10 @@ def _print_outcome(outcome: SeasonOutcome, *, as_json: bool) -> int:
     _say_problems((*outcome.creators, *outcome.reviewers))
     if outcome.is_stopped:
         print_message(
-            "no reviewer was asked: first give every creator a usable clip, or take it out of the season"
+            "no question was sent: first give every creator a usable clip, or remove it from the season"
         )
     if any(turn.n_failed for turn in (*outcome.creators, *outcome.reviewers)):
-        print_message("ask again for what failed: add --retry-failed to this command")
+        print_message("to retry failures, add --retry-failed to this command")
     if outcome.plan is not None:
         chosen, due = len(outcome.plan.chosen), outcome.plan.n_due
         print_message(f"the budget lets {chosen} of {due} questions be put: see plan.json")
@@ -147,7 +147,7 @@ def _print_forecast(foreseen: SeasonForecast, *, pinned: bool, as_json: bool) ->
         _say_missing(each.title, each.missing_files)
         if each.n_failed:
             print_message(
-                f"{each.title}: {each.n_failed} clips failed; --retry-failed asks for them again"
+                f"{each.title}: {each.n_failed} clips failed; --retry-failed repeats them"
             )
     print_message(
         f"{len(foreseen.scenes)} scenes, {foreseen.n_real} real clips, conditions: "

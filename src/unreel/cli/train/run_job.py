@@ -21,9 +21,9 @@ from unreel.training.run import TrainingCallbacks
 from unreel.training.sft.early_stopping import EarlyStoppingState
 
 
-def run_recipe(given: Mapping[str, Any], *, as_json: bool) -> None:
+def run_recipe(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Train, print the result, and exit."""
-    named = {name: given[name] for name in ("recipe", "data", "changes", "out", "trusted")}
+    named = {name: options[name] for name in ("recipe", "data", "changes", "out", "trusted")}
     recipe, folder = prepare(**named)
     process = read_process_rank()
     _share_out(recipe, folder, process)
@@ -32,10 +32,10 @@ def run_recipe(given: Mapping[str, Any], *, as_json: bool) -> None:
             recipe,
             folder,
             told.spectator,
-            going=given["going"] or "either",
-            accept_leak=given["accept_leak"],
-            allow_outside=given["outside"],
-            trusted=given["trusted"],
+            going=options["going"] or "either",
+            accept_leak=options["accept_leak"],
+            allow_outside=options["outside"],
+            trusted=options["trusted"],
         )
         told.require_end(trained)
     if process.is_first:
@@ -134,7 +134,7 @@ def _report(trained: TrainingResult, *, as_json: bool) -> None:
         f"{ends[trained.ended]}; the model is that of step {trained.step:,}{loss}{held_out}"
     )
     if trained.gain is not None:
-        print_message(f"answers to held-out questions earn more than before by {trained.gain}")
+        print_message(f"the reward of held-out answers rose by {trained.gain}")
     print_message(
         f"next: unreel train card {trained.model}, or unreel eval BENCHMARK --model local/{trained.model}"
     )
