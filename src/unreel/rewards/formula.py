@@ -118,7 +118,7 @@ def _build_map(
     verdicts: Iterable[ReviewerVerdict], clip: Clip, duration_us: int
 ) -> RewardMap | None:
     """Return the map of all traces; `None` if no trace was asked for or one cannot be read."""
-    outcomes = [v.outcome for v in verdicts if v.protocol == TRACE.instrument.name]
+    outcomes = [v.outcome for v in verdicts if v.protocol == TRACE.instrument.protocol]
     traces = [_trace_of(o) for o in outcomes if isinstance(o, TraceVerdict)]
     places = [trace for trace in traces if not isinstance(trace, Unparsed)]
     if not outcomes or len(places) < len(outcomes) or duration_us <= 0:

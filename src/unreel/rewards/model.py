@@ -112,9 +112,9 @@ class RewardModel:
         """Return the names of the parts that its rewards have."""
         asked = self._inquiry.protocols
         measured = {
-            "real_probability": {TRACE.instrument.name, REALITY.instrument.name} & {*asked},
-            "realism": REALISM.instrument.name in asked,
-            "traced_volume": TRACE.instrument.name in asked,
+            "real_probability": {TRACE.instrument.protocol, REALITY.instrument.protocol} & {*asked},
+            "realism": REALISM.instrument.protocol in asked,
+            "traced_volume": TRACE.instrument.protocol in asked,
             "agreement": len(self._factories) > 1,
         }
         return tuple(name for name, is_measured in measured.items() if is_measured)
