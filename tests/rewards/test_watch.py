@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reward_logs import fall, make_log
-from unreel.cli.reward_watch import watch
+from unreel.cli.reward.watch import watch
 
 
 def run(*arguments: object) -> Result:

@@ -59,7 +59,8 @@ COMMANDS: Final = {
         "Check single clips for signs of AI generation.",
     ),
     "reward": LazyCommand(
-        LazyImport("unreel.cli.reward:reward"), "Score generated clips as a reward for training."
+        LazyImport("unreel.cli.reward.group:reward"),
+        "Score generated clips as a reward for training.",
     ),
     "runs": LazyCommand(
         LazyImport("unreel.cli.evaluation.runs:runs"), "List, check or repair runs."

@@ -12,7 +12,6 @@ import numpy as np
 from unreel.core.facts import ClipFacts
 from unreel.core.failure import Failure
 from unreel.curation.audit.frame import frame_features
-from unreel.curation.watermark.clip import find_clip_watermarks
 from unreel.curation.watermark.mark import WatermarkRegion, WatermarkSearch
 from unreel.curation.watermark.text import ReadText
 from unreel.media.reader import MediaReader
@@ -48,6 +47,8 @@ def observe(
 ) -> ClipObservation:
     """All that the audit needs of the clip at `path`; texts are read where `read_text` is given."""
     middle = reader.frames(path, sampling="uniform-1", encoding="rgb24")
+    from unreel.curation.watermark.clip import find_clip_watermarks  # loads scipy.signal
+
     return ClipObservation(
         clip=clip,
         creator=creator,

@@ -1,10 +1,7 @@
-"""Running the service: one process with uvicorn, or replicas with Ray Serve."""
+"""The service as one process with uvicorn."""
 
-import signal
 from collections.abc import Callable
-from functools import partial
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import uvicorn
 
@@ -13,9 +10,6 @@ from unreel.core.managed_server import require_free
 from unreel.core.server_keys import ServerAddress
 from unreel.rewards.service.app import create_app
 from unreel.rewards.service.settings import ServiceSettings
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
 
 
 def require_tokens(settings: ServiceSettings, host: str, port: int) -> None:
@@ -65,40 +59,3 @@ class _AnnouncedServer(uvicorn.Server):
                 name, port = sock.getsockname()[:2]
                 shown = f"[{name}]" if ":" in name else name
                 self._on_start(f"http://{shown}:{port}")
-
-
-def run_replicas(
-    settings: ServiceSettings,
-    *,
-    host: str,
-    port: int,
-    replicas: int,
-    on_start: Callable[[str], None],
-) -> None:
-    """Serve with replicas of the same application on Ray Serve until a signal arrives.
-
-    Raises:
-        InvalidSettingError: Ray Serve is not installed.
-    """
-    try:
-        serve: Any = import_module("ray.serve")
-    except ImportError as error:
-        setting, problem = "--engine", f"Ray Serve is not installed ({error})"
-        remedy = "Install it with: pip install 'ray[serve]>=2.60,<2.61'"
-        raise InvalidSettingError(setting, problem, remedy) from error
-    if replicas > 1 and "://" not in settings.store:
-        on_start("replicas on other machines need --store postgresql://...; this file is local")
-    build: Callable[[], FastAPI] = partial(create_app, settings)
-
-    class RewardReplica:
-        """One replica of the service."""
-
-    deploy = serve.deployment(num_replicas=replicas, max_ongoing_requests=settings.max_pending)
-    replica: Any = deploy(serve.ingress(build)(RewardReplica))
-    serve.start(http_options={"host": host, "port": port})
-    serve.run(replica.bind(), name="unreel-reward", route_prefix="/")
-    on_start(f"http://{host}:{port}")
-    try:
-        signal.pause()
-    finally:
-        serve.shutdown()

@@ -35,5 +35,5 @@ def watch(*, log: Path, out: Path | None, last: int | None, alpha: float, as_jso
 
     Exits with status 1 if a guard raises an alarm.
     """
-    print_guards = LazyImport("unreel.cli.reward_watch_job:print_guards", "reward").load()
+    print_guards = LazyImport("unreel.cli.reward.watch_job:print_guards", "reward").load()
     sys.exit(print_guards(log, out=out, last=last, alpha=alpha, as_json=as_json))

@@ -53,7 +53,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--store",
     default="reward-cache.sqlite",
     show_default=True,
-    help="Cache: a file of SQLite, or postgresql://... for several replicas.",
+    help="Cache: a file of SQLite, or postgresql://... for several processes.",
 )
 @click.option("--ask-once", is_flag=True, help="Never repeat a question whose process ended.")
 @click.option(
@@ -80,21 +80,13 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     show_default=True,
     help="Longest time of a request in seconds.",
 )
-@click.option(
-    "--engine",
-    type=click.Choice(["process", "ray"]),
-    default="process",
-    show_default=True,
-    help="One process, or replicas with Ray Serve.",
-)
-@click.option("--replicas", type=click.IntRange(1), default=2, show_default=True, help="With ray.")
 @trusted_option
-def serve(*, engine: str, replicas: int, host: str, port: int, **options: Any) -> None:
+def serve(*, host: str, port: int, **options: Any) -> None:
     """Serve rewards over HTTP: POST /v1/rewards; the API is described at /docs.
 
     Runs until Ctrl-C or SIGTERM, finishes the requests that run, and exits with status 0.
     """
-    from unreel.rewards.service.serving import require_tokens, run_process, run_replicas
+    from unreel.rewards.service.serving import require_tokens, run_process
 
     settings = _read_options(options)
     require_tokens(settings, host, port)
@@ -104,10 +96,7 @@ def serve(*, engine: str, replicas: int, host: str, port: int, **options: Any) -
         print_message(f"unreel reward: {address}")
 
     try:
-        if engine == "ray":
-            run_replicas(settings, host=host, port=port, replicas=replicas, on_start=announce)
-        else:
-            run_process(settings, host=host, port=port, on_start=announce)
+        run_process(settings, host=host, port=port, on_start=announce)
     except StopSignal:
         print_message("unreel reward: stopped")
 

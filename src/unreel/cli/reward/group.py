@@ -9,14 +9,17 @@ from unreel.core.registry import LazyImport
 
 _WORDS: Final = {
     "serve": LazyCommand(
-        LazyImport("unreel.cli.reward_serve:serve", "reward"), "Serve rewards over HTTP."
+        LazyImport("unreel.cli.reward.serve:serve", "reward"), "Serve rewards over HTTP."
     ),
     "calibrate": LazyCommand(
-        LazyImport("unreel.cli.reward_calibrate:calibrate"),
+        LazyImport("unreel.cli.reward.calibrate:calibrate"),
         "Fit the probability of real on a stored run.",
     ),
     "client": LazyCommand(
-        LazyImport("unreel.cli.reward_client:client"), "Write the client file for a trainer."
+        LazyImport("unreel.cli.reward.client:client"), "Write the client file for a trainer."
+    ),
+    "watch": LazyCommand(
+        LazyImport("unreel.cli.reward.watch:watch"), "Check a reward log for reward hacking."
     ),
 }
 

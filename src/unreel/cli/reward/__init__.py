@@ -1,0 +1,1 @@
+"""Commands `unreel reward ...`."""
