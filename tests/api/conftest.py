@@ -10,16 +10,7 @@ from synthesise import ClipRecipe, synthesise
 from unreel import ClipInput, Failure, InputKind, Reply, ReviewRequest
 
 EXTRAS = ("cv2", "lance", "obstore", "onnxruntime", "pandas", "pdqhash", "pyarrow", "rapidocr")
-EXTRAS = (
-    *EXTRAS,
-    "ray",
-    "scenedetect",
-    "sklearn",
-    "alembic",
-    "sqlalchemy",
-    "torch",
-    "transformers",
-)
+EXTRAS = (*EXTRAS, "alembic", "ray", "scenedetect", "sklearn", "sqlalchemy", "transformers")
 
 
 @dataclass

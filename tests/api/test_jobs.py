@@ -81,7 +81,7 @@ def test_a_campaign_that_cannot_be_read_is_refused(
         unreel.open_campaign("sprin", ledger=ledger)
     campaign = unreel.open_campaign(CAMPAIGN, ledger=ledger)
     with pytest.raises(UnknownNameError, match="majority"):
-        campaign.consensus(method="majorty")  # type: ignore[typeddict-item]
+        campaign.consensus(method="majorty")
     with pytest.raises(InvalidSettingError, match="Give 1 or more"):
         campaign.consensus(quorum=0)
     monkeypatch.delenv("UNREEL_LEDGER", raising=False)

@@ -39,7 +39,7 @@ reveal_type(unreel.score({"a": "REAL"}, benchmark="b", protocol="reality"))
 reveal_type(unreel.open_benchmark("b"))
 reveal_type(unreel.curate("recipe.toml"))
 reveal_type(unreel.run_season("season.toml", only=["coin"], on_progress=hear))
-reveal_type(unreel.rank_season("season", resamples=100)[0])
+reveal_type(unreel.rank_season("season", resamples=100))
 reveal_type(unreel.train("recipe.toml", data=["clips"]))
 reveal_type(unreel.open_campaign("votes").consensus(quorum=3))
 with unreel.open_media() as media:
@@ -88,7 +88,7 @@ def test_verbs_and_what_they_give_are_typed(told: str) -> None:
         "Benchmark",
         "Curated",
         "SeasonOutcome",
-        "SeasonLeaderboard",
+        "tuple",
         "TrainingResult",
         "CampaignConsensus",
         "MediaReader",
