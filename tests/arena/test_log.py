@@ -93,7 +93,7 @@ def test_lines_cut_off_at_the_end_show_to_whoever_kept_the_last_hash(tmp_path: P
     _put(tmp_path, lines[:2])
     shorter = read_log(tmp_path)
     shorter.require_whole()
-    with pytest.raises(UnreadableSourceError, match="cut off"):
+    with pytest.raises(UnreadableSourceError, match="lines were removed"):
         shorter.require_whole(head)
 
 
