@@ -57,5 +57,5 @@ def test_one_refused_address_among_several_refuses_the_host(
         return [(socket.AF_INET, 1, 6, "", (each, 80)) for each in ("8.8.8.8", "169.254.169.254")]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    with pytest.raises(RefusedAddressError, match=r"clips\.example stands for 169\.254"):
+    with pytest.raises(RefusedAddressError, match=r"clips\.example resolves to 169\.254"):
         resolve_host("clips.example", 80)

@@ -207,7 +207,7 @@ def test_another_users_file_is_not_opened_in_place(folder: OutputDirectory) -> N
         pytest.skip("only root gives files away")
     path = folder.write("lock", b"theirs")
     os.chown(path, 12345, 12345)
-    with pytest.raises(UnsafeTargetError, match="somebody else"):
+    with pytest.raises(UnsafeTargetError, match="another user"):
         folder.open("lock", os.O_RDWR)
     assert path.read_bytes() == b"theirs"
     os.chown(folder.root, 12345, 12345)  # as on a mount that gives everything to one user
