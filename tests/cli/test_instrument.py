@@ -11,10 +11,10 @@ from unreel.core import registry
 
 
 def test_our_own_names_are_taken_without_a_look_at_other_packages() -> None:
-    registry._entry_points.cache_clear()
+    registry._read_entry_points.cache_clear()
     assert InstrumentName("clip").convert("trace", None, None) == "trace"
     assert InstrumentName().convert("preference", None, None) == "preference"
-    assert registry._entry_points.cache_info().misses == 0
+    assert registry._read_entry_points.cache_info().misses == 0
 
 
 @pytest.mark.parametrize("name", ["preference", "nope"])

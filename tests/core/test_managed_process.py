@@ -89,9 +89,12 @@ def test_a_leash_whose_holding_process_hangs_is_cut(
 @pytest.fixture
 def own_signals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Lets this process hold a command itself, and be as it was afterwards."""
-    before, children = set(managed_process._children()), managed_process._children
+    before, children = (
+        set(managed_process._list_child_processes()),
+        managed_process._list_child_processes,
+    )
     monkeypatch.setattr(
-        managed_process, "_children", lambda: [p for p in children() if p not in before]
+        managed_process, "_list_child_processes", lambda: [p for p in children() if p not in before]
     )
     heard = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     handlers = [signal.getsignal(number) for number in heard]

@@ -25,7 +25,7 @@ def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NameRegistry[obj
     points = ["tangent = math:tan", "sine = math:cos", "gone = math:no_such", "absent = nowhere:x"]
     (info / "entry_points.txt").write_text("\n".join(["[unreel.angles]", *points]))
     monkeypatch.syspath_prepend(str(tmp_path))
-    registry._entry_points.cache_clear()
+    registry._read_entry_points.cache_clear()
     return NameRegistry("angle", OURS, group="unreel.angles")
 
 

@@ -113,10 +113,12 @@ def test_a_large_set_has_the_families_that_all_pairs_make(monkeypatch) -> None:
 @pytest.mark.usefixtures("banded")
 def test_pairs_are_looked_at_in_parts_and_match_as_they_do_at_once(monkeypatch) -> None:
     prints = copied(drawn(400), np.arange(200) // 5, bits=8)
-    at_once, sizes, levelled = find_matches(prints), [0], near_duplicates._levelled
+    at_once, sizes, levelled = find_matches(prints), [0], near_duplicates._normalise_sketches
     monkeypatch.setattr(near_duplicates, "_CODES_AT_ONCE", 50)
     monkeypatch.setattr(
-        near_duplicates, "_levelled", lambda grids: sizes.append(len(grids)) or levelled(grids)
+        near_duplicates,
+        "_normalise_sketches",
+        lambda grids: sizes.append(len(grids)) or levelled(grids),
     )
     assert find_matches(prints) == at_once
     assert max(sizes) == 50

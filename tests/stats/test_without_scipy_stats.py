@@ -6,7 +6,7 @@ from scipy.stats import binom, kurtosis
 
 from unreel.annotation.progress import estimate_median
 from unreel.core.estimate import Estimate
-from unreel.curation.audit.frame import _kurtosis
+from unreel.curation.audit.frame import _compute_kurtosis
 
 
 @pytest.mark.parametrize("n", [*range(8, 200), 1_000, 10_001])
@@ -19,4 +19,4 @@ def test_the_interval_of_a_median_is_that_of_the_binomial_quantile(n: int) -> No
 
 def test_the_tails_of_noise_are_its_kurtosis() -> None:
     noise = np.random.default_rng(0).standard_t(5, size=(64, 96))
-    assert _kurtosis(noise) == pytest.approx(kurtosis(noise, axis=None) + 3, rel=1e-12)
+    assert _compute_kurtosis(noise) == pytest.approx(kurtosis(noise, axis=None) + 3, rel=1e-12)

@@ -98,7 +98,7 @@ def measure_shared_answers(
 ) -> dict[str, Measured]:
     """By annotator who shares a task with others, the share of their answers that this person gave too."""
     shared: dict[str, list[PairComparison]] = {}
-    for one, other in _couples(opinions):
+    for one, other in _iter_opinion_pairs(opinions):
         compared = _compare_answers(one, other)
         for who in compared.pair:
             shared.setdefault(who, []).append(compared)
@@ -112,7 +112,7 @@ def compare(
     opinions: Sequence[AnnotatorOpinion], *, same_fault: float = SAME_FAULT
 ) -> Iterator[PairComparison]:
     """Each figure of each two people on each task that both judged."""
-    for one, other in _couples(opinions):
+    for one, other in _iter_opinion_pairs(opinions):
         compared = _compare_answers(one, other)
         yield compared
         if isinstance(one.value, TraceAnswer) and isinstance(other.value, TraceAnswer):
@@ -131,7 +131,7 @@ def measure_unanimity(opinions: Sequence[AnnotatorOpinion], *, seed: int) -> Mea
     return bootstrap_mean(alike, seed=seed, clusters=scenes, bounds=(0.0, 1.0))
 
 
-def _couples(
+def _iter_opinion_pairs(
     opinions: Sequence[AnnotatorOpinion],
 ) -> Iterator[tuple[AnnotatorOpinion, AnnotatorOpinion]]:
     """Each two people's opinions on one task."""
@@ -182,19 +182,21 @@ def measure_chance_corrected(
     opinions: Sequence[AnnotatorOpinion], interface: AnnotationInterface, *, seed: int
 ) -> dict[str, Measured]:
     """Unanimity, and alpha and kappa over all people."""
-    answers = _table(opinions)
+    answers = _build_answer_table(opinions)
     found = {
         "unanimity": measure_unanimity(opinions, seed=seed),
         "alpha-nominal": krippendorff_alpha(answers, scale="nominal", seed=seed),
         "fleiss-kappa": fleiss_kappa(answers, seed=seed),
     }
     if interface is AnnotationInterface.REALISM:
-        scored = _table([each for each in opinions if answer_of(each.value) != DISCARD])
+        scored = _build_answer_table(
+            [each for each in opinions if answer_of(each.value) != DISCARD]
+        )
         found["alpha-ordinal"] = krippendorff_alpha(scored, scale="ordinal", seed=seed)
     return found
 
 
-def _table(opinions: Sequence[AnnotatorOpinion]) -> np.ndarray:
+def _build_answer_table(opinions: Sequence[AnnotatorOpinion]) -> np.ndarray:
     """`[place, task]`: the answers in numbers. Who gave them does not matter, so lines are places."""
     words = sorted({answer_of(each.value) for each in opinions})
     number = {word: float(place) for place, word in enumerate(words)}

@@ -51,13 +51,13 @@ def assign(  # noqa: PLR0913  the knobs of a campaign
         UnknownNameError: `gold` names a task that is not in the batch.
     """
     given = {task.id: task for task in tasks}
-    share = _checked(given, annotators, overlap, prefilled_share, gold)
-    shuffled = _chance(seed, batch, "tasks")
+    share = _validate_assignment_settings(given, annotators, overlap, prefilled_share, gold)
+    shuffled = _build_random_generator(seed, batch, "tasks")
     order = sorted(given)
     shuffled.shuffle(order)
-    dealt = _deal(order, sorted(annotators), overlap, shuffled, gold=frozenset(gold))
-    sides = _sides(dealt, given, _chance(seed, batch, "sides"))
-    arms = _arms(dealt, given, share, _chance(seed, batch, "arms"))
+    dealt = _assign_annotators(order, sorted(annotators), overlap, shuffled, gold=frozenset(gold))
+    sides = _select_swapped_pairs(dealt, given, _build_random_generator(seed, batch, "sides"))
+    arms = _assign_study_arms(dealt, given, share, _build_random_generator(seed, batch, "arms"))
     scenes = {id_: list_task_scenes(task) for id_, task in given.items()}
     own: dict[str, list[str]] = {name: [] for name in sorted(annotators)}
     for task, people in dealt.items():
@@ -74,12 +74,15 @@ def assign(  # noqa: PLR0913  the knobs of a campaign
         )
         for name, mine in own.items()
         for position, task in enumerate(
-            order_tasks({task: scenes[task] for task in mine}, _chance(seed, batch, "order", name))
+            order_tasks(
+                {task: scenes[task] for task in mine},
+                _build_random_generator(seed, batch, "order", name),
+            )
         )
     ]
 
 
-def _checked(
+def _validate_assignment_settings(
     given: dict[str, AnnotationTask],
     annotators: Sequence[str],
     overlap: int,
@@ -107,12 +110,12 @@ def _checked(
     return exact
 
 
-def _chance(seed: int, batch: int, *of: str) -> Random:
+def _build_random_generator(seed: int, batch: int, *of: str) -> Random:
     text = digest("assign", str(seed), str(batch), *of)
     return Random(text)  # noqa: S311  a choice that can be repeated, no secret
 
 
-def _deal(
+def _assign_annotators(
     order: Sequence[str],
     annotators: Sequence[str],
     overlap: int,
@@ -140,7 +143,7 @@ def _deal(
     return dealt
 
 
-def _sides(
+def _select_swapped_pairs(
     dealt: dict[str, list[str]], given: dict[str, AnnotationTask], chance: Random
 ) -> set[tuple[str, str]]:
     """Return who sees which pair swapped: half of a task's people, and half of a person's pairs."""
@@ -159,7 +162,7 @@ def _sides(
     return swapped
 
 
-def _arms(
+def _assign_study_arms(
     dealt: dict[str, list[str]],
     given: dict[str, AnnotationTask],
     share: Fraction | None,

@@ -90,7 +90,9 @@ def make_copies(
         def work(one: CopyRequest) -> CopyResult:
             own = readers.get()
             try:
-                return CopyResult(one.name, _copy(one, own, place=place, access=access, key=key))
+                return CopyResult(
+                    one.name, _make_browser_copy(one, own, place=place, access=access, key=key)
+                )
             finally:
                 readers.put(own)
 
@@ -104,7 +106,7 @@ def choose_browser_format(video: VideoFacts) -> NormalForm:
     """The form of a clip's copy: its own size and rate, as near as a browser's player can have them."""
     longest = max(video.width, video.height)
     scale = min(Fraction(1), Fraction(LONGEST_SIDE, longest))
-    width, height = (_even(side * scale) for side in (video.width, video.height))
+    width, height = (_round_to_even(side * scale) for side in (video.width, video.height))
     rate = min(_FASTEST, video.average_rate.limit_denominator(_FINEST))
     return NormalForm(width=width, height=height, rate=rate or Fraction(1, _FINEST))
 
@@ -119,11 +121,11 @@ def copy_urls(place: StorageLocation, locations: Iterable[str]) -> list[str]:
     return [str(obstore.sign(store, "GET", location, SIGNED_FOR)) for location in locations]
 
 
-def _even(side: Fraction) -> int:
+def _round_to_even(side: Fraction) -> int:
     return max(_LEAST_SIDE, round(side / 2) * 2)
 
 
-def _copy(
+def _make_browser_copy(
     one: CopyRequest,
     reader: "MediaReader",
     *,
@@ -150,7 +152,7 @@ def _copy_file(
         words += [str(one.start_s), str(one.length_s)]
     code = digest("copy", str(clip), *words).encode()
     name = f"{hmac.digest(key, code, hashlib.sha256).hex()[:40]}.mp4"
-    if (known := _known(location, clip, name)) is not None:
+    if (known := _find_stored_copy(location, clip, name)) is not None:
         return known
     if one.length_s is None:
         made = reader.normalise(file, form)
@@ -161,10 +163,10 @@ def _copy_file(
         return made
     if (changed := find_change(clip, file)) is not None:
         return changed
-    return _keep(index_first(made), reader, location, clip=clip, name=name)
+    return _store_browser_copy(index_first(made), reader, location, clip=clip, name=name)
 
 
-def _keep(
+def _store_browser_copy(
     made: bytes, reader: "MediaReader", location: StorageLocation, *, clip: ClipId, name: str
 ) -> ClipCopy | Failure:
     with tempfile.TemporaryDirectory(prefix="unreel-copy-") as room:
@@ -184,15 +186,17 @@ def _keep(
     location.put(name, made)
     # Behind the copy: where this lies, the copy is whole.
     told = {"rate": str(copy.rate), "n_frames": copy.n_frames}
-    location.put(_beside(name), json.dumps(told | {"size": [copy.width, copy.height]}).encode())
+    location.put(
+        _format_sidecar_name(name), json.dumps(told | {"size": [copy.width, copy.height]}).encode()
+    )
     return copy
 
 
-def _known(location: StorageLocation, clip: ClipId, name: str) -> ClipCopy | None:
-    if location.size(_beside(name)) is None or location.size(name) is None:
+def _find_stored_copy(location: StorageLocation, clip: ClipId, name: str) -> ClipCopy | None:
+    if location.size(_format_sidecar_name(name)) is None or location.size(name) is None:
         return None
     try:
-        told = json.loads(location.read(_beside(name), most=4096))
+        told = json.loads(location.read(_format_sidecar_name(name), most=4096))
         width, height = told["size"]
         return ClipCopy(
             clip=clip,
@@ -206,5 +210,5 @@ def _known(location: StorageLocation, clip: ClipId, name: str) -> ClipCopy | Non
         return None
 
 
-def _beside(name: str) -> str:
+def _format_sidecar_name(name: str) -> str:
     return f"{name}.json"

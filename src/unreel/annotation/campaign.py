@@ -145,7 +145,7 @@ class AnnotationTask:
     @property
     def id(self) -> str:
         """Follows from its clips, so that the same task pushed again is the same task."""
-        return _task_id(self.names, tuple(copy.clip for copy in self.copies))
+        return _compute_task_id(self.names, tuple(copy.clip for copy in self.copies))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +165,7 @@ class TaskAssignment:
 
 
 @lru_cache(maxsize=1 << 17)
-def _task_id(names: tuple[str, ...], clips: tuple[ClipId, ...]) -> str:
+def _compute_task_id(names: tuple[str, ...], clips: tuple[ClipId, ...]) -> str:
     return digest("task", *names, *clips)[:24]
 
 

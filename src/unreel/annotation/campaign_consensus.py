@@ -101,7 +101,7 @@ def review_task(
             raise UnknownNameError(kind, looked.annotator, sorted(said))
         of = hash_value(said[looked.annotator])
     if looked.verdict is ReviewDecision.ACCEPT:
-        of = hash_value(_proposed(outcome).value)
+        of = hash_value(_require_proposed_answer(outcome).value)
     kept = TaskReview(
         task=looked.task,
         by=looked.by,
@@ -116,7 +116,7 @@ def review_task(
     return compute_campaign_consensus(read_campaign(ledger, name), rule).tasks[looked.task]
 
 
-def _proposed(outcome: Outcome) -> SettledTask:
+def _require_proposed_answer(outcome: Outcome) -> SettledTask:
     """Return the proposed answer, also if it still waits for reviewers."""
     found = outcome.proposed if isinstance(outcome, OpenTask) else outcome
     if found is None:

@@ -74,7 +74,7 @@ def read_campaign(ledger: "Ledger", name: str) -> CampaignRecords:
     n_records = 0
     for seq, kept in ledger.records(name):
         n_records += 1
-        record = _placed(kept, tasks)
+        record = _quarantine_unknown_task(kept, tasks)
         if _is_foreign(record):
             foreign.append((seq, record))
             continue
@@ -93,7 +93,7 @@ def read_campaign(ledger: "Ledger", name: str) -> CampaignRecords:
         assignments=given,
         standing={by: record for by, (_, _, record) in newest.items()},
         quarantined=tuple(record for _, record in sorted(foreign + silent, key=lambda at: at[0])),
-        excluded=_excluded(notices),
+        excluded=_select_active_exclusions(notices),
         reviews=tuple(notice for notice in notices if notice.kind == REVIEW),
         n_records=n_records,
     )
@@ -118,7 +118,9 @@ def iter_valid_judgements(records: CampaignRecords) -> Iterator[AnnotatorJudgeme
         )
 
 
-def _placed(record: AnnotationRecord, tasks: Mapping[str, AnnotationTask]) -> AnnotationRecord:
+def _quarantine_unknown_task(
+    record: AnnotationRecord, tasks: Mapping[str, AnnotationTask]
+) -> AnnotationRecord:
     """The record, or that it says nothing where the campaign has no such task."""
     if record.task in tasks or isinstance(record.outcome, QuarantinedSubmission):
         return record
@@ -131,6 +133,6 @@ def _is_foreign(record: AnnotationRecord) -> bool:
     return isinstance(outcome, QuarantinedSubmission) and outcome.reason in _SOMEBODY_ELSES
 
 
-def _excluded(notices: list[LedgerNotice]) -> dict[str, LedgerNotice]:
+def _select_active_exclusions(notices: list[LedgerNotice]) -> dict[str, LedgerNotice]:
     newest = {each.subject: each for each in notices if each.kind in {EXCLUSION, INCLUSION}}
     return {subject: each for subject, each in newest.items() if each.kind == EXCLUSION}

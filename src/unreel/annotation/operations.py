@@ -108,9 +108,9 @@ def push(order: PushOrder, desk: PushContext, callbacks: JobCallbacks) -> PushRe
         setting, problem = "BENCH", f"no clip of {order.benchmark} can be shown"
         why = "; ".join(sorted({str(failure) for failure in failures.values()})[:3])
         raise InvalidSettingError(setting, f"{problem} ({why})", "Name clips that can be decoded")
-    campaign = _open(order, screen, desk.ledger)
-    gold = _new_gold(order, tasks, subjects, desk.ledger)
-    n_new, batch = _deal(order, tasks, gold, desk.ledger)
+    campaign = _start_campaign(order, screen, desk.ledger)
+    gold = _select_gold_answers(order, tasks, subjects, desk.ledger)
+    n_new, batch = _assign_new_tasks(order, tasks, gold, desk.ledger)
     people = desk.ledger.annotators()
     involved = {each.annotator for each in desk.ledger.assignments(order.campaign)}
     accounts = create_accounts(
@@ -190,7 +190,7 @@ def _copy_all(
     return copies, failures
 
 
-def _open(order: PushOrder, screen: AnnotationScreen, ledger: Ledger) -> Campaign:
+def _start_campaign(order: PushOrder, screen: AnnotationScreen, ledger: Ledger) -> Campaign:
     campaign = Campaign(
         name=order.campaign,
         interface=order.interface,
@@ -205,7 +205,7 @@ def _open(order: PushOrder, screen: AnnotationScreen, ledger: Ledger) -> Campaig
     return campaign
 
 
-def _new_gold(
+def _select_gold_answers(
     order: PushOrder, tasks: list[AnnotationTask], subjects: list[TaskSubject], ledger: Ledger
 ) -> dict[str, Value]:
     """Known answers of the batch: chosen once, with the campaign's first one."""
@@ -216,7 +216,7 @@ def _new_gold(
     )
 
 
-def _deal(
+def _assign_new_tasks(
     order: PushOrder, tasks: list[AnnotationTask], gold: Mapping[str, Value], ledger: Ledger
 ) -> tuple[int, int]:
     """Assign the unassigned tasks to annotators; return their number and the batch's number."""

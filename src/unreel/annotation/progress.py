@@ -102,7 +102,9 @@ def measure_progress(records: CampaignRecords) -> CampaignProgress:
         settled=sum(judged[task] >= n for task, n in asked.items()),
         records=records.n_records,
         people=tuple(
-            _of_person(name, own, alike.get(name, NOBODY), is_excluded=name in records.excluded)
+            _build_annotator_progress(
+                name, own, alike.get(name, NOBODY), is_excluded=name in records.excluded
+            )
             for name, own in tally_people(records).items()
         ),
     )
@@ -124,7 +126,7 @@ def estimate_median(values: Sequence[float]) -> Measured:
     )
 
 
-def _of_person(
+def _build_annotator_progress(
     name: str, own: AnnotatorCounts, agreement: Measured, *, is_excluded: bool
 ) -> AnnotatorProgress:
     spent_s = [] if is_excluded else own.spent_s

@@ -39,29 +39,29 @@ def order_tasks(scenes: Mapping[str, frozenset[str]], chance: Random) -> list[st
     n_of = Counter(itertools.chain.from_iterable(scenes.values()))
     alone = {scene for scene, n in n_of.items() if n == 1}
     shared = {task: found - alone for task, found in scenes.items()}
-    best = _one_order(shared, chance)
+    best = _draw_task_order(shared, chance)
     # Of one scene a task the first order is the best. Pairs of few clips may run into a dead end.
     n_more = _ORDERS if any(len(found) > 1 for found in shared.values()) else 0
     for _ in range(n_more if len(shared) <= _FEW else 0):
-        if not (fewest := _n_neighbours(best, shared)):
+        if not (fewest := _count_scene_neighbours(best, shared)):
             break
-        other = _one_order(shared, chance)
-        best = other if _n_neighbours(other, shared) < fewest else best
+        other = _draw_task_order(shared, chance)
+        best = other if _count_scene_neighbours(other, shared) < fewest else best
     return best
 
 
-def _n_neighbours(order: Sequence[str], scenes: Mapping[str, frozenset[str]]) -> int:
+def _count_scene_neighbours(order: Sequence[str], scenes: Mapping[str, frozenset[str]]) -> int:
     return sum(not scenes[a].isdisjoint(scenes[b]) for a, b in itertools.pairwise(order))
 
 
-def _one_order(scenes: Mapping[str, frozenset[str]], chance: Random) -> list[str]:
+def _draw_task_order(scenes: Mapping[str, frozenset[str]], chance: Random) -> list[str]:
     left = _UnplacedTasks.of(scenes, chance)
     order: list[str] = []
     last: frozenset[str] = frozenset()
     while (task := left.draw(last)) is not None:
         order.append(task)
         last = scenes[task]
-    return _insert(order, left.rest(), scenes, chance)
+    return _insert_remaining_tasks(order, left.rest(), scenes, chance)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -150,7 +150,7 @@ class _UnplacedTasks:
         return next(fitting, None)
 
 
-def _insert(
+def _insert_remaining_tasks(
     order: list[str], rest: Sequence[str], scenes: Mapping[str, frozenset[str]], chance: Random
 ) -> list[str]:
     """The order with the rest put between others where it fits, or else to the end."""

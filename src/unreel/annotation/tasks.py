@@ -82,7 +82,7 @@ def make_tasks(
     shown = sorted((s for s in subjects if s.wanted.name in copies), key=lambda s: s.wanted.name)
     sets: Iterable[tuple[TaskSubject, ...]] = ((subject,) for subject in shown)
     if interface.n_clips == _PAIR:
-        sets = _pairs_of(shown, pairs)
+        sets = _select_clip_pairs(shown, pairs)
     return [
         AnnotationTask(
             names=tuple(subject.wanted.name for subject in those),
@@ -109,7 +109,7 @@ def select_subjects(
     return [each for each in subjects if not named or each.wanted.name in named]
 
 
-def _pairs_of(
+def _select_clip_pairs(
     shown: Sequence[TaskSubject], pairs: Sequence[tuple[str, str]]
 ) -> Iterable[tuple[TaskSubject, ...]]:
     n_pairs = len(pairs) or len(shown) * (len(shown) - 1) // 2
@@ -142,7 +142,7 @@ def select_known_answers(
     found = {}
     for task in tasks:
         about = [entries.get(name) for name in task.names]
-        value = _truth(interface, [entry for entry in about if entry is not None])
+        value = _find_known_answer(interface, [entry for entry in about if entry is not None])
         if value is not None and None not in about:
             found[task.id] = value
     if len(found) < n:
@@ -173,7 +173,7 @@ def read_prefill(file: Path) -> dict[str, Value]:
     return found
 
 
-def _truth(interface: AnnotationInterface, entries: list[Entry]) -> Value | None:
+def _find_known_answer(interface: AnnotationInterface, entries: list[Entry]) -> Value | None:
     """Return the benchmark's answer."""
     if not entries:
         return None
@@ -187,13 +187,13 @@ def _truth(interface: AnnotationInterface, entries: list[Entry]) -> Value | None
         case AnnotationInterface.REALISM:
             found = None if entry.rating is None else RatingAnswer(rating=entry.rating)
         case AnnotationInterface.PREFERENCE:
-            found = _better(entries)
+            found = _find_better_clip(entries)
         case AnnotationInterface.SCREENING | AnnotationInterface.PASS_FAIL:
             pass
     return found
 
 
-def _better(entries: list[Entry]) -> PreferenceAnswer | None:
+def _find_better_clip(entries: list[Entry]) -> PreferenceAnswer | None:
     scores = [entry.rating.score for entry in entries if entry.rating is not None]
     if len(scores) != _PAIR or scores[0] == scores[1]:
         return None

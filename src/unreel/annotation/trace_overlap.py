@@ -44,7 +44,7 @@ def sweep(trace: Trace, copy: ClipCopy) -> TraceTube:
 def corners_at(trace: Trace, instants_us: Sequence[int] | npt.NDArray[np.int64]) -> Corners:
     """Return the boxes of a tracked trace at `instants_us`, inside its span or not."""
     at = np.array([mark.at_us for mark in trace.track], dtype=np.float64)
-    marks = np.array([_corners(mark.box) for mark in trace.track])
+    marks = np.array([_get_box_corners(mark.box) for mark in trace.track])
     asked = np.asarray(instants_us, dtype=np.float64)
     return np.stack([np.interp(asked, at, marks[:, side]) for side in range(4)], axis=1)
 
@@ -57,13 +57,13 @@ def temporal_iou(one: TimeSpan, other: TimeSpan) -> float:
 
 def shared_box_iou(one: TraceTube, other: TraceTube) -> float | None:
     """Mean over the frames of both spans of the boxes' IoU; `None` without such a frame or a track."""
-    overlaps = _overlaps(one, other)
+    overlaps = _compute_frame_overlaps(one, other)
     return None if overlaps is None or not len(overlaps) else float(overlaps.mean())
 
 
 def tube_iou(one: TraceTube, other: TraceTube) -> float | None:
     """Mean over the frames of either span of the boxes' IoU, 0 where only one trace is; `None` without a track."""
-    overlaps = _overlaps(one, other)
+    overlaps = _compute_frame_overlaps(one, other)
     if overlaps is None:
         return None
     either = (one.end - one.first) + (other.end - other.first) - len(overlaps)
@@ -81,11 +81,11 @@ def measure_overlap(one: TraceTube, other: TraceTube) -> float:
     return temporal_iou(one.span, other.span) if found is None else found
 
 
-def _corners(box: Box) -> tuple[float, float, float, float]:
+def _get_box_corners(box: Box) -> tuple[float, float, float, float]:
     return box.x0, box.y0, box.x1, box.y1
 
 
-def _overlaps(one: TraceTube, other: TraceTube) -> Corners | None:
+def _compute_frame_overlaps(one: TraceTube, other: TraceTube) -> Corners | None:
     """IoU of the boxes on each frame that both have; `None` where one has no boxes."""
     if one.corners is None or other.corners is None:
         return None

@@ -126,11 +126,11 @@ async def review_async(  # noqa: PLR0913  one parameter for each option
     if not names:
         setting, problem = "protocols", "none is named"
         raise InvalidSettingError(setting, problem, "Leave them out for trace and realism")
-    named = [model for model in _listed(models) if isinstance(model, str)]
+    named = [model for model in _convert_to_list(models) if isinstance(model, str)]
     inquiry = build_review_questions(
         names, to_recipe_fields(condition or {}), mode=require_parser(parser), models=named
     )
-    openers = _describe(models, inquiry, settings, drop_missing(reviewer))
+    openers = _build_reviewer_factories(models, inquiry, settings, drop_missing(reviewer))
     with media_reader(settings, trusted=trusted, at_once=("probe", "frames")) as reader:
         found = await asyncio.to_thread(survey_clip, Path(clip), reader)
         if isinstance(found, Failure):
@@ -145,15 +145,15 @@ async def review_async(  # noqa: PLR0913  one parameter for each option
                 return await ask_again(said, ready, inquiry=inquiry, desk=desk, reader=reader)
 
 
-def _listed(models: Models) -> Sequence[Model]:
+def _convert_to_list(models: Models) -> Sequence[Model]:
     return [models] if isinstance(models, str) or not isinstance(models, Sequence) else models
 
 
-def _describe(
+def _build_reviewer_factories(
     models: Models, inquiry: ReviewQuestions, settings: EnvironmentSettings, keys: Mapping[str, Any]
 ) -> Sequence[ReviewerFactory]:
     """Return the factory of each of `models`, in order; a repeated name is used once."""
-    chosen = _listed(models)
+    chosen = _convert_to_list(models)
     if not chosen:
         setting, problem = "models", "no model is named"
         raise InvalidSettingError(setting, problem, "Name who is asked, for example 'openai/gpt-5'")

@@ -40,11 +40,11 @@ def show_progress(console: Console | None = None) -> Iterator[ProgressLine]:
     if not shown.is_terminal:
         yield line
         return
-    with Live(console=shown, transient=True, get_renderable=lambda: _render(line)):
+    with Live(console=shown, transient=True, get_renderable=lambda: _render_progress_line(line)):
         yield line
 
 
-def _render(line: ProgressLine) -> RenderableType:
+def _render_progress_line(line: ProgressLine) -> RenderableType:
     text = Text(sanitise_line(line.text()), no_wrap=True, overflow="ellipsis")
     if line.share is None:
         return text

@@ -58,7 +58,7 @@ def score(  # noqa: PLR0913  what `unreel score` takes
     opened = benchmark
     if not isinstance(opened, Benchmark):
         opened = open_benchmark(Path(opened), outside=allow_outside)
-    joined = _join(opened, answers, instrument).in_split(split)
+    joined = _join_answers_source(opened, answers, instrument).in_split(split)
     scorable = build_rows(
         joined, instrument, mode=require_parser(parser), prompt=prompt, space=box_space
     )
@@ -69,7 +69,7 @@ def score(  # noqa: PLR0913  what `unreel score` takes
     return instrument.score(scorable.rows, seed=seed)
 
 
-def _join(
+def _join_answers_source(
     benchmark: Benchmark,
     answers: str | Path | Mapping[str, str | Failure],
     instrument: Protocol[Any, Any],

@@ -60,9 +60,11 @@ def read_given(row: Cells) -> ImportedAnswer:
         InvalidValueError: It names nothing, or a cell cannot be.
     """
     key = cells.parse_text_cell(row.get("question"), "question")
-    name = "" if key and not _name_column(row) else _name(row)
+    name = "" if key and not _name_column(row) else _parse_subject_name(row)
     protocol = cells.parse_text_cell(row.get("protocol"), "protocol")
-    return ImportedAnswer(name=name, outcome=_outcome(row, name or key), key=key, protocol=protocol)
+    return ImportedAnswer(
+        name=name, outcome=_parse_outcome(row, name or key), key=key, protocol=protocol
+    )
 
 
 def clip_name(row: Cells) -> str:
@@ -71,12 +73,12 @@ def clip_name(row: Cells) -> str:
     Raises:
         InvalidValueError: It names none.
     """
-    return _named(row, _name_column(row))
+    return _require_clip_name(row, _name_column(row))
 
 
-def _name(row: Cells) -> str:
+def _parse_subject_name(row: Cells) -> str:
     if all(column in row for column in PAIR_COLUMNS):
-        return pair_name(*(_named(row, column) for column in PAIR_COLUMNS))
+        return pair_name(*(_require_clip_name(row, column) for column in PAIR_COLUMNS))
     return clip_name(row)
 
 
@@ -84,14 +86,14 @@ def _name_column(row: Cells) -> str | None:
     return next((column for column in NAME_COLUMNS if column in row), None)
 
 
-def _named(row: Cells, column: str | None) -> str:
+def _require_clip_name(row: Cells, column: str | None) -> str:
     name = cells.parse_text_cell(row[column], column) if column else ""
     if not name:
         cells.refuse("the clip's name", name, f"Write it under one of {', '.join(NAME_COLUMNS)}")
     return name
 
 
-def _outcome(row: Cells, question: str) -> Outcome:
+def _parse_outcome(row: Cells, question: str) -> Outcome:
     failure = cells.parse_text_cell(row.get("failure"), "failure")
     answer = row.get("text")
     told, made, latency_us = (
@@ -103,7 +105,7 @@ def _outcome(row: Cells, question: str) -> Outcome:
         msg = f"{question} has a text and a failure. Keep the one that happened"
         raise InvalidValueError(msg)
     if failure:
-        return _failure(failure, cells.parse_text_cell(row.get("detail"), "detail"))
+        return _parse_failure(failure, cells.parse_text_cell(row.get("detail"), "detail"))
     if cells.is_blank(answer):
         return Failure(FailureReason.EMPTY_REPLY, "the answers file holds no text")
     cells.parse_text_cell(answer, "text")
@@ -113,7 +115,7 @@ def _outcome(row: Cells, question: str) -> Outcome:
     return Reply(text=str(answer), usage=usage, latency_us=latency_us)
 
 
-def _failure(text: str, detail: str) -> Failure:
+def _parse_failure(text: str, detail: str) -> Failure:
     """The failure that `words` state: `reason: detail` as unreel prints it, or anything else."""
     reason, _, rest = text.partition(":")
     if reason in {reason.value for reason in FailureReason}:

@@ -57,14 +57,14 @@ def parse_text_cell(value: object, what: str) -> str:
         return str(parse_exact_number(value, what)) if isinstance(value, int) else str(value)
     if not isinstance(value, str):
         refuse(what, value, "Write plain text")
-    if not value.isascii() and not _encodable(value):
+    if not value.isascii() and not _is_encodable(value):
         refuse(what, value, "Save the table as UTF-8, and give the file a name in it")
     return value.strip()
 
 
 def parse_exact_number(value: object, what: str) -> Fraction:
     """A finite number, exactly as written: `29.97` is 2997/100, `30000/1001` stays what it is."""
-    found = _number(value)
+    found = _parse_number(value)
     if found is None or abs(found.numerator) > LARGEST * found.denominator:
         refuse(what, value, "Write a plain number")
     return found
@@ -164,7 +164,7 @@ def _is_plain(location: str) -> bool:
     return not any(letter in _TURNING or category(letter) in _BREAKING for letter in odd)
 
 
-def _encodable(value: str) -> bool:
+def _is_encodable(value: str) -> bool:
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -172,27 +172,27 @@ def _encodable(value: str) -> bool:
     return True
 
 
-def _number(value: object) -> Fraction | None:
+def _parse_number(value: object) -> Fraction | None:
     if isinstance(value, str) and len(value) <= LONGEST_NUMBER:
-        return _ratio(value)
+        return _parse_ratio(value)
     if isinstance(value, float):
-        return _exact(repr(value))
+        return _parse_exact_fraction(repr(value))
     if isinstance(value, int) and not isinstance(value, bool):
         return Fraction(value)
     return None
 
 
-def _ratio(digits: str) -> Fraction | None:
+def _parse_ratio(digits: str) -> Fraction | None:
     above, slash, below = digits.strip().partition("/")
-    top = _exact(above)
+    top = _parse_exact_fraction(above)
     if not slash or top is None:
         return top
-    bottom = _exact(below)
+    bottom = _parse_exact_fraction(below)
     return top / bottom if bottom else None
 
 
 @lru_cache(maxsize=1024)  # frame rates and sizes repeat from row to row
-def _exact(digits: str) -> Fraction | None:
+def _parse_exact_fraction(digits: str) -> Fraction | None:
     try:
         value = float(digits)  # bounds the exponent before an exact value is built from it
     except ValueError:

@@ -137,13 +137,13 @@ def check_benchmark(
         source=str(path),
         layout=benchmark.layout,
         could_be=tuple(others),
-        tables=tuple(_columns(path, benchmark, mapping)),
+        tables=tuple(_iter_table_columns(path, benchmark, mapping)),
         n_clips=seen.n_clips,
         n_unusable=sum(reason.n for reason in seen.reasons.values()),
         labels=seen.labels,
-        splits=_ranked(seen.splits),
-        creators=_ranked(seen.creators),
-        sources=_ranked(seen.sources),
+        splits=_sort_by_count(seen.splits),
+        creators=_sort_by_count(seen.creators),
+        sources=_sort_by_count(seen.sources),
         n_scenes=n_scenes,
         n_independent=n_independent,
         detectable=100 * plan_difference(n_independent) if n_independent >= FEWEST else None,
@@ -201,10 +201,10 @@ class _RowCounts:
             return
         self.n_clips += 1
         self.labels[row.label.value] += 1
-        _count(self.splits, row.split)
-        _count(self.sources, row.source)
+        _count_name(self.splits, row.split)
+        _count_name(self.sources, row.source)
         if isinstance(row.origin, Generated):
-            _count(self.creators, row.origin.creator)
+            _count_name(self.creators, row.origin.creator)
         if row.group and row.label is Label.REAL:
             self.filmed.add(row.group)
         elif row.group:
@@ -217,7 +217,7 @@ class _RowCounts:
         self._look_for(row, benchmark)
         self._compare(row)
         if len(self.rows) < ROWS_SHOWN:
-            self.rows.append(_shown(row))
+            self.rows.append(_build_preview_row(row))
 
     def _look_for(self, entry: Entry, benchmark: Benchmark) -> None:
         if is_url(entry.location):
@@ -244,7 +244,7 @@ class _RowCounts:
         lacks = self.lacks.get(name, "")
         if not lacks and asked.needs_box_space and not self.n_traces:
             lacks = "no trace is marked, so labels alone are scored. Add a traces column"
-        if not lacks and n and _tells_sides_apart(asked) and len(self.labels) < len(Label):
+        if not lacks and n and _has_accuracy_by_label(asked) and len(self.labels) < len(Label):
             (only,) = self.labels
             lacks = f"all clips are {only}, so that there is nothing to distinguish. Add the other"
         return ProtocolSupport(protocol=name, subject="clip", n=n, lacks=lacks)
@@ -259,20 +259,20 @@ class _RowCounts:
         return ProtocolSupport(protocol=asked.instrument.protocol, subject="pair", n=n, lacks=lacks)
 
 
-def _tells_sides_apart(asked: Protocol[Any, Any]) -> bool:
+def _has_accuracy_by_label(asked: Protocol[Any, Any]) -> bool:
     return REAL_ACCURACY.metric in asked.figures and FAKE_ACCURACY.metric in asked.figures
 
 
-def _count(names: Counter[str], name: str) -> None:
+def _count_name(names: Counter[str], name: str) -> None:
     if name:
         names[name if name in names or len(names) < NAMES_KEPT else OTHERS] += 1
 
 
-def _ranked(names: Counter[str]) -> dict[str, int]:
+def _sort_by_count(names: Counter[str]) -> dict[str, int]:
     return dict(names.most_common())
 
 
-def _shown(entry: Entry) -> dict[str, object]:
+def _build_preview_row(entry: Entry) -> dict[str, object]:
     generated = entry.origin if isinstance(entry.origin, Generated) else None
     return {
         "name": entry.name,
@@ -286,7 +286,7 @@ def _shown(entry: Entry) -> dict[str, object]:
     }
 
 
-def _columns(
+def _iter_table_columns(
     path: Path, benchmark: Benchmark, mapping: Mapping[str, str] | None
 ) -> Iterator[TableColumns]:
     root = benchmark.root
@@ -296,20 +296,22 @@ def _columns(
         case BenchmarkLayout.DEEPTRACE:
             rows = (row for row in deeptrace.load_rows(root) if isinstance(row, Mapping))
             columns = dict.fromkeys(str(key) for row in islice(rows, NAMES_KEPT) for key in row)
-            yield _told(root / deeptrace.TABLE, columns, deeptrace.READ)
+            yield _classify_columns(root / deeptrace.TABLE, columns, deeptrace.READ)
         case BenchmarkLayout.REALITY:
             table = root / reality.TABLE
-            yield _told(table, read_column_names(table), reality.READ)
+            yield _classify_columns(table, read_column_names(table), reality.READ)
         case (
             BenchmarkLayout.LIST | BenchmarkLayout.REALISM | BenchmarkLayout.VIDEO_FOLDER as layout
         ):
             is_hub = layout is BenchmarkLayout.VIDEO_FOLDER
             for table in find_metadata(root) if is_hub else [find_table(path)]:
                 columns = dict.fromkeys(read_column_names(table))
-                yield _told(table, columns, bind(str(table), columns, mapping).read)
+                yield _classify_columns(table, columns, bind(str(table), columns, mapping).read)
 
 
-def _told(table: Path, columns: Iterable[str], known: Mapping[str, str]) -> TableColumns:
+def _classify_columns(
+    table: Path, columns: Iterable[str], known: Mapping[str, str]
+) -> TableColumns:
     read = {column: known[column] for column in columns if column in known}
     taken = set(read.values())
     ignored = {}

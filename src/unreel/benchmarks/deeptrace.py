@@ -138,7 +138,7 @@ def read_row(row: object) -> Entry:
         cells.refuse("split", entry.split, "Write train, val or test")
     if entry.label is Label.REAL:
         return entry
-    return replace(entry, traces=(_trace(row, entry),))
+    return replace(entry, traces=(_parse_trace(row, entry),))
 
 
 def read_categories(tags: object) -> frozenset[Category]:
@@ -156,14 +156,14 @@ def read_categories(tags: object) -> frozenset[Category]:
     )
 
 
-def _trace(row: Cells, entry: Entry) -> Trace:
+def _parse_trace(row: Cells, entry: Entry) -> Trace:
     rate = entry.facts.rate
     if rate is None:
         cells.refuse("video_frame_rate", None, "A trace needs the frame rate of its video")
     first = cells.parse_count_cell(row.get("faketrace_first_frame"), "faketrace_first_frame")
     last = cells.parse_count_cell(row.get("faketrace_last_frame"), "faketrace_last_frame")
     span = TimeSpan(to_us(first / rate), to_us((last + 1) / rate))
-    box = _box(row.get("faketrace_bbox"), entry)
+    box = _parse_box(row.get("faketrace_bbox"), entry)
     return Trace(
         span=span,
         track=() if box is None else (BoxAt(span.start_us, box),),
@@ -174,7 +174,7 @@ def _trace(row: Cells, entry: Entry) -> Trace:
     )
 
 
-def _box(value: object, entry: Entry) -> Box | None:
+def _parse_box(value: object, entry: Entry) -> Box | None:
     if value is None:
         return None
     if not isinstance(value, Mapping):
@@ -187,14 +187,14 @@ def _box(value: object, entry: Entry) -> Box | None:
         for side in ("left", "top", "width", "height")
     )
     return Box(
-        _share(left, frame_width),
-        _share(top, frame_height),
-        _share(left + width, frame_width),
-        _share(top + height, frame_height),
+        _compute_clipped_share(left, frame_width),
+        _compute_clipped_share(top, frame_height),
+        _compute_clipped_share(left + width, frame_width),
+        _compute_clipped_share(top + height, frame_height),
     )
 
 
-def _share(pixels: Fraction, size: int) -> float:
+def _compute_clipped_share(pixels: Fraction, size: int) -> float:
     return min(max(float(pixels / size), 0.0), 1.0)
 
 

@@ -49,7 +49,7 @@ def read_folders(root: Path) -> Iterator[Row]:
             except InvalidValueError as error:
                 yield Rejected(cells.show_name(found), str(error))
                 continue
-            yield Entry(name=place, location=place, origin=_origin(place))
+            yield Entry(name=place, location=place, origin=_parse_origin(place))
 
 
 def walk_videos(root: Path, below: str = "") -> Iterator[str | Rejected]:
@@ -62,7 +62,7 @@ def walk_videos(root: Path, below: str = "") -> Iterator[str | Rejected]:
         UnreadableSourceError: There are too many files, or too deep folders.
     """
     most = read_settings().table_rows
-    for number, found in enumerate(_walk(root, below, 0), start=1):
+    for number, found in enumerate(_iter_video_paths(root, below, 0), start=1):
         if number > most:
             remedy = "Split it, or raise UNREEL_TABLE_ROWS"
             raise UnreadableSourceError(str(root / below), f"more than {most} files", remedy)
@@ -70,7 +70,7 @@ def walk_videos(root: Path, below: str = "") -> Iterator[str | Rejected]:
             yield found
 
 
-def _walk(root: Path, below: str, depth: int) -> Iterator[str | Rejected | None]:
+def _iter_video_paths(root: Path, below: str, depth: int) -> Iterator[str | Rejected | None]:
     """As `walk_videos`; None for a file that is passed over, because it counts."""
     folder = root / below
     if below and folder.is_symlink():
@@ -86,7 +86,7 @@ def _walk(root: Path, below: str, depth: int) -> Iterator[str | Rejected | None]
         if entry.name.startswith(".") or entry.name == "__MACOSX":
             yield None
         elif entry.is_dir():
-            yield from _walk(root, path, depth + 1)
+            yield from _iter_video_paths(root, path, depth + 1)
         elif not path.lower().endswith(VIDEO_SUFFIXES):
             yield None
         else:
@@ -158,7 +158,7 @@ def _may_be_link(path: str) -> bool:
         return False
 
 
-def _origin(location: str) -> Origin:
+def _parse_origin(location: str) -> Origin:
     side, *between = PurePosixPath(location).parts[:-1]
     if side == REAL:
         return Real()

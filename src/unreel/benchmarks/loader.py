@@ -124,12 +124,12 @@ class Benchmark:
             return location
         # Normal paths below the root are joined as text, which takes a tenth of the time.
         if _NORMAL.fullmatch(location):
-            return _prefix(self.root) + location
+            return _format_path_prefix(self.root) + location
         return str(self.root / location)
 
 
 @lru_cache(maxsize=8)
-def _prefix(root: Path) -> str:
+def _format_path_prefix(root: Path) -> str:
     """Return the prefix of the name of a file of `root`: "" for the current folder."""
     return str(root / "x").removesuffix("x")
 
@@ -157,7 +157,7 @@ def open_benchmark(
         )
         raise UnreadableSourceError(str(path), problem, remedy if is_address else "Check the path")
     if layout is None:
-        layout = _only(path, find_layouts(path, mapping), mapping)
+        layout = _require_single_layout(path, find_layouts(path, mapping), mapping)
     if layout not in set(BenchmarkLayout):
         kind = "layout"
         raise UnknownNameError(kind, layout, [known.value for known in BenchmarkLayout])
@@ -170,14 +170,14 @@ def open_benchmark(
         setting = "mapping"
         problem = f"layout {chosen.value} has fixed columns"
         raise InvalidSettingError(setting, problem, "Leave the mapping out")
-    with advise_layout(lambda: _other_layouts(path, chosen, mapping)):
-        return _open(path, chosen, mapping, outside=outside)
+    with advise_layout(lambda: _list_other_layouts(path, chosen, mapping)):
+        return _build_benchmark(path, chosen, mapping, outside=outside)
 
 
 def find_layouts(path: Path, mapping: Columns | None = None) -> list[BenchmarkLayout]:
     """Every layout that `path` could be read in."""
     if not path.is_dir():
-        return _layouts_of_file(path, mapping)
+        return _list_file_layouts(path, mapping)
     found = []
     if find_file(path, deeptrace.TABLE):
         found.append(BenchmarkLayout.DEEPTRACE)
@@ -188,21 +188,21 @@ def find_layouts(path: Path, mapping: Columns | None = None) -> list[BenchmarkLa
     if (path / REAL).is_dir() and (path / GENERATED).is_dir():
         found.append(BenchmarkLayout.FOLDERS)
     manifests = [table for name in MANIFESTS if (table := find_file(path, name))]
-    found.extend(layout for table in manifests for layout in _layouts_of_table(table, mapping))
+    found.extend(layout for table in manifests for layout in _list_table_layouts(table, mapping))
     return found
 
 
-def _layouts_of_file(path: Path, mapping: Columns | None) -> list[BenchmarkLayout]:
+def _list_file_layouts(path: Path, mapping: Columns | None) -> list[BenchmarkLayout]:
     if path.name == deeptrace.TABLE:
         return [BenchmarkLayout.DEEPTRACE]
     if path.name in METADATA:
         return [BenchmarkLayout.VIDEO_FOLDER]
     if path.name == reality.TABLE and reality.is_reality(path.parent):
         return [BenchmarkLayout.REALITY]
-    return _layouts_of_table(path, mapping) if path.suffix.lower() in TABLE_SUFFIXES else []
+    return _list_table_layouts(path, mapping) if path.suffix.lower() in TABLE_SUFFIXES else []
 
 
-def _layouts_of_table(table: Path, mapping: Columns | None) -> list[BenchmarkLayout]:
+def _list_table_layouts(table: Path, mapping: Columns | None) -> list[BenchmarkLayout]:
     binding = bind(str(table), read_column_names(table), mapping)
     if "location" not in binding:
         return []
@@ -211,7 +211,9 @@ def _layouts_of_table(table: Path, mapping: Columns | None) -> list[BenchmarkLay
     return [BenchmarkLayout.REALISM] if has_scores(binding) else []
 
 
-def _only(path: Path, layouts: list[BenchmarkLayout], mapping: Columns | None) -> BenchmarkLayout:
+def _require_single_layout(
+    path: Path, layouts: list[BenchmarkLayout], mapping: Columns | None
+) -> BenchmarkLayout:
     match layouts:
         case [layout]:
             return layout
@@ -223,7 +225,7 @@ def _only(path: Path, layouts: list[BenchmarkLayout], mapping: Columns | None) -
     raise UnreadableSourceError(str(path), problem, remedy)
 
 
-def _open(
+def _build_benchmark(
     path: Path, layout: BenchmarkLayout, mapping: Columns | None, *, outside: bool
 ) -> Benchmark:
     if path.is_file() and path.name not in _TABLES.get(layout, (path.name,)):
@@ -239,24 +241,24 @@ def _open(
         BenchmarkLayout.LIST: partial(read_list, table, mapping, outside=outside),
         BenchmarkLayout.REALISM: partial(read_realism, table, mapping, outside=outside),
     }
-    others = partial(_other_layouts, path, layout, mapping)
+    others = partial(_list_other_layouts, path, layout, mapping)
     may_leave = outside and layout in {
         BenchmarkLayout.VIDEO_FOLDER,
         BenchmarkLayout.LIST,
         BenchmarkLayout.REALISM,
     }
-    read = partial(_read, readers[layout], None if may_leave else root, others)
+    read = partial(_iter_rows, readers[layout], None if may_leave else root, others)
     return Benchmark(layout, root, read)
 
 
-def _read(
+def _iter_rows(
     read: Callable[[], Iterator[Row]], inside: Path | None, others: Callable[[], Sequence[str]]
 ) -> Iterator[Row]:
     with advise_layout(others):
         yield from read() if inside is None else reject_outside_links(read(), inside)
 
 
-def _other_layouts(
+def _list_other_layouts(
     path: Path, chosen: BenchmarkLayout, mapping: Columns | None
 ) -> list[BenchmarkLayout]:
     return [layout for layout in find_layouts(path, mapping) if layout is not chosen]

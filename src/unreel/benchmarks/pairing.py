@@ -61,7 +61,7 @@ def pair_entries(
     """
     entries: dict[ClipId, Entry] = {}
     pairs: list[tuple[ClipId, ClipId]] = []
-    for couple in _couples(clips, entries):
+    for couple in _iter_clip_pairs(clips, entries):
         if isinstance(couple, Rejected):
             yield couple
         else:
@@ -72,7 +72,7 @@ def pair_entries(
         yield PairedEntries(first=first, second=second, pair=pair, real=shown.real)
 
 
-def _couples(
+def _iter_clip_pairs(
     clips: Iterable[tuple[Entry, ClipId]], entries: dict[ClipId, Entry]
 ) -> Iterator[tuple[ClipId, ClipId] | Rejected]:
     real: dict[str, ClipId] = {}
@@ -117,7 +117,7 @@ def find_pairs(entries: Sequence[Entry], names: Collection[str]) -> NamedPairs:
     by_name = {entry.location: entry for entry in entries} | {e.name: e for e in entries}
     for name in names:
         try:
-            paired = _named_pair(name, by_name)
+            paired = _find_pair_by_name(name, by_name)
         except InvalidValueError as error:
             rejected.append(Rejected(name, str(error)))
             continue
@@ -131,19 +131,19 @@ def find_pairs(entries: Sequence[Entry], names: Collection[str]) -> NamedPairs:
     seen = {name for key in asked for name in key}
     ids = {digest_id("entry", entry.name): entry for entry in entries}
     pairs: list[tuple[PairedEntries, str | None]] = []
-    for couple in _couples(((entry, clip) for clip, entry in ids.items()), {}):
+    for couple in _iter_clip_pairs(((entry, clip) for clip, entry in ids.items()), {}):
         if isinstance(couple, Rejected):
             rejected.extend([] if couple.name in seen else [couple])
             continue
         real, generated = (ids[clip] for clip in couple)
         orders = ((real.name, generated.name), (generated.name, real.name))
         found = [asked.pop(order) for order in orders if order in asked]
-        pairs.extend(found or [(_paired(real, generated), None)])
+        pairs.extend(found or [(_build_pair(real, generated), None)])
     pairs.extend(asked.values())
     return NamedPairs(pairs=tuple(pairs), unknown=tuple(unknown), rejected=tuple(rejected))
 
 
-def _named_pair(name: str, by_name: dict[str, Entry]) -> PairedEntries | None:
+def _find_pair_by_name(name: str, by_name: dict[str, Entry]) -> PairedEntries | None:
     """Return the pair that `name` names, with its separator between two known names."""
     parts = name.split(BETWEEN)
     cuts = [(BETWEEN.join(parts[:i]), BETWEEN.join(parts[i:])) for i in range(1, len(parts))]
@@ -155,10 +155,10 @@ def _named_pair(name: str, by_name: dict[str, Entry]) -> PairedEntries | None:
     if len(found) > 1:
         msg = f"it can be cut at more than one {BETWEEN.strip()!r}. Rename the clips"
         raise InvalidValueError(msg)
-    return _paired(*found[0]) if found else None
+    return _build_pair(*found[0]) if found else None
 
 
-def _paired(first: Entry, second: Entry) -> PairedEntries:
+def _build_pair(first: Entry, second: Entry) -> PairedEntries:
     if first.label is second.label:
         msg = f"both clips are {first.label}. Pair a real clip with a generated one"
         raise InvalidValueError(msg)

@@ -31,8 +31,8 @@ _SMALLER: Final = (
 
 def parquet_columns(path: Path) -> tuple[str, ...]:
     """The columns of the file at `path`."""
-    with _refusing(path):
-        return tuple(_open(path).schema_arrow.names)
+    with _translate_parquet_errors(path):
+        return tuple(_open_parquet_file(path).schema_arrow.names)
 
 
 def read_parquet(path: Path) -> Iterator[Mapping[str, Any] | Rejected]:
@@ -41,9 +41,9 @@ def read_parquet(path: Path) -> Iterator[Mapping[str, Any] | Rejected]:
     Raises:
         UnreadableSourceError: It is no Parquet file, or would take up too much memory.
     """
-    with _refusing(path), path.open("rb") as raw:
-        file = _open(path)
-        columns = [column for field in file.schema_arrow for column in _light_columns(field)]
+    with _translate_parquet_errors(path), path.open("rb") as raw:
+        file = _open_parquet_file(path)
+        columns = [column for field in file.schema_arrow for column in _list_light_columns(field)]
         most = read_settings().table_rows
         if file.metadata.num_rows > most:  # a claim: rows are counted as they come, too
             remedy = "Split it, or raise UNREEL_TABLE_ROWS"
@@ -52,12 +52,12 @@ def read_parquet(path: Path) -> Iterator[Mapping[str, Any] | Rejected]:
         for group in range(file.num_row_groups):
             size = _batch_rows(raw, file, group, columns)
             for batch in file.iter_batches(size, row_groups=[group], columns=columns):
-                for row in _rows(batch):
+                for row in _iter_batch_rows(batch):
                     number += 1
                     yield row or Rejected(f"row {number}", "its cells cannot be read. Correct them")
 
 
-def _rows(batch: Any) -> Iterator[Mapping[str, Any] | None]:
+def _iter_batch_rows(batch: Any) -> Iterator[Mapping[str, Any] | None]:
     """The rows of `batch`; None for one with text that is no UTF-8, or a date that no calendar has."""
     try:
         yield from batch.to_pylist()
@@ -70,7 +70,7 @@ def _rows(batch: Any) -> Iterator[Mapping[str, Any] | None]:
 
 
 @contextmanager
-def _refusing(path: Path) -> Iterator[None]:
+def _translate_parquet_errors(path: Path) -> Iterator[None]:
     import_pyarrow()
     import pyarrow as pa
 
@@ -94,7 +94,7 @@ def import_pyarrow() -> None:
         raise MissingExtraError(module, "eval") from error
 
 
-def _open(path: Path) -> Any:
+def _open_parquet_file(path: Path) -> Any:
     import pyarrow.parquet as pq
 
     with path.open("rb") as raw:
@@ -148,7 +148,7 @@ class _ColumnExtent:
 
 def _batch_rows(raw: BinaryIO, file: Any, group: int, columns: list[str]) -> int:
     """Return the number of rows of `group` that fit into one batch."""
-    extents = list(_extents(raw, file, group, columns))
+    extents = list(_iter_column_extents(raw, file, group, columns))
     if sum(extent.n_values for extent in extents if extent.nested) > PARQUET_NESTED_VALUES:
         msg = f"more than {PARQUET_NESTED_VALUES} nested values in one row group"
         raise InvalidValueError(msg)
@@ -162,7 +162,9 @@ def _batch_rows(raw: BinaryIO, file: Any, group: int, columns: list[str]) -> int
     raise InvalidValueError(msg)
 
 
-def _extents(raw: BinaryIO, file: Any, group: int, columns: list[str]) -> Iterator[_ColumnExtent]:
+def _iter_column_extents(
+    raw: BinaryIO, file: Any, group: int, columns: list[str]
+) -> Iterator[_ColumnExtent]:
     chunks = file.metadata.row_group(group)
     n_pages = 0
     for place in range(chunks.num_columns):
@@ -180,13 +182,15 @@ def _extents(raw: BinaryIO, file: Any, group: int, columns: list[str]) -> Iterat
             if n_pages > PARQUET_PAGES:
                 msg = f"more than {PARQUET_PAGES} pages"
                 raise InvalidValueError(msg)
-        yield _extent(raw, pages, chunk=chunk, schema=schema)
+        yield _build_column_extent(raw, pages, chunk=chunk, schema=schema)
 
 
-def _extent(raw: BinaryIO, pages: list[ParquetPage], *, chunk: Any, schema: Any) -> _ColumnExtent:
+def _build_column_extent(
+    raw: BinaryIO, pages: list[ParquetPage], *, chunk: Any, schema: Any
+) -> _ColumnExtent:
     referring = [page for page in pages if page.refers]
     plain = [page for page in pages if not (page.refers or page.is_dictionary)]
-    value_bytes = _fixed_bytes(schema)
+    value_bytes = _find_value_bytes(schema)
     if value_bytes is None:
         longest = (
             longest_value(raw, page, chunk.compression) for page in pages if page.is_dictionary
@@ -203,7 +207,7 @@ def _extent(raw: BinaryIO, pages: list[ParquetPage], *, chunk: Any, schema: Any)
     )
 
 
-def _fixed_bytes(schema: Any) -> int | None:
+def _find_value_bytes(schema: Any) -> int | None:
     """Bytes of one value; None where they differ from value to value."""
     match schema.physical_type:
         case "BYTE_ARRAY":
@@ -214,7 +218,7 @@ def _fixed_bytes(schema: Any) -> int | None:
             return 12
 
 
-def _light_columns(field: Any) -> Iterable[str]:
+def _list_light_columns(field: Any) -> Iterable[str]:
     """Columns to read of `field`: embedded media is left where it is."""
     import pyarrow as pa
 

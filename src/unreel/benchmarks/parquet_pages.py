@@ -98,23 +98,23 @@ def _read_page(file: BinaryIO, at: int) -> ParquetPage:
             header = reader.struct()
         except IndexError:
             continue
-        return _page(header, at + reader.at)
+        return _parse_page(header, at + reader.at)
     msg = "a page without an end to its header"
     raise InvalidValueError(msg)
 
 
-def _page(header: dict[int, Any], at: int) -> ParquetPage:
+def _parse_page(header: dict[int, Any], at: int) -> ParquetPage:
     kind, unpacked, packed = (header.get(field) for field in (1, 2, 3))
     details = header.get({_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}.get(kind or 0, 0), {})
     if kind != _INDEX and not isinstance(details, dict):
         details = {}
     encoding = details.get(4 if kind == _DATA_V2 else 2, 0) if kind != _INDEX else 0
     page = ParquetPage(
-        kind=_whole(kind, _DATA_V2),
-        n_values=_whole(details.get(1, 0), 2**31),
-        encoding=_whole(encoding, 255),
-        unpacked_bytes=_whole(unpacked, PARQUET_PAGE_BYTES),
-        packed_bytes=_whole(packed, 2 * PARQUET_PAGE_BYTES),
+        kind=_require_whole_number(kind, _DATA_V2),
+        n_values=_require_whole_number(details.get(1, 0), 2**31),
+        encoding=_require_whole_number(encoding, 255),
+        unpacked_bytes=_require_whole_number(unpacked, PARQUET_PAGE_BYTES),
+        packed_bytes=_require_whole_number(packed, 2 * PARQUET_PAGE_BYTES),
         at=at,
     )
     if page.encoding == _DELTA_STRINGS:
@@ -123,7 +123,7 @@ def _page(header: dict[int, Any], at: int) -> ParquetPage:
     return page
 
 
-def _whole(value: object, most: int) -> int:
+def _require_whole_number(value: object, most: int) -> int:
     if type(value) is not int or not 0 <= value <= most:
         msg = f"a page that is damaged or larger than {PARQUET_PAGE_BYTES} bytes"
         raise InvalidValueError(msg)

@@ -114,7 +114,7 @@ def plan_questions(
     if scope.protocol.subject == "pair":
         yield from _plan_pairs(found, scope)
         return
-    by_file = _by_file(scope)
+    by_file = _group_conditions_by_file(scope)
     for each in found:
         if isinstance(each, Rejected):
             yield each
@@ -160,7 +160,7 @@ def find_truthless(entries: Iterable[Entry], scope: QuestionScope) -> list[Rejec
     return truthless
 
 
-def _by_file(scope: QuestionScope) -> list[tuple[Condition, ...]]:
+def _group_conditions_by_file(scope: QuestionScope) -> list[tuple[Condition, ...]]:
     """Return the conditions that show the same file of an entry, for each file that is shown."""
     shown = [
         tuple(c for c in scope.conditions if c.watermark == mark) for mark in ("kept", "removed")
@@ -171,21 +171,21 @@ def _by_file(scope: QuestionScope) -> list[tuple[Condition, ...]]:
 def _plan_file(
     entry: Entry, clip: C | Failure, conditions: tuple[Condition, ...], scope: QuestionScope
 ) -> Iterator[PlannedQuestion[C] | UnreadableClip | Rejected]:
-    duration_us = entry.facts.duration_us or _length_us(clip)
+    duration_us = entry.facts.duration_us or _find_length_us(clip)
     try:
         truths = scope.protocol.truths.of([entry], duration_us=duration_us)
     except InvalidValueError as error:
         yield Rejected(entry.name, str(error))
         return
     if isinstance(clip, Failure):
-        yield _unaskable(entry, clip, conditions=conditions, truths=truths)
+        yield _build_unreadable_clip(entry, clip, conditions=conditions, truths=truths)
         return
     for condition in conditions:
-        if _can_be_heard((clip,), condition):
-            yield _ask((entry,), (clip,), truths, condition, scope)
+        if _has_required_audio((clip,), condition):
+            yield _build_question((entry,), (clip,), truths, condition, scope)
 
 
-def _ask(
+def _build_question(
     entries: tuple[Entry, ...],
     clips: tuple[C, ...],
     truths: tuple[Any, ...],
@@ -204,17 +204,17 @@ def _ask(
     )
 
 
-def _length_us(clip: KnownClip | Failure) -> int | None:
+def _find_length_us(clip: KnownClip | Failure) -> int | None:
     if isinstance(clip, Failure):
         return _UNKNOWN_US
     return None if clip.facts is None else to_us(clip.facts.video.duration_s)
 
 
-def _can_be_heard(clips: tuple[KnownClip, ...], condition: Condition) -> bool:
+def _has_required_audio(clips: tuple[KnownClip, ...], condition: Condition) -> bool:
     return condition.audio == "off" or all(clip.facts and clip.facts.audio for clip in clips)
 
 
-def _unaskable(
+def _build_unreadable_clip(
     entry: Entry, failure: Failure, *, conditions: tuple[Condition, ...], truths: tuple[Any, ...]
 ) -> UnreadableClip:
     return UnreadableClip(
@@ -241,7 +241,9 @@ def _plan_pairs(
                 unusable.append(each)
             elif isinstance(each.clip, Failure):
                 # A pair that cannot be shown is no question: nothing is scored for it.
-                gone = _unaskable(each.entry, each.clip, conditions=scope.conditions, truths=())
+                gone = _build_unreadable_clip(
+                    each.entry, each.clip, conditions=scope.conditions, truths=()
+                )
                 unusable.append(gone)
             else:
                 known.setdefault(each.clip.id, each)
@@ -258,6 +260,6 @@ def _plan_pairs(
                 known[clip].under(condition) for clip in (paired.pair.first, paired.pair.second)
             ]
             clips = tuple(clip for clip in both if clip and not isinstance(clip, Failure))
-            if len(clips) == len(both) and _can_be_heard(clips, condition):
-                yield _ask(entries, clips, truths, condition, scope)
+            if len(clips) == len(both) and _has_required_audio(clips, condition):
+                yield _build_question(entries, clips, truths, condition, scope)
     yield from unusable

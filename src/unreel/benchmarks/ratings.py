@@ -37,7 +37,7 @@ def parse_annotator_ratings(row: Cells, binding: ColumnBinding) -> tuple[Rating,
     fields = [f"score_{number}" for number in ANNOTATORS]
     if all(cells.is_blank(binding.cell(row, field)) for field in fields):
         return ()
-    return tuple(_annotated(row, binding, number) for number in ANNOTATORS)
+    return tuple(_parse_rating(row, binding, number) for number in ANNOTATORS)
 
 
 def merge_ratings(ratings: Sequence[Rating]) -> Rating:
@@ -67,7 +67,7 @@ def parse_error_family(row: Cells, binding: ColumnBinding) -> ErrorFamily | None
     return ErrorFamily(word) if said else None
 
 
-def _annotated(row: Cells, binding: ColumnBinding, number: int) -> Rating:
+def _parse_rating(row: Cells, binding: ColumnBinding, number: int) -> Rating:
     return Rating(
         score=cells.parse_count_cell(binding.cell(row, f"score_{number}"), f"score_{number}"),
         problem=cells.parse_text_cell(binding.cell(row, f"problem_{number}"), f"problem_{number}"),

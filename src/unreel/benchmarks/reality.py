@@ -46,8 +46,8 @@ def read_reality(root: Path) -> Iterator[Row]:
             yield row
             continue
         try:
-            clip = _clip_name(row)
-            difficulty = _difficulty(row)
+            clip = _parse_clip_name(row)
+            difficulty = _parse_difficulty(row)
             prompt = cells.parse_text_cell(row.get("prompt"), "prompt")
         except InvalidValueError as error:
             yield Rejected(f"{TABLE} row {number}", str(error))
@@ -77,10 +77,10 @@ def is_reality(root: Path) -> bool:
 def find_folders(root: Path) -> Folders:
     """`real`, then the folder of each creator and setting, sorted, with the origin of its clips."""
     found: list[tuple[str, Origin]] = [(REAL, Real())]
-    for creator in _folders_in(root):
+    for creator in _list_folders(root):
         if creator.name == REAL:
             continue
-        settings = _folders_in(creator)
+        settings = _list_folders(creator)
         found.extend(
             (f"{creator.name}/{setting.name}", Generated(creator.name, setting.name))
             for setting in settings
@@ -90,7 +90,7 @@ def find_folders(root: Path) -> Folders:
     return tuple(found)
 
 
-def _folders_in(folder: Path) -> list[Path]:
+def _list_folders(folder: Path) -> list[Path]:
     return sorted(
         path
         for path in folder.iterdir()
@@ -101,14 +101,14 @@ def _folders_in(folder: Path) -> list[Path]:
     )
 
 
-def _clip_name(row: Cells) -> str:
+def _parse_clip_name(row: Cells) -> str:
     clip = cells.parse_location(row.get("clip"), "clip")
     if "/" in clip or clip.lower().endswith(VIDEO_SUFFIXES):
         cells.refuse("clip", clip, "Write the file's name without folder and ending")
     return clip
 
 
-def _difficulty(row: Cells) -> str:
+def _parse_difficulty(row: Cells) -> str:
     difficulty = cells.parse_text_cell(row.get("difficulty"), "difficulty").lower()
     if difficulty not in DIFFICULTIES:
         cells.refuse("difficulty", difficulty, "Write easy or hard")

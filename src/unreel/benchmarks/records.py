@@ -70,7 +70,7 @@ def parse_entry(row: Cells, binding: ColumnBinding, *, label: Label | None = Non
     """Return the entry of `row`; `label` is the fallback if the table has no column for it."""
     said = binding.said(row)
     place = cells.parse_location(
-        _video_path(said.get("location")), "location", outside=binding.outside
+        _get_video_path(said.get("location")), "location", outside=binding.outside
     )
     rating = parse_agreed_rating(row, binding) if "score" in said else None
     annotated: tuple[Rating, ...] = ()
@@ -85,16 +85,16 @@ def parse_entry(row: Cells, binding: ColumnBinding, *, label: Label | None = Non
     return Entry(
         name=text("name", "") or place,
         location=place,
-        origin=_origin(_label_of(texts, said, binding, label), texts),
-        cleaned=_cleaned(said, binding),
+        origin=_build_origin(_label_of(texts, said, binding, label), texts),
+        cleaned=_parse_clean_location(said, binding),
         split=text("split", ""),
         group=text("group", ""),
         prompt=text("prompt", ""),
         difficulty=text("difficulty", ""),
-        traces=_nested(said, "traces", _TRACES),
+        traces=_parse_nested_list(said, "traces", _TRACES),
         rating=rating,
-        ratings=annotated or _nested(said, "ratings", _RATINGS),
-        votes=_nested(said, "votes", _VOTES),
+        ratings=annotated or _parse_nested_list(said, "ratings", _RATINGS),
+        votes=_parse_nested_list(said, "votes", _VOTES),
         facts=NOTHING_DECLARED
         if _DECLARED.isdisjoint(said)
         else parse_declared_facts(row, binding),
@@ -158,7 +158,7 @@ def to_record(entry: Entry, *, file_name: str) -> dict[str, Any]:
         "votes": _VOTES.dump_python(entry.votes, mode="json"),
         "width": facts.width,
         "height": facts.height,
-        "frame_rate": None if facts.rate is None else _rate_text(facts.rate),
+        "frame_rate": None if facts.rate is None else _format_rate(facts.rate),
         "n_frames": facts.n_frames,
         "duration_us": facts.duration_us,
         "licence": entry.licence,
@@ -166,8 +166,8 @@ def to_record(entry: Entry, *, file_name: str) -> dict[str, Any]:
     }
 
 
-def _cleaned(said: Cells, binding: ColumnBinding) -> str | None:
-    cell = _video_path(said.get("cleaned"))
+def _parse_clean_location(said: Cells, binding: ColumnBinding) -> str | None:
+    cell = _get_video_path(said.get("cleaned"))
     if cells.is_blank(cell):
         return None
     return cells.parse_location(cell, "cleaned", outside=binding.outside)
@@ -179,7 +179,7 @@ def _label_of(
     """Return the label of a row from its columns `label` and `is_fake`, which must not contradict each other."""
     word, flag = texts.get("label", "").lower(), None
     if not cells.is_blank(said.get("is_fake")):
-        flag = _flag_of(said["is_fake"])
+        flag = _parse_fake_flag(said["is_fake"])
     if flag is not None and not word:
         return flag
     if label is not None and not binding.tells_label:
@@ -193,25 +193,27 @@ def _label_of(
     return LABELS[word]
 
 
-def _flag_of(cell: object) -> Label:
+def _parse_fake_flag(cell: object) -> Label:
     key = cell.strip().lower() if isinstance(cell, str) else cell
     if not isinstance(key, str | int | float) or key not in _FLAGS:
         cells.refuse("is_fake", cell, _WRITE_FLAG)
     return _FLAGS[key]
 
 
-def _origin(label: Label, texts: Mapping[str, str]) -> Origin:
+def _build_origin(label: Label, texts: Mapping[str, str]) -> Origin:
     if label is Label.REAL:
         return _REAL
-    return _generated(texts.get("creator") or UNKNOWN_CREATOR, texts.get("setting", ""))
+    return _build_generated_origin(
+        texts.get("creator") or UNKNOWN_CREATOR, texts.get("setting", "")
+    )
 
 
 @lru_cache(maxsize=1024)  # many clips have one creator
-def _generated(creator: str, setting: str) -> Origin:
+def _build_generated_origin(creator: str, setting: str) -> Origin:
     return Generated(creator=creator, setting=setting)
 
 
-def _nested(said: Cells, field: str, adapter: TypeAdapter[Any]) -> Any:
+def _parse_nested_list(said: Cells, field: str, adapter: TypeAdapter[Any]) -> Any:
     """The list under `field`: nested in JSONL and Parquet, JSON text in CSV."""
     cell = said.get(field)
     if cell == [] or cells.is_blank(cell):
@@ -240,12 +242,12 @@ def _require_few(value: object, left: int) -> int:
     return left
 
 
-def _video_path(cell: object) -> object:
+def _get_video_path(cell: object) -> object:
     """The path of a Hugging Face video cell, which may hold it in a struct."""
     if isinstance(cell, Mapping):
         return cell.get("path")
     return cell
 
 
-def _rate_text(rate: Fraction) -> str:
+def _format_rate(rate: Fraction) -> str:
     return f"{rate.numerator}/{rate.denominator}"

@@ -68,7 +68,7 @@ def build_rows(
             raise InvalidValueError(msg)
         try:
             known = protocol.truths.of(shown, duration_us=shown[0].facts.duration_us)
-            size = _size(space, shown[0])
+            size = _require_frame_size(space, shown[0])
         except InvalidValueError as error:
             without_truth.append(Rejected(asked.name, str(error)))
             continue
@@ -116,7 +116,7 @@ def require_rows(
     raise build_no_answer_error(answers, joined.unknown, scorable.not_asked)
 
 
-def _size(declared: str | None, entry: Entry) -> tuple[int, int]:
+def _require_frame_size(declared: str | None, entry: Entry) -> tuple[int, int]:
     width, height = entry.facts.width, entry.facts.height
     if declared == PIXEL and (not width or not height):
         msg = "no frame size declared. Add width and height columns, or read them from the file"

@@ -85,7 +85,7 @@ class BenchmarkStats:
         if len(self.splits) < _SPLITS_KEPT:
             self.splits.add(entry.split)
         # A sum does not depend on the order, and names come once, so that no two rows cancel out.
-        self._sum += int.from_bytes(_digest(entry), "big")
+        self._sum += int.from_bytes(_compute_entry_digest(entry), "big")
 
 
 def identify(rows: Iterable[Row]) -> BenchmarkIdentity | None:
@@ -96,7 +96,7 @@ def identify(rows: Iterable[Row]) -> BenchmarkIdentity | None:
     return reading.identity
 
 
-def _digest(entry: Entry) -> bytes:
+def _compute_entry_digest(entry: Entry) -> bytes:
     """Return a digest of everything that affects questions and scores of the clip, except its location."""
     generated = entry.origin if isinstance(entry.origin, Generated) else None
     told: list[object] = [

@@ -49,19 +49,19 @@ def choose(entries: Iterable[Entry], n: int, *, seed: int) -> SampledEntries:
         lot = lots[creator]
         lot.append((digest("chosen", str(seed), entry.group or entry.name), place, entry))
         if len(lot) > 2 * n:
-            lot[:] = _first(lot)[:n]
-    real = _first(lots.pop(None, []))
-    generated = [*_in_turn(_first(lots[creator]) for creator in sorted(lots, key=str))]
-    chosen = sorted([*_in_turn([generated, real])][:n], key=lambda one: one[1])
+            lot[:] = _sort_lot(lot)[:n]
+    real = _sort_lot(lots.pop(None, []))
+    generated = [*_iter_round_robin(_sort_lot(lots[creator]) for creator in sorted(lots, key=str))]
+    chosen = sorted([*_iter_round_robin([generated, real])][:n], key=lambda one: one[1])
     made = sum(isinstance(entry.origin, Generated) for _, _, entry in chosen)
     drawn = SampleCounts(n=len(chosen), of=of, seed=seed, real=len(chosen) - made, generated=made)
     return SampledEntries(tuple(entry for _, _, entry in chosen), drawn)
 
 
-def _first(lot: list[_Lot]) -> list[_Lot]:
+def _sort_lot(lot: list[_Lot]) -> list[_Lot]:
     return sorted(lot, key=lambda one: one[:2])
 
 
-def _in_turn(queues: Iterable[list[_Lot]]) -> Iterator[_Lot]:
+def _iter_round_robin(queues: Iterable[list[_Lot]]) -> Iterator[_Lot]:
     """The first of each, then the second of each, until all are empty."""
     return (one for one in chain(*zip_longest(*queues)) if one is not None)

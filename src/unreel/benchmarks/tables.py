@@ -31,11 +31,11 @@ def read_table(path: Path) -> Iterator[Cells | Rejected]:
     """
     match path.suffix.lower():
         case ".csv" | ".tsv":
-            return _counted(path, _read_csv(path))
+            return _iter_nonblank_rows(path, _read_csv(path))
         case ".jsonl":
-            return _counted(path, _read_jsonl(path))
+            return _iter_nonblank_rows(path, _read_jsonl(path))
         case ".parquet":
-            return _counted(path, read_parquet(path))
+            return _iter_nonblank_rows(path, read_parquet(path))
         case _:
             remedy = f"Give one of {', '.join(TABLE_SUFFIXES)}"
             raise UnreadableSourceError(str(path), "not a table", remedy)
@@ -46,7 +46,7 @@ def read_column_names(path: Path) -> tuple[str, ...]:
     match path.suffix.lower():
         case ".csv" | ".tsv":
             with _open_text(path) as file:
-                return _header(path, _reader(path, _BoundedLines(path, file)))
+                return _read_header(path, _build_csv_reader(path, _BoundedLines(path, file)))
         case ".parquet":
             return parquet_columns(path)
         case _:
@@ -54,7 +54,9 @@ def read_column_names(path: Path) -> tuple[str, ...]:
             return next((tuple(row) for row in rows if not isinstance(row, Rejected)), ())
 
 
-def _counted(path: Path, rows: Iterable[Cells | Rejected | None]) -> Iterator[Cells | Rejected]:
+def _iter_nonblank_rows(
+    path: Path, rows: Iterable[Cells | Rejected | None]
+) -> Iterator[Cells | Rejected]:
     """`rows` without the blank ones, which count all the same."""
     most = read_settings().table_rows
     for number, row in enumerate(rows, start=1):
@@ -68,8 +70,8 @@ def _counted(path: Path, rows: Iterable[Cells | Rejected | None]) -> Iterator[Ce
 def _read_csv(path: Path) -> Iterator[Cells | Rejected | None]:
     with _open_text(path) as file:
         lines = _BoundedLines(path, file)
-        reader = _reader(path, lines)
-        columns = _header(path, reader)
+        reader = _build_csv_reader(path, lines)
+        columns = _read_header(path, reader)
         number = 1
         while True:
             lines.begin_row()
@@ -88,7 +90,7 @@ def _read_csv(path: Path) -> Iterator[Cells | Rejected | None]:
                 yield dict(zip_longest(columns, cells)) if cells else None
 
 
-def _reader(path: Path, lines: Iterator[str]) -> Iterator[list[str]]:
+def _build_csv_reader(path: Path, lines: Iterator[str]) -> Iterator[list[str]]:
     return csv.reader(lines, delimiter=DELIMITERS[path.suffix.lower()])
 
 
@@ -112,11 +114,11 @@ class _BoundedLines:
             raise StopIteration
         self._left -= len(line)
         if self._left < 0:
-            raise _long_row(self._path)
+            raise _build_long_row_error(self._path)
         return line
 
 
-def _long_row(path: Path) -> UnreadableSourceError:
+def _build_long_row_error(path: Path) -> UnreadableSourceError:
     remedy = "Check its quotes and line ends, or shorten its cells"
     return UnreadableSourceError(str(path), f"a row of more than {ROW_BYTES} bytes", remedy)
 
@@ -127,7 +129,7 @@ def _read_jsonl(path: Path) -> Iterator[Cells | Rejected | None]:
         while line := file.readline(ROW_BYTES + 1):
             number += 1
             if len(line) > ROW_BYTES:
-                raise _long_row(path)
+                raise _build_long_row_error(path)
             if not line.strip():
                 yield None
                 continue
@@ -143,7 +145,7 @@ def _read_jsonl(path: Path) -> Iterator[Cells | Rejected | None]:
                 yield Rejected(f"row {number}", "not an object. Write one object on each line")
 
 
-def _header(path: Path, reader: Iterator[list[str]]) -> tuple[str, ...]:
+def _read_header(path: Path, reader: Iterator[list[str]]) -> tuple[str, ...]:
     try:
         columns = tuple(cell.strip() for cell in next(reader, None) or ())
     except csv.Error as error:

@@ -11,16 +11,16 @@ from unreel.protocols.protocol import get_protocol
 
 def write_truths(name: str, truths: tuple[Any, ...]) -> str:
     """Return the ground truths of one question of the protocol `name` as a JSON list."""
-    return _codec(name).dump_json(truths).decode()
+    return _build_truths_adapter(name).dump_json(truths).decode()
 
 
 def read_truths(name: str, text: str) -> tuple[Any, ...]:
     """Read the output of `write_truths` for the protocol's scorer."""
-    truths: tuple[Any, ...] = _codec(name).validate_json(text)
+    truths: tuple[Any, ...] = _build_truths_adapter(name).validate_json(text)
     return truths
 
 
 @cache
-def _codec(name: str) -> TypeAdapter[Any]:
+def _build_truths_adapter(name: str) -> TypeAdapter[Any]:
     many: Any = GenericAlias(tuple, (get_protocol(name).truths.kind, ...))
     return TypeAdapter(many)

@@ -45,7 +45,7 @@ def read_video_folder(
         folder = table.parent.relative_to(root).as_posix()
         prefix = "" if folder == "." else f"{folder}/"
         for row in read_list(table, mapping, outside=outside):
-            yield _below(prefix, row) if prefix else row
+            yield _prefix_row(prefix, row) if prefix else row
 
 
 def find_metadata(root: Path) -> tuple[Path, ...]:
@@ -84,15 +84,15 @@ def write_video_folder(
     n_entries = 0
     with folder.create_text("metadata.jsonl") as file:
         for row in rows:
-            entry = _usable(row, root=root, names=names)
+            entry = _reject_missing_file(row, root=root, names=names)
             if isinstance(entry, Rejected):
                 refused.append(entry)
                 continue
-            place = _media_name(n_entries, entry.location)
-            _put(root / entry.location, folder, place, media=media)
+            place = _format_media_name(n_entries, entry.location)
+            _link_or_copy_file(root / entry.location, folder, place, media=media)
             if entry.cleaned is not None and not is_url(entry.cleaned):
-                cleaned = _media_name(n_entries, entry.cleaned, mark="-cleaned")
-                _put(root / entry.cleaned, folder, cleaned, media=media)
+                cleaned = _format_media_name(n_entries, entry.cleaned, mark="-cleaned")
+                _link_or_copy_file(root / entry.cleaned, folder, cleaned, media=media)
                 entry = replace(entry, cleaned=cleaned)
             record = {**to_record(entry, file_name=place), **more(entry)}
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
@@ -100,24 +100,24 @@ def write_video_folder(
     return FolderWriteResult(n_entries=n_entries, refused=tuple(refused))
 
 
-def _below(prefix: str, row: Row) -> Row:
+def _prefix_row(prefix: str, row: Row) -> Row:
     if isinstance(row, Rejected):
         return Rejected(prefix + row.name, row.why)
-    place, cleaned = _prefixed(prefix, row.location), row.cleaned
+    place, cleaned = _prefix_location(prefix, row.location), row.cleaned
     return replace(
         row,
         name=place if row.name == row.location else row.name,
         location=place,
-        cleaned=None if cleaned is None else _prefixed(prefix, cleaned),
+        cleaned=None if cleaned is None else _prefix_location(prefix, cleaned),
         split=row.split or prefix.rstrip("/"),
     )
 
 
-def _prefixed(prefix: str, location: str) -> str:
+def _prefix_location(prefix: str, location: str) -> str:
     return location if is_url(location) or location.startswith("/") else prefix + location
 
 
-def _usable(row: Row, *, root: Path, names: NameDigests) -> Row:
+def _reject_missing_file(row: Row, *, root: Path, names: NameDigests) -> Row:
     if isinstance(row, Rejected):
         return row
     if is_url(row.location):
@@ -130,12 +130,12 @@ def _usable(row: Row, *, root: Path, names: NameDigests) -> Row:
     return row
 
 
-def _media_name(number: int, location: str, *, mark: str = "") -> str:
+def _format_media_name(number: int, location: str, *, mark: str = "") -> str:
     folder = f"{MEDIA}/{number // FILES_IN_A_FOLDER:05d}"
     return f"{folder}/{number:08d}{mark}{plain_suffix(location)}"
 
 
-def _put(
+def _link_or_copy_file(
     source: Path, folder: OutputDirectory, name: str, *, media: Literal["copy", "link"]
 ) -> None:
     if media == "copy" or not folder.hard_link(source.resolve(), name):

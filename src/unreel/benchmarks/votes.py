@@ -115,20 +115,20 @@ def score_votes(ballots: Sequence[Ballot], *, seed: int) -> VoteScores:
     every: list[VoteRow] = []
     for entry, votes in asked:
         for vote in votes:
-            row = _row(entry, vote.label)
+            row = _build_vote_row(entry, vote.label)
             by_voter.setdefault(vote.voter, []).append(replace(row, difficulty=""))
             # Another person would vote otherwise, as another creator's clips would be judged otherwise.
             every.append(replace(row, creator=f"voter {vote.voter}"))
-    majority = [_row(entry, _majority(votes)) for entry, votes in asked]
+    majority = [_build_vote_row(entry, _compute_majority_label(votes)) for entry, votes in asked]
     return VoteScores(
         votes=REALITY.score(every, seed=seed),
         majority=REALITY.score(majority, seed=seed),
         voters={name: REALITY.score(by_voter[name], seed=seed) for name in sorted(by_voter)},
-        agreement=_agreement([votes for _, votes in asked], seed=seed),
+        agreement=_measure_agreement([votes for _, votes in asked], seed=seed),
     )
 
 
-def _row(entry: Entry, label: Label | Unparsed) -> VoteRow:
+def _build_vote_row(entry: Entry, label: Label | Unparsed) -> VoteRow:
     return ScoredQuestion(
         subject=digest_id("entry", entry.name),
         truth=entry.origin,
@@ -138,14 +138,14 @@ def _row(entry: Entry, label: Label | Unparsed) -> VoteRow:
     )
 
 
-def _majority(votes: Sequence[Vote]) -> Label | Unparsed:
+def _compute_majority_label(votes: Sequence[Vote]) -> Label | Unparsed:
     (most, n), *others = Counter(vote.label for vote in votes).most_common()
     if others and others[0][1] == n:
         return Unparsed(UnparsedReason.AMBIGUOUS, f"{n} of {len(votes)} votes say {most.value}")
     return most
 
 
-def _agreement(ballots: Sequence[Sequence[Vote]], *, seed: int) -> Measured:
+def _measure_agreement(ballots: Sequence[Sequence[Vote]], *, seed: int) -> Measured:
     """Alpha over clips; who said it does not matter, so that a line holds the n-th vote of each clip."""
     ratings = np.full((max(map(len, ballots), default=0), len(ballots)), np.nan)
     for clip, votes in enumerate(ballots):
@@ -162,7 +162,7 @@ def _read_votes(path: Path, rejected: list[Rejected]) -> Iterator[tuple[str, Vot
             damaged.append(row)
             continue
         try:
-            named = clip_name(row), _vote(row)
+            named = clip_name(row), _parse_vote(row)
         except InvalidValueError as error:
             damaged.append(Rejected(f"row {number}", str(error)))
             continue
@@ -175,7 +175,7 @@ def _read_votes(path: Path, rejected: list[Rejected]) -> Iterator[tuple[str, Vot
     rejected.extend(damaged)
 
 
-def _vote(row: Cells) -> Vote:
+def _parse_vote(row: Cells) -> Vote:
     voter = cells.parse_text_cell(row.get(VOTER), VOTER)
     if not voter:
         cells.refuse(VOTER, voter, "Write who voted")

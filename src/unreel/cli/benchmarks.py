@@ -61,7 +61,7 @@ def check(
     if as_json:
         print_json(checked)
     else:
-        _print(checked)
+        _print_benchmark_check(checked)
     if not checked.n_clips:
         print_message(f"unreel: {path}: no usable clip. Correct the problems above")
         sys.exit(2)
@@ -98,7 +98,7 @@ def _show_layouts(*, as_json: bool) -> None:
     )
 
 
-def _print(checked: "BenchmarkCheck") -> None:
+def _print_benchmark_check(checked: "BenchmarkCheck") -> None:
     echo(f"{checked.source}: layout {checked.layout}")
     for layout in checked.could_be:
         echo(f"  could also be read as {layout}: name it with --layout {layout}")
@@ -108,13 +108,17 @@ def _print(checked: "BenchmarkCheck") -> None:
             for column, field in table.read.items()
         ]
         rows += [
-            {"column": column, "read as": "not read", "which is": _meant(near)}
+            {"column": column, "read as": "not read", "which is": _format_column_hint(near)}
             for column, near in table.ignored.items()
         ]
         print_table(("column", "read as", "which is"), rows, title=f"columns of {table.table}")
-    print_table(("what", "found"), [{"what": k, "found": v} for k, v in _found(checked).items()])
+    print_table(
+        ("what", "found"), [{"what": k, "found": v} for k, v in _build_summary_row(checked).items()]
+    )
     if checked.unusable:
-        print_table(("rows", "cannot be used because", "the first"), _reasons(checked.unusable))
+        print_table(
+            ("rows", "cannot be used because", "the first"), _build_reason_rows(checked.unusable)
+        )
     print_table(
         ("protocol", "questions", "missing"),
         [
@@ -131,27 +135,27 @@ def _print(checked: "BenchmarkCheck") -> None:
         print_table(kept, checked.rows, title=f"the first {len(checked.rows)} clips")
 
 
-def _meant(near: str) -> str:
+def _format_column_hint(near: str) -> str:
     return f"did you mean {near}?" if near else "name it with --map FIELD=COLUMN if it is needed"
 
 
-def _found(checked: "BenchmarkCheck") -> dict[str, str]:
+def _build_summary_row(checked: "BenchmarkCheck") -> dict[str, str]:
     return {
         "clips": f"{checked.n_clips} that can be used, {checked.n_unusable} rows that cannot",
-        "labels": _names(checked.labels),
-        "splits": _names(checked.splits),
-        "creators": _names(checked.creators),
-        "sources": _names(checked.sources),
+        "labels": _format_name_counts(checked.labels),
+        "splits": _format_name_counts(checked.splits),
+        "creators": _format_name_counts(checked.creators),
+        "sources": _format_name_counts(checked.sources),
         "scenes": f"{checked.n_scenes} named by groups",
-        "shows": _power(checked),
+        "shows": _format_detectable_difference(checked),
         "truth": f"{checked.n_rated} clips with a score, {checked.n_traces} marked traces",
         "size and length": f"declared for {checked.n_measured} clips; "
         "`unreel score` needs them for answers of trace",
-        "files": _files(checked),
+        "files": _format_file_counts(checked),
     }
 
 
-def _power(checked: "BenchmarkCheck") -> str:
+def _format_detectable_difference(checked: "BenchmarkCheck") -> str:
     if checked.detectable is None:
         return f"no difference between two reviewers: {checked.n_independent} independent clips are too few"
     return (
@@ -160,7 +164,7 @@ def _power(checked: "BenchmarkCheck") -> str:
     )
 
 
-def _files(checked: "BenchmarkCheck") -> str:
+def _format_file_counts(checked: "BenchmarkCheck") -> str:
     here = checked.n_clips - checked.n_behind_urls - checked.n_not_here
     told = f"{here} here, {checked.n_behind_urls} behind URLs"
     if checked.n_not_here:
@@ -168,13 +172,13 @@ def _files(checked: "BenchmarkCheck") -> str:
     return told
 
 
-def _names(counts: Mapping[str, int]) -> str:
+def _format_name_counts(counts: Mapping[str, int]) -> str:
     shown = [f"{n} {name}" for name, n in list(counts.items())[:_NAMES_SHOWN]]
     rest = len(counts) - len(shown)
     return ", ".join(shown) + (f" and {rest} more" if rest else "") if shown else "none named"
 
 
-def _reasons(reasons: "tuple[RejectionReason, ...]") -> list[dict[str, object]]:
+def _build_reason_rows(reasons: "tuple[RejectionReason, ...]") -> list[dict[str, object]]:
     return [
         {
             "rows": reason.n,

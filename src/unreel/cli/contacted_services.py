@@ -35,12 +35,12 @@ def print_external_reviewers(
     """
     for section in sections:
         if section.command:
-            _tell_program(section, settings)
+            _print_program_notice(section, settings)
         if section.url is not None:
-            print_message(_visits(section.url, section.model, settings))
+            print_message(_format_endpoint_notice(section.url, section.model, settings))
 
 
-def _tell_program(section: ReviewerSection, settings: EnvironmentSettings) -> None:
+def _print_program_notice(section: ReviewerSection, settings: EnvironmentSettings) -> None:
     what = f"runs {shlex.join(section.command)} as {section.model}"
     if settings.weak_cage:
         print_message(f"{what}, in a weak cage: it can read all that you can read")
@@ -59,16 +59,18 @@ def print_services(creators: Iterable[CreatorSection], settings: EnvironmentSett
     for creator in creators:
         if isinstance(creator.keys, EndpointKeys):
             way = creator.keys.contact(settings.key_hosts)
-            print_message(f"asks {way.server} for clips as {creator.name}, {_with(way.variable)}")
+            print_message(
+                f"asks {way.server} for clips as {creator.name}, {_format_key_variable(way.variable)}"
+            )
 
 
-def _visits(url: str, model: str, settings: EnvironmentSettings) -> str:
+def _format_endpoint_notice(url: str, model: str, settings: EnvironmentSettings) -> str:
     server = read_server(url)
     silent = "" if is_listening(server) else "; nothing listens there now"
-    return f"asks {server} as {model}, {_with(key_variable(server, settings.key_hosts))}{silent}"
+    return f"asks {server} as {model}, {_format_key_variable(key_variable(server, settings.key_hosts))}{silent}"
 
 
-def _with(variable: str | None) -> str:
+def _format_key_variable(variable: str | None) -> str:
     return "without a key" if variable is None else f"with {variable}"
 
 

@@ -104,10 +104,10 @@ def doctor(*, store: str | None, as_json: bool) -> None:
     configured or named with --store cannot be used. Extras are optional.
     """
     settings = read_settings()
-    layers, problem = _protection()
-    extras = [*_extras()]
-    ways = [*_ways()]
-    found = _try_store(store, settings)
+    layers, problem = _probe_protection()
+    extras = [*_iter_extra_statuses()]
+    ways = [*_iter_provider_statuses()]
+    found = _find_store_status(store, settings)
     if as_json:
         print_json(
             {
@@ -123,14 +123,14 @@ def doctor(*, store: str | None, as_json: bool) -> None:
             }
         )
     else:
-        _print(layers, extras, ways, found)
+        _print_doctor_report(layers, extras, ways, found)
         if problem:
             print_message(f"unreel: {problem}")
     sound = set(LAYERS) <= layers and (found is None or not found.problem)
     sys.exit(0 if sound else 1)
 
 
-def _print(
+def _print_doctor_report(
     layers: frozenset[str],
     extras: list[ExtraStatus],
     ways: list[ProviderStatus],
@@ -141,11 +141,11 @@ def _print(
     echo("", "Protection from strangers' files")
     for layer in LAYERS:
         remedy = REMEDIES.get(layer, _SANDBOX)
-        _line(layer, "" if layer in layers else f"{remedy}.", needed=True)
-    _line("bubblewrap, for `command:` reviewers", cage_remedy(), needed=False)
+        _print_check_line(layer, "" if layer in layers else f"{remedy}.", needed=True)
+    _print_check_line("bubblewrap, for `command:` reviewers", cage_remedy(), needed=False)
     echo("", "Optional parts")
     for extra in extras:
-        _line(f"unreel[{extra.name}]: {extra.brings}", extra.remedy, needed=False)
+        _print_check_line(f"unreel[{extra.name}]: {extra.brings}", extra.remedy, needed=False)
     echo("", "Available models")
     for way in ways:
         echo(f"  {'yes' if way.is_open else 'no '}  {way}")
@@ -153,17 +153,17 @@ def _print(
     if store is None:
         echo("  -    not tried: name a bucket with --store s3://bucket/prefix")
     else:
-        _line(store.place, store.problem, needed=True)
+        _print_check_line(store.place, store.problem, needed=True)
 
 
-def _line(what: str, remedy: str, *, needed: bool) -> None:
+def _print_check_line(what: str, remedy: str, *, needed: bool) -> None:
     if not remedy:
         echo(f"  yes  {what}")
     else:
         echo(f"  {'NO ' if needed else 'no '}  {what}", f"       {remedy}")
 
 
-def _protection() -> tuple[frozenset[str], str]:
+def _probe_protection() -> tuple[frozenset[str], str]:
     try:
         with FileSandbox(without_seccomp=True) as sandbox:
             return sandbox.protection().active, ""
@@ -171,7 +171,7 @@ def _protection() -> tuple[frozenset[str], str]:
         return frozenset(), str(error)
 
 
-def _extras() -> Iterator[ExtraStatus]:
+def _iter_extra_statuses() -> Iterator[ExtraStatus]:
     needed: dict[str, list[str]] = {}
     for line in requires("unreel") or ():
         if found := _NEEDS.match(line):
@@ -190,7 +190,7 @@ def _is_here(package: str) -> bool:
     return True
 
 
-def _ways() -> Iterator[ProviderStatus]:
+def _iter_provider_statuses() -> Iterator[ProviderStatus]:
     for name, provider in PROVIDERS.items():
         variable, url = provider.key_variable, provider.base_url
         is_local = url is not None and read_server(url).is_loopback
@@ -208,7 +208,7 @@ def _ways() -> Iterator[ProviderStatus]:
         )
 
 
-def _try_store(named: str | None, settings: EnvironmentSettings) -> StoreStatus | None:
+def _find_store_status(named: str | None, settings: EnvironmentSettings) -> StoreStatus | None:
     storage = read_storage(settings)
     if named is not None:
         try:
@@ -219,10 +219,10 @@ def _try_store(named: str | None, settings: EnvironmentSettings) -> StoreStatus 
     endpoint = storage.get("aws_endpoint")
     if endpoint is None:
         return None
-    return StoreStatus(place=endpoint, problem=_knock(endpoint))
+    return StoreStatus(place=endpoint, problem=_get_connection_problem(endpoint))
 
 
-def _knock(endpoint: str) -> str:
+def _get_connection_problem(endpoint: str) -> str:
     """Return the reason why the endpoint does not answer; empty if it does."""
     address = urlsplit(endpoint)
     if not address.hostname:

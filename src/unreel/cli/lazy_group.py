@@ -40,7 +40,9 @@ def build_unknown_command_error(
     typed: str, known: Iterable[str], context: click.Context
 ) -> click.UsageError:
     """The refusal of a command that is none, with the nearest."""
-    return click.UsageError(f"No such command {typed!r}.{_nearest(typed, known)}", context)
+    return click.UsageError(
+        f"No such command {typed!r}.{_format_suggestion(typed, known)}", context
+    )
 
 
 def is_misspelt(typed: str, known: Iterable[str]) -> bool:
@@ -55,11 +57,11 @@ def add_nearest_choice(error: click.ClickException) -> click.ClickException:
     refused, kind = _REFUSED.match(error.message), error.param.type
     if refused is None or not isinstance(kind, click.Choice):
         return error
-    words = error.message + _nearest(refused["typed"], map(str, kind.choices))
+    words = error.message + _format_suggestion(refused["typed"], map(str, kind.choices))
     return click.BadParameter(words, error.ctx, error.param, error.param_hint)
 
 
-def _nearest(typed: str, known: Iterable[str]) -> str:
+def _format_suggestion(typed: str, known: Iterable[str]) -> str:
     close = get_close_matches(typed, [*known], n=1, cutoff=0.5)
     return f" Did you mean {close[0]!r}?" if close else ""
 

@@ -75,11 +75,11 @@ def print_json(value: object) -> None:
     is_unicode = sys.stdout.encoding.lower().startswith("utf")
     document = add_seconds(to_jsonable_python(value))
     text = json.dumps(document, indent=2, ensure_ascii=not is_unicode)
-    lines = (_escape(line) for line in text.split("\n"))
+    lines = (_escape_control_characters(line) for line in text.split("\n"))
     click.echo("\n".join(lines), file=sys.stdout)
 
 
-def _escape(line: str) -> str:
+def _escape_control_characters(line: str) -> str:
     if (shown := sanitise_line(line)) == line:
         return line
     pairs = zip(line, shown, strict=True)

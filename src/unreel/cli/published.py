@@ -27,7 +27,7 @@ def check(*, quiet: bool, as_json: bool) -> None:
     """
     checks = recalculate()
     if as_json:
-        print_json([_as_row(check) for check in checks])
+        print_json([_build_check_row(check) for check in checks])
     else:
         for check in checks:
             _print_check(check, quiet=quiet)
@@ -76,7 +76,7 @@ def _print_table(table: PublishedTable, title: str, form: Form, *, as_json: bool
         print_table(table.columns, table.rows, title=title, form=form)
 
 
-def _as_row(check: FigureCheck) -> dict[str, object]:
+def _build_check_row(check: FigureCheck) -> dict[str, object]:
     return {"ok": check.ok, **{name: getattr(check, name) for name in FigureCheck.__slots__}}
 
 

@@ -13,7 +13,7 @@ def guard_streams() -> None:
 
     An encoding that lacks a letter gets its number instead of ending the program.
     """
-    sys.stdout, sys.stderr = _guard(sys.stdout), _guard(sys.stderr)
+    sys.stdout, sys.stderr = _wrap_stream(sys.stdout), _wrap_stream(sys.stderr)
 
 
 class OutputClock:
@@ -59,7 +59,7 @@ class _PlainStream(io.TextIOWrapper):
         return super().write(sanitise_lines(text))
 
 
-def _guard(stream: TextIO) -> TextIO:
+def _wrap_stream(stream: TextIO) -> TextIO:
     if not isinstance(stream, io.TextIOWrapper):
         return stream
     stream.reconfigure(errors="backslashreplace")

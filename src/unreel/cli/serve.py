@@ -80,10 +80,10 @@ def serve(  # noqa: PLR0913  one parameter for each option
     require_place(place)
     for remark in plan.remarks:
         print_message(f"unreel: {remark}")
-    _run(plan, engine, as_json=as_json)
+    _run_server(plan, engine, as_json=as_json)
 
 
-def _run(plan: "ServingPlan", engine: "VllmInstallation", *, as_json: bool) -> None:
+def _run_server(plan: "ServingPlan", engine: "VllmInstallation", *, as_json: bool) -> None:
     from unreel.reviewers.local.server import start_vllm
 
     with ExitStack() as held:
@@ -102,7 +102,7 @@ def _print_plan(plan: "ServingPlan", engine: "VllmInstallation", *, as_json: boo
     if as_json:
         served = [
             {
-                "model": _typed(model, plan),
+                "model": _format_model_address(model, plan),
                 "show": model.forms,
                 "box_space": model.box_spaces,
                 "taught": () if model.taught is None else model.taught.instruments,
@@ -121,17 +121,17 @@ def _print_plan(plan: "ServingPlan", engine: "VllmInstallation", *, as_json: boo
     print_message(f"vLLM {engine.version} serves at {plan.place.url}. Ctrl-C ends it. Ask with:")
     for model in plan.models:
         for form in model.forms:
-            for words in _taught(model):
+            for words in _iter_protocol_options(model):
                 space = model.box_spaces.get(form)
                 boxes = f" --box-space {shlex.quote(space)}" if space else ""
-                echo(f"--model {_typed(model, plan)} --show {form}{boxes}{words}")
+                echo(f"--model {_format_model_address(model, plan)} --show {form}{boxes}{words}")
 
 
-def _typed(model: "ServedModel", plan: "ServingPlan") -> str:
+def _format_model_address(model: "ServedModel", plan: "ServingPlan") -> str:
     return f"vllm/{model.name}@{plan.place.url}/v1"
 
 
-def _taught(model: "ServedModel") -> Iterator[str]:
+def _iter_protocol_options(model: "ServedModel") -> Iterator[str]:
     """Yield the training protocols of the model as options; none for a model that unreel did not train."""
     if model.taught is None or not model.taught.instruments:
         yield ""

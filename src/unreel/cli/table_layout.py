@@ -25,11 +25,11 @@ def lay_out(
     roomy = console.options.update(max_width=_ANY_WIDTH)
     if Measurement.get(console, roomy, table).minimum <= console.width:
         return table
-    blocks = [_block(heads, cells) for cells in lines]
+    blocks = [_format_row_block(heads, cells) for cells in lines]
     return Group(*([Text(title, style="italic")] if title else []), *blocks)
 
 
-def _block(heads: Sequence[str], cells: Sequence[str]) -> Text:
+def _format_row_block(heads: Sequence[str], cells: Sequence[str]) -> Text:
     """The first cell as a heading, the others below it with their names; empty ones are excluded."""
     first, *others = cells
     told = [f"  {name}: {cell}" for name, cell in zip(heads[1:], others, strict=True) if cell]

@@ -62,10 +62,10 @@ def unwrap_addresses(address: IpAddress) -> tuple[IpAddress, ...]:
     """
     if isinstance(address, ipaddress.IPv4Address) or address.is_loopback or address.is_unspecified:
         return (address,)
-    return tuple(_carried(address)) or (address,)
+    return tuple(_iter_embedded_addresses(address)) or (address,)
 
 
-def _carried(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
+def _iter_embedded_addresses(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
     number = int(address)
     if address.ipv4_mapped:
         yield address.ipv4_mapped

@@ -90,11 +90,11 @@ class Comparisons:
                 [
                     (
                         f.metric,
-                        _spelt(f.first),
-                        _spelt(f.second),
+                        _format_number(f.first),
+                        _format_number(f.second),
                         f.difference,
-                        _spelt(f.p),
-                        _spelt(f.p_corrected),
+                        _format_number(f.p),
+                        _format_number(f.p_corrected),
                     )
                     for f in comparison.differences
                 ],
@@ -103,5 +103,5 @@ class Comparisons:
         )
 
 
-def _spelt(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}"

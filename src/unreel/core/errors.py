@@ -170,10 +170,10 @@ def raise_refusal(error: BaseException) -> None:
     Raises:
         MachineError: Every other item would fail too.
     """
-    for behind in _behind(error):
+    for behind in _iter_error_chain(error):
         if isinstance(behind, MachineError):
             raise behind
-        remedy = _REFUSALS.get(_number(behind))
+        remedy = _REFUSALS.get(_get_error_number(behind))
         if remedy is not None:
             raise MachineError(format_library_error(behind), remedy) from error
 
@@ -211,10 +211,10 @@ def format_error(error: Exception) -> UnreelError | None:
         return refusal
     if isinstance(error, UnreelError):
         return error
-    for behind in _behind(error):
+    for behind in _iter_error_chain(error):
         if isinstance(behind, UnreelError):
             return behind
-        if isinstance(behind, OSError) or _number(behind):
+        if isinstance(behind, OSError) or _get_error_number(behind):
             return MachineError(format_library_error(behind), _OTHERWISE)
     return None
 
@@ -225,7 +225,7 @@ def format_library_error(error: object) -> str:
     return _SOURCE_LINE.sub("", said).rstrip(". ")
 
 
-def _behind(error: BaseException) -> Iterator[BaseException]:
+def _iter_error_chain(error: BaseException) -> Iterator[BaseException]:
     """The error and all that it came from."""
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
@@ -240,7 +240,7 @@ def _behind(error: BaseException) -> Iterator[BaseException]:
         waiting += [behind.__cause__, behind.__context__]
 
 
-def _number(error: BaseException) -> int:
+def _get_error_number(error: BaseException) -> int:
     if isinstance(error, OSError) and isinstance(error.errno, int):
         return error.errno
     named = _BY_RUST.search(str(error))

@@ -141,7 +141,10 @@ class Scorecard:
         return "\n  ".join(map(sanitise_line, [self._title, *lost, *told, *figures]))
 
     def _repr_html_(self) -> str:
-        rows = [(metric.name, *_spelt(metric.value), metric.coverage) for metric in self.metrics]
+        rows = [
+            (metric.name, *_format_measurement(metric.value), metric.coverage)
+            for metric in self.metrics
+        ]
         figures = html_table(self._title, ("metric", "value", "interval", "n", "coverage"), rows)
         lost = [(what, n, reason) for what, reason, n in self._lost()]
         told = html_table("Clips", (), self.confusion.items()) if self.confusion else ""
@@ -159,7 +162,7 @@ class Scorecard:
                 yield what, reason, n
 
 
-def _spelt(value: Measured) -> tuple[str, str, str]:
+def _format_measurement(value: Measured) -> tuple[str, str, str]:
     match value:
         case Estimate():
             return f"{value.value:.4g}", f"{value.low:.4g} to {value.high:.4g}", str(value.n)

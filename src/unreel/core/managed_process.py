@@ -106,12 +106,12 @@ def hold(pipe: int, command: list[str]) -> int:
     while held.poll() is None:
         ready, _, _ = select.select([pipe, ended], [], [])
         if pipe in ready and not os.read(pipe, 1):
-            _end(held)
+            _stop_process(held)
     _kill_orphans()
     return held.returncode if held.returncode >= 0 else 128 - held.returncode
 
 
-def _end(held: "subprocess.Popen[bytes]") -> None:
+def _stop_process(held: "subprocess.Popen[bytes]") -> None:
     with contextlib.suppress(ProcessLookupError):
         held.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
@@ -124,7 +124,7 @@ def _end(held: "subprocess.Popen[bytes]") -> None:
 def _kill_orphans() -> None:
     """Kill remaining processes, including those in groups of their own."""
     until_s = time.monotonic() + PATIENCE_S
-    while (left := _children()) and time.monotonic() < until_s:
+    while (left := _list_child_processes()) and time.monotonic() < until_s:
         for pid in left:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
@@ -134,7 +134,7 @@ def _kill_orphans() -> None:
         time.sleep(_LOOK_S / 4)
 
 
-def _children() -> list[int]:
+def _list_child_processes() -> list[int]:
     try:
         listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii")
     except OSError:

@@ -22,7 +22,9 @@ def read_clip_id(text: object, source: str) -> ClipId:
     """
     if isinstance(text, str) and _CLIP_ID.fullmatch(text):
         return ClipId(text)
-    problem = f"{_show(text)} is not the id of a clip: 64 hexadecimal digits in lower case"
+    problem = (
+        f"{_format_short_value(text)} is not the id of a clip: 64 hexadecimal digits in lower case"
+    )
     remedy = "Something else wrote this: take that row out, or make it again"
     raise UnreadableSourceError(source, problem, remedy)
 
@@ -35,9 +37,7 @@ def relative_name(name: str) -> str:
     """
     parts = name.split("/")
     if any(part in {"", ".", ".."} for part in parts) or "\0" in name:
-        msg = (
-            f"{_show(name)} does not stay inside its folder. Write a relative path without . or .."
-        )
+        msg = f"{_format_short_value(name)} does not stay inside its folder. Write a relative path without . or .."
         raise InvalidValueError(msg)
     return name
 
@@ -54,7 +54,7 @@ def plain_suffix(location: str) -> str:
     return suffix if _SUFFIX.fullmatch(suffix) else ""
 
 
-def _show(value: object) -> str:
+def _format_short_value(value: object) -> str:
     """`value` short and without anything that a terminal obeys."""
     shown = ascii(value)
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."

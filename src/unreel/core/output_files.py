@@ -63,7 +63,7 @@ class OutputDirectory:
                 if self.published:
                     with contextlib.suppress(OSError):  # some file systems know no modes
                         os.fchmod(descriptor, 0o600 | (os.fstat(parent).st_mode & 0o044))
-                if _lies_there(last, parent):
+                if _has_entry(last, parent):
                     # A power failure must not take the old one and the new one.
                     os.fsync(descriptor)
 
@@ -121,7 +121,7 @@ class OutputDirectory:
                 os.fsync(file.fileno())
         inner = {f"{name}/{each.rpartition('/')[0]}" for each in files if "/" in each}
         for folder in (*sorted(inner), name):
-            with self._parent(_within(folder), make=False) as (at, _):
+            with self._parent(_format_child_name(folder), make=False) as (at, _):
                 os.fsync(at)
         with self._parent(name, make=False) as (above, _):
             os.fsync(above)
@@ -177,26 +177,34 @@ class OutputDirectory:
 
     def make(self, name: str = "") -> Path:
         """The folder `name` below this one, or this one, made where it is not there."""
-        with self._parent(_within(name)):
+        with self._parent(_format_child_name(name)):
             return self.root / name
 
     def files(self, name: str = "") -> list[str]:
         """Return the files and links below `name`, relative to it and sorted."""
-        with contextlib.suppress(FileNotFoundError), self._parent(_within(name), make=False) as at:
+        with (
+            contextlib.suppress(FileNotFoundError),
+            self._parent(_format_child_name(name), make=False) as at,
+        ):
             return sorted(each for each, _ in self._walk(at[0], depth=_DEEPEST))
         return []
 
     def require_plain(self, name: str = "", *, whole: bool = False) -> None:
         """Raise for a link at the folder `name`, on the way there or in it; with `whole`, also deeper."""
-        with contextlib.suppress(FileNotFoundError), self._parent(_within(name), make=False) as at:
-            for each, is_plain in self._walk(at[0], depth=_DEEPEST) if whole else _entries(at[0]):
+        with (
+            contextlib.suppress(FileNotFoundError),
+            self._parent(_format_child_name(name), make=False) as at,
+        ):
+            for each, is_plain in (
+                self._walk(at[0], depth=_DEEPEST) if whole else _list_entries(at[0])
+            ):
                 if not is_plain:
                     self._refuse(f"{name}/{each}" if name else each, "is a link, or no file")
 
     def _walk(self, at: int, above: str = "", *, depth: int) -> Iterator[tuple[str, bool]]:
         """Every entry but folders, below an open folder, and whether it is a regular file."""
         folders: list[str] = []
-        for name, is_plain in _entries(at, folders):
+        for name, is_plain in _list_entries(at, folders):
             yield above + name, is_plain
         for name in folders:
             if not depth:
@@ -274,7 +282,7 @@ def open_regular(path: Path) -> io.BufferedReader:
     return os.fdopen(descriptor, "rb")
 
 
-def _entries(at: int, folders: list[str] | None = None) -> list[tuple[str, bool]]:
+def _list_entries(at: int, folders: list[str] | None = None) -> list[tuple[str, bool]]:
     """Return the entries of an open folder, with whether each is a regular file; folders are listed separately."""
     found: list[tuple[str, bool]] = []
     with os.scandir(at) as entries:
@@ -286,12 +294,12 @@ def _entries(at: int, folders: list[str] | None = None) -> list[tuple[str, bool]
     return found
 
 
-def _within(name: str) -> str:
+def _format_child_name(name: str) -> str:
     """A name inside the folder `name`, or inside the root where that is empty."""
     return f"{name}/x" if name else "x"
 
 
-def _lies_there(last: str, parent: int) -> bool:
+def _has_entry(last: str, parent: int) -> bool:
     try:
         os.stat(last, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:

@@ -43,11 +43,11 @@ class Condition:
         ]
 
     def __str__(self) -> str:
-        return _spelled(self)
+        return _format_condition(self)
 
 
 @lru_cache(maxsize=64)  # every key of a run holds one of few
-def _spelled(condition: Condition) -> str:
+def _format_condition(condition: Condition) -> str:
     return " ".join(f"{name}={value}" for name, value in condition.written().items())
 
 

@@ -81,20 +81,20 @@ class NameRegistry(Generic[T]):
         brought = self._brought()
         if name not in brought:
             raise UnknownNameError(self.kind, name, self.names())
-        return _load(brought[name], self.kind)  # type: ignore[no-any-return]
+        return _load_entry_point(brought[name], self.kind)  # type: ignore[no-any-return]
 
     def _brought(self) -> "Mapping[str, EntryPoint]":
-        return {} if self.group is None else _entry_points(self.group)
+        return {} if self.group is None else _read_entry_points(self.group)
 
 
 @cache
-def _entry_points(group: str) -> "Mapping[str, EntryPoint]":
+def _read_entry_points(group: str) -> "Mapping[str, EntryPoint]":
     from importlib.metadata import entry_points
 
     return {point.name: point for point in entry_points(group=group)}
 
 
-def _load(point: "EntryPoint", kind: str) -> Any:
+def _load_entry_point(point: "EntryPoint", kind: str) -> Any:
     try:
         return point.load()
     except Exception as error:

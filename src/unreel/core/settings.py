@@ -82,11 +82,11 @@ def read_settings(environment: Mapping[str, str] | None = None) -> EnvironmentSe
             raise InvalidSettingError(variable, "no such setting", remedy)
         setting = known[variable]
         number = isinstance(setting.default, int)
-        values[setting.name] = _read(variable, given[variable], number=number)
+        values[setting.name] = _parse_variable(variable, given[variable], number=number)
     return EnvironmentSettings(**values)
 
 
-def _read(variable: str, text: str, *, number: bool) -> int | str:
+def _parse_variable(variable: str, text: str, *, number: bool) -> int | str:
     if not number:
         return text.strip()
     if not text.isdecimal():
@@ -153,8 +153,8 @@ def read_storage(
     is taken only because it is named.
     """
     given = os.environ if environment is None else environment
-    endpoint = settings.s3_endpoint or _first(given, _ENDPOINTS)
-    region = settings.s3_region or _first(given, _REGIONS)
+    endpoint = settings.s3_endpoint or _select_first_value(given, _ENDPOINTS)
+    region = settings.s3_region or _select_first_value(given, _REGIONS)
     options = {
         "aws_endpoint": endpoint,
         # A store of one's own rarely has regions, and its client asks for one all the same.
@@ -166,5 +166,5 @@ def read_storage(
     return {name: value for name, value in options.items() if value}
 
 
-def _first(given: Mapping[str, str], variables: tuple[str, ...]) -> str:
+def _select_first_value(given: Mapping[str, str], variables: tuple[str, ...]) -> str:
     return next((given[name] for name in variables if given.get(name)), "")

@@ -20,13 +20,13 @@ def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[objec
         f'<th scope="col" style="{_CELL}">{escape(sanitise_line(name))}</th>' for name in columns
     )
     first = "td" if columns else 'th scope="row"'
-    body = "".join(f"<tr>{_cells(row, first)}</tr>" for row in rows)
+    body = "".join(f"<tr>{_format_html_cells(row, first)}</tr>" for row in rows)
     caption = f'<caption style="{_TITLE}">{escape(sanitise_line(title))}</caption>'
     heading = f"<thead><tr>{head}</tr></thead>" if columns else ""
     return f"<table>{caption}{heading}<tbody>{body}</tbody></table>"
 
 
-def _cells(row: Sequence[object], first: str) -> str:
+def _format_html_cells(row: Sequence[object], first: str) -> str:
     tags = [first, *["td"] * (len(row) - 1)]
     pairs = zip(tags, row, strict=True)
     return "".join(
@@ -65,7 +65,9 @@ def iter_csv(
     """Yield the header and each row of a CSV file; cells may hold several lines unless `clean` ends that."""
     for cells in itertools.chain([columns], ([row[name] for name in columns] for row in rows)):
         line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow([_inert(clean(str(c))) for c in cells])
+        csv.writer(line, lineterminator="\n").writerow(
+            [_escape_formula(clean(str(c))) for c in cells]
+        )
         yield line.getvalue()
 
 
@@ -74,17 +76,19 @@ def latex_text(
 ) -> str:
     """The table for a paper, in the rules of booktabs; columns of numbers are set to the right."""
     cells = [[sanitise_line(str(row[column])) for column in columns] for row in rows]
-    aligned = "".join("r" if _are_numbers(column) else "l" for column in zip(*cells, strict=True))
+    aligned = "".join(
+        "r" if _is_number_column(column) else "l" for column in zip(*cells, strict=True)
+    )
     return "\n".join(
         (
             r"% needs \usepackage{booktabs}",
             r"\begin{table}",
-            *([rf"\caption{{{_escape(sanitise_line(caption))}}}"] if caption else []),
+            *([rf"\caption{{{_escape_latex(sanitise_line(caption))}}}"] if caption else []),
             rf"\begin{{tabular}}{{{aligned or 'l' * len(columns)}}}",
             r"\toprule",
-            _latex_row([sanitise_line(column.replace("_", " ")) for column in columns]),
+            _format_latex_row([sanitise_line(column.replace("_", " ")) for column in columns]),
             r"\midrule",
-            *map(_latex_row, cells),
+            *map(_format_latex_row, cells),
             r"\bottomrule",
             r"\end{tabular}",
             r"\end{table}",
@@ -96,35 +100,35 @@ def latex_text(
 def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """The table for a card that hubs show: cells are text there, whatever they hold."""
     lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(map(_markdown, line))} |" for line in lines)
+    return "\n".join(f"| {' | '.join(map(_format_markdown_cell, line))} |" for line in lines)
 
 
-def _inert(text: str) -> str:
+def _escape_formula(text: str) -> str:
     acts = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
     return f"'{text}" if acts else text
 
 
-def _are_numbers(cells: Iterable[str]) -> bool:
+def _is_number_column(cells: Iterable[str]) -> bool:
     said = [cell for cell in cells if cell]
     return bool(said) and all(_NUMBER.fullmatch(cell) for cell in said)
 
 
-def _latex_row(cells: Sequence[str]) -> str:
-    row = " & ".join(map(_latex_cell, cells))
+def _format_latex_row(cells: Sequence[str]) -> str:
+    row = " & ".join(map(_format_latex_cell, cells))
     # A bracket or a star after `\\` or `\midrule` would be read as an argument of it.
     return rf"{'{}' if row.startswith(('[', '*')) else ''}{row} \\"
 
 
-def _latex_cell(cell: str) -> str:
+def _format_latex_cell(cell: str) -> str:
     is_negative = cell.startswith("-") and _NUMBER.fullmatch(cell)
-    return f"$-${cell[1:]}" if is_negative else _escape(cell)
+    return f"$-${cell[1:]}" if is_negative else _escape_latex(cell)
 
 
-def _escape(text: str) -> str:
+def _escape_latex(text: str) -> str:
     """`text` without commands, and without the ligature that makes one dash of two."""
     return re.sub("-(?=-)", "-{}", text.translate(_LATEX))
 
 
-def _markdown(value: object) -> str:
+def _format_markdown_cell(value: object) -> str:
     text = sanitise_line(" ".join(str(value).split()))
     return re.sub(r"([\\|<>\[\]`*_~&!])", r"\\\1", text).replace("://", r"\://") or "—"

@@ -137,7 +137,7 @@ class CreatorSection(RecipeSection):
         return CreatorFactory(
             name=name,
             title=self.name,
-            build=partial(_open, self, name, around),
+            build=partial(_open_creator, self, name, around),
             side=keys.side,
             settings=asked[:1] if keys.side is ClipClass.CONTROL else asked,
             given=keys.given,
@@ -149,5 +149,5 @@ class CreatorSection(RecipeSection):
         return dict(self.model_extra or {})
 
 
-def _open(section: CreatorSection, name: str, around: CreatorEnvironment) -> Creator:
+def _open_creator(section: CreatorSection, name: str, around: CreatorEnvironment) -> Creator:
     return section.keys.open(name, around)

@@ -80,7 +80,7 @@ class DegradeKeys(CreatorKeys):
         facts = rework.reader.probe(rework.source)
         if isinstance(facts, Failure):
             return facts
-        change = _plan(self, facts, rework.brief)
+        change = _build_clip_change(self, facts, rework.brief)
         data = rework.reader.render(rework.source, change.cut, form=change.form, speed=change.speed)
         if isinstance(data, Failure):
             return data
@@ -103,7 +103,7 @@ class _ClipChange:
     told: dict[str, str | int]
 
 
-def _plan(keys: DegradeKeys, facts: ClipFacts, brief: ClipBrief) -> _ClipChange:
+def _build_clip_change(keys: DegradeKeys, facts: ClipFacts, brief: ClipBrief) -> _ClipChange:
     match keys.way:
         case "recompressed":
             return _ClipChange(form=get_clip_format(facts, crf=keys.crf), told={"crf": keys.crf})

@@ -136,7 +136,7 @@ class DiffusersKeys(CreatorKeys):
             )
             raise InvalidSettingError(setting, problem, "Leave it out, or run it elsewhere")
         own = FAMILIES[self.family].from_text.removesuffix("Pipeline")
-        held = own if self.revision else _held_class(Path(self.model).expanduser())
+        held = own if self.revision else _read_class_name(Path(self.model).expanduser())
         if not held.startswith(own):
             setting, problem = (
                 "family",
@@ -161,7 +161,11 @@ class DiffusersKeys(CreatorKeys):
         files = sorted(
             file for file in folder.rglob("*") if file.suffix in {".json", ".safetensors"}
         )
-        return [part for file in files for part in (str(file.relative_to(folder)), _digest(file))]
+        return [
+            part
+            for file in files
+            for part in (str(file.relative_to(folder)), _compute_file_digest(file))
+        ]
 
 
 class DiffusersCreator:
@@ -200,19 +204,19 @@ class DiffusersCreator:
 
     def _run(self, brief: ClipBrief, into: OutputDirectory) -> GeneratedClip | Failure:
         from_image = brief.setting is not CreatorInput.TEXT
-        picture = _picture(brief.first_frame) if from_image else None
+        picture = _decode_png(brief.first_frame) if from_image else None
         if from_image and picture is None:
             return Failure(FailureReason.NO_BRIEF, "a first frame that can be read is missing")
         pipeline = self._pipeline(self._family.from_image if from_image else self._family.from_text)
         if isinstance(pipeline, Failure):
             return pipeline
         call = self._keys.call(brief)
-        frames = _frames(pipeline, call, picture=picture, seed=brief.seed)
+        frames = _generate_frames(pipeline, call, picture=picture, seed=brief.seed)
         if isinstance(frames, Failure):
             return frames
         rate = self._keys.rate or self._family.rate
         return GeneratedClip(
-            file=into.write("clip.mp4", _encode(frames, rate)),
+            file=into.write("clip.mp4", _encode_frames(frames, rate)),
             model=f"{self._keys.family} {self._keys.label('')}",
             parameters=self._told(call, type(pipeline).__name__, rate),
             cost_usd=Decimal(0),
@@ -222,7 +226,7 @@ class DiffusersCreator:
         """The loaded pipeline of that class, or why there is none: no clip fares better than another."""
         if self._broken is None and kind not in self._pipelines:
             try:
-                self._pipelines[kind] = _load(kind, self._keys, self._family)
+                self._pipelines[kind] = _load_pipeline(kind, self._keys, self._family)
             except Exception as error:  # noqa: BLE001  a checkpoint that is not of its family
                 raise_refusal(error)
                 detail = f"{kind} of {self._keys.label('')!a} cannot be loaded ({error})"
@@ -239,7 +243,7 @@ class DiffusersCreator:
         return told | own | ({"revision": keys.revision} if keys.revision else {})
 
 
-def _load(kind: str, keys: DiffusersKeys, family: PipelineFamily) -> Any:
+def _load_pipeline(kind: str, keys: DiffusersKeys, family: PipelineFamily) -> Any:
     import torch
     from transformers.utils import logging
 
@@ -266,7 +270,7 @@ def _load(kind: str, keys: DiffusersKeys, family: PipelineFamily) -> Any:
     return pipeline.to(device)
 
 
-def _frames(
+def _generate_frames(
     pipeline: Any, call: dict[str, Any], *, picture: Any, seed: int
 ) -> "NDArray[np.uint8] | Failure":
     import numpy as np
@@ -282,7 +286,7 @@ def _frames(
     return np.rint(np.clip(frames, 0, 1) * 255).astype(np.uint8)
 
 
-def _encode(frames: "NDArray[np.uint8]", rate: Fraction) -> bytes:
+def _encode_frames(frames: "NDArray[np.uint8]", rate: Fraction) -> bytes:
     from unreel.media.encode import ClipWriter, VideoTrack
 
     _, height, width, _ = frames.shape
@@ -300,7 +304,7 @@ def _encode(frames: "NDArray[np.uint8]", rate: Fraction) -> bytes:
         return writer.finish()
 
 
-def _picture(png: bytes | None) -> Any:
+def _decode_png(png: bytes | None) -> Any:
     from PIL import Image
 
     if png is None:
@@ -311,19 +315,19 @@ def _picture(png: bytes | None) -> Any:
         return None
 
 
-def _held_class(folder: Path) -> str:
+def _read_class_name(folder: Path) -> str:
     try:
         return str(json.loads((folder / _INDEX).read_text(encoding="utf-8"))["_class_name"])
     except (OSError, ValueError, LookupError, TypeError):
         return "nothing that can be read"
 
 
-def _digest(file: Path) -> str:
+def _compute_file_digest(file: Path) -> str:
     found = file.stat()
-    return _file_digest(file, found.st_size, found.st_mtime_ns)
+    return _hash_file_bytes(file, found.st_size, found.st_mtime_ns)
 
 
 @cache
-def _file_digest(file: Path, _size: int, _changed_ns: int) -> str:
+def _hash_file_bytes(file: Path, _size: int, _changed_ns: int) -> str:
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -78,8 +78,8 @@ def fit_size(family: PipelineFamily, width: int, height: int) -> tuple[int, int]
     """The size nearest to the shape of `width` x `height` that the family takes, no larger than trained."""
     shrunk = min(1.0, (family.area / (width * height)) ** 0.5)
     return (
-        _nearest(width * shrunk, family.multiple),
-        _nearest(height * shrunk, family.multiple),
+        _round_to_multiple(width * shrunk, family.multiple),
+        _round_to_multiple(height * shrunk, family.multiple),
     )
 
 
@@ -90,5 +90,5 @@ def fit_frames(family: PipelineFamily, duration_us: int, rate: Fraction) -> int:
     return min(family.most_frames, steps * family.frames_multiple + 1)
 
 
-def _nearest(side: float, multiple: int) -> int:
+def _round_to_multiple(side: float, multiple: int) -> int:
     return max(1, round(side / multiple)) * multiple

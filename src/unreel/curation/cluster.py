@@ -70,11 +70,11 @@ def cluster(vectors: Vectors, *, seed: int, most: int = MOST_CLUSTERS) -> StoryC
     silhouettes: dict[int, float] = {}
     best: npt.NDArray[np.intp] = np.zeros(len(names), np.intp)
     for k in range(2, min(most, n_different - 1) + 1):
-        labels = _group(rows, k=k, seed=seed)
+        labels = _compute_cluster_labels(rows, k=k, seed=seed)
         silhouettes[k] = float(_SILHOUETTE.load()(rows, labels))
-        if _better(silhouettes, k):
+        if _is_better_fit(silhouettes, k):
             best = labels
-    return StoryClusters(groups=_number(names, best), silhouettes=silhouettes)
+    return StoryClusters(groups=_number_groups(names, best), silhouettes=silhouettes)
 
 
 def sample_evenly(
@@ -103,18 +103,20 @@ def sample_evenly(
     return tuple(sorted(kept))
 
 
-def _better(silhouettes: Mapping[int, float], k: int) -> bool:
+def _is_better_fit(silhouettes: Mapping[int, float], k: int) -> bool:
     """True where `k` groups fit better than any smaller number."""
     return all(silhouettes[k] > value + _SAME for tried, value in silhouettes.items() if tried < k)
 
 
-def _group(rows: npt.NDArray[np.float64], *, k: int, seed: int) -> npt.NDArray[np.intp]:
+def _compute_cluster_labels(
+    rows: npt.NDArray[np.float64], *, k: int, seed: int
+) -> npt.NDArray[np.intp]:
     model: Any = _KMEANS.load()(n_clusters=k, n_init=_STARTS, random_state=seed)
     labels: npt.NDArray[np.intp] = model.fit_predict(rows)
     return labels
 
 
-def _number(names: Sequence[str], labels: npt.NDArray[np.intp]) -> dict[str, int]:
+def _number_groups(names: Sequence[str], labels: npt.NDArray[np.intp]) -> dict[str, int]:
     """Groups numbered by size, then by their first name: k-means numbers them as it likes."""
     members: dict[int, list[str]] = {}
     for name, label in zip(names, labels.tolist(), strict=True):
@@ -140,18 +142,20 @@ def run_step(_section: ClusterSection, work: CurationJob, state: CurationState) 
     pieces = state.pieces
     step = StepName(name=CLUSTER, version=1, settings={"seed": seed}, finds=TypeAdapter(StoryGroup))
     subjects = ReiterableStream(
-        lambda: (_subject(piece) for piece in pieces if DESCRIBE in piece.notes)
+        lambda: (_build_subject(piece) for piece in pieces if DESCRIBE in piece.notes)
     )
     found = work.bench.settle(step, subjects, lambda: group_stories(subjects, seed=seed))
     own = (next(found) if DESCRIBE in piece.notes else None for piece in pieces)
-    return state.after(work.shelf.sift(CLUSTER, apply_filter(CLUSTER, pieces, own, _if_drawn)))
+    return state.after(
+        work.shelf.sift(CLUSTER, apply_filter(CLUSTER, pieces, own, _apply_group_draw))
+    )
 
 
-def _subject(piece: ClipSegment) -> StepSubject:
+def _build_subject(piece: ClipSegment) -> StepSubject:
     return piece.subject(story=piece.notes[DESCRIBE]["story"])
 
 
-def _if_drawn(piece: ClipSegment, own: StoryGroup) -> ClipSegment | ExcludedSegment:
+def _apply_group_draw(piece: ClipSegment, own: StoryGroup) -> ClipSegment | ExcludedSegment:
     if own.kept:
         return replace(piece, notes={**piece.notes, CLUSTER: own.group})
     detail = f"group {own.group} has more clips than the smallest one"

@@ -58,11 +58,11 @@ def choose_frozen(benchmark: Path, *, most: int, seed: int) -> list[SheetGroup]:
     """Clips of the frozen benchmark by split and label."""
     opened = open_benchmark(benchmark, BenchmarkLayout.VIDEO_FOLDER)
     rows = (
-        ((row.split, row.label.value), _frozen(row, opened.find(row)))
+        ((row.split, row.label.value), _build_frozen_candidate(row, opened.find(row)))
         for row in opened
         if not isinstance(row, Rejected)
     )
-    groups = _choose(rows, most=most, seed=seed)
+    groups = _iter_sheet_groups(rows, most=most, seed=seed)
     order = {name: place for place, name in enumerate((*SPLITS, *Label))}
     last = len(order)
     return sorted(
@@ -75,14 +75,16 @@ def choose_left_out(quarantine: Path, *, most: int, seed: int) -> list[SheetGrou
     if not quarantine.is_file():
         return []
     rows = (
-        ((_text(row, "step"), _text(row, "reason")), _left_out(row))
+        ((_get_text(row, "step"), _get_text(row, "reason")), _build_excluded_candidate(row))
         for row in read_table(quarantine)
         if not isinstance(row, Rejected)
     )
-    return sorted(_choose(rows, most=most, seed=seed), key=lambda group: (group.part, group.kind))
+    return sorted(
+        _iter_sheet_groups(rows, most=most, seed=seed), key=lambda group: (group.part, group.kind)
+    )
 
 
-def _choose(
+def _iter_sheet_groups(
     rows: Iterable[tuple[tuple[str, str], SheetCandidate]], *, most: int, seed: int
 ) -> Iterator[SheetGroup]:
     """The `most` of each group whose digests are smallest: a draw that needs no list of all."""
@@ -103,7 +105,7 @@ def _choose(
         yield SheetGroup(part=part, kind=kind, n_clips=n_clips, chosen=chosen)
 
 
-def _frozen(entry: Entry, location: str) -> SheetCandidate:
+def _build_frozen_candidate(entry: Entry, location: str) -> SheetCandidate:
     facts = entry.facts
     size = f"{facts.width} x {facts.height}"
     length = "" if facts.duration_us is None else f", {facts.duration_us / MICROSECONDS:.2f} s"
@@ -113,17 +115,17 @@ def _frozen(entry: Entry, location: str) -> SheetCandidate:
     return SheetCandidate(name=entry.name, location=location, lines=tuple(filter(None, told)))
 
 
-def _left_out(row: Cells) -> SheetCandidate:
+def _build_excluded_candidate(row: Cells) -> SheetCandidate:
     at_us = row.get("at_us")
     return SheetCandidate(
-        name=_text(row, "name"),
-        location=_text(row, "location"),
+        name=_get_text(row, "name"),
+        location=_get_text(row, "location"),
         at_us=at_us if isinstance(at_us, int) and at_us >= 0 else None,
-        lines=(_text(row, "detail"),),
+        lines=(_get_text(row, "detail"),),
     )
 
 
-def _text(row: Cells, key: str) -> str:
+def _get_text(row: Cells, key: str) -> str:
     found = row.get(key)
     return found if isinstance(found, str) else ""
 
@@ -194,9 +196,9 @@ def write_sheet(
     page = out or benchmark.absolute().parent / PAGE
     frozen = choose_frozen(benchmark, most=wish.most, seed=wish.seed)
     left_out = choose_left_out(benchmark.parent / QUARANTINE, most=wish.most, seed=wish.seed)
-    shown = [_show(group, roots=(), reader=reader) for group in frozen]
-    out_of = [_show(group, roots=wish.roots, reader=reader) for group in left_out]
-    text = _document(_title(benchmark), shown, out_of, wish)
+    shown = [_build_shown_group(group, roots=(), reader=reader) for group in frozen]
+    out_of = [_build_shown_group(group, roots=wish.roots, reader=reader) for group in left_out]
+    text = _format_document(_format_title(benchmark), shown, out_of, wish)
     OutputDirectory(page.absolute().parent, published=True).write(page.name, text.encode())
     thumbs = [thumb for group in (*shown, *out_of) for thumb in group.thumbs]
     return ContactSheet(
@@ -208,17 +210,21 @@ def write_sheet(
     )
 
 
-def _show(group: SheetGroup, *, roots: tuple[Path, ...], reader: MediaReader) -> ShownGroup:
-    thumbs = tuple(_thumb(candidate, roots=roots, reader=reader) for candidate in group.chosen)
+def _build_shown_group(
+    group: SheetGroup, *, roots: tuple[Path, ...], reader: MediaReader
+) -> ShownGroup:
+    thumbs = tuple(
+        _build_thumbnail(candidate, roots=roots, reader=reader) for candidate in group.chosen
+    )
     title = f"{group.part}: {group.kind}"
     return ShownGroup(title=title, kind=group.kind, n_clips=group.n_clips, thumbs=thumbs)
 
 
-def _thumb(
+def _build_thumbnail(
     candidate: SheetCandidate, *, roots: tuple[Path, ...], reader: MediaReader
 ) -> ClipThumbnail:
     name, lines = sanitise_line(candidate.name), tuple(map(sanitise_line, candidate.lines))
-    problem = _closed(candidate.location, roots)
+    problem = _get_access_problem(candidate.location, roots)
     if problem:
         return ClipThumbnail(name=name, lines=lines, src="", problem=problem)
     path = Path(candidate.location)
@@ -234,7 +240,7 @@ def _thumb(
     return ClipThumbnail(name=name, lines=lines, src=src, width=width, height=height)
 
 
-def _closed(location: str, roots: tuple[Path, ...]) -> str:
+def _get_access_problem(location: str, roots: tuple[Path, ...]) -> str:
     """Return the reason why the file is not opened; "" if it may be."""
     if not location:
         return _UNKNOWN
@@ -244,13 +250,13 @@ def _closed(location: str, roots: tuple[Path, ...]) -> str:
     return "" if inside else _OUTSIDE
 
 
-def _title(benchmark: Path) -> str:
+def _format_title(benchmark: Path) -> str:
     """Its name and version."""
     recipe = read_frozen_recipe(benchmark)
     return sanitise_line(f"{recipe.name} {recipe.freeze.version}" if recipe.freeze else recipe.name)
 
 
-def _document(
+def _format_document(
     title: str, frozen: Sequence[ShownGroup], left_out: Sequence[ShownGroup], wish: SheetWish
 ) -> str:
     body = render(

@@ -10,10 +10,10 @@ from unreel.media.render import PixelCrop
 
 def run_step(_section: CropSection, work: CurationJob, state: CurationState) -> CurationState:
     """Every piece without its filled borders."""
-    return state.after(work.shelf.sift("crop", map(_cropped, state.pieces)))
+    return state.after(work.shelf.sift("crop", map(_crop_segment, state.pieces)))
 
 
-def _cropped(piece: ClipSegment) -> ClipSegment:
+def _crop_segment(piece: ClipSegment) -> ClipSegment:
     bars, video = piece.shots[0].borders, piece.clip.facts.video
     if not bars:
         return piece

@@ -69,7 +69,7 @@ class CurationStep(Generic[Settings]):
     take: Callable[[Settings, CurationJob, CurationState], CurationState]
 
 
-def _scanning(recipe: CurateRecipe) -> ScanSettings | None:
+def _build_scan_settings(recipe: CurateRecipe) -> ScanSettings | None:
     deciding = (recipe.duplicates, recipe.split, recipe.crop, recipe.screen)
     if all(section is None for section in deciding):
         return None
@@ -79,41 +79,41 @@ def _scanning(recipe: CurateRecipe) -> ScanSettings | None:
     return ScanSettings(cutter=cutter, prints=recipe.duplicates is not None)
 
 
-def _cuts(recipe: CurateRecipe) -> bool:
+def _has_cut_step(recipe: CurateRecipe) -> bool:
     sections = (recipe.split, recipe.crop, recipe.lengths)
     return any(section is not None for section in sections)
 
 
-def _cutting(recipe: CurateRecipe) -> RenderSettings | None:
+def _build_cut_settings(recipe: CurateRecipe) -> RenderSettings | None:
     """Marks are looked for on pieces that are files of their own."""
-    due = recipe.watermark is not None and _cuts(recipe)
+    due = recipe.watermark is not None and _has_cut_step(recipe)
     return RenderSettings(form=None, step="cut") if due else None
 
 
-def _rendering(recipe: CurateRecipe) -> RenderSettings | None:
+def _build_render_settings(recipe: CurateRecipe) -> RenderSettings | None:
     if recipe.normalise is not None:
         return RenderSettings(form=recipe.normalise.form)
-    due = _cuts(recipe) and _cutting(recipe) is None
+    due = _has_cut_step(recipe) and _build_cut_settings(recipe) is None
     return RenderSettings(form=None) if due else None
 
 
-def _first_frames(recipe: CurateRecipe) -> FreezeSection | None:
+def _find_first_frame_section(recipe: CurateRecipe) -> FreezeSection | None:
     return recipe.freeze if recipe.freeze is not None and recipe.freeze.first_frames else None
 
 
 STEPS: Final[tuple[CurationStep[Any], ...]] = (
     CurationStep("ingest", attrgetter("source"), run_source),
-    CurationStep("scan", _scanning, run_scan),
+    CurationStep("scan", _build_scan_settings, run_scan),
     CurationStep("duplicates", attrgetter("duplicates"), run_duplicates),
     CurationStep("split", attrgetter("split"), run_split),
     CurationStep("crop", attrgetter("crop"), run_crop),
     CurationStep("screen", attrgetter("screen"), run_screen),
     CurationStep("lengths", attrgetter("lengths"), run_lengths),
-    CurationStep("cut", _cutting, run_render),
+    CurationStep("cut", _build_cut_settings, run_render),
     CurationStep("watermark", attrgetter("watermark"), run_watermark),
     CurationStep("inject", attrgetter("inject"), run_inject),
-    CurationStep("render", _rendering, run_render),
-    CurationStep("first_frames", _first_frames, run_first_frames),
+    CurationStep("render", _build_render_settings, run_render),
+    CurationStep("first_frames", _find_first_frame_section, run_first_frames),
     CurationStep("describe", attrgetter("describe"), run_describe),
     CurationStep("cluster", attrgetter("cluster"), run_cluster),
     CurationStep("audit", attrgetter("audit"), run_audit),
@@ -146,7 +146,7 @@ def _take_steps(curation: CurationRun, *, until: str | None) -> CurationState:
     bench, state = curation.bench, CurationState()
     try:
         with shared_runner(bench.engine) as runner:
-            ready = replace(bench, access=_reaching_its_own(curation), engine=runner)
+            ready = replace(bench, access=_allow_recipe_stores(curation), engine=runner)
             work = replace(curation, bench=ready)
             for step in STEPS:
                 settings = step.settings(curation.recipe)
@@ -163,7 +163,7 @@ def _take_steps(curation: CurationRun, *, until: str | None) -> CurationState:
     return state
 
 
-def _reaching_its_own(curation: CurationRun) -> StorageAccess:
+def _allow_recipe_stores(curation: CurationRun) -> StorageAccess:
     """Stores that the recipe reads from and the working place count as named by the user."""
     access, place = curation.bench.access, curation.bench.place
     stores = [store_of(section) for section in curation.recipe.source]

@@ -162,21 +162,25 @@ def run_step(section: DescribeSection, work: CurationJob, state: CurationState) 
     stage = DescribeStage(opener, access, in_flight=section.max_connections)
     step = StepName(name=DESCRIBE, version=1, settings=settings, finds=TypeAdapter(ClipStory))
     pieces = state.pieces
-    subjects = ReiterableStream(lambda: (_subject(piece) for piece in pieces if _is_real(piece)))
+    subjects = ReiterableStream(
+        lambda: (_build_subject(piece) for piece in pieces if _is_real(piece))
+    )
     found = work.bench.ask_stage(step, subjects, stage)
     own = (next(found) if _is_real(piece) else None for piece in pieces)
-    return state.after(work.shelf.sift(DESCRIBE, apply_filter(DESCRIBE, pieces, own, _described)))
+    return state.after(
+        work.shelf.sift(DESCRIBE, apply_filter(DESCRIBE, pieces, own, _add_description))
+    )
 
 
 def _is_real(piece: ClipSegment) -> bool:
     return piece.entry.label is Label.REAL
 
 
-def _subject(piece: ClipSegment) -> StepSubject:
+def _build_subject(piece: ClipSegment) -> StepSubject:
     return piece.subject(facts=as_plain(piece.clip.facts))
 
 
-def _described(piece: ClipSegment, story: ClipStory) -> ClipSegment:
+def _add_description(piece: ClipSegment, story: ClipStory) -> ClipSegment:
     entry = replace(
         piece.entry,
         prompt=piece.entry.prompt or story.story,

@@ -60,7 +60,7 @@ class BenchmarkDifference:
 
 def compare(before: Path, after: Path) -> BenchmarkDifference:
     """Return the differences between the benchmarks at `before` and `after`."""
-    old, new = _fields(before), _fields(after)
+    old, new = _read_entry_fields(before), _read_entry_fields(after)
     gone, come = sorted(old.keys() - new.keys()), sorted(new.keys() - old.keys())
     new_names = {new[name][BYTES]: name for name in reversed(come)}
     renamed = tuple(
@@ -83,17 +83,18 @@ def compare(before: Path, after: Path) -> BenchmarkDifference:
     )
 
 
-def _fields(path: Path) -> dict[str, Mapping[str, str]]:
+def _read_entry_fields(path: Path) -> dict[str, Mapping[str, str]]:
     benchmark = open_benchmark(path)
-    sums = _stated_sums(path)
+    sums = _read_manifest_sums(path)
     return {
-        entry.name: _compared(entry) | {BYTES: sums.get(entry.name) or _hashed(benchmark, entry)}
+        entry.name: _build_field_texts(entry)
+        | {BYTES: sums.get(entry.name) or _compute_clip_hash(benchmark, entry)}
         for entry in benchmark
         if isinstance(entry, Entry)
     }
 
 
-def _compared(entry: Entry) -> dict[str, str]:
+def _build_field_texts(entry: Entry) -> dict[str, str]:
     record = to_record(entry, file_name="")
     return {
         field: value if isinstance(value := record[field], str) else to_json(value)
@@ -101,7 +102,7 @@ def _compared(entry: Entry) -> dict[str, str]:
     }
 
 
-def _stated_sums(path: Path) -> dict[str, str]:
+def _read_manifest_sums(path: Path) -> dict[str, str]:
     """SHA-256 by name where the manifest states it, as a frozen benchmark does."""
     tables = find_metadata(path) if path.is_dir() else ()
     rows = (row for table in tables for row in read_table(table) if isinstance(row, Mapping))
@@ -112,6 +113,6 @@ def _stated_sums(path: Path) -> dict[str, str]:
     }
 
 
-def _hashed(benchmark: Benchmark, entry: Entry) -> str:
+def _compute_clip_hash(benchmark: Benchmark, entry: Entry) -> str:
     file = Path(benchmark.find(entry))
     return clip_id(file) if file.is_file() else ""

@@ -38,12 +38,12 @@ class StoredPrints:
 
     def words(self, places: Places) -> Words:
         """The hashes of the clips at `places`."""
-        return _unpack(self._rows.take(places, ["hashes"]).column(0))
+        return _unpack_hashes(self._rows.take(places, ["hashes"]).column(0))
 
     def blocks(self) -> Iterator[tuple[Places, Words]]:
         """The hashes of all clips, as pieces lie."""
         for places, hashes in self._lying_in("hashes"):
-            yield places, _unpack(hashes)
+            yield places, _unpack_hashes(hashes)
 
     def _lying_in(self, column: str) -> Iterator[tuple[Places, Any]]:
         start = 0
@@ -53,7 +53,7 @@ class StoredPrints:
             start = stop
 
 
-def _unpack(hashes: Any) -> Words:
+def _unpack_hashes(hashes: Any) -> Words:
     packed = b"".join(hashes.to_pylist())
     return np.frombuffer(packed, "<u8").reshape(len(hashes), len(WAYS), -1, HASH_WORDS)
 
@@ -95,7 +95,7 @@ def run_step(section: DuplicatesSection, work: CurationJob, state: CurationState
     named = name_families(work, state.pieces)
     if section.near == "keep":
         return state.after(StepResult(pieces=named))
-    kept, worse = _best(named)
+    kept, worse = _remove_worse_duplicates(named)
     return state.after(
         StepResult(pieces=kept, left_out=work.shelf.leave("duplicates-worse", worse))
     )
@@ -104,8 +104,8 @@ def run_step(section: DuplicatesSection, work: CurationJob, state: CurationState
 def name_families(work: CurationJob, pieces: SegmentTable) -> SegmentTable:
     """Return every segment with its family, and without its fingerprint."""
     step = StepName(name=DUPLICATES, version=1, finds=TypeAdapter(DuplicateFamily))
-    subjects = pieces.subjects(_given, ("sketch", "hashes", "pixels"))
-    kin = work.bench.settle(step, subjects, lambda: _families(pieces, work.shelf))
+    subjects = pieces.subjects(_build_step_input, ("sketch", "hashes", "pixels"))
+    kin = work.bench.settle(step, subjects, lambda: _build_family_lookup(pieces, work.shelf))
     named = (
         replace(piece, family=own.family, fingerprint=None)
         for piece, own in zip(pieces, kin, strict=True)
@@ -113,12 +113,14 @@ def name_families(work: CurationJob, pieces: SegmentTable) -> SegmentTable:
     return work.shelf.sift(DUPLICATES, named).pieces
 
 
-def _given(row: Row) -> Given:
+def _build_step_input(row: Row) -> Given:
     own = ClipFingerprint(sketch=row["sketch"], hashes=row["hashes"])
     return {"fingerprint": as_plain(own), "pixels": row["pixels"]}
 
 
-def _families(pieces: SegmentTable, shelf: WorkDirectory) -> Callable[[int], DuplicateFamily]:
+def _build_family_lookup(
+    pieces: SegmentTable, shelf: WorkDirectory
+) -> Callable[[int], DuplicateFamily]:
     """The family of the piece at a place; who has none is not kept in memory."""
     matches = find_matches(StoredPrints(pieces), inside=shelf.folder.root)
     pairs = [(match.first, match.second) for match in matches]
@@ -128,7 +130,7 @@ def _families(pieces: SegmentTable, shelf: WorkDirectory) -> Callable[[int], Dup
     return lambda place: DuplicateFamily(family=family.get(format_digest(clips[place]), ""))
 
 
-def _best(named: SegmentTable) -> tuple[SegmentTable, Iterator[ExcludedSegment]]:
+def _remove_worse_duplicates(named: SegmentTable) -> tuple[SegmentTable, Iterator[ExcludedSegment]]:
     """Return the segments without those that are worse duplicates of one label and family."""
     families, labels = named.strings("family"), named.strings("label")
     kin = np.flatnonzero(families != "")
@@ -147,10 +149,10 @@ def _best(named: SegmentTable) -> tuple[SegmentTable, Iterator[ExcludedSegment]]
     kept[[place for _, place in best.values()]] = True
     worse = np.flatnonzero(~kept)
     better = [best[families[place], labels[place]][1] for place in worse]
-    return named.where(kept), _worse(named, worse, np.array(better, np.intp))
+    return named.where(kept), _iter_worse_duplicates(named, worse, np.array(better, np.intp))
 
 
-def _worse(
+def _iter_worse_duplicates(
     named: SegmentTable, worse: NDArray[np.intp], better: NDArray[np.intp]
 ) -> Iterator[ExcludedSegment]:
     for start in range(0, len(worse), SCAN_ROWS):

@@ -111,13 +111,15 @@ def check(recipe: CurateRecipe, *, root: Path, access: StorageAccess) -> RecipeF
     around = SourceContext(root=root, access=access, place=StorageLocation(str(root)))
     members: list[SplitMember] = []
     names = NameDigests()
-    sources = tuple(_count(section, recipe, around, members, names) for section in recipe.source)
+    sources = tuple(
+        _count_source_clips(section, recipe, around, members, names) for section in recipe.source
+    )
     problems = [f"source {count.path}: {count.problem}" for count in sources if count.problem]
-    problems += _missing_tools(recipe)
-    problems += _unusable(recipe, root, access.settings)
+    problems += _list_missing_tools(recipe)
+    problems += _iter_setting_problems(recipe, root, access.settings)
     unknown = any(count.problem or count.remark for count in sources)
     if not members and not unknown:
-        problems.append(f"no clip would be left to look at. {_why_none(sources)}")
+        problems.append(f"no clip would be left to look at. {_format_empty_reason(sources)}")
     splits: dict[str, str] = {}
     if recipe.freeze is not None and members and not unknown:
         tally = _forecast_splits(recipe, members)
@@ -127,13 +129,13 @@ def check(recipe: CurateRecipe, *, root: Path, access: StorageAccess) -> RecipeF
     return RecipeForecast(
         name=recipe.name,
         sources=sources,
-        steps=tuple(_forecast(recipe, members)),
+        steps=tuple(_iter_step_forecasts(recipe, members)),
         splits=splits,
         problems=tuple(problems),
     )
 
 
-def _count(
+def _count_source_clips(
     section: SourceSection,
     recipe: CurateRecipe,
     around: SourceContext,
@@ -149,8 +151,8 @@ def _count(
     examples: list[str] = []
     problem = ""
     try:
-        for row in _named_once(list_sources([section], around), names):
-            reason, name = _reason(row, recipe)
+        for row in _reject_repeated_names(list_sources([section], around), names):
+            reason, name = _get_skip_reason(row, recipe)
             if isinstance(row, Rejected) or reason:
                 left[reason] += 1
                 why = row.why if isinstance(row, Rejected) else _WHY[reason]
@@ -170,7 +172,7 @@ def _count(
     )
 
 
-def _named_once(
+def _reject_repeated_names(
     rows: Iterable[SourceClip | Rejected], names: NameDigests
 ) -> Iterator[SourceClip | Rejected]:
     for row in rows:
@@ -180,7 +182,7 @@ def _named_once(
             yield Rejected(row.entry.name, NAMED_BEFORE)
 
 
-def _reason(row: SourceClip | Rejected, recipe: CurateRecipe) -> tuple[str, str]:
+def _get_skip_reason(row: SourceClip | Rejected, recipe: CurateRecipe) -> tuple[str, str]:
     """Return the reason why the row would be skipped ("" if it would not), and its name."""
     if isinstance(row, Rejected):
         return REJECTED, row.name
@@ -197,7 +199,7 @@ def _is_file(location: str) -> bool:
         return False
 
 
-def _why_none(sources: Sequence[SourceCount]) -> str:
+def _format_empty_reason(sources: Sequence[SourceCount]) -> str:
     left: Counter[str] = Counter()
     for count in sources:
         left.update(count.left_out)
@@ -208,7 +210,7 @@ def _why_none(sources: Sequence[SourceCount]) -> str:
     return f"Left out: {told}. {remedy}"
 
 
-def _missing_tools(recipe: CurateRecipe) -> list[str]:
+def _list_missing_tools(recipe: CurateRecipe) -> list[str]:
     return [
         str(MissingExtraError(tool.module, tool.extra))
         for tool in _TOOLS
@@ -216,7 +218,9 @@ def _missing_tools(recipe: CurateRecipe) -> list[str]:
     ]
 
 
-def _unusable(recipe: CurateRecipe, root: Path, settings: EnvironmentSettings) -> Iterator[str]:
+def _iter_setting_problems(
+    recipe: CurateRecipe, root: Path, settings: EnvironmentSettings
+) -> Iterator[str]:
     """Settings that only their own step would find out about."""
     checks: list[Callable[[], object]] = []
     if (screen := recipe.screen) is not None:
@@ -235,12 +239,14 @@ def _unusable(recipe: CurateRecipe, root: Path, settings: EnvironmentSettings) -
             yield str(error)
 
 
-def _forecast(recipe: CurateRecipe, members: Sequence[SplitMember]) -> Iterator[StepForecast]:
+def _iter_step_forecasts(
+    recipe: CurateRecipe, members: Sequence[SplitMember]
+) -> Iterator[StepForecast]:
     n, real = len(members), sum(member.label == Label.REAL for member in members)
     for step in plan_steps(recipe):
         note = _NOTES.get(step, "")
         if step == "inject":
-            twins = _twins(recipe, real)
+            twins = _estimate_twin_count(recipe, real)
             note = f"about {twins} of {real} real clips gain a twin with one known trace"
             yield StepForecast(step=step, clips=n, note=note)
             n += twins
@@ -268,7 +274,7 @@ _NOTES: Final = {
 }
 
 
-def _twins(recipe: CurateRecipe, real: int) -> int:
+def _estimate_twin_count(recipe: CurateRecipe, real: int) -> int:
     return 0 if recipe.inject is None else round(recipe.inject.share * real)
 
 
@@ -281,7 +287,7 @@ def _forecast_splits(
     real = [member for member in members if member.label == Label.REAL]
     twins = [
         SplitMember(clip=f"{member.clip}+", label=Label.GENERATED.value, ties=member.ties)
-        for member in real[: _twins(recipe, len(real))]
+        for member in real[: _estimate_twin_count(recipe, len(real))]
     ]
     shares = dict(zip(SPLITS, recipe.freeze.shares, strict=True))
     whole = [*members, *twins]

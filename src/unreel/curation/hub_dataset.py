@@ -131,18 +131,20 @@ def publish(
         setting, problem = "publish", "the audit found that the labels leak"
         remedy = f"Fix it and freeze again (see {CARD}), or publish it so with --accept-leak"
         raise InvalidSettingError(setting, problem, remedy)
-    tally = _licences(benchmark)
+    tally = _count_licences(benchmark)
     _require_licences(tally, accepted)
     require_empty(target, "--out")
-    sums = _check(benchmark)
+    sums = _verify_checksums(benchmark)
     counts = Counter(name.partition("/")[0] for name in sums if "/media/" in name)
     n_clips = sum(tally.values())
     texts = {
-        CARD: _card(benchmark, recipe.name, tally, [split for split in SPLITS if counts[split]]),
+        CARD: _format_hub_card(
+            benchmark, recipe.name, tally, [split for split in SPLITS if counts[split]]
+        ),
         LICENCES: write_licences(recipe.name, tally),
         CITATION: write_cff(recipe.name, frozen.version, frozen.citation),
     }
-    size_bytes = _write(benchmark, target, texts, sums)
+    size_bytes = _write_dataset_folder(benchmark, target, texts, sums)
     missing = list_missing_citation_keys(frozen.citation)
     remarks = [f"[freeze.citation] names no {', no '.join(missing)}"] if missing else []
     remarks += ["it was not audited: add [audit] to the recipe"] if "finding" not in audit else []
@@ -151,7 +153,7 @@ def publish(
         folder=target,
         n_clips=n_clips,
         size_bytes=size_bytes,
-        licences=_by_licence(tally),
+        licences=_count_by_licence(tally),
         remarks=tuple(remarks),
         commands=(
             "hf auth login",
@@ -175,7 +177,7 @@ def _read_audit(benchmark: Path) -> Mapping[str, Any]:
         raise UnreadableSourceError(str(benchmark / AUDIT), str(error), remedy) from error
 
 
-def _licences(benchmark: Path) -> Counter[tuple[str, str]]:
+def _count_licences(benchmark: Path) -> Counter[tuple[str, str]]:
     """Clips by licence and source."""
     tally: Counter[tuple[str, str]] = Counter()
     for row in open_benchmark(benchmark, BenchmarkLayout.VIDEO_FOLDER):
@@ -186,7 +188,7 @@ def _licences(benchmark: Path) -> Counter[tuple[str, str]]:
     return tally
 
 
-def _by_licence(tally: Mapping[tuple[str, str], int]) -> dict[str, int]:
+def _count_by_licence(tally: Mapping[tuple[str, str], int]) -> dict[str, int]:
     whole: Counter[str] = Counter()
     for (licence, _), n in tally.items():
         whole[licence] += n
@@ -194,7 +196,7 @@ def _by_licence(tally: Mapping[tuple[str, str], int]) -> dict[str, int]:
 
 
 def _require_licences(tally: Mapping[tuple[str, str], int], accepted: AcceptedRisks) -> None:
-    unstated = _by_licence(tally).get(UNSTATED, 0)
+    unstated = _count_by_licence(tally).get(UNSTATED, 0)
     if unstated and not accepted.no_licence:
         setting, problem = "publish", f"{unstated} clips have no licence"
         remedy = (
@@ -204,7 +206,7 @@ def _require_licences(tally: Mapping[tuple[str, str], int], accepted: AcceptedRi
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def _check(benchmark: Path) -> dict[str, str]:
+def _verify_checksums(benchmark: Path) -> dict[str, str]:
     """The checksum of every file of the benchmark, once each file was found to have it."""
     sums: dict[str, str] = {}
     for line in read_bytes(benchmark / CHECKSUMS, most=_MOST).decode(errors="replace").splitlines():
@@ -219,7 +221,7 @@ def _check(benchmark: Path) -> dict[str, str]:
     return sums
 
 
-def _card(
+def _format_hub_card(
     benchmark: Path, name: str, tally: Mapping[tuple[str, str], int], splits: list[str]
 ) -> str:
     """Return the card with a header of licence, size and splits for a hub."""
@@ -231,7 +233,7 @@ def _card(
         "task_categories:",
         "- video-classification",
         "size_categories:",
-        f"- {_size(sum(tally.values()))}",
+        f"- {_format_size_category(sum(tally.values()))}",
         "tags:",
         *("- video", "- ai-generated", "- unreel"),
         "configs:",
@@ -245,7 +247,7 @@ def _card(
     return f"{header}\n{body}"
 
 
-def _size(n_clips: int) -> str:
+def _format_size_category(n_clips: int) -> str:
     """Return a hub's size category for a number of rows."""
     bounds = [10 ** (3 + place) for place in range(len(_SIZES))]
     place = sum(n_clips >= bound for bound in bounds)
@@ -254,7 +256,7 @@ def _size(n_clips: int) -> str:
     return f"{_SIZES[place - 1]}<n<{_SIZES[place]}" if place < len(_SIZES) else f"n>{_SIZES[-1]}"
 
 
-def _write(
+def _write_dataset_folder(
     benchmark: Path, target: Path, texts: Mapping[str, str | None], sums: Mapping[str, str]
 ) -> int:
     """Make the folder, its checksums last; the bytes that it holds."""

@@ -29,7 +29,7 @@ class SubjectKeys:
     def chunks(self) -> Iterator[list[str]]:
         """All keys, so many at once as are looked up together."""
         for start in range(0, len(self), LOOKUP_ROWS):
-            yield _spelled(self.packed[start : start + LOOKUP_ROWS])
+            yield _format_hex_keys(self.packed[start : start + LOOKUP_ROWS])
 
     def order(self) -> NDArray[np.intp]:
         """Return the index of the first occurrence of each distinct key, in key order."""
@@ -39,11 +39,11 @@ class SubjectKeys:
         """Return `core.identity.digest` of the keys at `order`, without a list of them."""
         state = hashlib.sha256()
         for start in range(0, len(order), _HASHED):
-            keys = _spelled(self.packed[order[start : start + _HASHED]])
+            keys = _format_hex_keys(self.packed[order[start : start + _HASHED]])
             state.update(b"".join(_LENGTH + key.encode() for key in keys))
         return state.hexdigest()
 
 
-def _spelled(packed: NDArray[np.bytes_]) -> list[str]:
+def _format_hex_keys(packed: NDArray[np.bytes_]) -> list[str]:
     rows = np.ascontiguousarray(packed).view(np.uint8).reshape(-1, _BYTES)
     return [row.tobytes().hex() for row in rows]

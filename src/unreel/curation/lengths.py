@@ -47,7 +47,7 @@ def draw_lengths(real: ClipLengths, wanted: NDArray[np.integer], *, seed: int) -
     rank[by_rank] = np.arange(len(by_rank))
     own = rank[real.own]
     by_length = np.lexsort((real.names, own))
-    targets = _quantiles(np.sort(rank[wanted]), len(own))
+    targets = _compute_quantiles(np.sort(rank[wanted]), len(own))
     enough = np.searchsorted(own[by_length], targets)
     draw = random.Random(seed)  # noqa: S311  a repeatable draw, no secret
     lengths = np.full(len(own), TOO_SHORT)
@@ -66,7 +66,7 @@ def draw_lengths(real: ClipLengths, wanted: NDArray[np.integer], *, seed: int) -
     return lengths
 
 
-def _quantiles(ordered: NDArray[np.integer], n: int) -> NDArray[np.integer]:
+def _compute_quantiles(ordered: NDArray[np.integer], n: int) -> NDArray[np.integer]:
     """`n` of the lengths, in the middle of `n` equal shares of their distribution."""
     middles: NDArray[np.integer] = ordered[(2 * np.arange(n) + 1) * len(ordered) // (2 * n or 1)]
     return middles
@@ -92,16 +92,18 @@ def run_step(_section: LengthsSection, work: CurationJob, state: CurationState) 
         name=LENGTHS, version=1, settings={"seed": seed}, finds=TypeAdapter(TargetLength)
     )
     pieces = state.pieces
-    subjects = pieces.subjects(_given, ("id", "label", "length_s"))
-    lengths = work.bench.settle(step, subjects, lambda: _decide(pieces, seed=seed))
-    return state.after(work.shelf.sift(LENGTHS, apply_filter(LENGTHS, pieces, lengths, _trimmed)))
+    subjects = pieces.subjects(_build_step_input, ("id", "label", "length_s"))
+    lengths = work.bench.settle(step, subjects, lambda: _build_length_lookup(pieces, seed=seed))
+    return state.after(
+        work.shelf.sift(LENGTHS, apply_filter(LENGTHS, pieces, lengths, _trim_segment))
+    )
 
 
-def _given(row: Row) -> Given:
+def _build_step_input(row: Row) -> Given:
     return {"piece": row["id"].hex(), "label": row["label"], "length_s": row["length_s"]}
 
 
-def _decide(pieces: SegmentTable, *, seed: int) -> Callable[[int], TargetLength]:
+def _build_length_lookup(pieces: SegmentTable, *, seed: int) -> Callable[[int], TargetLength]:
     real = pieces.strings("label") == Label.REAL.value
     own, spelled = pieces.codes("length_s")
     lengths_s = [Fraction(text) for text in spelled.to_pylist()]
@@ -123,7 +125,7 @@ def _decide(pieces: SegmentTable, *, seed: int) -> Callable[[int], TargetLength]
     return found
 
 
-def _trimmed(piece: ClipSegment, length: TargetLength) -> ClipSegment | ExcludedSegment:
+def _trim_segment(piece: ClipSegment, length: TargetLength) -> ClipSegment | ExcludedSegment:
     if length.too_short:
         detail = f"{float(piece.length_s):.2f} s; the shortest length left over is longer"
         return piece.left_out(LENGTHS, "too-short", detail)

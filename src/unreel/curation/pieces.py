@@ -48,7 +48,7 @@ class SegmentTable:
 
     def __iter__(self) -> Iterator[ClipSegment]:
         for batch in self.rows.batches(_WHOLE):
-            yield from map(_piece, *(batch.column(name).to_pylist() for name in _WHOLE))
+            yield from map(_parse_segment, *(batch.column(name).to_pylist() for name in _WHOLE))
 
     def subjects(
         self, given: Callable[[Row], Given] = lambda _: {}, columns: Sequence[str] = ()
@@ -123,7 +123,9 @@ class WorkDirectory:
     def sift(self, step: str, stream: Iterable[ClipSegment | ExcludedSegment]) -> StepResult:
         """Store the segments of a stream, and separate the exclusions."""
         leaving = LeavingOut(self.folder, step)
-        kept = write_rows(self.folder, f"{step}.rows", _batches(stream, leaving), _schema())
+        kept = write_rows(
+            self.folder, f"{step}.rows", _iter_batches(stream, leaving), _build_schema()
+        )
         return StepResult(pieces=SegmentTable(rows=kept), left_out=leaving.end())
 
     def leave(self, step: str, left: Iterable[ExcludedSegment]) -> LeftOuts:
@@ -160,10 +162,14 @@ def keep_once(pieces: SegmentTable, *, step: str) -> tuple[SegmentTable, Iterabl
     for group in groups:
         kept[group if len(set(labels[group])) > 1 else group[1:]] = False
     same = SegmentTable(rows=pieces.rows.reordered(np.concatenate(groups)))
-    return pieces.where(kept), _once(same, [len(group) for group in groups], step)
+    return pieces.where(kept), _iter_content_duplicates(
+        same, [len(group) for group in groups], step
+    )
 
 
-def _once(same: SegmentTable, sizes: Sequence[int], step: str) -> Iterator[ExcludedSegment]:
+def _iter_content_duplicates(
+    same: SegmentTable, sizes: Sequence[int], step: str
+) -> Iterator[ExcludedSegment]:
     """Yield the duplicates with equal content, group by group."""
     walk = iter(same)
     for size in sizes:
@@ -179,7 +185,7 @@ def _once(same: SegmentTable, sizes: Sequence[int], step: str) -> Iterator[Exclu
             yield from (piece.left_out(step, "duplicate", detail) for piece in group[1:])
 
 
-def _schema() -> Any:
+def _build_schema() -> Any:
     import pyarrow as pa
 
     texts = ("name", "location", "label", "family", "group", "length_s")
@@ -199,15 +205,17 @@ def _schema() -> Any:
     )
 
 
-def _batches(stream: Iterable[ClipSegment | ExcludedSegment], leaving: LeavingOut) -> Iterator[Any]:
+def _iter_batches(
+    stream: Iterable[ClipSegment | ExcludedSegment], leaving: LeavingOut
+) -> Iterator[Any]:
     import pyarrow as pa
 
-    schema, rows = _schema(), []
+    schema, rows = _build_schema(), []
     for one in stream:
         if isinstance(one, ExcludedSegment):
             leaving.add(one)
             continue
-        rows.append(_row(one))
+        rows.append(_build_segment_row(one))
         if len(rows) == SCAN_ROWS:
             yield pa.RecordBatch.from_pylist(rows, schema=schema)
             rows = []
@@ -215,7 +223,7 @@ def _batches(stream: Iterable[ClipSegment | ExcludedSegment], leaving: LeavingOu
         yield pa.RecordBatch.from_pylist(rows, schema=schema)
 
 
-def _row(piece: ClipSegment) -> dict[str, Any]:
+def _build_segment_row(piece: ClipSegment) -> dict[str, Any]:
     entry, clip, own = piece.entry, piece.clip, piece.fingerprint
     video = clip.facts.video
     return {
@@ -237,7 +245,7 @@ def _row(piece: ClipSegment) -> dict[str, Any]:
     }
 
 
-def _piece(
+def _parse_segment(
     stored: bytes, shots: bytes | None, sketch: bytes | None, hashes: bytes | None
 ) -> ClipSegment:
     piece = _PIECE.validate_json(stored)

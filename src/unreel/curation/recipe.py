@@ -237,7 +237,7 @@ class WatermarkSection(RecipeSection):
     """Give every clip a copy without its marks, for `unreel eval --condition watermark=removed`."""
 
 
-def _listed(value: object) -> object:
+def _wrap_in_list(value: object) -> object:
     return [value] if isinstance(value, Mapping) else value
 
 
@@ -247,7 +247,7 @@ class CurateRecipe(RecipeHead):
     source: Annotated[
         tuple[SourceSection, ...],
         Field(min_length=1, max_length=MOST_PARTS),
-        BeforeValidator(_listed),
+        BeforeValidator(_wrap_in_list),
     ]
     duplicates: DuplicatesSection | None = None
     split: SplitSection | None = None

@@ -49,17 +49,19 @@ def run_step(settings: ScanSettings, work: CurationJob, state: CurationState) ->
         settings=asdict(settings),
         finds=TypeAdapter(FingerprintedScan if settings.prints else ScannedFile),
     )
-    look = partial(_scan, settings=settings)
+    look = partial(_scan_file, settings=settings)
     found = work.bench.ask(step, state.pieces.subjects(), look)
-    return state.after(work.shelf.sift(SCAN, apply_filter(SCAN, state.pieces, found, _measured)))
+    return state.after(
+        work.shelf.sift(SCAN, apply_filter(SCAN, state.pieces, found, _add_measurements))
+    )
 
 
-def _measured(piece: ClipSegment, found: ScannedFile) -> ClipSegment:
+def _add_measurements(piece: ClipSegment, found: ScannedFile) -> ClipSegment:
     own = found.fingerprint if isinstance(found, FingerprintedScan) else None
     return replace(piece, shots=found.shots, fingerprint=own)
 
 
-def _scan(
+def _scan_file(
     reader: MediaReader, file: Path, _given: Given, *, settings: ScanSettings
 ) -> ScannedFile | Failure:
     scan = reader.scan(file)
@@ -71,10 +73,10 @@ def _scan(
         case ShotDetector(detector="colour", threshold=threshold):
             cuts = find_cuts(scan.histograms, threshold=threshold)
         case _:
-            cuts = _transnet().read_cuts(reader, file)
+            cuts = _load_transnet().read_cuts(reader, file)
     if isinstance(cuts, Failure):
         return cuts
-    shots = tuple(_measure(scan, shot) for shot in split_shots(scan, cuts))
+    shots = tuple(_measure_shot(scan, shot) for shot in split_shots(scan, cuts))
     if not settings.prints:
         return ScannedFile(shots=shots)
     own = fingerprint(scan, find_borders(scan.picked))
@@ -82,12 +84,12 @@ def _scan(
 
 
 @lru_cache(maxsize=1)
-def _transnet() -> TransNet:
+def _load_transnet() -> TransNet:
     return TransNet()
 
 
-def _measure(scan: ClipScan, shot: FrameShot) -> MeasuredShot:
-    part = _part(scan, shot)
+def _measure_shot(scan: ClipScan, shot: FrameShot) -> MeasuredShot:
+    part = _select_shot_scan(scan, shot)
     measured = measure(part, clip="")
     return MeasuredShot(
         first_frame=shot.first_frame,
@@ -102,7 +104,7 @@ def _measure(scan: ClipScan, shot: FrameShot) -> MeasuredShot:
     )
 
 
-def _part(scan: ClipScan, shot: FrameShot) -> ClipScan:
+def _select_shot_scan(scan: ClipScan, shot: FrameShot) -> ClipScan:
     """The shot alone; one too short to hold a picked frame is judged by those of the whole clip."""
     place = slice(shot.first_frame, shot.first_frame + shot.n_frames)
     picked = tuple(frame for frame in scan.picked if place.start <= frame.index < place.stop)

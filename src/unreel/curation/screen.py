@@ -200,9 +200,9 @@ def run_step(section: ScreenSection, work: CurationJob, state: CurationState) ->
     with folder.create_text(QUEUE) as queue:
 
         def judged(piece: ClipSegment) -> ClipSegment | ExcludedSegment:
-            choice, findings = decided.get(piece.id), _findings(piece)
+            choice, findings = decided.get(piece.id), _build_screen_input(piece)
             by_itself = judge(findings, screens)
-            line = _line(piece, by_itself, choice)
+            line = _build_screen_record(piece, by_itself, choice)
             queue.write(json.dumps(line, ensure_ascii=False) + "\n")
             judgement = judge(findings, screens, decided=choice) if choice else by_itself
             if isinstance(judgement, FailedScreen):
@@ -234,7 +234,7 @@ def read_decisions(file: Path) -> dict[str, Choice]:
     return found
 
 
-def _findings(piece: ClipSegment) -> ScreenInput:
+def _build_screen_input(piece: ClipSegment) -> ScreenInput:
     shot = piece.shots[0]
     crop, video = piece.cut.crop, piece.clip.facts.video
     return ScreenInput(
@@ -251,7 +251,9 @@ def _findings(piece: ClipSegment) -> ScreenInput:
     )
 
 
-def _line(piece: ClipSegment, judgement: Judgement, choice: Choice | None) -> dict[str, Any]:
+def _build_screen_record(
+    piece: ClipSegment, judgement: Judgement, choice: Choice | None
+) -> dict[str, Any]:
     removed = judgement if isinstance(judgement, FailedScreen) else None
     return {
         "piece": piece.id,

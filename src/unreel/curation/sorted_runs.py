@@ -59,8 +59,8 @@ def read_runs(folder: OutputDirectory, files: Sequence[str]) -> Iterator[Line]:
     """The lines of all runs, in their order."""
     with ExitStack() as stack:
         runs = [stack.enter_context(folder.read(name)) for name in files]
-        yield from heapq.merge(*(map(_line, run) for run in runs))
+        yield from heapq.merge(*(map(_parse_line, run) for run in runs))
 
 
-def _line(text: bytes) -> Line:
+def _parse_line(text: bytes) -> Line:
     return tuple(json.loads(text))

@@ -161,17 +161,17 @@ class CurationContext:
             if not due.any():
                 break  # starting an engine to learn this costs seconds
             self.callbacks.on_due(step.name, int(np.count_nonzero(due)))
-            rows = (_row(step, subject) for subject in compress(subjects, due))
+            rows = (_build_step_row(step, subject) for subject in compress(subjects, due))
             failures = self._run(table, step.name, rows, stage, engine=self.engine)
             if not TRANSIENT & failures.keys():
                 break
-        return _read(step, table, keys)
+        return _iter_results(step, table, keys)
 
     def recall(
         self, step: StepName[Found], subjects: Iterable[StepSubject]
     ) -> Iterator[Found | Failure]:
         """Yield the stored result for each subject in order."""
-        return _read(step, self.table(step.name), SubjectKeys(map(step.key, subjects)))
+        return _iter_results(step, self.table(step.name), SubjectKeys(map(step.key, subjects)))
 
     def settle(
         self, step: StepName[Found], subjects: Iterable[StepSubject], decide: Decide[Found]
@@ -182,14 +182,14 @@ class CurationContext:
         """
         table, alone = self.table(step.name), SubjectKeys(map(step.key, subjects))
         order = alone.order()
-        whole = _of_set(step, alone, order)
+        whole = _bind_step_to_set(step, alone, order)
         first = np.zeros(len(alone), np.bool_)
         first[order] = True
         keys = SubjectKeys(map(whole.key, subjects))
         if self._due(table, keys).any():
             decided = decide()
             rows = (
-                _row(whole, subject) | {"found": to_json(as_plain(decided(place)))}
+                _build_step_row(whole, subject) | {"found": to_json(as_plain(decided(place)))}
                 for place, subject in enumerate(subjects)
                 if first[place]
             )
@@ -204,8 +204,8 @@ class CurationContext:
         table, alone = self.table(step.name), SubjectKeys(map(step.key, subjects))
         order = alone.order()
         (first,) = islice(subjects, order[0], order[0] + 1)
-        row = _row(_of_set(step, alone, order), first)
-        (kept,) = _read(step, table, SubjectKeys([row["key"]]))
+        row = _build_step_row(_bind_step_to_set(step, alone, order), first)
+        (kept,) = _iter_results(step, table, SubjectKeys([row["key"]]))
         if not isinstance(kept, Failure):
             return kept
         decided = decide()
@@ -257,12 +257,16 @@ class CurationContext:
         ).failures
 
 
-def _of_set(step: StepName[Found], alone: SubjectKeys, order: NDArray[np.intp]) -> StepName[Found]:
+def _bind_step_to_set(
+    step: StepName[Found], alone: SubjectKeys, order: NDArray[np.intp]
+) -> StepName[Found]:
     """Return the step for one set: its members are among the settings."""
     return replace(step, settings={"settings": step.settings, "set": alone.digest(order)})
 
 
-def _read(step: StepName[Found], table: LanceTable, keys: SubjectKeys) -> Iterator[Found | Failure]:
+def _iter_results(
+    step: StepName[Found], table: LanceTable, keys: SubjectKeys
+) -> Iterator[Found | Failure]:
     for chunk in keys.chunks():
         found = {row["key"]: row for row in table.get(chunk)}
         for key in chunk:
@@ -274,7 +278,7 @@ def _read_settled(
 ) -> Iterator[Found]:
     """Yield the decision for each item; for a damaged row, the decision made again."""
     decided: Callable[[int], Found] | None = None
-    rows = _read(step, table, keys)
+    rows = _iter_results(step, table, keys)
     for place, found in enumerate(rows):
         if isinstance(found, Failure):
             decided = decided or decide()
@@ -332,11 +336,11 @@ class _DecisionWriter(Stage):
 def as_plain(found: object) -> Any:
     """A finding of a step in the values that JSON has."""
     kind: Any = type(found)
-    return _codec(kind).dump_python(found, mode="json")
+    return _build_type_adapter(kind).dump_python(found, mode="json")
 
 
 @cache
-def _codec(kind: Any) -> TypeAdapter[Any]:
+def _build_type_adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
@@ -345,7 +349,7 @@ def to_json(value: object) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
-def _row(step: StepName[Any], subject: StepSubject) -> Row:
+def _build_step_row(step: StepName[Any], subject: StepSubject) -> Row:
     return {
         "key": step.key(subject),
         "name": subject.name,

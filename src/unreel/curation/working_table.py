@@ -48,7 +48,7 @@ class WorkingTable:
             if self.places is None:
                 found = reader.read_range(start, n, batch_size=n).to_table()
             else:
-                found = _take(reader, self.places[start : start + n])
+                found = _read_rows_at(reader, self.places[start : start + n])
             yield from found.combine_chunks().to_batches()
 
     def take(self, places: NDArray[np.intp], columns: Sequence[str]) -> Any:
@@ -56,7 +56,7 @@ class WorkingTable:
         from lance.file import LanceFileReader
 
         own = places if self.places is None else self.places[places]
-        return _take(LanceFileReader(str(self.file), columns=[*columns]), own)
+        return _read_rows_at(LanceFileReader(str(self.file), columns=[*columns]), own)
 
     def column(self, name: str) -> Any:
         """One column as a chunked Arrow array."""
@@ -122,7 +122,7 @@ def write_rows(
     return WorkingTable(file=file if n_rows else None, n_rows=n_rows)
 
 
-def _take(reader: Any, places: NDArray[np.int64]) -> Any:
+def _read_rows_at(reader: Any, places: NDArray[np.int64]) -> Any:
     wanted, back = np.unique(places, return_inverse=True)
     found = reader.take_rows(wanted, batch_size=max(1, len(wanted))).to_table()
     return found if np.array_equal(wanted, places) else found.take(back)

@@ -48,7 +48,7 @@ def read_places(text: str) -> tuple[str, ...]:
     found = tuple(word for word in (part.strip() for part in text.split(",")) if word)
     for word in found:
         try:
-            _place(word)
+            _parse_location(word)
         except InvalidValueError as error:
             remedy = "Write s3://bucket/prefix or https://host, with commas between them"
             raise InvalidSettingError(_SETTING, f"cannot use {word!r} ({error})", remedy) from error
@@ -61,8 +61,8 @@ def require_named(location: str, named: Iterable[str]) -> None:
     Raises:
         InvalidValueError: It is not allowed, or not a URL that can be fetched.
     """
-    wanted = _place(location)
-    if not any(_place(place).covers(wanted) for place in named):
+    wanted = _parse_location(location)
+    if not any(_parse_location(place).covers(wanted) for place in named):
         shown = f"{wanted.scheme}://{wanted.host}"
         msg = f"nothing is fetched from {shown}, which is not allowed"
         raise InvalidValueError(msg)
@@ -81,7 +81,7 @@ def resolve_peers(host: str, port: int) -> list[Peer]:
     peers = resolve_host(host, port)
     if not _is_literal(host):
         for address, _ in peers:
-            if any(found.is_loopback for found in _innermost(address)):
+            if any(found.is_loopback for found in _parse_embedded_addresses(address)):
                 msg = f"{host} resolves to {address}, an address of this machine"
                 raise InvalidValueError(msg)
     return peers
@@ -96,7 +96,7 @@ def require_public(peers: Iterable[Peer]) -> None:
         InvalidValueError: One of them is such an address.
     """
     for address, _ in peers:
-        for found in _innermost(address):
+        for found in _parse_embedded_addresses(address):
             if not found.is_global or found.is_multicast:
                 msg = f"{found} is no address of the open internet, and a stranger named it"
                 raise InvalidValueError(msg)
@@ -108,7 +108,7 @@ def get_site(location: str) -> str:
     Raises:
         InvalidValueError: It is none.
     """
-    place = _place(location)
+    place = _parse_location(location)
     if place.scheme not in _PORTS:
         msg = f"{place.scheme} is no scheme of the web"
         raise InvalidValueError(msg)
@@ -116,7 +116,7 @@ def get_site(location: str) -> str:
     return f"{place.scheme}://{host}:{place.port}"
 
 
-def _place(address: str) -> NamedPlace:
+def _parse_location(address: str) -> NamedPlace:
     scheme, _, rest = address.partition("://")
     if scheme not in SCHEMES:
         shown = scheme if scheme.isalnum() and rest else "this"
@@ -128,11 +128,11 @@ def _place(address: str) -> NamedPlace:
     if scheme == "s3":
         # Keys are taken as they are written: `#`, `?` and `%` are letters like any other.
         bucket, _, key = rest.partition("/")
-        return NamedPlace(scheme, _single(bucket), None, _parts(key))
-    return _web_place(address)
+        return NamedPlace(scheme, _require_single_host(bucket), None, _split_safe_path(key))
+    return _parse_web_location(address)
 
 
-def _web_place(address: str) -> NamedPlace:
+def _parse_web_location(address: str) -> NamedPlace:
     try:
         split = urlsplit(address)
         port = split.port or _PORTS[split.scheme]
@@ -142,18 +142,18 @@ def _web_place(address: str) -> NamedPlace:
     if " " in address or split.username is not None:
         msg = "it holds a blank or the name of a user"
         raise InvalidValueError(msg)
-    host = _single((split.hostname or "").rstrip("."))
-    return NamedPlace(split.scheme, host, port, _parts(unquote(split.path)))
+    host = _require_single_host((split.hostname or "").rstrip("."))
+    return NamedPlace(split.scheme, host, port, _split_safe_path(unquote(split.path)))
 
 
-def _single(host: str) -> str:
+def _require_single_host(host: str) -> str:
     if not re.fullmatch(r"[\w.:-]+", host):
         msg = "it names no single bucket or host"
         raise InvalidValueError(msg)
     return host
 
 
-def _parts(path: str) -> tuple[str, ...]:
+def _split_safe_path(path: str) -> tuple[str, ...]:
     parts = tuple(part for part in path.split("/") if part)
     if {".", ".."} & set(parts):
         msg = "its path climbs"
@@ -165,6 +165,6 @@ def _is_literal(host: str) -> bool:
     return host == LOCALHOST or parse_address(host) is not None
 
 
-def _innermost(text: str) -> tuple[IpAddress, ...]:
+def _parse_embedded_addresses(text: str) -> tuple[IpAddress, ...]:
     address = parse_address(text)
     return () if address is None else unwrap_addresses(address)

@@ -68,10 +68,10 @@ def plan_workers(
         raise InvalidSettingError(setting, problem, remedy)
     asked = sum(stage.cpus for stage in stages) * (workers or 1)
     share = min(1.0, offer.cpus / asked) if asked else 1.0
-    return [_crew(stage, offer, workers=workers, share=share) for stage in stages]
+    return [_compute_pool_size(stage, offer, workers=workers, share=share) for stage in stages]
 
 
-def _crew(
+def _compute_pool_size(
     stage: WorkerResources, offer: ClusterCapacity, *, workers: int | None, share: float
 ) -> WorkerPoolSize:
     cpus = stage.cpus if share == 1.0 else math.floor(stage.cpus * share * _ROUND) / _ROUND

@@ -81,7 +81,7 @@ class CrashSuspects:
             return outcome
         trial = replace(trial, deaths=trial.deaths + 1)
         if trial.deaths >= DEATHS_ALONE:
-            return _quarantined(trial, outcome)
+            return _build_quarantined_row(trial, outcome)
         self._waiting.append(trial)
         return None
 
@@ -94,7 +94,7 @@ class CrashSuspects:
             raise InvalidSettingError(setting, problem, remedy)
 
 
-def _quarantined(trial: IsolatedRetry, died: WorkerCrashed) -> Row:
+def _build_quarantined_row(trial: IsolatedRetry, died: WorkerCrashed) -> Row:
     """Return the row as a failure that is not retried automatically."""
     detail = f"{trial.deaths} workers that ran nothing else died of it, the last by {died.how}"
     return to_failed_row(trial.row, Failure(FailureReason.QUARANTINED, detail))

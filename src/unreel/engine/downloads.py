@@ -46,7 +46,7 @@ def fetch_public(location: str, into: IO[bytes], *, max_bytes: int, seconds: flo
         named = (get_site(location),)
     except InvalidValueError as error:
         shown = location.partition("?")[0][:_READABLE]
-        raise _failed(FailureReason.NOT_NAMED, f"{shown}: {error}") from error
+        raise _build_media_error(FailureReason.NOT_NAMED, f"{shown}: {error}") from error
     reach = FetchPolicy(named=named, max_bytes=max_bytes, seconds=seconds, public=True)
     fetch(location, into, reach=reach, storage={})
 
@@ -62,37 +62,37 @@ def fetch(
     until_s = time.monotonic() + reach.seconds
     try:
         require_named(location, reach.named)
-        with closing(_pieces(location, reach, storage)) as pieces:
-            _keep(pieces, into, reach)
+        with closing(_iter_download_pieces(location, reach, storage)) as pieces:
+            _write_within_limits(pieces, into, reach)
         into.flush()
         if time.monotonic() > until_s:
             raise TimeoutError  # a line that was cut looks like an end
     except (MediaError, InvalidValueError, OSError, http.client.HTTPException) as error:
         late = time.monotonic() > until_s
-        raise _explain(error, location, late=late, reach=reach) from error
+        raise _convert_to_media_error(error, location, late=late, reach=reach) from error
 
 
-def _keep(pieces: Iterable[Any], file: IO[bytes], reach: FetchPolicy) -> None:
+def _write_within_limits(pieces: Iterable[Any], file: IO[bytes], reach: FetchPolicy) -> None:
     until_s = time.monotonic() + reach.seconds
     left = reach.max_bytes
     for piece in pieces:
         left -= len(piece)
         if left < 0:
-            raise _failed(FailureReason.TOO_LARGE, f"more than {reach.max_bytes} bytes")
+            raise _build_media_error(FailureReason.TOO_LARGE, f"more than {reach.max_bytes} bytes")
         if time.monotonic() > until_s:
             raise TimeoutError
         file.write(piece)
 
 
-def _pieces(
+def _iter_download_pieces(
     location: str, reach: FetchPolicy, storage: Mapping[str, str]
 ) -> Generator[Any, None, None]:
     if location.startswith("s3://"):
-        return _stored(location, reach, storage)
-    return _served(location, reach)
+        return _iter_s3_pieces(location, reach, storage)
+    return _iter_http_pieces(location, reach)
 
 
-def _stored(
+def _iter_s3_pieces(
     location: str, reach: FetchPolicy, storage: Mapping[str, str]
 ) -> Generator[Any, None, None]:
     from obstore.exceptions import BaseError
@@ -106,26 +106,26 @@ def _stored(
         store = StorageLocation(f"s3://{bucket}", options).objects(patience_s=reach.seconds)
         found = store.get(key)
         if found.meta["size"] > reach.max_bytes:
-            raise _failed(FailureReason.TOO_LARGE, f"{found.meta['size']} bytes")
+            raise _build_media_error(FailureReason.TOO_LARGE, f"{found.meta['size']} bytes")
         yield from found.stream(min_chunk_size=READ_BYTES)
     except BaseError as error:
         raise_away(error, location)
         raise OSError(str(error)) from error
 
 
-def _served(location: str, reach: FetchPolicy) -> Generator[bytes, None, None]:
+def _iter_http_pieces(location: str, reach: FetchPolicy) -> Generator[bytes, None, None]:
     with _cut_after(reach) as line:
         reply = line.ask(urlsplit(location))
         for _ in range(_REDIRECTS):
             if reply.status not in _MOVED:
                 break
-            location = _next_stop(location, reply.getheader("Location") or "", reach)
+            location = _resolve_redirect(location, reply.getheader("Location") or "", reach)
             reply = line.ask(urlsplit(location))
         if reply.status != _FOUND:
             msg = f"the server answers with status {reply.status}"
             raise OSError(msg)
         if (reply.length or 0) > reach.max_bytes:
-            raise _failed(FailureReason.TOO_LARGE, f"{reply.length} bytes")
+            raise _build_media_error(FailureReason.TOO_LARGE, f"{reply.length} bytes")
         while piece := reply.read1(READ_BYTES):
             yield piece
         if reply.length:
@@ -150,7 +150,7 @@ class _CancellableConnection:
     def ask(self, address: SplitResult) -> http.client.HTTPResponse:
         """Put the question to the very address that was looked at: a name may change its mind."""
         host, port = str(address.hostname), address.port or _PORTS[address.scheme]
-        sock = self._hold(_connect(self._peers(host, port), self.left_s))
+        sock = self._hold(_connect_first_reachable(self._peers(host, port), self.left_s))
         if address.scheme == "https":
             context = ssl.create_default_context()
             sock = self._hold(
@@ -199,7 +199,7 @@ def _cut_after(reach: FetchPolicy) -> Iterator[_CancellableConnection]:
         line.close()
 
 
-def _connect(peers: Iterable[Peer], seconds: float) -> socket.socket:
+def _connect_first_reachable(peers: Iterable[Peer], seconds: float) -> socket.socket:
     lost: OSError | None = None
     for peer in peers:
         try:
@@ -209,7 +209,7 @@ def _connect(peers: Iterable[Peer], seconds: float) -> socket.socket:
     raise lost or OSError("the host has no address")
 
 
-def _next_stop(location: str, target: str, reach: FetchPolicy) -> str:
+def _resolve_redirect(location: str, target: str, reach: FetchPolicy) -> str:
     moved = urljoin(location, target)
     here, there = urlsplit(location), urlsplit(moved)
     if (here.scheme, here.netloc) != (there.scheme, there.netloc):
@@ -219,18 +219,20 @@ def _next_stop(location: str, target: str, reach: FetchPolicy) -> str:
     return moved
 
 
-def _failed(reason: FailureReason, detail: str) -> MediaError:
+def _build_media_error(reason: FailureReason, detail: str) -> MediaError:
     return MediaError(Failure(reason, detail))
 
 
-def _explain(error: Exception, location: str, *, late: bool, reach: FetchPolicy) -> MediaError:
+def _convert_to_media_error(
+    error: Exception, location: str, *, late: bool, reach: FetchPolicy
+) -> MediaError:
     shown = location.partition("?")[0]  # what follows may be a signature
     if isinstance(error, MediaError):
         failure = error.failure
-        return _failed(failure.reason, f"{shown}: {failure.detail}")
+        return _build_media_error(failure.reason, f"{shown}: {failure.detail}")
     if isinstance(error, InvalidValueError):
-        return _failed(FailureReason.NOT_NAMED, f"{shown}: {error}")
+        return _build_media_error(FailureReason.NOT_NAMED, f"{shown}: {error}")
     if late or isinstance(error, TimeoutError):
         words = f"{shown} took longer than {reach.seconds:g} s"
-        return _failed(FailureReason.OUT_OF_TIME, words)
-    return _failed(FailureReason.NOT_A_FILE, f"cannot fetch {shown}: {error}")
+        return _build_media_error(FailureReason.OUT_OF_TIME, words)
+    return _build_media_error(FailureReason.NOT_A_FILE, f"cannot fetch {shown}: {error}")

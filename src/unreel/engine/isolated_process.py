@@ -45,11 +45,13 @@ class IsolatedProcess:
         # Spawned, because a fork of a process with threads may stand still for ever.
         spawn = multiprocessing.get_context("spawn")
         ours, theirs = spawn.Pipe()
-        process = spawn.Process(target=_work, args=(theirs, self._stages, row), name="suspect")
+        process = spawn.Process(
+            target=_run_stages_in_child, args=(theirs, self._stages, row), name="suspect"
+        )
         process.start()
         theirs.close()
         try:
-            said, done = await asyncio.to_thread(_listen, ours)
+            said, done = await asyncio.to_thread(_receive_child_messages, ours)
             await asyncio.to_thread(process.join, _PEACE_S)
         finally:
             process.kill()
@@ -57,10 +59,10 @@ class IsolatedProcess:
             ours.close()
         if done is not None:
             return done
-        return WorkerCrashed(_way(process.exitcode), began=said == [_BEGAN])
+        return WorkerCrashed(_format_exit_status(process.exitcode), began=said == [_BEGAN])
 
 
-def _listen(pipe: Any) -> tuple[list[str], Row | None]:
+def _receive_child_messages(pipe: Any) -> tuple[list[str], Row | None]:
     said: list[str] = []
     try:
         while True:
@@ -72,7 +74,7 @@ def _listen(pipe: Any) -> tuple[list[str], Row | None]:
         return said, None
 
 
-def _work(pipe: Any, stages: bytes, row: Row) -> None:
+def _run_stages_in_child(pipe: Any, stages: bytes, row: Row) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches both; the driver decides.
     fcntl.fcntl(pipe.fileno(), fcntl.F_SETFD, fcntl.FD_CLOEXEC)
     threading.Thread(target=_end_with_driver, daemon=True).start()
@@ -89,7 +91,7 @@ def _end_with_driver() -> None:
         os._exit(1)
 
 
-def _way(code: int | None) -> str:
+def _format_exit_status(code: int | None) -> str:
     if code is not None and code < 0:
         return signal.Signals(-code).name
     return f"exit code {code}"

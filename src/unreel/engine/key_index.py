@@ -67,7 +67,7 @@ def find_duplicate_keys(dataset: Any) -> list[str]:
     return KeyIndex().follow(dataset).doubled(dataset)
 
 
-def _spelled(digits: bytes) -> bytes:
+def _parse_hex_digits(digits: bytes) -> bytes:
     """Return the bytes of hexadecimal digits; empty if a digit is invalid or not in our spelling."""
     try:
         spelled = unhexlify(digits)
@@ -93,7 +93,7 @@ class KeyHasher:
         ends = np.frombuffer(places, dtype=np.int32)[texts.offset : texts.offset + n + 1]
         data = np.frombuffer(letters or b"", dtype=np.uint8)
         if not texts.null_count and (np.diff(ends) == _DIGITS).all():
-            spelled = _spelled(data[ends[0] : ends[-1]].tobytes())
+            spelled = _parse_hex_digits(data[ends[0] : ends[-1]].tobytes())
             if spelled:
                 return np.frombuffer(spelled, dtype=np.uint8).reshape(n, STAMP_BYTES)
         stamps = np.empty((n, STAMP_BYTES), dtype=np.uint8)
@@ -111,7 +111,7 @@ class KeyHasher:
         return marks
 
     def _stamp(self, text: bytes) -> NDArray[np.uint8]:
-        spelled = _spelled(text) if len(text) == _DIGITS else b""
+        spelled = _parse_hex_digits(text) if len(text) == _DIGITS else b""
         return np.frombuffer(spelled, dtype=np.uint8) if spelled else self._own(text)
 
     def _own(self, text: bytes, person: bytes = b"") -> NDArray[np.uint8]:
@@ -214,9 +214,11 @@ class KeyIndex:
 
     def follow(self, dataset: Any) -> "KeyIndex":
         """The index of `dataset`: only fragments that are not in this one are read."""
-        if _glance(dataset) == self.seen:
+        if _get_version_identity(dataset) == self.seen:
             return self
-        present = {_face(fragment): fragment for fragment in dataset.get_fragments()}
+        present = {
+            _get_fragment_identity(fragment): fragment for fragment in dataset.get_fragments()
+        }
         known = {face for face in self.faces if face}
         new = [fragment for face, fragment in present.items() if face not in known]
         if not new and len(known) == len(present):
@@ -241,7 +243,7 @@ class KeyIndex:
         lengths = [fragment.physical_rows for fragment in new]
         longer = KeyIndex(
             mixer=self.mixer,
-            faces=(*self.faces, *map(_face, new)),
+            faces=(*self.faces, *map(_get_fragment_identity, new)),
             ids=np.append(self.ids, np.array([f.fragment_id for f in new], dtype=np.uint64)),
             starts=np.append(self.starts, self.n_slots + np.cumsum(lengths, dtype=np.int64)),
         )
@@ -258,7 +260,7 @@ class KeyIndex:
             at = end
         sorted_ = KeyHashIndex.sort(marks, slots)
         joined = self.marks.join(sorted_) if len(self.marks.marks) else sorted_
-        return replace(longer, marks=joined, seen=_glance(dataset))
+        return replace(longer, marks=joined, seen=_get_version_identity(dataset))
 
     def candidates(self, keys: Sequence[str]) -> NDArray[np.uint32]:
         """The slots that may hold one of `keys`, each once."""
@@ -313,13 +315,13 @@ class KeyIndex:
         return sorted(key for key, n in tally.items() if n > 1)
 
 
-def _glance(dataset: Any) -> tuple[Any, ...]:
+def _get_version_identity(dataset: Any) -> tuple[Any, ...]:
     """Return the identity of a version of a table, which differs for a new table at the same location."""
     fragments = dataset.get_fragments()
-    return (dataset.version, len(fragments), *map(_face, fragments[-1:]))
+    return (dataset.version, len(fragments), *map(_get_fragment_identity, fragments[-1:]))
 
 
-def _face(fragment: Any) -> tuple[Any, ...]:
+def _get_fragment_identity(fragment: Any) -> tuple[Any, ...]:
     """Return the identity of a fragment's rows, which changes with deletions."""
     metadata = fragment.metadata
     gone = metadata.deletion_file

@@ -208,7 +208,7 @@ def require_conditional_puts(location: StorageLocation) -> None:
     last_s = time.monotonic() + _FIRST_PATIENCE_S
     for tries_left in range(_PROBES)[::-1]:
         try:
-            enforced = _enforces(store)
+            enforced = _enforces_conditional_writes(store)
             break
         except BaseError as error:
             # A reply that was cut or lost says nothing of the store; who was silent had its time.
@@ -224,16 +224,16 @@ def require_conditional_puts(location: StorageLocation) -> None:
         raise UnreadableSourceError(location.uri, problem, remedy)
 
 
-def _enforces(store: Any) -> bool:
+def _enforces_conditional_writes(store: Any) -> bool:
     name = f".unreel-probe-{uuid.uuid4().hex}"
     first = store.put(name, b"1", mode="create")
     try:
-        return _refuses(store, name, "create") and _refuses_stale(store, name, first)
+        return _rejects_write(store, name, "create") and _rejects_stale_write(store, name, first)
     finally:
         store.delete(name)
 
 
-def _refuses(store: Any, name: str, mode: Any) -> bool:
+def _rejects_write(store: Any, name: str, mode: Any) -> bool:
     try:
         store.put(name, b"2", mode=mode)
     except (AlreadyExistsError, PreconditionError):
@@ -241,6 +241,6 @@ def _refuses(store: Any, name: str, mode: Any) -> bool:
     return False
 
 
-def _refuses_stale(store: Any, name: str, first: Any) -> bool:
+def _rejects_stale_write(store: Any, name: str, first: Any) -> bool:
     store.put(name, b"3", mode={"e_tag": first["e_tag"]})
-    return _refuses(store, name, {"e_tag": first["e_tag"]})
+    return _rejects_write(store, name, {"e_tag": first["e_tag"]})

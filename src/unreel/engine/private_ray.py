@@ -40,26 +40,26 @@ def joined_ray() -> Iterator[None]:
     """
     address = read_ray_address()
     if address:
-        _join(address)
+        _join_ray_cluster(address)
         try:
             yield
         finally:
             ray.shutdown()
     else:
-        with _own_ray():
+        with _run_private_ray():
             yield
 
 
-def _join(address: str) -> None:
+def _join_ray_cluster(address: str) -> None:
     setting = "RAY_ADDRESS"
     if address.startswith(_CLIENT):
         problem = f"{address} is Ray's door for drivers outside the cluster"
         remedy = "Run on a node of the cluster, with RAY_ADDRESS=auto or HOST:PORT of its head"
         raise InvalidSettingError(setting, problem, remedy)
     try:
-        _start()
+        _start_ray()
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        told = _told(error)
+        told = _format_error_chain(error)
         problem = f"cannot join the Ray cluster at {address}: {format_library_error(error)}"
         remedy = "Check that its head is up, and that `ray start --address` ran on this machine"
         if _UNKNOWN.search(told):
@@ -71,7 +71,7 @@ def _join(address: str) -> None:
         raise InvalidSettingError(setting, problem, remedy) from error
 
 
-def _told(error: BaseException) -> str:
+def _format_error_chain(error: BaseException) -> str:
     """The words of an error and of all that led to it."""
     words: list[str] = []
     cause: BaseException | None = error
@@ -82,25 +82,25 @@ def _told(error: BaseException) -> str:
 
 
 @contextmanager
-def _own_ray() -> Iterator[None]:
+def _run_private_ray() -> Iterator[None]:
     token = secrets.token_hex(_TOKEN_BYTES)
     around = _UTILS.get_default_system_temp_dir()
     with TemporaryDirectory(prefix="ray-", dir=around, ignore_cleanup_errors=True) as folder:
         try:
             # The processes of this Ray inherit the token; ours remembers it, and its environment stays.
             given = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
-            with lend_environment(given), _on_loopback():
+            with lend_environment(given), _force_loopback_address():
                 _read_authentication()
                 # Below the private folder, because Ray opens the one that it is given to everybody.
-                _start(address="local", _temp_dir=f"{folder}/r")
+                _start_ray(address="local", _temp_dir=f"{folder}/r")
             yield
         finally:
             ray.shutdown()
             _read_authentication()
 
 
-def _start(**options: Any) -> None:
-    with _own_signals(), warnings.catch_warnings():
+def _start_ray(**options: Any) -> None:
+    with _preserve_sigterm_handler(), warnings.catch_warnings():
         # Lance fears every fork; Ray's are followed by an exec at once.
         warnings.filterwarnings("ignore", "lance is not fork-safe", UserWarning)
         ray.init(
@@ -113,7 +113,7 @@ def _start(**options: Any) -> None:
 
 
 @contextmanager
-def _own_signals() -> Iterator[None]:
+def _preserve_sigterm_handler() -> Iterator[None]:
     """Keep the caller's way with SIGTERM: Ray's ends the process before its last commit."""
     kept = signal.getsignal(signal.SIGTERM)
     yield
@@ -122,7 +122,7 @@ def _own_signals() -> Iterator[None]:
 
 
 @contextmanager
-def _on_loopback() -> Iterator[None]:
+def _force_loopback_address() -> Iterator[None]:
     """Make Ray use 127.0.0.1 as this machine's address, as it does by default on other systems.
 
     `_node_ip_address` cannot do it: Ray converts a loopback address given there to a reachable one.

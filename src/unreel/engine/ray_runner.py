@@ -85,17 +85,17 @@ class RayRunner:
             book = _start_ledger(ledger)
             try:
                 fetch = rows.fetch() if isinstance(rows, LoadedQuestions) else None
-                for window in _windows(
+                for window in _iter_row_windows(
                     rows.addresses if isinstance(rows, LoadedQuestions) else rows
                 ):
                     suspects = CrashSuspects()
-                    team = _team(stages, self._workers)
-                    for row in _stream(window, team, book, fetch):
+                    team = _build_stage_actors(stages, self._workers)
+                    for row in _iter_finished_rows(window, team, book, fetch):
                         if _SUSPECT_AT in row:
                             suspects.add(row)
                         else:
                             sink.add(to_stored_row(row))
-                    for row in _confirm(suspects, team, book):
+                    for row in _iter_confirmed_suspects(suspects, team, book):
                         sink.add(to_stored_row(row))
             finally:
                 ray.get(book.close.remote())
@@ -116,14 +116,14 @@ class _StageActors:
     crew: WorkerPoolSize
 
 
-def _team(stages: Sequence[Stage], workers: int | None) -> list[_StageActors]:
+def _build_stage_actors(stages: Sequence[Stage], workers: int | None) -> list[_StageActors]:
     later = _STATE.state.get_max_resources_from_cluster_config()
     offer = ClusterCapacity.read(_STATE.cluster_resources(), later)
     manned = plan_workers([stage.resources for stage in stages], offer, workers=workers)
     return [_StageActors(stage, crew) for stage, crew in zip(stages, manned, strict=True)]
 
 
-def _windows(rows: Iterable[Row]) -> Iterator[list[bytes]]:
+def _iter_row_windows(rows: Iterable[Row]) -> Iterator[list[bytes]]:
     window: list[bytes] = []
     n_bytes = 0
     for row in rows:
@@ -136,7 +136,7 @@ def _windows(rows: Iterable[Row]) -> Iterator[list[bytes]]:
         yield window
 
 
-def _stream(
+def _iter_finished_rows(
     window: list[bytes], team: Sequence[_StageActors], book: Any, fetch: QuestionLoader | None
 ) -> Iterator[Row]:
     context = ray.data.DataContext.get_current()
@@ -168,10 +168,12 @@ def _stream(
             ),
         )
     for batch in data.iter_batches(batch_size=None, batch_format="pyarrow"):
-        yield from _unpack(batch)
+        yield from _unpack_rows(batch)
 
 
-def _confirm(suspects: CrashSuspects, team: Sequence[_StageActors], book: Any) -> Iterator[Row]:
+def _iter_confirmed_suspects(
+    suspects: CrashSuspects, team: Sequence[_StageActors], book: Any
+) -> Iterator[Row]:
     """Run each suspect where nothing else runs; as many at once as a stage has workers."""
     at_once = min(post.crew.most for post in team)
     at_work: dict[Any, _IsolatedActor] = {}
@@ -185,7 +187,7 @@ def _confirm(suspects: CrashSuspects, team: Sequence[_StageActors], book: Any) -
             outcome = alone.outcome()
             row = suspects.judge(alone.trial, outcome)
             if row is outcome:
-                book.finish.remote([_item(alone.trial.row, alone.number)])
+                book.finish.remote([_format_ledger_item(alone.trial.row, alone.number)])
             if row is not None:
                 yield row
     finally:
@@ -217,7 +219,7 @@ class _IsolatedActor:
         except ray.exceptions.RayTaskError:
             raise  # The worker lives: this is a mistake of ours, or of the stage's set-up.
         except ray.exceptions.RayError as error:
-            return WorkerCrashed(_first_line(error), began=self._began())
+            return WorkerCrashed(_format_error_summary(error), began=self._began())
         else:
             return row
         finally:
@@ -270,10 +272,10 @@ class _StageActor:
         self._worker: StageWorker = self._wait(self._open(post))
 
     def __call__(self, block: Any) -> Any:
-        rows = _unpack(block)
+        rows = _unpack_rows(block)
         if self._fetch is not None:
             rows = self._fetch(rows)
-        return _pack(self._wait(self._serve(rows)))
+        return _pack_rows(self._wait(self._serve(rows)))
 
     def _wait(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
@@ -284,7 +286,9 @@ class _StageActor:
     async def _serve(self, rows: list[Row]) -> list[Row]:
         done = [row for row in rows if has_failed(row) or _SUSPECT_AT in row]
         live = [row for row in rows if not (has_failed(row) or _SUSPECT_AT in row)]
-        suspected = await self._book.suspects.remote([_item(row, self._number) for row in live])
+        suspected = await self._book.suspects.remote(
+            [_format_ledger_item(row, self._number) for row in live]
+        )
         company: list[Row] = []
         for row, is_suspect in zip(live, suspected, strict=True):
             if is_suspect:
@@ -294,7 +298,7 @@ class _StageActor:
         return done + await asyncio.gather(*map(self._apply, company))
 
     async def _apply(self, row: Row) -> Row:
-        item = _item(row, self._number)
+        item = _format_ledger_item(row, self._number)
         await self._worker.enter()
         try:
             await self._pen.begin(item)
@@ -340,18 +344,18 @@ def _start_ledger(path: Path) -> Any:
     return actor.remote(str(path.absolute()))
 
 
-def _pack(rows: list[Row]) -> Any:
+def _pack_rows(rows: list[Row]) -> Any:
     return pa.table({_ROW: pa.array([pickle.dumps(row) for row in rows], pa.large_binary())})
 
 
-def _unpack(block: Any) -> list[Row]:
+def _unpack_rows(block: Any) -> list[Row]:
     # Rows that this run packed itself, in its own object store.
     return [pickle.loads(packed.as_py()) for packed in block.column(_ROW)]  # noqa: S301
 
 
-def _item(row: Row, number: int) -> str:
+def _format_ledger_item(row: Row, number: int) -> str:
     return f"{ledger_item(row)}/{number}"
 
 
-def _first_line(error: Exception) -> str:
+def _format_error_summary(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"

@@ -115,7 +115,7 @@ def run(  # noqa: PLR0913  two things to run, one place to keep them; the rest h
             not enforce conditional puts.
     """
     runner = ENGINES.load(engine)() if isinstance(engine, str) else engine
-    book = _ledger_path(table, ledger)
+    book = _get_ledger_path(table, ledger)
     due = _DUE.load()(table, retry_failed)
     began_s = time.monotonic()
     committer = _COMMITTER.load()(
@@ -160,7 +160,7 @@ def shared_runner(engine: "str | StageRunner") -> "Iterator[StageRunner]":
         yield runner
 
 
-def _ledger_path(table: "LanceTable", given: Path | None) -> Path:
+def _get_ledger_path(table: "LanceTable", given: Path | None) -> Path:
     if given is not None:
         return given
     if not table.place.is_local:

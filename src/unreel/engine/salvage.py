@@ -64,14 +64,14 @@ def salvage(
     rescue = _FragmentSalvage(found.table, judge, set_aside)
     with writer_lock(into.place) as lock:
         writer = TableWriter(into, lock=lock, observe=lambda _step, _rows: None)
-        _append(writer, into.schema, rescue.right(readable))
+        _append_rows(writer, into.schema, rescue.right(readable))
         doubled = writer.mend()
         loose = (
             file
             for file in found.loose
             if isinstance(examiner.read(found.table, file, judge), FragmentContents)
         )
-        _append(writer, into.schema, rescue.missing(loose))
+        _append_rows(writer, into.schema, rescue.missing(loose))
         writer.join()
     return SalvageResult(
         kept=into.count(),
@@ -126,7 +126,7 @@ class _FragmentSalvage:
         }
 
 
-def _append(writer: TableWriter, schema: TableSchema, rows: Iterator[Row]) -> None:
+def _append_rows(writer: TableWriter, schema: TableSchema, rows: Iterator[Row]) -> None:
     for chunk in iter_chunks(rows, _COMMIT_ROWS):
         for portion in schema.portions(chunk):
             writer.append(portion)

@@ -105,7 +105,7 @@ class TableSchema:
         bare = {name: row[name] for name in ("key", "attempt") if name in row}
         kept = {name: row[name] for name in row if self._holds([bare | {name: row[name]}])}
         if has_failed(kept):
-            detail = _spell(str(row.get("failure_detail")))
+            detail = _escape_surrogates(str(row.get("failure_detail")))
             return kept | {"failure_detail": detail[:DETAIL_CHARACTERS]}
         lost = ", ".join(f"{name} ({type(row[name]).__name__})" for name in row if name not in kept)
         detail = f"the table of {self.name} cannot hold its {lost}"
@@ -139,7 +139,8 @@ class TableSchema:
         wrong += [
             field.name
             for field in self.arrow
-            if field.name in schema.names and not _fits(field, schema.field(field.name))
+            if field.name in schema.names
+            and not _is_compatible_field(field, schema.field(field.name))
         ]
         if wrong:
             problem = (
@@ -187,10 +188,10 @@ def text_size(row: Row) -> int:
     return size
 
 
-def _spell(text: str) -> str:
+def _escape_surrogates(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-def _fits(known: Any, stored: Any) -> bool:
+def _is_compatible_field(known: Any, stored: Any) -> bool:
     """Return whether `stored` contains the fields of `known`, without forbidden nulls."""
     return bool(stored.type == known.type) and (known.nullable or not stored.nullable)

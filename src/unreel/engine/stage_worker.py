@@ -67,7 +67,7 @@ class StageWorker:
                 done = done | {"attempt": row["attempt"]}
             if not has_failed(done):
                 return done
-            failure = _stated(done)
+            failure = _parse_row_failure(done)
             raise_for_all(failure)
             return to_failed_row(done, failure)
         except Exception as error:  # noqa: BLE001  a failed item is a row, whatever it raised
@@ -81,7 +81,7 @@ class StageWorker:
         return await loop.run_in_executor(self._threads, self._stage, row)
 
 
-def _stated(row: Row) -> Failure:
+def _parse_row_failure(row: Row) -> Failure:
     reason = FailureReason(row["failure_reason"])
     return Failure(reason, str(row.get("failure_detail") or ""))
 

@@ -21,7 +21,7 @@ _SCANNED: Final = 8_192
 _FETCHED: Final = 256
 
 
-def _own_key(row: Row) -> str:
+def _get_row_key(row: Row) -> str:
     key: str = row["key"]
     return key
 
@@ -43,7 +43,7 @@ class StoredRows:
         table: "LanceTable",
         ask: Callable[[Row], Row],
         *,
-        key: Callable[[Row], str] = _own_key,
+        key: Callable[[Row], str] = _get_row_key,
         columns: Sequence[str] = ("key",),
         where: str = "failure_reason IS NULL",
     ) -> None:

@@ -98,7 +98,9 @@ def survey_rows(
 ) -> Iterator[Row]:
     """One row for each file, to be put through `SurveyStage`; `cleaned` files only on demand."""
     for chunk in iter_chunks(entries, _NAMED):
-        files = [(e, file) for e in chunk for file in _files(benchmark, e, cleaned=cleaned)]
+        files = [
+            (e, file) for e in chunk for file in _list_entry_files(benchmark, e, cleaned=cleaned)
+        ]
         marks = read_object_marks([file.place for _, file in files if is_url(file.place)], access)
         for entry, file in files:
             mark = marks[file.place] if is_url(file.place) else read_file_state(file.place)
@@ -143,7 +145,7 @@ class ClipSurvey:
     ) -> Iterator[ProbedEntry[Clip]]:
         """Each entry with what was found at its files, in order; many are looked up at once."""
         for chunk in iter_chunks(entries):
-            files = [_files(benchmark, entry, cleaned=cleaned) for entry in chunk]
+            files = [_list_entry_files(benchmark, entry, cleaned=cleaned) for entry in chunk]
             rows = self._rows([file for both in files for file in both])
             found = {file: self._found(file, row) for file, row in rows.items()}
             for entry, (file, *second) in zip(chunk, files, strict=True):
@@ -154,7 +156,7 @@ class ClipSurvey:
                 )
 
     def _found(self, file: _BenchmarkFile, row: Row) -> Clip | Failure:
-        return _found(file.place, row, source=self._tables[0].place.uri)
+        return _parse_clip_row(file.place, row, source=self._tables[0].place.uri)
 
     def _rows(self, files: list[_BenchmarkFile]) -> dict[_BenchmarkFile, Row]:
         rows = self._look_up({file: file.key for file in files})
@@ -180,7 +182,7 @@ class ClipSurvey:
         return {file: rows[key] for file, key in keys.items() if key in rows}
 
 
-def _files(benchmark: Benchmark, entry: Entry, *, cleaned: bool) -> list[_BenchmarkFile]:
+def _list_entry_files(benchmark: Benchmark, entry: Entry, *, cleaned: bool) -> list[_BenchmarkFile]:
     files = [_BenchmarkFile(entry.location, benchmark.find(entry))]
     second = benchmark.find_cleaned(entry) if cleaned else None
     if second is not None and entry.cleaned is not None:
@@ -188,7 +190,7 @@ def _files(benchmark: Benchmark, entry: Entry, *, cleaned: bool) -> list[_Benchm
     return files
 
 
-def _found(location: str, row: Mapping[str, Any], *, source: str) -> Clip | Failure:
+def _parse_clip_row(location: str, row: Mapping[str, Any], *, source: str) -> Clip | Failure:
     if row["failure_reason"] is not None:
         return read_failure(row["failure_reason"], row["failure_detail"])
     text = row["facts"] or ""

@@ -62,7 +62,7 @@ def as_list(column: Any) -> list[Any]:
     return listed
 
 
-def _rows(columns: Mapping[str, list[Any]]) -> Iterator[Row]:
+def _iter_column_rows(columns: Mapping[str, list[Any]]) -> Iterator[Row]:
     names = tuple(columns)
     return (dict(zip(names, cells, strict=True)) for cells in zip(*columns.values(), strict=True))
 
@@ -152,7 +152,7 @@ class LanceTable:
             for clip in columns.get(name, ()):
                 if clip:
                     read_clip_id(clip, self.place.uri)
-        return [self.schema.upgrade(row) for row in _rows(columns)]
+        return [self.schema.upgrade(row) for row in _iter_column_rows(columns)]
 
     def _columns_of(self, batch: Any) -> dict[str, list[Any]]:
         """Return the values of `batch` by column; too large cells are rejected before they become objects."""
@@ -193,7 +193,9 @@ class LanceTable:
             for batch in index.take(dataset, slots, columns):
                 own = self._own_rows(batch, wanted)
                 yield from (
-                    _rows(self._columns_of(own)) if columns is not None else self._whole_rows(own)
+                    _iter_column_rows(self._columns_of(own))
+                    if columns is not None
+                    else self._whole_rows(own)
                 )
 
     def _own_rows(self, batch: Any, wanted: Collection[str]) -> Any:

@@ -191,7 +191,7 @@ class TableChecker:
     ) -> FragmentContents | UnreadableFragment:
         """The piece, read to its end, each row judged."""
         found: FragmentContents | UnreadableFragment = self._call(
-            partial(_read, table, piece, judge)
+            partial(_read_fragment, table, piece, judge)
         )
         return found
 
@@ -200,7 +200,7 @@ class TableChecker:
     ) -> tuple[CheckedFragment, ...] | UnreadableFragment:
         """Return the fragments of a version."""
         found: tuple[CheckedFragment, ...] | UnreadableFragment = self._call(
-            partial(_fragments, table, version)
+            partial(_read_version_fragments, table, version)
         )
         return found
 
@@ -214,7 +214,7 @@ class TableChecker:
 
     def _start(self) -> None:
         context = get_context("spawn")
-        self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_be_quiet)
+        self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_silence_stderr)
 
 
 def examine(table: LanceTable, examiner: TableChecker, judge: Judge) -> TableCheckResult:
@@ -225,9 +225,10 @@ def examine(table: LanceTable, examiner: TableChecker, judge: Judge) -> TableChe
     """
     files = table.files()
     versions = sorted(
-        (_version(path) for path in files if path.endswith(".manifest")), reverse=True
+        (_parse_manifest_version(path) for path in files if path.endswith(".manifest")),
+        reverse=True,
     )
-    problems = _lost(table, versions)
+    problems = _list_lost_versions(table, versions)
     known: dict[tuple[tuple[str, ...], str], FragmentContents | UnreadableFragment] = {}
     version: int | None = None
     whole: int | None = None
@@ -299,7 +300,7 @@ def _is_whole(found: Sequence[FragmentContents | UnreadableFragment]) -> bool:
     return count_duplicate_keys(contents) == 0
 
 
-def _lost(table: LanceTable, versions: Sequence[int]) -> list[str]:
+def _list_lost_versions(table: LanceTable, versions: Sequence[int]) -> list[str]:
     """Versions that were committed, by Lance's own note of the latest, and are not there."""
     try:
         noted = json.loads(table.place.read(_HINT))["version"]
@@ -310,12 +311,14 @@ def _lost(table: LanceTable, versions: Sequence[int]) -> list[str]:
     return []
 
 
-def _version(path: str) -> int:
+def _parse_manifest_version(path: str) -> int:
     number = int(path.removeprefix("_versions/").removesuffix(".manifest"))
     return number if number < 2**63 else _NEWEST - number
 
 
-def _read(table: LanceTable, piece: Piece, judge: Judge) -> FragmentContents | UnreadableFragment:
+def _read_fragment(
+    table: LanceTable, piece: Piece, judge: Judge
+) -> FragmentContents | UnreadableFragment:
     faults: Counter[str] = Counter()
     marks: list[int] = []
     try:
@@ -329,15 +332,17 @@ def _read(table: LanceTable, piece: Piece, judge: Judge) -> FragmentContents | U
     return FragmentContents(marks=np.array(marks, dtype=np.uint64), faults=dict(faults))
 
 
-def _fragments(table: LanceTable, version: int) -> tuple[CheckedFragment, ...] | UnreadableFragment:
+def _read_version_fragments(
+    table: LanceTable, version: int
+) -> tuple[CheckedFragment, ...] | UnreadableFragment:
     try:
         fragments = table.open(version).get_fragments()
-        return tuple(_describe(fragment, version) for fragment in fragments)
+        return tuple(_build_checked_fragment(fragment, version) for fragment in fragments)
     except (UnreelError, OSError, ValueError, RuntimeError) as error:
         return UnreadableFragment(format_library_error(error))
 
 
-def _describe(fragment: Any, version: int) -> CheckedFragment:
+def _build_checked_fragment(fragment: Any, version: int) -> CheckedFragment:
     metadata = fragment.metadata
     gone = metadata.deletion_file
     return CheckedFragment(
@@ -349,7 +354,7 @@ def _describe(fragment: Any, version: int) -> CheckedFragment:
     )
 
 
-def _be_quiet() -> None:
+def _silence_stderr() -> None:
     """Suppress Lance's output on stderr."""
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 2)

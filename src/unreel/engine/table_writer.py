@@ -61,14 +61,14 @@ def find_joins(
         neighbours = list(run)
         if len(neighbours) < at_least and not full:
             continue
-        tail = [] if full else _outweighing_tail(neighbours, growth)
-        joins += _until_full(tail)
+        tail = [] if full else _select_outweighing_tail(neighbours, growth)
+        joins += _group_until_full(tail)
         kept = neighbours[: len(neighbours) - len(tail)]
         joins += [[one] for one in kept if one.gone > _MOST_GONE * (one.rows + one.gone)]
     return joins
 
 
-def _outweighing_tail(loose: list[TableFragment], growth: int) -> list[TableFragment]:
+def _select_outweighing_tail(loose: list[TableFragment], growth: int) -> list[TableFragment]:
     younger = sum(fragment.rows for fragment in loose)
     for place, fragment in enumerate(loose[:-1]):
         younger -= fragment.rows
@@ -77,7 +77,7 @@ def _outweighing_tail(loose: list[TableFragment], growth: int) -> list[TableFrag
     return []
 
 
-def _until_full(tail: list[TableFragment]) -> list[list[TableFragment]]:
+def _group_until_full(tail: list[TableFragment]) -> list[list[TableFragment]]:
     groups: list[list[TableFragment]] = []
     room_rows, room_bytes = 0, 0
     for fragment in tail:

@@ -66,7 +66,7 @@ def find_holder(location: StorageLocation) -> LockHolder | None:
     return _LeaseFile(location, LEASE_S).find_holder()
 
 
-def _busy(table: str, holder: str) -> UnreadableSourceError:
+def _build_busy_error(table: str, holder: str) -> UnreadableSourceError:
     problem = f"another run writes it ({holder})"
     return UnreadableSourceError(table, problem, "Wait for it to end, or end it, and run again")
 
@@ -85,14 +85,16 @@ class _FolderLock:
             _guard
         ):  # A record lock belongs to the process, so two threads must be told apart here.
             if name in _held_here:
-                raise _busy(str(self._path), f"pid {os.getpid()} of this machine, this process")
+                raise _build_busy_error(
+                    str(self._path), f"pid {os.getpid()} of this machine, this process"
+                )
             self._file = self._folder.open(self._name, os.O_RDWR)
             try:
                 fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 holder = os.pread(self._file, 200, 0).decode(errors="replace") or "unknown"
                 os.close(self._file)
-                raise _busy(str(self._path), holder) from error
+                raise _build_busy_error(str(self._path), holder) from error
             _held_here.add(name)
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"pid {os.getpid()} of {socket.gethostname()}".encode(), 0)
@@ -134,7 +136,7 @@ class _LeaseFile:
         self._me = {
             "owner": uuid.uuid4().hex,
             "host": socket.gethostname(),
-            "boot": _boot_id(),
+            "boot": _read_boot_id(),
             "pid": os.getpid(),
         }
         self._beat = 0
@@ -169,7 +171,7 @@ class _LeaseFile:
             if not self._lost:
                 self._renew()
             if self._lost:
-                raise _busy(self._uri, "it took over while this one did not move")
+                raise _build_busy_error(self._uri, "it took over while this one did not move")
 
     def _put(self, mode: Any) -> Any:
         self._beat += 1
@@ -215,18 +217,18 @@ class _LeaseFile:
             deadline = time.monotonic() + self._lease_s
             while time.monotonic() < deadline:
                 if self._store.head(self._name)["e_tag"] != tag:
-                    raise _busy(self._uri, name)
+                    raise _build_busy_error(self._uri, name)
                 time.sleep(self._lease_s / 20)
         try:
             self._tag = self._put({"e_tag": tag})
         except PreconditionError as error:
-            raise _busy(self._uri, name) from error
+            raise _build_busy_error(self._uri, name) from error
 
     def _take_what_was_let_go(self) -> Any:
         try:
             return self._put("create")
         except (AlreadyExistsError, PreconditionError) as error:
-            raise _busy(self._uri, "it came first") from error
+            raise _build_busy_error(self._uri, "it came first") from error
 
     def _read(self, found: Any) -> LockHolder:
         try:
@@ -247,6 +249,6 @@ def _has_ended(pid: int) -> bool:
     return state in {"Z", "X"}
 
 
-def _boot_id() -> str:
+def _read_boot_id() -> str:
     path = Path("/proc/sys/kernel/random/boot_id")
     return path.read_text(encoding="ascii").strip() if path.exists() else uuid.uuid4().hex

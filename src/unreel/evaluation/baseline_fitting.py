@@ -41,11 +41,13 @@ def describe_reviewer(
         )
     fit: Any = REVIEWERS.load(section.model)
     wants = frozenset({InputKind.FRAMES}) if section.model == "motion" else frozenset()
-    specimens = _specimens(learn_from(), access, condition=recipe.conditions[0], wants=wants)
+    specimens = _iter_training_clips(
+        learn_from(), access, condition=recipe.conditions[0], wants=wants
+    )
     return wrap_open_reviewer(fit(specimens, seed=recipe.seed))
 
 
-def _specimens(
+def _iter_training_clips(
     clips: Iterator[LearnableClip],
     access: StorageAccess,
     *,

@@ -118,7 +118,7 @@ def compare_sides(sides: Sequence[ComparedReviewer], *, metrics: Sequence[str] =
             remedy = "Compare runs of one protocol at one version; run the older one again"
             raise InvalidSettingError(_RUNS, problem, remedy)
     compared = [
-        _compare(one, other, metrics=metrics)
+        _compare_reviewers(one, other, metrics=metrics)
         for one, other in itertools.combinations(zip(sides, names, strict=True), 2)
     ]
     gaps = [gap for _, tests in compared for gap in tests if gap is not None]
@@ -126,7 +126,7 @@ def compare_sides(sides: Sequence[ComparedReviewer], *, metrics: Sequence[str] =
     return Comparisons(
         instrument=first.instrument,
         comparisons=tuple(
-            _correct(comparison, tests, corrected, alpha=_ALPHA / max(1, len(gaps)))
+            _add_corrected_p_values(comparison, tests, corrected, alpha=_ALPHA / max(1, len(gaps)))
             for comparison, tests in compared
         ),
         n_tests=len(gaps),
@@ -147,7 +147,7 @@ def disambiguate_reviewers(sides: Sequence[tuple[str, Condition]]) -> list[str]:
     return told
 
 
-def _correct(
+def _add_corrected_p_values(
     comparison: Comparison,
     tests: Sequence[DifferenceInterval | None],
     corrected: Iterator[float],
@@ -166,7 +166,7 @@ def _correct(
     return replace(comparison, differences=tuple(differences))
 
 
-def _compare(
+def _compare_reviewers(
     one: tuple[ComparedReviewer, str],
     other: tuple[ComparedReviewer, str],
     *,
@@ -174,23 +174,26 @@ def _compare(
 ) -> tuple[Comparison, list[DifferenceInterval | None]]:
     (first, first_name), (second, second_name) = one, other
     by_name = first.condition.watermark != second.condition.watermark
-    pairing = _pair_rows(_shown(first, by_name=by_name), _shown(second, by_name=by_name))
+    pairing = _pair_rows(
+        _iter_clip_identities(first, by_name=by_name),
+        _iter_clip_identities(second, by_name=by_name),
+    )
     if not len(pairing.ours):
         problem = f"{first_name} and {second_name} were asked about other clips"
         remedy = "Compare runs over one benchmark: `unreel eval` asks about it what is missing"
         raise InvalidSettingError(_RUNS, problem, remedy)
     if not by_name:
         _require_one_truth(first, second, pairing)
-    is_valid = _are_valid(first, pairing.ours) & _are_valid(second, pairing.theirs)
+    is_valid = _are_valid_answers(first, pairing.ours) & _are_valid_answers(second, pairing.theirs)
     valid = pairing.at(is_valid)
     scores = _score_pairs(first, second, valid)
     known = dict.fromkeys(scores.names, scores)
-    if any(_counts_all_clips(name) for name in metrics):
+    if any(_is_all_clips_metric(name) for name in metrics):
         everything = _score_pairs(first, second, pairing)
-        known |= {name: everything for name in everything.names if _counts_all_clips(name)}
+        known |= {name: everything for name in everything.names if _is_all_clips_metric(name)}
     tested = [
-        known[name].difference(name, reach=_reach(first, name))
-        for name in _chosen(first, [*known], metrics)
+        known[name].difference(name, reach=_compute_metric_span(first, name))
+        for name in _select_metrics(first, [*known], metrics)
     ]
     comparison = Comparison(
         first=first_name,
@@ -261,13 +264,13 @@ def _score_pairs(
     first: ComparedReviewer, second: ComparedReviewer, pairs: _PairedRows
 ) -> _PairedScores:
     groups = JackknifeGroups()
-    ours = _figures(first, ChosenRows(first.rows, pairs.ours), groups)
+    ours = _compute_metric_values(first, ChosenRows(first.rows, pairs.ours), groups)
     # A clip without its watermark has other bytes, and is the same clip here.
     placed = _PlacedRows(second.rows, pairs.theirs, first.rows, pairs.ours)
-    return _PairedScores(ours, _figures(second, placed, groups), groups)
+    return _PairedScores(ours, _compute_metric_values(second, placed, groups), groups)
 
 
-def _counts_all_clips(metric: str) -> bool:
+def _is_all_clips_metric(metric: str) -> bool:
     """Return whether unreadable answers and failures count as wrong in `metric`."""
     return metric.partition(": ")[0].endswith(ALL_CLIPS)
 
@@ -283,7 +286,7 @@ def _pair_rows(ours: Iterable[str], theirs: Iterable[str]) -> _PairedRows:
         labels.add(shown)
     number = labels.numbers().astype(np.int64)
     first, second = number[:n_ours], number[n_ours:]
-    one, other = _nth(first), _nth(second)
+    one, other = _count_earlier_occurrences(first), _count_earlier_occurrences(second)
     n = 1 + max(int(one.max(initial=0)), int(other.max(initial=0)))
     _, at, behind = np.intersect1d(
         first * n + one, second * n + other, assume_unique=True, return_indices=True
@@ -299,7 +302,7 @@ def _pair_rows(ours: Iterable[str], theirs: Iterable[str]) -> _PairedRows:
     )
 
 
-def _nth(numbers: Places) -> Places:
+def _count_earlier_occurrences(numbers: Places) -> Places:
     """Return how many times each number came before."""
     order = np.argsort(numbers, kind="stable")
     starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
@@ -309,7 +312,7 @@ def _nth(numbers: Places) -> Places:
     return nth
 
 
-def _shown(side: ComparedReviewer, *, by_name: bool) -> Iterable[str]:
+def _iter_clip_identities(side: ComparedReviewer, *, by_name: bool) -> Iterable[str]:
     """Return the identity of the clips: their bytes, or their names if one side has no watermark."""
     if by_name:
         return side.names
@@ -328,22 +331,24 @@ class _PlacedRows(Sequence[ScoredQuestion[Any, Any]]):
         return len(self._rows)
 
     def __iter__(self) -> Iterator[ScoredQuestion[Any, Any]]:
-        return map(_at, self._rows, self._others)
+        return map(_copy_clip_identity, self._rows, self._others)
 
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
             return [self[each] for each in range(*place.indices(len(self)))]
-        return _at(self._rows[place], self._others[place])
+        return _copy_clip_identity(self._rows[place], self._others[place])
 
 
-def _at(row: ScoredQuestion[Any, Any], place: ScoredQuestion[Any, Any]) -> ScoredQuestion[Any, Any]:
+def _copy_clip_identity(
+    row: ScoredQuestion[Any, Any], place: ScoredQuestion[Any, Any]
+) -> ScoredQuestion[Any, Any]:
     return replace(row, subject=place.subject, source=place.source, creator=place.creator)
 
 
 def _require_one_truth(
     first: ComparedReviewer, second: ComparedReviewer, pairing: _PairedRows
 ) -> None:
-    ours, theirs = _truth_mark(first.rows), _truth_mark(second.rows)
+    ours, theirs = _get_truth_lookup(first.rows), _get_truth_lookup(second.rows)
     for our, their in zip(pairing.ours.tolist(), pairing.theirs.tolist(), strict=True):
         if ours(our) != theirs(their):
             shown = "+".join(get_clips(first.rows[our].subject))
@@ -352,11 +357,11 @@ def _require_one_truth(
             raise InvalidSettingError(_RUNS, problem, remedy)
 
 
-def _truth_mark(rows: Rows) -> Callable[[int], Any]:
+def _get_truth_lookup(rows: Rows) -> Callable[[int], Any]:
     return rows.truth_mark if isinstance(rows, KeptRows) else lambda place: rows[place].truth
 
 
-def _are_valid(side: ComparedReviewer, places: Places) -> npt.NDArray[np.bool_]:
+def _are_valid_answers(side: ComparedReviewer, places: Places) -> npt.NDArray[np.bool_]:
     decision, rows = side.instrument.wording.decision, side.rows
     kept = rows if isinstance(rows, KeptRows) else None
     outcomes = (kept.outcome(p) if kept else rows[p].outcome for p in places.tolist())
@@ -367,7 +372,9 @@ def _are_valid(side: ComparedReviewer, places: Places) -> npt.NDArray[np.bool_]:
     return np.fromiter(valid, np.bool_, count=len(places))
 
 
-def _chosen(side: ComparedReviewer, known: Sequence[str], metrics: Sequence[str]) -> list[str]:
+def _select_metrics(
+    side: ComparedReviewer, known: Sequence[str], metrics: Sequence[str]
+) -> list[str]:
     if not metrics:
         return [figure.metric for figure in side.instrument.figures if figure.metric in known]
     chosen: dict[str, None] = {}
@@ -380,7 +387,7 @@ def _chosen(side: ComparedReviewer, known: Sequence[str], metrics: Sequence[str]
     return [*chosen]
 
 
-def _reach(side: ComparedReviewer, metric: str) -> float:
+def _compute_metric_span(side: ComparedReviewer, metric: str) -> float:
     """The most that two values of a figure can differ by; variants of a figure have its range."""
     plain = metric.partition(": ")[0]
     for figure in side.instrument.figures:
@@ -389,7 +396,9 @@ def _reach(side: ComparedReviewer, metric: str) -> float:
     return math.inf
 
 
-def _figures(side: ComparedReviewer, rows: Rows, groups: JackknifeGroups) -> dict[str, Measured]:
+def _compute_metric_values(
+    side: ComparedReviewer, rows: Rows, groups: JackknifeGroups
+) -> dict[str, Measured]:
     with jackknife_context(groups):
         card = side.instrument.score(rows, seed=_SEED)
     return {metric.name: metric.value for metric in card.metrics}

@@ -80,8 +80,8 @@ class ExplanationJudges:
 
     def __call__(self, rows: Rows) -> Rows:
         """The rows with a score for each explanation that the judge could score."""
-        asked = [index for index, row in enumerate(rows) if _explained(row)]
-        pairs = [_pair(rows[index]) for index in asked]
+        asked = [index for index, row in enumerate(rows) if _has_explanation_pair(row)]
+        pairs = [_build_explanation_pair(rows[index]) for index in asked]
         first, *others = (judge(pairs) for judge in self.judges)
         self.judgings.append(first)
         self.agreements.extend(agreement(first, other, seed=self.seed) for other in others)
@@ -98,12 +98,12 @@ class ReasonSimilarity:
     def __call__(self, rows: Rows) -> Rows:
         """The rows with the similarity of their reasons to a person's."""
         asked = [i for i, row in enumerate(rows) if isinstance(row.outcome, RealismVerdict)]
-        found = compare_reasons([_reasoned(rows[i]) for i in asked], self.encoder)
+        found = compare_reasons([_build_reason_pair(rows[i]) for i in asked], self.encoder)
         scores = dict(zip(asked, (pair.score for pair in found.similarities), strict=True))
         return [replace(row, text_score=scores.get(i)) for i, row in enumerate(rows)]
 
 
-def _explained(row: ScoredQuestion[Any, Any]) -> bool:
+def _has_explanation_pair(row: ScoredQuestion[Any, Any]) -> bool:
     said = row.outcome
     return (
         isinstance(said, TraceVerdict)
@@ -112,14 +112,14 @@ def _explained(row: ScoredQuestion[Any, Any]) -> bool:
     )
 
 
-def _pair(row: ScoredQuestion[Any, Any]) -> ExplanationPair:
+def _build_explanation_pair(row: ScoredQuestion[Any, Any]) -> ExplanationPair:
     said: Any = row.outcome
     return ExplanationPair(
         clip=str(row.subject), truth=row.truth.explanation, predicted=said.explanation
     )
 
 
-def _reasoned(row: ScoredQuestion[Any, Any]) -> ReasonPair:
+def _build_reason_pair(row: ScoredQuestion[Any, Any]) -> ReasonPair:
     said: Any = row.outcome
     return ReasonPair(
         clip=str(row.subject),

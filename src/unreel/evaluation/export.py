@@ -77,9 +77,9 @@ def export_rows(run: EvalRun, *, mode: Mode = "strict") -> Iterator[Row]:
     reviewer = run.reviewer_name()
     for planned, answer in iter_questions_with_answers(run):
         if isinstance(planned, UnreadableClip):
-            yield from _unaskable(planned, run.scope.instrument, reviewer)
+            yield from _iter_unaskable_rows(planned, run.scope.instrument, reviewer)
         else:
-            yield _asked(planned, answer, reviewer=reviewer, mode=mode)
+            yield _build_answer_row(planned, answer, reviewer=reviewer, mode=mode)
 
 
 def write_run(run: EvalRun, file: Path, *, form: RunFormat, mode: Mode = "strict") -> int:
@@ -95,13 +95,13 @@ def write_run(run: EvalRun, file: Path, *, form: RunFormat, mode: Mode = "strict
         return write(export_rows(run, mode=mode), into)
 
 
-def _asked(
+def _build_answer_row(
     planned: PlannedQuestion[Clip], answer: Mapping[str, Any] | None, *, reviewer: str, mode: Mode
 ) -> Row:
     question = planned.question
-    row = _row(question.instrument, question.condition, reviewer) | _truth(
-        planned, question.instrument
-    )
+    row = _build_empty_row(
+        question.instrument, question.condition, reviewer
+    ) | _build_truth_columns(planned, question.instrument)
     row |= {
         "key": question.key(reviewer),
         "clip": planned.clips[0].id,
@@ -114,7 +114,7 @@ def _asked(
         return row | {"status": "not-asked"}
     said = read_answer(planned, answer, mode=mode)
     if isinstance(said, Failure):
-        row |= _failed(said)
+        row |= _build_failure_columns(said)
     else:
         label = Label.REAL if isinstance(planned.origins[0], Real) else Label.GENERATED
         row |= {
@@ -127,21 +127,29 @@ def _asked(
     return row | {name: answer[name] for name in kept}
 
 
-def _unaskable(planned: UnreadableClip, instrument: Instrument, reviewer: str) -> Iterator[Row]:
+def _iter_unaskable_rows(
+    planned: UnreadableClip, instrument: Instrument, reviewer: str
+) -> Iterator[Row]:
     if not planned.truths:
         return  # half of a pair: no question was lost that anybody could count
     for condition in planned.conditions:
-        row = _row(instrument, condition, reviewer)
-        yield row | _truth(planned, instrument) | _failed(planned.failure)
+        row = _build_empty_row(instrument, condition, reviewer)
+        yield (
+            row
+            | _build_truth_columns(planned, instrument)
+            | _build_failure_columns(planned.failure)
+        )
 
 
-def _row(instrument: Instrument, condition: Condition, reviewer: str) -> Row:
+def _build_empty_row(instrument: Instrument, condition: Condition, reviewer: str) -> Row:
     empty: Row = dict.fromkeys(COLUMNS)
     asked = {"protocol": instrument.protocol, "protocol_version": instrument.version}
     return empty | asdict(condition) | asked | {"reviewer": reviewer}
 
 
-def _truth(planned: PlannedQuestion[Clip] | UnreadableClip, instrument: Instrument) -> Row:
+def _build_truth_columns(
+    planned: PlannedQuestion[Clip] | UnreadableClip, instrument: Instrument
+) -> Row:
     origins = planned.origins
     made = [origin.creator for origin in origins if isinstance(origin, Generated)]
     return {
@@ -152,7 +160,7 @@ def _truth(planned: PlannedQuestion[Clip] | UnreadableClip, instrument: Instrume
     }
 
 
-def _failed(failure: Failure) -> Row:
+def _build_failure_columns(failure: Failure) -> Row:
     return {
         "status": "failed",
         "failure": failure.reason.value,
@@ -170,14 +178,17 @@ def _write_jsonl(rows: Iterable[Row], into: IO[bytes]) -> int:
 
 def _write_csv(rows: Iterable[Row], into: IO[bytes]) -> int:
     n_rows = 0
-    cells = ({name: _cell(value) for name, value in _flat(row).items()} for row in rows)
+    cells = (
+        {name: _format_csv_cell(value) for name, value in _flatten_nested_columns(row).items()}
+        for row in rows
+    )
     for line in iter_csv(list(COLUMNS), cells):
         into.write(line.encode())
         n_rows += 1
     return n_rows - 1
 
 
-def _cell(value: object) -> object:
+def _format_csv_cell(value: object) -> object:
     if isinstance(value, bool):
         return str(value).lower()
     return "" if value is None else value
@@ -191,12 +202,12 @@ def _write_parquet(rows: Iterable[Row], into: IO[bytes]) -> int:
     schema = pa.schema(fields)
     n_rows = 0
     with pq.ParquetWriter(into, schema) as writer:
-        for chunk in iter_chunks(map(_flat, rows), _LOOK):
+        for chunk in iter_chunks(map(_flatten_nested_columns, rows), _LOOK):
             writer.write_batch(pa.RecordBatch.from_pylist(chunk, schema=schema))
             n_rows += len(chunk)
     return n_rows
 
 
-def _flat(row: Row) -> Row:
+def _flatten_nested_columns(row: Row) -> Row:
     nested = {name: row[name] for name in _NESTED if row[name] is not None}
     return row | {name: json.dumps(value, ensure_ascii=False) for name, value in nested.items()}

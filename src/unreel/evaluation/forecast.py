@@ -77,9 +77,12 @@ def forecast(
     callbacks.on_phase(f"reading {run.recipe.benchmark}")
     left_out, tally = SkippedCounts(), _QuestionCounts(run)
     again = NEVER_PUT.union(retry_failed)
-    survey = _survey(run, left_out, aside, callbacks)
+    survey = _survey_clips(run, left_out, aside, callbacks)
     callbacks.on_phase("counting the questions")
-    questions, pending = _questions(run, survey, left_out), PendingKeys(run.answers, again)
+    questions, pending = (
+        _iter_planned_questions(run, survey, left_out),
+        PendingKeys(run.answers, again),
+    )
     for chunk in iter_chunks(questions):
         keys = [planned.question.key(tally.reviewer) for planned in chunk]
         held = run.answers.held(keys)
@@ -106,7 +109,7 @@ def temporary_table() -> Iterator[LanceTable]:
         yield LanceTable(StorageLocation(folder) / "clips.lance", CLIPS)
 
 
-def _survey(
+def _survey_clips(
     run: EvalRun, left_out: SkippedCounts, aside: LanceTable, callbacks: JobCallbacks
 ) -> ClipSurvey:
     """Return the properties of the clips, from the run's table and, for new ones, from a separate one."""
@@ -124,7 +127,7 @@ def _survey(
     return run.survey(benchmark, aside)
 
 
-def _questions(
+def _iter_planned_questions(
     run: EvalRun, survey: ClipSurvey, left_out: SkippedCounts
 ) -> Iterator[PlannedQuestion[Clip]]:
     for planned in run.plan(survey):
@@ -146,12 +149,12 @@ class _QuestionCounts:
 
     def __init__(self, run: EvalRun) -> None:
         section = run.recipe.reviewer
-        self.reviewer = _name(run)
+        self.reviewer = _get_reviewer_name(run)
         self._section = section
         self._family = None
         if section.is_served:
             self._family = detect_family(read_address(section.model), section.family)
-        self._means = _means(run) if section.is_served else {}
+        self._means = _compute_mean_tokens(run) if section.is_served else {}
         self.clips: set[str] = set()
         self.n_questions = self.n_answered = self.n_due = 0
         self.failed: Counter[str] = Counter()
@@ -206,22 +209,24 @@ class _QuestionCounts:
             n_frames=self._n_frames,
             input_tokens=taken,
             output_tokens=self._output,
-            input_usd=None if price is None or taken is None else price.cost_usd(_input(taken)),
-            output_usd=None if price is None else price.cost_usd(_output(self._output)),
+            input_usd=None
+            if price is None or taken is None
+            else price.cost_usd(_build_input_usage(taken)),
+            output_usd=None if price is None else price.cost_usd(_build_output_usage(self._output)),
             input_by=formula,
             output_by=most,
         )
 
 
-def _input(tokens: int) -> Usage:
+def _build_input_usage(tokens: int) -> Usage:
     return Usage(input_tokens=tokens, output_tokens=0)
 
 
-def _output(tokens: int) -> Usage:
+def _build_output_usage(tokens: int) -> Usage:
     return Usage(input_tokens=0, output_tokens=tokens)
 
 
-def _name(run: EvalRun) -> str:
+def _get_reviewer_name(run: EvalRun) -> str:
     """Return the reviewer's name in answers; a fitted baseline has it only after fitting."""
     section = run.recipe.reviewer
     if section.is_served:
@@ -232,7 +237,7 @@ def _name(run: EvalRun) -> str:
     return section.opener(key_hosts=run.access.settings.key_hosts, seed=run.recipe.seed).name
 
 
-def _means(run: EvalRun) -> Mapping[str, _RunningMean]:
+def _compute_mean_tokens(run: EvalRun) -> Mapping[str, _RunningMean]:
     """Return the mean token counts of the answers per condition."""
     means: defaultdict[str, _RunningMean] = defaultdict(_RunningMean)
     if run.answers.exists():

@@ -98,7 +98,7 @@ def review(  # noqa: PLR0913  each is a flag of `inspect eval -T`
     )
     opened = open_benchmark(Path(benchmark), layout)
     return Task(
-        dataset=MemoryDataset(_samples(opened, recipe), name=opened.root.name),
+        dataset=MemoryDataset(_build_samples(opened, recipe), name=opened.root.name),
         solver=[show_clips(str(opened.root.resolve())), generate()],
         scorer=verdict(),
         # One lost question must not stop the others; it is scored as a failure.
@@ -114,15 +114,15 @@ def show_clips(media: str) -> Solver:
     """Put the frames, or the file, of each clip where the prompt has them, read when it is its turn."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001  inspect's shape
-        recipe, item = _asked(state.metadata)
-        look = partial(show, recipe, item, media=Path(media), reader=_reader())
+        recipe, item = _parse_sample_metadata(state.metadata)
+        look = partial(show, recipe, item, media=Path(media), reader=_open_media_reader())
         shown = await anyio.to_thread.run_sync(look)
         if isinstance(shown, Failure):
             state.store.set(UNSHOWN, _FAILURE.dump_python(shown, mode="json"))
             state.completed = True
             return state
         before, after = around_clips(state.input_text)
-        content = [_content(part) for part in (before, *shown, after) if part]
+        content = [_build_message_content(part) for part in (before, *shown, after) if part]
         state.messages = [ChatMessageUser(content=content)]
         return state
 
@@ -141,7 +141,7 @@ def scorecard() -> Metric:
             if n > len(epochs):
                 epochs.append([])
             epochs[n - 1].append(score)
-        listed = [_figures(epoch) for epoch in epochs]
+        listed = [_compute_metric_values(epoch) for epoch in epochs]
         if len(listed) == 1:
             return listed[0]
         # Answers of several epochs are no independent answers: each epoch is measured by itself.
@@ -155,8 +155,8 @@ def verdict() -> Scorer:
     """Reads each reply with our parser: whether there was one, whether it could be read, what it says."""
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001  the truth is in the metadata
-        recipe, item = _asked(state.metadata)
-        text = _reply(state.output)
+        recipe, item = _parse_sample_metadata(state.metadata)
+        text = _parse_model_output(state.output)
         outcome: Verdict | Failure
         if unshown := state.store.get(UNSHOWN):
             outcome = _FAILURE.validate_python(unshown)
@@ -185,15 +185,15 @@ def verdict() -> Scorer:
 
 
 @cache
-def _reader() -> MediaReader:
+def _open_media_reader() -> MediaReader:
     return MediaReader(open_sandbox(read_settings()))
 
 
-def _samples(benchmark: Benchmark, recipe: ExportRecipe) -> list[Sample]:
+def _build_samples(benchmark: Benchmark, recipe: ExportRecipe) -> list[Sample]:
     samples: list[Sample] = []
     rejected: list[Rejected] = []
     instrument = recipe.instrument
-    for question in ask_about(benchmark, recipe, reader=_reader()):
+    for question in ask_about(benchmark, recipe, reader=_open_media_reader()):
         if isinstance(question, Rejected):
             rejected.append(question)
             continue
@@ -215,7 +215,7 @@ def _samples(benchmark: Benchmark, recipe: ExportRecipe) -> list[Sample]:
     return samples
 
 
-def _asked(metadata: Mapping[str, Any]) -> tuple[ExportRecipe, ExportItem]:
+def _parse_sample_metadata(metadata: Mapping[str, Any]) -> tuple[ExportRecipe, ExportItem]:
     recipe = _RECIPE.validate_python(metadata["recipe"])
     current = str(recipe.instrument.instrument)
     if metadata["instrument"] != current:
@@ -224,7 +224,7 @@ def _asked(metadata: Mapping[str, Any]) -> tuple[ExportRecipe, ExportItem]:
     return recipe, parse_export_item(metadata["item"])
 
 
-def _content(part: Part) -> Content:
+def _build_message_content(part: Part) -> Content:
     match part:
         case str():
             return ContentText(text=part)
@@ -234,7 +234,7 @@ def _content(part: Part) -> Content:
             return ContentImage(image=f"data:image/jpeg;base64,{b64encode(part.data).decode()}")
 
 
-def _reply(output: ModelOutput) -> str | Failure:
+def _parse_model_output(output: ModelOutput) -> str | Failure:
     if output.error:
         return Failure(FailureReason.SERVER_ERROR, output.error)
     if output.empty:
@@ -252,18 +252,18 @@ def _reply(output: ModelOutput) -> str | Failure:
     )
 
 
-def _figures(scores: Sequence[SampleScore]) -> dict[str, float]:
-    asked = [_asked(score.sample_metadata or {}) for score in scores]
+def _compute_metric_values(scores: Sequence[SampleScore]) -> dict[str, float]:
+    asked = [_parse_sample_metadata(score.sample_metadata or {}) for score in scores]
     if not asked:
         return {}
     replies = [
-        (item, _outcome(score.score.metadata or {}))
+        (item, _parse_outcome(score.score.metadata or {}))
         for (_, item), score in zip(asked, scores, strict=True)
     ]
     return list_figures(score_replies(asked[0][0], replies))
 
 
-def _outcome(metadata: Mapping[str, Any]) -> str | Failure:
+def _parse_outcome(metadata: Mapping[str, Any]) -> str | Failure:
     if "failure" in metadata:
         return _FAILURE.validate_python(metadata["failure"])
     return str(metadata["reply"])

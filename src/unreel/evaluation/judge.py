@@ -128,7 +128,7 @@ class JudgeStage(Stage):
         usages: list[Usage | None] = []
         said = ""
         for attempt in range(TRIES):
-            outcome = await self._judge.answer(_sheet(row, attempt))
+            outcome = await self._judge.answer(_build_review_request(row, attempt))
             if isinstance(outcome, Failure):
                 usages.append(outcome.usage)
                 return to_failed_row(row | usage_columns(add_usages(usages)), outcome)
@@ -165,14 +165,14 @@ def judge_all(
         UnreadableSourceError: Another process judges explanations of this run, or the stored
             rulings are damaged.
     """
-    pairs = _askable(explained, opener.name)
+    pairs = _select_askable_pairs(explained, opener.name)
     settled = {key for key, ruling in kept.stored(pairs).items() if ruling.is_settled}
     due = {key: pair for key, pair in pairs.items() if key not in settled}
     stage = JudgeStage(opener, in_flight=in_flight)
     spent = stage.spent
     if due:
         summary = run(
-            (_question(key, pair, opener.name) for key, pair in due.items()),
+            (_build_question_row(key, pair, opener.name) for key, pair in due.items()),
             [stage],
             table=kept.table,
             ledger=kept.ledger(),
@@ -182,16 +182,16 @@ def judge_all(
         # What was asked by a process of its own, after deaths, is in nobody's account.
         spent = stage.spent if stage.n_rows == summary.done + summary.failed else None
     rulings = kept.stored(pairs)
-    return _judging(opener.name, explained, rulings, cached=settled, spent=spent)
+    return _build_judge_rulings(opener.name, explained, rulings, cached=settled, spent=spent)
 
 
 def read_rulings(
     explained: Sequence[ExplanationPair], judge: str, *, kept: KeptRulings
 ) -> JudgeRulings:
     """Return the stored rulings of `judge` on `explained`, in order; nothing is sent."""
-    rulings = kept.stored(_askable(explained, judge))
+    rulings = kept.stored(_select_askable_pairs(explained, judge))
     spent = RequestBudget().spending()
-    return _judging(judge, explained, rulings, cached=rulings.keys(), spent=spent)
+    return _build_judge_rulings(judge, explained, rulings, cached=rulings.keys(), spent=spent)
 
 
 def agreement(first: JudgeRulings, second: JudgeRulings, *, seed: int) -> JudgeAgreement:
@@ -217,11 +217,17 @@ def agreement(first: JudgeRulings, second: JudgeRulings, *, seed: int) -> JudgeA
     return JudgeAgreement(kappa=kappa, n_both=len(both), n=len(first.judged))
 
 
-def _askable(explained: Sequence[ExplanationPair], judge: str) -> dict[str, ExplanationPair]:
-    return {_key(judge, pair): pair for pair in explained if not _unasked(pair)}
+def _select_askable_pairs(
+    explained: Sequence[ExplanationPair], judge: str
+) -> dict[str, ExplanationPair]:
+    return {
+        _compute_ruling_key(judge, pair): pair
+        for pair in explained
+        if not _explain_missing_text(pair)
+    }
 
 
-def _question(key: str, pair: ExplanationPair, judge: str) -> Row:
+def _build_question_row(key: str, pair: ExplanationPair, judge: str) -> Row:
     return {
         "key": key,
         "judge": judge,
@@ -229,7 +235,7 @@ def _question(key: str, pair: ExplanationPair, judge: str) -> Row:
     }
 
 
-def _sheet(row: Row, attempt: int) -> ReviewRequest:
+def _build_review_request(row: Row, attempt: int) -> ReviewRequest:
     return ReviewRequest(
         # A key of its own, or the server may repeat the answer that could not be read.
         key=digest(row["key"], str(attempt)),
@@ -240,7 +246,7 @@ def _sheet(row: Row, attempt: int) -> ReviewRequest:
     )
 
 
-def _judging(
+def _build_judge_rulings(
     judge: str,
     explained: Sequence[ExplanationPair],
     rulings: Mapping[str, JudgeRuling],
@@ -250,16 +256,19 @@ def _judging(
 ) -> JudgeRulings:
     return JudgeRulings(
         judge=judge,
-        judged=tuple(_judged(pair, _key(judge, pair), rulings, cached) for pair in explained),
+        judged=tuple(
+            _build_explanation_ruling(pair, _compute_ruling_key(judge, pair), rulings, cached)
+            for pair in explained
+        ),
         spent=spent,
         tokens=add_usages(ruling.usage for ruling in rulings.values()),
     )
 
 
-def _judged(
+def _build_explanation_ruling(
     pair: ExplanationPair, key: str, rulings: Mapping[str, JudgeRuling], cached: Set[str]
 ) -> ExplanationRuling:
-    why = _unasked(pair)
+    why = _explain_missing_text(pair)
     if why:
         return ExplanationRuling(clip=pair.clip, ruling=JudgeRuling(score=None, why=why))
     return ExplanationRuling(
@@ -267,13 +276,13 @@ def _judged(
     )
 
 
-def _unasked(pair: ExplanationPair) -> str:
+def _explain_missing_text(pair: ExplanationPair) -> str:
     """Return the reason why no judge is needed; empty if one is."""
     if not quote_explanation(pair.truth).strip():
         return NO_TRUTH
     return "" if quote_explanation(pair.predicted).strip() else NO_PREDICTION
 
 
-def _key(judge: str, pair: ExplanationPair) -> str:
+def _compute_ruling_key(judge: str, pair: ExplanationPair) -> str:
     texts = quote_explanation(pair.truth), quote_explanation(pair.predicted)
     return digest("judge", judge, PROMPT_VERSION, *texts)

@@ -80,18 +80,20 @@ def read_row(row: Row) -> JudgeRuling:
     if row["input_tokens"] is not None and row["output_tokens"] is not None:
         usage = Usage(input_tokens=row["input_tokens"], output_tokens=row["output_tokens"])
     if has_failed(row):
-        return _unscored(read_failure(row["failure_reason"], row["failure_detail"]), usage)
+        return _build_failed_ruling(
+            read_failure(row["failure_reason"], row["failure_detail"]), usage
+        )
     try:
         return JudgeRuling(
             score=row["score"], why=row["why"] or "", detail=row["detail"] or "", usage=usage
         )
     except InvalidValueError:
-        return _unscored(
+        return _build_failed_ruling(
             build_damaged_row_failure("neither a score nor a reason why there is none"), usage
         )
 
 
-def _unscored(failure: Failure, usage: Usage | None) -> JudgeRuling:
+def _build_failed_ruling(failure: Failure, usage: Usage | None) -> JudgeRuling:
     return JudgeRuling(score=None, why=failure.reason.value, detail=failure.detail, usage=usage)
 
 

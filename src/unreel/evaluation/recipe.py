@@ -114,8 +114,8 @@ def resolve_recipe(file: Path | None, flags: Mapping[str, Any]) -> EvalRecipe:
 
 def check_recipe(values: object) -> EvalRecipe:
     """The recipe that `values` make, or the first thing that is wrong with them."""
-    return check_sections(EvalRecipe, values, typed=_typed)
+    return check_sections(EvalRecipe, values, typed=_format_cli_option)
 
 
-def _typed(key: str) -> str:
+def _format_cli_option(key: str) -> str:
     return key.upper() if key == "benchmark" else f"--{key.rpartition('.')[2]}"

@@ -46,17 +46,19 @@ def opinion_html(opinion: Opinion) -> str:
         if isinstance(opinion.outcome, Reply):
             rows.append(("answer", opinion.outcome.text))
     title = f"{opinion.reviewer}, {opinion.question.instrument}"
-    return html_table(title, (), rows) + _strip(opinion)
+    return html_table(title, (), rows) + _format_frame_strip(opinion)
 
 
-def _strip(opinion: Opinion) -> str:
+def _format_frame_strip(opinion: Opinion) -> str:
     shown = opinion.exhibit.frames if opinion.exhibit else ()
     few = min(FRAMES, len(shown))
     picked = [shown[place * len(shown) // few] for place in range(few)]
-    return "".join(_frame(frame, _box_at(frame, opinion.verdict)) for frame in picked)
+    return "".join(
+        _format_frame_figure(frame, _find_box_at_frame(frame, opinion.verdict)) for frame in picked
+    )
 
 
-def _box_at(frame: ShownFrame, verdict: Verdict | None) -> Box | None:
+def _find_box_at_frame(frame: ShownFrame, verdict: Verdict | None) -> Box | None:
     """The box that a verdict names, from the onset that it names."""
     if not isinstance(verdict, TraceVerdict) or isinstance(verdict.box, Unparsed):
         return None
@@ -64,10 +66,10 @@ def _box_at(frame: ShownFrame, verdict: Verdict | None) -> Box | None:
     return verdict.box if begun else None
 
 
-def _frame(frame: ShownFrame, box: Box | None) -> str:
+def _format_frame_figure(frame: ShownFrame, box: Box | None) -> str:
     label = f"{float(frame.at_s):.2f} s"
     source = f"data:image/jpeg;base64,{b64encode(frame.jpeg).decode()}"
-    marked = "" if box is None else f'<div style="{_BOX};{_place(box)}"></div>'
+    marked = "" if box is None else f'<div style="{_BOX};{_format_box_style(box)}"></div>'
     picture = f'<img src="{source}" alt="frame at {label}" style="width:100%;display:block">'
     return (
         '<figure style="display:inline-block;width:23%;margin:0 1% 0 0">'
@@ -76,7 +78,7 @@ def _frame(frame: ShownFrame, box: Box | None) -> str:
     )
 
 
-def _place(box: Box) -> str:
+def _format_box_style(box: Box) -> str:
     width, height = box.x1 - box.x0, box.y1 - box.y0
     edges = {"left": box.x0, "top": box.y0, "width": width, "height": height}
     return ";".join(f"{edge}:{100 * part:.2f}%" for edge, part in edges.items())
@@ -143,7 +145,7 @@ def build_review_questions(
     All its questions have the same input: that of a checkpoint's training among `models`, otherwise
     8 frames unless a plan is named, regardless of the clip's length.
     """
-    taught = _taught_condition(models, protocols)
+    taught = _get_training_condition(models, protocols)
     section = check_sections(
         ConditionSection, {"sampling": Condition().sampling, **taught, **condition}
     )
@@ -162,7 +164,7 @@ def get_trained_protocols(models: Sequence[str]) -> tuple[str, ...]:
     return ()
 
 
-def _taught_condition(models: Sequence[str], protocols: Sequence[str]) -> dict[str, Any]:
+def _get_training_condition(models: Sequence[str], protocols: Sequence[str]) -> dict[str, Any]:
     """Return the training condition of the checkpoints among `models`; empty if there is none."""
     ways = {
         str(way): way

@@ -80,14 +80,14 @@ class ReviewStage(MediaStage):
         self._reviewer = self._opener.open()
 
     async def __call__(self, row: Row) -> Row:
-        clips = tuple(_clips(row))
+        clips = tuple(_iter_row_clips(row))
         question = Question(
             subject=get_subject(*(clip.id for clip in clips)),
             instrument=Instrument(row["protocol"], row["protocol_version"]),
             condition=_CONDITION.validate_json(row["_condition"]),
         )
         asked = await self._desk.ask(question, clips, self._reviewer, name=row["_name"])
-        noted = row | ({"notes": json.dumps(_notes(asked))} if asked.exhibits else {})
+        noted = row | ({"notes": json.dumps(_build_answer_notes(asked))} if asked.exhibits else {})
         noted |= payment_columns(asked.outcome.usage, asked.cost_usd, row.get("_paid"))
         if isinstance(asked.outcome, Failure):
             return to_failed_row(noted, asked.outcome)
@@ -103,7 +103,7 @@ class ReviewStage(MediaStage):
         super().close()
 
 
-def _notes(asked: ReviewResult) -> dict[str, Any]:
+def _build_answer_notes(asked: ReviewResult) -> dict[str, Any]:
     return {
         "box_space": asked.box_space,
         "clock": CLIP_CLOCK,
@@ -114,7 +114,7 @@ def _notes(asked: ReviewResult) -> dict[str, Any]:
     }
 
 
-def _clips(row: Row) -> Iterator[Clip]:
+def _iter_row_clips(row: Row) -> Iterator[Clip]:
     ids = [row["clip"]] if row["second"] is None else [row["clip"], row["second"]]
     for clip, location, facts in zip(ids, row["_locations"], row["_facts"], strict=True):
         yield Clip(id=clip, location=location, facts=FACTS.validate_json(facts))

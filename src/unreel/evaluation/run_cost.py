@@ -27,7 +27,7 @@ _PAID: Final = ("input_tokens", "output_tokens", "cost_usd")
 
 def sum_run_cost_usd(answers: LanceTable, ledgers: Path) -> Decimal | None:
     """The cost of all questions of a run, failures and lost replies included; `None` if none is known."""
-    costs = _costs(answers)
+    costs = _list_answer_costs(answers)
     logged = read_spent(ledgers / _LOG)
     return max(sum(costs, Decimal()), logged) if costs or logged else None
 
@@ -39,7 +39,7 @@ def begin_spending(opener: ReviewerFactory, answers: LanceTable, ledgers: Path) 
     """
     if opener.max_cost_usd is None:
         return opener
-    costs = _costs(answers)
+    costs = _list_answer_costs(answers)
     log = OutputDirectory(ledgers).make() / _LOG
     before = SpentBefore(
         spent_usd=begin_log(log, at_least_usd=sum(costs, Decimal())),
@@ -53,7 +53,7 @@ def add_earlier_payments(
     questions: Iterable[Row], answers: LanceTable, *, retry: Collection[str]
 ) -> Iterator[Row]:
     """The questions; those that failed before and are asked again carry what they cost until now."""
-    paid = _paid_failures(answers, retry)
+    paid = _read_paid_failures(answers, retry)
     for question in questions:
         before = paid.get(question["key"])
         yield question if before is None else question | {"_paid": before}
@@ -86,14 +86,14 @@ def note_estimates(
     return look_at
 
 
-def _costs(answers: LanceTable) -> list[Decimal]:
+def _list_answer_costs(answers: LanceTable) -> list[Decimal]:
     if not answers.exists():
         return []
     rows = answers.rows(["cost_usd"], where="cost_usd IS NOT NULL")
     return [Decimal(str(row["cost_usd"])) for row in rows]
 
 
-def _paid_failures(answers: LanceTable, retry: Collection[str]) -> dict[str, Row]:
+def _read_paid_failures(answers: LanceTable, retry: Collection[str]) -> dict[str, Row]:
     if not answers.exists():
         return {}
     where = "failure_reason IS NOT NULL AND (input_tokens IS NOT NULL OR cost_usd IS NOT NULL)"

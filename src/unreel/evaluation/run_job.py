@@ -222,7 +222,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
     reading = left_out.reading
     learns = reviewer is None and run.recipe.reviewer.learns
     # Whoever cannot be asked is told of before the first clip is opened.
-    opener = None if learns else _opener(run, reviewer)
+    opener = None if learns else _get_reviewer_factory(run, reviewer)
     roll = EntryStream(run.entries(benchmark, reading), keeps=learns)
     if roll.ahead.is_whole:
         _require_askable(run, roll)
@@ -242,7 +242,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
             table=table,
             engine=runner,
             retry_failed=retry,
-            ledger=_ledger(run, part),
+            ledger=_get_ledger_path(run, part),
             pace=pace,
             add_up=add_costs,
             most_due=most_due,
@@ -252,7 +252,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         )
 
     again = NEVER_PUT.union(retry_failed)
-    with _driving(run.place), shared_runner(engine) as runner:
+    with _hold_driver_lock(run.place), shared_runner(engine) as runner:
         keeper = get_recipe_store(run)
         known = None if opener is None else opener.name
         keeper.take_up(known, partial(identify_now, run, benchmark, reading), callbacks.on_note)
@@ -264,7 +264,7 @@ def evaluate(  # noqa: PLR0913  one thing to run; the rest has defaults
         _require_cleaned(run.scope, roll)
         if opener is None:
             callbacks.on_phase(f"{run.recipe.reviewer.model} learns from the clips")
-            learn_from = partial(_learnables, run, benchmark, roll.kept)
+            learn_from = partial(_iter_learnable_clips, run, benchmark, roll.kept)
             opener = describe_reviewer(run.recipe, access=run.access, learn_from=learn_from)
         keeper.keep(opener.name, reading.identity)
         callbacks.on_phase("counting the questions")
@@ -313,14 +313,14 @@ def get_recipe_store(run: EvalRun) -> RunRecipeStore:
     )
 
 
-def _opener(run: EvalRun, reviewer: Reviewer | None) -> ReviewerFactory:
+def _get_reviewer_factory(run: EvalRun, reviewer: Reviewer | None) -> ReviewerFactory:
     if reviewer is not None:
         return wrap_open_reviewer(reviewer)
     return describe_reviewer(run.recipe, access=run.access, learn_from=lambda: iter(()))
 
 
 @contextmanager
-def _driving(location: StorageLocation) -> Iterator[None]:
+def _hold_driver_lock(location: StorageLocation) -> Iterator[None]:
     """One driver for a run: a second one is rejected before it changes anything."""
     with writer_lock(location / DRIVER):
         yield
@@ -379,7 +379,7 @@ def _require_askable(run: EvalRun, roll: EntryStream) -> None:
         raise build_no_question_error(str(run.benchmark_path), run.scope.protocol, truthless)
 
 
-def _learnables(
+def _iter_learnable_clips(
     run: EvalRun, benchmark: Benchmark, entries: Iterable[Entry]
 ) -> Iterator[LearnableClip]:
     cleaned = run.scope.shows_cleaned
@@ -389,5 +389,5 @@ def _learnables(
                 yield LearnableClip(clip, found.entry.origin, found.entry.group)
 
 
-def _ledger(run: EvalRun, part: str) -> Path:
+def _get_ledger_path(run: EvalRun, part: str) -> Path:
     return OutputDirectory(run.ledgers).make() / f"{part}.ledger"

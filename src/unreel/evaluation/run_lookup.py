@@ -116,13 +116,13 @@ def find_runs(text: str, settings: EnvironmentSettings) -> Iterator[str]:
                 yield str(path.parent)
         return
     try:
-        yield from (place.uri + below for below in _below(place, ""))
+        yield from (place.uri + below for below in _iter_run_paths(place, ""))
     except BaseError as error:
         remedy = "Check its address, bucket and keys, or try `unreel doctor --store`"
         raise UnreadableSourceError(place.uri, f"cannot list it: {error}", remedy) from error
 
 
-def _below(location: StorageLocation, prefix: str) -> Iterator[str]:
+def _iter_run_paths(location: StorageLocation, prefix: str) -> Iterator[str]:
     listed = location.objects().list_with_delimiter(prefix or None)
     names = {entry["path"].rpartition("/")[2] for entry in listed["objects"]}
     folders = [folder.rstrip("/") for folder in sorted(listed["common_prefixes"])]
@@ -132,4 +132,4 @@ def _below(location: StorageLocation, prefix: str) -> Iterator[str]:
         return
     for folder in folders:
         if not folder.endswith(_TABLE):
-            yield from _below(location, folder)
+            yield from _iter_run_paths(location, folder)

@@ -88,7 +88,7 @@ def _salvage_all(
                 out.open(name),
                 examiner=examiner,
                 judge=out.rule(name).judge,
-                set_aside=_teller(file, name),
+                set_aside=_build_fault_writer(file, name),
             )
             for name, examination in found.items()
         }
@@ -111,7 +111,7 @@ def _set_aside(out: StorageLocation) -> Iterator[IO[bytes]]:
             out.put(SET_ASIDE, Path(file.name))
 
 
-def _teller(file: IO[bytes], table: str) -> SetAside:
+def _build_fault_writer(file: IO[bytes], table: str) -> SetAside:
     def tell(row: Row, fault: str) -> None:
         told = {"table": table.removesuffix(".lance"), "fault": fault, "row": row}
         file.write(json.dumps(told, default=repr).encode() + b"\n")

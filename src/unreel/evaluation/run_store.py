@@ -32,35 +32,37 @@ class SettingChange:
 def find_changes(before: EvalRecipe, now: EvalRecipe) -> list[SettingChange]:
     """Return the changed settings of `now`; concurrency and timeouts are ignored."""
     found = []
-    if _extent(before) != _extent(now):
-        told = f"{_spell(before)} before, {_spell(now)} now"
-        found.append(SettingChange(told, _holds(now, before)))
+    if _get_sample_extent(before) != _get_sample_extent(now):
+        told = f"{_format_sample_extent(before)} before, {_format_sample_extent(now)} now"
+        found.append(SettingChange(told, _contains_sample(now, before)))
     if before.seed != now.seed:
         found.append(SettingChange(f"seed {before.seed} before, {now.seed} now", grows=False))
     if {*before.conditions} != {*now.conditions}:
         parts = list_differing_fields([*before.conditions, *now.conditions])
-        told = " before, ".join(_spell_parts(each.conditions, parts) for each in (before, now))
+        told = " before, ".join(
+            _format_condition_parts(each.conditions, parts) for each in (before, now)
+        )
         found.append(SettingChange(f"{told} now", {*before.conditions} <= {*now.conditions}))
     return found
 
 
-def _spell_parts(conditions: Sequence[Condition], parts: Sequence[str]) -> str:
+def _format_condition_parts(conditions: Sequence[Condition], parts: Sequence[str]) -> str:
     return " and ".join(
         ",".join(f"{part}={getattr(condition, part)}" for part in parts) for condition in conditions
     )
 
 
-def _extent(recipe: EvalRecipe) -> tuple[object, ...]:
+def _get_sample_extent(recipe: EvalRecipe) -> tuple[object, ...]:
     drawn = () if recipe.limit is None else (recipe.limit, recipe.choice)
     return (recipe.split, *drawn)
 
 
-def _spell(recipe: EvalRecipe) -> str:
+def _format_sample_extent(recipe: EvalRecipe) -> str:
     words = "all clips" if recipe.limit is None else f"{recipe.limit} clips ({recipe.choice})"
     return words if recipe.split is None else f"{words} of the split {recipe.split}"
 
 
-def _holds(more: EvalRecipe, less: EvalRecipe) -> bool:
+def _contains_sample(more: EvalRecipe, less: EvalRecipe) -> bool:
     """Return whether `more` contains every clip of `less`: a larger sample starts with the smaller one."""
     if more.limit is None:
         return more.split in {None, less.split}
@@ -118,7 +120,7 @@ class RunRecipeStore:
         self._compare_benchmarks(before, identify, on_note)
         if grown := [change.told for change in changes if change.grows]:
             on_note(f"the run in {self.place.uri} grows: {'; '.join(grown)}")
-        old, new = (_whom(recipe.reviewer) for recipe in (before.recipe, self.recipe))
+        old, new = (_get_reviewer_name(recipe.reviewer) for recipe in (before.recipe, self.recipe))
         if old != new:
             on_note(
                 f"the run was begun with {old} and goes on with {new}, taken for the same reviewer"
@@ -193,5 +195,5 @@ def find_before(location: StorageLocation) -> StoredRecipe | None:
     return before
 
 
-def _whom(section: ReviewerSection) -> str:
+def _get_reviewer_name(section: ReviewerSection) -> str:
     return section.model if section.recorded is None else section.recorded

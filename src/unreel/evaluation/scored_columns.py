@@ -169,7 +169,7 @@ class _SubjectIds:
     def append(self, subject: ClipId | Pair) -> None:
         shown = get_clips(subject)
         place = len(self._first) // _ID_BYTES
-        ids = [_packed(clip) for clip in shown]
+        ids = [_parse_clip_id(clip) for clip in shown]
         if None in ids or (place and len(shown) - 1 != bool(self._second)):
             self._odd[place] = subject
             ids = [bytes(_ID_BYTES)] * (1 + bool(self._second))
@@ -192,7 +192,7 @@ class _SubjectIds:
         return (read_clip_id(each.hex(), _SOURCE) for each in ids)
 
 
-def _packed(clip: ClipId) -> bytes | None:
+def _parse_clip_id(clip: ClipId) -> bytes | None:
     """The id's bytes; `None` where it is not written as ids are."""
     try:
         packed = unhexlify(clip)

@@ -83,7 +83,7 @@ def read_rows(
     for planned, answer in iter_questions_with_answers(run):
         if isinstance(planned, UnreadableClip):
             for condition in planned.conditions:
-                for row in _rows(planned, planned.subject, planned.failure):
+                for row in _iter_scored_questions(planned, planned.subject, planned.failure):
                     yield planned.name, condition, row
             continue
         question = planned.question
@@ -92,11 +92,11 @@ def read_rows(
             continue
         on_answer(question.condition, answer)
         said = read_answer(planned, answer, mode=mode)
-        for row in _rows(planned, question.subject, said):
+        for row in _iter_scored_questions(planned, question.subject, said):
             yield planned.name, question.condition, row
 
 
-def _rows(
+def _iter_scored_questions(
     planned: PlannedQuestion[Any] | UnreadableClip, subject: Any, outcome: Any
 ) -> Iterator[ScoredQuestion[Any, Any]]:
     creator, setting = get_creator(*planned.origins), get_setting(*planned.origins)

@@ -58,19 +58,19 @@ def join_reasons(problem: str | Unparsed, adherence: str | Unparsed) -> str:
 
 def compare_reasons(reasoned: Sequence[ReasonPair], encoder: SentenceEncoder) -> ReasonCosines:
     """The cosine of each pair of reasons, in order; each text is encoded once."""
-    pairs = [pair for pair in reasoned if not _uncompared(pair)]
+    pairs = [pair for pair in reasoned if not _explain_missing_text(pair)]
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.truth, pair.predicted)))
     vectors = dict(zip(texts, embed_sentences(texts, encoder), strict=True))
     return ReasonCosines(
         checkpoint=encoder.name,
-        similarities=tuple(_compare(pair, vectors) for pair in reasoned),
+        similarities=tuple(_compute_reason_cosine(pair, vectors) for pair in reasoned),
     )
 
 
-def _compare(
+def _compute_reason_cosine(
     pair: ReasonPair, vectors: Mapping[str, npt.NDArray[np.float64] | None]
 ) -> ReasonCosine:
-    why = _uncompared(pair)
+    why = _explain_missing_text(pair)
     if why:
         return ReasonCosine(clip=pair.clip, score=None, why=why)
     truth, predicted = vectors[pair.truth], vectors[pair.predicted]
@@ -80,7 +80,7 @@ def _compare(
     return ReasonCosine(clip=pair.clip, score=float(np.clip(truth @ predicted, -1.0, 1.0)))
 
 
-def _uncompared(pair: ReasonPair) -> str:
+def _explain_missing_text(pair: ReasonPair) -> str:
     if not pair.truth.strip():
         return NO_TRUTH
     return "" if pair.predicted.strip() else NO_PREDICTION

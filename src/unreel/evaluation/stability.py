@@ -110,13 +110,13 @@ def compare_trials(
     return tuple(
         OpinionStability(
             opinion=opinion,
-            retrials=tuple(_retry(opinion, trial, place) for trial in trials),
+            retrials=tuple(_build_variant_answer(opinion, trial, place) for trial in trials),
         )
         for place, opinion in enumerate(opinions)
     )
 
 
-def _retry(first: Opinion, trial: VariantTrial, index: int) -> VariantAnswer:
+def _build_variant_answer(first: Opinion, trial: VariantTrial, index: int) -> VariantAnswer:
     if trial.failure is not None:
         return VariantAnswer(
             variant=trial.variant,
@@ -131,13 +131,13 @@ def _retry(first: Opinion, trial: VariantTrial, index: int) -> VariantAnswer:
         variant=trial.variant,
         headline=again.headline,
         problem=again.problem,
-        flips=_flips(first, again),
-        box_overlap=_overlap(first, again, trial.variant),
+        flips=_is_different_decision(first, again),
+        box_overlap=_compute_box_overlap(first, again, trial.variant),
         cost_usd=None if again.cost_usd is None else float(again.cost_usd),
     )
 
 
-def _flips(first: Opinion, again: Opinion) -> bool | None:
+def _is_different_decision(first: Opinion, again: Opinion) -> bool | None:
     if not (first.is_readable and again.is_readable):
         return None
     before, after = first.decision, again.decision
@@ -146,14 +146,14 @@ def _flips(first: Opinion, again: Opinion) -> bool | None:
     return bool(before != after)
 
 
-def _overlap(first: Opinion, again: Opinion, variant: ClipVariant) -> float | None:
-    before, after = _box(first), _box(again)
+def _compute_box_overlap(first: Opinion, again: Opinion, variant: ClipVariant) -> float | None:
+    before, after = _find_verdict_box(first), _find_verdict_box(again)
     if before is None or after is None:
         return None
     return before.iou(variant.map_back(after))
 
 
-def _box(opinion: Opinion) -> Box | None:
+def _find_verdict_box(opinion: Opinion) -> Box | None:
     verdict = opinion.verdict
     if isinstance(verdict, TraceVerdict) and isinstance(verdict.box, Box):
         return verdict.box

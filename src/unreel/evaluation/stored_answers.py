@@ -61,14 +61,16 @@ def read_answer(
             instrument,
             prompt=question.condition.prompt,
             mode=mode,
-            box_space=_space(answer["notes"] or "") if instrument.needs_box_space else None,
+            box_space=_parse_box_space(answer["notes"] or "")
+            if instrument.needs_box_space
+            else None,
             size=planned.clips[0].size,
         )
     except (UnreelError, LookupError) as error:
         return build_damaged_row_failure(f"its notes name no space of boxes ({error})")
 
 
-def _space(notes: str) -> str:
+def _parse_box_space(notes: str) -> str:
     return _read_space(notes) if len(notes) <= _USUAL_NOTES else _read_space.__wrapped__(notes)
 
 

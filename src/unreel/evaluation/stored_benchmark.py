@@ -61,8 +61,8 @@ def keep_benchmark(
     if run.is_local:
         from_run = os.path.relpath(os.path.realpath(path), os.path.realpath(run.path))
     return KeptBenchmark(
-        at=at if _can_be_written_down(at) else str(path),
-        from_run=from_run if from_run and _can_be_written_down(from_run) else None,
+        at=at if _is_utf8_encodable(at) else str(path),
+        from_run=from_run if from_run and _is_utf8_encodable(from_run) else None,
         fingerprint=None if identity is None else identity.fingerprint,
         n_entries=None if identity is None else identity.n_entries,
     )
@@ -98,7 +98,7 @@ def require_unchanged(
     raise InvalidSettingError(setting, problem, remedy)
 
 
-def _can_be_written_down(path: str) -> bool:
+def _is_utf8_encodable(path: str) -> bool:
     try:
         path.encode()
     except UnicodeEncodeError:

@@ -71,10 +71,10 @@ def find_recipe(run: StorageLocation) -> StoredRecipe | UnusableRecipe | None:
         return UnusableRecipe(problem=error.problem, other_release=False)
     except OSError:
         return None
-    return _read(text)
+    return _parse_stored_recipe(text)
 
 
-def _read(text: bytes) -> StoredRecipe | UnusableRecipe:
+def _parse_stored_recipe(text: bytes) -> StoredRecipe | UnusableRecipe:
     try:
         stored = check_sections(_RecipeDocument, parse_object(text))
     except (InvalidSettingError, InvalidValueError) as error:

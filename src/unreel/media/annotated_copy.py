@@ -60,9 +60,11 @@ def annotate(
     if timeline.n_frames > MAX_FRAMES:
         detail = f"the clip has {timeline.n_frames} frames, more than {MAX_FRAMES}"
         raise MediaError(Failure(FailureReason.TOO_LONG, detail))
-    aspect = _pixel_aspect(file, max_pixels=max_pixels)
+    aspect = _read_pixel_aspect(file, max_pixels=max_pixels)
     sound = _SoundReader(file, from_s=timeline.first_at_s, max_pixels=max_pixels)
-    pictures = _pictures(_own_view(file), timeline, aspect=aspect, max_pixels=max_pixels)
+    pictures = _iter_visible_frames(
+        _open_independent_view(file), timeline, aspect=aspect, max_pixels=max_pixels
+    )
     first = next(pictures)
     height, width, _ = first[1].shape
     if sound.is_lost:
@@ -70,9 +72,11 @@ def annotate(
     annotator = OverlayPainter(commentary, width=width, height=height)
     outlet = _MuxerBuffer()
     track = SoundTrack(codec="aac", channels=CHANNELS) if sound.is_there else None
-    with ClipWriter("mp4", _track(annotator, timeline), sound=track, into=outlet) as writer:
+    with ClipWriter(
+        "mp4", _build_video_track(annotator, timeline), sound=track, into=outlet
+    ) as writer:
         for n_frames, (index, rgb) in enumerate(chain([first], pictures), start=1):
-            drawn = annotator.draw(_fitted(rgb, width, height), to_us(timeline.at_s(index)))
+            drawn = annotator.draw(_resize_frame(rgb, width, height), to_us(timeline.at_s(index)))
             writer.add_picture(drawn, tick=timeline.ticks[index] - timeline.ticks[0])
             for samples in sound.until(_end_s(timeline, index)):
                 writer.add_sound(samples)
@@ -134,7 +138,7 @@ class _SharedFileReader:
         return self._at
 
 
-def _own_view(file: BinaryIO) -> BinaryIO:
+def _open_independent_view(file: BinaryIO) -> BinaryIO:
     return cast("BinaryIO", _SharedFileReader(file))
 
 
@@ -142,7 +146,9 @@ class _SoundReader:
     """The clip's sound from `from_s` of its container on; it ends where it can be read no further."""
 
     def __init__(self, file: BinaryIO, *, from_s: Fraction, max_pixels: int) -> None:
-        self._parts = _stereo(_own_view(file), from_s=from_s, max_pixels=max_pixels)
+        self._parts = _iter_stereo_samples(
+            _open_independent_view(file), from_s=from_s, max_pixels=max_pixels
+        )
         self._left = np.empty((0, CHANNELS), np.int16)
         self._done = 0
         self.is_lost = False
@@ -165,7 +171,9 @@ class _SoundReader:
         return bool(len(self._left))
 
 
-def _stereo(file: BinaryIO, *, from_s: Fraction, max_pixels: int) -> Iterator[NDArray[np.int16]]:
+def _iter_stereo_samples(
+    file: BinaryIO, *, from_s: Fraction, max_pixels: int
+) -> Iterator[NDArray[np.int16]]:
     """Samples, none of the pieces empty; silence before a sound that begins later."""
     late: int | None = None
     with open_clip(file, max_pixels=max_pixels) as clip:
@@ -182,7 +190,7 @@ def _stereo(file: BinaryIO, *, from_s: Fraction, max_pixels: int) -> Iterator[ND
                 yield part.samples[early:]
 
 
-def _pictures(
+def _iter_visible_frames(
     file: BinaryIO, timeline: FrameTimeline, *, aspect: Fraction, max_pixels: int
 ) -> Iterator[tuple[int, Rgb]]:
     """Each frame that is seen, by its index: of two at one instant the later one is."""
@@ -193,10 +201,10 @@ def _pictures(
         wide = max(width, round(width * aspect))
         high = max(height, round(height / aspect))
         fits = wide * high <= max_pixels
-        yield frame.index, _fitted(frame.rgb, wide, high) if fits else frame.rgb
+        yield frame.index, _resize_frame(frame.rgb, wide, high) if fits else frame.rgb
 
 
-def _pixel_aspect(file: BinaryIO, *, max_pixels: int) -> Fraction:
+def _read_pixel_aspect(file: BinaryIO, *, max_pixels: int) -> Fraction:
     """Return the pixel aspect ratio after rotation; 1 if it is missing or absurd."""
     with open_clip(file, max_pixels=max_pixels) as clip:
         told = clip.stream.sample_aspect_ratio
@@ -208,7 +216,7 @@ def _pixel_aspect(file: BinaryIO, *, max_pixels: int) -> Fraction:
     return aspect
 
 
-def _fitted(rgb: Rgb, width: int, height: int) -> Rgb:
+def _resize_frame(rgb: Rgb, width: int, height: int) -> Rgb:
     if rgb.shape[:2] == (height, width):
         return rgb
     picture = Image.fromarray(rgb).resize((width, height), Image.Resampling.BICUBIC)
@@ -220,7 +228,7 @@ def _end_s(timeline: FrameTimeline, index: int) -> Fraction:
     return timeline.at_s(after) if after < timeline.n_frames else timeline.duration_s
 
 
-def _track(annotator: OverlayPainter, timeline: FrameTimeline) -> VideoTrack:
+def _build_video_track(annotator: OverlayPainter, timeline: FrameTimeline) -> VideoTrack:
     width, height = annotator.size
     rate = timeline.n_frames / timeline.duration_s
     return VideoTrack(

@@ -121,13 +121,13 @@ class CopyTaker:
     def add(self, part: TaskPayload) -> None:
         """Take one piece."""
         header = _PieceHeader.model_validate(part.header)
-        _expect(len(part.blobs) == 1, "a piece has one blob")
+        _require_valid(len(part.blobs) == 1, "a piece has one blob")
         (data,) = part.blobs
-        _expect(header.at <= self._size, "a piece leaves a hole before it")
+        _require_valid(header.at <= self._size, "a piece leaves a hole before it")
         if header.at < _START.stop:
             is_start = header.at == 0 and data[_START] == _MP4_START
-            _expect(is_start, "the copy is not an mp4 file")
-        _expect(header.n_frames >= self._n_frames, "frames are taken back")
+            _require_valid(is_start, "the copy is not an mp4 file")
+        _require_valid(header.n_frames >= self._n_frames, "frames are taken back")
         if header.at + len(data) > self._most:
             detail = f"its copy takes more than {self._most} bytes"
             raise MediaError(Failure(FailureReason.TOO_LARGE, detail))
@@ -140,12 +140,12 @@ class CopyTaker:
     def finish(self, last: TaskPayload) -> CopyHeader:
         """Return the description of the copy after `last` confirmed that it is complete."""
         header = CopyHeader.model_validate(last.header)
-        _expect(not last.blobs, "a copy ends without blobs")
+        _require_valid(not last.blobs, "a copy ends without blobs")
         is_whole = (header.size_bytes, header.n_frames) == (self._size, self._n_frames)
-        _expect(is_whole, "pieces of the copy are missing")
+        _require_valid(is_whole, "pieces of the copy are missing")
         return header
 
 
-def _expect(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
+def _require_valid(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
     if not holds:
         raise InvalidValueError(otherwise)

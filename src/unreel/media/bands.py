@@ -97,8 +97,8 @@ class HashedFrames:
         if self.known:
             entries = self._met_by_new(entries)
         entries.sort()
-        small, crowded = _by_size(entries)
-        return self._near(_all_pairs(small)), crowded
+        small, crowded = _split_by_key_count(entries)
+        return self._near(_pair_all_entries(small)), crowded
 
     def thin(
         self, crowded: Hashes, draw: np.random.Generator, family: Callable[[Places], Places]
@@ -112,36 +112,36 @@ class HashedFrames:
         for _ in range(_ROUNDS):
             if not len(crowded):
                 return
-            yield self._near(_neighbours(crowded))
+            yield self._near(_pair_adjacent_entries(crowded))
             keys = crowded & ~_LOW
-            whose = family(_places(crowded)) << 1 | _sides(crowded)
+            whose = family(_extract_clip_indices(crowded)) << 1 | _extract_side_bits(crowded)
             order = np.lexsort((whose, keys))
             keys, whose = keys[order], whose[order]
             first = np.append(True, (keys[1:] != keys[:-1]) | (whose[1:] != whose[:-1]))
-            small, crowded = _by_size(np.sort(crowded[order][first]))
-            yield self._near(_all_pairs(small))
+            small, crowded = _split_by_key_count(np.sort(crowded[order][first]))
+            yield self._near(_pair_all_entries(small))
             band = draw_band(draw, _FURTHER_BITS)
             further = np.zeros_like(crowded)
             for number, side in enumerate(self.sides):
-                own = _sides(crowded) == number
-                further[own] = band.keys(side[_places(crowded[own])])
+                own = _extract_side_bits(crowded) == number
+                further[own] = band.keys(side[_extract_clip_indices(crowded[own])])
             crowded = np.sort(((crowded + further * _MIX) & ~_LOW) | (crowded & _LOW))
 
     def _met_by_new(self, entries: Hashes) -> Hashes:
         """Those whose key a clip that is not known may have too."""
         marked = np.zeros(1 << _MARK_BITS, np.bool_)
         marks = entries >> np.uint64(64 - _MARK_BITS)
-        marked[marks[_places(entries) >= self.known]] = True
+        marked[marks[_extract_clip_indices(entries) >= self.known]] = True
         met: Hashes = entries[marked[marks]]
         return met
 
     def _near(self, entries: tuple[Hashes, Hashes]) -> IndexPairs:
         """Those of the pairs that may be copies, by this frame."""
         one, other = entries
-        first, second = _places(one), _places(other)
+        first, second = _extract_clip_indices(one), _extract_clip_indices(other)
         asked = (first != second) & (np.maximum(first, second) >= self.known)
         if len(self.sides) > 1:
-            asked &= _sides(one) != _sides(other)
+            asked &= _extract_side_bits(one) != _extract_side_bits(other)
         one, other, first, second = one[asked], other[asked], first[asked], second[asked]
         apart = np.zeros(len(one), np.uint16)
         for word in range(HASH_WORDS):
@@ -149,22 +149,22 @@ class HashedFrames:
         return IndexPairs(first, second).where(apart <= self.most_bits)
 
     def _words(self, entries: Hashes, word: int) -> Hashes:
-        words: Hashes = self.sides[0][_places(entries), word]
+        words: Hashes = self.sides[0][_extract_clip_indices(entries), word]
         if len(self.sides) > 1:
-            other = _sides(entries) == 1
-            words[other] = self.sides[1][_places(entries[other]), word]
+            other = _extract_side_bits(entries) == 1
+            words[other] = self.sides[1][_extract_clip_indices(entries[other]), word]
         return words
 
 
-def _places(entries: Hashes) -> Places:
+def _extract_clip_indices(entries: Hashes) -> Places:
     return ((entries & _LOW) >> _ONE).astype(np.intp)
 
 
-def _sides(entries: Hashes) -> NDArray[np.intp]:
+def _extract_side_bits(entries: Hashes) -> NDArray[np.intp]:
     return (entries & _ONE).astype(np.intp)
 
 
-def _by_size(entries: Hashes) -> tuple[Hashes, Hashes]:
+def _split_by_key_count(entries: Hashes) -> tuple[Hashes, Hashes]:
     """Sorted entries of keys that few share, and of those that a crowd shares; who is alone is excluded."""
     same = entries[1:] >> _HALF == entries[:-1] >> _HALF
     entries = entries[(np.append(same, False) | np.append(False, same))[: len(entries)]]
@@ -175,7 +175,7 @@ def _by_size(entries: Hashes) -> tuple[Hashes, Hashes]:
     return entries[each <= CROWD], entries[each > CROWD]
 
 
-def _all_pairs(entries: Hashes) -> tuple[Hashes, Hashes]:
+def _pair_all_entries(entries: Hashes) -> tuple[Hashes, Hashes]:
     """Every two sorted entries of one key."""
     keys = entries >> _HALF
     one, other = [entries[:0]], [entries[:0]]
@@ -188,6 +188,6 @@ def _all_pairs(entries: Hashes) -> tuple[Hashes, Hashes]:
     return np.concatenate(one), np.concatenate(other)
 
 
-def _neighbours(entries: Hashes) -> tuple[Hashes, Hashes]:
+def _pair_adjacent_entries(entries: Hashes) -> tuple[Hashes, Hashes]:
     (at,) = np.nonzero(entries[1:] >> _HALF == entries[:-1] >> _HALF)
     return entries[at], entries[at + 1]

@@ -53,10 +53,10 @@ class BorderWidths:
 
 def find_borders(frames: Sequence[PickedFrame]) -> BorderWidths:
     """The bars that all `frames` of a shot share."""
-    return BorderWidths(**{side.value: _bar(frames, side) for side in FrameSide})
+    return BorderWidths(**{side.value: _count_border_lines(frames, side) for side in FrameSide})
 
 
-def _bar(frames: Sequence[PickedFrame], side: FrameSide) -> int:
+def _count_border_lines(frames: Sequence[PickedFrame], side: FrameSide) -> int:
     """Return the number of lines from `side` to the picture; 0 if there is no clear bar."""
     profiles = [frame.sides[side] for frame in frames if side in frame.sides]
     if not profiles or len(profiles) < len(frames):

@@ -102,12 +102,12 @@ class _NamelessFile:
 def open_clip(file: BinaryIO, *, max_pixels: int) -> Iterator[OpenClip]:
     """The clip in `file`, fit to be decoded; `MediaError` for all that goes wrong meanwhile."""
     with media_errors():
-        with _open(file, decoders=("none",), max_pixels=max_pixels) as claims:
-            _check(_first_video(claims), max_pixels=max_pixels)
+        with _open_container(file, decoders=("none",), max_pixels=max_pixels) as claims:
+            _require_decodable_stream(_get_first_video_stream(claims), max_pixels=max_pixels)
         decoders = (*VIDEO_DECODERS, *AUDIO_DECODERS)
-        with _open(file, decoders=decoders, max_pixels=max_pixels) as container:
-            stream = _first_video(container)
-            _check(stream, max_pixels=max_pixels)
+        with _open_container(file, decoders=decoders, max_pixels=max_pixels) as container:
+            stream = _get_first_video_stream(container)
+            _require_decodable_stream(stream, max_pixels=max_pixels)
             if not (stream.width and stream.height):
                 raise MediaError(Failure(FailureReason.UNDECODABLE, "no frame size can be read"))
             # One file, one core: parallel work is across files, and threads cost memory each.
@@ -124,7 +124,7 @@ def media_errors() -> Iterator[None]:
     except UnreelError:
         raise
     except MemoryError as error:
-        raise MediaError(Failure(FailureReason.OUT_OF_MEMORY, _describe(error))) from error
+        raise MediaError(Failure(FailureReason.OUT_OF_MEMORY, _format_error(error))) from error
     except (
         av.FFmpegError,
         ArithmeticError,
@@ -135,10 +135,12 @@ def media_errors() -> Iterator[None]:
         TypeError,
         ValueError,
     ) as error:
-        raise MediaError(Failure(FailureReason.UNDECODABLE, _describe(error))) from error
+        raise MediaError(Failure(FailureReason.UNDECODABLE, _format_error(error))) from error
 
 
-def _open(file: BinaryIO, *, decoders: tuple[str, ...], max_pixels: int) -> InputContainer:
+def _open_container(
+    file: BinaryIO, *, decoders: tuple[str, ...], max_pixels: int
+) -> InputContainer:
     av.logging.set_level(None)
     file.seek(0)
     try:
@@ -157,28 +159,28 @@ def _open(file: BinaryIO, *, decoders: tuple[str, ...], max_pixels: int) -> Inpu
     except (av.error.InvalidDataError, av.error.ArgumentError) as error:
         file.seek(0)
         head = file.read(_TS_PACKET_BYTES + 1)
-        if not head or _starts_like_a_clip(head):
-            detail = _describe(error) if head else "the file is empty"
+        if not head or _has_video_signature(head):
+            detail = _format_error(error) if head else "the file is empty"
             raise MediaError(Failure(FailureReason.UNDECODABLE, detail)) from error
         detail = f"the file is not one of {', '.join(FORMATS)}"
         raise MediaError(Failure(FailureReason.FORMAT_REFUSED, detail)) from error
 
 
-def _starts_like_a_clip(head: bytes) -> bool:
+def _has_video_signature(head: bytes) -> bool:
     boxes = {b"ftyp", b"styp", b"moov", b"mdat", b"free", b"skip", b"wide"}
     transport = head[:1] == b"G" == head[_TS_PACKET_BYTES:]
     avi = head[:4] == b"RIFF" and head[8:12] == b"AVI "
     return transport or avi or head[4:8] in boxes or head.startswith((b"\x1aE\xdf\xa3", b"GIF8"))
 
 
-def _first_video(container: InputContainer) -> VideoStream:
+def _get_first_video_stream(container: InputContainer) -> VideoStream:
     for stream in container.streams.video:
         if not stream.disposition & Disposition.attached_pic:
             return stream
     raise MediaError(Failure(FailureReason.NO_VIDEO, "the file holds no video stream"))
 
 
-def _check(stream: VideoStream, *, max_pixels: int) -> None:
+def _require_decodable_stream(stream: VideoStream, *, max_pixels: int) -> None:
     decoder = decoder_name(stream)
     if decoder not in VIDEO_DECODERS:
         detail = f"video codec {decoder!r} is not on the list"
@@ -194,6 +196,6 @@ def decoder_name(stream: av.stream.Stream) -> str:
     return "unknown" if context is None else stream.codec_context.name
 
 
-def _describe(error: Exception) -> str:
+def _format_error(error: Exception) -> str:
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

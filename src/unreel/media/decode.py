@@ -108,7 +108,7 @@ class _DecoderPass:
             if self.position > index:
                 if frame.is_corrupt:
                     detail = f"frame {index} is damaged"
-                    raise _undecodable(detail)
+                    raise _build_undecodable_error(detail)
                 return frame
 
     def rewind(self) -> None:
@@ -124,24 +124,24 @@ class _DecoderPass:
         """The next frame of the timeline."""
         planned_s = self._timeline.presented_s(self.position)
         for frame in self._frames:
-            at_s = _instant(frame)
+            at_s = _find_frame_time(frame)
             if self._landing and at_s is not None and at_s < planned_s:
                 continue  # Between the place where the jump landed and its key frame.
             self._landing = False
             if at_s != planned_s:
                 detail = f"frame {self.position} came out at {at_s} s instead of {planned_s} s"
-                raise _undecodable(detail)
+                raise _build_undecodable_error(detail)
             self.position += 1
             return frame
         detail = f"the decoder stopped before frame {self.position} at {planned_s} s"
-        raise _undecodable(detail)
+        raise _build_undecodable_error(detail)
 
 
-def _undecodable(detail: str) -> MediaError:
+def _build_undecodable_error(detail: str) -> MediaError:
     return MediaError(Failure(FailureReason.UNDECODABLE, detail))
 
 
-def _instant(frame: VideoFrame) -> Fraction | None:
+def _find_frame_time(frame: VideoFrame) -> Fraction | None:
     if frame.pts is None or frame.time_base is None:
         return None
     return frame.pts * frame.time_base

@@ -21,7 +21,7 @@ def index_first(mp4: bytes) -> bytes:
     Raises:
         MediaError: It is not a complete mp4 file.
     """
-    boxes = list(_boxes(mp4, 0, len(mp4)))
+    boxes = list(_iter_mp4_boxes(mp4, 0, len(mp4)))
     kinds = [kind for kind, _, _ in boxes]
     if kinds.count(b"moov") != 1 or b"mdat" not in kinds:
         raise MediaError(Failure(FailureReason.UNDECODABLE, "the copy has no index"))
@@ -30,11 +30,13 @@ def index_first(mp4: bytes) -> bytes:
     _, start, end = boxes[kinds.index(b"moov")]
     index = bytearray(mp4[start:end])
     place = next(start for kind, start, _ in boxes if kind == b"mdat")
-    _shift(index, 0, len(index), by=len(index))
+    _shift_sample_offsets(index, 0, len(index), by=len(index))
     return b"".join((mp4[:place], index, mp4[place:start], mp4[end:]))
 
 
-def _boxes(data: bytes | bytearray, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
+def _iter_mp4_boxes(
+    data: bytes | bytearray, start: int, end: int
+) -> Iterator[tuple[bytes, int, int]]:
     """Kind, start and end of each box between two places."""
     while start + _HEAD <= end:
         size, kind = struct.unpack_from(">I4s", data, start)
@@ -50,11 +52,11 @@ def _boxes(data: bytes | bytearray, start: int, end: int) -> Iterator[tuple[byte
         start += size
 
 
-def _shift(index: bytearray, start: int, end: int, *, by: int) -> None:
+def _shift_sample_offsets(index: bytearray, start: int, end: int, *, by: int) -> None:
     """Move every offset of samples, in place."""
-    for kind, first, last in list(_boxes(index, start, end)):
+    for kind, first, last in list(_iter_mp4_boxes(index, start, end)):
         if kind in _HOLDERS:
-            _shift(index, first + _HEAD, last, by=by)
+            _shift_sample_offsets(index, first + _HEAD, last, by=by)
         elif kind in _OFFSETS:
             form, width = _OFFSETS[kind]
             for place in range(first + _TABLE, last - width + 1, width):

@@ -52,7 +52,7 @@ _NARROW: Final = 64
 _PDQ: Final = LazyImport("pdqhash:compute", extra="curate")
 
 
-def _from_base64(value: object) -> object:
+def _decode_base64(value: object) -> object:
     return base64.b64decode(value, validate=True) if isinstance(value, str) else value
 
 
@@ -60,7 +60,7 @@ def _to_base64(value: bytes) -> str:
     return base64.b64encode(value).decode("ascii")
 
 
-Base64 = Annotated[bytes, BeforeValidator(_from_base64), PlainSerializer(_to_base64)]
+Base64 = Annotated[bytes, BeforeValidator(_decode_base64), PlainSerializer(_to_base64)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,15 +84,17 @@ class ClipFingerprint:
 
 def fingerprint(scan: ClipScan, borders: BorderWidths) -> ClipFingerprint:
     """The fingerprint of a clip's picked frames inside its borders."""
-    whole = [_content(frame, borders, scan=scan) for frame in scan.picked]
-    grids = [_resized(picture, SKETCH_SIDE) for picture in whole]
+    whole = [_extract_content_picture(frame, borders, scan=scan) for frame in scan.picked]
+    grids = [_resize_to_square(picture, SKETCH_SIDE) for picture in whole]
     sketch = np.rint(np.mean(grids, axis=0)).astype(np.uint8)
     return ClipFingerprint(sketch=sketch.tobytes(), hashes=_hash_all(whole, WAYS))
 
 
 def hash_frames(scan: ClipScan, borders: BorderWidths) -> bytes:
     """Return 256 bits for each of `N_PICKED` frames inside their borders, untrimmed."""
-    return _hash_all([_content(frame, borders, scan=scan) for frame in scan.picked], TRIMS[:1])
+    return _hash_all(
+        [_extract_content_picture(frame, borders, scan=scan) for frame in scan.picked], TRIMS[:1]
+    )
 
 
 def _hash_all(
@@ -100,10 +102,12 @@ def _hash_all(
 ) -> bytes:
     # A clip of fewer frames than are picked shows each of them for longer.
     shown = [pictures[place * len(pictures) // N_PICKED] for place in range(N_PICKED)]
-    return b"".join(_hash(picture, way) for way in ways for picture in shown)
+    return b"".join(_compute_frame_hash(picture, way) for way in ways for picture in shown)
 
 
-def _content(frame: PickedFrame, borders: BorderWidths, *, scan: ClipScan) -> Image.Image:
+def _extract_content_picture(
+    frame: PickedFrame, borders: BorderWidths, *, scan: ClipScan
+) -> Image.Image:
     """The frame inside its borders, grey, at one small size."""
     inner = borders.content(width=scan.width, height=scan.height)
     across, down = frame.width, frame.height
@@ -112,11 +116,11 @@ def _content(frame: PickedFrame, borders: BorderWidths, *, scan: ClipScan) -> Im
     return grey.resize((_WIDE, _WIDE), Image.Resampling.BOX, box=box)
 
 
-def _resized(picture: Image.Image, side: int) -> NDArray[np.float64]:
+def _resize_to_square(picture: Image.Image, side: int) -> NDArray[np.float64]:
     return np.asarray(picture.resize((side, side), Image.Resampling.BOX), np.float64)
 
 
-def _hash(picture: Image.Image, trim: tuple[float, float, float, float]) -> bytes:
+def _compute_frame_hash(picture: Image.Image, trim: tuple[float, float, float, float]) -> bytes:
     left, top, right, bottom = (part * _WIDE for part in trim)
     box = (left, top, _WIDE - right, _WIDE - bottom)
     small = picture.resize((_NARROW, _NARROW), Image.Resampling.BILINEAR, box=box)

@@ -89,15 +89,19 @@ class FrameCollector:
 
         header, wanted = FrameHeader.model_validate(part.header), self._wanted
         width, height = header.width, header.height
-        _expect(len(self._frames) < wanted.most_frames, "there are more frames than asked for")
-        _expect(width * height <= wanted.most_pixels, "a frame is larger than asked for")
-        _expect(max(width, height) <= wanted.longest_side, "a frame is longer than asked for")
+        _require_valid(
+            len(self._frames) < wanted.most_frames, "there are more frames than asked for"
+        )
+        _require_valid(width * height <= wanted.most_pixels, "a frame is larger than asked for")
+        _require_valid(
+            max(width, height) <= wanted.longest_side, "a frame is longer than asked for"
+        )
         sizes = [len(blob) for blob in part.blobs]
-        _expect(sizes == [3 * width * height], "a frame's bytes do not fit its size")
+        _require_valid(sizes == [3 * width * height], "a frame's bytes do not fit its size")
         if self._frames:
             before = self._frames[-1]
             in_order = before.index < header.index and before.at_s <= header.at_s
-            _expect(in_order, "frames are out of order")
+            _require_valid(in_order, "frames are out of order")
         (data,) = part.blobs
         if wanted.encoding == "jpeg":
             import numpy as np
@@ -118,13 +122,17 @@ class FrameCollector:
         from unreel.media.wire import FramesHeader
 
         header = FramesHeader.model_validate(last.header)
-        _expect(not last.blobs, "frames end without blobs")
-        _expect(header.sampling == self._wanted.sampling, "the sampling is not the one asked for")
-        _expect(0 < len(self._frames) == header.n_frames, "frames are missing")
-        _expect(self._frames[-1].index < header.n_clip_frames, "a frame is after the last one")
+        _require_valid(not last.blobs, "frames end without blobs")
+        _require_valid(
+            header.sampling == self._wanted.sampling, "the sampling is not the one asked for"
+        )
+        _require_valid(0 < len(self._frames) == header.n_frames, "frames are missing")
+        _require_valid(
+            self._frames[-1].index < header.n_clip_frames, "a frame is after the last one"
+        )
         return SampledFrames(header.sampling, header.n_clip_frames, tuple(self._frames))
 
 
-def _expect(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
+def _require_valid(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
     if not holds:
         raise InvalidValueError(otherwise)

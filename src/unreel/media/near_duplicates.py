@@ -146,7 +146,7 @@ def find_matches(
     n_clips = len(prints.sketches)
     if every or n_clips <= FEW:
         judge = _PairMatcher(_CachedPrints(prints), known, crowd=n_clips if every else CROWD)
-        for pairs in _alike(prints.sketches, known):
+        for pairs in _iter_similar_pairs(prints.sketches, known):
             judge.compare(pairs)
     else:
         judge = _PairMatcher(prints, known, crowd=CROWD)
@@ -205,8 +205,8 @@ class _PairMatcher:
         sketches, alike = self._prints.sketches, np.empty(len(codes), np.bool_)
         for start in range(0, len(codes), _CODES_AT_ONCE):
             part = codes[start : start + _CODES_AT_ONCE]
-            one = _levelled(sketches[part // self.n_clips])
-            other = _levelled(sketches[part % self.n_clips])
+            one = _normalise_sketches(sketches[part // self.n_clips])
+            other = _normalise_sketches(sketches[part % self.n_clips])
             alike[start : start + len(part)] = np.einsum("ij,ij->i", one, other) >= LEAST_ALIKE
         return alike
 
@@ -218,8 +218,8 @@ class _PairMatcher:
         )
         words = self._prints.words(places)
         ours, theirs = words[where.reshape(2, -1)]
-        near = _nearly(ours, theirs)
-        bits = _bits(ours[near], theirs[near])
+        near = _are_nearly_equal(ours, theirs)
+        bits = _compute_least_distance(ours[near], theirs[near])
         for code, own in zip(codes[near].tolist(), bits.tolist(), strict=True):
             if own <= MOST_BITS:
                 self._matched[code] = own
@@ -238,9 +238,9 @@ class _CachedPrints:
         return self._words[places]
 
 
-def _alike(grids: NDArray[np.uint8], known: int) -> Iterator[IndexPairs]:
+def _iter_similar_pairs(grids: NDArray[np.uint8], known: int) -> Iterator[IndexPairs]:
     """Pairs whose sketches are alike, each once."""
-    sketches = _levelled(grids)
+    sketches = _normalise_sketches(grids)
     rows = max(1, _ALIKE_AT_ONCE // max(1, len(sketches)))
     for start in range(0, len(sketches), rows):
         after = max(start, known)
@@ -249,7 +249,7 @@ def _alike(grids: NDArray[np.uint8], known: int) -> Iterator[IndexPairs]:
         yield IndexPairs(firsts + start, seconds + after)
 
 
-def _levelled(grids: NDArray[np.uint8]) -> NDArray[np.float32]:
+def _normalise_sketches(grids: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Sketches of mean 0 and length 1."""
     sketches = grids.astype(np.float32)
     sketches -= sketches.mean(axis=1, keepdims=True)
@@ -264,7 +264,7 @@ def _compare_bands(planes: FramePlanes, judge: _PairMatcher, seed: int) -> None:
     draw = np.random.default_rng(seed)
     n_bits = band_bits(judge.n_clips)
     with ThreadPoolExecutor(_THREADS, "bands") as pool:
-        for sides in _sides(planes):
+        for sides in _iter_trimmed_hashes(planes):
             hashed = HashedFrames(sides=sides, known=judge.known, most_bits=NEAR_BITS)
             bands = [draw_band(draw, n_bits) for _ in range(_BANDS)]
             for pairs, crowded in pool.map(hashed.meet, bands):
@@ -273,7 +273,7 @@ def _compare_bands(planes: FramePlanes, judge: _PairMatcher, seed: int) -> None:
                     judge.compare_once(more)
 
 
-def _sides(planes: FramePlanes) -> Iterator[tuple[Hashes, ...]]:
+def _iter_trimmed_hashes(planes: FramePlanes) -> Iterator[tuple[Hashes, ...]]:
     """Return each frame in each trimming, including the untrimmed one."""
     for frame in _FRAMES:
         plain = planes.read(frame, 0)
@@ -283,27 +283,36 @@ def _sides(planes: FramePlanes) -> Iterator[tuple[Hashes, ...]]:
             yield (plain, own) if way < len(TRIMS) else (own,)
 
 
-def _nearly(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Pairs that come near when only one of the two is trimmed: a fifth of the work of `_bits`."""
+def _are_nearly_equal(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Pairs that come near when only one of the two is trimmed: a fifth of the work of `_compute_least_distance`."""
     trims = len(TRIMS)
-    one_way = _median_bits(first[:, :1, None], second[:, None, :trims])
-    other_way = _median_bits(first[:, :trims, None], second[:, None, :1])
-    return np.minimum(np.minimum(one_way, other_way), _unstamped_bits(first, second)) <= NEAR_BITS
+    one_way = _compute_median_distance(first[:, :1, None], second[:, None, :trims])
+    other_way = _compute_median_distance(first[:, :trims, None], second[:, None, :1])
+    return (
+        np.minimum(np.minimum(one_way, other_way), _compute_unstamped_distance(first, second))
+        <= NEAR_BITS
+    )
 
 
-def _bits(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.float64]:
+def _compute_least_distance(
+    first: NDArray[np.uint64], second: NDArray[np.uint64]
+) -> NDArray[np.float64]:
     """For each pair the least median distance over all ways of comparing them."""
     trims = len(TRIMS)
-    trimmed = _median_bits(first[:, :trims, None], second[:, None, :trims])
-    return np.minimum(trimmed, _unstamped_bits(first, second))
+    trimmed = _compute_median_distance(first[:, :trims, None], second[:, None, :trims])
+    return np.minimum(trimmed, _compute_unstamped_distance(first, second))
 
 
-def _unstamped_bits(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.float64]:
+def _compute_unstamped_distance(
+    first: NDArray[np.uint64], second: NDArray[np.uint64]
+) -> NDArray[np.float64]:
     trims = len(TRIMS)
-    return _median_bits(first[:, trims:, None], second[:, trims:, None])
+    return _compute_median_distance(first[:, trims:, None], second[:, trims:, None])
 
 
-def _median_bits(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.float64]:
+def _compute_median_distance(
+    first: NDArray[np.uint64], second: NDArray[np.uint64]
+) -> NDArray[np.float64]:
     """For pairs x ways x ways x frames x words: the median over frames where it is least."""
     shape = np.broadcast_shapes(first.shape, second.shape)[:-1]
     apart = np.zeros(shape, np.uint16)

@@ -75,11 +75,13 @@ def normalise(file: BinaryIO, form: NormalForm, *, max_pixels: int = MAX_PIXELS)
     shown = compute_shown_frames(timeline, form.rate)
     sound = _read_sound(file, timeline, n_frames=len(shown), form=form, max_pixels=max_pixels)
     track = None if sound is None else SoundTrack(codec="aac", channels=CHANNELS)
-    with ClipWriter("mp4", _video_track(form), sound=track) as writer:
-        for tick, rgb in _pictures(file, timeline, shown, form=form, max_pixels=max_pixels):
+    with ClipWriter("mp4", _build_video_track(form), sound=track) as writer:
+        for tick, rgb in _iter_tick_pictures(
+            file, timeline, shown, form=form, max_pixels=max_pixels
+        ):
             writer.add_picture(rgb, tick=tick)
             if sound is not None:
-                now, after = (_samples_before(i, form.rate) for i in (tick, tick + 1))
+                now, after = (_count_samples_before(i, form.rate) for i in (tick, tick + 1))
                 writer.add_sound(sound[now:after])
         return writer.finish()
 
@@ -107,7 +109,7 @@ def fit_inside(rgb: Rgb, *, width: int, height: int) -> Rgb:
     return canvas
 
 
-def _video_track(form: NormalForm) -> VideoTrack:
+def _build_video_track(form: NormalForm) -> VideoTrack:
     return VideoTrack(
         codec="libx264",
         width=form.width,
@@ -118,7 +120,7 @@ def _video_track(form: NormalForm) -> VideoTrack:
     )
 
 
-def _pictures(
+def _iter_tick_pictures(
     file: BinaryIO, timeline: FrameTimeline, shown: list[int], *, form: NormalForm, max_pixels: int
 ) -> Iterator[tuple[int, Rgb]]:
     """Each tick of the form with its picture. A frame that is shown for long is decoded once."""
@@ -133,7 +135,7 @@ def _pictures(
             yield tick, rgb
 
 
-def _samples_before(tick: int, rate: Fraction) -> int:
+def _count_samples_before(tick: int, rate: Fraction) -> int:
     return int(tick / rate * SOUND_RATE_HZ)
 
 
@@ -146,7 +148,7 @@ def _read_sound(
     if timeline.duration_s > LONGEST_WITH_SOUND_S:
         detail = f"the clip is longer than {LONGEST_WITH_SOUND_S} s, too long to keep its sound"
         raise MediaError(Failure(FailureReason.TOO_LONG, detail))
-    n_samples = _samples_before(n_frames, form.rate)
+    n_samples = _count_samples_before(n_frames, form.rate)
     return read_stereo(file, from_s=timeline.first_at_s, n_samples=n_samples, max_pixels=max_pixels)
 
 
@@ -159,12 +161,12 @@ def read_stereo(
     with open_clip(file, max_pixels=max_pixels) as clip:
         for part in sound_parts(clip, rate_hz=SOUND_RATE_HZ, layout="stereo"):
             offset = round((part.start_s - from_s) * SOUND_RATE_HZ)
-            _lay(samples, part.samples, offset + place)
+            _copy_samples_at(samples, part.samples, offset + place)
             place += len(part.samples)
     return samples
 
 
-def _lay(samples: NDArray[np.int16], part: NDArray[np.int16], index: int) -> None:
+def _copy_samples_at(samples: NDArray[np.int16], part: NDArray[np.int16], index: int) -> None:
     """Write the part of `part` that is inside `samples` if it begins at `place`."""
     first, last = max(0, index), min(len(samples), index + len(part))
     if first < last:

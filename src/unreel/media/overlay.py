@@ -90,10 +90,10 @@ class OverlayPainter:
     def __init__(self, commentary: OverlayCommentary, *, width: int, height: int) -> None:
         self._commentary = commentary
         self._pen = OverlayPen(width, height)
-        self._wide = _even(max(width, NARROWEST))
+        self._wide = _round_up_to_even(max(width, NARROWEST))
         self._picture = ((self._wide - width) // 2, 0, width, height)
         self._panel = _draw_panel(commentary, self._pen, width=self._wide)
-        self.size = self._wide, _even(height + len(self._panel.rgb))
+        self.size = self._wide, _round_up_to_even(height + len(self._panel.rgb))
         self._canvas = np.empty((self.size[1], self._wide, 3), np.uint8)
         self._canvas[:] = _BAR
 
@@ -139,25 +139,27 @@ def draw_outline(
     right, bottom = -int(-box.x1 * width) + line, -int(-box.y1 * height) + line
     edges = max(1, left), max(1, top), min(width - 1, right), min(height - 1, bottom)
     for shade, wider in ((_INK, 1), (colour, 0)):  # a dark edge, for light pictures
-        for spot in _frame_spots(edges, line=line, wider=wider, dashed=dashed):
+        for spot in _iter_outline_slices(edges, line=line, wider=wider, dashed=dashed):
             rgb[spot] = shade
 
 
-def _frame_spots(
+def _iter_outline_slices(
     edges: tuple[int, int, int, int], *, line: int, wider: int, dashed: bool
 ) -> Iterator[tuple[slice, slice]]:
     left, top, right, bottom = edges
-    for start, end in _strokes(left, right, line=line, dashed=dashed):
+    for start, end in _iter_line_strokes(left, right, line=line, dashed=dashed):
         across = slice(max(0, start - wider), end + wider)
         yield slice(max(0, top - wider), top + line + wider), across
         yield slice(max(0, bottom - line - wider), bottom + wider), across
-    for start, end in _strokes(top, bottom, line=line, dashed=dashed):
+    for start, end in _iter_line_strokes(top, bottom, line=line, dashed=dashed):
         down = slice(max(0, start - wider), end + wider)
         yield down, slice(max(0, left - wider), left + line + wider)
         yield down, slice(max(0, right - line - wider), right + wider)
 
 
-def _strokes(start: int, end: int, *, line: int, dashed: bool) -> Iterator[tuple[int, int]]:
+def _iter_line_strokes(
+    start: int, end: int, *, line: int, dashed: bool
+) -> Iterator[tuple[int, int]]:
     if not dashed:
         yield start, end
         return
@@ -265,7 +267,7 @@ class OverlayPen:
 
 def _draw_panel(commentary: OverlayCommentary, pen: OverlayPen, *, width: int) -> _CaptionPanel:
     pad, groove = pen.size, max(6, pen.size // 2)
-    told = [_few(pen.wrap(lane.says, width - 4 * pad)) for lane in commentary.lanes]
+    told = [_truncate_lines(pen.wrap(lane.says, width - 4 * pad)) for lane in commentary.lanes]
     dashed = any(not mark.ends for lane in commentary.lanes for mark in lane.marks)
     notes = [*([_DASHED] if dashed else []), *commentary.notes]
     last = [line for note in notes for line in pen.wrap(note, width - 2 * pad)]
@@ -315,17 +317,19 @@ def _draw_spans(
     for mark in lane.marks:
         left, right = bar.column(mark.span.start_us), bar.column(mark.span.end_us)
         right = max(right, left + 3)
-        for start, end in _strokes(left, right, line=max(2, deep // 2), dashed=not mark.ends):
+        for start, end in _iter_line_strokes(
+            left, right, line=max(2, deep // 2), dashed=not mark.ends
+        ):
             brush.rectangle((start, top, end, top + deep), fill=paint(lane.colour))
 
 
-def _few(lines: list[str]) -> list[str]:
+def _truncate_lines(lines: list[str]) -> list[str]:
     if len(lines) <= _MOST_LINES:
         return lines
     return [*lines[: _MOST_LINES - 1], lines[_MOST_LINES - 1].rstrip(".,;") + " ..."]
 
 
-def _even(side: int) -> int:
+def _round_up_to_even(side: int) -> int:
     return side + side % 2
 
 

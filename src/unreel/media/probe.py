@@ -60,22 +60,23 @@ _UNPRINTABLE: Final = re.compile(r"[^ -~]+")
 
 def read_tags(clip: OpenClip, first: VideoFrame) -> tuple[FileTag, ...]:
     """The tags of the container, of its first picture and sound streams and of the pictures."""
-    tags = set(_signatures(first)) | set(_plain(clip.container.metadata))
-    tags |= set(_plain(clip.stream.metadata, "video "))
+    tags = set(_iter_encoder_signatures(first)) | set(_iter_metadata_tags(clip.container.metadata))
+    tags |= set(_iter_metadata_tags(clip.stream.metadata, "video "))
     for sound in clip.container.streams.audio[:1]:
-        tags |= set(_plain(sound.metadata, "audio "))
+        tags |= set(_iter_metadata_tags(sound.metadata, "audio "))
     return tuple(sorted(tags, key=lambda tag: (tag.name, tag.value))[:MAX_TAGS])
 
 
-def _plain(metadata: Mapping[str, str], of: str = "") -> Iterator[FileTag]:
+def _iter_metadata_tags(metadata: Mapping[str, str], of: str = "") -> Iterator[FileTag]:
     for name, value in metadata.items():
         known = name.lower() in WRITERS
         yield FileTag(
-            _short(of + name.lower(), MAX_NAME), _short(value, MAX_VALUE) if known else ""
+            _truncate_printable(of + name.lower(), MAX_NAME),
+            _truncate_printable(value, MAX_VALUE) if known else "",
         )
 
 
-def _signatures(first: VideoFrame) -> Iterator[FileTag]:
+def _iter_encoder_signatures(first: VideoFrame) -> Iterator[FileTag]:
     """x264 and x265 sign the first picture with their build."""
     # The stubs take it for a mapping of names; it goes over the pieces themselves.
     for side in cast("Iterable[SideData]", first.side_data):
@@ -88,7 +89,7 @@ def _signatures(first: VideoFrame) -> Iterator[FileTag]:
             yield FileTag("signature", b" ".join(words).decode("ascii"))
 
 
-def _short(text: str, most: int) -> str:
+def _truncate_printable(text: str, most: int) -> str:
     return _UNPRINTABLE.sub("?", text).strip()[:most] or "?"
 
 
@@ -115,8 +116,8 @@ def probe(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipFacts:
         return ClipFacts(
             container=clip.format_name,
             size_bytes=size_bytes,
-            video=_video_facts(first, timeline, codec=codec, declared=declared),
-            audio=tuple(_audio_facts(stream, packets) for stream in sounds),
+            video=_build_video_facts(first, timeline, codec=codec, declared=declared),
+            audio=tuple(_build_audio_facts(stream, packets) for stream in sounds),
             tags=read_tags(clip, first),
         )
 
@@ -133,12 +134,12 @@ def constant_rate(timeline: FrameTimeline, declared: DeclaredPace) -> Fraction |
     if len(steps) == 1 and (step := steps.pop() * timeline.time_base) * FASTEST >= 1:
         return 1 / step
     for rate in (declared.nominal_rate, declared.average_rate):
-        if rate and 1 <= rate * MOST_S <= FASTEST * MOST_S and _fits(timeline, rate):
+        if rate and 1 <= rate * MOST_S <= FASTEST * MOST_S and _fits_constant_rate(timeline, rate):
             return rate
     return None
 
 
-def _fits(timeline: FrameTimeline, rate: Fraction) -> bool:
+def _fits_constant_rate(timeline: FrameTimeline, rate: Fraction) -> bool:
     """True when every frame is where `rate` puts it, but for the rounding of its container."""
     slack_s = max(timeline.time_base, min(_ROUNDING_S, 1 / rate / 4))
     slack = slack_s / timeline.time_base
@@ -150,7 +151,7 @@ def _fits(timeline: FrameTimeline, rate: Fraction) -> bool:
     )
 
 
-def _video_facts(
+def _build_video_facts(
     first: VideoFrame, timeline: FrameTimeline, *, codec: str, declared: DeclaredPace
 ) -> VideoFacts:
     turn = clockwise_turn(first)
@@ -170,7 +171,7 @@ def _video_facts(
     )
 
 
-def _audio_facts(stream: AudioStream, packets: PacketScan) -> AudioFacts:
+def _build_audio_facts(stream: AudioStream, packets: PacketScan) -> AudioFacts:
     first, last = packets.sound_ticks.get(stream.index, (0, 0))
     duration_s = (stream.duration or last - first) * stream_time_base(stream)
     known = decoder_name(stream) != "unknown"

@@ -113,7 +113,7 @@ class MediaReader:
 
     def normalise(self, path: str | Path, form: "NormalForm") -> bytes | Failure:
         """The clip in `form`, as the bytes of an mp4 file."""
-        return self._ask("normalise", path, _form_request(form), _read_normalised)
+        return self._ask("normalise", path, _build_form_request(form), _read_normalised)
 
     def render(
         self,
@@ -130,7 +130,7 @@ class MediaReader:
             "length_s": None if cut.length_s is None else write_exact(cut.length_s),
             "crop": None if cut.crop is None else asdict(cut.crop),
             "speed": write_exact(speed),
-            "form": None if form is None else _form_request(form),
+            "form": None if form is None else _build_form_request(form),
         }
         return self._ask("render", path, request, _read_normalised)
 
@@ -173,17 +173,17 @@ class MediaReader:
             raise  # The asker's mistake or the machine's lack, whatever the file.
         except Exception as error:  # noqa: BLE001  what a file leads to is that file's failure
             raise_refusal(error)
-            return _failure_of(task, error)
+            return _convert_to_failure(task, error)
 
 
-def _failure_of(task: str, error: Exception) -> Failure:
+def _convert_to_failure(task: str, error: Exception) -> Failure:
     from pydantic import ValidationError
 
     match error:
         case MediaError():
             return error.failure
         case ValidationError():
-            reason, problem = FailureReason.WORKER_DIED, _first_problem(error)
+            reason, problem = FailureReason.WORKER_DIED, _format_first_problem(error)
         case InvalidValueError():
             reason, problem = FailureReason.WORKER_DIED, str(error)
         case MemoryError():
@@ -193,14 +193,14 @@ def _failure_of(task: str, error: Exception) -> Failure:
     return Failure(reason, sanitise_text(f"{task} sent back what it must not: {problem}"))
 
 
-def _first_problem(error: "ValidationError") -> str:
+def _format_first_problem(error: "ValidationError") -> str:
     # Without its words: they are the child's, and there may be many.
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(sanitise_text(str(part)) for part in first["loc"])
     return f"{place}: {sanitise_text(first['msg'])} ({error.error_count()} in all)"
 
 
-def _form_request(form: "NormalForm") -> dict[str, Any]:
+def _build_form_request(form: "NormalForm") -> dict[str, Any]:
     return {
         "width": form.width,
         "height": form.height,
@@ -225,7 +225,7 @@ def run_trusted(
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return Failure(FailureReason.NOT_A_FILE, "not a regular file")
-            return finish(TASKS[task](file, request), on_part or _drop)
+            return finish(TASKS[task](file, request), on_part or _ignore_part)
     except MediaError as error:
         return error.failure
     except MemoryError:
@@ -234,17 +234,17 @@ def run_trusted(
         return Failure(FailureReason.NOT_A_FILE, error.strerror or type(error).__name__)
 
 
-def _drop(_part: TaskPayload) -> None:
+def _ignore_part(_part: TaskPayload) -> None:
     """Ignore parts that were not requested."""
 
 
 def _read_facts(payload: TaskPayload, path: Path) -> ClipFacts:
     from unreel.media.wire import ProbeHeader
 
-    _expect(not payload.blobs, "facts come without blobs")
+    _require_valid(not payload.blobs, "facts come without blobs")
     facts = ProbeHeader.model_validate(payload.header).as_facts()
     # Who reads the file into memory asks this number whether it may.
-    _expect(facts.size_bytes == path.stat().st_size, "the file has another size")
+    _require_valid(facts.size_bytes == path.stat().st_size, "the file has another size")
     return facts
 
 
@@ -256,10 +256,12 @@ def _read_sound(payload: TaskPayload) -> "ClipSound | NoSound":
 
     sound = SoundHeader.model_validate(payload.header).sound
     if sound is None:
-        _expect(not payload.blobs, "a mute clip comes without blobs")
+        _require_valid(not payload.blobs, "a mute clip comes without blobs")
         return NoSound()
-    _expect(sound.rate_hz == SAMPLE_RATE_HZ, "the sound is not at 16 kHz")
-    _expect([len(blob) for blob in payload.blobs] == [2 * sound.n_samples], "samples are missing")
+    _require_valid(sound.rate_hz == SAMPLE_RATE_HZ, "the sound is not at 16 kHz")
+    _require_valid(
+        [len(blob) for blob in payload.blobs] == [2 * sound.n_samples], "samples are missing"
+    )
     samples = np.frombuffer(payload.blobs[0], "<i2").astype(np.int16, copy=False)
     return ClipSound(samples, sound.start_s)
 
@@ -268,11 +270,13 @@ def _read_normalised(payload: TaskPayload) -> bytes:
     from unreel.media.wire import NormaliseHeader
 
     size_bytes = NormaliseHeader.model_validate(payload.header).size_bytes
-    _expect([len(blob) for blob in payload.blobs] == [size_bytes], "bytes of the clip are missing")
-    _expect(payload.blobs[0][4:8] == _MP4_START, "the clip is not an mp4 file")
+    _require_valid(
+        [len(blob) for blob in payload.blobs] == [size_bytes], "bytes of the clip are missing"
+    )
+    _require_valid(payload.blobs[0][4:8] == _MP4_START, "the clip is not an mp4 file")
     return payload.blobs[0]
 
 
-def _expect(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
+def _require_valid(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
     if not holds:
         raise InvalidValueError(otherwise)

@@ -83,16 +83,18 @@ def render(
     the segment; the pitch of the sound changes with it.
     """
     timeline = read_timeline(file, max_pixels=max_pixels)
-    first, end = _bounds(cut, timeline)
-    start_s, end_s = timeline.at_s(first), _instant(timeline, end)
+    first, end = _get_frame_range(cut, timeline)
+    start_s, end_s = timeline.at_s(first), _get_frame_time(timeline, end)
     if cut.length_s is not None and start_s + cut.length_s < end_s:
         end_s = start_s + cut.length_s
         end_tick = timeline.ticks[0] + end_s / timeline.time_base
         end = max(first + 1, bisect_left(timeline.ticks, end_tick))
     if form is None:
-        shown = _own_pace(timeline, first, end, speed=speed)
+        shown = _schedule_original_rate(timeline, first, end, speed=speed)
     else:
-        shown = _paced(timeline, (first, end), until_s=end_s, rate=form.rate, speed=speed)
+        shown = _schedule_constant_rate(
+            timeline, (first, end), until_s=end_s, rate=form.rate, speed=speed
+        )
     with_sound = form.sound == "kept" if form else _has_sound(file, max_pixels)
     if with_sound and end_s - start_s > LONGEST_WITH_SOUND_S:
         detail = f"the piece is longer than {LONGEST_WITH_SOUND_S} s, too long to keep its sound"
@@ -100,24 +102,31 @@ def render(
     # All of it before the first picture: both readers move through the same file.
     sound = None
     if with_sound:
-        n_samples, from_s = _samples(shown[-1].end_s * speed), timeline.presented_s(first)
+        n_samples, from_s = (
+            _count_samples_until(shown[-1].end_s * speed),
+            timeline.presented_s(first),
+        )
         heard = read_stereo(file, from_s=from_s, n_samples=n_samples, max_pixels=max_pixels)
-        sound = _wound(heard, n_samples=_samples(shown[-1].end_s), speed=speed)
-    pictures = _pictures(file, timeline, shown, cut=cut, form=form, max_pixels=max_pixels)
+        sound = _resample_to_speed(
+            heard, n_samples=_count_samples_until(shown[-1].end_s), speed=speed
+        )
+    pictures = _iter_tick_pictures(file, timeline, shown, cut=cut, form=form, max_pixels=max_pixels)
     first_picture = next(pictures)
     track = None if sound is None else SoundTrack(codec="aac", channels=CHANNELS)
     done = 0
-    with ClipWriter("mp4", _track(first_picture, timeline, speed, form), sound=track) as writer:
+    with ClipWriter(
+        "mp4", _build_video_track(first_picture, timeline, speed, form), sound=track
+    ) as writer:
         for showing, rgb in zip(shown, chain([first_picture], pictures), strict=True):
             writer.add_picture(rgb, tick=showing.tick)
             if sound is not None:
-                until = _samples(showing.end_s)
+                until = _count_samples_until(showing.end_s)
                 writer.add_sound(sound[done:until])
                 done = until
         return writer.finish()
 
 
-def _bounds(cut: FrameRange, timeline: FrameTimeline) -> tuple[int, int]:
+def _get_frame_range(cut: FrameRange, timeline: FrameTimeline) -> tuple[int, int]:
     end = timeline.n_frames if cut.end_frame is None else cut.end_frame
     if not 0 <= cut.first_frame < end <= timeline.n_frames:
         detail = f"no frames {cut.first_frame} to {end}: the clip has {timeline.n_frames}"
@@ -128,31 +137,31 @@ def _bounds(cut: FrameRange, timeline: FrameTimeline) -> tuple[int, int]:
     return cut.first_frame, end
 
 
-def _instant(timeline: FrameTimeline, index: int) -> Fraction:
+def _get_frame_time(timeline: FrameTimeline, index: int) -> Fraction:
     if index < timeline.n_frames:
         return timeline.at_s(index)
     return timeline.duration_s
 
 
-def _own_pace(
+def _schedule_original_rate(
     timeline: FrameTimeline, first: int, end: int, *, speed: Fraction
 ) -> list[_ShownPicture]:
     start, start_s = timeline.ticks[first], timeline.at_s(first)
-    ticks_a_tick = timeline.time_base / speed / _own_time_base(timeline, speed)
+    ticks_a_tick = timeline.time_base / speed / _get_output_time_base(timeline, speed)
     shown: dict[int, _ShownPicture] = {}
     for index in range(first, end):  # of two frames at one instant, the later one is seen
         tick = round((timeline.ticks[index] - start) * ticks_a_tick)
         shown[tick] = _ShownPicture(
-            tick=tick, index=index, end_s=(_instant(timeline, index + 1) - start_s) / speed
+            tick=tick, index=index, end_s=(_get_frame_time(timeline, index + 1) - start_s) / speed
         )
     return list(shown.values())
 
 
-def _own_time_base(timeline: FrameTimeline, speed: Fraction) -> Fraction:
+def _get_output_time_base(timeline: FrameTimeline, speed: Fraction) -> Fraction:
     return timeline.time_base if speed == OWN_SPEED else _FINE
 
 
-def _paced(
+def _schedule_constant_rate(
     timeline: FrameTimeline,
     frames: tuple[int, int],
     *,
@@ -176,7 +185,7 @@ def _paced(
     ]
 
 
-def _pictures(
+def _iter_tick_pictures(
     file: BinaryIO,
     timeline: FrameTimeline,
     shown: Sequence[_ShownPicture],
@@ -190,7 +199,7 @@ def _pictures(
     indices = [run[0].index for run in runs]
     frames = decode_frames(file, timeline, indices=indices, max_pixels=max_pixels)
     for run, frame in zip(runs, frames, strict=True):
-        rgb = _cropped(frame.rgb, cut.crop)
+        rgb = _crop_picture(frame.rgb, cut.crop)
         if form is None:
             rgb = rgb[: rgb.shape[0] // 2 * 2, : rgb.shape[1] // 2 * 2]
         else:
@@ -198,7 +207,7 @@ def _pictures(
         yield from repeat(rgb, len(run))
 
 
-def _cropped(rgb: Rgb, crop: PixelCrop | None) -> Rgb:
+def _crop_picture(rgb: Rgb, crop: PixelCrop | None) -> Rgb:
     if crop is None:
         return rgb
     height, width, _ = rgb.shape
@@ -210,7 +219,7 @@ def _cropped(rgb: Rgb, crop: PixelCrop | None) -> Rgb:
     return rgb[crop.top : bottom, crop.left : right]
 
 
-def _track(
+def _build_video_track(
     picture: Rgb, timeline: FrameTimeline, speed: Fraction, form: NormalForm | None
 ) -> VideoTrack:
     height, width, _ = picture.shape
@@ -222,7 +231,7 @@ def _track(
         width=width,
         height=height,
         rate=rate.limit_denominator(1 << 16),
-        time_base=_own_time_base(timeline, speed) if form is None else 1 / form.rate,
+        time_base=_get_output_time_base(timeline, speed) if form is None else 1 / form.rate,
         options={"crf": str(crf), "preset": "veryfast", "bf": "0", "g": "48"},
     )
 
@@ -232,7 +241,9 @@ def _has_sound(file: BinaryIO, max_pixels: int) -> bool:
         return bool(clip.container.streams.audio)
 
 
-def _wound(heard: NDArray[np.int16], *, n_samples: int, speed: Fraction) -> NDArray[np.int16]:
+def _resample_to_speed(
+    heard: NDArray[np.int16], *, n_samples: int, speed: Fraction
+) -> NDArray[np.int16]:
     """The sound as a tape gives it at that speed: higher where it runs faster."""
     if speed == OWN_SPEED:
         return heard
@@ -244,5 +255,5 @@ def _wound(heard: NDArray[np.int16], *, n_samples: int, speed: Fraction) -> NDAr
     return wound
 
 
-def _samples(instant_s: Fraction) -> int:
+def _count_samples_until(instant_s: Fraction) -> int:
     return int(instant_s * SOUND_RATE_HZ)

@@ -46,7 +46,7 @@ class FramesRequest:
 
     def __post_init__(self) -> None:
         if not isinstance(self.sampling, str):
-            _refuse("sampling", self.sampling, "must be text")
+            _raise_invalid_field("sampling", self.sampling, "must be text")
         if self.longest_side is not None:
             _require_integer("longest_side", self.longest_side, most=LONGEST_SIDE)
         if self.most_pixels is not None:
@@ -63,7 +63,9 @@ class InstantsRequest:
 
     def __post_init__(self) -> None:
         if not isinstance(self.at_us, list) or not 1 <= len(self.at_us) <= MOST_INSTANTS:
-            _refuse("at_us", self.at_us, f"must be a list of 1 to {MOST_INSTANTS} instants")
+            _raise_invalid_field(
+                "at_us", self.at_us, f"must be a list of 1 to {MOST_INSTANTS} instants"
+            )
         for instant in self.at_us:
             _require_integer("at_us", instant, least=0, most=MOST_S * MICROSECONDS)
         _require_integer("max_pixels", self.max_pixels)
@@ -90,8 +92,8 @@ def _require_integer(field: str, value: object, *, least: int = 1, most: int | N
     # True and False are integers to Python.
     if type(value) is not int or value < least or (most is not None and value > most):
         bound = f"at least {least}" if most is None else f"{least} to {most}"
-        _refuse(field, value, f"must be an integer, {bound}")
+        _raise_invalid_field(field, value, f"must be an integer, {bound}")
 
 
-def _refuse(field: str, value: object, problem: str) -> NoReturn:
+def _raise_invalid_field(field: str, value: object, problem: str) -> NoReturn:
     raise InvalidSettingError(field, f"{problem}, got {value!r:.80}", "Correct it")

@@ -193,7 +193,7 @@ class VideoLlavaHf:
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
         """Indices of the frames, perhaps with repeats."""
         claimed = timeline.declared_frames or timeline.n_frames
-        return _present(np.arange(0, claimed, claimed / self.n), timeline)
+        return _iter_present_indices(np.arange(0, claimed, claimed / self.n), timeline)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,9 @@ class LlamaFactorySampling:
         if not claimed:
             return range(min(self.at_most, timeline.n_frames))
         n = max(1, int(float(timeline.declared_s) * float(self.fps)))
-        return _present(np.linspace(0, claimed - 1, min(claimed, self.at_most, n)), timeline)
+        return _iter_present_indices(
+            np.linspace(0, claimed - 1, min(claimed, self.at_most, n)), timeline
+        )
 
 
 Sampling = (
@@ -235,7 +237,7 @@ Sampling = (
 )
 
 
-def _present(places: NDArray[np.float64], timeline: "FrameTimeline") -> Iterable[int]:
+def _iter_present_indices(places: NDArray[np.float64], timeline: "FrameTimeline") -> Iterable[int]:
     """`places` as indices, without those behind the last frame."""
     return (int(place) for place in places if place < timeline.n_frames)
 
@@ -295,7 +297,7 @@ def plan_frames(sampling: Sampling, timeline: "FrameTimeline") -> FramePlan:
     return FramePlan(sampling=str(sampling), indices=indices, at_s=at_s)
 
 
-def _count(text: str) -> int:
+def _parse_frame_count(text: str) -> int:
     count = int(text)
     if not 1 <= count <= _MOST_FRAMES:
         raise InvalidSettingError(
@@ -304,7 +306,7 @@ def _count(text: str) -> int:
     return count
 
 
-def _rate(text: str) -> Fraction:
+def _parse_frame_rate(text: str) -> Fraction:
     above, _, below = text.partition("/")
     divisor = int(below or 1)
     rate = Fraction(above) / divisor if divisor else Fraction(0)
@@ -323,18 +325,20 @@ _FASTEST: Final = 1_000
 _N: Final = r"([0-9]{1,6})"
 _F: Final = r"([0-9]{1,6}(?:/[0-9]{1,6}|\.[0-9]{1,6})?)"
 _RULES: Final[dict[re.Pattern[str], Callable[..., Sampling]]] = {
-    re.compile(f"uniform-{_N}"): lambda n: UniformSampling(_count(n)),
-    re.compile(f"fps-{_F}"): lambda f: PerSecondSampling(_rate(f)),
-    re.compile(f"fps-{_F}-max-{_N}"): lambda f, n: PerSecondSampling(_rate(f), _count(n)),
+    re.compile(f"uniform-{_N}"): lambda n: UniformSampling(_parse_frame_count(n)),
+    re.compile(f"fps-{_F}"): lambda f: PerSecondSampling(_parse_frame_rate(f)),
+    re.compile(f"fps-{_F}-max-{_N}"): lambda f, n: PerSecondSampling(
+        _parse_frame_rate(f), _parse_frame_count(n)
+    ),
     re.compile("paper-8"): lambda: PaperSampling(8),
-    re.compile(f"vlmevalkit-{_N}"): lambda n: VlmEvalKitCount(_count(n)),
-    re.compile(f"vlmevalkit-fps-{_F}"): lambda f: VlmEvalKitRate(_rate(f)),
-    re.compile(f"video-llava-{_N}"): lambda n: VideoLlava(_count(n)),
-    re.compile(f"video-llava-hf-{_N}"): lambda n: VideoLlavaHf(_count(n)),
+    re.compile(f"vlmevalkit-{_N}"): lambda n: VlmEvalKitCount(_parse_frame_count(n)),
+    re.compile(f"vlmevalkit-fps-{_F}"): lambda f: VlmEvalKitRate(_parse_frame_rate(f)),
+    re.compile(f"video-llava-{_N}"): lambda n: VideoLlava(_parse_frame_count(n)),
+    re.compile(f"video-llava-hf-{_N}"): lambda n: VideoLlavaHf(_parse_frame_count(n)),
     re.compile("dtr"): lambda: PerSecondSampling(Fraction(2)),
     re.compile("dtr-video-llava"): lambda: VideoLlava(8),
     re.compile("dtr-llava-onevision"): lambda: PerSecondSampling(Fraction(1), 20),
     re.compile(f"llamafactory-{_F}-max-{_N}"): lambda f, n: LlamaFactorySampling(
-        _rate(f), _count(n)
+        _parse_frame_rate(f), _parse_frame_count(n)
     ),
 }

@@ -143,12 +143,12 @@ def scan(file: BinaryIO, *, max_pixels: int) -> ClipScan:
     meter = FrameMeter(timeline.n_frames)
     picked: list[PickedFrame] = []
     shape = (0, 0)
-    for index, frame in _frames(file, timeline, max_pixels=max_pixels):
+    for index, frame in _iter_verified_frames(file, timeline, max_pixels=max_pixels):
         meter.add(frame, at_s=timeline.at_s(index))
         if index in wanted:
             picked.append(pick(frame, index=index, at_s=timeline.at_s(index)))
         if not index:
-            shape = _shown_size(frame)
+            shape = _get_displayed_size(frame)
     return ClipScan(
         width=shape[0],
         height=shape[1],
@@ -176,8 +176,8 @@ class FrameMeter:
 
     def add(self, frame: VideoFrame, *, at_s: Fraction) -> None:
         """Measure the next frame."""
-        width, height = _within(frame.width, frame.height, SMALL_SIDE)
-        rgb = _scaled(self._scaler, frame, width=width, height=height)
+        width, height = _compute_limited_size(frame.width, frame.height, SMALL_SIDE)
+        rgb = _scale_frame(self._scaler, frame, width=width, height=height)
         place, self._place = self._place, self._place + 1
         self.histograms[place] = colour_histogram(rgb)
         grey = grey_levels(rgb)
@@ -214,8 +214,8 @@ def grey_levels(rgb: Rgb) -> NDArray[np.int16]:
 def pick(frame: VideoFrame, *, index: int, at_s: Fraction) -> PickedFrame:
     """Keep `frame`: small, turned as the container asks, and its measures at full size."""
     turns = clockwise_turn(frame) // 90
-    width, height = _within(frame.width, frame.height, PICKED_SIDE)
-    small = np.rot90(_scaled(VideoReformatter(), frame, width=width, height=height), -turns)
+    width, height = _compute_limited_size(frame.width, frame.height, PICKED_SIDE)
+    small = np.rot90(_scale_frame(VideoReformatter(), frame, width=width, height=height), -turns)
     luma = np.rot90(frame.to_ndarray(format="gray", threads=1).astype(np.uint8, copy=False), -turns)
     bends = np.abs(np.diff(luma[::_ROW_STEP].astype(np.int16), n=2, axis=1))
     return PickedFrame(
@@ -225,12 +225,16 @@ def pick(frame: VideoFrame, *, index: int, at_s: Fraction) -> PickedFrame:
         sharpness=float(np.sqrt(np.mean(np.square(bends, dtype=np.float32))))
         if bends.size
         else 0.0,
-        noise=_fine_median(bends) / _TO_SIGMA if bends.size else 0.0,
-        sides={side: found for side in FrameSide if (found := side_profile(_inwards(luma, side)))},
+        noise=_compute_interpolated_median(bends) / _TO_SIGMA if bends.size else 0.0,
+        sides={
+            side: found
+            for side in FrameSide
+            if (found := side_profile(_orient_lines_inwards(luma, side)))
+        },
     )
 
 
-def _fine_median(levels: NDArray[np.int16]) -> float:
+def _compute_interpolated_median(levels: NDArray[np.int16]) -> float:
     """The median of whole numbers from 0 on, as if each were spread evenly over its unit."""
     below = np.cumsum(np.bincount(levels.ravel())) / levels.size
     place = int(np.searchsorted(below, 0.5))
@@ -249,7 +253,7 @@ def side_profile(lines: Luma) -> SideProfile | None:
     return SideProfile(level=level, content=np.rint(FULL * shares).astype(np.uint8))
 
 
-def _inwards(picture: Luma, side: FrameSide) -> Luma:
+def _orient_lines_inwards(picture: Luma, side: FrameSide) -> Luma:
     """The lines of `picture` from `side` on."""
     match side:
         case FrameSide.LEFT:
@@ -264,15 +268,17 @@ def _inwards(picture: Luma, side: FrameSide) -> Luma:
             assert_never(never)
 
 
-def _frames(
+def _iter_verified_frames(
     file: BinaryIO, timeline: FrameTimeline, *, max_pixels: int
 ) -> Iterator[tuple[int, VideoFrame]]:
     """Every frame of `timeline`, proven to be at its instant."""
     index = 0
     with open_clip(file, max_pixels=max_pixels) as clip:
         for frame in clip.container.decode(clip.stream):
-            if index == timeline.n_frames or _instant(frame) != timeline.presented_s(index):
-                detail = f"frame {index} came out at {_instant(frame)} s, not as its packets say"
+            if index == timeline.n_frames or _find_frame_time(frame) != timeline.presented_s(index):
+                detail = (
+                    f"frame {index} came out at {_find_frame_time(frame)} s, not as its packets say"
+                )
                 raise MediaError(Failure(FailureReason.UNDECODABLE, detail))
             if frame.is_corrupt:
                 raise MediaError(Failure(FailureReason.UNDECODABLE, f"frame {index} is damaged"))
@@ -283,23 +289,23 @@ def _frames(
         raise MediaError(Failure(FailureReason.UNDECODABLE, detail))
 
 
-def _instant(frame: VideoFrame) -> Fraction | None:
+def _find_frame_time(frame: VideoFrame) -> Fraction | None:
     if frame.pts is None or frame.time_base is None:
         return None
     return frame.pts * frame.time_base
 
 
-def _shown_size(frame: VideoFrame) -> tuple[int, int]:
+def _get_displayed_size(frame: VideoFrame) -> tuple[int, int]:
     lying = clockwise_turn(frame) % 180
     return (frame.height, frame.width) if lying else (frame.width, frame.height)
 
 
-def _within(width: int, height: int, longest: int) -> tuple[int, int]:
+def _compute_limited_size(width: int, height: int, longest: int) -> tuple[int, int]:
     scale = min(Fraction(1), Fraction(longest, max(width, height)))
     return max(1, round(width * scale)), max(1, round(height * scale))
 
 
-def _scaled(scaler: VideoReformatter, frame: VideoFrame, *, width: int, height: int) -> Rgb:
+def _scale_frame(scaler: VideoReformatter, frame: VideoFrame, *, width: int, height: int) -> Rgb:
     small = scaler.reformat(
         frame,
         width=width,

@@ -34,7 +34,7 @@ _PER_PICKED: Final = 2
 
 def scan_payload(scan: ClipScan) -> TaskPayload:
     """The reply that `read_scan` reads."""
-    time_base = _common_tick(scan)
+    time_base = _compute_common_tick(scan)
     ticks = [int(at_s / time_base) for at_s in scan.instants_s]
     header = {
         "width": scan.width,
@@ -42,7 +42,7 @@ def scan_payload(scan: ClipScan) -> TaskPayload:
         "n_frames": scan.n_frames,
         "time_base": write_exact(time_base),
         "last_ticks": int(scan.end_s / time_base) - ticks[-1],
-        "picked": [_picked_header(frame) for frame in scan.picked],
+        "picked": [_build_picked_header(frame) for frame in scan.picked],
     }
     blobs = [
         np.array(ticks, "<i8").tobytes(),
@@ -67,19 +67,19 @@ def read_scan(payload: TaskPayload) -> ClipScan:
     """
     header = ScanHeader.model_validate(payload.header)
     n_frames, blobs = header.n_frames, payload.blobs
-    _expect(n_frames <= MAX_SCANNED, "there are more frames than may be scanned")
-    _expect(len(blobs) == _PER_FRAME + _PER_PICKED * len(header.picked), "blobs are missing")
+    _require_valid(n_frames <= MAX_SCANNED, "there are more frames than may be scanned")
+    _require_valid(len(blobs) == _PER_FRAME + _PER_PICKED * len(header.picked), "blobs are missing")
     sizes = [len(blob) for blob in blobs[:_PER_FRAME]]
-    _expect(
+    _require_valid(
         sizes == [width * n_frames for width in (8, HISTOGRAM_BINS, 4, 4, 4)],
         "there is not one measure for each frame",
     )
     ticks = np.frombuffer(blobs[0], "<i8")
     # Compared, not subtracted: a difference of two such ticks may not fit.
-    _expect(bool(np.all(ticks[1:] >= ticks[:-1])), "frames are out of order")
-    _expect(int(ticks[0]) == 0, "its first frame does not appear at 0")
+    _require_valid(bool(np.all(ticks[1:] >= ticks[:-1])), "frames are out of order")
+    _require_valid(int(ticks[0]) == 0, "its first frame does not appear at 0")
     lasts = int(ticks[-1]) + header.last_ticks
-    _expect(lasts * header.time_base <= MOST_S, "a time is out of range")
+    _require_valid(lasts * header.time_base <= MOST_S, "a time is out of range")
     instants_s = tuple(int(tick) * header.time_base for tick in ticks)
     return ClipScan(
         width=header.width,
@@ -87,14 +87,14 @@ def read_scan(payload: TaskPayload) -> ClipScan:
         instants_s=instants_s,
         end_s=instants_s[-1] + header.last_ticks * header.time_base,
         histograms=np.frombuffer(blobs[1], np.uint8).reshape(n_frames, HISTOGRAM_BINS),
-        lightness=_levels(blobs[2]),
-        changes=_levels(blobs[3]),
-        stirs=_levels(blobs[4]),
+        lightness=_parse_grey_levels(blobs[2]),
+        changes=_parse_grey_levels(blobs[3]),
+        stirs=_parse_grey_levels(blobs[4]),
         picked=tuple(_read_picked(header, blobs[_PER_FRAME:], instants_s)),
     )
 
 
-def _common_tick(scan: ClipScan) -> Fraction:
+def _compute_common_tick(scan: ClipScan) -> Fraction:
     """The longest tick of which every instant of the scan is a multiple."""
     instants = {*scan.instants_s, scan.end_s}
     per_second = math.lcm(*(at_s.denominator for at_s in instants))
@@ -102,7 +102,7 @@ def _common_tick(scan: ClipScan) -> Fraction:
     return Fraction(step, per_second)
 
 
-def _picked_header(frame: PickedFrame) -> dict[str, Any]:
+def _build_picked_header(frame: PickedFrame) -> dict[str, Any]:
     return {
         "index": frame.index,
         "width": frame.width,
@@ -113,9 +113,9 @@ def _picked_header(frame: PickedFrame) -> dict[str, Any]:
     }
 
 
-def _levels(blob: bytes) -> NDArray[np.float32]:
+def _parse_grey_levels(blob: bytes) -> NDArray[np.float32]:
     levels = np.frombuffer(blob, "<f4").astype(np.float32, copy=False)
-    _expect(bool(np.all((levels >= 0) & (levels <= FULL))), "a grey level is out of range")
+    _require_valid(bool(np.all((levels >= 0) & (levels <= FULL))), "a grey level is out of range")
     return levels
 
 
@@ -125,9 +125,11 @@ def _read_picked(
     before = -1
     for place, frame in enumerate(header.picked):
         pixels, lines = blobs[_PER_PICKED * place : _PER_PICKED * (place + 1)]
-        _expect(before < frame.index < len(instants_s), "picked frames are out of order")
-        _expect(max(frame.width, frame.height) <= PICKED_SIDE, "a picture is larger than asked for")
-        _expect(len(pixels) == 3 * frame.width * frame.height, "a picture lacks pixels")
+        _require_valid(before < frame.index < len(instants_s), "picked frames are out of order")
+        _require_valid(
+            max(frame.width, frame.height) <= PICKED_SIDE, "a picture is larger than asked for"
+        )
+        _require_valid(len(pixels) == 3 * frame.width * frame.height, "a picture lacks pixels")
         before = frame.index
         yield PickedFrame(
             index=frame.index,
@@ -143,9 +145,13 @@ def _read_sides(
     header: ScanHeader, frame: PickedHeader, lines: bytes
 ) -> dict[FrameSide, SideProfile]:
     halves = {
-        side: max(1, _across(header, side) // 2) for side in FrameSide if side in frame.levels
+        side: max(1, _get_size_across(header, side) // 2)
+        for side in FrameSide
+        if side in frame.levels
     }
-    _expect(len(lines) == sum(halves.values()), "a side's profile has not one value for each line")
+    _require_valid(
+        len(lines) == sum(halves.values()), "a side's profile has not one value for each line"
+    )
     sides: dict[FrameSide, SideProfile] = {}
     place = 0
     for side, half in halves.items():
@@ -155,10 +161,10 @@ def _read_sides(
     return sides
 
 
-def _across(header: ScanHeader, side: FrameSide) -> int:
+def _get_size_across(header: ScanHeader, side: FrameSide) -> int:
     return header.width if side in (FrameSide.LEFT, FrameSide.RIGHT) else header.height
 
 
-def _expect(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
+def _require_valid(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
     if not holds:
         raise InvalidValueError(otherwise)

@@ -91,7 +91,7 @@ def sound_parts(
     """The first sound stream of `clip` at `rate_hz`, piece by piece; nothing for a mute clip."""
     start_s: Fraction | None = None
     resampler = AudioResampler(format="s16", layout=layout, rate=rate_hz)
-    for frame in chain(_decoded(clip), (None,)):
+    for frame in chain(_iter_audio_frames(clip), (None,)):
         if start_s is None:
             if frame is None:
                 return
@@ -101,7 +101,7 @@ def sound_parts(
             yield SoundPart(flat.reshape(piece.samples, -1), start_s)
 
 
-def _decoded(clip: OpenClip) -> Iterator[AudioFrame]:
+def _iter_audio_frames(clip: OpenClip) -> Iterator[AudioFrame]:
     streams = clip.container.streams.audio
     if not streams:
         return

@@ -35,13 +35,13 @@ def draw_whole(rgb: Rgb, spot: FaultSpot | None, sentences: Sequence[str]) -> Rg
 def draw_crop(rgb: Rgb, spot: FaultSpot, sentences: Sequence[str]) -> Rgb:
     """Return the region around the spot above `sentences`; small regions are enlarged."""
     height, width, _ = rgb.shape
-    left, right = _reach(spot.box.x0, spot.box.x1, width)
-    top, bottom = _reach(spot.box.y0, spot.box.y1, height)
+    left, right = _compute_crop_range(spot.box.x0, spot.box.x1, width)
+    top, bottom = _compute_crop_range(spot.box.y0, spot.box.y1, height)
     times = min(_MOST_TIMES, max(1, _WANTED_SIDE // max(right - left, bottom - top)))
     drawn = rgb[top:bottom, left:right].repeat(times, axis=0).repeat(times, axis=1)
     (x0, x1), (y0, y1) = (
-        _within(spot.box.x0, spot.box.x1, side=width, shown=(left, right)),
-        _within(spot.box.y0, spot.box.y1, side=height, shown=(top, bottom)),
+        _convert_to_crop_fractions(spot.box.x0, spot.box.x1, side=width, shown=(left, right)),
+        _convert_to_crop_fractions(spot.box.y0, spot.box.y1, side=height, shown=(top, bottom)),
     )
     draw_outline(drawn, Box(x0, y0, x1, y1), paint(spot.colour), dashed=spot.dashed)
     enlarged = "" if times == 1 else f", each pixel shown {times} x {times} times"
@@ -49,14 +49,16 @@ def draw_crop(rgb: Rgb, spot: FaultSpot, sentences: Sequence[str]) -> Rgb:
     return add_caption(drawn, [*sentences, told])
 
 
-def _reach(low: float, high: float, side: int) -> tuple[int, int]:
+def _compute_crop_range(low: float, high: float, side: int) -> tuple[int, int]:
     """Return the pixel range of one dimension: the box and its margin, inside the picture."""
     least = max(0.0, (_LEAST_SIDE / side - (high - low)) / 2)
     around = max(_AROUND * (high - low), least)
     return max(0, int((low - around) * side)), min(side, int((high + around) * side) + 1)
 
 
-def _within(low: float, high: float, *, side: int, shown: tuple[int, int]) -> tuple[float, float]:
+def _convert_to_crop_fractions(
+    low: float, high: float, *, side: int, shown: tuple[int, int]
+) -> tuple[float, float]:
     """Return the same range as fractions of the shown part."""
     first, end = shown
     parts = ((edge * side - first) / (end - first) for edge in (low, high))

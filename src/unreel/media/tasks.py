@@ -31,7 +31,7 @@ def probe(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
 
     asked = read_fields(ReadRequest, request)
     facts = probe_clip(file, max_pixels=asked.max_pixels)
-    return TaskPayload({"facts": _plain(asdict(facts))})
+    return TaskPayload({"facts": _convert_to_json_value(asdict(facts))})
 
 
 def frames(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
@@ -52,7 +52,7 @@ def frames(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
             file, timeline, indices=plan.indices, max_pixels=asked.max_pixels, clip=clip
         ):
             rgb = fit_longest(frame.rgb, asked.longest_side, most_pixels=asked.most_pixels)
-            yield _frame_part(frame, rgb)
+            yield _build_frame_payload(frame, rgb)
     counts = {"n_clip_frames": timeline.n_frames, "n_frames": len(plan.indices)}
     return TaskPayload({"sampling": plan.sampling, **counts})
 
@@ -68,12 +68,12 @@ def instants(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
     moments = (Fraction(2 * at_us + 1, 2 * MICROSECONDS) for at_us in asked.at_us)
     indices = sorted({timeline.shown_at(moment) for moment in moments})
     for frame in decode_frames(file, timeline, indices=indices, max_pixels=asked.max_pixels):
-        yield _frame_part(frame, frame.rgb)
+        yield _build_frame_payload(frame, frame.rgb)
     counts = {"n_clip_frames": timeline.n_frames, "n_frames": len(indices)}
     return TaskPayload({"sampling": INSTANTS, **counts})
 
 
-def _frame_part(frame: "DecodedFrame", rgb: "Rgb") -> TaskPayload:
+def _build_frame_payload(frame: "DecodedFrame", rgb: "Rgb") -> TaskPayload:
     import numpy as np
 
     height, width, _ = rgb.shape
@@ -155,15 +155,15 @@ def scan(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
     return scan_payload(scan_clip(file, max_pixels=asked.max_pixels))
 
 
-def _plain(value: object) -> object:
+def _convert_to_json_value(value: object) -> object:
     """Return `value` as JSON can hold it."""
     match value:
         case Fraction():
             return write_exact(value)
         case dict():
-            return {key: _plain(item) for key, item in value.items()}
+            return {key: _convert_to_json_value(item) for key, item in value.items()}
         case list() | tuple():
-            return [_plain(item) for item in value]
+            return [_convert_to_json_value(item) for item in value]
         case _:
             return value
 

@@ -227,21 +227,21 @@ def read_declared_rates(clip: OpenClip) -> DeclaredPace:
         length = Fraction(clip.container.duration, 1_000_000)
     return DeclaredPace(
         max(0, stream.frames),
-        _positive(stream.average_rate),
-        _positive(stream.guessed_rate),
-        _positive(length),
+        _find_positive_value(stream.average_rate),
+        _find_positive_value(stream.guessed_rate),
+        _find_positive_value(length),
     )
 
 
 def stream_time_base(stream: Stream) -> Fraction:
     """Seconds per tick of `stream`."""
-    time_base = _positive(stream.time_base)
+    time_base = _find_positive_value(stream.time_base)
     if time_base is None:
         raise MediaError(Failure(FailureReason.UNDECODABLE, "the stream has no time base"))
     return time_base
 
 
-def _positive(claim: Fraction | None) -> Fraction | None:
+def _find_positive_value(claim: Fraction | None) -> Fraction | None:
     return claim if claim is not None and claim > 0 else None
 
 
@@ -254,7 +254,7 @@ def build_timeline(
         ticks = ticks[bisect_left(ticks, first_tick) :]
     if not ticks:
         raise MediaError(Failure(FailureReason.UNDECODABLE, "no packet fits the first frame"))
-    last = _last_ticks(packets, ticks=ticks, time_base=time_base, declared=declared)
+    last = _estimate_last_ticks(packets, ticks=ticks, time_base=time_base, declared=declared)
     span_s = (ticks[-1] + last - ticks[0]) * time_base
     if max(abs(ticks[0] * time_base), span_s) > MOST_S or len(ticks) > span_s * FASTEST:
         raise MediaError(Failure(FailureReason.UNDECODABLE, "its times are out of all range"))
@@ -262,14 +262,14 @@ def build_timeline(
         time_base=time_base,
         ticks=ticks,
         last_ticks=last,
-        keys=_indices(ticks, packets.key_ticks),
+        keys=_compute_key_frame_indices(ticks, packets.key_ticks),
         declared_frames=declared.n_frames,
         declared_rate=declared.average_rate or len(ticks) / span_s,
         declared_s=declared.duration_s or span_s,
     )
 
 
-def _last_ticks(
+def _estimate_last_ticks(
     packets: PacketScan, *, ticks: tuple[int, ...], time_base: Fraction, declared: DeclaredPace
 ) -> int:
     if packets.latest_lasts > 0:
@@ -281,7 +281,7 @@ def _last_ticks(
     return 1
 
 
-def _indices(ticks: tuple[int, ...], key_ticks: list[int]) -> tuple[int, ...]:
+def _compute_key_frame_indices(ticks: tuple[int, ...], key_ticks: list[int]) -> tuple[int, ...]:
     return tuple(bisect_left(ticks, tick) for tick in sorted(set(key_ticks)) if tick >= ticks[0])
 
 

@@ -36,7 +36,7 @@ def open_client(
     """Return a client for `server` without a timeout: the caller's deadline ends every request."""
     transport = CheckedTransport(max_connections=max_connections, proxy=find_proxy(server))
     return httpx2.AsyncClient(
-        base_url=base_url, timeout=None, transport=transport, **_options(headers)
+        base_url=base_url, timeout=None, transport=transport, **_build_client_options(headers)
     )
 
 
@@ -45,11 +45,13 @@ def open_blocking_client(
 ) -> httpx2.Client:
     """Return a client for `server` that is used without an event loop."""
     transport = httpx2.HTTPTransport(proxy=find_proxy(server))
-    options = _options({}, keeps_cookies=keeps_cookies)
+    options = _build_client_options({}, keeps_cookies=keeps_cookies)
     return httpx2.Client(base_url=base_url, timeout=timeout_s, transport=transport, **options)
 
 
-def _options(headers: dict[str, str], *, keeps_cookies: bool = False) -> dict[str, Any]:
+def _build_client_options(
+    headers: dict[str, str], *, keeps_cookies: bool = False
+) -> dict[str, Any]:
     own = {"Accept-Encoding": "identity", "User-Agent": f"unreel/{version('unreel')}"}
     policy = DefaultCookiePolicy(allowed_domains=None if keeps_cookies else ())
     return {"headers": own | headers, "cookies": CookieJar(policy), "follow_redirects": False}

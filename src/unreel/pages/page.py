@@ -30,7 +30,7 @@ _ESCAPES: Final = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 def render(template: str, **values: object) -> Markup:
     """The template of that name, filled in; every value is escaped unless it is `Markup` itself."""
-    return Markup(_environment().get_template(template).render(values))  # noqa: S704  autoescaped
+    return Markup(_build_template_environment().get_template(template).render(values))  # noqa: S704  autoescaped
 
 
 def whole_page(
@@ -55,24 +55,24 @@ def whole_page(
     if 'id="main"' not in body:
         msg = 'a page needs its content in <main id="main">. Add it to the template'
         raise InvalidValueError(msg)
-    style_blocks = [_static(name) for name in dict.fromkeys((BASE, *styles))]
-    script_blocks = [_static(name) for name in dict.fromkeys((*scripts, PRINT))]
+    style_blocks = [_read_static_file(name) for name in dict.fromkeys((BASE, *styles))]
+    script_blocks = [_read_static_file(name) for name in dict.fromkeys((*scripts, PRINT))]
     page = render(
         _FRAME,
         title=title,
-        policy=_policy(styles=style_blocks, scripts=script_blocks, fetches=fetches),
+        policy=_format_content_policy(styles=style_blocks, scripts=script_blocks, fetches=fetches),
         styles=style_blocks,
         body=body,
-        data={name: _data_block(value) for name, value in data.items()},
+        data={name: _format_json_block(value) for name, value in data.items()},
         scripts=script_blocks,
     )
     return str(page)
 
 
 @cache
-def _environment() -> Environment:
+def _build_template_environment() -> Environment:
     return Environment(
-        loader=FunctionLoader(partial(_read, "templates")),
+        loader=FunctionLoader(partial(_read_package_file, "templates")),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -80,14 +80,14 @@ def _environment() -> Environment:
     )
 
 
-def _read(folder: str, name: str) -> str:
+def _read_package_file(folder: str, name: str) -> str:
     package, _, path = name.partition(":")
     return files(package).joinpath(folder, path).read_text(encoding="utf-8")
 
 
 @cache
-def _static(name: str) -> Markup:
-    text = _read("static", name)
+def _read_static_file(name: str) -> Markup:
+    text = _read_package_file("static", name)
     if "</script" in text.lower() or "</style" in text.lower():
         msg = f"{name} would end its own element. Write the tag in two pieces"
         raise InvalidValueError(msg)
@@ -95,11 +95,11 @@ def _static(name: str) -> Markup:
     return Markup(text.replace("\r\n", "\n"))  # noqa: S704  a file of ours
 
 
-def _policy(*, styles: Sequence[str], scripts: Sequence[str], fetches: bool) -> str:
+def _format_content_policy(*, styles: Sequence[str], scripts: Sequence[str], fetches: bool) -> str:
     rules = {
         "default-src": "'none'",
-        "script-src": " ".join(map(_source, scripts)) or "'none'",
-        "style-src": " ".join(map(_source, styles)),
+        "script-src": " ".join(map(_format_hash_source, scripts)) or "'none'",
+        "style-src": " ".join(map(_format_hash_source, styles)),
         "img-src": _MEDIA,
         "media-src": _MEDIA,
         "connect-src": "'self'" if fetches else "'none'",
@@ -110,11 +110,11 @@ def _policy(*, styles: Sequence[str], scripts: Sequence[str], fetches: bool) -> 
     return "; ".join(f"{rule} {sources}" for rule, sources in rules.items())
 
 
-def _source(block: str) -> str:
+def _format_hash_source(block: str) -> str:
     value = base64.b64encode(hashlib.sha256(block.encode()).digest()).decode()
     return f"'sha256-{value}'"
 
 
-def _data_block(value: object) -> Markup:
+def _format_json_block(value: object) -> Markup:
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return Markup(text.translate(_ESCAPES))  # noqa: S704  nothing is left that could end the element

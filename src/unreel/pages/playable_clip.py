@@ -60,7 +60,7 @@ def prepare_footage(
     facts = clip.facts
     way = _PLAYABLE.get((facts.container, facts.video.codec))
     if way is None or facts.video.pixel_format not in _EIGHT_BIT:
-        return _copy(clip, out, reader=reader, inline_bytes=inline_bytes)
+        return _make_playable_copy(clip, out, reader=reader, inline_bytes=inline_bytes)
     mime, name = way
     if facts.size_bytes <= inline_bytes:
         src = data_uri(Path(clip.location).read_bytes(), mime)
@@ -79,11 +79,11 @@ def prepare_footage(
     )
 
 
-def _copy(
+def _make_playable_copy(
     clip: Clip, out: Path, *, reader: MediaReader, inline_bytes: int
 ) -> PlayerFootage | Failure:
     video = clip.facts.video
-    form = _form(video, keeps_sound=bool(clip.facts.audio))
+    form = _select_normal_form(video, keeps_sound=bool(clip.facts.audio))
     data = reader.normalise(Path(clip.location), form)
     if isinstance(data, Failure):
         return data
@@ -103,7 +103,7 @@ def _copy(
     )
 
 
-def _form(video: VideoFacts, *, keeps_sound: bool) -> NormalForm:
+def _select_normal_form(video: VideoFacts, *, keeps_sound: bool) -> NormalForm:
     """The clip's own shape, so that boxes in parts of the frame stay where they are."""
     scale = min(Fraction(1), Fraction(_LONGEST_SIDE, max(video.width, video.height)))
     width, height = (max(16, round(side * scale / 2) * 2) for side in (video.width, video.height))

@@ -43,10 +43,10 @@ def calibrate_labels(
     A reported confidence is ignored, so there are at most two bins: the clips called real and the
     clips called generated. A clip counts once, regardless of the number of its annotation rows.
     """
-    told = {str(row.subject): row for row in rows if isinstance(_label(row), Label)}
+    told = {str(row.subject): row for row in rows if isinstance(_find_answered_label(row), Label)}
     return calibrate(
         [float(is_generated(row.truth)) for row in told.values()],
-        [float(_label(row) is Label.GENERATED) for row in told.values()],
+        [float(_find_answered_label(row) is Label.GENERATED) for row in told.values()],
         seed=seed,
         clusters=[row.cluster for row in told.values()],
     )
@@ -78,7 +78,7 @@ def compute_calibration_curve(rows: Sequence[RealismRow], *, seed: int) -> Calib
     return CalibrationTable(leniency=leniency, rungs=tuple(rungs))
 
 
-def _label(row: ScoredQuestion[Any, Any]) -> object:
+def _find_answered_label(row: ScoredQuestion[Any, Any]) -> object:
     return None if isinstance(row.outcome, Failure) else row.outcome.label
 
 

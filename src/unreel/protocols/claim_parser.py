@@ -137,25 +137,28 @@ def read_claim(text: str) -> Label | Unparsed:
     asked: Label | None = None
     turned = divided = spoken = supposed = False
     earlier = ""
-    for clause in split_clauses(_plain(text)):
+    for clause in split_clauses(_normalise_claim_text(text)):
         turned |= is_contradiction(clause.text)
         earlier = earlier if clause.opens == "clause" else ""
         supposed = is_supposition(clause.text) or (supposed and clause.opens == "clause")
         found = list(_WORD.finditer(clause.text))
-        telling = [word for word in found if _speaks_of_the_clip(word)]
+        telling = [word for word in found if _refers_to_clip(word)]
         spoken |= bool(telling)
         reply = _YES_NO.match(clause.text) if asked is not None else None
         label: Label | None
         if reply and asked is not None:
-            label = _other(asked) if reply["no"] else asked
+            label = _get_opposite_label(asked) if reply["no"] else asked
         elif chosen is not None and _NOT_SO.fullmatch(clause.text):
-            label, turned = _other(chosen), True
+            label, turned = _get_opposite_label(chosen), True
         else:
             open_ended = (
-                clause.asks or supposed or _CONCEDES.match(clause.text) or _offers_both(found)
+                clause.asks
+                or supposed
+                or _CONCEDES.match(clause.text)
+                or _offers_both_labels(found)
             )
-            label = None if open_ended else _claim(telling, earlier)
-        asked = _named(telling[0]) if clause.asks and len(telling) == 1 else None
+            label = None if open_ended else _find_clause_claim(telling, earlier)
+        asked = _get_word_label(telling[0]) if clause.asks and len(telling) == 1 else None
         earlier = f"{earlier} {clause.text}"[-2 * _REACH :]
         if label is None:
             continue
@@ -180,7 +183,11 @@ def read_stated(text: str, read: Callable[[str], Label | Unparsed]) -> Label | U
     plain = strip_markup(text)
     found = parse_fields(plain)
     said = get_values(found, "label")
-    readings = [*map(read, said), *_yes_and_no(found), *_contrary_digits(found)]
+    readings = [
+        *map(read, said),
+        *_iter_affirmed_labels(found),
+        *_iter_contrary_digit_labels(found),
+    ]
     if not readings and find_json_object(plain):
         told = read_claim("\n".join(field.value for field in found))
         return told if isinstance(told, Label) else build_unparsed(UnparsedReason.AMBIGUOUS, text)
@@ -198,25 +205,27 @@ def read_stated(text: str, read: Callable[[str], Label | Unparsed]) -> Label | U
     )
 
 
-def _yes_and_no(found: Iterable[AnswerField]) -> Iterator[Label]:
+def _iter_affirmed_labels(found: Iterable[AnswerField]) -> Iterator[Label]:
     """Fields that name a side and affirm or deny it, such as `is_fake: true`."""
     for field in found:
         side = _WORD.search(field.name.replace("_", " "))
         reply = _TRUTH.fullmatch(field.value)
         if side and reply and field.kind in {None, "real"}:
-            yield _other(_named(side)) if reply["no"] else _named(side)
+            yield (
+                _get_opposite_label(_get_word_label(side)) if reply["no"] else _get_word_label(side)
+            )
 
 
-def _contrary_digits(found: Iterable[AnswerField]) -> Iterator[Label]:
+def _iter_contrary_digit_labels(found: Iterable[AnswerField]) -> Iterator[Label]:
     """Return the label with 1 if a field of the other label has 0; one such field alone does not define 1."""
     sides = ((_WORD.fullmatch(field.name.replace("_", " ")), field.value) for field in found)
-    said = {(_named(side), digit) for side, digit in sides if side and digit in {"0", "1"}}
+    said = {(_get_word_label(side), digit) for side, digit in sides if side and digit in {"0", "1"}}
     for label in Label:
-        if said == {(label, "1"), (_other(label), "0")}:
+        if said == {(label, "1"), (_get_opposite_label(label), "0")}:
             yield label
 
 
-def _plain(text: str) -> str:
+def _normalise_claim_text(text: str) -> str:
     ends = text if len(text) <= 2 * _READ else f"{text[:_READ]}\n{text[-_READ:]}"
     affirmed = claim_words.AFFIRMING_GLYPHS.sub(
         " ", claim_words.AFFIRMS.sub(" ", strip_markup(ends))
@@ -227,39 +236,42 @@ def _plain(text: str) -> str:
 def names_generated(name: str) -> bool:
     """Return whether a field's name is a word for generated clips, such as `fake_video`."""
     word = _WORD.search(name.replace("_", " "))
-    return word is not None and _named(word) is Label.GENERATED
+    return word is not None and _get_word_label(word) is Label.GENERATED
 
 
-def _offers_both(found: Sequence[re.Match[str]]) -> bool:
+def _offers_both_labels(found: Sequence[re.Match[str]]) -> bool:
     """Return whether two of the words are alternatives, as in `real or fake`."""
     return any(
-        _OR.fullmatch(now.string, now.end(), after.start()) and _named(now) is not _named(after)
+        _OR.fullmatch(now.string, now.end(), after.start())
+        and _get_word_label(now) is not _get_word_label(after)
         for now, after in pairwise(found)
     )
 
 
-def _claim(telling: Iterable[re.Match[str]], earlier: str) -> Label | None:
+def _find_clause_claim(telling: Iterable[re.Match[str]], earlier: str) -> Label | None:
     """Return the claim of a clause with these words, after `earlier` clauses of its sentence."""
     said = {label for word in telling if (label := _label_of(word, earlier)) is not None}
     return said.pop() if len(said) == 1 else None
 
 
 def _label_of(word: re.Match[str], earlier: str) -> Label | None:
-    before, after = _before(word), word.string[word.end() : word.end() + _REACH]
-    named = _named(word)
+    before, after = _get_text_before(word), word.string[word.end() : word.end() + _REACH]
+    named = _get_word_label(word)
     if _is_reported(before) or _CALLING.match(before) or _OF_A_SAYING.match(after):
         refutations = (claim_words.UNTRUE.search(after), _LOW.search(after))
         refuted = _is_denied(before, earlier) or _is_denied(after, "") or any(refutations)
-        return _other(named) if refuted else None
+        return _get_opposite_label(named) if refuted else None
     in_part = _OF_PARTS.search(before) and not claim_words.NEGATIVE_SUBJECT.search(before)
     if in_part or _is_doubted(word.string, before, after):
         return None
     if claim_words.INSTEAD.search(before):
-        return named if "less" in before else _other(named)
-    denied = _is_denied_behind(after) if _turns_behind(word.string) else _is_denied(before, earlier)
+        return named if "less" in before else _get_opposite_label(named)
+    denied = (
+        _is_denied_behind(after) if _refers_backwards(word.string) else _is_denied(before, earlier)
+    )
     if denied is None or (not denied and _is_only_named(before)):
         return None
-    return _other(named) if denied else named
+    return _get_opposite_label(named) if denied else named
 
 
 def _is_only_named(before: str) -> bool:
@@ -284,7 +296,7 @@ def _is_doubted(clause: str, before: str, after: str) -> bool:
     return doubted is not None and _WOULD_SAY.search(before) is None
 
 
-def _turns_behind(clause: str) -> bool:
+def _refers_backwards(clause: str) -> bool:
     return claim_words.SPEAKS_BACKWARDS.search(clause) is not None
 
 
@@ -308,7 +320,7 @@ def _is_denied(before: str, earlier: str) -> bool | None:
         together = set()
     if not together:
         nouns = [
-            _noun_denies(noun[0], rest[noun.end() :])
+            _is_denied_by_noun(noun[0], rest[noun.end() :])
             for noun in claim_words.DENIES_NOUN.finditer(rest)
         ]
     n_glyphs = len(claim_words.DENYING_GLYPHS.findall(rest))
@@ -318,7 +330,7 @@ def _is_denied(before: str, earlier: str) -> bool | None:
     return total == 1 or _is_carried_on(before, earlier)
 
 
-def _noun_denies(noun: str, gap: str) -> bool | None:
+def _is_denied_by_noun(noun: str, gap: str) -> bool | None:
     """Return whether `no`, `without` and the like apply across `gap` to the claim, not only to their own noun."""
     verb = claim_words.SUGGESTS.search(gap)
     if (
@@ -368,12 +380,12 @@ def _is_carried_on(before: str, earlier: str) -> bool | None:
     return None if start else True
 
 
-def _named(word: re.Match[str]) -> Label:
+def _get_word_label(word: re.Match[str]) -> Label:
     is_real = word["real"] or word["real_phrase"] or word["real_glyphs"]
     return Label.REAL if is_real else Label.GENERATED
 
 
-def _speaks_of_the_clip(word: re.Match[str]) -> bool:
+def _refers_to_clip(word: re.Match[str]) -> bool:
     if word["real_glyphs"] or word["generated_glyphs"]:
         return True
     is_phrase = word["real_phrase"] or word["generated_phrase"]
@@ -381,16 +393,18 @@ def _speaks_of_the_clip(word: re.Match[str]) -> bool:
     if after is None and not is_phrase and not _CAPITAL.fullmatch(word[0]):
         return False
     if after is not None and after["clip"]:
-        return not (_ANY_SUCH.match(word.string, after.end()) and _ARTICLE.fullmatch(_before(word)))
-    before = _before(word)
+        return not (
+            _ANY_SUCH.match(word.string, after.end()) and _ARTICLE.fullmatch(_get_text_before(word))
+        )
+    before = _get_text_before(word)
     if _TOO.search(before) or claim_words.EVIDENCE.search(before):
         return True
     return any(form(before) for form in (_SUBJECT.search, _LITTLE.fullmatch, _GLYPHS.search))
 
 
-def _before(word: re.Match[str]) -> str:
+def _get_text_before(word: re.Match[str]) -> str:
     return word.string[max(0, word.start() - _REACH) : word.start()]
 
 
-def _other(label: Label) -> Label:
+def _get_opposite_label(label: Label) -> Label:
     return Label.GENERATED if label is Label.REAL else Label.REAL

@@ -12,11 +12,13 @@ LETTER: Final = r"0-9A-Za-z_\u00c0-\u024f\u0400-\u04ff\u0600-\u06ff"
 
 def any_of(*phrases: Sequence[str] | str) -> re.Pattern[str]:
     """Return a pattern of whole words; a blank in a phrase matches any white space."""
-    words = "|".join(phrase.replace(" ", r"\s") for table in phrases for phrase in _listed(table))
+    words = "|".join(
+        phrase.replace(" ", r"\s") for table in phrases for phrase in _convert_to_list(table)
+    )
     return re.compile(rf"(?<![{LETTER}])(?:{words})(?![{LETTER}])", re.IGNORECASE)
 
 
-def _listed(table: Sequence[str] | str) -> Sequence[str]:
+def _convert_to_list(table: Sequence[str] | str) -> Sequence[str]:
     return [table] if isinstance(table, str) else table
 
 

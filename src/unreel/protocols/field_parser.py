@@ -112,13 +112,13 @@ def parse_fields(text: str) -> tuple[AnswerField, ...]:
     if len(text) > _LONGEST:
         return ()
     if given := find_json_object(text):
-        return tuple(_of_object(given))
+        return tuple(_iter_object_fields(given))
     rows = parse_tables(text)
     lines = "\n".join("" if _is_row(line) else line for line in text.splitlines())
     return (
-        *(_of_table(rows) if rows else ()),
-        *_of_lines(_TAG.sub(_as_line, lines)),
-        *_of_questions(lines),
+        *(_iter_table_fields(rows) if rows else ()),
+        *_iter_line_fields(_TAG.sub(_format_tag_as_line, lines)),
+        *_iter_question_fields(lines),
     )
 
 
@@ -139,7 +139,9 @@ def find_json_object(text: str) -> Mapping[str, Any]:
         try:
             value, _ = json.JSONDecoder().raw_decode(source)
         except (ValueError, RecursionError):
-            value = {pair["name"]: _bare(pair["value"]) for pair in _PAIR.finditer(source)}
+            value = {
+                pair["name"]: _strip_decoration(pair["value"]) for pair in _PAIR.finditer(source)
+            }
             value = value if source.startswith("{") else {}
         while isinstance(value, list) and value:
             value = value[0]
@@ -157,7 +159,7 @@ def parse_tables(text: str) -> list[list[str]]:
     """The rows of cells of all Markdown tables in `text`, without their rules."""
     lines = [line.strip() for line in text.splitlines() if _is_row(line)]
     return [
-        [_bare(cell) for cell in line.strip("|").split("|")]
+        [_strip_decoration(cell) for cell in line.strip("|").split("|")]
         for line in lines
         if not _RULE.fullmatch(line)
     ]
@@ -167,20 +169,20 @@ def _is_row(line: str) -> bool:
     return line.count("|") >= _N_COLUMNS
 
 
-def _as_line(tag: re.Match[str]) -> str:
+def _format_tag_as_line(tag: re.Match[str]) -> str:
     return "\n" if tag["closes"] else f"\n{tag['name']}: "
 
 
 def get_field_kind(name: str) -> Kind | None:
     """Return the kind of a field with this name, if known."""
-    found = _HEAD.match(f"{_bare(name.replace('_', ' ')).strip()}:")
-    return _kind(found["name"]) if found and found.end() > len(name.strip()) else None
+    found = _HEAD.match(f"{_strip_decoration(name.replace('_', ' ')).strip()}:")
+    return _find_field_kind(found["name"]) if found and found.end() > len(name.strip()) else None
 
 
-def _of_object(given: Mapping[str, Any]) -> Iterator[AnswerField]:
+def _iter_object_fields(given: Mapping[str, Any]) -> Iterator[AnswerField]:
     for name, value in given.items():
         if isinstance(value, dict) and get_field_kind(str(name)) in {None, "label"}:
-            yield from _of_object(
+            yield from _iter_object_fields(
                 {key: inner for key, inner in value.items() if inner is not value}
             )
         else:
@@ -188,7 +190,7 @@ def _of_object(given: Mapping[str, Any]) -> Iterator[AnswerField]:
             yield AnswerField(str(name), get_field_kind(str(name)), said.strip())
 
 
-def _of_table(rows: Sequence[Sequence[str]]) -> Iterator[AnswerField]:
+def _iter_table_fields(rows: Sequence[Sequence[str]]) -> Iterator[AnswerField]:
     heads = rows[0]
     if len(rows) == _N_COLUMNS and any(get_field_kind(head) for head in heads):
         yield from (
@@ -201,21 +203,23 @@ def _of_table(rows: Sequence[Sequence[str]]) -> Iterator[AnswerField]:
                 yield AnswerField(row[0], get_field_kind(row[0]), row[1])
 
 
-def _of_questions(text: str) -> Iterator[AnswerField]:
+def _iter_question_fields(text: str) -> Iterator[AnswerField]:
     for line in _YES_NO_LINE.finditer(text):
         yield AnswerField(line["name"], None, line["value"])
 
 
-def _of_lines(text: str) -> Iterator[AnswerField]:
+def _iter_line_fields(text: str) -> Iterator[AnswerField]:
     heads = [head for head in _HEAD.finditer(text) if _is_head(head)]
     ends = [*(head.start() for head in heads[1:]), len(text)]
     for head, end in zip(heads, ends, strict=False):
-        kind = _kind(head["name"])
+        kind = _find_field_kind(head["name"])
         value = text[head.end() : end].strip()
         if kind != "reason":
             value = value.partition("\n")[0]
         yield AnswerField(
-            f"{head['qualified']}{head['name']}{head['ending'] or ''}", kind, _bare(value)
+            f"{head['qualified']}{head['name']}{head['ending'] or ''}",
+            kind,
+            _strip_decoration(value),
         )
 
 
@@ -226,9 +230,9 @@ def _is_head(head: re.Match[str]) -> bool:
     return "#" in head["marks"] or "**" in head["marks"] or "【" in head["marks"]
 
 
-def _kind(name: str) -> Kind | None:
+def _find_field_kind(name: str) -> Kind | None:
     return _KINDS.get(re.sub(r"[\s_-]+", " ", name.lower()))
 
 
-def _bare(value: str) -> str:
+def _strip_decoration(value: str) -> str:
     return value.strip().strip("*_`\"'| ").strip()

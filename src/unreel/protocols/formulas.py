@@ -48,13 +48,13 @@ def paper_round(value: Fraction | float, places: int = 1) -> Decimal:
         msg = f"cannot round {value} to {places} places. Give a finite number and places >= 0"
         raise InvalidValueError(msg)
     exact = value if isinstance(value, Fraction) else Fraction(str(value))
-    finer = _half_up(exact * 10 ** (places + 1))
-    steps = _half_up(Fraction(finer, 10))
+    finer = _round_half_up(exact * 10 ** (places + 1))
+    steps = _round_half_up(Fraction(finer, 10))
     digits = tuple(map(int, str(abs(steps))))
     return Decimal((int(steps < 0), digits, -places))  # built exactly, whatever the context
 
 
-def _half_up(value: Fraction) -> int:
+def _round_half_up(value: Fraction) -> int:
     nearest = math.floor(abs(value) + Fraction(1, 2))
     return -nearest if value < 0 else nearest
 

@@ -51,7 +51,7 @@ def add_part_figures(
             card = score(rows, seed=seed)
             parts: dict[str, array[int]] = {}
             for place, row in enumerate(rows):
-                for part in _parts_of(row):
+                for part in _iter_row_parts(row):
                     parts.setdefault(part, array("q")).append(place)
                 if len(parts) > _MOST_PARTS:
                     return card
@@ -94,7 +94,7 @@ class ChosenRows(Sequence[ScoredQuestion[T, V]]):
         return map(self._rows.__getitem__, self._places.tolist())
 
 
-def _parts_of(row: ScoredQuestion[Any, Any]) -> Iterator[str]:
+def _iter_row_parts(row: ScoredQuestion[Any, Any]) -> Iterator[str]:
     family = row.truth.family if isinstance(row.truth, Rating) else None
     for kind, name in zip(PARTS, (row.difficulty, family), strict=True):
         if name:

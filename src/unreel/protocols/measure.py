@@ -106,11 +106,11 @@ def sum_percent(parts: Sequence[WeightedMean], *, clips: Clusters, seed: int) ->
         parts, ties = [part.at(held) for part in parts], ties.only(held)
     if len(parts) == 1 and parts[0].factor == 1:
         return mean_percent(parts[0].values, clips=ties, seed=seed)
-    if _are_plain_shares(parts, ties):
-        return percent(sum_shares(_strata(parts)))
+    if _are_independent_shares(parts, ties):
+        return percent(sum_shares(_group_into_strata(parts)))
     there = {ties.names[number] for number in np.unique(ties.creator) if number != NOBODY}
     creators = sorted({part.creator for part in parts} & there)
-    sample = RowSample.of(_columns(parts, ties, creators), ties)
+    sample = RowSample.of(_iter_part_columns(parts, ties, creators), ties)
     limits = StatisticLimits(
         sum(min(0.0, part.factor) for part in parts),
         sum(max(0.0, part.factor) for part in parts),
@@ -125,7 +125,7 @@ def _is_plain(values: Array) -> bool:
     return bool(((values == 0) | (values == 1)).all())
 
 
-def _are_plain_shares(parts: Sequence[WeightedMean], ties: ClusterIds) -> bool:
+def _are_independent_shares(parts: Sequence[WeightedMean], ties: ClusterIds) -> bool:
     """Return whether every row is an independent clip that is right or wrong, equal in all its parts."""
     if not are_independent(ties, len(ties.scene)):
         return False
@@ -139,7 +139,7 @@ def _are_plain_shares(parts: Sequence[WeightedMean], ties: ClusterIds) -> bool:
     return not (right & wrong).any()
 
 
-def _strata(parts: Sequence[WeightedMean]) -> list[WeightedShare]:
+def _group_into_strata(parts: Sequence[WeightedMean]) -> list[WeightedShare]:
     """The rows by the parts that they belong to: independent shares whose sum is that of the parts."""
     sizes = [int(part.held.sum()) for part in parts]
     codes = RowCodes.of(part.held for part in parts)
@@ -159,7 +159,7 @@ def _strata(parts: Sequence[WeightedMean]) -> list[WeightedShare]:
     ]
 
 
-def _columns(
+def _iter_part_columns(
     parts: Sequence[WeightedMean], ties: ClusterIds, creators: Sequence[str]
 ) -> Iterator[AnyArray]:
     """Return for each part the values (0 if missing), a mask of present values, and the creator of the row."""
@@ -199,17 +199,17 @@ def _sum_of_means(
 def count_failures(rows: Iterable[ScoredQuestion[Any, Any]]) -> Mapping[str, int]:
     """Rows without an answer, by reason."""
     outcomes = (row.outcome for row in rows)
-    return _sorted(Counter(o.reason.value for o in outcomes if isinstance(o, Failure)))
+    return _sort_by_name(Counter(o.reason.value for o in outcomes if isinstance(o, Failure)))
 
 
 def count_unparsed(parts: Iterable[tuple[str, object]]) -> Mapping[str, int]:
     """Parts that could not be read, as `part: reason`."""
-    return _sorted(
+    return _sort_by_name(
         Counter(
             f"{name}: {part.reason.value}" for name, part in parts if isinstance(part, Unparsed)
         )
     )
 
 
-def _sorted(counts: Mapping[str, int]) -> Mapping[str, int]:
+def _sort_by_name(counts: Mapping[str, int]) -> Mapping[str, int]:
     return dict(sorted(counts.items()))

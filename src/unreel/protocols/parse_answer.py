@@ -22,12 +22,12 @@ def read_text(
     Raises:
         InvalidSettingError: `box_space` is not a known space.
     """
-    verdict: Verdict = instrument.parse(text, _reading(mode, prompt, box_space, size))
+    verdict: Verdict = instrument.parse(text, _build_parser_options(mode, prompt, box_space, size))
     return verdict
 
 
 @lru_cache(maxsize=256)
-def _reading(
+def _build_parser_options(
     mode: Mode, prompt: str, box_space: str | None, size: tuple[int, int]
 ) -> ParserOptions:
     space = None

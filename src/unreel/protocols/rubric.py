@@ -70,27 +70,27 @@ def measure_extent(traces: Sequence[Trace], *, duration_us: int) -> TraceExtent:
 
 def union_area(boxes: Iterable[Box]) -> Fraction:
     """Share of the frame under at least one of `boxes`, to a billionth of its sides."""
-    rectangles = sorted({_on_grid(box) for box in boxes}, key=lambda r: r[1])
+    rectangles = sorted({_convert_to_grid(box) for box in boxes}, key=lambda r: r[1])
     edges = sorted({x for (x0, x1), _ in rectangles for x in (x0, x1)})
     area = 0
     for left, right in pairwise(edges):
         column = (y for (x0, x1), y in rectangles if x0 <= left and right <= x1)
-        area += (right - left) * _covered(column)
+        area += (right - left) * _measure_covered_length(column)
     return Fraction(area, _GRID**2)
 
 
 def union_us(spans: Iterable[TimeSpan], *, duration_us: int) -> int:
     """Microseconds of a clip within at least one of `spans`."""
     inside = ((span.start_us, min(span.end_us, duration_us)) for span in spans)
-    return _covered(sorted(part for part in inside if part[0] < part[1]))
+    return _measure_covered_length(sorted(part for part in inside if part[0] < part[1]))
 
 
-def _on_grid(box: Box) -> tuple[Interval, Interval]:
+def _convert_to_grid(box: Box) -> tuple[Interval, Interval]:
     x0, y0, x1, y1 = (round(part * _GRID) for part in (box.x0, box.y0, box.x1, box.y1))
     return (x0, x1), (y0, y1)
 
 
-def _covered(intervals: Iterable[Interval]) -> int:
+def _measure_covered_length(intervals: Iterable[Interval]) -> int:
     """Length under at least one of `intervals`, which come sorted by their start."""
     total, reached = 0, 0
     for start, end in intervals:

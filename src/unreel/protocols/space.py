@@ -34,8 +34,8 @@ class BoxSpace:
 
         Corners in reverse order are not turned round: they leave no area.
         """
-        x0, x1 = (_clip(corners[i] / self.width) for i in (0, 2))
-        y0, y1 = (_clip(corners[i] / self.height) for i in (1, 3))
+        x0, x1 = (_clamp_to_unit(corners[i] / self.width) for i in (0, 2))
+        y0, y1 = (_clamp_to_unit(corners[i] / self.height) for i in (1, 3))
         return Box(x0, y0, x1, y1) if x0 < x1 and y0 < y1 else None
 
     def corners(self, box: Box) -> tuple[float, float, float, float]:
@@ -66,5 +66,5 @@ def declare_space(declared: str, *, width: int, height: int) -> BoxSpace:
     return BoxSpace(declared, *sizes[declared])
 
 
-def _clip(part: Fraction) -> float:
+def _clamp_to_unit(part: Fraction) -> float:
     return float(min(Fraction(1), max(Fraction(0), part)))

@@ -91,11 +91,13 @@ def strip_thinking(text: str) -> str:
 def strip_markup(text: str) -> str:
     """`text` in plain characters and digits, without the marks that models put around answers."""
     plain = unicodedata.normalize("NFKC", text)
-    return _WRAPPING.sub(r"\g<boxed>", plain if plain.isascii() else plain.translate(_digits()))
+    return _WRAPPING.sub(
+        r"\g<boxed>", plain if plain.isascii() else plain.translate(_build_digit_table())
+    )
 
 
 @cache
-def _digits() -> dict[int, str | None]:
+def _build_digit_table() -> dict[int, str | None]:
     """Digits of every script as ASCII, and the vowel signs of Arabic, which are written or not, as nothing."""
     codes = (code for code in range(0x660, 0x1FC00) if chr(code).isdecimal())
     signs = dict.fromkeys((0x640, 0x200B, 0x2060, *range(0x64B, 0x653)), None)
@@ -119,13 +121,13 @@ def find_tagged(text: str, name: str, mode: Mode) -> list[str]:
     Of nested tags the innermost piece counts. `lenient` takes other letter cases, spaces inside the
     tag, and a tag that is not closed: its piece ends at the next tag or at the end of the text.
     """
-    pieces = (piece.strip() for piece in _pieces(text, name, mode))
+    pieces = (piece.strip() for piece in _iter_tagged_pieces(text, name, mode))
     return [piece for piece in pieces if piece]
 
 
-def _pieces(text: str, name: str, mode: Mode) -> Iterator[str]:
+def _iter_tagged_pieces(text: str, name: str, mode: Mode) -> Iterator[str]:
     opened: int | None = None
-    for tag in _tag(name, mode).finditer(text):
+    for tag in _compile_tag_pattern(name, mode).finditer(text):
         if tag[1]:
             if opened is not None:
                 yield text[opened : tag.start()]
@@ -140,7 +142,7 @@ def _pieces(text: str, name: str, mode: Mode) -> Iterator[str]:
 
 
 @cache
-def _tag(name: str, mode: Mode) -> re.Pattern[str]:
+def _compile_tag_pattern(name: str, mode: Mode) -> re.Pattern[str]:
     if mode == "strict":
         return re.compile(rf"<(/?){name}>")
     return re.compile(rf"<\s{{0,3}}(/?)\s{{0,3}}{name}\s{{0,3}}>", re.IGNORECASE | re.ASCII)

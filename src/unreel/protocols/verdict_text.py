@@ -19,11 +19,11 @@ EVEN: Final = 0.5
 """A belief above this one is that the clip is generated."""
 
 
-def _nothing_more(_verdict: object) -> tuple[tuple[str, str], ...]:
+def _return_no_details(_verdict: object) -> tuple[tuple[str, str], ...]:
     return ()
 
 
-def _nothing_taught(_truth: object, _prompt: str, _space: BoxSpace | None) -> str:
+def _return_no_answer(_truth: object, _prompt: str, _space: BoxSpace | None) -> str:
     return ""
 
 
@@ -40,11 +40,11 @@ class ProtocolTexts(Generic[T, V]):
     phrase: Callable[[Sequence[float], str], str]
     """The answer of someone who holds each clip shown to be generated with that probability, in the form
     that the prompt of that name asks for."""
-    details: Callable[[V], Iterable[tuple[str, str]]] = _nothing_more
+    details: Callable[[V], Iterable[tuple[str, str]]] = _return_no_details
     """What else a readable verdict says, by name; what it excludes is named too."""
     teaches: frozenset[str] = frozenset()
     """The prompts whose answers follow from a truth alone; the others ask for what no truth holds."""
-    write: Callable[[T, str, BoxSpace | None], str] = _nothing_taught
+    write: Callable[[T, str, BoxSpace | None], str] = _return_no_answer
     """The whole answer to the prompt of that name, as `teach` gives it."""
 
     def teach(self, truth: T, prompt: str, space: BoxSpace | None) -> str:

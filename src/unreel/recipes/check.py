@@ -25,27 +25,27 @@ def apply_change(change: str, values: dict[str, Any]) -> None:
         raise InvalidSettingError(setting, problem, "Write SECTION.KEY=VALUE")
     place: Any = values
     for section in sections:
-        place = _below(place, section)
-    place = _only(place)
+        place = _find_subsection(place, section)
+    place = _unwrap_single_item(place)
     if not isinstance(place, dict):
         setting, problem = path, "is no section with keys"
         remedy = "Change it in the file, or name the section's number, as in data.0.weight=2"
         raise InvalidSettingError(setting, problem, remedy)
-    place[key] = _toml_value(text)
+    place[key] = _parse_toml_value(text)
 
 
-def _below(place: Any, section: str) -> Any:
+def _find_subsection(place: Any, section: str) -> Any:
     if isinstance(place, list) and section.isdecimal():
         return place[int(section)] if int(section) < len(place) else None
-    place = _only(place)
+    place = _unwrap_single_item(place)
     return place.setdefault(section, {}) if isinstance(place, dict) else None
 
 
-def _only(place: Any) -> Any:
+def _unwrap_single_item(place: Any) -> Any:
     return place[0] if isinstance(place, list) and len(place) == 1 else place
 
 
-def _toml_value(text: str) -> Any:
+def _parse_toml_value(text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text[:RECIPE_BYTES]}")["value"]
     except (ValueError, RecursionError):
@@ -77,7 +77,7 @@ def check_sections(
         key = ".".join(map(str, first["loc"]))
         match first["type"]:
             case "extra_forbidden":
-                known = _section_at(shape, first["loc"]).known_keys()
+                known = _get_section_at(shape, first["loc"]).known_keys()
                 problem, remedy = "no such setting", suggest_names(str(first["loc"][-1]), known)
             case "missing":
                 type_it = "" if typed is None else f", or type {typed(key)}"
@@ -97,16 +97,22 @@ def drop_missing(keys: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _section_at(shape: type[RecipeSection], place: tuple[int | str, ...]) -> type[RecipeSection]:
+def _get_section_at(
+    shape: type[RecipeSection], place: tuple[int | str, ...]
+) -> type[RecipeSection]:
     """Return the section of the key at `place` of `shape`."""
     for part in place[:-1]:
         field = shape.model_fields.get(str(part))
-        shape = shape if field is None else next(iter(_sections_of(field.annotation)), shape)
+        shape = (
+            shape
+            if field is None
+            else next(iter(_list_annotated_sections(field.annotation)), shape)
+        )
     return shape
 
 
-def _sections_of(annotation: Any) -> list[type[RecipeSection]]:
+def _list_annotated_sections(annotation: Any) -> list[type[RecipeSection]]:
     if isinstance(annotation, type) and issubclass(annotation, RecipeSection):
         return [annotation]
     parts = getattr(annotation, "__args__", ())
-    return [section for part in parts for section in _sections_of(part)]
+    return [section for part in parts for section in _list_annotated_sections(part)]

@@ -54,13 +54,20 @@ class DescribedSection:
 def describe_sections(shape: type[RecipeSection], name: str = "") -> Iterator[DescribedSection]:
     """The section `shape` itself, then those inside it, in the order in which it has them."""
     notes = read_notes(shape)
-    inner = {key: own for key, field in shape.model_fields.items() if (own := _section_of(field))}
+    inner = {
+        key: own for key, field in shape.model_fields.items() if (own := _find_field_section(field))
+    }
     keys = tuple(
-        describe_key(key, _whole(field), default=_default(field), meaning=notes.get(key, ""))
+        describe_key(
+            key,
+            _get_declared_type(field),
+            default=_format_default_value(field),
+            meaning=notes.get(key, ""),
+        )
         for key, field in shape.model_fields.items()
         if key not in inner
     )
-    yield DescribedSection(name=name, about=_about(shape), keys=keys)
+    yield DescribedSection(name=name, about=_format_section_summary(shape), keys=keys)
     for key, own in inner.items():
         below = f"{name}.{key}" if name else key
         first, *others = describe_sections(own, below)
@@ -72,8 +79,8 @@ def describe_key(key: str, annotation: Any, *, default: str | None, meaning: str
     """One key, by the type that it is declared with."""
     return DescribedKey(
         key=key,
-        kind=_kind(annotation),
-        unit=next(iter(_units(annotation)), ""),
+        kind=_format_allowed_values(annotation),
+        unit=next(iter(_iter_unit_names(annotation)), ""),
         default=default,
         meaning=" ".join(meaning.split()),
     )
@@ -114,38 +121,40 @@ def read_notes(owner: type) -> dict[str, str]:
     return notes
 
 
-def _about(shape: type[RecipeSection]) -> str:
+def _format_section_summary(shape: type[RecipeSection]) -> str:
     """The first paragraph of its docstring, without the heading that it begins with."""
     first = " ".join((inspect.getdoc(shape) or "").partition("\n\n")[0].split())
     told = first.partition(": ")[2] if first.startswith("`[") else first
     return told[:1].upper() + told[1:]
 
 
-def _whole(field: FieldInfo) -> Any:
+def _get_declared_type(field: FieldInfo) -> Any:
     """Return the declared type of the field; pydantic stores its bounds separately."""
     return Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
 
 
-def _default(field: FieldInfo) -> str | None:
+def _format_default_value(field: FieldInfo) -> str | None:
     return None if field.is_required() else write_toml(field.get_default(call_default_factory=True))
 
 
-def _section_of(field: FieldInfo) -> type[RecipeSection] | None:
-    found = (part for part in _parts(field.annotation) if isinstance(part, type))
+def _find_field_section(field: FieldInfo) -> type[RecipeSection] | None:
+    found = (part for part in _iter_annotation_parts(field.annotation) if isinstance(part, type))
     return next((part for part in found if issubclass(part, RecipeSection)), None)
 
 
-def _parts(annotation: Any) -> Iterator[Any]:
+def _iter_annotation_parts(annotation: Any) -> Iterator[Any]:
     yield annotation
     for part in get_args(annotation):
-        yield from _parts(part)
+        yield from _iter_annotation_parts(part)
 
 
-def _units(annotation: Any) -> Iterator[str]:
-    return (part.name for part in _parts(annotation) if isinstance(part, NumberUnit))
+def _iter_unit_names(annotation: Any) -> Iterator[str]:
+    return (
+        part.name for part in _iter_annotation_parts(annotation) if isinstance(part, NumberUnit)
+    )
 
 
-def _kind(annotation: Any) -> str:
+def _format_allowed_values(annotation: Any) -> str:
     """Return the allowed values as text."""
     given = get_args(annotation)
     match get_origin(annotation):
@@ -154,25 +163,31 @@ def _kind(annotation: Any) -> str:
         case None:
             words = list(map(write_toml, annotation))
         case origin if origin is Annotated:
-            words = [" ".join(filter(None, (_kind(given[0]), _bounds(given[1:]))))]
+            words = [
+                " ".join(
+                    filter(None, (_format_allowed_values(given[0]), _format_bounds(given[1:])))
+                )
+            ]
         case origin if origin is Literal:
             words = list(map(write_toml, given))
         case origin if origin is dict:
             words = ["table"]
         case origin if origin is tuple:
             count = "" if given[-1] is Ellipsis else f" of {len(given)}"
-            words = [f"list{count}: {_kind(given[0])}"]
+            words = [f"list{count}: {_format_allowed_values(given[0])}"]
         case _:
-            words = [_kind(part) for part in given if part is not type(None)]
+            words = [_format_allowed_values(part) for part in given if part is not type(None)]
     return " or ".join(words)
 
 
-def _bounds(metadata: Sequence[Any]) -> str:
+def _format_bounds(metadata: Sequence[Any]) -> str:
     parts = [each for one in metadata for each in getattr(one, "metadata", None) or (one,)]
-    limits = {name: limit for name in _BOUNDS for each in parts if (limit := _limit(each, name))}
+    limits = {
+        name: limit for name in _BOUNDS for each in parts if (limit := _format_limit(each, name))
+    }
     return ", ".join(f"{_BOUNDS[name]} {limit}" for name, limit in limits.items())
 
 
-def _limit(bound: object, name: str) -> str:
+def _format_limit(bound: object, name: str) -> str:
     limit = getattr(bound, name, None)
     return "" if limit is None or abs(limit) >= LARGEST else str(limit)

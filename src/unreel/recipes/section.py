@@ -40,7 +40,7 @@ class RecipeSection(BaseModel):
         return list(cls.model_fields)
 
 
-def _exact(value: object) -> Fraction:
+def _parse_exact_number(value: object) -> Fraction:
     """Return the exact number as written: 0.1 is a tenth, 30000/1001 is a fraction."""
     text = str(value) if isinstance(value, int | float | str | Fraction) else ""
     # An exponent would let a few letters stand for a number of a gigabyte.
@@ -54,7 +54,7 @@ def _exact(value: object) -> Fraction:
         raise ValueError(msg) from error
 
 
-def _fits(text: str, info: ValidationInfo) -> str:
+def _require_single_line(text: str, info: ValidationInfo) -> str:
     if not text.isprintable() or text != text.strip():
         setting, problem = info.field_name or "name", f"{text!a} does not fit on a line"
         raise InvalidSettingError(setting, problem, "Write a name without breaks or margins")
@@ -62,12 +62,12 @@ def _fits(text: str, info: ValidationInfo) -> str:
 
 
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
-Line = Annotated[Text, Field(min_length=1), AfterValidator(_fits)]
+Line = Annotated[Text, Field(min_length=1), AfterValidator(_require_single_line)]
 """A name as boards and tables show it."""
 Count = Annotated[int, Field(ge=1, le=LARGEST)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 MaxTokens = Annotated[int, Field(ge=1, le=10_000_000), NumberUnit("tokens")]
 Connections = Annotated[int, Field(ge=1, le=1024)]
 Deadline = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False), NumberUnit("seconds")]
-Exact = Annotated[Fraction, BeforeValidator(_exact)]
+Exact = Annotated[Fraction, BeforeValidator(_parse_exact_number)]
 Seconds = Annotated[Exact, Field(ge=0, le=LARGEST), NumberUnit("seconds")]

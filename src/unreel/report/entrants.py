@@ -163,10 +163,12 @@ def read_run(run: EvalRun, *, judge: str | None = None) -> tuple[ReportEntrant, 
     stay unmeasured.
     """
     read: list[Rows] = []
-    scores = score_run(run, score_texts=partial(_keep, read, _judges(run, judge)))
+    scores = score_run(
+        run, score_texts=partial(_append_rows, read, _find_explanation_judges(run, judge))
+    )
     reading = BenchmarkStats()
-    subjects = _subjects(run, reading)
-    stored = _stored(run)
+    subjects = _index_subjects(run, reading)
+    stored = _group_stored_answers(run)
     recipe = run.recipe
     known = reading.identity
     return tuple(
@@ -176,25 +178,25 @@ def read_run(run: EvalRun, *, judge: str | None = None) -> tuple[ReportEntrant, 
             condition=score.condition,
             instrument=replace(recipe.instrument, instrument=run.scope.instrument),
             benchmark=str(run.benchmark_path.resolve()),
-            extent=_extent(recipe),
+            extent=_format_extent(recipe),
             seed=recipe.seed,
             judged=judge is not None,
             card=score.scorecard,
             n_not_asked=score.n_not_asked,
             n_rejected=reading.n_rejected,
-            items=tuple(_items(rows, subjects, stored[str(score.condition)])),
+            items=tuple(_iter_run_items(rows, subjects, stored[str(score.condition)])),
             fingerprint=known.fingerprint if known else "",
         )
         for score, rows in zip(scores, read, strict=True)
     )
 
 
-def _keep(read: list[Rows], judges: ExplanationJudges | None, rows: Rows) -> Rows:
+def _append_rows(read: list[Rows], judges: ExplanationJudges | None, rows: Rows) -> Rows:
     read.append(judges(rows) if judges else rows)
     return read[-1]
 
 
-def _items(
+def _iter_run_items(
     rows: Rows, subjects: Mapping[str, ReportSubject], stored: StoredAnswers
 ) -> Iterator[RunItem]:
     by_key: dict[str, tuple[ScoredQuestion[Any, Any], ...]] = {}
@@ -209,7 +211,7 @@ def _items(
         yield RunItem(key=key, subjects=shown, rows=group, stored=answer)
 
 
-def _subjects(run: EvalRun, reading: BenchmarkStats) -> dict[str, ReportSubject]:
+def _index_subjects(run: EvalRun, reading: BenchmarkStats) -> dict[str, ReportSubject]:
     """Every clip by the id that its rows carry; of two entries with the same bytes, the first."""
     benchmark = run.benchmark()
     subjects: dict[str, ReportSubject] = {}
@@ -224,7 +226,7 @@ def _subjects(run: EvalRun, reading: BenchmarkStats) -> dict[str, ReportSubject]
     return subjects
 
 
-def _stored(run: EvalRun) -> Mapping[str, StoredAnswers]:
+def _group_stored_answers(run: EvalRun) -> Mapping[str, StoredAnswers]:
     """Return the answers by condition."""
     answers = {str(condition): StoredAnswers() for condition in run.recipe.conditions}
     reviewer, instrument = run.reviewer_name(), run.scope.instrument
@@ -240,7 +242,7 @@ def _stored(run: EvalRun) -> Mapping[str, StoredAnswers]:
     return answers
 
 
-def _extent(recipe: EvalRecipe) -> str:
+def _format_extent(recipe: EvalRecipe) -> str:
     parts = [] if recipe.split is None else [f"split {recipe.split}"]
     if recipe.limit is not None and recipe.choice == "first":
         parts.append(f"first {recipe.limit} clips")
@@ -249,7 +251,7 @@ def _extent(recipe: EvalRecipe) -> str:
     return ", ".join(parts)
 
 
-def _judges(run: EvalRun, model: str | None) -> ExplanationJudges | None:
+def _find_explanation_judges(run: EvalRun, model: str | None) -> ExplanationJudges | None:
     if model is None or "explanation" not in run.recipe.instrument.figures:
         return None
     return ExplanationJudges([load_judge_rulings(model, run)], run.recipe.seed)

@@ -87,11 +87,11 @@ def write_report(
     entrants = [entrant for run in runs for entrant in read_run(run, judge=judge)]
     if judge is not None:
         _require_rulings(entrants, judge)
-    named = name_boards(list(_boards(entrants)))
-    boards = [_fill(board, named[place + 1 :]) for place, board in enumerate(named)]
+    named = name_boards(list(_iter_boards(entrants)))
+    boards = [_add_board_panels(board, named[place + 1 :]) for place, board in enumerate(named)]
     names = name_contenders(boards)
     folder = OutputDirectory(out, published=True)
-    media_folder = MediaFolder(out=folder, media=media, access=_access(runs))
+    media_folder = MediaFolder(out=folder, media=media, access=_get_storage_access(runs))
     pages: set[str] = set()
 
     def put(name: str, text: str) -> None:
@@ -105,8 +105,8 @@ def write_report(
     tables = {CLIPS: clips_csv(browser)}
     for table in (t for board in boards for panel in board.panels for t in panel.all_tables):
         tables |= table_files(table)
-    _replace_files(folder, tables | _reviewers(boards, names, browser))
-    page = folder.write(PAGE, _document(boards, browser, tables).encode())
+    _replace_files(folder, tables | _build_reviewer_files(boards, names, browser))
+    page = folder.write(PAGE, _render_report_page(boards, browser, tables).encode())
     return ReportResult(
         page=page,
         size_bytes=page.stat().st_size,
@@ -129,7 +129,7 @@ def _require_rulings(entrants: Sequence[ReportEntrant], judge: str) -> None:
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def _reviewers(
+def _build_reviewer_files(
     boards: Sequence[ReportBoard], names: Mapping[int, str], browser: ClipBrowser
 ) -> dict[str, str]:
     files: dict[str, str] = {}
@@ -150,24 +150,26 @@ def _replace_files(folder: OutputDirectory, files: Mapping[str, str]) -> None:
         folder.write(name, text.encode())
 
 
-def _boards(entrants: Sequence[ReportEntrant]) -> Iterator[ReportBoard]:
+def _iter_boards(entrants: Sequence[ReportEntrant]) -> Iterator[ReportBoard]:
     for number, shared in enumerate(shared_boards(entrants)):
-        places = [_place(entrant, entrants) for entrant in shared]
+        places = [_find_entrant_index(entrant, entrants) for entrant in shared]
         yield set_up_board(shared, places, number=number)
 
 
-def _place(wanted: ReportEntrant, entrants: Sequence[ReportEntrant]) -> int:
+def _find_entrant_index(wanted: ReportEntrant, entrants: Sequence[ReportEntrant]) -> int:
     return next(place for place, entrant in enumerate(entrants) if entrant is wanted)
 
 
-def _fill(board: ReportBoard, later: Sequence[ReportBoard]) -> ReportBoard:
+def _add_board_panels(board: ReportBoard, later: Sequence[ReportBoard]) -> ReportBoard:
     asked = (board.instrument, board.entrants[0].benchmark)
     beside = [each for each in later if (each.instrument, each.entrants[0].benchmark) == asked]
-    panels = (panel for panel in _panels(board, beside) if panel is not None)
+    panels = (panel for panel in _iter_board_panels(board, beside) if panel is not None)
     return replace(board, panels=tuple(map(name_tables, panels)))
 
 
-def _panels(board: ReportBoard, beside: Sequence[ReportBoard]) -> Iterator[BoardPanel | None]:
+def _iter_board_panels(
+    board: ReportBoard, beside: Sequence[ReportBoard]
+) -> Iterator[BoardPanel | None]:
     yield leaderboard(board)
     yield build_differences_panel(board, beside)
     yield build_difficulty_panel(board)
@@ -182,11 +184,11 @@ def _panels(board: ReportBoard, beside: Sequence[ReportBoard]) -> Iterator[Board
     yield build_cost_panel(board)
 
 
-def _access(runs: Sequence[EvalRun]) -> StorageAccess:
+def _get_storage_access(runs: Sequence[EvalRun]) -> StorageAccess:
     return runs[0].access
 
 
-def _document(
+def _render_report_page(
     boards: Sequence[ReportBoard], browser: ClipBrowser, tables: Mapping[str, str]
 ) -> str:
     charts = {

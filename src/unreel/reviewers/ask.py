@@ -37,7 +37,7 @@ def open_local_file(location: str) -> Iterator[Path]:
     yield Path(location)
 
 
-def _unchanged(_clip: ClipId, _file: Path) -> Failure | None:
+def _find_no_change(_clip: ClipId, _file: Path) -> Failure | None:
     return None
 
 
@@ -82,7 +82,7 @@ class PresentationSettings:
     reader: MediaReader
     open_file: OpenFile = open_local_file
     """How a clip's location becomes a file."""
-    find_change: FindChange = _unchanged
+    find_change: FindChange = _find_no_change
     """Looks at a file again after it was shown."""
 
     def show(
@@ -134,7 +134,7 @@ class ReviewDispatcher:
         reader: MediaReader,
         *,
         open_file: OpenFile = open_local_file,
-        find_change: FindChange = _unchanged,
+        find_change: FindChange = _find_no_change,
     ) -> None:
         self._showing = PresentationSettings(
             reader=reader, open_file=open_file, find_change=find_change
@@ -196,7 +196,7 @@ class ReviewDispatcher:
             exhibits=exhibits,
             box_space=space,
             outcome=outcome,
-            cost_usd=_cost(outcome, asked),
+            cost_usd=_compute_cost_usd(outcome, asked),
         )
 
     def close(self) -> None:
@@ -204,7 +204,7 @@ class ReviewDispatcher:
         self._decoders.shutdown(wait=True, cancel_futures=True)
 
 
-def _cost(outcome: Reply | Failure, asked: OpenReviewer) -> Decimal | None:
+def _compute_cost_usd(outcome: Reply | Failure, asked: OpenReviewer) -> Decimal | None:
     if outcome.usage is None or asked.price is None:
         return None
     return asked.price.cost_usd(outcome.usage)

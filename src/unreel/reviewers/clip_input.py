@@ -23,7 +23,7 @@ def show(
     wants: frozenset[InputKind],
 ) -> ClipInput | Failure:
     """Return the inputs of `clip`, whose bytes are at `file`, as requested and allowed by the condition."""
-    if why := _impossible(condition, wants):
+    if why := _explain_unsupported_condition(condition, wants):
         return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {why}")
     frames: tuple[ShownFrame, ...] = ()
     if InputKind.FRAMES in wants:
@@ -56,7 +56,7 @@ def show(
     )
 
 
-def _impossible(condition: Condition, wants: frozenset[InputKind]) -> str:
+def _explain_unsupported_condition(condition: Condition, wants: frozenset[InputKind]) -> str:
     """Return the reason why a reviewer with these inputs cannot be asked under `condition`; "" if it can."""
     if condition.audio == "on" and InputKind.SOUND not in wants:
         return "the reviewer hears no sound"

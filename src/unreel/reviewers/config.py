@@ -108,7 +108,7 @@ class ReviewerSection(RecipeSection):
     def _shown_as_taught(cls, values: Any) -> Any:
         """Use the training mode of a checkpoint if none is set."""
         if isinstance(values, dict) and "show" not in values:
-            taught = _taught(str(values.get("model")))
+            taught = _find_training_input(str(values.get("model")))
             return values if taught is None else {**values, "show": taught.input}
         return values
 
@@ -157,7 +157,7 @@ class ReviewerSection(RecipeSection):
     @property
     def taught(self) -> InputSpec | None:
         """Return its training format; `None` for all but checkpoints that unreel trained."""
-        return _taught(self.model)
+        return _find_training_input(self.model)
 
     @property
     def assumes_box_space(self) -> bool:
@@ -348,7 +348,7 @@ class ReviewerSection(RecipeSection):
         return ReviewerFactory(name=name, build=partial(REVIEWERS.load(RECORDED), path, name=name))
 
 
-def _taught(model: str) -> InputSpec | None:
+def _find_training_input(model: str) -> InputSpec | None:
     folder = Path(model.removeprefix(LOCAL)).expanduser()
     try:
         return read_taught(folder) if model.startswith(LOCAL) else None

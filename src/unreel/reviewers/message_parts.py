@@ -71,7 +71,7 @@ def compose_message(
     for number, exhibit in enumerate(sheet.exhibits, start=1):
         if len(sheet.exhibits) > 1:
             parts.append(PromptText(mark_clip(number)))
-        shown = list(_show(exhibit, form=form, times=times if marked else None))
+        shown = list(_iter_clip_parts(exhibit, form=form, times=times if marked else None))
         if not shown:
             missing = "clip" if form == "clip" else "frames"
             return request_rejected(
@@ -91,7 +91,9 @@ def request_rejected(reason: str) -> Failure:
     return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {reason}")
 
 
-def _show(exhibit: ClipInput, *, form: Showing, times: TimeFormat | None) -> Iterator[Part]:
+def _iter_clip_parts(
+    exhibit: ClipInput, *, form: Showing, times: TimeFormat | None
+) -> Iterator[Part]:
     match form:
         case "clip":
             if exhibit.whole is not None:

@@ -58,11 +58,11 @@ class RecordedReviewer:
         return self.declared_space
 
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
-        for handle in _handles(sheet):
+        for handle in _iter_request_handles(sheet):
             found = self.outcomes.get(handle)
             if found is not None:
                 return found
-        shown = " and ".join(_file_name(exhibit) for exhibit in sheet.exhibits)
+        shown = " and ".join(_get_file_name(exhibit) for exhibit in sheet.exhibits)
         return Failure(FailureReason.NOT_RECORDED, f"no answer is recorded for {shown}")
 
     async def close(self) -> None:
@@ -81,7 +81,7 @@ class RecordedFile:
 
     def get(self, handle: str, /) -> Reply | Failure | None:
         """The outcome under `handle`, read from the file now; `None` when there is none."""
-        mark = np.uint64(_mark(handle))
+        mark = np.uint64(_hash_handle(handle))
         first = int(np.searchsorted(self._marks, mark, side="left"))
         last = int(np.searchsorted(self._marks, mark, side="right"))
         for place in range(first, last):
@@ -90,7 +90,7 @@ class RecordedFile:
             except (OSError, InvalidValueError) as error:
                 detail = f"{self.path.name} changed while its answers were replayed ({error})"
                 return Failure(FailureReason.NOT_RECORDED, detail)
-            if _handle(given) == handle:
+            if _get_answer_handle(given) == handle:
                 return given.outcome
         return None
 
@@ -101,9 +101,9 @@ class RecordedFile:
             UnreadableSourceError: It does.
         """
         for place in np.flatnonzero(self._marks[1:] == self._marks[:-1]):
-            handle = _handle(self._read_at(int(place)))
-            if handle == _handle(self._read_at(int(place) + 1)):
-                raise _twice(self.path, handle)
+            handle = _get_answer_handle(self._read_at(int(place)))
+            if handle == _get_answer_handle(self._read_at(int(place) + 1)):
+                raise _build_duplicate_error(self.path, handle)
 
     def _read_at(self, index: int) -> ImportedAnswer:
         with self.path.open("rb") as file:
@@ -118,11 +118,11 @@ def read_recorded(path: Path, *, name: str) -> RecordedReviewer:
         UnreadableSourceError: It cannot be read, or a row holds no answer or one that was there before.
     """
     if path.suffix.lower() in _HELD:
-        return RecordedReviewer(name, _hold(path))
+        return RecordedReviewer(name, _load_outcomes(path))
     marks, offsets = array("Q"), array("Q")
     try:
-        for offset, handle in _index(path):
-            marks.append(_mark(handle))
+        for offset, handle in _iter_line_handles(path):
+            marks.append(_hash_handle(handle))
             offsets.append(offset)
     except OSError as error:
         if isinstance(error, UnreadableSourceError):
@@ -136,24 +136,24 @@ def read_recorded(path: Path, *, name: str) -> RecordedReviewer:
     return RecordedReviewer(name, recording)
 
 
-def _hold(path: Path) -> dict[str, Reply | Failure]:
+def _load_outcomes(path: Path) -> dict[str, Reply | Failure]:
     """The outcomes of a table whose rows cannot be found again by their place."""
     outcomes: dict[str, Reply | Failure] = {}
     for given in read_answers(path):
         if isinstance(given, Rejected):
             raise UnreadableSourceError(str(path), f"no recorded answer in {given}", FORM)
-        if (handle := _handle(given)) in outcomes:
-            raise _twice(path, handle)
+        if (handle := _get_answer_handle(given)) in outcomes:
+            raise _build_duplicate_error(path, handle)
         outcomes[handle] = given.outcome
     return outcomes
 
 
-def _twice(path: Path, handle: str) -> UnreadableSourceError:
+def _build_duplicate_error(path: Path, handle: str) -> UnreadableSourceError:
     problem = f"two answers about {handle.rpartition(_AND)[2]!r}"
     return UnreadableSourceError(str(path), problem, "Keep one answer for each clip")
 
 
-def _index(path: Path) -> Iterator[tuple[int, str]]:
+def _iter_line_handles(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the offset and handle of each line; every line is read once, so that errors come early."""
     offset = 0
     with path.open("rb") as lines:
@@ -166,42 +166,42 @@ def _index(path: Path) -> Iterator[tuple[int, str]]:
                 raise UnreadableSourceError(str(path), problem, FORM)
             if line.strip():
                 try:
-                    yield offset, _handle(read_given(parse_object(line)))
+                    yield offset, _get_answer_handle(read_given(parse_object(line)))
                 except InvalidValueError as error:
                     problem = f"line {number} holds no recorded answer ({error})"
                     raise UnreadableSourceError(str(path), problem, FORM) from error
             offset += len(line)
 
 
-def _handle(given: ImportedAnswer) -> str:
-    return given.key or _of_protocol(given.name, given.protocol)
+def _get_answer_handle(given: ImportedAnswer) -> str:
+    return given.key or _format_handle(given.name, given.protocol)
 
 
-def _handles(sheet: ReviewRequest) -> Iterator[str]:
+def _iter_request_handles(sheet: ReviewRequest) -> Iterator[str]:
     """All that an answer to `sheet` may be recorded under, what says most first."""
     yield sheet.key
     clips = [exhibit.clip for exhibit in sheet.exhibits]
-    tails = zip(*(_tails(clip.location) for clip in clips), strict=True)
+    tails = zip(*(_list_path_suffixes(clip.location) for clip in clips), strict=True)
     named: list[Sequence[str]] = [[sheet.name], [clip.id for clip in clips], *tails]
     shown = [between.join(names) for names in named for between in (BETWEEN, "+")]
     for protocol in (sheet.instrument.protocol, ""):
         for name in dict.fromkeys(shown):
-            yield _of_protocol(name, protocol)
+            yield _format_handle(name, protocol)
 
 
-def _tails(location: str) -> list[str]:
+def _list_path_suffixes(location: str) -> list[str]:
     """`a/b/c.mp4`, `b/c.mp4`, `c.mp4`: as many parts for every location, the longest first."""
     parts = [""] * _DEEPEST + location.split("/")
     return ["/".join(filter(None, parts[-n:])) for n in range(_DEEPEST, 0, -1)]
 
 
-def _of_protocol(clip: str, protocol: str) -> str:
+def _format_handle(clip: str, protocol: str) -> str:
     return f"{protocol}{_AND}{clip}"
 
 
-def _file_name(exhibit: ClipInput) -> str:
+def _get_file_name(exhibit: ClipInput) -> str:
     return PurePosixPath(exhibit.clip.location).name
 
 
-def _mark(handle: str) -> int:
+def _hash_handle(handle: str) -> int:
     return int.from_bytes(blake2b(handle.encode(), digest_size=8).digest(), "big")

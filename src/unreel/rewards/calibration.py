@@ -53,7 +53,11 @@ class RewardCalibration:
 
     def apply(self, probability: float, /) -> float:
         """Return the corrected probability, 0 to 1."""
-        return float(_predict(self.method, self.stated, self.corrected, np.array([probability]))[0])
+        return float(
+            _predict_probability(self.method, self.stated, self.corrected, np.array([probability]))[
+                0
+            ]
+        )
 
     def write(self, path: Path) -> None:
         """Write the calibration as JSON."""
@@ -155,8 +159,8 @@ def fit_calibration(
     folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
     for known, held_out in folds.split(stated, real, scenes):
         if len({*real[known]}) > 1:
-            parameters = _fit(method, stated[known], real[known])
-            predicted[held_out] = _predict(method, *parameters, stated[held_out])
+            parameters = _fit_calibration(method, stated[known], real[known])
+            predicted[held_out] = _predict_probability(method, *parameters, stated[held_out])
     judged = ~np.isnan(predicted)
     clusters = [scene for scene, is_judged in zip(scenes, judged, strict=True) if is_judged]
 
@@ -169,13 +173,13 @@ def fit_calibration(
         assert isinstance(score, Estimate)  # noqa: S101  for the type checker
         return (score.value, score.low, score.high)
 
-    knots, levels = _fit(method, stated, real)
+    knots, levels = _fit_calibration(method, stated, real)
     return FittedCalibration(
         stated=knots, corrected=levels, brier=brier(predicted), brier_before=brier(stated)
     )
 
 
-def _fit(
+def _fit_calibration(
     method: Method, stated: NDArray[np.float64], real: NDArray[np.float64]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     if method == "isotonic":
@@ -185,11 +189,11 @@ def _fit(
         return tuple(map(float, curve.X_thresholds_)), tuple(map(float, curve.y_thresholds_))
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
-    line = LogisticRegression(C=1e6).fit(_logit(stated)[:, None], real)
+    line = LogisticRegression(C=1e6).fit(_compute_logit(stated)[:, None], real)
     return (float(line.coef_[0, 0]), float(line.intercept_[0])), ()
 
 
-def _predict(
+def _predict_probability(
     method: Method,
     stated: Sequence[float],
     corrected: Sequence[float],
@@ -198,9 +202,9 @@ def _predict(
     if method == "isotonic":
         return np.interp(probability, stated, corrected)
     slope, intercept = stated
-    return 1 / (1 + np.exp(-(slope * _logit(probability) + intercept)))
+    return 1 / (1 + np.exp(-(slope * _compute_logit(probability) + intercept)))
 
 
-def _logit(probability: NDArray[np.float64]) -> NDArray[np.float64]:
+def _compute_logit(probability: NDArray[np.float64]) -> NDArray[np.float64]:
     inside = np.clip(probability, _NEAREST, 1 - _NEAREST)
     return np.log(inside / (1 - inside))

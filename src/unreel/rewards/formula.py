@@ -37,7 +37,7 @@ def compute_reward(
 
     One failed or unreadable verdict makes the value `None`: values over different verdicts are not comparable.
     """
-    failure = next(iter(_failures(verdicts)), None)
+    failure = next(iter(_iter_failures(verdicts)), None)
     parts, duration_us = {}, to_us(clip.facts.video.duration_s)
     sides = [(v, p) for v in verdicts if (p := real_probability(v.outcome)) is not None]
     if sides:
@@ -45,12 +45,14 @@ def compute_reward(
             calibrators[key].apply(p) if (key := (v.reviewer, v.protocol)) in calibrators else p
             for v, p in sides
         )
-    scores = [(v, s) for v in verdicts if (s := _realism(v.outcome)) is not None]
+    scores = [(v, s) for v in verdicts if (s := _compute_realism(v.outcome)) is not None]
     if scores:
         parts["realism"] = fmean(score for _, score in scores)
     reward_map = _build_map(verdicts, clip, duration_us)
     if reward_map is not None:
-        parts["traced_volume"] = fmean(_volume(t, duration_us) for t in reward_map.traces)
+        parts["traced_volume"] = fmean(
+            _compute_covered_fraction(t, duration_us) for t in reward_map.traces
+        )
     pairs = [
         1 - abs(p - q)
         for (a, p), (b, q) in combinations([*sides, *scores], 2)
@@ -95,7 +97,7 @@ def real_probability(outcome: Verdict | Failure) -> float | None:
             return None
 
 
-def _realism(outcome: Verdict | Failure) -> float | None:
+def _compute_realism(outcome: Verdict | Failure) -> float | None:
     if not isinstance(outcome, RealismVerdict) or isinstance(outcome.score, Unparsed):
         return None
     return (outcome.score - _LOWEST) / (_HIGHEST - _LOWEST)
@@ -127,24 +129,24 @@ def _build_map(
     return RewardMap(traces=tuple(places), duration_us=duration_us, width=width, height=height)
 
 
-def _volume(trace: MapTrace | None, duration_us: int) -> float:
+def _compute_covered_fraction(trace: MapTrace | None, duration_us: int) -> float:
     """Return the fraction of area x time that the trace covers."""
     if trace is None:
         return 0.0
     return trace.box.area * max(0.0, 1 - trace.start_us / duration_us)
 
 
-def _failures(verdicts: Iterable[ReviewerVerdict]) -> Iterator[Failure]:
+def _iter_failures(verdicts: Iterable[ReviewerVerdict]) -> Iterator[Failure]:
     for verdict in verdicts:
         who = f"{verdict.reviewer}, {verdict.protocol}"
         if isinstance(verdict.outcome, Failure):
             failure = verdict.outcome
             yield Failure(failure.reason, f"{who}: {failure.detail}")
-        elif missing := _unread_part(verdict.outcome):
+        elif missing := _find_unparsed_part(verdict.outcome):
             yield Failure(FailureReason.MALFORMED_REPLY, f"{who}: cannot read {missing}")
 
 
-def _unread_part(verdict: Verdict) -> str:
+def _find_unparsed_part(verdict: Verdict) -> str:
     """Return the name of the part that the formula needs and the answer lacks; "" if there is none."""
     needed: dict[str, object]
     match verdict:

@@ -65,9 +65,9 @@ class RewardMap:
         for trace in filter(None, self.traces):
             onset = min(1.0, trace.start_us / self.duration_us)
             marked += (
-                _cover(n_steps, onset, 1.0)[:, None, None]
-                * _cover(n_rows, trace.box.y0, trace.box.y1)[None, :, None]
-                * _cover(n_columns, trace.box.x0, trace.box.x1)[None, None, :]
+                _compute_cell_coverage(n_steps, onset, 1.0)[:, None, None]
+                * _compute_cell_coverage(n_rows, trace.box.y0, trace.box.y1)[None, :, None]
+                * _compute_cell_coverage(n_columns, trace.box.x0, trace.box.x1)[None, None, :]
             )
         return np.clip(1 - marked / len(self.traces), 0, 1).astype(np.float32)
 
@@ -133,7 +133,7 @@ class Reward:
         return f"{self.value:.3f} ({self.formula}, {state}; {parts})"
 
 
-def _cover(n_cells: int, low: float, high: float) -> NDArray[np.float64]:
+def _compute_cell_coverage(n_cells: int, low: float, high: float) -> NDArray[np.float64]:
     """Return the fraction of each of `n_cells` equal cells of [0, 1] between `low` and `high`."""
     first = np.arange(n_cells)
     covered = np.minimum(first + 1, high * n_cells) - np.maximum(first, low * n_cells)

@@ -27,12 +27,12 @@ def krippendorff_alpha(
     The interval draws units; n counts the units that two raters or more rated, as the others say
     nothing about agreement.
     """
-    found = _units_of(ratings)
+    found = _build_rating_units(ratings)
     if isinstance(found, Unmeasured):
         return found
     sample, units, values = found
     limits = StatisticLimits(-1.0, 1.0, sample.n_free)
-    statistic = _alpha(units, values, scale=scale)
+    statistic = _build_alpha_statistic(units, values, scale=scale)
     return bootstrap(statistic, sample, seed=seed, level=level, limits=limits)
 
 
@@ -59,7 +59,7 @@ def cohen_kappa(
     ours, theirs = codes.astype(np.float64).reshape(2, -1)
     sample = RowSample.of((ours, theirs), clusters)
     limits = StatisticLimits(-1.0, 1.0, sample.n_free)
-    statistic = _kappa(sample, len(labels))
+    statistic = _build_kappa_statistic(sample, len(labels))
     return bootstrap(statistic, sample, seed=seed, level=level, limits=limits)
 
 
@@ -70,16 +70,16 @@ def fleiss_kappa(ratings: npt.ArrayLike, *, seed: int, level: float = 0.95) -> M
     mean agreement, and labels are as common as in all ratings. The interval draws units; n counts the
     units that two raters or more rated.
     """
-    found = _units_of(ratings)
+    found = _build_rating_units(ratings)
     if isinstance(found, Unmeasured):
         return found
     sample, units, values = found
     limits = StatisticLimits(-1.0, 1.0, sample.n_free)
-    statistic = _fleiss(_count_values(units, len(values)))
+    statistic = _build_fleiss_statistic(_count_values(units, len(values)))
     return bootstrap(statistic, sample, seed=seed, level=level, limits=limits)
 
 
-def _units_of(ratings: npt.ArrayLike) -> tuple[RowSample, IntArray, Array] | Unmeasured:
+def _build_rating_units(ratings: npt.ArrayLike) -> tuple[RowSample, IntArray, Array] | Unmeasured:
     """The units that two raters or more rated, each rating as its place among the values."""
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2 or np.isinf(table).any():  # noqa: PLR2004  raters by units
@@ -98,7 +98,7 @@ def _units_of(ratings: npt.ArrayLike) -> tuple[RowSample, IntArray, Array] | Unm
     return sample, units, values
 
 
-def _fleiss(held: csr_array[np.float64, tuple[int, int]]) -> Statistic:
+def _build_fleiss_statistic(held: csr_array[np.float64, tuple[int, int]]) -> Statistic:
     m = np.asarray(held.sum(axis=1), dtype=np.float64)
     same = np.asarray((held * held).sum(axis=1), dtype=np.float64)
     agree = (same - m) / (m * (m - 1))
@@ -115,21 +115,21 @@ def _fleiss(held: csr_array[np.float64, tuple[int, int]]) -> Statistic:
     return kappa
 
 
-def _alpha(units: IntArray, values: Array, *, scale: Scale) -> Statistic:
+def _build_alpha_statistic(units: IntArray, values: Array, *, scale: Scale) -> Statistic:
     """Alpha of weighted `units`, whose ratings are places in `values`, or beyond them where missing."""
     match scale:
         case "nominal":
-            return _nominal_alpha(_count_values(units, len(values)))
+            return _build_nominal_alpha(_count_values(units, len(values)))
         case "ordinal":
-            return _ordinal_alpha(_count_values(units, len(values)))
+            return _build_ordinal_alpha(_count_values(units, len(values)))
         case "interval":
             padded = np.append(values - values.mean(), 0.0)
-            return _interval_alpha(padded[units], (units < len(values)).sum(axis=1))
+            return _build_interval_alpha(padded[units], (units < len(values)).sum(axis=1))
         case _:
             assert_never(scale)
 
 
-def _nominal_alpha(held: csr_array[np.float64, tuple[int, int]]) -> Statistic:
+def _build_nominal_alpha(held: csr_array[np.float64, tuple[int, int]]) -> Statistic:
     m = np.asarray(held.sum(axis=1), dtype=np.float64)
     same = np.asarray((held * held).sum(axis=1), dtype=np.float64)
     apart = (m**2 - same) / (m - 1)
@@ -138,12 +138,12 @@ def _nominal_alpha(held: csr_array[np.float64, tuple[int, int]]) -> Statistic:
         used = np.asarray(weights @ held, dtype=np.float64)
         n = used.sum(axis=1)
         observed = weighted_sum(weights, apart)
-        return _beyond_chance(n, observed, n**2 - np.einsum("rv,rv->r", used, used))
+        return _compute_alpha(n, observed, n**2 - np.einsum("rv,rv->r", used, used))
 
     return alpha
 
 
-def _ordinal_alpha(held: csr_array[np.float64, tuple[int, int]]) -> Statistic:
+def _build_ordinal_alpha(held: csr_array[np.float64, tuple[int, int]]) -> Statistic:
     """Krippendorff's ordinal distance is the squared difference of the values' middle ranks."""
     m = np.asarray(held.sum(axis=1), dtype=np.float64)
     given = held.T.tocsr()
@@ -157,12 +157,12 @@ def _ordinal_alpha(held: csr_array[np.float64, tuple[int, int]]) -> Statistic:
         apart = 2 * (m * squares - sums**2) / (m - 1)
         # Ranks count from the middle, so their mean is 0 and the square of their sum drops out.
         expected = 2 * n * np.einsum("rv,rv,rv->r", used, ranks, ranks)
-        return _beyond_chance(n, np.einsum("ru,ru->r", weights, apart), expected)
+        return _compute_alpha(n, np.einsum("ru,ru->r", weights, apart), expected)
 
     return alpha
 
 
-def _interval_alpha(ratings: Array, m: IntArray) -> Statistic:
+def _build_interval_alpha(ratings: Array, m: IntArray) -> Statistic:
     sums, squares = ratings.sum(axis=1), (ratings**2).sum(axis=1)
     apart = 2 * (m * squares - sums**2) / (m - 1)
     columns = (m.astype(np.float64), sums, squares, apart)
@@ -171,12 +171,12 @@ def _interval_alpha(ratings: Array, m: IntArray) -> Statistic:
         n, total, square, observed = (weighted_sum(weights, column) for column in columns)
         expected = 2 * (n * square - total**2)
         expected[expected <= _ROUNDING * n * square] = 0
-        return _beyond_chance(n, observed, expected)
+        return _compute_alpha(n, observed, expected)
 
     return alpha
 
 
-def _beyond_chance(n: Array, observed: Array, expected: Array) -> Array:
+def _compute_alpha(n: Array, observed: Array, expected: Array) -> Array:
     """Alpha from sums of disagreement: `observed` within units, `expected` between all ratings."""
     expected[expected == 0] = np.nan
     agreement: Array = 1 - (n - 1) * observed / expected
@@ -190,7 +190,7 @@ def _count_values(units: IntArray, n_values: int) -> csr_array[np.float64, tuple
     return csr_array((ones, (unit, units[unit, rater])), shape=(len(units), n_values))
 
 
-def _kappa(sample: RowSample, n_labels: int) -> Statistic:
+def _build_kappa_statistic(sample: RowSample, n_labels: int) -> Statistic:
     ours, theirs = sample.columns
     agree = (ours == theirs).astype(np.float64)
     sides = [

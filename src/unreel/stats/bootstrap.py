@@ -58,13 +58,15 @@ def bootstrap(
         return Unmeasured("the statistic has no value on these rows")
     too_few = explain_too_few_clusters(sample, level=level)
     if not too_few:
-        return _of_many(statistic, sample, value, seed=seed, level=level, limits=limits)
+        return _estimate_by_resampling(
+            statistic, sample, value, seed=seed, level=level, limits=limits
+        )
     if limits is None:
         return Unmeasured(f"{too_few}; the bare value is {value:.4g}")
-    return _of_few(value, sample, limits, level=level)
+    return _estimate_by_mid_p(value, sample, limits, level=level)
 
 
-def _of_many(
+def _estimate_by_resampling(
     statistic: Statistic,
     sample: RowSample,
     value: float,
@@ -74,7 +76,7 @@ def _of_many(
     limits: StatisticLimits | None,
 ) -> Measured:
     if get_requested_groups() is not None:
-        return _left_out(statistic, sample, value, level=level)
+        return _estimate_by_jackknife(statistic, sample, value, level=level)
     found = resample(statistic, sample, seed=seed, level=level)
     n_clusters = float(found.n_clusters)
     ends = compute_interval(value, found.values, n_clusters=n_clusters, level=level, limits=limits)
@@ -86,7 +88,7 @@ def _of_many(
     )
 
 
-def _left_out(
+def _estimate_by_jackknife(
     statistic: Statistic, sample: RowSample, value: float, *, level: float
 ) -> JackknifeEstimate:
     # The rows are not held as long as the figure, only what its groups have of them.
@@ -135,12 +137,12 @@ def bootstrap_mean(
     (column,) = as_columns(values)
     sample = RowSample.of((column,), clusters)
     if bounds is None or sample.n_rows == 0:
-        return bootstrap(_mean_of(sample), sample, seed=seed, level=level)
+        return bootstrap(_build_mean_statistic(sample), sample, seed=seed, level=level)
     check_bounds(column, bounds)
     if explain_too_few_clusters(sample, level=level):
         return bounded_mean(sample, bounds, level=level)
     limits = StatisticLimits(*bounds, sample.n_free)
-    return bootstrap(_mean_of(sample), sample, seed=seed, level=level, limits=limits)
+    return bootstrap(_build_mean_statistic(sample), sample, seed=seed, level=level, limits=limits)
 
 
 def bounded_mean(sample: RowSample, bounds: tuple[float, float], *, level: float) -> Estimate:
@@ -149,11 +151,13 @@ def bounded_mean(sample: RowSample, bounds: tuple[float, float], *, level: float
     A mean of k bounded clips varies at most as much as a share of k trials, so it gets the interval of
     one: too wide where clips differ little.
     """
-    value = float(_mean_of(sample)(sample.observed)[0])
-    return _of_few(value, sample, StatisticLimits(*bounds, sample.n_free), level=level)
+    value = float(_build_mean_statistic(sample)(sample.observed)[0])
+    return _estimate_by_mid_p(value, sample, StatisticLimits(*bounds, sample.n_free), level=level)
 
 
-def _of_few(value: float, sample: RowSample, limits: StatisticLimits, *, level: float) -> Estimate:
+def _estimate_by_mid_p(
+    value: float, sample: RowSample, limits: StatisticLimits, *, level: float
+) -> Estimate:
     reach = limits.high - limits.low
     share = min(1.0, max(0.0, (value - limits.low) / reach))
     ends = mid_p_interval(share, limits.n_free, level=level)
@@ -190,7 +194,7 @@ def compute_interval(
             return Unmeasured(f"{why}; the bare value is {value:.4g}")
         return bound_constant_statistic(value, limits, level=level)
     if limits is not None:
-        return _as_share(value, defined, limits, n_clusters=n_clusters, level=level)
+        return _compute_share_interval(value, defined, limits, n_clusters=n_clusters, level=level)
     tail = outer_tail(n_clusters, level=level)
     low, high = np.quantile(defined, (tail, 1 - tail))
     # A biased or very skewed statistic can have all of its percentiles on one side of the value.
@@ -198,7 +202,7 @@ def compute_interval(
     return min(float(low), value), max(float(high), value)
 
 
-def _as_share(
+def _compute_share_interval(
     value: float, replicates: Array, limits: StatisticLimits, *, n_clusters: float, level: float
 ) -> tuple[float, float]:
     """The interval of a share of as many trials as would be as sure as the resamples are."""
@@ -254,6 +258,6 @@ def check_bounds(values: Array, bounds: tuple[float, float]) -> None:
         raise InvalidValueError(msg)
 
 
-def _mean_of(sample: RowSample) -> Statistic:
+def _build_mean_statistic(sample: RowSample) -> Statistic:
     rows = sample.columns[0]
     return lambda weights: weighted_sum(weights, rows) / weights.sum(axis=1)

@@ -73,14 +73,16 @@ def find_copied_pairs(
         return None
     answers = np.zeros((n_people, n_tasks, int(said.max()) + 1))
     answers[who, what, said] = 1
-    agreement = _agreement(answers)
+    agreement = _compute_agreement(answers)
     tested = np.argwhere(np.triu(agreement.n_shared, 1) >= FEWEST_SHARED)
     if not len(tested):
         return None
     rng = np.random.default_rng(seed)
-    draws = [_agreement(answers[:, rng.integers(n_tasks, size=n_tasks)]) for _ in range(_N_DRAWS)]
+    draws = [
+        _compute_agreement(answers[:, rng.integers(n_tasks, size=n_tasks)]) for _ in range(_N_DRAWS)
+    ]
     kappas = np.stack([agreement.kappa, *(draw.kappa for draw in draws)])
-    return tuple(_find(agreement, kappas, tested))
+    return tuple(_iter_copied_pairs(agreement, kappas, tested))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +96,7 @@ class _AgreementMatrices:
     kappa: Array
 
 
-def _agreement(answers: Array) -> _AgreementMatrices:
+def _compute_agreement(answers: Array) -> _AgreementMatrices:
     """Compare all pairs over `answers[person, task, label]`, 1 for the given label."""
     judged = answers.sum(axis=2)
     n_shared = judged @ judged.T
@@ -106,7 +108,9 @@ def _agreement(answers: Array) -> _AgreementMatrices:
     return _AgreementMatrices(n_shared, n_same, by_chance, kappa)
 
 
-def _find(agreement: _AgreementMatrices, kappas: Array, tested: IntArray) -> Iterator[CopiedPair]:
+def _iter_copied_pairs(
+    agreement: _AgreementMatrices, kappas: Array, tested: IntArray
+) -> Iterator[CopiedPair]:
     """Yield pairs, the surest first; a pair that was found explains nothing of the others any more.
 
     `kappas[draw, i, j]` begins with the set itself, followed by its resamples.
@@ -119,7 +123,7 @@ def _find(agreement: _AgreementMatrices, kappas: Array, tested: IntArray) -> Ite
         for i, j in left:
             others = weights.copy()
             others[i, j] = others[j, i] = 0
-            explained = _products(kappas, others, i, j)
+            explained = _fit_factor_products(kappas, others, i, j)
             excess = kappas[:, i, j] - explained
             products[i, j] = float(explained[0])
             surprise[i, j] = excess[0] / max(excess[1:].std(), _LEAST_SPREAD)
@@ -138,7 +142,7 @@ def _find(agreement: _AgreementMatrices, kappas: Array, tested: IntArray) -> Ite
         left = [pair for pair in left if not {i, j} & set(pair)]
 
 
-def _products(kappas: Array, weights: Array, i: int, j: int) -> Array:
+def _fit_factor_products(kappas: Array, weights: Array, i: int, j: int) -> Array:
     """`[draw]`: the product of the factors of two people, by least squares over the pairs with a weight."""
     factors = np.full(kappas.shape[:2], _FIRST_FACTOR)
     weighed = weights * kappas

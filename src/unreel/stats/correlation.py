@@ -22,11 +22,11 @@ def plcc(
 ) -> Measured:
     """Pearson's linear correlation with an interval by clip; n counts rows."""
     x, y = as_columns(human, scores)
-    flat = _why_flat(x, y)
+    flat = _explain_constant_scores(x, y)
     if flat:
         return Unmeasured(flat)
-    sample = RowSample.of((_standardise(x), _standardise(y)), clusters)
-    return _correlate(_linear(sample), sample, seed=seed, level=level)
+    sample = RowSample.of((_standardise_column(x), _standardise_column(y)), clusters)
+    return _estimate_correlation(_build_pearson_statistic(sample), sample, seed=seed, level=level)
 
 
 def srocc(
@@ -39,19 +39,21 @@ def srocc(
 ) -> Measured:
     """Spearman's rank correlation, ties at their average rank, with an interval by clip; n counts rows."""
     x, y = as_columns(human, scores)
-    flat = _why_flat(x, y)
+    flat = _explain_constant_scores(x, y)
     if flat:
         return Unmeasured(flat)
     sample = RowSample.of((x, y), clusters)
-    return _correlate(_rank(sample), sample, seed=seed, level=level)
+    return _estimate_correlation(_build_spearman_statistic(sample), sample, seed=seed, level=level)
 
 
-def _correlate(statistic: Statistic, sample: RowSample, *, seed: int, level: float) -> Measured:
+def _estimate_correlation(
+    statistic: Statistic, sample: RowSample, *, seed: int, level: float
+) -> Measured:
     limits = StatisticLimits(-1.0, 1.0, sample.n_free)
     return bootstrap(statistic, sample, seed=seed, level=level, limits=limits)
 
 
-def _why_flat(x: Array, y: Array) -> str:
+def _explain_constant_scores(x: Array, y: Array) -> str:
     if len(x) == 0:
         return "no rows"
     for name, column in (("people's", x), ("given", y)):
@@ -60,7 +62,7 @@ def _why_flat(x: Array, y: Array) -> str:
     return ""
 
 
-def _standardise(column: Array) -> Array:
+def _standardise_column(column: Array) -> Array:
     """Centred and scaled, so that sums of products lose no digits."""
     # The largest distance scales first: squares of tiny or huge scores leave the range of floats.
     centred = column - column.mean()
@@ -69,7 +71,7 @@ def _standardise(column: Array) -> Array:
     return scaled
 
 
-def _linear(sample: RowSample) -> Statistic:
+def _build_pearson_statistic(sample: RowSample) -> Statistic:
     x, y = sample.columns
     columns = (x, y, x * x, y * y, x * y)
 
@@ -85,15 +87,15 @@ def _linear(sample: RowSample) -> Statistic:
     return correlate
 
 
-def _rank(sample: RowSample) -> Statistic:
+def _build_spearman_statistic(sample: RowSample) -> Statistic:
     x, y = sample.columns
     by_y = np.argsort(y, kind="stable")
     to_x = np.argsort(by_y)
     x_runs, y_runs = first_of_run(x), first_of_run(y[by_y])
 
     def correlate(weights: Array) -> Array:
-        rx = _centred_ranks(weights, x_runs)
-        ry = _centred_ranks(weights.take(by_y, axis=1), y_runs).take(to_x, axis=1)
+        rx = _compute_centred_ranks(weights, x_runs)
+        ry = _compute_centred_ranks(weights.take(by_y, axis=1), y_runs).take(to_x, axis=1)
         weighted_x = weights * rx
         vx = np.einsum("ri,ri->r", weighted_x, rx)
         vy = np.einsum("ri,ri,ri->r", weights, ry, ry)
@@ -106,7 +108,7 @@ def _rank(sample: RowSample) -> Statistic:
     return correlate
 
 
-def _centred_ranks(weights: Array, runs: npt.NDArray[np.bool_]) -> Array:
+def _compute_centred_ranks(weights: Array, runs: npt.NDArray[np.bool_]) -> Array:
     """Average ranks less their mean, for sorted rows whose runs of equal values start at `runs`."""
     total = weights if runs.all() else np.add.reduceat(weights, np.flatnonzero(runs), axis=1)
     ranks = np.cumsum(total, axis=1)

@@ -62,7 +62,7 @@ def dawid_skene(
     as published. `shape` is the number of annotators and of labels, where `label` may not
     hold the last of them.
     """
-    who, what, said = (_numbers(column) for column in (annotator, task, label))
+    who, what, said = (_require_index_column(column) for column in (annotator, task, label))
     if not len(who) == len(what) == len(said) > 0 or pull < 0:
         msg = (
             f"labels need an annotator, a task and a label each, got {len(who)}, {len(what)} and "
@@ -74,10 +74,12 @@ def dawid_skene(
     ones = np.ones(len(who))
     given = csr_array((ones, (who * n_labels + said, what)), shape=(n_people * n_labels, n_tasks))
     votes = csr_array((ones, (what, said)), shape=(n_tasks, n_labels)).toarray()
-    return _iterate(given, _normalise(votes), pull=pull, most_rounds=most_rounds)
+    return _run_expectation_maximisation(
+        given, _normalise_rows(votes), pull=pull, most_rounds=most_rounds
+    )
 
 
-def _iterate(
+def _run_expectation_maximisation(
     given: csr_array[np.float64, tuple[int, int]],
     posterior: Array,
     *,
@@ -89,20 +91,20 @@ def _iterate(
     n_labels = posterior.shape[1]
     moved, n_rounds = np.inf, 0
     while True:
-        shares = _normalise(posterior.sum(axis=0, keepdims=True))[0]
+        shares = _normalise_rows(posterior.sum(axis=0, keepdims=True))[0]
         counts = np.asarray(given @ posterior).reshape(-1, n_labels, n_labels)
-        confusion = _tables(counts.transpose(0, 2, 1), pull=pull)
+        confusion = _estimate_confusion_tables(counts.transpose(0, 2, 1), pull=pull)
         if moved <= _STILL or n_rounds >= most_rounds:
             return AnnotatorSkills(
                 posterior, shares, confusion, n_rounds, settled=bool(moved <= _STILL)
             )
         logs = np.log(confusion).transpose(0, 2, 1).reshape(-1, n_labels)
-        found = _soften(np.asarray(asked @ logs) + np.log(np.maximum(shares, _RARELY)))
+        found = _compute_softmax(np.asarray(asked @ logs) + np.log(np.maximum(shares, _RARELY)))
         moved = float(np.abs(found - posterior).max())
         posterior, n_rounds = found, n_rounds + 1
 
 
-def _tables(counts: Array, *, pull: float) -> Array:
+def _estimate_confusion_tables(counts: Array, *, pull: float) -> Array:
     """Return rows of `counts[annotator, true, said]` as fractions, with the prior.
 
     A person's accuracy for a label is shrunk towards their overall accuracy, and their errors
@@ -110,19 +112,19 @@ def _tables(counts: Array, *, pull: float) -> Array:
     one label only; the second is stronger, because errors are few and labels many.
     """
     if pull == 0 or counts.shape[-1] == 1:
-        return np.maximum(_normalise(counts), _RARELY)
+        return np.maximum(_normalise_rows(counts), _RARELY)
     same = np.eye(counts.shape[-1])
     hits, asked = np.einsum("akk->ak", counts), counts.sum(axis=2)
     overall = hits.sum() / asked.sum()
     own = (hits.sum(axis=1) + pull * overall) / (asked.sum(axis=1) + pull)
     right = (hits + pull * own[:, np.newaxis]) / (asked + pull)
-    common = _normalise((counts.sum(axis=0) + _RARELY) * (1 - same))
-    errors = _normalise((counts + _ERRORS * pull * common) * (1 - same))
+    common = _normalise_rows((counts.sum(axis=0) + _RARELY) * (1 - same))
+    errors = _normalise_rows((counts + _ERRORS * pull * common) * (1 - same))
     tables: Array = right[:, :, np.newaxis] * same + (1 - right)[:, :, np.newaxis] * errors
     return np.maximum(tables, _RARELY)
 
 
-def _normalise(counts: Array) -> Array:
+def _normalise_rows(counts: Array) -> Array:
     """Lines as shares of their sum; a line of nothing is even."""
     total = counts.sum(axis=-1, keepdims=True)
     even = 1 / counts.shape[-1]
@@ -130,14 +132,14 @@ def _normalise(counts: Array) -> Array:
     return shares
 
 
-def _soften(logs: Array) -> Array:
+def _compute_softmax(logs: Array) -> Array:
     """Chances from their logarithms, of which any constant may be missing."""
     chances = np.exp(logs - logs.max(axis=1, keepdims=True))
     shares: Array = chances / chances.sum(axis=1, keepdims=True)
     return shares
 
 
-def _numbers(column: npt.ArrayLike) -> IntArray:
+def _require_index_column(column: npt.ArrayLike) -> IntArray:
     numbers = np.asarray(column)
     if numbers.ndim != 1 or (
         len(numbers) and (numbers.dtype.kind not in "iu" or numbers.min() < 0)

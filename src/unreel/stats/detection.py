@@ -48,7 +48,7 @@ def auc(
 
     `generated` is 1 for generated and 0 for real. The interval draws clips.
     """
-    truth, column = _with_truth(generated, scores)
+    truth, column = _require_binary_truth(generated, scores)
     if len(np.unique(truth)) < 2:  # noqa: PLR2004  real and generated
         return Unmeasured("needs at least one real and one generated clip")
     sample = RowSample.of((truth, column), clusters)
@@ -75,7 +75,7 @@ def f1(
 
     Both columns are 1 for generated. Real clips that were called real are no part of it.
     """
-    truth, said = _with_truth(generated, called)
+    truth, said = _require_binary_truth(generated, called)
     counted = (truth > 0) | (said > 0)
     if not counted.any():
         return Unmeasured("no clip is generated or was called so")
@@ -109,7 +109,7 @@ def tpr_at_fpr(
     stricter, which keeps the rate on new clips: with 100 real clips and a rate of 1 % it covers
     0.99, and without that 0.80 to 0.97. n counts rows.
     """
-    truth, column = _with_truth(generated, scores)
+    truth, column = _require_binary_truth(generated, scores)
     ties = ClusterIds.of(clusters, len(truth))
     n_real, fewest = ties.only(truth == 0).n_scenes, math.ceil(1 / fpr - _WHOLE)
     if n_real < fewest:
@@ -121,7 +121,13 @@ def tpr_at_fpr(
     sample = RowSample.of((-column, truth), ties)
     limits = StatisticLimits(0.0, 1.0, ties.only(truth == 1).n_free)
     found, stricter = (
-        bootstrap(_caught(sample, fpr, spare=n), sample, seed=seed, level=level, limits=limits)
+        bootstrap(
+            _build_detection_statistic(sample, fpr, spare=n),
+            sample,
+            seed=seed,
+            level=level,
+            limits=limits,
+        )
         for n in (0, 1)
     )
     if isinstance(found, Unmeasured) or isinstance(stricter, Unmeasured):
@@ -129,7 +135,7 @@ def tpr_at_fpr(
     return replace(found, low=min(found.low, stricter.low))
 
 
-def _caught(sample: RowSample, fpr: float, *, spare: int) -> Statistic:
+def _build_detection_statistic(sample: RowSample, fpr: float, *, spare: int) -> Statistic:
     """Return the detection rate if `spare` unseen real clips are above every threshold."""
     falling, generated = sample.columns
     starts = np.flatnonzero(first_of_run(falling))
@@ -197,7 +203,7 @@ def calibrate(
     level: float = 0.95,
 ) -> ProbabilityCalibration:
     """Calibration of probabilities in `bins` of equal mass; equal probabilities share a bin."""
-    truth, told = _with_truth(generated, p_generated)
+    truth, told = _require_binary_truth(generated, p_generated)
     if len(told) == 0:
         nothing = Unmeasured("no rows")
         return ProbabilityCalibration(ece=nothing, brier=nothing, bins=())
@@ -209,9 +215,9 @@ def calibrate(
         raise InvalidValueError(msg)
     squares = (told - truth) ** 2
     brier = bootstrap_mean(squares, seed=seed, clusters=clusters, bounds=(0, 1), level=level)
-    number = _equal_mass(told, bins)
+    number = _assign_equal_bins(told, bins)
     sample = RowSample.of((number, told - truth), clusters)
-    ece = _calibration_error(sample, seed=seed, level=level)
+    ece = _estimate_calibration_error(sample, seed=seed, level=level)
     ties = ClusterIds.of(clusters, len(told))
     table = []
     for chosen in (number == each for each in np.unique(number)):
@@ -220,7 +226,7 @@ def calibrate(
     return ProbabilityCalibration(ece=ece, brier=brier, bins=tuple(table))
 
 
-def _with_truth(generated: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Array, Array]:
+def _require_binary_truth(generated: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Array, Array]:
     truth, column = as_columns(generated, scores)
     if not np.isin(truth, (0, 1)).all():
         msg = f"labels must be 0 or 1, got {np.unique(truth)[:5]}. Give 1 for generated, 0 for real"
@@ -228,14 +234,14 @@ def _with_truth(generated: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Array,
     return truth, column
 
 
-def _equal_mass(told: Array, bins: int) -> Array:
+def _assign_equal_bins(told: Array, bins: int) -> Array:
     """Number of each row's bin: the middle of the ranks that its probability takes up decides."""
     _, place, count = np.unique(told, return_inverse=True, return_counts=True)
     middle = np.cumsum(count) - count / 2
     return np.floor(middle * bins / len(told))[place]
 
 
-def _calibration_error(sample: RowSample, *, seed: int, level: float) -> Measured:
+def _estimate_calibration_error(sample: RowSample, *, seed: int, level: float) -> Measured:
     """Return the sum of the bins' distances between reported and true, weighted by their fraction of rows.
 
     Noise adds to distances, so resamples are above the value and their percentiles miss a truth

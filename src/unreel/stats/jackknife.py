@@ -80,15 +80,15 @@ def compute_difference_interval(
     if not np.isfinite(left_out.scenes).all():
         why = "the figure rests on so few clips that it has no value without some of them"
         return Unmeasured(f"{why}; {bare}")
-    doubt = _doubt(left_out)
+    doubt = _estimate_total_variance(left_out)
     if math.sqrt(doubt.variance) <= ROUNDING * max(1.0, abs(value)):
-        return _of_clips_alike(value, few, n=n, reach=reach, level=level)
+        return _estimate_identical_clips(value, few, n=n, reach=reach, level=level)
     from scipy.special import stdtr, stdtrit
 
     error = math.sqrt(doubt.variance)
     out = -float(stdtrit(doubt.free, (1 - level) / 2)) * error
     return DifferenceInterval(
-        estimate=_estimate(
+        estimate=_build_clipped_estimate(
             value, (value - out, value + out), n=n, few=few, reach=reach, level=level
         ),
         p=2 * float(stdtr(doubt.free, -abs(value) / error)),
@@ -98,11 +98,11 @@ def compute_difference_interval(
     )
 
 
-def _doubt(left_out: JackknifeValues) -> _VarianceEstimate:
-    scenes, others = _spread(left_out.scenes), (left_out.creators, left_out.cells)
+def _estimate_total_variance(left_out: JackknifeValues) -> _VarianceEstimate:
+    scenes, others = _estimate_group_variance(left_out.scenes), (left_out.creators, left_out.cells)
     if any(part is None or not np.isfinite(part).all() for part in others):
         return scenes
-    creators, cells = (_spread(np.asarray(part)) for part in others)
+    creators, cells = (_estimate_group_variance(np.asarray(part)) for part in others)
     by_scene, by_creator, by_cell = (np.array(each.variance) for each in (scenes, creators, cells))
     twice = float(compute_shared_variance(by_scene, by_creator, by_cell, left_out.crossing))
     both = scenes.variance + creators.variance - twice
@@ -110,7 +110,7 @@ def _doubt(left_out: JackknifeValues) -> _VarianceEstimate:
     return _VarianceEstimate(both, both**2 / own if own else scenes.free)
 
 
-def _spread(values: npt.NDArray[np.float64]) -> _VarianceEstimate:
+def _estimate_group_variance(values: npt.NDArray[np.float64]) -> _VarianceEstimate:
     groups, away = len(values), values - values.mean()
     total = float((away**2).sum())
     variance, free = total * (groups - 1) / groups, groups - 1.0
@@ -120,7 +120,7 @@ def _spread(values: npt.NDArray[np.float64]) -> _VarianceEstimate:
     return _VarianceEstimate(variance, free)
 
 
-def _of_clips_alike(
+def _estimate_identical_clips(
     value: float, few: int, *, n: int, reach: float, level: float
 ) -> DifferenceInterval | Unmeasured:
     """Return the interval if no clip differs: the upper bound of a proportion with a count of zero."""
@@ -128,12 +128,12 @@ def _of_clips_alike(
         return Unmeasured(f"all clips are alike; the bare value is {value:.4g}")
     share = 1 - (1 - level) ** (1 / few)
     low, high = value - share * (value + reach), value + share * (reach - value)
-    estimate = _estimate(value, (low, high), n=n, few=few, reach=reach, level=level)
+    estimate = _build_clipped_estimate(value, (low, high), n=n, few=few, reach=reach, level=level)
     p = 1.0 if value == 0 else 2.0 ** (1 - few)
     return DifferenceInterval(estimate=estimate, p=p, error=0.0, free=few - 1.0, reach=reach)
 
 
-def _estimate(
+def _build_clipped_estimate(
     value: float, ends: tuple[float, float], *, n: int, few: int, reach: float, level: float
 ) -> Estimate:
     low, high = max(ends[0], -reach), min(ends[1], reach)

@@ -60,11 +60,11 @@ def estimate_posterior(wins: Array, *, spread: float | None = None) -> StrengthP
     if wins.shape != (size, size) or not 1 < size <= MOST or not np.all(wins >= 0):
         msg = f"results of 2 to {MOST} competitors are a square of counts. Count wins of row over column"
         raise InvalidValueError(msg)
-    mean, precision = _summit(wins, _likely_spread(wins) if spread is None else spread)
+    mean, precision = _fit_strengths(wins, _estimate_spread(wins) if spread is None else spread)
     return StrengthPosterior(mean, np.linalg.inv(precision).astype(np.float64))
 
 
-def _likely_spread(wins: Array) -> float:
+def _estimate_spread(wins: Array) -> float:
     """The most likely spread, by Laplace's approximation of how likely it makes the results."""
     from scipy.optimize import minimize_scalar
 
@@ -76,7 +76,7 @@ def _likely_spread(wins: Array) -> float:
 
     def unlikely(log_spread: float) -> float:
         spread = math.exp(log_spread)
-        near[:], precision = _summit(results, spread, start=near)
+        near[:], precision = _fit_strengths(results, spread, start=near)
         told = -(results * np.logaddexp(0.0, near[None, :] - near[:, None])).sum()
         prior = near @ near / spread**2 / 2 + len(near) * log_spread
         away = (log_spread - math.log(SPREAD)) / _DOUBT
@@ -87,7 +87,9 @@ def _likely_spread(wins: Array) -> float:
     return math.exp(float(found.x))
 
 
-def _summit(wins: Array, spread: float, *, start: Array | None = None) -> tuple[Array, Array]:
+def _fit_strengths(
+    wins: Array, spread: float, *, start: Array | None = None
+) -> tuple[Array, Array]:
     """The most likely strengths, and the precision around them."""
     size = len(wins)
     met = wins + wins.T
@@ -96,7 +98,7 @@ def _summit(wins: Array, spread: float, *, start: Array | None = None) -> tuple[
     for _ in range(_STEPS):
         wins_expected = met / (1 + np.exp(-(mean[:, None] - mean[None, :])))
         slope = (wins - wins_expected).sum(axis=1) - mean / spread**2
-        weight = wins_expected * (1 - _share(wins_expected, met))
+        weight = wins_expected * (1 - _divide_or_zero(wins_expected, met))
         precision = np.diag(weight.sum(axis=1) + 1 / spread**2) - weight
         step = np.linalg.solve(precision, slope)
         # A long step overshoots where one side always wins.
@@ -110,7 +112,7 @@ def compute_information_gain(belief: StrengthPosterior, first: IntArray, second:
     """Return the expected information of the result of each comparison, in bits."""
     difference = (belief.mean[first] - belief.mean[second]) * _PROBIT
     spread = belief.spread_of(first, second) * _PROBIT**2
-    of_result = _bits(ndtr(difference / np.sqrt(1 + spread)))
+    of_result = _compute_entropy_bits(ndtr(difference / np.sqrt(1 + spread)))
     width = spread + _WIDTH**2
     of_noise = _WIDTH / np.sqrt(width) * np.exp(-(difference**2) / (2 * width))
     return np.asarray(np.maximum(of_result - of_noise, 0.0))
@@ -137,11 +139,11 @@ def choose_pairs(
         place = int(np.argmax(told))
         left[place] = False
         chosen.append(int(order[place]))
-        now = _surer(now, *(int(side[place]) for side in sides))
+        now = _update_posterior(now, *(int(side[place]) for side in sides))
     return chosen
 
 
-def _surer(belief: StrengthPosterior, first: int, second: int) -> StrengthPosterior:
+def _update_posterior(belief: StrengthPosterior, first: int, second: int) -> StrengthPosterior:
     """The belief after one more comparison of the two, by its expected curvature."""
     mean, covariance = belief.mean, belief.covariance
     along = covariance[:, first] - covariance[:, second]
@@ -152,10 +154,10 @@ def _surer(belief: StrengthPosterior, first: int, second: int) -> StrengthPoster
     return StrengthPosterior(mean, np.asarray(covariance - shrunk))
 
 
-def _share(part: Array, whole: Array) -> Array:
+def _divide_or_zero(part: Array, whole: Array) -> Array:
     return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
 
 
-def _bits(chance: Array) -> Array:
+def _compute_entropy_bits(chance: Array) -> Array:
     safe = np.clip(chance, 1e-12, 1 - 1e-12)
     return np.asarray(-(safe * np.log2(safe) + (1 - safe) * np.log2(1 - safe)))

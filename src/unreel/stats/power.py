@@ -25,10 +25,10 @@ def detectable_difference(
             differences visible.
         alpha: chance of a false alarm.
     """
-    measured = _factor(free, alpha) * error
+    measured = _compute_power_factor(free, alpha) * error
     if math.isinf(reach):
         return measured
-    return min(reach, max(measured, _least(n_clusters, reach, alpha)))
+    return min(reach, max(measured, _compute_detectable_difference(n_clusters, reach, alpha)))
 
 
 def plan_difference(
@@ -41,19 +41,19 @@ def plan_difference(
     if n_clusters < 2 or not 0 < discordant <= 1:  # noqa: PLR2004  a spread needs two
         msg = f"got {n_clusters} clips and a share of {discordant}. Use 2 clips or more and a share in 0..1"
         raise InvalidValueError(msg)
-    squared = _factor(n_clusters - 1, alpha) ** 2
+    squared = _compute_power_factor(n_clusters - 1, alpha) ** 2
     spread = math.sqrt(squared * discordant / (n_clusters + squared))
-    return max(spread, _least(n_clusters, 1.0, alpha))
+    return max(spread, _compute_detectable_difference(n_clusters, 1.0, alpha))
 
 
-def _factor(free: float, alpha: float) -> float:
+def _compute_power_factor(free: float, alpha: float) -> float:
     """Return how many standard errors a true difference must have."""
     from scipy.special import stdtrit
 
     return -float(stdtrit(free, alpha / 2)) + float(stdtrit(free, POWER))
 
 
-def _least(n_clusters: int, reach: float, alpha: float) -> float:
+def _compute_detectable_difference(n_clusters: int, reach: float, alpha: float) -> float:
     """Return the difference that is found where all clips that differ speak for the same reviewer."""
-    squared = _factor(max(n_clusters - 1, 1), alpha) ** 2
+    squared = _compute_power_factor(max(n_clusters - 1, 1), alpha) ** 2
     return reach * squared / (n_clusters + squared)

@@ -45,12 +45,14 @@ def mid_p_interval(share: float, n: float, *, level: float) -> tuple[float, floa
         more = float(betainc(seen + 1, n - seen, p)) if seen < n else 0.0
         return (at_least + more) / 2
 
-    low = _crossing(chance_above, tail, 0.0, share) if seen > 0 else 0.0
-    high = _crossing(chance_above, 1 - tail, share, 1.0) if seen < n else 1.0
+    low = _bisect_for_level(chance_above, tail, 0.0, share) if seen > 0 else 0.0
+    high = _bisect_for_level(chance_above, 1 - tail, share, 1.0) if seen < n else 1.0
     return low, high
 
 
-def _crossing(rising: Callable[[float], float], level: float, low: float, high: float) -> float:
+def _bisect_for_level(
+    rising: Callable[[float], float], level: float, low: float, high: float
+) -> float:
     """Return the argument between `low` and `high` at which `rising` reaches `level`."""
     for _ in range(_STEPS):
         middle = (low + high) / 2

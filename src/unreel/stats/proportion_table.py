@@ -43,7 +43,11 @@ def compute_proportion_intervals(
     few = n_clusters < fewest_clusters(level)
     still = np.abs(off).max(axis=0, initial=0.0) <= ROUNDING
     trials = np.where(
-        few, n_free, _worth(values, variance, n_clusters=np.maximum(n_clusters, 2), level=level)
+        few,
+        n_free,
+        _compute_effective_trials(
+            values, variance, n_clusters=np.maximum(n_clusters, 2), level=level
+        ),
     )
     flat = ~few & still
     low, high = mid_p_intervals(values, np.where(flat, 1.0, trials), level=level)
@@ -55,7 +59,9 @@ def compute_proportion_intervals(
     return IntervalBounds(np.where(missing, np.nan, low), np.where(missing, np.nan, high))
 
 
-def _worth(values: Array, variance: Array, *, n_clusters: Array, level: float) -> Array:
+def _compute_effective_trials(
+    values: Array, variance: Array, *, n_clusters: Array, level: float
+) -> Array:
     """Independent trials that would be as sure as the resamples are."""
     from scipy.special import stdtrit
 
@@ -72,14 +78,14 @@ def mid_p_intervals(shares: Array, n: Array, *, level: float) -> tuple[Array, Ar
     share = np.clip(np.nan_to_num(shares), 0.0, 1.0)
     low = np.zeros_like(share)
     some = share > ROUNDING
-    low[some] = 1 - _upper_end(1 - share[some], n[some], tail)
+    low[some] = 1 - _compute_upper_bound(1 - share[some], n[some], tail)
     high = np.ones_like(share)
     some = share < 1 - ROUNDING
-    high[some] = _upper_end(share[some], n[some], tail)
+    high[some] = _compute_upper_bound(share[some], n[some], tail)
     return np.minimum(low, share), np.maximum(high, share)
 
 
-def _upper_end(share: Array, n: Array, tail: float) -> Array:
+def _compute_upper_bound(share: Array, n: Array, tail: float) -> Array:
     """Return the probability at which `share` of `n` or fewer has probability `tail`; `share` is below 1.
 
     The bound is between those of an interval with the complete probability of the observed count,

@@ -75,7 +75,7 @@ def bradley_terry(
     columns = (*(side.astype(np.float64) for side in pair), points)
     sample = RowSample.of(columns, [battle.clip for battle in battles])
     fought = np.bincount(np.concatenate([first, second]), minlength=len(names))
-    measured = _measure(
+    measured = _estimate_strengths(
         _ResultTable.of(sample, names), sample, fought=fought, seed=seed, level=level
     )
     return dict(zip(names, measured, strict=True))
@@ -157,7 +157,7 @@ class _ResultTable:
         return lambda weights: np.stack([fit_once(line) for line in weights])
 
 
-def _measure(
+def _estimate_strengths(
     table: _ResultTable, sample: RowSample, *, fought: IntArray, seed: int, level: float
 ) -> list[Measured]:
     loose = table.why_loose(sample.observed[0]) or explain_too_few_clusters(sample, level=level)

@@ -50,12 +50,12 @@ def resample(
     drawn by scene alone, and the statistic is about these creators.
     """
     rng = np.random.default_rng(seed)
-    values = _drawn(statistic, sample.scenes, RESAMPLES, block=sample.block, rng=rng)
+    values = _draw_replicates(statistic, sample.scenes, RESAMPLES, block=sample.block, rng=rng)
     if sample.ties.n_creators < fewest_clusters(level):
         return ResampledStatistic(
             values, np.full(values.shape[1:], sample.n_clusters, dtype=np.float64)
         )
-    return _widened(values, statistic, sample, rng)
+    return _widen_replicates(values, statistic, sample, rng)
 
 
 def fewest_clusters(level: float) -> int:
@@ -79,7 +79,7 @@ def are_independent(clusters: Clusters, n_rows: int, *, level: float = 0.95) -> 
     return ties.n_scenes == n_rows and ties.n_creators < fewest_clusters(level)
 
 
-def _drawn(
+def _draw_replicates(
     statistic: Statistic,
     draw: ClusterResampler,
     count: int,
@@ -93,24 +93,26 @@ def _drawn(
     return np.concatenate([statistic(draw.draw(rng, each)) for each in counts])
 
 
-def _widened(
+def _widen_replicates(
     values: Array, statistic: Statistic, sample: RowSample, rng: np.random.Generator
 ) -> ResampledStatistic:
     """The resamples by scene, stretched to the spread that scenes and creators have together."""
     without = np.concatenate([statistic(weights) for weights in sample.without_creators()])
     cells = sample.cells
-    drawn = _drawn(statistic, cells, _CELL_RESAMPLES, block=sample.block, rng=rng)
-    by_scene = _spread(values) * _unbiased(sample.n_clusters)
+    drawn = _draw_replicates(statistic, cells, _CELL_RESAMPLES, block=sample.block, rng=rng)
+    by_scene = _compute_row_variance(values) * _compute_bias_correction(sample.n_clusters)
     # Leaving out one of k shows as much as drawing k, made k - 1 times smaller (the jackknife).
-    by_creator = _spread(without) * (len(without) - 1)
-    by_cell = _spread(drawn) * _unbiased(cells.n_groups)
+    by_creator = _compute_row_variance(without) * (len(without) - 1)
+    by_cell = _compute_row_variance(drawn) * _compute_bias_correction(cells.n_groups)
     twice = compute_shared_variance(by_scene, by_creator, by_cell, sample.crossing)
     both = by_scene + by_creator - twice
     # Satterthwaite's degrees of freedom of a sum of variances.
     doubt = by_scene**2 / (sample.n_clusters - 1) + by_creator**2 / (len(without) - 1)
     free = np.where(both > 0, both**2 / np.where(doubt > 0, doubt, 1), sample.n_clusters - 1)
     spread = np.sqrt(both * free / (free + 1))
-    return ResampledStatistic(_stretched(values, statistic(sample.observed)[0], spread), free + 1)
+    return ResampledStatistic(
+        _rescale_replicates(values, statistic(sample.observed)[0], spread), free + 1
+    )
 
 
 def compute_shared_variance(
@@ -128,7 +130,7 @@ def compute_shared_variance(
     return np.clip(own, 0, np.minimum(by_scene, by_creator))
 
 
-def _spread(values: Array) -> Array:
+def _compute_row_variance(values: Array) -> Array:
     """Variance over the lines; NaN where too many have no value."""
     known = np.isfinite(values)
     n = known.sum(axis=0)
@@ -138,16 +140,16 @@ def _spread(values: Array) -> Array:
     return variance
 
 
-def _unbiased(n_clusters: int) -> float:
+def _compute_bias_correction(n_clusters: int) -> float:
     """Resampling k clusters shows k - 1 parts of k of their variance."""
     return n_clusters / (n_clusters - 1)
 
 
-def _stretched(values: Array, here: Array, spread: Array) -> Array:
+def _rescale_replicates(values: Array, here: Array, spread: Array) -> Array:
     """`values` with that standard deviation around `here`, in the shape that they have or else a normal one."""
     from scipy.special import ndtri
 
-    shown = np.sqrt(_spread(values))
+    shown = np.sqrt(_compute_row_variance(values))
     normal = ndtri((np.arange(len(values)) + 0.5) / len(values))
     normal = normal.reshape(-1, *([1] * (values.ndim - 1)))
     shape = np.where(shown > 0, (values - here) / np.where(shown > 0, shown, 1), normal)

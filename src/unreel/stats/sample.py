@@ -107,13 +107,19 @@ class RowSample:
     def cells(self) -> ClusterResampler:
         """Draws of what one creator made of one scene; real clips are in every resample."""
         is_real = self.ties.creator == NOBODY
-        return ClusterResampler.of(np.where(is_real, NOBODY, _cell_of(self.ties)), self.starts)
+        return ClusterResampler.of(
+            np.where(is_real, NOBODY, _compute_cell_ids(self.ties)), self.starts
+        )
 
     @property
     def crossing(self) -> tuple[float, float, float]:
         """Return the degree to which creators and scenes cross, from 0 to 1 (all with all), and the numbers that cross."""
         made = self.ties.only(self.ties.creator != NOBODY)
-        n_cells, n_scenes, n_creators = count_kinds(_cell_of(made)), made.n_scenes, made.n_creators
+        n_cells, n_scenes, n_creators = (
+            count_kinds(_compute_cell_ids(made)),
+            made.n_scenes,
+            made.n_creators,
+        )
         shared = (n_cells / n_scenes - 1, n_creators - 1), (n_cells / n_creators - 1, n_scenes - 1)
         return min(part / max(1, most) for part, most in shared), n_creators, n_scenes
 
@@ -203,10 +209,10 @@ class RowCodes:
         code, counts = None, np.zeros(0, np.int64)
         distinct: tuple[Array, ...] = ()
         for column in columns:
-            values, rank = _ranked(column)
+            values, rank = _rank_distinct_values(column)
             if code is not None:
                 rank = code.astype(np.int64) * len(values) + rank
-            both, code, counts = _dense(rank, most=max(1, len(counts)) * len(values))
+            both, code, counts = _compact_codes(rank, most=max(1, len(counts)) * len(values))
             before, own = np.divmod(both, len(values))
             distinct = (*(each[before] for each in distinct), values[own])
         if code is None:
@@ -222,12 +228,12 @@ class RowCodes:
         return first
 
 
-def _cell_of(ties: ClusterIds) -> IntArray:
+def _compute_cell_ids(ties: ClusterIds) -> IntArray:
     """Return a number for what one creator made of one scene, for each row."""
     return ties.scene.astype(np.int64) * (int(ties.creator.max()) + 1) + ties.creator
 
 
-def _ranked(column: npt.NDArray[Any]) -> tuple[Array, npt.NDArray[Any]]:
+def _rank_distinct_values(column: npt.NDArray[Any]) -> tuple[Array, npt.NDArray[Any]]:
     """The different values in order, and the place of every row's among them."""
     if len(column) and column.min() >= 0 and column.max() <= _FEW:
         small = column.astype(np.uint8)
@@ -239,18 +245,20 @@ def _ranked(column: npt.NDArray[Any]) -> tuple[Array, npt.NDArray[Any]]:
     return values.astype(np.float64), rank
 
 
-def _dense(codes: npt.NDArray[Any], *, most: int) -> tuple[IntArray, npt.NDArray[Any], IntArray]:
+def _compact_codes(
+    codes: npt.NDArray[Any], *, most: int
+) -> tuple[IntArray, npt.NDArray[Any], IntArray]:
     """The different codes below `most` in order, the place of every row's among them, and how often each is."""
     if most > 4 * len(codes):
         found, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
-        return found, place.astype(_smallest(len(found))), counts
+        return found, place.astype(_select_code_dtype(len(found))), counts
     counts = np.bincount(codes, minlength=most)
     found = np.flatnonzero(counts)
     place = np.cumsum(counts > 0) - 1
-    return found, place.astype(_smallest(len(found)))[codes], counts[found]
+    return found, place.astype(_select_code_dtype(len(found)))[codes], counts[found]
 
 
-def _smallest(n: int) -> npt.DTypeLike:
+def _select_code_dtype(n: int) -> npt.DTypeLike:
     """Few codes are sorted by their digits, in one pass."""
     return np.uint16 if n < 1 << 16 else np.int32
 

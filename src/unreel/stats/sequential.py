@@ -112,7 +112,9 @@ def enclose_trend(values: Array, alpha: float) -> Interval:
         return math.nan, -math.inf, math.inf
     slope = float(x @ values) / spread
     rest = float(np.square(values - values.mean() - slope * x).sum())
-    reach = _t_reach(rest, SLOPE_SD**2 * spread, len(values) - 1, alpha) / math.sqrt(spread)
+    reach = _compute_half_width(rest, SLOPE_SD**2 * spread, len(values) - 1, alpha) / math.sqrt(
+        spread
+    )
     length = len(values) - 1
     return length * slope, length * (slope - reach), length * (slope + reach)
 
@@ -121,18 +123,18 @@ def enclose_mean(values: Array, alpha: float) -> Interval:
     """Return the mean with an interval that holds at all times together."""
     mean, n = float(values.mean()), len(values)
     rest = float(np.square(values - mean).sum())
-    reach = _t_reach(rest, SHIFT_SD**2 * n, n, alpha) / math.sqrt(n)
+    reach = _compute_half_width(rest, SHIFT_SD**2 * n, n, alpha) / math.sqrt(n)
     return mean, mean - reach, mean + reach
 
 
 def enclose_fraction(values: Array, alpha: float) -> Interval:
     """Return the mean of values in 0..1 with an interval that holds at all times; `alpha` counts for each side."""
     mean = float(values.mean())
-    low, high = _lower_end(values, alpha), 1 - _lower_end(1 - values, alpha)
+    low, high = _compute_lower_bound(values, alpha), 1 - _compute_lower_bound(1 - values, alpha)
     return mean, min(low, mean), max(high, mean)
 
 
-def _lower_end(values: Array, alpha: float) -> float:
+def _compute_lower_bound(values: Array, alpha: float) -> float:
     """Return the largest limit that the test of a fraction excludes, which is below their mean."""
     low, high = 0.0, float(values.mean())
     for _ in range(_HALVINGS):
@@ -152,7 +154,7 @@ def _log_t_evidence(
     return evidence
 
 
-def _t_reach(rest: float, precision: float, n_free: int, alpha: float) -> float:
+def _compute_half_width(rest: float, precision: float, n_free: int, alpha: float) -> float:
     """Return the half-width of the interval of a coefficient, in units of 1 / sqrt(sum of squares)."""
     growth = ((1 + precision) / alpha**2) ** (1 / n_free)
     if growth >= 1 + precision:

@@ -113,14 +113,16 @@ def fit_skill(
 ) -> SkillFit:
     """The most likely terms under `model`. Realism has mean 0 over `anchors`, by default all creators."""
     rows = AnswerGroups.of(answers, shape)
-    guess = _floor(answers, shape, model)
-    terms, _ = _most_likely(rows, guess, model.spread)
+    guess = _estimate_guess_rate(answers, shape, model)
+    terms, _ = _fit_terms(rows, guess, model.spread)
     chosen = np.ones(shape.n_creators, dtype=np.bool_) if anchors is None else anchors
-    centre = _centring(shape, chosen)
+    centre = _build_centring_matrix(shape, chosen)
     error = np.sqrt(
-        np.maximum(_variance(answers, rows, terms, centre, guess=guess, model=model), 0.0)
+        np.maximum(
+            _estimate_term_variance(answers, rows, terms, centre, guess=guess, model=model), 0.0
+        )
     )
-    blind = _are_blind(rows, rows.likelihoods(terms, guess))
+    blind = _detect_blind_reviewers(rows, rows.likelihoods(terms, guess))
     return SkillFit(SkillTerms.of(centre @ terms, shape), SkillTerms.of(error, shape), blind)
 
 
@@ -147,7 +149,9 @@ def measure_skill(
     def around(name: str, counts: IntArray, whys: Sequence[str]) -> list[Measured]:
         columns = (getattr(fit.terms, name), reach * getattr(fit.errors, name), counts, whys)
         return [
-            Unmeasured(why) if why else _around(value, reach, (int(n), n_scenes), level)
+            Unmeasured(why)
+            if why
+            else _build_symmetric_estimate(value, reach, (int(n), n_scenes), level)
             for value, reach, n, why in zip(*columns, strict=True)
         ]
 
@@ -159,7 +163,9 @@ def measure_skill(
     )
 
 
-def _around(value: float, reach: float, rests_on: tuple[int, int], level: float) -> Estimate:
+def _build_symmetric_estimate(
+    value: float, reach: float, rests_on: tuple[int, int], level: float
+) -> Estimate:
     return Estimate(
         value=float(value),
         low=float(value - reach),
@@ -170,7 +176,7 @@ def _around(value: float, reach: float, rests_on: tuple[int, int], level: float)
     )
 
 
-def _floor(answers: AnswerColumns, shape: TermLayout, model: SkillPrior) -> float:
+def _estimate_guess_rate(answers: AnswerColumns, shape: TermLayout, model: SkillPrior) -> float:
     """Return the most likely guess rate. Nuisance variables affect it little, so it is fitted on counts without them."""
     from scipy.optimize import minimize_scalar
 
@@ -181,7 +187,7 @@ def _floor(answers: AnswerColumns, shape: TermLayout, model: SkillPrior) -> floa
     near = np.zeros(bare.shape.n_terms)
 
     def unlikely(guess: float) -> float:
-        near[:], height = _most_likely(bare, guess, model.spread, start=near)
+        near[:], height = _fit_terms(bare, guess, model.spread, start=near)
         return guess / FEW_SLIPS - height
 
     without = unlikely(0.0)
@@ -191,7 +197,7 @@ def _floor(answers: AnswerColumns, shape: TermLayout, model: SkillPrior) -> floa
     return float(found.x) if found.fun < without else 0.0
 
 
-def _most_likely(
+def _fit_terms(
     rows: AnswerGroups, guess: float, spread: float, *, start: Array | None = None
 ) -> tuple[Array, float]:
     """The terms, and how likely they are with the answers.
@@ -218,7 +224,7 @@ def _most_likely(
     return terms, height
 
 
-def _are_blind(rows: AnswerGroups, likelihoods: Array) -> BoolArray:
+def _detect_blind_reviewers(rows: AnswerGroups, likelihoods: Array) -> BoolArray:
     """Return, for each reviewer, whether one chance for every clip explains its answers better than its terms do.
 
     Where it nearly always gives the same answer, its terms must explain them clearly better.
@@ -242,7 +248,7 @@ def _are_blind(rows: AnswerGroups, likelihoods: Array) -> BoolArray:
     return blind
 
 
-def _centring(shape: TermLayout, anchors: BoolArray) -> Array:
+def _build_centring_matrix(shape: TermLayout, anchors: BoolArray) -> Array:
     """Takes the anchors' mean realism from every ability and realism: chances stay as they are."""
     centre = np.eye(shape.n_terms)
     if anchors.any():
@@ -253,7 +259,7 @@ def _centring(shape: TermLayout, anchors: BoolArray) -> Array:
     return centre
 
 
-def _variance(
+def _estimate_term_variance(
     answers: AnswerColumns,
     rows: AnswerGroups,
     terms: Array,

@@ -133,7 +133,7 @@ class AnswerGroups:
         if guess == 0:
             certain: Array = self.said * log_odds - self.n * np.logaddexp(0.0, log_odds)
             return certain
-        chance = guess + (1 - 2 * guess) * _logistic(log_odds)
+        chance = guess + (1 - 2 * guess) * _compute_logistic(log_odds)
         missed = self.n - self.said
         slipping: Array = self.said * np.log(chance) + missed * np.log1p(-chance)
         return slipping
@@ -144,7 +144,7 @@ class AnswerGroups:
 
     def weigh(self, terms: Array, guess: float) -> RowWeights:
         """Slopes and curves of each row."""
-        bare = _logistic(self.odds(terms))
+        bare = _compute_logistic(self.odds(terms))
         if guess == 0:
             return RowWeights(self.said - self.n * bare, self.n * bare * (1 - bare))
         chance = guess + (1 - 2 * guess) * bare
@@ -156,7 +156,7 @@ class AnswerGroups:
 
     def with_floor(self, terms: Array, guess: float) -> "AnswerGroups":
         """Return the rows with the guess rate as one more nuisance variable: its effect on the log-odds."""
-        bare = _logistic(self.odds(terms))
+        bare = _compute_logistic(self.odds(terms))
         moved = (1 - 2 * bare) / np.maximum((1 - 2 * guess) * bare * (1 - bare), _LEAST)
         return replace(
             self,
@@ -222,6 +222,6 @@ class AnswerGroups:
         return curve
 
 
-def _logistic(log_odds: Array) -> Array:
+def _compute_logistic(log_odds: Array) -> Array:
     logistic: Array = 1 / (1 + np.exp(-np.clip(log_odds, -700, 700)))
     return logistic

@@ -120,7 +120,7 @@ class CreatorKit:
             assert outcome.file.stat().st_size
 
     def test_it_tells_how_a_clip_came_about(self, creator: Creator, tmp_path: Path) -> None:
-        for made in _made(self._make_all(creator, tmp_path)):
+        for made in _select_generated_clips(self._make_all(creator, tmp_path)):
             assert made.model.strip()
             assert json.loads(json.dumps(dict(made.parameters))) == dict(made.parameters)
             assert all(isinstance(v, str | int | float | bool) for v in made.parameters.values())
@@ -134,14 +134,17 @@ class CreatorKit:
         briefs = self.briefs(tmp_path / "real", creator)
 
         async def twice() -> tuple[list[GeneratedClip | Failure], list[GeneratedClip | Failure]]:
-            alone = [await creator.make(b, _desk(tmp_path, f"a{i}")) for i, b in enumerate(briefs)]
-            desks = [_desk(tmp_path, f"b{i}") for i in range(len(briefs))]
-            return alone, await _together(creator, briefs, desks)
+            alone = [
+                await creator.make(b, _build_creator_context(tmp_path, f"a{i}"))
+                for i, b in enumerate(briefs)
+            ]
+            desks = [_build_creator_context(tmp_path, f"b{i}") for i in range(len(briefs))]
+            return alone, await _generate_clips_concurrently(creator, briefs, desks)
 
         alone, together = run(creator, twice)
         assert list(map(type, alone)) == list(map(type, together))
         if self.repeatable:
-            assert list(map(_content, alone)) == list(map(_content, together))
+            assert list(map(_digest_outcome, alone)) == list(map(_digest_outcome, together))
 
     def test_what_cannot_be_made_is_a_failure_and_no_exception(
         self, creator: Creator, tmp_path: Path
@@ -154,18 +157,18 @@ class CreatorKit:
             replace(sound, source=tmp_path / "gone.mp4", first_frame=None),
             replace(sound, source=None, text="\x00\ud800 not a character"),
         ]
-        before = _files(tmp_path / "real")
+        before = _digest_files(tmp_path / "real")
         outcomes = [outcome for outcome, _ in self._make(creator, odd, tmp_path)]
         assert all(isinstance(outcome, GeneratedClip | Failure) for outcome in outcomes)
-        assert _files(tmp_path / "real") == before
+        assert _digest_files(tmp_path / "real") == before
 
     def test_nothing_is_written_outside_of_the_workplace(
         self, creator: Creator, tmp_path: Path
     ) -> None:
         briefs = self.briefs(tmp_path / "real", creator)
-        before = _files(tmp_path)
+        before = _digest_files(tmp_path)
         self._make(creator, briefs, tmp_path)
-        after = {name: told for name, told in _files(tmp_path).items() if name[0] != _DESKS}
+        after = {name: told for name, told in _digest_files(tmp_path).items() if name[0] != _DESKS}
         assert after == before
 
     def test_it_can_be_closed_twice(self, creator: Creator) -> None:
@@ -182,8 +185,8 @@ class CreatorKit:
     def _make(
         self, creator: Creator, briefs: Sequence[ClipBrief], folder: Path
     ) -> "list[tuple[GeneratedClip | Failure, KitCreatorContext]]":
-        desks = [_desk(folder, str(number)) for number in range(len(briefs))]
-        outcomes = run(creator, lambda: _together(creator, briefs, desks))
+        desks = [_build_creator_context(folder, str(number)) for number in range(len(briefs))]
+        outcomes = run(creator, lambda: _generate_clips_concurrently(creator, briefs, desks))
         return list(zip(outcomes, desks, strict=True))
 
 
@@ -202,30 +205,30 @@ def run(creator: Creator, act: Callable[[], Awaitable[T]]) -> T:
 _DESKS: Final = "desks"
 
 
-def _desk(folder: Path, name: str) -> KitCreatorContext:
+def _build_creator_context(folder: Path, name: str) -> KitCreatorContext:
     return KitCreatorContext(OutputDirectory(folder).make(f"{_DESKS}/{name}"))
 
 
-async def _together(
+async def _generate_clips_concurrently(
     creator: Creator, briefs: Sequence[ClipBrief], desks: Sequence[KitCreatorContext]
 ) -> list[GeneratedClip | Failure]:
     pairs = zip(briefs, desks, strict=True)
     return await asyncio.gather(*(creator.make(brief, desk) for brief, desk in pairs))
 
 
-def _made(
+def _select_generated_clips(
     outcomes: Sequence[tuple[GeneratedClip | Failure, KitCreatorContext]],
 ) -> list[GeneratedClip]:
     return [outcome for outcome, _ in outcomes if isinstance(outcome, GeneratedClip)]
 
 
-def _content(outcome: GeneratedClip | Failure) -> str:
+def _digest_outcome(outcome: GeneratedClip | Failure) -> str:
     if isinstance(outcome, Failure):
         return outcome.reason.value
     return hashlib.sha256(outcome.file.read_bytes()).hexdigest() + outcome.traces
 
 
-def _files(folder: Path) -> dict[tuple[str, ...], str]:
+def _digest_files(folder: Path) -> dict[tuple[str, ...], str]:
     """Return the content of every file below the folder, by path parts."""
     return {
         path.relative_to(folder).parts: hashlib.sha256(path.read_bytes()).hexdigest()

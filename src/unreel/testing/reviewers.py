@@ -36,7 +36,7 @@ _RATE = 25
 def sample_exhibit(name: str, *, n_frames: int = 4) -> ClipInput:
     """A made-up clip of two seconds whose frames are real JPEGs of a moving edge."""
     frames = tuple(
-        ShownFrame(index=i, at_s=Fraction(i, _RATE), width=64, height=48, jpeg=_edge_jpeg(i))
+        ShownFrame(index=i, at_s=Fraction(i, _RATE), width=64, height=48, jpeg=_draw_edge_jpeg(i))
         for i in range(n_frames)
     )
     video = VideoFacts(
@@ -109,7 +109,9 @@ class ReviewerKit:
         alone, together = run(reviewer, both)
         assert all(isinstance(outcome, Reply | Failure) for outcome in alone + together)
         if self.repeatable:
-            assert [_text(outcome) for outcome in together] == [_text(outcome) for outcome in alone]
+            assert [_get_outcome_text(outcome) for outcome in together] == [
+                _get_outcome_text(outcome) for outcome in alone
+            ]
 
     def test_a_reply_has_words_and_a_failure_has_a_detail(self, reviewer: Reviewer) -> None:
         for outcome in run(reviewer, lambda: _answer_all(reviewer, sample_sheets())):
@@ -161,11 +163,11 @@ async def _answer_all(reviewer: Reviewer, sheets: Sequence[ReviewRequest]) -> li
     return await asyncio.gather(*(reviewer.answer(sheet) for sheet in sheets))
 
 
-def _text(outcome: Reply | Failure) -> str:
+def _get_outcome_text(outcome: Reply | Failure) -> str:
     return outcome.text if isinstance(outcome, Reply) else outcome.reason.value
 
 
-def _edge_jpeg(index: int) -> bytes:
+def _draw_edge_jpeg(index: int) -> bytes:
     picture = Image.new("L", (64, 48), 30)
     picture.paste(220, (0, 0, 8 + 5 * index, 48))
     out = io.BytesIO()

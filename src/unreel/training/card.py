@@ -99,10 +99,10 @@ def as_markdown(card: CheckpointCard) -> str:
     """The card as a page."""
     recipe = TrainRecipe.model_validate(card.recipe)
     parts = [
-        *_head(card, recipe),
-        *_taught(card, recipe),
-        *_learned(card),
-        *_answers(card),
+        *_format_card_header(card, recipe),
+        *_format_training_table(card, recipe),
+        *_format_data_section(card),
+        *_format_score_section(card),
         "## What it must not be used for\n",
         *(f"- {each}" for each in card.not_for),
         "\n## Recipe\n",
@@ -115,7 +115,7 @@ def as_markdown(card: CheckpointCard) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _head(card: CheckpointCard, recipe: TrainRecipe) -> list[str]:
+def _format_card_header(card: CheckpointCard, recipe: TrainRecipe) -> list[str]:
     adapter = ["library_name: peft"] if recipe.model.tune == "lora" else []
     return [
         "---",
@@ -125,35 +125,43 @@ def _head(card: CheckpointCard, recipe: TrainRecipe) -> list[str]:
         "pipeline_tag: video-text-to-text",
         "tags: [unreel, ai-generated-video-detection]",
         "---\n",
-        f"# {_cell(card.name)}\n",
+        f"# {_escape_table_cell(card.name)}\n",
         f"A reviewer of videos, trained by `unreel train run` for {card.step:,} steps.\n",
     ]
 
 
-def _taught(card: CheckpointCard, recipe: TrainRecipe) -> list[str]:
+def _format_training_table(card: CheckpointCard, recipe: TrainRecipe) -> list[str]:
     rows = [
-        ("base", f"{_cell(card.base['name'])} (weights {card.base['digest'][:16]})"),
-        ("licence of the base", _cell(card.base["licence"]) or _NOT_STATED),
+        ("base", f"{_escape_table_cell(card.base['name'])} (weights {card.base['digest'][:16]})"),
+        ("licence of the base", _escape_table_cell(card.base["licence"]) or _NOT_STATED),
         ("tuned", f"{recipe.model.tune}, vision {recipe.model.vision}"),
         ("shown as", recipe.input),
-        *((f"asked `{data.protocol}`", _cell(str(data.asked))) for data in recipe.data),
+        *(
+            (f"asked `{data.protocol}`", _escape_table_cell(str(data.asked)))
+            for data in recipe.data
+        ),
     ]
     return ["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows), ""]
 
 
-def _learned(card: CheckpointCard) -> list[str]:
-    licences = ", ".join(_cell(name) or f"{_NOT_STATED} for some" for name in card.licences)
+def _format_data_section(card: CheckpointCard) -> list[str]:
+    licences = ", ".join(
+        _escape_table_cell(name) or f"{_NOT_STATED} for some" for name in card.licences
+    )
     lines = [
         "## What it learned from\n",
         f"- {card.data['n_train']:,} examples; {card.data['n_held_out']:,} were held out",
         f"- digest of all examples and their answers: `{card.data['digest']}`",
-        *(f"- {_cell(each)}" for each in card.data["benchmarks"]),
+        *(f"- {_escape_table_cell(each)}" for each in card.data["benchmarks"]),
         f"- licences of the clips, as declared: {licences or _NOT_STATED}",
-        *(f"- {_cell(reason)}: {n:,} left out" for reason, n in card.data["left_out"].items()),
+        *(
+            f"- {_escape_table_cell(reason)}: {n:,} left out"
+            for reason, n in card.data["left_out"].items()
+        ),
     ]
     if leaks := card.data["leaks"]:
         lines.append(
-            f"- **{len(leaks):,} clips that it is to be scored on are shown in it**, such as {_cell(leaks[0])}"
+            f"- **{len(leaks):,} clips that it is to be scored on are shown in it**, such as {_escape_table_cell(leaks[0])}"
         )
     if card.unshown:
         lines.append(
@@ -162,7 +170,7 @@ def _learned(card: CheckpointCard) -> list[str]:
     return [*lines, ""]
 
 
-def _answers(card: CheckpointCard) -> list[str]:
+def _format_score_section(card: CheckpointCard) -> list[str]:
     lines = ["## How it answers\n"]
     if card.look is None:
         return [*lines, "Not measured: nothing was held out.\n"]
@@ -176,18 +184,21 @@ def _answers(card: CheckpointCard) -> list[str]:
             "| figure | value | 95 % interval | n |",
             "|---|---|---|---|",
         ]
-        lines += [f"| {_cell(m['name'])} | {_value(m['value'])} |" for m in scores["metrics"]]
+        lines += [
+            f"| {_escape_table_cell(m['name'])} | {_format_measurement(m['value'])} |"
+            for m in scores["metrics"]
+        ]
         lines.append("")
     return lines
 
 
-def _value(value: Mapping[str, Any]) -> str:
+def _format_measurement(value: Mapping[str, Any]) -> str:
     if "why" in value:
-        return f"not measured: {_cell(value['why'])} | | "
+        return f"not measured: {_escape_table_cell(value['why'])} | | "
     return f"{value['value']:.3f} | {value['low']:.3f} to {value['high']:.3f} | {value['n']}"
 
 
-def _cell(text: str) -> str:
+def _escape_table_cell(text: str) -> str:
     """Text of others that may stand in a table: one line, no bars, no markup of its own."""
     safe = sanitise_line(text).replace("|", "/").replace("<", "&lt;").replace("`", "'")
     return " ".join(safe.split())

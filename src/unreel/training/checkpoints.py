@@ -47,17 +47,17 @@ class CheckpointFolder:
 
     def draft(self, name: str) -> Path:
         """The folder in which `name` (`step-000100`, `model`) is written before it is sealed."""
-        return self._folder.root / _draft(name)
+        return self._folder.root / _get_draft_path(name)
 
     def begin(self, name: str, *, inner: str = "") -> Path:
         """An empty draft of `name`, with the folder `inner` in it; what another training left of one is taken away."""
-        self._folder.remove_folder(_draft(name))
-        self._folder.make(f"{_draft(name)}/{inner}".rstrip("/"))
+        self._folder.remove_folder(_get_draft_path(name))
+        self._folder.make(f"{_get_draft_path(name)}/{inner}".rstrip("/"))
         return self.draft(name)
 
     def finish(self, name: str, *, step: int) -> TrainingCheckpoint:
         """Seal the draft of `name` and give it its place; what had it before goes."""
-        draft, place = _draft(name), _place(name)
+        draft, place = _get_draft_path(name), _get_checkpoint_path(name)
         self._folder.settle(draft)
         files = self._folder.files(draft)
         seal = {"step": step, "files": {each: self._hash(f"{draft}/{each}") for each in files}}
@@ -71,7 +71,7 @@ class CheckpointFolder:
     def whole(self) -> Iterator[TrainingCheckpoint]:
         """Those whose seals hold, the newest first; each is looked at when it is reached."""
         for name in reversed(self._named()):
-            found = read_sealed(self._folder.root / _place(name))
+            found = read_sealed(self._folder.root / _get_checkpoint_path(name))
             if found is not None:
                 yield found
 
@@ -81,7 +81,7 @@ class CheckpointFolder:
 
     def at(self, step: int) -> TrainingCheckpoint | None:
         """The whole one of that step."""
-        return read_sealed(self._folder.root / _place(step_name(step)))
+        return read_sealed(self._folder.root / _get_checkpoint_path(step_name(step)))
 
     def model(self) -> TrainingCheckpoint | None:
         """Return the final model, if the training ended."""
@@ -93,7 +93,7 @@ class CheckpointFolder:
         kept = {*names[-keep:], *([] if best is None else [step_name(best)])}
         for name in names:
             if name not in kept:
-                self._folder.remove_folder(_place(name))
+                self._folder.remove_folder(_get_checkpoint_path(name))
 
     def clear(self) -> None:
         """Take all away, with what the training ended with."""
@@ -150,10 +150,10 @@ def read_seal(folder: Path) -> dict[str, Any]:
         raise UnreadableSourceError(str(folder / SEAL), str(error), remedy) from error
 
 
-def _place(name: str) -> str:
+def _get_checkpoint_path(name: str) -> str:
     return f"{_STEPS}/{name}" if _NAME.fullmatch(name) else name
 
 
-def _draft(name: str) -> str:
-    above, _, last = _place(name).rpartition("/")
+def _get_draft_path(name: str) -> str:
+    above, _, last = _get_checkpoint_path(name).rpartition("/")
     return f"{above}/{PART}{last}" if above else f"{PART}{last}"

@@ -70,18 +70,18 @@ def as_svg(moments: Sequence[Moment]) -> str:
     }
     points = [point for line in lines.values() for point in line]
     if not points:
-        return _page(['<text x="24" y="48">no step was taken yet</text>'])
+        return _format_svg_page(['<text x="24" y="48">no step was taken yet</text>'])
     last, top = max(x for x, _ in points), max(y for _, y in points)
     across = PlotAxis(0, max(last, 1), _LEFT, _WIDTH - _RIGHT)
     up = PlotAxis(0, top if top > 0 else 1, _HEIGHT - _BOTTOM, _TOP)
-    parts = [*_frame(across, up)]
+    parts = [*_draw_axes(across, up)]
     for name, line in lines.items():
         if line:
-            parts += _line(name, _thinned(line), across, up)
-    return _page(parts)
+            parts += _draw_curve(name, _average_neighbours(line), across, up)
+    return _format_svg_page(parts)
 
 
-def _frame(across: PlotAxis, up: PlotAxis) -> list[str]:
+def _draw_axes(across: PlotAxis, up: PlotAxis) -> list[str]:
     parts: list[str] = []
     for value in up.ticks():
         y = up(value)
@@ -100,7 +100,7 @@ def _frame(across: PlotAxis, up: PlotAxis) -> list[str]:
     return parts
 
 
-def _line(
+def _draw_curve(
     name: str, line: Sequence[tuple[float, float]], across: PlotAxis, up: PlotAxis
 ) -> list[str]:
     colour = _COLOURS[name]
@@ -119,14 +119,14 @@ def _line(
     return parts
 
 
-def _thinned(line: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+def _average_neighbours(line: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """Means over neighbours, so that a long training is a line and no wall."""
     size = -(-len(line) // _MOST_POINTS)
     groups = [line[i : i + size] for i in range(0, len(line), size)]
     return [(g[-1][0], sum(y for _, y in g) / len(g)) for g in groups]
 
 
-def _page(parts: Sequence[str]) -> str:
+def _format_svg_page(parts: Sequence[str]) -> str:
     body = "\n".join(parts)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '

@@ -122,7 +122,7 @@ def load_of(stratum: ExampleStratum, family: FamilyName, form: Form) -> ExampleC
     tokens = seen[0] * seen[1] // (rule.patch * rule.merge) ** 2
     patches = tokens * rule.merge**2
     said = around_clips(get_protocol(stratum.protocol).prompt(condition.prompt).text)
-    marks = _marks(stratum, form, instants, rule=rule, stretches=stretches)
+    marks = _count_timestamp_tokens(stratum, form, instants, rule=rule, stretches=stretches)
     text = _TURNS + math.ceil(sum(map(len, said)) / CHARACTERS)
     return ExampleCost(
         n_frames=len(instants) * stratum.clips,
@@ -136,7 +136,7 @@ def load_of(stratum: ExampleStratum, family: FamilyName, form: Form) -> ExampleC
     )
 
 
-def _marks(
+def _count_timestamp_tokens(
     stratum: ExampleStratum,
     form: Literal["frames", "video"],
     instants: tuple[Fraction, ...],

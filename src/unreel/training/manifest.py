@@ -34,7 +34,7 @@ class TrainingManifest:
 
     def differences(self, before: "TrainingManifest") -> Iterator[str]:
         """Yield the changed settings, as text."""
-        old, new = dict(_flat(before.recipe)), dict(_flat(self.recipe))
+        old, new = dict(_iter_flat_items(before.recipe)), dict(_iter_flat_items(self.recipe))
         for key in sorted({*old, *new}):
             is_free = key.startswith(_FREE) or (
                 key.startswith("data.") and key.endswith("benchmark")
@@ -111,7 +111,7 @@ def _require_same(begun: TrainingManifest, before: TrainingManifest, folder: Pat
         raise UnreadableSourceError(str(folder), problem, remedy)
 
 
-def _flat(values: Any, above: str = "") -> Iterator[tuple[str, Any]]:
+def _iter_flat_items(values: Any, above: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(values, Mapping):
         parts = [(str(key), value) for key, value in values.items()]
     elif isinstance(values, list | tuple):
@@ -120,4 +120,4 @@ def _flat(values: Any, above: str = "") -> Iterator[tuple[str, Any]]:
         yield above, values
         return
     for key, value in parts:
-        yield from _flat(value, f"{above}.{key}" if above else key)
+        yield from _iter_flat_items(value, f"{above}.{key}" if above else key)

@@ -146,13 +146,13 @@ class UnseenSection(RecipeSection):
         return self
 
 
-def _listed(value: object) -> object:
+def _wrap_in_list(value: object) -> object:
     return [value] if isinstance(value, Mapping) else value
 
 
-def _named(value: object) -> object:
+def _convert_to_sections(value: object) -> object:
     """Each as a section: a text alone is a path."""
-    listed = _listed([value] if isinstance(value, str) else value)
+    listed = _wrap_in_list([value] if isinstance(value, str) else value)
     if not isinstance(listed, list | tuple):
         return listed
     return [{"benchmark": each} if isinstance(each, str) else each for each in listed]
@@ -166,7 +166,9 @@ class TrainingHoldoutSection(RecipeSection):
     split: Text | None = None
     """A split of the data's own benchmarks that is held out instead."""
     benchmarks: Annotated[
-        tuple[UnseenSection, ...], Field(max_length=MOST_PARTS), BeforeValidator(_named)
+        tuple[UnseenSection, ...],
+        Field(max_length=MOST_PARTS),
+        BeforeValidator(_convert_to_sections),
     ] = ()
     """What the checkpoint will be scored on: no clip of them, nor a near-duplicate, may be trained on."""
     near_duplicates: bool = True
@@ -261,7 +263,7 @@ class TrainRecipe(RecipeSection):
     data: Annotated[
         tuple[DataSection, ...],
         Field(min_length=1, max_length=MOST_PARTS),
-        BeforeValidator(_listed),
+        BeforeValidator(_wrap_in_list),
     ]
     holdout: TrainingHoldoutSection = TrainingHoldoutSection()
     optimise: OptimiseSection = OptimiseSection()
@@ -314,8 +316,8 @@ def read_recipe(
         data: the benchmarks of its `[[data]]`, in their order.
         changes: each `section.key=VALUE` with a value in TOML's spelling.
     """
-    values = deepcopy(dict(named)) if isinstance(named, Mapping) else _read(str(named))
-    sections = _listed(values.get("data", []))
+    values = deepcopy(dict(named)) if isinstance(named, Mapping) else _read_recipe(str(named))
+    sections = _wrap_in_list(values.get("data", []))
     if data and (not isinstance(sections, list) or len(data) > len(sections)):
         setting, problem = (
             "--data",
@@ -329,7 +331,7 @@ def read_recipe(
     return check_recipe(values)
 
 
-def _read(named: str) -> dict[str, Any]:
+def _read_recipe(named: str) -> dict[str, Any]:
     path = Path(named)
     if path.suffix == _TOML or path.exists():
         return read_toml(path, "recipe")

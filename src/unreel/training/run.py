@@ -78,18 +78,21 @@ def train(
     if by_grpo is not None:
         require_grpo(recipe)
     process = read_process_rank()
-    with _alone(folder) if process.is_first else contextlib.nullcontext():
-        examples: ExampleSet = _told_by_first(
-            process, lambda: _read(recipe, folder, access, spectator, accept_leak=accept_leak)
+    with _lock_training_folder(folder) if process.is_first else contextlib.nullcontext():
+        examples: ExampleSet = _broadcast_from_first(
+            process,
+            lambda: _read_example_set(recipe, folder, access, spectator, accept_leak=accept_leak),
         )
-        base = _told_by_first(process, lambda: find_base(recipe.model))
+        base = _broadcast_from_first(process, lambda: find_base(recipe.model))
         begun = TrainingManifest(
             recipe=recipe.model_dump(mode="json"),
             data=examples.digest,
             base=base.digest,
             n_devices=process.n,
         )
-        start = _told_by_first(process, lambda: open_training_folder(begun, folder, going=going))
+        start = _broadcast_from_first(
+            process, lambda: open_training_folder(begun, folder, going=going)
+        )
         job = _TrainingJob(recipe, folder, access, examples, base, begun, spectator)
         if by_grpo is not None:
             return job.improve(by_grpo)
@@ -276,7 +279,7 @@ def write_model(folder: Path, *, step: int) -> None:
     checkpoints.finish("model", step=step)
 
 
-def _read(
+def _read_example_set(
     recipe: TrainRecipe,
     folder: Path,
     access: StorageAccess,
@@ -305,13 +308,13 @@ def _format_data(data: ReadData) -> str:
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _lock_training_folder(folder: Path) -> Iterator[None]:
     """Raise for a second training in the same folder while this one runs."""
     with writer_lock(StorageLocation(str(folder)) / "training"):
         yield
 
 
-def _told_by_first(process: TrainingProcess, find: Callable[[], Any]) -> Any:
+def _broadcast_from_first(process: TrainingProcess, find: Callable[[], Any]) -> Any:
     """Return the first process's result in all processes: only one reads the disk."""
     found = [find() if process.is_first else None]
     if process.n > 1:

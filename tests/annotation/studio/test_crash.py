@@ -260,6 +260,6 @@ def test_a_control_without_the_key_doubles(
         for _ in range(2):
             pull_campaign(client, fresh, name, heard=hear, everything=True)
         assert len(list(fresh.records(name))) == 2 * len(answers)
-        monkeypatch.setattr(pushing, "_tidy", lambda *_given: set[str]())
+        monkeypatch.setattr(pushing, "_delete_duplicate_tasks", lambda *_given: set[str]())
         push_assignments(delivery, heard=hear)
         assert set(in_rooms(client, fresh, prepared).values()) == {2}

@@ -74,35 +74,37 @@ def compute_consensus(
             raise InvalidValueError(msg)
     tasks = group_by_task(judgements)
     weighing = weigh(tasks) if rule.method is ConsensusMethod.DAWID_SKENE else None
-    tally = _tally(interface, weighing)
+    tally = _build_tally(interface, weighing)
     found = CampaignConsensus(
         interface=interface,
         rule=rule,
-        tasks={id_: _settle(opinions, rule, tally) for id_, opinions in tasks.items()},
+        tasks={id_: _settle_task(opinions, rule, tally) for id_, opinions in tasks.items()},
         weights=weighing.weights if weighing else {},
         notes=weighing.notes if weighing else (),
     )
     return apply_reviews(found, tasks, reviews) if reviews or rule.reviews else found
 
 
-def _tally(interface: AnnotationInterface, weighing: AnswerProbabilities | None) -> Tally:
+def _build_tally(interface: AnnotationInterface, weighing: AnswerProbabilities | None) -> Tally:
     count = compute_majority_or_mean if interface is AnnotationInterface.REALISM else find_majority
     return partial(weighing.tally, count=count) if weighing else count
 
 
-def _settle(opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, tally: Tally) -> Outcome:
+def _settle_task(
+    opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, tally: Tally
+) -> Outcome:
     if len(opinions) < rule.min_overlap:
         detail = f"{len(opinions)} judged it, {rule.min_overlap} must"
-        return _open(opinions, NoMajority(OpenReason.TOO_FEW, detail))
+        return _build_open_task(opinions, NoMajority(OpenReason.TOO_FEW, detail))
     found = tally(opinions, rule)
     if isinstance(found, NoMajority):
-        return _open(opinions, found)
+        return _build_open_task(opinions, found)
     if isinstance(opinions[0].value, TraceAnswer) and found.answer == Label.GENERATED.value:
         return _settle_traces(opinions, rule, found)
     return _settle_answer(opinions, found)
 
 
-def _open(opinions: Sequence[AnnotatorOpinion], unclear: NoMajority) -> OpenTask:
+def _build_open_task(opinions: Sequence[AnnotatorOpinion], unclear: NoMajority) -> OpenTask:
     said = tuple((opinion.annotator, opinion.value) for opinion in opinions)
     return OpenTask(why=unclear.why, detail=unclear.detail, judgements=said)
 
@@ -112,25 +114,29 @@ def _settle_answer(opinions: Sequence[AnnotatorOpinion], found: MajorityAnswer) 
     ratings = {o.annotator: o.value.rating for o in opinions if isinstance(o.value, RatingAnswer)}
     if any(ratings.values()) and found.answer.isdigit():
         scored = {who: rating for who, rating in ratings.items() if rating}
-        rated, words_of = _rate(opinions[0].task.id, int(found.answer), scored)
+        rated, words_of = _build_consensus_rating(opinions[0].task.id, int(found.answer), scored)
         value: AnyValue = rated
     else:
         value, words_of = support[0].value, ""
     return SettledTask(
         value=value,
         support=tuple(o.annotator for o in support),
-        dissent=_otherwise(opinions, found.answer),
+        dissent=_select_dissenting_opinions(opinions, found.answer),
         method=found.method,
         words_of=words_of,
         p_right=found.p_right,
     )
 
 
-def _otherwise(opinions: Sequence[AnnotatorOpinion], answer: str) -> tuple[Dissent, ...]:
+def _select_dissenting_opinions(
+    opinions: Sequence[AnnotatorOpinion], answer: str
+) -> tuple[Dissent, ...]:
     return tuple((o.annotator, o.value) for o in opinions if answer_of(o.value) != answer)
 
 
-def _rate(task: str, score: int, ratings: Mapping[str, Rating]) -> tuple[RatingAnswer, str]:
+def _build_consensus_rating(
+    task: str, score: int, ratings: Mapping[str, Rating]
+) -> tuple[RatingAnswer, str]:
     """The settled score with the words of the annotator who is closest to it, or to the mean behind it."""
     same = {who: rating for who, rating in ratings.items() if rating.score == score}
     mean = Fraction(sum(rating.score for rating in ratings.values()), len(ratings))
@@ -155,7 +161,7 @@ def _settle_traces(
     n_marked = sum(map(bool, traces.values()))
     if n_marked >= rule.quorum and not faults.standing:
         detail = f"{n_marked} marked something, and nothing was marked by {rule.quorum}"
-        return _open(opinions, NoMajority(OpenReason.NO_COMMON_FAULT, detail))
+        return _build_open_task(opinions, NoMajority(OpenReason.NO_COMMON_FAULT, detail))
     support = sorted({who for fault in faults.standing for who in fault.marked_by})
     agreeing = [o.annotator for o in opinions if answer_of(o.value) == found.answer]
     lone = {
@@ -164,7 +170,7 @@ def _settle_traces(
     }
     dissent = {
         **{who: TraceAnswer(traces=left, label=Label.GENERATED) for who, left in lone.items()},
-        **dict(_otherwise(opinions, found.answer)),
+        **dict(_select_dissenting_opinions(opinions, found.answer)),
     }
     return SettledTask(
         value=TraceAnswer(

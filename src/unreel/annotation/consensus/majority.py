@@ -54,7 +54,7 @@ def find_majority(
     opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule
 ) -> MajorityAnswer | NoMajority:
     """The answer of more than half of the people, if they are a quorum."""
-    return _majority([answer_of(opinion.value) for opinion in opinions], rule)
+    return _compute_majority_answer([answer_of(opinion.value) for opinion in opinions], rule)
 
 
 def compute_majority_or_mean(
@@ -69,11 +69,11 @@ def compute_majority_or_mean(
     answers = [answer_of(opinion.value) for opinion in opinions]
     scores = [int(answer) for answer in answers if answer != DISCARD]
     if 2 * len(scores) <= len(answers):
-        return _majority(answers, rule)
+        return _compute_majority_answer(answers, rule)
     if len(scores) < rule.min_overlap:
         detail = f"{len(scores)} of {len(answers)} gave a score, {rule.min_overlap} must"
         return NoMajority(OpenReason.TOO_FEW, detail)
-    found = _majority([str(score) for score in scores], rule)
+    found = _compute_majority_answer([str(score) for score in scores], rule)
     if isinstance(found, MajorityAnswer):
         return found
     return MajorityAnswer(
@@ -81,7 +81,9 @@ def compute_majority_or_mean(
     )
 
 
-def _majority(answers: Sequence[str], rule: ConsensusRule) -> MajorityAnswer | NoMajority:
+def _compute_majority_answer(
+    answers: Sequence[str], rule: ConsensusRule
+) -> MajorityAnswer | NoMajority:
     counts = Counter(answers)
     told = ", ".join(f"{counts[answer]} say {answer}" for answer in sorted(counts))
     for answer, count in counts.items():

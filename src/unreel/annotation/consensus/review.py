@@ -129,13 +129,15 @@ def apply_reviews(
         by_task.setdefault(review.task, []).append(review)
     need = consensus.rule.reviews
     found = {
-        id_: _await(_review(outcome, tasks[id_], by_task.get(id_, ())), tasks[id_], need)
+        id_: _apply_review_quota(
+            _apply_task_reviews(outcome, tasks[id_], by_task.get(id_, ())), tasks[id_], need
+        )
         for id_, outcome in consensus.tasks.items()
     }
     return replace(consensus, tasks=found)
 
 
-def _review(
+def _apply_task_reviews(
     outcome: Outcome, opinions: Sequence[AnnotatorOpinion], reviews: Sequence[TaskReview]
 ) -> Outcome:
     """Return the outcome after all reviews in order; annotators of a task do not review it."""
@@ -147,23 +149,27 @@ def _review(
             continue
         match review.verdict:
             case ReviewDecision.SEND_BACK:
-                back = _sent_back(review, opinions)
+                back = _build_sent_back_task(review, opinions)
                 outcome = back if newest_us <= review.at_us else before
             case ReviewDecision.TAKE:
-                outcome = _taken(review, opinions) or outcome
+                outcome = _find_taken_answer(review, opinions) or outcome
             case ReviewDecision.ACCEPT:
-                outcome = _accepted(outcome if isinstance(outcome, SettledTask) else before, review)
+                outcome = _add_acceptance(
+                    outcome if isinstance(outcome, SettledTask) else before, review
+                )
     return outcome
 
 
-def _sent_back(review: TaskReview, opinions: Sequence[AnnotatorOpinion]) -> OpenTask:
+def _build_sent_back_task(review: TaskReview, opinions: Sequence[AnnotatorOpinion]) -> OpenTask:
     said = tuple((opinion.annotator, opinion.value) for opinion in opinions)
     return OpenTask(
         why=OpenReason.SENT_BACK, detail=f"by {review.by}: {review.why}", judgements=said
     )
 
 
-def _taken(review: TaskReview, opinions: Sequence[AnnotatorOpinion]) -> SettledTask | None:
+def _find_taken_answer(
+    review: TaskReview, opinions: Sequence[AnnotatorOpinion]
+) -> SettledTask | None:
     """One annotator's word, unless they have said another since."""
     for opinion in opinions:
         if opinion.annotator == review.annotator and hash_value(opinion.value) == review.of:
@@ -182,14 +188,16 @@ def _taken(review: TaskReview, opinions: Sequence[AnnotatorOpinion]) -> SettledT
     return None
 
 
-def _accepted(outcome: Outcome, review: TaskReview) -> Outcome:
+def _add_acceptance(outcome: Outcome, review: TaskReview) -> Outcome:
     """The value with one more reviewer behind it, if it is the one that was looked at."""
     if isinstance(outcome, OpenTask) or hash_value(outcome.value) != review.of:
         return outcome
     return replace(outcome, accepted_by=tuple(sorted({*outcome.accepted_by, review.by})))
 
 
-def _await(outcome: Outcome, opinions: Sequence[AnnotatorOpinion], need: int) -> Outcome:
+def _apply_review_quota(
+    outcome: Outcome, opinions: Sequence[AnnotatorOpinion], need: int
+) -> Outcome:
     if isinstance(outcome, OpenTask) or len(outcome.accepted_by) >= need:
         return outcome
     said = tuple((opinion.annotator, opinion.value) for opinion in opinions)

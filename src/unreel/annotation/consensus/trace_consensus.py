@@ -40,7 +40,9 @@ def merge_faults(
     copy = task.copies[0]
     clusters = cluster_marks(traces, copy, same_fault=rule.same_fault)
     standing = [
-        _merge(task, cluster, rule.quorum) for cluster in clusters if len(cluster) >= rule.quorum
+        _merge_trace_cluster(task, cluster, rule.quorum)
+        for cluster in clusters
+        if len(cluster) >= rule.quorum
     ]
     lone = (mark for cluster in clusters if len(cluster) < rule.quorum for mark in cluster)
     return ConsensusTraces(
@@ -49,33 +51,33 @@ def merge_faults(
     )
 
 
-def _merge(task: AnnotationTask, cluster: Cluster, quorum: int) -> ConsensusTrace:
+def _merge_trace_cluster(task: AnnotationTask, cluster: Cluster, quorum: int) -> ConsensusTrace:
     """Merge marks: median span and corners, categories of more than half, the closest mark's explanation.
 
     Boxes are merged at the timestamps of the closest mark, the one most similar to all others. A
     box needs a quorum of marks.
     """
     copy = task.copies[0]
-    far = _distances(cluster, copy)
-    span = _middle_span([mark.trace.span for mark in cluster], copy)
+    far = _compute_mark_distances(cluster, copy)
+    span = _compute_median_span([mark.trace.span for mark in cluster], copy)
     placed = [mark for mark in cluster if mark.trace.track]
     closest = min(placed, key=lambda mark: far[mark.annotator], default=None)
     track: tuple[BoxAt, ...] = ()
     if closest and len(placed) >= quorum:
-        instants = _instants(closest.trace, span, copy)
-        track = _middle_track([mark.trace for mark in placed], instants)
+        instants = _select_track_instants(closest.trace, span, copy)
+        track = _compute_median_track([mark.trace for mark in placed], instants)
     texts = {mark.annotator: mark.trace.explanation for mark in cluster}
     words_of = choose_words(task.id, list(texts.items()), distance=far.__getitem__)
     merged = Trace(
         span=span,
         track=track,
-        categories=_majority_kinds(cluster),
+        categories=_select_majority_categories(cluster),
         explanation=texts.get(words_of, ""),
     )
     return ConsensusTrace(trace=merged, marked_by=tuple(sorted(texts)), words_of=words_of)
 
 
-def _distances(cluster: Cluster, copy: ClipCopy) -> dict[str, float]:
+def _compute_mark_distances(cluster: Cluster, copy: ClipCopy) -> dict[str, float]:
     """By annotator, how unlike the others their mark is; rounded, so that equal marks are equally far."""
     tubes = {mark.annotator: sweep(mark.trace, copy) for mark in cluster}
     return {
@@ -86,15 +88,15 @@ def _distances(cluster: Cluster, copy: ClipCopy) -> dict[str, float]:
     }
 
 
-def _majority_kinds(cluster: Cluster) -> frozenset[Category]:
+def _select_majority_categories(cluster: Cluster) -> frozenset[Category]:
     named = Counter(kind for mark in cluster for kind in mark.trace.categories)
     return frozenset(kind for kind, count in named.items() if 2 * count > len(cluster))
 
 
-def _middle_span(spans: Sequence[TimeSpan], copy: ClipCopy) -> TimeSpan:
+def _compute_median_span(spans: Sequence[TimeSpan], copy: ClipCopy) -> TimeSpan:
     """Median start and median end; half-way between two frames' instants is the frame then on screen."""
-    start = _middle([span.start_us for span in spans])
-    end = _middle([span.end_us for span in spans])
+    start = _compute_median_instant([span.start_us for span in spans])
+    end = _compute_median_instant([span.end_us for span in spans])
     on_frames = [
         at if at in known else copy.at_us(copy.frame_at(at))
         for at, known in (
@@ -107,13 +109,13 @@ def _middle_span(spans: Sequence[TimeSpan], copy: ClipCopy) -> TimeSpan:
     return TimeSpan(start, end)
 
 
-def _middle(instants: Sequence[int]) -> int:
+def _compute_median_instant(instants: Sequence[int]) -> int:
     ordered = sorted(instants)
     half = len(ordered) // 2
     return (ordered[half] + ordered[-1 - half]) // 2
 
 
-def _instants(closest: Trace, span: TimeSpan, copy: ClipCopy) -> list[int]:
+def _select_track_instants(closest: Trace, span: TimeSpan, copy: ClipCopy) -> list[int]:
     """The closest mark's instants inside `span`, with its ends where some lie outside."""
     marked = [mark.at_us for mark in closest.track]
     inside = {at for at in marked if span.start_us <= at < span.end_us}
@@ -125,7 +127,7 @@ def _instants(closest: Trace, span: TimeSpan, copy: ClipCopy) -> list[int]:
     return sorted(inside)
 
 
-def _middle_track(traces: Sequence[Trace], instants_us: Sequence[int]) -> tuple[BoxAt, ...]:
+def _compute_median_track(traces: Sequence[Trace], instants_us: Sequence[int]) -> tuple[BoxAt, ...]:
     """Median of each corner over the traces that are there at the instant, or over all if none is."""
     corners = np.stack([corners_at(trace, instants_us) for trace in traces])
     there = np.array(

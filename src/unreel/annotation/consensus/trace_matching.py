@@ -49,10 +49,10 @@ def cluster_marks(
         for who in sorted(traces)
         for trace in sorted(traces[who], key=order)
     ]
-    likes = _compare(marks, copy)
+    likes = _compute_trace_similarities(marks, copy)
     group = list(range(len(marks)))
     members = {number: [number] for number in group}
-    for one, other in _pairs(marks, likes, same_fault):
+    for one, other in _match_trace_pairs(marks, likes, same_fault):
         ours, theirs = members[group[one]], members[group[other]]
         people = [marks[place].annotator for place in (*ours, *theirs)]
         if len(set(people)) < len(people) or likes.place[np.ix_(ours, theirs)].mean() < same_fault:
@@ -70,7 +70,9 @@ def order(trace: Trace) -> tuple[object, ...]:
     return trace.span, track, sorted(trace.categories), trace.explanation
 
 
-def _compare(marks: Sequence[AnnotatorTrace], copy: ClipCopy) -> _TraceSimilarities:
+def _compute_trace_similarities(
+    marks: Sequence[AnnotatorTrace], copy: ClipCopy
+) -> _TraceSimilarities:
     place = np.zeros((len(marks), len(marks)))
     said = np.zeros_like(place)
     tubes = [sweep(mark.trace, copy) for mark in marks]
@@ -78,17 +80,17 @@ def _compare(marks: Sequence[AnnotatorTrace], copy: ClipCopy) -> _TraceSimilarit
         one, other = marks[i], marks[j]
         if one.annotator != other.annotator:
             place[i, j] = place[j, i] = measure_overlap(tubes[i], tubes[j])
-            said[i, j] = said[j, i] = _same_said(one.trace, other.trace)
+            said[i, j] = said[j, i] = _compute_description_similarity(one.trace, other.trace)
     return _TraceSimilarities(place, place + said)
 
 
-def _same_said(one: Trace, other: Trace) -> float:
+def _compute_description_similarity(one: Trace, other: Trace) -> float:
     either = one.categories | other.categories
     kinds = len(one.categories & other.categories) / len(either) if either else 1.0
     return _SAME_KINDS * kinds + _SAME_WORDS * (one.explanation == other.explanation)
 
 
-def _pairs(
+def _match_trace_pairs(
     marks: Sequence[AnnotatorTrace], likes: _TraceSimilarities, same_fault: float
 ) -> list[tuple[int, int]]:
     """Places of marks that two people's best one-to-one pairing joins, the most alike first."""

@@ -48,7 +48,7 @@ class AnswerProbabilities:
         best = max(given, key=lambda answer: chances[answer])
         if chances[best] > rule.sure:
             return MajorityAnswer(best, SettlementMethod.DAWID_SKENE, p_right=chances[best])
-        return _unsure(given, chances, rule)
+        return _build_unsure_result(given, chances, rule)
 
     def _count(
         self,
@@ -70,11 +70,13 @@ class AnswerProbabilities:
             return result
         p_right = chances.get(result.answer)
         if p_right is not None and p_right < rule.sure - _ROUNDING:
-            return _unsure(sorted({answer_of(o.value) for o in opinions}), chances, rule)
+            return _build_unsure_result(
+                sorted({answer_of(o.value) for o in opinions}), chances, rule
+            )
         return replace(result, p_right=p_right)
 
 
-def _unsure(
+def _build_unsure_result(
     answers: Sequence[str], chances: Mapping[str, float], rule: ConsensusRule
 ) -> NoMajority:
     likely = ", ".join(f"{answer} {chances[answer]:.2f}" for answer in answers)
@@ -109,11 +111,11 @@ def weigh(tasks: Mapping[str, Sequence[AnnotatorOpinion]]) -> AnswerProbabilitie
         weights=dict(zip(names.tolist(), skills.accuracy.tolist(), strict=True)),
         weighs=skills.weighs,
         pairs=tuple((str(names[p.first]), str(names[p.second])) for p in found or ()),
-        notes=tuple(_notes(skills, found, names.tolist(), what)),
+        notes=tuple(_iter_weighting_notes(skills, found, names.tolist(), what)),
     )
 
 
-def _notes(
+def _iter_weighting_notes(
     skills: CrossFittedSkills,
     pairs: Sequence[CopiedPair] | None,
     names: Sequence[str],

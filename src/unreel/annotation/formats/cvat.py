@@ -178,7 +178,7 @@ class _CvatTaskCollector:
         outside = attributes.get("outside", "0") == "1"
         size = self._size(self._task_of(track))
         # Where a thing is not seen any more, its box means nothing.
-        box = None if outside else _box(name, attributes, size)
+        box = None if outside else _parse_box(name, attributes, size)
         reference = f"{self._source}#track={track.attributes.get('id', '')}&frame={frame}"
         return _CvatShape(
             frame=frame,
@@ -194,7 +194,7 @@ class _CvatTaskCollector:
         try:
             if not track.problem:
                 require_few(task.tracks)
-                task.tracks.append(_track(id_, track, self._n_frames(task)))
+                task.tracks.append(_build_track(id_, track, self._n_frames(task)))
         except InvalidValueError as error:
             track.problem = str(error)
         if track.problem:
@@ -230,7 +230,9 @@ def _refuse_shape(name: str, n_shapes: int) -> None:
     raise InvalidValueError(msg)
 
 
-def _box(name: str, attributes: Mapping[str, str], size: tuple[int | None, int | None]) -> Box:
+def _parse_box(
+    name: str, attributes: Mapping[str, str], size: tuple[int | None, int | None]
+) -> Box:
     width, height = size
     if width is None or height is None:
         msg = "the file does not say how large frames are. Give --size WIDTHxHEIGHT"
@@ -256,26 +258,28 @@ def _box(name: str, attributes: Mapping[str, str], size: tuple[int | None, int |
     )
 
 
-def _track(id_: str, track: _CvatTrack, n_frames: int | None) -> ForeignTrack:
+def _build_track(id_: str, track: _CvatTrack, n_frames: int | None) -> ForeignTrack:
     keys = [shape for shape in track.shapes if shape.is_key] or track.shapes
     keys.sort(key=lambda shape: shape.frame)
-    marks = [KeyFrameBox(key.frame, key.box, _mask(key)) for key in keys if not key.outside]
+    marks = [
+        KeyFrameBox(key.frame, key.box, _get_shape_mask(key)) for key in keys if not key.outside
+    ]
     return track_of(
         id_,
         parse_text(track.attributes.get("label")),
         marks,
-        _stretches(keys, n_frames),
-        said=_said(track.shapes),
+        _iter_visible_spans(keys, n_frames),
+        said=_collect_answers(track.shapes),
         n_frames=n_frames,
     )
 
 
-def _mask(shape: _CvatShape) -> str:
+def _get_shape_mask(shape: _CvatShape) -> str:
     kept = [value for name, value in shape.said if name == MASK]
     return kept[0] if kept else shape.mask
 
 
-def _stretches(keys: list[_CvatShape], n_frames: int | None) -> Iterator[FrameSpan]:
+def _iter_visible_spans(keys: list[_CvatShape], n_frames: int | None) -> Iterator[FrameSpan]:
     first: int | None = None
     for key in keys:
         if key.outside and first is not None:
@@ -287,7 +291,7 @@ def _stretches(keys: list[_CvatShape], n_frames: int | None) -> Iterator[FrameSp
         yield open_stretch(first, n_frames)
 
 
-def _said(shapes: list[_CvatShape]) -> list[ForeignAnswer]:
+def _collect_answers(shapes: list[_CvatShape]) -> list[ForeignAnswer]:
     """Answers by question, each once, in the order of the file: CVAT repeats them at every frame."""
     found: dict[str, dict[str, None]] = {}
     for shape in shapes:
@@ -310,7 +314,7 @@ def write_cvat(videos: Iterable[ForeignVideo], folder: OutputDirectory) -> Itera
             yield Rejected(video.name, "CVAT keeps no answers about a whole video. Keep the source")
         placed = [track for track in video.tracks if _is_placed(track)]
         with folder.create_text(name) as file:
-            file.writelines(_lines(video, placed, size))
+            file.writelines(_iter_xml_lines(video, placed, size))
         for track in video.tracks:
             if not _is_placed(track):
                 why = "CVAT keeps no track without boxes. Keep the source"
@@ -321,30 +325,30 @@ def _is_placed(track: ForeignTrack) -> bool:
     return bool(track.marks) and all(mark.box is not None for mark in track.marks)
 
 
-def _lines(
+def _iter_xml_lines(
     video: ForeignVideo, tracks: Iterable[ForeignTrack], size: tuple[int, int]
 ) -> Iterator[str]:
     labels = dict.fromkeys(track.label for track in video.tracks)
     yield '<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n'
     yield "<version>1.1</version>\n<meta><task>\n"
-    yield f"<name>{_text(video.name)}</name>\n<size>{video.n_frames}</size>\n"
+    yield f"<name>{_escape_xml_text(video.name)}</name>\n<size>{video.n_frames}</size>\n"
     yield "<mode>interpolation</mode>\n<labels>"
-    yield from (f"<label><name>{_text(label)}</name></label>" for label in labels)
+    yield from (f"<label><name>{_escape_xml_text(label)}</name></label>" for label in labels)
     yield "</labels>\n"
     if video.by:
-        yield f"<owner><username>{_text(video.by)}</username></owner>\n"
+        yield f"<owner><username>{_escape_xml_text(video.by)}</username></owner>\n"
     yield f"<original_size><width>{size[0]}</width><height>{size[1]}</height></original_size>\n"
-    yield f"<source>{_text(video.name)}</source>\n</task></meta>\n"
+    yield f"<source>{_escape_xml_text(video.name)}</source>\n</task></meta>\n"
     for track in tracks:
-        yield f'<track id={_value(track.id)} label={_value(track.label)} source="manual">\n'
-        yield from _boxes(track, size, video.require_frames())
+        yield f'<track id={_quote_xml_attribute(track.id)} label={_quote_xml_attribute(track.label)} source="manual">\n'
+        yield from _iter_box_lines(track, size, video.require_frames())
         yield "</track>\n"
     yield "</annotations>\n"
 
 
-def _boxes(track: ForeignTrack, size: tuple[int, int], n_frames: int) -> Iterator[str]:
+def _iter_box_lines(track: ForeignTrack, size: tuple[int, int], n_frames: int) -> Iterator[str]:
     said = "".join(
-        f"<attribute name={_value(each.question)}>{_text(answer)}</attribute>"
+        f"<attribute name={_quote_xml_attribute(each.question)}>{_escape_xml_text(answer)}</attribute>"
         for each in track.said
         for answer in each.answers
     )
@@ -364,16 +368,18 @@ def _write_box(
     keys = ("xtl", "ytl", "xbr", "ybr")
     # CVAT itself writes hundredths of a pixel, and reads whatever it is given.
     drawn = " ".join(f'{key}="{edge:.6f}"' for key, edge in zip(keys, edges, strict=True))
-    mask = f'<attribute name="{MASK}">{_text(mark.mask)}</attribute>' if mark.mask else ""
+    mask = (
+        f'<attribute name="{MASK}">{_escape_xml_text(mark.mask)}</attribute>' if mark.mask else ""
+    )
     return (
         f'<box frame="{frame}" keyframe="1" outside="{outside:d}" occluded="0" {drawn} '
         f'z_order="0">{said}{mask}</box>\n'
     )
 
 
-def _text(text: str) -> str:
+def _escape_xml_text(text: str) -> str:
     return escape(sanitise_lines(text))
 
 
-def _value(text: str) -> str:
+def _quote_xml_attribute(text: str) -> str:
     return quoteattr(sanitise_lines(text))

@@ -78,7 +78,7 @@ class ForeignTrack:
         """Return the box at `frame`; `None` if the object is hidden or has no box."""
         if not self.seen_at(frame) or not self.marks:
             return None
-        place = bisect_right(self.marks, frame, key=_frame_of)
+        place = bisect_right(self.marks, frame, key=_get_mark_frame)
         before = self.marks[place - 1]
         after = self.marks[place] if place < len(self.marks) else None
         if before.box is None or after is None or after.box is None:
@@ -86,7 +86,7 @@ class ForeignTrack:
         if self._stretch_at(before.frame) != self._stretch_at(after.frame):
             return before.box
         part = Fraction(frame - before.frame, after.frame - before.frame)
-        return _between(before.box, after.box, part)
+        return _interpolate_boxes(before.box, after.box, part)
 
     def seen_at(self, frame: int) -> bool:
         """Return whether `frame` is in a visible span."""
@@ -94,10 +94,10 @@ class ForeignTrack:
 
     def marks_in(self, stretch: FrameSpan) -> Sequence[KeyFrameBox]:
         """The key frames of one stretch."""
-        return _within(self.marks, stretch)
+        return _select_marks_within(self.marks, stretch)
 
     def _stretch_at(self, frame: int) -> FrameSpan | None:
-        return _holding(self.stretches, frame)
+        return _find_containing_span(self.stretches, frame)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +190,7 @@ def track_of(
         InvalidValueError: It is visible on no frame, a key frame is outside its ranges or its
             video, a frame has two key frames, or there are more than a person makes.
     """
-    in_order = sorted(marks, key=_frame_of)
+    in_order = sorted(marks, key=_get_mark_frame)
     apart = sorted(stretches)
     if apart and n_frames is not None and apart[-1].last >= n_frames:
         msg = f"it is seen on frame {apart[-1].last} of a video of {n_frames}. Look at its length"
@@ -201,24 +201,24 @@ def track_of(
         )
         raise InvalidValueError(msg)
     _require_distinct(in_order, apart)
-    joined, kept = _join(in_order, apart)
+    joined, kept = _join_adjacent_spans(in_order, apart)
     return ForeignTrack(
         id=id_,
         label=label,
         stretches=tuple(joined),
-        marks=tuple(_telling(kept, joined)),
+        marks=tuple(_iter_informative_marks(kept, joined)),
         said=tuple(said),
     )
 
 
-def _join(
+def _join_adjacent_spans(
     in_order: Sequence[KeyFrameBox], apart: Sequence[FrameSpan]
 ) -> tuple[list[FrameSpan], list[KeyFrameBox]]:
     """Stretches that touch made one, with a key frame where each begins."""
     kept: list[KeyFrameBox] = []
     joined: list[FrameSpan] = []
     for stretch in apart:
-        own = list(_within(in_order, stretch))
+        own = list(_select_marks_within(in_order, stretch))
         if in_order and not own:
             msg = f"no key frame on frames {stretch.first} to {stretch.last}. Look at its frames"
             raise InvalidValueError(msg)
@@ -245,26 +245,28 @@ def _require_distinct(marks: Sequence[KeyFrameBox], stretches: Sequence[FrameSpa
             msg = f"two stretches hold frame {after.first}. Join them"
             raise InvalidValueError(msg)
     for mark in marks:
-        if _holding(stretches, mark.frame) is None:
+        if _find_containing_span(stretches, mark.frame) is None:
             msg = f"a key frame at frame {mark.frame}, where it is not seen. Widen the stretch"
             raise InvalidValueError(msg)
 
 
-def _within(marks: Sequence[KeyFrameBox], stretch: FrameSpan) -> Sequence[KeyFrameBox]:
-    start = bisect_left(marks, stretch.first, key=_frame_of)
-    return marks[start : bisect_right(marks, stretch.last, key=_frame_of)]
+def _select_marks_within(marks: Sequence[KeyFrameBox], stretch: FrameSpan) -> Sequence[KeyFrameBox]:
+    start = bisect_left(marks, stretch.first, key=_get_mark_frame)
+    return marks[start : bisect_right(marks, stretch.last, key=_get_mark_frame)]
 
 
-def _holding(stretches: Sequence[FrameSpan], frame: int) -> FrameSpan | None:
+def _find_containing_span(stretches: Sequence[FrameSpan], frame: int) -> FrameSpan | None:
     place = bisect_right(stretches, frame, key=lambda stretch: stretch.first) - 1
     return stretches[place] if place >= 0 and frame <= stretches[place].last else None
 
 
-def _frame_of(mark: KeyFrameBox) -> int:
+def _get_mark_frame(mark: KeyFrameBox) -> int:
     return mark.frame
 
 
-def _telling(marks: Sequence[KeyFrameBox], stretches: Sequence[FrameSpan]) -> Iterable[KeyFrameBox]:
+def _iter_informative_marks(
+    marks: Sequence[KeyFrameBox], stretches: Sequence[FrameSpan]
+) -> Iterable[KeyFrameBox]:
     """The key frames but those at a stretch's end that repeat the one before."""
     firsts = {stretch.first for stretch in stretches}
     lasts = {stretch.last for stretch in stretches}
@@ -274,7 +276,7 @@ def _telling(marks: Sequence[KeyFrameBox], stretches: Sequence[FrameSpan]) -> It
             yield mark
 
 
-def _between(before: Box, after: Box, part: Fraction) -> Box:
+def _interpolate_boxes(before: Box, after: Box, part: Fraction) -> Box:
     share = float(part)
     pairs = zip(
         (before.x0, before.y0, before.x1, before.y1),

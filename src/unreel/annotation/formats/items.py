@@ -25,7 +25,7 @@ def iter_json_items(path: Path) -> Iterator[tuple[str, Any] | Rejected]:
     """Yield each document with its position; invalid ones are reported, and the rest continues."""
     with open_regular(path) as file:
         is_array = read_first_character(file.peek(_HEAD)) == b"["
-        for where, data in _in_array(file) if is_array else _in_lines(file):
+        for where, data in _iter_array_items(file) if is_array else _iter_json_lines(file):
             name = f"{path.name}: {where}"
             if len(data) > _MOST_OF_ONE:
                 yield Rejected(name, f"larger than {_MOST_OF_ONE} bytes. Split the video")
@@ -54,7 +54,7 @@ def read_first_character(data: bytes) -> bytes:
     return data.removeprefix(_MARK).lstrip(_BLANK)[:1]
 
 
-def _in_lines(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
+def _iter_json_lines(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
     number = 0
     while line := file.readline(_MOST_OF_ONE + 2):
         number += 1
@@ -64,7 +64,7 @@ def _in_lines(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
             line = file.readline(_MOST_OF_ONE)
 
 
-def _in_array(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
+def _iter_array_items(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
     data = file.read(_MOST_OF_ARRAY + 1)
     if len(data) > _MOST_OF_ARRAY:
         # Told by the caller as one document that is too large.

@@ -51,13 +51,18 @@ _ANSWERS: Final = ("choices", "text", "rating", "number", "labels", "datetime")
 def read_label_studio(path: Path, given: FormatDefaults) -> Iterator[Found]:
     """The annotations of an export, one video for each annotation of each task."""
     return read_items(
-        path, lambda where, task: _task(where, require_mapping(task, "the task"), given)
+        path, lambda where, task: _iter_task_videos(where, require_mapping(task, "the task"), given)
     )
 
 
-def _task(where: str, task: Mapping[str, Any], given: FormatDefaults) -> Iterator[Found]:
+def _iter_task_videos(
+    where: str, task: Mapping[str, Any], given: FormatDefaults
+) -> Iterator[Found]:
     data = require_mapping(task.get("data"), "data")
-    name = next((_file(data[key]) for key in _VIDEOS if parse_text(data.get(key))), "") or where
+    name = (
+        next((_parse_file_path(data[key]) for key in _VIDEOS if parse_text(data.get(key))), "")
+        or where
+    )
     annotations = task.get("annotations")
     if not isinstance(annotations, list):
         msg = "no annotations. Export as JSON, and not as JSON_MIN, which drops required fields"
@@ -70,21 +75,23 @@ def _task(where: str, task: Mapping[str, Any], given: FormatDefaults) -> Iterato
             if told.get("was_cancelled"):
                 yield Rejected(f"{where}: {name}", "it was skipped. Leave it out")
                 continue
-            yield from _annotation(name, f"label-studio:{_id(task)}", told, data, given)
+            yield from _iter_annotation_videos(
+                name, f"label-studio:{_parse_id(task)}", told, data, given
+            )
         except InvalidValueError as error:
             yield Rejected(f"{where}: {name}", str(error))
 
 
-def _id(held: Mapping[str, Any]) -> str:
+def _parse_id(held: Mapping[str, Any]) -> str:
     return parse_text(str(held.get("id", "")))
 
 
-def _file(address: str) -> str:
+def _parse_file_path(address: str) -> str:
     """The file that an address of Label Studio's leads to, with the folders above it."""
     return parse_text(address).rpartition("?d=")[2]
 
 
-def _annotation(
+def _iter_annotation_videos(
     name: str, origin: str, told: Mapping[str, Any], data: Mapping[str, Any], given: FormatDefaults
 ) -> Iterator[Found]:
     results = told.get("result")
@@ -98,20 +105,20 @@ def _annotation(
             _sort_in(require_mapping(result, "a result"), regions, said)
         except InvalidValueError as error:
             yield Rejected(name, str(error))
-    n_frames = _n_frames((data, *regions.values()), given)
+    n_frames = _find_frame_count((data, *regions.values()), given)
     tracks: list[ForeignTrack] = []
     for id_, region in regions.items():
         try:
-            tracks.append(_track(id_, region, said.pop(id_, []), n_frames))
+            tracks.append(_build_track(id_, region, said.pop(id_, []), n_frames))
         except InvalidValueError as error:
             yield Rejected(f"{name}: region {id_[:60]}", str(error))
-    width, height = (_side(data.get(side)) for side in ("width", "height"))
+    width, height = (_find_side_length(data.get(side)) for side in ("width", "height"))
     is_sized = width is not None and height is not None
     yield ForeignVideo(
         name=name,
-        by=_who(told),
-        origin=f"{origin}:{_id(told)}",
-        rate=_rate(data, regions.values(), given),
+        by=_parse_annotator_name(told),
+        origin=f"{origin}:{_parse_id(told)}",
+        rate=_find_frame_rate(data, regions.values(), given),
         n_frames=n_frames,
         width=width if is_sized else given.width,
         height=height if is_sized else given.height,
@@ -139,19 +146,19 @@ def _sort_in(
     question = parse_text(result.get("from_name"))
     for key in _ANSWERS:
         if key in value:
-            answers = ForeignAnswer(question, _words(value[key]), written=key == "text")
+            answers = ForeignAnswer(question, _parse_words(value[key]), written=key == "text")
             said.setdefault(id_, []).append(answers)
             return
     msg = f"a result of type {show(kind)} is not read. Take it out"
     raise InvalidValueError(msg)
 
 
-def _words(value: object) -> tuple[str, ...]:
+def _parse_words(value: object) -> tuple[str, ...]:
     found = value if isinstance(value, list) else [value]
     return tuple(parse_text(str(word)) for word in found if isinstance(word, str | int | float))
 
 
-def _who(told: Mapping[str, Any]) -> str:
+def _parse_annotator_name(told: Mapping[str, Any]) -> str:
     who = told.get("completed_by")
     named = parse_text(who.get("email")) if isinstance(who, dict) else ""
     return (
@@ -161,13 +168,13 @@ def _who(told: Mapping[str, Any]) -> str:
     )
 
 
-def _n_frames(tellers: Iterable[Mapping[str, Any]], given: FormatDefaults) -> int | None:
+def _find_frame_count(tellers: Iterable[Mapping[str, Any]], given: FormatDefaults) -> int | None:
     told = [value.get("framesCount") for value in tellers]
     counts = [int(n) for n in told if isinstance(n, int | float) and 0 < n <= MOST_FRAMES]
     return max(counts, default=given.n_frames)
 
 
-def _rate(
+def _find_frame_rate(
     data: Mapping[str, Any], regions: Iterable[Mapping[str, Any]], given: FormatDefaults
 ) -> Fraction | None:
     if (told := parse_rate(data.get("fps"))) is not None:
@@ -181,36 +188,40 @@ def _rate(
     return None
 
 
-def _side(value: object) -> int | None:
+def _find_side_length(value: object) -> int | None:
     try:
         return parse_count(value, "a side", most=MOST_PIXELS) or None
     except InvalidValueError:
         return None
 
 
-def _track(
+def _build_track(
     id_: str, value: Mapping[str, Any], said: list[ForeignAnswer], n_frames: int | None
 ) -> ForeignTrack:
     labels = value.get("labels") or value.get(TIMES) or []
-    label, *more = _words(labels) or ("",)
+    label, *more = _parse_words(labels) or ("",)
     if more:
         said = [*said, ForeignAnswer("labels", tuple(more))]
     if "ranges" in value:
-        return track_of(id_, label, (), _ranges(value["ranges"]), said=said, n_frames=n_frames)
-    keys = _keys(value.get("sequence"))
-    marks = [KeyFrameBox(frame, _box(key), parse_text(key.get("mask"))) for frame, key in keys]
-    stretches = _stretches(keys, n_frames)
+        return track_of(
+            id_, label, (), _iter_range_spans(value["ranges"]), said=said, n_frames=n_frames
+        )
+    keys = _parse_key_frames(value.get("sequence"))
+    marks = [
+        KeyFrameBox(frame, _parse_box(key), parse_text(key.get("mask"))) for frame, key in keys
+    ]
+    stretches = _iter_visible_spans(keys, n_frames)
     return track_of(id_, label, marks, stretches, said=said, n_frames=n_frames)
 
 
-def _ranges(held: object) -> Iterator[FrameSpan]:
+def _iter_range_spans(held: object) -> Iterator[FrameSpan]:
     for each in held if isinstance(held, list) else ():
         told = require_mapping(each, "a range")
         first, last = (parse_count(told.get(key), key) - 1 for key in ("start", "end"))
         yield FrameSpan(first, last)
 
 
-def _keys(sequence: object) -> list[tuple[int, Mapping[str, Any]]]:
+def _parse_key_frames(sequence: object) -> list[tuple[int, Mapping[str, Any]]]:
     if not isinstance(sequence, list) or not sequence or len(sequence) > MOST_MARKS:
         msg = f"its sequence is {show(sequence)}. Write key frames"
         raise InvalidValueError(msg)
@@ -223,7 +234,7 @@ def _keys(sequence: object) -> list[tuple[int, Mapping[str, Any]]]:
     return numbered
 
 
-def _stretches(
+def _iter_visible_spans(
     keys: list[tuple[int, Mapping[str, Any]]], n_frames: int | None
 ) -> Iterator[FrameSpan]:
     first: int | None = None
@@ -236,7 +247,7 @@ def _stretches(
         yield open_stretch(first, n_frames)
 
 
-def _box(key: Mapping[str, Any]) -> Box:
+def _parse_box(key: Mapping[str, Any]) -> Box:
     if parse_number(key.get("rotation", 0), "rotation") != 0:
         msg = "a turned box is no box along the frame's edges. Draw it upright"
         raise InvalidValueError(msg)
@@ -278,8 +289,10 @@ def _write_task(number: int, video: ForeignVideo, tracks: Sequence[ForeignTrack]
         data["framesCount"] = video.n_frames
     if video.width is not None and video.height is not None:
         data |= {"width": video.width, "height": video.height}
-    results = [result for track in tracks for result in _results(track, video)]
-    results += [_answer(f"video-{place}", said) for place, said in enumerate(video.said)]
+    results = [result for track in tracks for result in _iter_track_results(track, video)]
+    results += [
+        _build_answer_result(f"video-{place}", said) for place, said in enumerate(video.said)
+    ]
     who: dict[str, Any] = {"created_username": video.by}
     if "@" in video.by:
         who = {"completed_by": {"email": video.by}}
@@ -290,7 +303,7 @@ def _write_task(number: int, video: ForeignVideo, tracks: Sequence[ForeignTrack]
     }
 
 
-def _results(track: ForeignTrack, video: ForeignVideo) -> Iterator[dict[str, Any]]:
+def _iter_track_results(track: ForeignTrack, video: ForeignVideo) -> Iterator[dict[str, Any]]:
     known: dict[str, Any] = {}
     if video.n_frames is not None:
         known["framesCount"] = video.n_frames
@@ -305,19 +318,19 @@ def _results(track: ForeignTrack, video: ForeignVideo) -> Iterator[dict[str, Any
         value = {**known, "ranges": ranges, TIMES: [track.label]}
         name, kind = "time", TIMES
     yield {"id": track.id, "type": kind, "from_name": name, "to_name": "video", "value": value}
-    yield from (_answer(track.id, said) for said in track.said)
+    yield from (_build_answer_result(track.id, said) for said in track.said)
 
 
 def _write_keys(track: ForeignTrack, stretch: FrameSpan) -> Iterator[dict[str, Any]]:
     """Return the key frames of a range; the last one, added if missing, ends it."""
     marks = track.marks_in(stretch)
     for mark in marks:
-        yield _key(mark, mark.frame, enabled=mark.frame < stretch.last)
+        yield _build_key_frame(mark, mark.frame, enabled=mark.frame < stretch.last)
     if marks[-1].frame < stretch.last:
-        yield _key(marks[-1], stretch.last, enabled=False)
+        yield _build_key_frame(marks[-1], stretch.last, enabled=False)
 
 
-def _key(mark: KeyFrameBox, frame: int, *, enabled: bool) -> dict[str, Any]:
+def _build_key_frame(mark: KeyFrameBox, frame: int, *, enabled: bool) -> dict[str, Any]:
     box = mark.box or Box(0, 0, 1, 1)
     key = {
         "frame": frame + 1,
@@ -331,7 +344,7 @@ def _key(mark: KeyFrameBox, frame: int, *, enabled: bool) -> dict[str, Any]:
     return key | ({"mask": mark.mask} if mark.mask else {})
 
 
-def _answer(id_: str, said: ForeignAnswer) -> dict[str, Any]:
+def _build_answer_result(id_: str, said: ForeignAnswer) -> dict[str, Any]:
     kind, key = ("textarea", "text") if said.written else ("choices", "choices")
     return {
         "id": id_,

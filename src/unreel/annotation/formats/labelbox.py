@@ -66,7 +66,7 @@ def _write_row(video: ForeignVideo) -> dict[str, Any]:
         "version": "1.0.0",
         "id": video.origin.rpartition(":")[2],
         "label_details": {"created_by": video.by},
-        "annotations": _annotations(video, size),
+        "annotations": _build_annotations(video, size),
     }
     return {
         "data_row": {"id": video.name, "external_id": video.name},
@@ -75,16 +75,16 @@ def _write_row(video: ForeignVideo) -> dict[str, Any]:
     }
 
 
-def _annotations(video: ForeignVideo, size: tuple[int, int]) -> dict[str, Any]:
+def _build_annotations(video: ForeignVideo, size: tuple[int, int]) -> dict[str, Any]:
     frames: dict[int, dict[str, Any]] = {}
     for track in video.tracks:
         for mark in track.marks:
             held = frames.setdefault(mark.frame + 1, {"objects": {}, "classifications": []})
-            held["objects"][track.id] = _object(track, mark, size)
+            held["objects"][track.id] = _build_frame_object(track, mark, size)
         if not track.marks:
             first = track.stretches[0].first + 1
             held = frames.setdefault(first, {"objects": {}, "classifications": []})
-            held["classifications"].append(_classification(track))
+            held["classifications"].append(_build_classification(track))
     return {
         "frames": {str(frame): frames[frame] for frame in sorted(frames)},
         "segments": {
@@ -100,7 +100,9 @@ def _annotations(video: ForeignVideo, size: tuple[int, int]) -> dict[str, Any]:
     }
 
 
-def _object(track: ForeignTrack, mark: KeyFrameBox, size: tuple[int, int]) -> dict[str, Any]:
+def _build_frame_object(
+    track: ForeignTrack, mark: KeyFrameBox, size: tuple[int, int]
+) -> dict[str, Any]:
     kind = "VideoSegmentationMask" if mark.mask else "VideoBoundingBox"
     found: dict[str, Any] = {
         "feature_id": track.id,
@@ -121,7 +123,7 @@ def _object(track: ForeignTrack, mark: KeyFrameBox, size: tuple[int, int]) -> di
     return found
 
 
-def _classification(track: ForeignTrack) -> dict[str, Any]:
+def _build_classification(track: ForeignTrack) -> dict[str, Any]:
     """A time without a place: its label is the question, and other answers hang below it."""
     chosen = [s for s in track.said if s.question == track.label and not s.written]
     own = [word for said in chosen for word in said.answers]
@@ -153,12 +155,14 @@ Size = tuple[int | None, int | None]
 
 def read_labelbox(path: Path, given: FormatDefaults) -> Iterator[Found]:
     """The labels of an export, one video for each label of each data row."""
-    return read_items(path, lambda where, row: _row(where, require_mapping(row, "the row"), given))
+    return read_items(
+        path, lambda where, row: _iter_row_videos(where, require_mapping(row, "the row"), given)
+    )
 
 
-def _row(where: str, row: Mapping[str, Any], given: FormatDefaults) -> Iterator[Found]:
+def _iter_row_videos(where: str, row: Mapping[str, Any], given: FormatDefaults) -> Iterator[Found]:
     about = require_mapping(row.get("data_row"), "data_row")
-    name = _name(about) or where
+    name = _parse_clip_name(about) or where
     media = row.get("media_attributes")
     facts = media if isinstance(media, dict) else {}
     projects = require_mapping(row.get("projects"), "projects")
@@ -171,19 +175,21 @@ def _row(where: str, row: Mapping[str, Any], given: FormatDefaults) -> Iterator[
     for project, label in labels:
         try:
             told = require_mapping(label, "a label")
-            yield from _label(name, f"labelbox:{parse_text(project)}", told, facts, given)
+            yield from _iter_label_videos(
+                name, f"labelbox:{parse_text(project)}", told, facts, given
+            )
         except InvalidValueError as error:
             yield Rejected(f"{where}: {name}", str(error))
     if not labels:
         yield Rejected(f"{where}: {name}", "it has no label. Leave the row out")
 
 
-def _name(about: Mapping[str, Any]) -> str:
+def _parse_clip_name(about: Mapping[str, Any]) -> str:
     named = parse_text(about.get("external_id")) or parse_text(about.get("global_key"))
     return named or parse_text(about.get("row_data")).partition("?")[0].rpartition("/")[2]
 
 
-def _label(
+def _iter_label_videos(
     name: str,
     origin: str,
     label: Mapping[str, Any],
@@ -195,13 +201,13 @@ def _label(
         msg = f"a label of kind {show(label.get('label_kind'))}, and not of a video. Leave it out"
         raise InvalidValueError(msg)
     details = label.get("label_details")
-    sides = _size(facts, given)
-    n_frames = _count(facts.get("frame_count"), 10**9) or given.n_frames
+    sides = _parse_frame_size(facts, given)
+    n_frames = _find_positive_count(facts.get("frame_count"), 10**9) or given.n_frames
     tracks: list[ForeignTrack] = []
-    for id_, found in _features(annotations).items():
+    for id_, found in _group_features_by_id(annotations).items():
         try:
             require_few(tracks)
-            tracks.append(_track(id_, found, annotations, sides, n_frames))
+            tracks.append(_build_track(id_, found, annotations, sides, n_frames))
         except InvalidValueError as error:
             yield Rejected(f"{name}: feature {id_[:60]}", str(error))
     yield ForeignVideo(
@@ -213,21 +219,25 @@ def _label(
         width=sides[0],
         height=sides[1],
         tracks=tuple(tracks),
-        said=tuple(_answers(annotations.get("classifications"))),
+        said=tuple(_iter_nested_answers(annotations.get("classifications"))),
     )
 
 
-def _size(facts: Mapping[str, Any], given: FormatDefaults) -> Size:
-    width, height = (_count(facts.get(side), MOST_PIXELS) for side in ("width", "height"))
+def _parse_frame_size(facts: Mapping[str, Any], given: FormatDefaults) -> Size:
+    width, height = (
+        _find_positive_count(facts.get(side), MOST_PIXELS) for side in ("width", "height")
+    )
     return (width, height) if width and height else (given.width, given.height)
 
 
-def _count(value: object, most: int) -> int | None:
+def _find_positive_count(value: object, most: int) -> int | None:
     is_count = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= most
     return value if is_count and isinstance(value, int) else None
 
 
-def _features(annotations: Mapping[str, Any]) -> dict[str, dict[int, Mapping[str, Any]]]:
+def _group_features_by_id(
+    annotations: Mapping[str, Any],
+) -> dict[str, dict[int, Mapping[str, Any]]]:
     """Return each feature's value on each of its frames, by feature id; frames count from 0."""
     found: dict[str, dict[int, Mapping[str, Any]]] = {}
     for key, content in require_mapping(annotations.get("frames"), "frames").items():
@@ -239,36 +249,41 @@ def _features(annotations: Mapping[str, Any]) -> dict[str, dict[int, Mapping[str
         objects = held.get("objects") or {}
         for id_, each in require_mapping(objects, "objects").items():
             found.setdefault(id_, {})[frame] = require_mapping(each, "an object")
-        for each in _listed(held.get("classifications")):
+        for each in _get_list_or_empty(held.get("classifications")):
             said = require_mapping(each, "a classification")
             id_ = parse_text(said.get("feature_id")) or parse_text(said.get("name"))
             found.setdefault(id_, {})[frame] = said
     return found
 
 
-def _track(
+def _build_track(
     id_: str,
     on: Mapping[int, Mapping[str, Any]],
     annotations: Mapping[str, Any],
     sides: Size,
     n_frames: int | None,
 ) -> ForeignTrack:
-    stretches = _stretches(id_, on, annotations)
-    keys = _key_frames(id_, on, annotations, stretches)
+    stretches = _parse_visible_spans(id_, on, annotations)
+    keys = _select_key_frames(id_, on, annotations, stretches)
     if len(keys) > MOST_MARKS:
         msg = f"more than {MOST_MARKS} key frames. Split the label"
         raise InvalidValueError(msg)
     first = on[min(on)]
-    marks = [_mark(frame, on[frame], sides) for frame in keys]
-    said = [] if marks else [said for each in on.values() for said in _answers([each])]
+    marks = [_build_key_frame_box(frame, on[frame], sides) for frame in keys]
+    said = [] if marks else [said for each in on.values() for said in _iter_nested_answers([each])]
     for frame in keys or on:
-        said += _answers(on[frame].get("classifications"))
+        said += _iter_nested_answers(on[frame].get("classifications"))
     return track_of(
-        id_, parse_text(first.get("name")), marks, stretches, said=_once(said), n_frames=n_frames
+        id_,
+        parse_text(first.get("name")),
+        marks,
+        stretches,
+        said=_merge_repeated_answers(said),
+        n_frames=n_frames,
     )
 
 
-def _stretches(
+def _parse_visible_spans(
     id_: str, on: Mapping[int, Mapping[str, Any]], annotations: Mapping[str, Any]
 ) -> list[FrameSpan]:
     segments = annotations.get("segments")
@@ -285,7 +300,7 @@ def _stretches(
     return found
 
 
-def _key_frames(
+def _select_key_frames(
     id_: str,
     on: Mapping[int, Mapping[str, Any]],
     annotations: Mapping[str, Any],
@@ -315,20 +330,20 @@ def _is_drawn(each: Mapping[str, Any]) -> bool:
     return False
 
 
-def _mark(frame: int, each: Mapping[str, Any], sides: Size) -> KeyFrameBox:
+def _build_key_frame_box(frame: int, each: Mapping[str, Any], sides: Size) -> KeyFrameBox:
     mask = ""
     for kind in _MASKS:
         held = each.get(kind)
         mask = mask or (parse_text(held.get("url")) if isinstance(held, dict) else parse_text(held))
     drawn = each.get("bounding_box")
-    box = None if drawn is None else _box(require_mapping(drawn, "bounding_box"), sides)
+    box = None if drawn is None else _parse_box(require_mapping(drawn, "bounding_box"), sides)
     if box is None and not mask:
         msg = f"frame {frame + 1} has neither a box nor a mask. Draw one"
         raise InvalidValueError(msg)
     return KeyFrameBox(frame, box, mask)
 
 
-def _box(drawn: Mapping[str, Any], sides: Size) -> Box:
+def _parse_box(drawn: Mapping[str, Any], sides: Size) -> Box:
     width, height = sides
     if width is None or height is None:
         msg = "the export does not say how large frames are. Give --size WIDTHxHEIGHT"
@@ -341,17 +356,20 @@ def _box(drawn: Mapping[str, Any], sides: Size) -> Box:
     )
 
 
-def _answers(held: object, depth: int = 0) -> Iterator[ForeignAnswer]:
+def _iter_nested_answers(held: object, depth: int = 0) -> Iterator[ForeignAnswer]:
     """Yield the answers of classifications, with nested classifications after them."""
     if depth > _DEEPEST:
         msg = f"answers nested deeper than {_DEEPEST}. Export it again"
         raise InvalidValueError(msg)
-    for each in _listed(held):
+    for each in _get_list_or_empty(held):
         said = require_mapping(each, "a classification")
         question = parse_text(said.get("name"))
         answers = [
             require_mapping(answer, "an answer")
-            for answer in (said.get("radio_answer"), *_listed(said.get("checklist_answers")))
+            for answer in (
+                said.get("radio_answer"),
+                *_get_list_or_empty(said.get("checklist_answers")),
+            )
             if answer is not None
         ]
         if words := tuple(filter(None, (parse_text(answer.get("name")) for answer in answers))):
@@ -360,10 +378,10 @@ def _answers(held: object, depth: int = 0) -> Iterator[ForeignAnswer]:
         if isinstance(written, dict) and parse_text(written.get("content")):
             yield ForeignAnswer(question, (parse_text(written["content"]),), written=True)
         for answer in answers:
-            yield from _answers(answer.get("classifications"), depth + 1)
+            yield from _iter_nested_answers(answer.get("classifications"), depth + 1)
 
 
-def _once(said: Sequence[ForeignAnswer]) -> list[ForeignAnswer]:
+def _merge_repeated_answers(said: Sequence[ForeignAnswer]) -> list[ForeignAnswer]:
     """Answers by question, each once: exports repeat them at every frame."""
     found: dict[tuple[str, bool], dict[str, None]] = {}
     for each in said:
@@ -372,5 +390,5 @@ def _once(said: Sequence[ForeignAnswer]) -> list[ForeignAnswer]:
     return [ForeignAnswer(name, tuple(words), written) for (name, written), words in found.items()]
 
 
-def _listed(held: object) -> list[Any]:
+def _get_list_or_empty(held: object) -> list[Any]:
     return held if isinstance(held, list) else []

@@ -36,9 +36,13 @@ def read_markup(file: IO[bytes], listener: MarkupCallbacks, *, most: int, letter
     parser.EndElementHandler = heard.end
     parser.CharacterDataHandler = heard.letters
     for name in ("StartDoctypeDeclHandler", "EntityDeclHandler", "ExternalEntityRefHandler"):
-        setattr(parser, name, _refuse("it declares a document type. Take the declaration out"))
+        setattr(
+            parser,
+            name,
+            _build_refusing_handler("it declares a document type. Take the declaration out"),
+        )
     try:
-        for chunk in _chunks(file, most):
+        for chunk in _iter_bounded_chunks(file, most):
             parser.Parse(chunk, False)  # noqa: FBT003  expat's own signature
         parser.Parse(b"", True)  # noqa: FBT003
     except expat.ExpatError as error:
@@ -85,14 +89,14 @@ class _CallbackAdapter:
         parser.CharacterDataHandler = None
 
 
-def _refuse(problem: str) -> Callable[..., None]:
+def _build_refusing_handler(problem: str) -> Callable[..., None]:
     def refuse(*_: object) -> None:
         raise InvalidValueError(problem)
 
     return refuse
 
 
-def _chunks(file: IO[bytes], most: int) -> Iterator[bytes]:
+def _iter_bounded_chunks(file: IO[bytes], most: int) -> Iterator[bytes]:
     read = 0
     while chunk := file.read(_CHUNK):
         read += len(chunk)

@@ -56,12 +56,12 @@ def write_traces(videos: Iterable[ForeignVideo], folder: OutputDirectory) -> Ite
     with folder.create_text(FILE) as file:
         for video in videos:
             try:
-                entry = _entry(video)
+                entry = _build_entry(video)
             except InvalidValueError as error:
                 yield Rejected(video.name, str(error))
                 continue
             file.write(json.dumps(to_record(entry, file_name=video.name)) + "\n")
-            masks += _masks(video)
+            masks += _iter_mask_rows(video)
     if masks:
         folder.write(MASKS, "".join(json.dumps(mask) + "\n" for mask in masks).encode())
 
@@ -81,17 +81,17 @@ def convert_tracks_to_traces(video: ForeignVideo) -> tuple[Trace, ...]:
                 for mark in track.marks_in(stretch)
                 if mark.box is not None
             ),
-            categories=frozenset(_categories(track)),
-            explanation=_explanation(track),
+            categories=frozenset(_iter_trace_categories(track)),
+            explanation=_format_explanation(track),
         )
         for track in video.tracks
         for stretch in track.stretches
     )
 
 
-def _entry(video: ForeignVideo) -> Entry:
+def _build_entry(video: ForeignVideo) -> Entry:
     traces = convert_tracks_to_traces(video)
-    label = _label(video, traces)
+    label = _get_video_label(video, traces)
     facts = DeclaredFacts(
         width=video.width, height=video.height, rate=video.rate, n_frames=video.n_frames
     )
@@ -106,7 +106,7 @@ def _entry(video: ForeignVideo) -> Entry:
     )
 
 
-def _label(video: ForeignVideo, traces: tuple[Trace, ...]) -> Label:
+def _get_video_label(video: ForeignVideo, traces: tuple[Trace, ...]) -> Label:
     words = (word.strip().lower() for said in video.said for word in said.answers)
     told = [LABELS[word] for word in words if word in LABELS]
     if traces:
@@ -130,7 +130,7 @@ def build_clip_copy(video: ForeignVideo) -> ClipCopy:
     )
 
 
-def _categories(track: ForeignTrack) -> Iterator[Category]:
+def _iter_trace_categories(track: ForeignTrack) -> Iterator[Category]:
     words = [track.label, *(word for said in track.said for word in said.answers)]
     for word in words:
         plain = re.sub(r"[\s_/-]+", "-", word.strip().lower())
@@ -138,16 +138,16 @@ def _categories(track: ForeignTrack) -> Iterator[Category]:
             yield _CATEGORIES[plain]
 
 
-def _explanation(track: ForeignTrack) -> str:
+def _format_explanation(track: ForeignTrack) -> str:
     """Return the explanation of the track; otherwise the texts that are no category."""
     written = [word for said in track.said if said.question == EXPLANATION for word in said.answers]
     written = written or [word for s in track.said if s.written for word in s.answers]
-    if not written and not list(_categories(track)):
+    if not written and not list(_iter_trace_categories(track)):
         written = [track.label]
     return "\n".join(written).strip()
 
 
-def _masks(video: ForeignVideo) -> Iterator[dict[str, Any]]:
+def _iter_mask_rows(video: ForeignVideo) -> Iterator[dict[str, Any]]:
     clock = build_clip_copy(video)
     for track in video.tracks:
         for mark in track.marks:
@@ -164,11 +164,12 @@ _TRACES: Final = TypeAdapter(Annotated[tuple[Trace, ...], FailFast()])
 def read_traces(path: Path, given: FormatDefaults) -> Iterator[Found]:
     """The rows of a `metadata.jsonl` as videos with tracks."""
     return read_items(
-        path, lambda where, row: iter([_video(where, require_mapping(row, "the row"), given)])
+        path,
+        lambda where, row: iter([_parse_video_row(where, require_mapping(row, "the row"), given)]),
     )
 
 
-def _video(where: str, row: Mapping[str, Any], given: FormatDefaults) -> ForeignVideo:
+def _parse_video_row(where: str, row: Mapping[str, Any], given: FormatDefaults) -> ForeignVideo:
     try:
         traces = _TRACES.validate_python(row.get("traces") or (), strict=False)
     except ValidationError as error:
@@ -176,8 +177,8 @@ def _video(where: str, row: Mapping[str, Any], given: FormatDefaults) -> Foreign
         msg = f"{first}. Write a row as a benchmark has it"
         raise InvalidValueError(msg) from error
     name = parse_text(row.get("name")) or parse_text(row.get("file_name")) or where
-    n_frames = _told(row, "n_frames") or given.n_frames
-    width, height = _told(row, "width"), _told(row, "height")
+    n_frames = _find_declared_count(row, "n_frames") or given.n_frames
+    width, height = _find_declared_count(row, "width"), _find_declared_count(row, "height")
     said = (
         [ForeignAnswer(LABEL, (parse_text(row.get("label")),))]
         if parse_text(row.get("label"))
@@ -192,17 +193,17 @@ def _video(where: str, row: Mapping[str, Any], given: FormatDefaults) -> Foreign
         height=height if width and height else given.height,
         said=tuple(said),
     )
-    tracks = tuple(_track(str(place), trace, video) for place, trace in enumerate(traces))
+    tracks = tuple(_build_track(str(place), trace, video) for place, trace in enumerate(traces))
     return replace(video, tracks=tracks)
 
 
-def _told(row: Mapping[str, Any], key: str) -> int | None:
+def _find_declared_count(row: Mapping[str, Any], key: str) -> int | None:
     most = MOST_FRAMES if key == "n_frames" else MOST_PIXELS
     return None if row.get(key) is None else parse_count(row[key], key, most=most) or None
 
 
-def _track(id_: str, trace: Trace, video: ForeignVideo) -> ForeignTrack:
-    clock = _clock(trace, video)
+def _build_track(id_: str, trace: Trace, video: ForeignVideo) -> ForeignTrack:
+    clock = _build_frame_clock(trace, video)
     stretch = FrameSpan(clock.frame_at(trace.span.start_us), clock.frame_at(trace.span.end_us - 1))
     # Boxes of finer steps than frames fall on one frame: the last one stands.
     marks = {
@@ -218,7 +219,7 @@ def _track(id_: str, trace: Trace, video: ForeignVideo) -> ForeignTrack:
     return track_of(id_, label, marks.values(), [stretch], said=said, n_frames=video.n_frames)
 
 
-def _clock(trace: Trace, video: ForeignVideo) -> ClipCopy:
+def _build_frame_clock(trace: Trace, video: ForeignVideo) -> ClipCopy:
     rate = video.require_rate()
     return ClipCopy(
         clip=digest_id("foreign", video.name),

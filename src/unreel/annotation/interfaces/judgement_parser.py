@@ -81,24 +81,24 @@ def read_result(
         return error.quarantined
 
 
-def _screened(sent: _SubmittedAnnotation) -> ScreeningAnswer:
+def _parse_screening_answer(sent: _SubmittedAnnotation) -> ScreeningAnswer:
     return ScreeningAnswer(keep=sent.one("keep") == "keep")
 
 
-def _voted(sent: _SubmittedAnnotation) -> VoteAnswer:
+def _parse_vote_answer(sent: _SubmittedAnnotation) -> VoteAnswer:
     return VoteAnswer(label=Label(sent.one("reality")))
 
 
-def _passed(sent: _SubmittedAnnotation) -> PassFailAnswer:
+def _parse_pass_fail_answer(sent: _SubmittedAnnotation) -> PassFailAnswer:
     return PassFailAnswer(passed=sent.one("passed") == "pass")
 
 
-def _preferred(sent: _SubmittedAnnotation) -> PreferenceAnswer:
+def _parse_preference_answer(sent: _SubmittedAnnotation) -> PreferenceAnswer:
     left = sent.one("better") == "left"
     return PreferenceAnswer(better=Position.FIRST if left is not sent.swapped else Position.SECOND)
 
 
-def _rated(sent: _SubmittedAnnotation) -> RatingAnswer:
+def _parse_rating_answer(sent: _SubmittedAnnotation) -> RatingAnswer:
     whole, controls = sent.said.whole, sent.controls
     # A clip that was scored first and discarded then keeps its score on the screen: hidden, not meant.
     if get_choices(whole, controls["discard"]):
@@ -126,15 +126,17 @@ _VERDICTS: Final[Mapping[str, Label | None]] = {
 }
 
 
-def _traced(sent: _SubmittedAnnotation) -> TraceAnswer:
+def _parse_trace_answer(sent: _SubmittedAnnotation) -> TraceAnswer:
     label = _VERDICTS[sent.one("verdict")]
     regions = sent.said.regions
     if len(regions) > MOST_BOXES:
         refuse(QuarantineReason.TOO_LARGE, f"{len(regions)} boxes, more than {MOST_BOXES}")
-    n_keys = sum(map(_n_key_frames, regions.values()))
+    n_keys = sum(map(_count_key_frames, regions.values()))
     if n_keys > MOST_KEY_FRAMES:
         refuse(QuarantineReason.TOO_LARGE, f"{n_keys} key frames, more than {MOST_KEY_FRAMES}")
-    traces = tuple(trace for answers in regions.values() for trace in _traces(answers, sent))
+    traces = tuple(
+        trace for answers in regions.values() for trace in _parse_box_traces(answers, sent)
+    )
     if bool(traces) is not (label is Label.GENERATED):
         claim = "some" if label is Label.GENERATED else "none"
         detail = f"{len(traces)} traces in a clip that is said to have {claim}"
@@ -143,23 +145,23 @@ def _traced(sent: _SubmittedAnnotation) -> TraceAnswer:
 
 
 _READERS: Final[Mapping[AnnotationInterface, Callable[[_SubmittedAnnotation], Value]]] = {
-    AnnotationInterface.SCREENING: _screened,
-    AnnotationInterface.TRACE: _traced,
-    AnnotationInterface.REALISM: _rated,
-    AnnotationInterface.PREFERENCE: _preferred,
-    AnnotationInterface.REALITY: _voted,
-    AnnotationInterface.PASS_FAIL: _passed,
+    AnnotationInterface.SCREENING: _parse_screening_answer,
+    AnnotationInterface.TRACE: _parse_trace_answer,
+    AnnotationInterface.REALISM: _parse_rating_answer,
+    AnnotationInterface.PREFERENCE: _parse_preference_answer,
+    AnnotationInterface.REALITY: _parse_vote_answer,
+    AnnotationInterface.PASS_FAIL: _parse_pass_fail_answer,
 }
 
 
-def _traces(answers: Answers, sent: _SubmittedAnnotation) -> tuple[Trace, ...]:
+def _parse_box_traces(answers: Answers, sent: _SubmittedAnnotation) -> tuple[Trace, ...]:
     """The traces of one box."""
     if "box" not in answers:
         detail = f"{cut(next(iter(answers)))} is about a box that is not there"
         refuse(QuarantineReason.MALFORMED, detail)
     copy = sent.task.copies[0]
     _require_marks(answers["box"].get("labels", []))
-    keys = _key_frames(answers["box"].get("sequence"), copy)
+    keys = _parse_key_frames(answers["box"].get("sequence"), copy)
     categories = get_choices(answers, sent.controls["category"])
     if not categories:
         refuse(QuarantineReason.MISSING, "a box has no category")
@@ -171,7 +173,7 @@ def _traces(answers: Answers, sent: _SubmittedAnnotation) -> tuple[Trace, ...]:
     )
 
 
-def _n_key_frames(answers: Answers) -> int:
+def _count_key_frames(answers: Answers) -> int:
     sequence = answers.get("box", {}).get("sequence")
     return len(sequence) if isinstance(sequence, list) else 0
 
@@ -185,19 +187,19 @@ def _require_marks(labels: object) -> None:
             refuse(QuarantineReason.UNKNOWN_WORD, f"a box is called {cut(label)}")
 
 
-def _key_frames(sequence: object, copy: ClipCopy) -> list[KeyFrame]:
+def _parse_key_frames(sequence: object, copy: ClipCopy) -> list[KeyFrame]:
     if not isinstance(sequence, list) or not sequence:
         refuse(QuarantineReason.MALFORMED, "a box without key frames")
     if len(sequence) > copy.n_frames:
         detail = f"{len(sequence)} key frames in a clip of {copy.n_frames} frames"
         refuse(QuarantineReason.TOO_LARGE, detail)
-    keys = [_key_frame(entry, copy) for entry in sequence]
+    keys = [_parse_key_frame(entry, copy) for entry in sequence]
     if any(left.frame >= right.frame for left, right in pairwise(keys)):
         refuse(QuarantineReason.MALFORMED, "key frames out of order, or two for one frame")
     return keys
 
 
-def _key_frame(entry: object, copy: ClipCopy) -> KeyFrame:
+def _parse_key_frame(entry: object, copy: ClipCopy) -> KeyFrame:
     if not isinstance(entry, dict):
         refuse(QuarantineReason.MALFORMED, f"a key frame is {cut(entry)}")
     frame, enabled = entry.get("frame"), entry.get("enabled")
@@ -206,15 +208,15 @@ def _key_frame(entry: object, copy: ClipCopy) -> KeyFrame:
     if not 1 <= frame <= copy.n_frames:
         detail = f"a key frame is outside the clip's {copy.n_frames} frames"
         refuse(QuarantineReason.OUT_OF_RANGE, detail)
-    turn = _number(entry, "rotation", default=0.0) % 360
+    turn = _parse_box_number(entry, "rotation", default=0.0) % 360
     if min(turn, 360 - turn) > _SQUARE_DEG:
         refuse(QuarantineReason.OUT_OF_RANGE, f"the box on frame {frame} is turned")
-    return KeyFrame(frame=frame, box=_box(entry, frame), enabled=enabled)
+    return KeyFrame(frame=frame, box=_parse_clipped_box(entry, frame), enabled=enabled)
 
 
-def _box(entry: dict[str, Any], frame: int) -> Box:
+def _parse_clipped_box(entry: dict[str, Any], frame: int) -> Box:
     """Return the box clipped to the picture."""
-    x, y, width, height = (_number(entry, side) for side in ("x", "y", "width", "height"))
+    x, y, width, height = (_parse_box_number(entry, side) for side in ("x", "y", "width", "height"))
     corners = (x / 100, y / 100, (x + width) / 100, (y + height) / 100)
     x0, y0, x1, y1 = (min(1.0, max(0.0, corner)) for corner in corners)
     try:
@@ -225,7 +227,7 @@ def _box(entry: dict[str, Any], frame: int) -> Box:
         )
 
 
-def _number(entry: dict[str, Any], side: str, *, default: float | None = None) -> float:
+def _parse_box_number(entry: dict[str, Any], side: str, *, default: float | None = None) -> float:
     found = entry.get(side, default)
     if isinstance(found, bool) or not isinstance(found, int | float):
         refuse(QuarantineReason.MALFORMED, f"a box's {side} is {cut(found)}")

@@ -55,20 +55,24 @@ def iter_results(value: Value, task: AnnotationTask, *, swapped: bool) -> Iterat
     """The same without looking whether everything that the screen asks for is there."""
     match value:
         case ScreeningAnswer():
-            yield _choice(AnnotationInterface.SCREENING, "keep", "keep" if value.keep else "remove")
+            yield _build_choice_result(
+                AnnotationInterface.SCREENING, "keep", "keep" if value.keep else "remove"
+            )
         case VoteAnswer():
-            yield _choice(AnnotationInterface.REALITY, "reality", value.label.value)
+            yield _build_choice_result(AnnotationInterface.REALITY, "reality", value.label.value)
         case PassFailAnswer():
-            yield _choice(
+            yield _build_choice_result(
                 AnnotationInterface.PASS_FAIL, "passed", "pass" if value.passed else "fail"
             )
         case PreferenceAnswer():
             left = (value.better is Position.FIRST) is not swapped
-            yield _choice(AnnotationInterface.PREFERENCE, "better", "left" if left else "right")
+            yield _build_choice_result(
+                AnnotationInterface.PREFERENCE, "better", "left" if left else "right"
+            )
         case RatingAnswer():
             yield from _write_rating(value.rating)
         case TraceAnswer():
-            yield _choice(AnnotationInterface.TRACE, "verdict", _VERDICTS[value.label])
+            yield _build_choice_result(AnnotationInterface.TRACE, "verdict", _VERDICTS[value.label])
             for number, trace in enumerate(value.traces, 1):
                 yield from _write_trace(trace, task.copies[0], f"trace-{number}")
         case _:
@@ -77,33 +81,33 @@ def iter_results(value: Value, task: AnnotationTask, *, swapped: bool) -> Iterat
 
 def _write_rating(rating: Rating | None) -> Iterator[Result]:
     if rating is None:
-        yield _choice(AnnotationInterface.REALISM, "discard", "discard")
+        yield _build_choice_result(AnnotationInterface.REALISM, "discard", "discard")
         return
-    yield _choice(AnnotationInterface.REALISM, "score", str(rating.score))
+    yield _build_choice_result(AnnotationInterface.REALISM, "score", str(rating.score))
     for name, text in (("problem", rating.problem), ("adherence", rating.adherence)):
         if text:
-            yield _result(AnnotationInterface.REALISM, name, {"text": [text]})
+            yield _build_result(AnnotationInterface.REALISM, name, {"text": [text]})
     if rating.family is not None:
-        yield _choice(AnnotationInterface.REALISM, "family", rating.family.value)
+        yield _build_choice_result(AnnotationInterface.REALISM, "family", rating.family.value)
 
 
 def _write_trace(trace: Trace, copy: ClipCopy, region: str) -> Iterator[Result]:
     place = {
         "framesCount": copy.n_frames,
         "duration": copy.duration_us / 1e6,
-        "sequence": [_entry(key, copy) for key in write_track(trace, copy)],
+        "sequence": [_build_key_frame_entry(key, copy) for key in write_track(trace, copy)],
     }
     marks = {"labels": sorted(get_box_labels(AnnotationInterface.TRACE))}
-    yield _result(AnnotationInterface.TRACE, "box", place | marks, region)
+    yield _build_result(AnnotationInterface.TRACE, "box", place | marks, region)
     if trace.categories:
         words = {"choices": sorted(category.value for category in trace.categories)}
-        yield _result(AnnotationInterface.TRACE, "category", place | words, region)
+        yield _build_result(AnnotationInterface.TRACE, "category", place | words, region)
     if trace.explanation:
         text = {"text": [trace.explanation]}
-        yield _result(AnnotationInterface.TRACE, "explanation", place | text, region)
+        yield _build_result(AnnotationInterface.TRACE, "explanation", place | text, region)
 
 
-def _entry(key: KeyFrame, copy: ClipCopy) -> dict[str, float]:
+def _build_key_frame_entry(key: KeyFrame, copy: ClipCopy) -> dict[str, float]:
     box = key.box
     return {
         "frame": key.frame,
@@ -117,11 +121,11 @@ def _entry(key: KeyFrame, copy: ClipCopy) -> dict[str, float]:
     }
 
 
-def _choice(interface: AnnotationInterface, name: str, word: str) -> Result:
-    return _result(interface, name, {"choices": [word]})
+def _build_choice_result(interface: AnnotationInterface, name: str, word: str) -> Result:
+    return _build_result(interface, name, {"choices": [word]})
 
 
-def _result(
+def _build_result(
     interface: AnnotationInterface, name: str, value: dict[str, Any], region: str | None = None
 ) -> Result:
     control = get_controls(interface)[name]

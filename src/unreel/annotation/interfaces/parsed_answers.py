@@ -67,8 +67,8 @@ def sort_out(results: object, controls: Mapping[str, ScreenControl]) -> ParsedAn
     for result in results:
         if isinstance(result, dict) and result.get("type") == _RELATION:
             continue  # lines between boxes: no screen asks for them, and they say nothing of any box
-        control, value = _answer(result, controls)
-        place = regions.setdefault(_region_id(result), {}) if control.per_region else whole
+        control, value = _parse_control_value(result, controls)
+        place = regions.setdefault(_parse_region_id(result), {}) if control.per_region else whole
         if control.name in place:
             refuse(QuarantineReason.MALFORMED, f"{control.name} is answered twice")
         place[control.name] = value
@@ -114,7 +114,7 @@ def get_text(answers: Answers, control: ScreenControl) -> str:
     return sanitise_lines("\n".join(lines)).strip()
 
 
-def _answer(
+def _parse_control_value(
     result: object, controls: Mapping[str, ScreenControl]
 ) -> tuple[ScreenControl, dict[str, Any]]:
     if not isinstance(result, dict):
@@ -132,7 +132,7 @@ def _answer(
     return control, value
 
 
-def _region_id(result: dict[str, Any]) -> str:
+def _parse_region_id(result: dict[str, Any]) -> str:
     region = result.get("id")
     if not isinstance(region, str) or not 0 < len(region) <= _LONGEST_ID:
         refuse(QuarantineReason.MALFORMED, f"a box's id is {cut(region)}")

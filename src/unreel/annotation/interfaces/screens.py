@@ -64,31 +64,33 @@ def get_screen(interface: AnnotationInterface, *, question: str = "") -> Annotat
         InvalidSettingError: The question is missing, too much, or holds what a screen cannot show.
     """
     _require_question(interface, question)
-    config = _read("configs", f"{interface.value}.xml").replace(_QUESTION, quoteattr(question))
+    config = _read_package_file("configs", f"{interface.value}.xml").replace(
+        _QUESTION, quoteattr(question)
+    )
     return AnnotationScreen(
         interface=interface,
         config=config,
-        guidelines=_read("guidelines", f"{interface.value}.html"),
-        hotkeys=MappingProxyType(_hotkeys(config)),
+        guidelines=_read_package_file("guidelines", f"{interface.value}.html"),
+        hotkeys=MappingProxyType(_read_hotkeys(config)),
     )
 
 
 @cache
 def get_controls(interface: AnnotationInterface) -> Mapping[str, ScreenControl]:
     """Return the controls of a screen by name."""
-    tree = _parse(_read("configs", f"{interface.value}.xml"))
-    found = (_control(tag) for tag in tree.iter() if tag.tag in _KINDS)
+    tree = _parse_screen_config(_read_package_file("configs", f"{interface.value}.xml"))
+    found = (_build_control(tag) for tag in tree.iter() if tag.tag in _KINDS)
     return MappingProxyType({control.name: control for control in found})
 
 
 @cache
 def get_box_labels(interface: AnnotationInterface) -> frozenset[str]:
     """The labels that boxes may carry."""
-    tree = _parse(_read("configs", f"{interface.value}.xml"))
+    tree = _parse_screen_config(_read_package_file("configs", f"{interface.value}.xml"))
     return frozenset(tag.attrib["value"] for tag in tree.iter("Label"))
 
 
-def _control(tag: ET.Element) -> ScreenControl:
+def _build_control(tag: ET.Element) -> ScreenControl:
     words = (choice.get("alias", choice.attrib["value"]) for choice in tag.iter("Choice"))
     return ScreenControl(
         name=tag.attrib["name"],
@@ -100,10 +102,10 @@ def _control(tag: ET.Element) -> ScreenControl:
     )
 
 
-def _hotkeys(config: str) -> dict[str, str]:
+def _read_hotkeys(config: str) -> dict[str, str]:
     return {
         tag.attrib["hotkey"]: tag.get("alias", tag.attrib["value"])
-        for tag in _parse(config).iter()
+        for tag in _parse_screen_config(config).iter()
         if "hotkey" in tag.attrib
     }
 
@@ -125,10 +127,10 @@ def _require_question(interface: AnnotationInterface, question: str) -> None:
         raise InvalidSettingError(setting, problem, "Write plain words on one line, without `$`")
 
 
-def _parse(config: str) -> ET.Element:
+def _parse_screen_config(config: str) -> ET.Element:
     return ET.fromstring(config)  # noqa: S314  a file of ours
 
 
 @cache
-def _read(folder: str, name: str) -> str:
+def _read_package_file(folder: str, name: str) -> str:
     return files("unreel.annotation.interfaces").joinpath(folder, name).read_text(encoding="utf-8")

@@ -36,12 +36,12 @@ def read_track(
     """The traces of a box: one for each stretch of frames on which it is seen without a gap."""
     return tuple(
         Trace(
-            span=TimeSpan(copy.at_us(run[0].frame - 1), copy.at_us(_last(run, copy))),
+            span=TimeSpan(copy.at_us(run[0].frame - 1), copy.at_us(_get_last_frame(run, copy))),
             track=tuple(BoxAt(copy.at_us(key.frame - 1), key.box) for key in run),
             categories=categories,
             explanation=explanation,
         )
-        for run in _stretches(keys)
+        for run in _iter_visible_runs(keys)
     )
 
 
@@ -68,7 +68,7 @@ def write_track(trace: Trace, copy: ClipCopy) -> tuple[KeyFrame, ...]:
     )
 
 
-def _stretches(keys: Sequence[KeyFrame]) -> Iterator[list[KeyFrame]]:
+def _iter_visible_runs(keys: Sequence[KeyFrame]) -> Iterator[list[KeyFrame]]:
     run: list[KeyFrame] = []
     for key in keys:
         run.append(key)
@@ -79,6 +79,6 @@ def _stretches(keys: Sequence[KeyFrame]) -> Iterator[list[KeyFrame]]:
         yield run
 
 
-def _last(run: Sequence[KeyFrame], copy: ClipCopy) -> int:
+def _get_last_frame(run: Sequence[KeyFrame], copy: ClipCopy) -> int:
     """The last frame of a stretch, counted from 1."""
     return copy.n_frames if run[-1].enabled else run[-1].frame

@@ -38,7 +38,7 @@ def migrate(engine: Engine, shown: str) -> None:
     scripts = ScriptDirectory.from_config(config)
     with engine.connect() as plain:
         connection = plain.execution_options(**{READING: True})
-        if _revision(connection, scripts, shown) == scripts.get_current_head():
+        if _read_schema_revision(connection, scripts, shown) == scripts.get_current_head():
             return
     with engine.begin() as connection:
         if engine.dialect.name == "postgresql":
@@ -48,7 +48,9 @@ def migrate(engine: Engine, shown: str) -> None:
             command.upgrade(config, "head")
 
 
-def _revision(connection: Connection, scripts: ScriptDirectory, shown: str) -> str | None:
+def _read_schema_revision(
+    connection: Connection, scripts: ScriptDirectory, shown: str
+) -> str | None:
     context = MigrationContext.configure(connection, opts={"version_table": VERSION})
     revision = context.get_current_revision()
     known = {script.revision for script in scripts.walk_revisions()}
@@ -88,7 +90,7 @@ def open_ledger(address: str) -> Ledger:
         MachineError: The database cannot be reached, or rejects this user.
         UnreadableSourceError: The file is not a ledger, or a newer release made it.
     """
-    url = _url_of(address)
+    url = _parse_database_url(address)
     is_file = url.get_backend_name() == "sqlite"
     bare = url.set(drivername="postgresql", query={})
     shown = url.database or "" if is_file else bare.render_as_string(hide_password=True)
@@ -102,7 +104,7 @@ def open_ledger(address: str) -> Ledger:
     return Ledger(engine, shown)
 
 
-def _url_of(address: str) -> URL:
+def _parse_database_url(address: str) -> URL:
     if "://" not in address and not address.startswith(_ALMOST):
         return URL.create("sqlite", database=address)
     if address.partition("?")[0].count("@") > 1:
@@ -135,7 +137,7 @@ def _open_file(url: URL) -> Engine:
         connect_args={"timeout": _WAIT_S},
     )
     event.listen(engine, "connect", _set_up)
-    event.listen(engine, "begin", _begin)
+    event.listen(engine, "begin", _begin_transaction)
     return engine
 
 
@@ -163,7 +165,7 @@ def _set_up(connection: Any, record: object) -> None:  # noqa: ARG001  SQLAlchem
         connection.execute(f"PRAGMA {pragma}")
 
 
-def _begin(connection: Connection) -> None:
+def _begin_transaction(connection: Connection) -> None:
     """Take the one writer's place at once: who read first and wrote then could not wait for it."""
     is_reading = connection.get_execution_options().get(READING, False)
     connection.exec_driver_sql("BEGIN" if is_reading else "BEGIN IMMEDIATE")

@@ -58,15 +58,15 @@ def translate_database_errors(shown: str) -> Iterator[None]:
         raise InvalidValueError(msg) from error
     except DBAPIError as error:
         said = format_library_error(error.orig)
-        if any(words in said for words in _NO_LEDGER) or _kinds(error) & _NO_TABLE:
+        if any(words in said for words in _NO_LEDGER) or _get_error_class_names(error) & _NO_TABLE:
             remedy = "Name the file or database of a ledger, or one that is empty"
             raise UnreadableSourceError(shown, said, remedy) from error
-        if not (error.connection_invalidated or _kinds(error) & _OUTSIDE):
+        if not (error.connection_invalidated or _get_error_class_names(error) & _OUTSIDE):
             raise
         found = (remedy for words, remedy in _REMEDIES.items() if words in said)
         problem = f"the ledger {shown}: {said}"
         raise MachineError(problem, next(found, _OTHERWISE)) from error
 
 
-def _kinds(error: DBAPIError) -> set[str]:
+def _get_error_class_names(error: DBAPIError) -> set[str]:
     return {kind.__name__ for kind in type(error.orig).__mro__}

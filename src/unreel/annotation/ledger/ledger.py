@@ -98,7 +98,7 @@ class Ledger:
             connection.execute(
                 self._insert(tables.campaigns), {**fixed, "interface": campaign.interface.value}
             )
-            newest, number = _newest(connection, campaign.name)
+            newest, number = _find_newest_revision(connection, campaign.name)
             if newest is not None:
                 _require_same(newest, campaign)
             if newest is None or any(getattr(newest, key) != is_ for key, is_ in revision.items()):
@@ -119,7 +119,7 @@ class Ledger:
         Raises:
             UnknownNameError: None has that name.
         """
-        query = _campaigns().where(tables.campaigns.c.name == name)
+        query = _build_campaigns_query().where(tables.campaigns.c.name == name)
         found = [rows.campaign_of(row) for row in self._read(query)]
         if not found:
             known = [each.name for each in self.campaigns()]
@@ -129,7 +129,9 @@ class Ledger:
     def campaigns(self) -> list[Campaign]:
         """All campaigns by name, each in its newest revision."""
         return list(
-            {row["name"]: rows.campaign_of(row) for row in self._read(_campaigns())}.values()
+            {
+                row["name"]: rows.campaign_of(row) for row in self._read(_build_campaigns_query())
+            }.values()
         )
 
     def add_tasks(self, campaign: str, tasks: Iterable[AnnotationTask]) -> int:
@@ -179,7 +181,7 @@ class Ledger:
         row = {"campaign": campaign, "kind": kind, "key": key, "value": value}
         known = tables.memories.c
         with self._writing(campaign) as connection:
-            insert = _dialect(connection.engine).insert(tables.memories).values(row)
+            insert = _get_dialect_module(connection.engine).insert(tables.memories).values(row)
             place = [known.campaign, known.kind, known.key]
             connection.execute(
                 insert.on_conflict_do_update(index_elements=place, set_={"value": value})
@@ -201,7 +203,9 @@ class Ledger:
         """
         with self._writing() as connection:
             known: set[str] = set()
-            return self._add(connection, tables.annotations, _checked(connection, records, known))
+            return self._add(
+                connection, tables.annotations, _iter_checked_rows(connection, records, known)
+            )
 
     def known_keys(self, keys: Collection[str]) -> set[str]:
         """Those of at most some hundred `keys` under which a record is kept."""
@@ -293,7 +297,7 @@ class Ledger:
 
     def _insert(self, table: Table, key: list[str] | None = None) -> Insert:
         """Return an insert that skips existing rows: by any key, or only by `key`."""
-        insert = _dialect(self._engine).insert(table)
+        insert = _get_dialect_module(self._engine).insert(table)
         without: Insert = insert.on_conflict_do_nothing(index_elements=key)
         return without
 
@@ -312,19 +316,23 @@ class Ledger:
         return n_new
 
 
-def _dialect(engine: Engine) -> Any:
+def _get_dialect_module(engine: Engine) -> Any:
     return postgresql if engine.dialect.name == "postgresql" else sqlite
 
 
-def _campaigns() -> Select[Any]:
+def _build_campaigns_query() -> Select[Any]:
     """Campaigns with their revisions, by name and then by number."""
     begun, revised = tables.campaigns, tables.revisions
     query = select(begun, revised.c.guidelines, revised.c.interface_version, revised.c.number)
     return query.join(revised).order_by(begun.c.name, revised.c.number)
 
 
-def _newest(connection: Connection, name: str) -> tuple[Campaign | None, int]:
-    found = connection.execute(_campaigns().where(tables.campaigns.c.name == name)).mappings().all()
+def _find_newest_revision(connection: Connection, name: str) -> tuple[Campaign | None, int]:
+    found = (
+        connection.execute(_build_campaigns_query().where(tables.campaigns.c.name == name))
+        .mappings()
+        .all()
+    )
     return (rows.campaign_of(found[-1]), found[-1]["number"]) if found else (None, 0)
 
 
@@ -347,7 +355,7 @@ def _require_campaign(connection: Connection, name: str) -> None:
     raise UnknownNameError(_CAMPAIGN, name, names)
 
 
-def _checked(
+def _iter_checked_rows(
     connection: Connection, records: Iterable[AnnotationRecord], known: set[str]
 ) -> Iterator[dict[str, Any]]:
     for record in records:

@@ -59,7 +59,7 @@ def task_row(campaign: str, task: AnnotationTask) -> dict[str, Any]:
     return {
         "campaign": campaign,
         "id": task.id,
-        "body": _text(_TASKS.dump_python(task, mode="json")),
+        "body": _format_json(_TASKS.dump_python(task, mode="json")),
     }
 
 
@@ -90,15 +90,15 @@ def record_row(record: AnnotationRecord) -> dict[str, Any]:
     return {
         "key": record.key,
         "campaign": record.campaign,
-        "annotator": _storable(record.annotator),
-        "task": _storable(record.task),
-        "origin": _storable(record.origin),
+        "annotator": _sanitise_stored_name(record.annotator),
+        "task": _sanitise_stored_name(record.task),
+        "origin": _sanitise_stored_name(record.origin),
         "guidelines_version": record.guidelines_version,
         "interface_version": record.interface_version,
         "submitted_us": record.submitted_us,
         "lead_us": record.lead_us,
         "raw": record.raw,
-        "outcome": _outcome_text(record),
+        "outcome": _format_outcome_json(record),
     }
 
 
@@ -134,19 +134,19 @@ def notice_of(row: Row) -> LedgerNotice:
     return LedgerNotice(**{name: row[name] for name in _NOTICE})
 
 
-def _outcome_text(record: AnnotationRecord) -> str:
+def _format_outcome_json(record: AnnotationRecord) -> str:
     if isinstance(outcome := record.outcome, QuarantinedSubmission):
         reason, detail = outcome.reason.value, outcome.detail
-        return _text({"kind": _QUARANTINED, "reason": reason, "detail": detail})
-    return _text(VALUES.dump_python(outcome, mode="json"))
+        return _format_json({"kind": _QUARANTINED, "reason": reason, "detail": detail})
+    return _format_json(VALUES.dump_python(outcome, mode="json"))
 
 
-def _storable(name: str) -> str:
+def _sanitise_stored_name(name: str) -> str:
     """The name without what no database takes."""
     if name.isascii() and "\0" not in name:
         return name
     return name.encode(errors="replace").decode().replace("\0", "?")
 
 
-def _text(value: object) -> str:
+def _format_json(value: object) -> str:
     return _JSON.encode(value)

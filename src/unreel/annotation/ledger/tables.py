@@ -25,12 +25,12 @@ TABLES: Final = MetaData()
 _SEQUENCE: Final = BigInteger().with_variant(Integer, "sqlite")
 
 
-def _campaign(*, primary_key: bool = False) -> Column[str]:
+def _build_campaign_column(*, primary_key: bool = False) -> Column[str]:
     name = ForeignKey("ledger_campaigns.name")
     return Column("campaign", Text, name, primary_key=primary_key, nullable=False)
 
 
-def _needed(name: str, kind: type[TypeEngine[Any]] = Text) -> Column[Any]:
+def _build_required_column(name: str, kind: type[TypeEngine[Any]] = Text) -> Column[Any]:
     return Column(name, kind, nullable=False)
 
 
@@ -38,7 +38,7 @@ annotators: Final = Table(
     "ledger_annotators",
     TABLES,
     Column("name", Text, primary_key=True),
-    _needed("email"),
+    _build_required_column("email"),
     Column("login", Text, nullable=False, unique=True),
 )
 """`login` is the address in lower case: one login is one person."""
@@ -46,34 +46,34 @@ campaigns: Final = Table(
     "ledger_campaigns",
     TABLES,
     Column("name", Text, primary_key=True),
-    _needed("interface"),
-    _needed("benchmark"),
-    _needed("overlap", Integer),
-    _needed("seed", BigInteger),
+    _build_required_column("interface"),
+    _build_required_column("benchmark"),
+    _build_required_column("overlap", Integer),
+    _build_required_column("seed", BigInteger),
 )
 revisions: Final = Table(
     "ledger_revisions",
     TABLES,
-    _campaign(primary_key=True),
+    _build_campaign_column(primary_key=True),
     Column("number", Integer, primary_key=True, autoincrement=False),
-    _needed("guidelines"),
-    _needed("interface_version"),
+    _build_required_column("guidelines"),
+    _build_required_column("interface_version"),
 )
 memories: Final = Table(
     "ledger_memories",
     TABLES,
-    _campaign(primary_key=True),
+    _build_campaign_column(primary_key=True),
     Column("kind", Text, primary_key=True),
     Column("key", Text, primary_key=True),
-    _needed("value"),
+    _build_required_column("value"),
 )
 tasks: Final = Table(
     "ledger_tasks",
     TABLES,
     Column("seq", _SEQUENCE, primary_key=True),
-    _campaign(),
-    _needed("id"),
-    _needed("body"),
+    _build_campaign_column(),
+    _build_required_column("id"),
+    _build_required_column("body"),
     UniqueConstraint("campaign", "id"),
     Index("ledger_tasks_in_order", "campaign", "seq"),
 )
@@ -83,10 +83,10 @@ assignments: Final = Table(
     Column("campaign", Text, primary_key=True),
     Column("annotator", Text, ForeignKey("ledger_annotators.name"), primary_key=True),
     Column("task", Text, primary_key=True),
-    _needed("batch", Integer),
-    _needed("position", Integer),
-    _needed("arm"),
-    _needed("swapped", Boolean),
+    _build_required_column("batch", Integer),
+    _build_required_column("position", Integer),
+    _build_required_column("arm"),
+    _build_required_column("swapped", Boolean),
     ForeignKeyConstraint(["campaign", "task"], ["ledger_tasks.campaign", "ledger_tasks.id"]),
     UniqueConstraint("campaign", "annotator", "batch", "position"),
 )
@@ -95,16 +95,16 @@ annotations: Final = Table(
     TABLES,
     Column("seq", _SEQUENCE, primary_key=True),
     Column("key", Text, nullable=False, unique=True),
-    _campaign(),
-    _needed("annotator"),
-    _needed("task"),
-    _needed("origin"),
-    _needed("guidelines_version"),
-    _needed("interface_version"),
-    _needed("submitted_us", BigInteger),
+    _build_campaign_column(),
+    _build_required_column("annotator"),
+    _build_required_column("task"),
+    _build_required_column("origin"),
+    _build_required_column("guidelines_version"),
+    _build_required_column("interface_version"),
+    _build_required_column("submitted_us", BigInteger),
     Column("lead_us", BigInteger),
-    _needed("raw"),
-    _needed("outcome"),
+    _build_required_column("raw"),
+    _build_required_column("outcome"),
     Index("ledger_annotations_in_order", "campaign", "seq"),
 )
 """Neither annotator nor task must be known: what a stranger sent is kept too, as quarantined."""
@@ -113,10 +113,10 @@ notices: Final = Table(
     TABLES,
     Column("seq", _SEQUENCE, primary_key=True),
     Column("key", Text, nullable=False, unique=True),
-    _campaign(),
-    _needed("kind"),
-    _needed("subject"),
-    _needed("by"),
-    _needed("said"),
-    _needed("at_us", BigInteger),
+    _build_campaign_column(),
+    _build_required_column("kind"),
+    _build_required_column("subject"),
+    _build_required_column("by"),
+    _build_required_column("said"),
+    _build_required_column("at_us", BigInteger),
 )

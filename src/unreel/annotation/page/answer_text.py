@@ -39,7 +39,7 @@ def iter_displayed_answers(dispute: TaskDispute, links: dict[By, str]) -> Iterat
             annotator=opinion.annotator,
             colour=f"c{place % COLOURS}",
             answer=format_answer(opinion.value),
-            texts=tuple(_texts(opinion.value)),
+            texts=tuple(_iter_answer_texts(opinion.value)),
             seconds="" if lead_us is None else f"{lead_us / MICROSECONDS:.0f} s",
             arm="" if arm is StudyArm.PLAIN else arm.value,
             link=links.get((opinion.annotator, dispute.task.id), ""),
@@ -71,7 +71,7 @@ def format_measured(value: Measured, *, places: int) -> tuple[str, str]:
     return "", f"not measured: {value.why}"
 
 
-def _texts(value: AnyValue) -> Iterator[str]:
+def _iter_answer_texts(value: AnyValue) -> Iterator[str]:
     match value:
         case TraceAnswer():
             yield from (trace.explanation for trace in value.traces if trace.explanation)

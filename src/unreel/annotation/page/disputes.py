@@ -62,23 +62,25 @@ def measure_disagreement(values: Sequence[AnyValue], copy: ClipCopy) -> float:
     Answers: the fraction of people who do not give the most common one. Scores: the range. Traces:
     as answers, or the missing overlap of all marks, whichever is larger.
     """
-    apart = _answers_apart(values)
+    apart = _compute_answer_disagreement(values)
     scores = [
         v.rating.score for v in values if isinstance(v, RatingAnswer) and v.rating is not None
     ]
     if len(scores) == len(values) > 0:
         return (max(scores) - min(scores)) / _SCALE
     marked = [v for v in values if isinstance(v, TraceAnswer)]
-    pairs = [1 - _alike(one, other, copy) for one, other in combinations(marked, 2)]
+    pairs = [
+        1 - _compute_trace_agreement(one, other, copy) for one, other in combinations(marked, 2)
+    ]
     return max([apart, fmean(pairs)]) if pairs else apart
 
 
-def _answers_apart(values: Sequence[AnyValue]) -> float:
+def _compute_answer_disagreement(values: Sequence[AnyValue]) -> float:
     tally = Counter(map(answer_of, values))
     return 1 - tally.most_common(1)[0][1] / len(values) if values else 0.0
 
 
-def _alike(one: TraceAnswer, other: TraceAnswer, copy: ClipCopy) -> float:
+def _compute_trace_agreement(one: TraceAnswer, other: TraceAnswer, copy: ClipCopy) -> float:
     """Mean over both people's traces of how well the other has each; 1 where neither marked any."""
     best = [
         max((measure_similarity(mine, theirs, copy) for theirs in there.traces), default=0.0)
@@ -97,14 +99,14 @@ _MOST_INSTANTS: Final = 1800
 def build_players(dispute: TaskDispute, sources: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the player data for each clip of the task that is stored with the page."""
     return [
-        asdict(_player(dispute, copy, name, sources[copy.clip]))
+        asdict(_build_player_spec(dispute, copy, name, sources[copy.clip]))
         for copy, name in zip(dispute.task.copies, dispute.task.names, strict=True)
         if copy.clip in sources
     ]
 
 
-def _player(dispute: TaskDispute, copy: ClipCopy, name: str, source: str) -> PlayerSpec:
-    tracks = tuple(_tracks(dispute)) if len(dispute.task.copies) == 1 else ()
+def _build_player_spec(dispute: TaskDispute, copy: ClipCopy, name: str, source: str) -> PlayerSpec:
+    tracks = tuple(_iter_track_specs(dispute)) if len(dispute.task.copies) == 1 else ()
     starts = [trace.start_us for track in tracks for trace in track.traces]
     frames = range(copy.n_frames) if copy.n_frames <= _MOST_INSTANTS else ()
     return PlayerSpec(
@@ -121,27 +123,27 @@ def _player(dispute: TaskDispute, copy: ClipCopy, name: str, source: str) -> Pla
     )
 
 
-def _tracks(dispute: TaskDispute) -> Iterator[TrackSpec]:
+def _iter_track_specs(dispute: TaskDispute) -> Iterator[TrackSpec]:
     """Yield the ground truth or consensus, then all annotators by name, in the order of the player's colours."""
     if dispute.task.known is not None:
-        yield _track("known answer", dispute.task.known, kind="truth")
+        yield _build_track_spec("known answer", dispute.task.known, kind="truth")
     if isinstance(dispute.outcome, SettledTask):
-        yield _track("settled", dispute.outcome.value, kind="truth")
+        yield _build_track_spec("settled", dispute.outcome.value, kind="truth")
     for opinion in dispute.said:
-        yield _track(opinion.annotator, opinion.value, kind="answer")
+        yield _build_track_spec(opinion.annotator, opinion.value, kind="answer")
 
 
-def _track(name: str, value: AnyValue, *, kind: str) -> TrackSpec:
+def _build_track_spec(name: str, value: AnyValue, *, kind: str) -> TrackSpec:
     traces = value.traces if isinstance(value, TraceAnswer) else ()
     return TrackSpec(
         name=name,
         kind="truth" if kind == "truth" else "answer",
-        traces=tuple(map(_trace, traces)),
+        traces=tuple(map(_build_trace_spec, traces)),
         note=answer_of(value).replace("-", " "),
     )
 
 
-def _trace(trace: Trace) -> TraceSpec:
+def _build_trace_spec(trace: Trace) -> TraceSpec:
     kinds = ", ".join(sorted(category.value for category in trace.categories))
     return TraceSpec(
         start_us=trace.span.start_us,

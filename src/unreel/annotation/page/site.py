@@ -37,18 +37,20 @@ def build_task_links(ledger: Ledger, records: CampaignRecords, *, address: str) 
     rooms = read_stored_projects(ledger, records.campaign.name)
     found: dict[By, str] = {}
     for by, record in records.standing.items():
-        room = _room_of(records.assignments.get(by), rooms)
-        number = _task_number(record.raw)
+        room = _find_assigned_room(records.assignments.get(by), rooms)
+        number = _find_task_number(record.raw)
         if room is not None and number is not None:
             found[by] = build_task_url(address, room.project, number)
     return found
 
 
-def _room_of(given: TaskAssignment | None, rooms: dict[str, StudioProject]) -> StudioProject | None:
+def _find_assigned_room(
+    given: TaskAssignment | None, rooms: dict[str, StudioProject]
+) -> StudioProject | None:
     return None if given is None else rooms.get(f"{given.annotator}/{given.batch}")
 
 
-def _task_number(raw: str) -> int | None:
+def _find_task_number(raw: str) -> int | None:
     """The server's number of the task that an annotation belongs to."""
     try:
         told = json.loads(raw)
@@ -138,8 +140,10 @@ def write_page(
     shown = disputed[: wish.most]
     folder = OutputDirectory(out, published=True)
     sources = _put_media(folder, shown, wish.media)
-    folder.write(TASKS, csv_text(_COLUMNS, map(_line, ranked)).encode())
-    text = _document(edition, records, wish, shown=shown, n_disputed=len(disputed), sources=sources)
+    folder.write(TASKS, csv_text(_COLUMNS, map(_build_dispute_row, ranked)).encode())
+    text = _render_campaign_page(
+        edition, records, wish, shown=shown, n_disputed=len(disputed), sources=sources
+    )
     page = folder.write(PAGE, text.encode())
     return CampaignPageResult(
         page=page,
@@ -152,7 +156,7 @@ def write_page(
     )
 
 
-def _document(
+def _render_campaign_page(
     edition: CampaignEdition,
     records: CampaignRecords,
     wish: PageSettings,
@@ -166,14 +170,16 @@ def _document(
     body = render(
         "unreel.annotation.page:campaign.html",
         campaign=edition.campaign,
-        tiles=_tiles(edition, records, n_disputed=n_disputed),
-        disputes=[_section(place, one, wish.links) for place, one in enumerate(shown)],
+        tiles=_iter_summary_tiles(edition, records, n_disputed=n_disputed),
+        disputes=[
+            _build_dispute_section(place, one, wish.links) for place, one in enumerate(shown)
+        ],
         n_disputed=n_disputed,
         tasks_file=TASKS,
-        progress=[_progress_line(each) for each in progress],
+        progress=[_build_progress_row(each) for each in progress],
         promise=describe_coverage([each.seconds for each in progress], kind="seconds"),
-        agreement=list(_agreement_lines(edition)),
-        people=[_person_line(row) for row in wish.people],
+        agreement=list(_iter_agreement_rows(edition)),
+        people=[_format_person_row(row) for row in wish.people],
         unreadable=records.quarantined[:_UNREADABLE],
         n_unreadable=len(records.quarantined),
         reasons=reasons.most_common(),
@@ -189,7 +195,7 @@ def _document(
     )
 
 
-def _agreement_lines(edition: CampaignEdition) -> Iterator[tuple[str, ...]]:
+def _iter_agreement_rows(edition: CampaignEdition) -> Iterator[tuple[str, ...]]:
     """Return the agreement of all first, then of each person with the others, then by category."""
     agreement = edition.agreement
     for name, value in agreement.overall.items():
@@ -199,7 +205,7 @@ def _agreement_lines(edition: CampaignEdition) -> Iterator[tuple[str, ...]]:
             yield str(who), figure.value, *format_measured(value, places=3)
 
 
-def _tiles(
+def _iter_summary_tiles(
     edition: CampaignEdition, records: CampaignRecords, *, n_disputed: int
 ) -> Iterator[tuple[str, str]]:
     yield f"{len(edition.tasks):,}", "tasks"
@@ -209,7 +215,9 @@ def _tiles(
     yield f"{len(records.quarantined):,}", "unreadable"
 
 
-def _section(index: int, dispute: TaskDispute, links: dict[By, str]) -> dict[str, Any]:
+def _build_dispute_section(
+    index: int, dispute: TaskDispute, links: dict[By, str]
+) -> dict[str, Any]:
     return {
         "id": f"task-{index}",
         "name": dispute.name,
@@ -221,19 +229,19 @@ def _section(index: int, dispute: TaskDispute, links: dict[By, str]) -> dict[str
     }
 
 
-def _progress_line(each: AnnotatorPageRow) -> dict[str, Any]:
+def _build_progress_row(each: AnnotatorPageRow) -> dict[str, Any]:
     seconds, doubt = format_measured(each.seconds, places=1)
     return {"of": each, "percent": f"{100 * each.share:.0f}", "seconds": seconds, "doubt": doubt}
 
 
-def _person_line(row: HumanScoreRow) -> tuple[str, ...]:
+def _format_person_row(row: HumanScoreRow) -> tuple[str, ...]:
     figures = get_protocol(row.protocol).figures
     figure = figures[figures.ranks_by(judged=False)]
     value = format_measured(row[figure.metric], places=figure.places)
     return row.name, row.protocol, figure.title, *value, AGAINST[row.against]
 
 
-def _line(dispute: TaskDispute) -> dict[str, object]:
+def _build_dispute_row(dispute: TaskDispute) -> dict[str, object]:
     said = "; ".join(f"{o.annotator}: {format_answer(o.value)}" for o in dispute.said)
     return {
         "clips": dispute.name,
@@ -254,12 +262,12 @@ def _put_media(
     found: dict[str, str] = {}
     for copy in (copy for one in shown for copy in one.task.copies):
         name = f"{MEDIA}/{copy.clip}.mp4"
-        if copy.clip not in found and _put(folder, media, copy, name):
+        if copy.clip not in found and _copy_media_file(folder, media, copy, name):
             found[copy.clip] = name
     return found
 
 
-def _put(folder: OutputDirectory, media: Path, copy: ClipCopy, name: str) -> bool:
+def _copy_media_file(folder: OutputDirectory, media: Path, copy: ClipCopy, name: str) -> bool:
     if folder.size(name) is not None:
         return True
     try:

@@ -121,7 +121,7 @@ def read_pairs(path: Path) -> list[NamePair]:
         raise UnreadableSourceError(str(path), f"no table: {error}", _REMEDY) from error
     found: dict[NamePair, None] = {}
     for number, row in enumerate(rows, start=2):
-        one, other = sorted(_name(row.get(column)) for column in COLUMNS)
+        one, other = sorted(_parse_clip_name(row.get(column)) for column in COLUMNS)
         if not one or one == other:
             raise UnreadableSourceError(str(path), f"line {number} names no two clips", _REMEDY)
         found[one, other] = None
@@ -130,7 +130,7 @@ def read_pairs(path: Path) -> list[NamePair]:
     return list(found)
 
 
-def _name(cell: str | None) -> str:
+def _parse_clip_name(cell: str | None) -> str:
     """A clip's name, without the mark that keeps a spreadsheet from calculating it."""
     name = cell or ""
     sheet = csv_text(("name",), [{"name": name[1:]}]).splitlines()

@@ -67,11 +67,11 @@ def rank(
     """
     said = list(judgements)
     if all(isinstance(each.value, PreferenceAnswer) for each in said):
-        battles, drawn = list(_preferences(said)), "pair"
-        shares = _won(battles, seed=seed, level=level)
+        battles, drawn = list(_iter_preference_battles(said)), "pair"
+        shares = _estimate_win_rates(battles, seed=seed, level=level)
     elif all(isinstance(each.value, PassFailAnswer) for each in said):
-        battles, drawn = list(_from_answers(said)), "annotator"
-        shares = _passed(said, level=level)
+        battles, drawn = list(_iter_pass_fail_battles(said)), "annotator"
+        shares = _estimate_pass_rates(said, level=level)
     else:
         msg = "only preferences and pass/fail answers rank clips. Name another campaign"
         raise InvalidValueError(msg)
@@ -82,7 +82,9 @@ def rank(
     strengths = bradley_terry(battles, seed=seed, level=level)
     return ClipRanking(
         clips=tuple(
-            _ranked(sorted(shares), battles, strengths, shares, dependent=dependent, level=level)
+            _iter_ranked_clips(
+                sorted(shares), battles, strengths, shares, dependent=dependent, level=level
+            )
         ),
         n_judgements=len(said),
         n_comparisons=len(battles),
@@ -92,11 +94,11 @@ def rank(
 
 def iter_comparisons(judgements: Iterable[AnnotatorJudgement]) -> Iterator[tuple[str, str]]:
     """The preferred clip and the other one, for each preference."""
-    for battle in _preferences(judgements):
+    for battle in _iter_preference_battles(judgements):
         yield battle.first, battle.second
 
 
-def _preferences(judgements: Iterable[AnnotatorJudgement]) -> Iterator[ClipBattle]:
+def _iter_preference_battles(judgements: Iterable[AnnotatorJudgement]) -> Iterator[ClipBattle]:
     """The winner first; people's judgements of one pair stand or fall together."""
     for each in judgements:
         if isinstance(each.value, PreferenceAnswer):
@@ -106,7 +108,7 @@ def _preferences(judgements: Iterable[AnnotatorJudgement]) -> Iterator[ClipBattl
             yield ClipBattle(winner, loser, BattleOutcome.FIRST, each.task.id)
 
 
-def _from_answers(judgements: Iterable[AnnotatorJudgement]) -> Iterator[ClipBattle]:
+def _iter_pass_fail_battles(judgements: Iterable[AnnotatorJudgement]) -> Iterator[ClipBattle]:
     """All clips that one annotator passed against all that they failed; annotators are drawn whole."""
     answers: dict[str, dict[bool, list[str]]] = {}
     for each in judgements:
@@ -122,7 +124,7 @@ def _from_answers(judgements: Iterable[AnnotatorJudgement]) -> Iterator[ClipBatt
                 yield ClipBattle(passed, failed, BattleOutcome.FIRST, annotator)
 
 
-def _ranked(
+def _iter_ranked_clips(
     names: Sequence[str],
     battles: Sequence[ClipBattle],
     strengths: dict[str, Measured],
@@ -141,12 +143,14 @@ def _ranked(
             place=place,
             name=name,
             strength=strengths.get(name, nothing),
-            believed=dependent or _believed(belief, at, n=fought[name], level=level),
+            believed=dependent or _estimate_clip_strength(belief, at, n=fought[name], level=level),
             share=shares[name],
         )
 
 
-def _believed(belief: StrengthPosterior, at: int, *, n: int, level: float) -> Measured:
+def _estimate_clip_strength(
+    belief: StrengthPosterior, at: int, *, n: int, level: float
+) -> Measured:
     value = float(belief.mean[at] - belief.mean.mean())
     # Around the mean of all: where they lie together says nothing of who is stronger.
     own = belief.covariance[at]
@@ -155,7 +159,9 @@ def _believed(belief: StrengthPosterior, at: int, *, n: int, level: float) -> Me
     return Estimate(value=value, low=value - reach, high=value + reach, n=n, level=level)
 
 
-def _won(battles: Sequence[ClipBattle], *, seed: int, level: float) -> dict[str, Measured]:
+def _estimate_win_rates(
+    battles: Sequence[ClipBattle], *, seed: int, level: float
+) -> dict[str, Measured]:
     """Share of each clip's comparisons that it won; those of one pair are drawn together."""
     results: dict[str, list[tuple[float, str]]] = {}
     for battle in battles:
@@ -173,7 +179,9 @@ def _won(battles: Sequence[ClipBattle], *, seed: int, level: float) -> dict[str,
     }
 
 
-def _passed(judgements: Sequence[AnnotatorJudgement], *, level: float) -> dict[str, Measured]:
+def _estimate_pass_rates(
+    judgements: Sequence[AnnotatorJudgement], *, level: float
+) -> dict[str, Measured]:
     """Share of the people who passed each clip."""
     asked = Counter(each.task.names[0] for each in judgements)
     passed = Counter(

@@ -67,9 +67,9 @@ def read_polished_texts(notices: Sequence[LedgerNotice]) -> dict[str, PolishedTe
     found: dict[str, PolishedText] = {}
     for notice in notices:
         if notice.kind == POLISH:
-            found[notice.subject] = _text(notice)
+            found[notice.subject] = _parse_polished_text(notice)
     for notice in notices:
-        told = _read(notice) if notice.kind == CONFIRMATION else {}
+        told = _parse_notice_json(notice) if notice.kind == CONFIRMATION else {}
         text = found.get(notice.subject)
         if text is not None and told.get("polish") == text.seq:
             standing = (
@@ -87,8 +87,8 @@ def keep_confirmation(
     ledger.notice(campaign, CONFIRMATION, text.task, by, said, at_us)
 
 
-def _text(notice: LedgerNotice) -> PolishedText:
-    told = _read(notice)
+def _parse_polished_text(notice: LedgerNotice) -> PolishedText:
+    told = _parse_notice_json(notice)
     return PolishedText(
         task=notice.subject,
         seq=notice.seq,
@@ -101,7 +101,7 @@ def _text(notice: LedgerNotice) -> PolishedText:
     )
 
 
-def _read(notice: LedgerNotice) -> dict[str, Any]:
+def _parse_notice_json(notice: LedgerNotice) -> dict[str, Any]:
     try:
         told = json.loads(notice.said)
     except ValueError:

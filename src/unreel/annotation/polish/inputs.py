@@ -46,8 +46,8 @@ def ask_for(original: OriginalRationales) -> str:
     """The prompt with what people wrote, each of them on a line of their own."""
     return (
         f"{read_polish_prompt().rstrip()}\n\n<Score>: {original.score}\n"
-        f"<Problem Description>: {_lines(original.problems)}\n"
-        f"<Standard Adherence>: {_lines(original.adherences)}\n"
+        f"<Problem Description>: {_format_texts(original.problems)}\n"
+        f"<Standard Adherence>: {_format_texts(original.adherences)}\n"
     )
 
 
@@ -70,10 +70,10 @@ def iter_original_rationales(
     for each in iter_valid_judgements(records):
         if isinstance(each.value, RatingAnswer) and each.value.rating is not None:
             given.setdefault(each.task.id, []).append(each.value.rating)
-    yield from _settled(records, consensus.tasks, given)
+    yield from _iter_settled_rationales(records, consensus.tasks, given)
 
 
-def _settled(
+def _iter_settled_rationales(
     records: CampaignRecords, outcomes: Mapping[str, object], given: Mapping[str, list[Rating]]
 ) -> Iterator[OriginalRationales]:
     for id_, task in records.tasks.items():
@@ -88,14 +88,14 @@ def _settled(
             task=id_,
             name=task.names[0],
             score=standing.score,
-            problems=_once(rating.problem for rating in merged),
-            adherences=_once(rating.adherence for rating in merged),
+            problems=_remove_duplicate_texts(rating.problem for rating in merged),
+            adherences=_remove_duplicate_texts(rating.adherence for rating in merged),
         )
 
 
-def _once(texts: Iterator[str]) -> tuple[str, ...]:
+def _remove_duplicate_texts(texts: Iterator[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text.strip() for text in texts if text.strip()))
 
 
-def _lines(texts: tuple[str, ...]) -> str:
+def _format_texts(texts: tuple[str, ...]) -> str:
     return " | ".join(" ".join(text.split()) for text in texts) or "(none)"

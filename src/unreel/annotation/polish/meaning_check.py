@@ -67,15 +67,16 @@ def check(
 ) -> PolishCheck:
     """Compare a polished text with what people wrote."""
     parts = ("\n".join(part) for part in (original.problems, original.adherences) if part)
-    measured = [_similarity(part, polished, encoder) for part in parts]
+    measured = [_compute_text_similarity(part, polished, encoder) for part in parts]
     similarity = min((each for each in measured if each is not None), default=None)
     least = LEAST_OVERLAP if encoder is None else LEAST_COSINE
     found = {
-        PolishFlag.SCORE: _concluded(polished) != TERMS[original.score - 1].lower(),
+        PolishFlag.SCORE: _extract_conclusion_term(polished) != TERMS[original.score - 1].lower(),
         PolishFlag.STRUCTURE: not all(part in polished.lower() for part in _PARTS),
-        PolishFlag.NUMBERS: bool(original.text) and _numbers(original.text) != _numbers(polished),
+        PolishFlag.NUMBERS: bool(original.text)
+        and _extract_numbers(original.text) != _extract_numbers(polished),
         PolishFlag.NEGATION: bool(original.text)
-        and _says_no(original.text) != _says_no(_body(polished)),
+        and _has_negation(original.text) != _has_negation(_remove_conclusion(polished)),
         PolishFlag.SIMILARITY: similarity is not None and similarity < least,
         PolishFlag.LENGTH: len(polished.split())
         > max(_SHORT, LONGEST * len(original.text.split())),
@@ -86,7 +87,7 @@ def check(
     )
 
 
-def _concluded(polished: str) -> str:
+def _extract_conclusion_term(polished: str) -> str:
     """Return the only word of the scale in the conclusion; "" if there is none, or several."""
     found = _CONCLUSION.search(polished)
     words = {word.lower() for word in re.findall(r"\w+", found[1])} if found else set()
@@ -94,26 +95,28 @@ def _concluded(polished: str) -> str:
     return terms[0] if len(terms) == 1 else ""
 
 
-def _body(polished: str) -> str:
+def _remove_conclusion(polished: str) -> str:
     return _CONCLUSION.sub("", polished)
 
 
-def _numbers(text: str) -> set[str]:
+def _extract_numbers(text: str) -> set[str]:
     return set(_NUMBER.findall(text))
 
 
-def _says_no(text: str) -> bool:
+def _has_negation(text: str) -> bool:
     return bool(_NEGATION.search(text))
 
 
-def _similarity(original: str, polished: str, encoder: SentenceEncoder | None) -> float | None:
+def _compute_text_similarity(
+    original: str, polished: str, encoder: SentenceEncoder | None
+) -> float | None:
     if encoder is None:
-        wrote, kept = (Counter(_stems(text)) for text in (original, polished))
+        wrote, kept = (Counter(_extract_word_stems(text)) for text in (original, polished))
         return sum((wrote & kept).values()) / max(sum(wrote.values()), 1) if wrote else None
     one, other = embed_sentences([original, polished], encoder)
     return None if one is None or other is None else float(one @ other)
 
 
-def _stems(text: str) -> set[str]:
+def _extract_word_stems(text: str) -> set[str]:
     """Content words by their first letters, so that endings do not count."""
     return {word[:5] for word in _WORD.findall(text.lower())}

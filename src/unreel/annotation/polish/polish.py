@@ -45,7 +45,7 @@ def polish_all(
     encoder: SentenceEncoder | None,
 ) -> list[PolishResult | PolishFailure]:
     """One answer for each, in order; a question that fails is an answer too."""
-    replies = asyncio.run(_ask(originals, opener, in_flight))
+    replies = asyncio.run(_ask_all_originals(originals, opener, in_flight))
     return [
         PolishFailure(original=original, failure=reply)
         if isinstance(reply, Failure)
@@ -59,7 +59,7 @@ def polish_all(
     ]
 
 
-async def _ask(
+async def _ask_all_originals(
     originals: Sequence[OriginalRationales], opener: ReviewerFactory, in_flight: int
 ) -> list[str | Failure]:
     reviewer = opener.open().reviewer
@@ -67,7 +67,7 @@ async def _ask(
 
     async def one(original: OriginalRationales) -> str | Failure:
         async with gate:
-            return await _put(original, reviewer)
+            return await _ask_reviewer(original, reviewer)
 
     try:
         return list(await asyncio.gather(*(one(original) for original in originals)))
@@ -75,7 +75,7 @@ async def _ask(
         await reviewer.close()
 
 
-async def _put(original: OriginalRationales, reviewer: Reviewer) -> str | Failure:
+async def _ask_reviewer(original: OriginalRationales, reviewer: Reviewer) -> str | Failure:
     sheet = ReviewRequest(
         key=digest("polish", reviewer.name, original.key),
         instrument=_INSTRUMENT,

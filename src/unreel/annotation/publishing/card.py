@@ -39,26 +39,26 @@ def write_card(card: CampaignCard) -> str:
     """The card as Markdown with the header that dataset hubs read. No path, no machine, no address."""
     campaign = card.edition.campaign
     parts = [
-        _header(campaign.name),
+        _format_card_header(campaign.name),
         f"# {campaign.name}",
         f"{card.n_clips:,} clips with what people settled on under `{campaign.interface.value}`.",
         "## How it was made",
-        markdown_table(("what", "how many, or which"), _facts(card)),
+        markdown_table(("what", "how many, or which"), _iter_campaign_facts(card)),
         "## How far people agree",
-        _agreement(card),
+        _format_agreement_section(card),
         "## What people are worth",
-        _people(card.people),
+        _format_people_section(card.people),
         "## Left out",
-        _left_out(card.left_out),
+        _format_left_out_section(card.left_out),
         "## Files",
-        _files(),
+        _format_files_table(),
         "## Guidelines",
-        _quoted(campaign.guidelines),
+        _format_quotation(campaign.guidelines),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _header(name: str) -> str:
+def _format_card_header(name: str) -> str:
     lines = [
         f"pretty_name: {json.dumps(name)}",
         "license: other",
@@ -68,7 +68,7 @@ def _header(name: str) -> str:
     return "\n".join(["---", *lines, "---"])
 
 
-def _facts(card: CampaignCard) -> Iterator[tuple[str, object]]:
+def _iter_campaign_facts(card: CampaignCard) -> Iterator[tuple[str, object]]:
     edition = card.edition
     campaign, consensus = edition.campaign, edition.consensus
     rule = consensus.rule
@@ -90,11 +90,11 @@ def _facts(card: CampaignCard) -> Iterator[tuple[str, object]]:
         yield "rationales", merged
     yield "annotations that could not be read", f"{edition.n_quarantined:,}"
     yield "people who were excluded", f"{edition.n_excluded:,}"
-    yield "real clips in which people settled on faults", f"{_n_fooled(card):,}"
+    yield "real clips in which people settled on faults", f"{_count_fooled_clips(card):,}"
     yield "guidelines, interface", f"{campaign.guidelines_version}, {campaign.interface_version}"
 
 
-def _n_fooled(card: CampaignCard) -> int:
+def _count_fooled_clips(card: CampaignCard) -> int:
     entries = {entry.name: entry for entry in card.entries}
     settled = card.edition.consensus.settled
     return sum(
@@ -104,15 +104,15 @@ def _n_fooled(card: CampaignCard) -> int:
     )
 
 
-def _agreement(card: CampaignCard) -> str:
+def _format_agreement_section(card: CampaignCard) -> str:
     agreement = card.edition.agreement
     if not agreement.overall:
         return "Not measured."
     columns = ("figure", "value", "95 % interval", "n")
-    rows = [(name, *_spelt(value)) for name, value in agreement.overall.items()]
+    rows = [(name, *_format_measured_cells(value)) for name, value in agreement.overall.items()]
     parts = [markdown_table(columns, rows), describe_coverage(agreement.overall.values())]
     kinds = [
-        (kind.value, figure.value, *_spelt(value))
+        (kind.value, figure.value, *_format_measured_cells(value))
         for kind, figures in agreement.by_category.items()
         for figure, value in figures.items()
     ]
@@ -121,7 +121,7 @@ def _agreement(card: CampaignCard) -> str:
     return "\n\n".join(parts)
 
 
-def _people(people: Sequence[HumanScoreRow]) -> str:
+def _format_people_section(people: Sequence[HumanScoreRow]) -> str:
     if not people:
         return "Nothing that a model is measured by can be measured of people here."
     rows = []
@@ -129,13 +129,13 @@ def _people(people: Sequence[HumanScoreRow]) -> str:
         instrument = get_protocol(row.protocol)
         name = instrument.figures.ranks_by(judged=False)
         figure = instrument.figures[name]
-        value = _spelt(row[name], places=figure.places)
+        value = _format_measured_cells(row[name], places=figure.places)
         rows.append((row.protocol, row.name, figure.title, *value, AGAINST[row.against]))
     columns = ("protocol", "who", "metric", "value", "95 % interval", "n", "against")
     return f"{markdown_table(columns, rows)}\n\nAll figures are in `{PEOPLE}`."
 
 
-def _left_out(left_out: Sequence[Rejected]) -> str:
+def _format_left_out_section(left_out: Sequence[Rejected]) -> str:
     if not left_out:
         return "Nothing."
     tally = Counter(left.why for left in left_out)
@@ -147,7 +147,7 @@ def _left_out(left_out: Sequence[Rejected]) -> str:
     return "\n\n".join(parts)
 
 
-def _files() -> str:
+def _format_files_table() -> str:
     rows = (
         ("metadata.jsonl", "one row for each clip, with its truth and what it was settled from"),
         ("media/", "the clips themselves, as they were"),
@@ -161,12 +161,12 @@ def _files() -> str:
     return markdown_table(("file", "holds"), rows)
 
 
-def _quoted(text: str) -> str:
+def _format_quotation(text: str) -> str:
     """The guidelines as a quotation: what they hold cannot become part of the card."""
     return "\n".join(f"> {line}".rstrip() for line in text.splitlines()) or "None."
 
 
-def _spelt(value: Measured, *, places: int = 3) -> tuple[str, str, str]:
+def _format_measured_cells(value: Measured, *, places: int = 3) -> tuple[str, str, str]:
     if isinstance(value, Estimate):
         ends = f"{value.low:.{places}f} to {value.high:.{places}f}"
         return f"{value.value:.{places}f}", ends, f"{value.n:,}"

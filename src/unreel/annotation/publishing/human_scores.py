@@ -63,7 +63,7 @@ def to_reality_verdict(value: AnyValue | None) -> RealityVerdict:
 def trace_verdict(value: AnyValue | None) -> TraceVerdict:
     """Return the verdict under `trace`: models name one fault, so the first marked one is used."""
     traces = value.traces if isinstance(value, TraceAnswer) else ()
-    first = min(traces, key=_onset, default=None)
+    first = min(traces, key=_get_span_ends, default=None)
     return TraceVerdict(
         label=label_of(value),
         box=first.track[0].box if first and first.track else _SILENT,
@@ -102,7 +102,7 @@ def rating_of(value: AnyValue, *, duration_us: int) -> Rating | None:
             return None
 
 
-def _onset(trace: Trace) -> tuple[int, int]:
+def _get_span_ends(trace: Trace) -> tuple[int, int]:
     return trace.span.start_us, trace.span.end_us
 
 
@@ -172,8 +172,8 @@ def _measure_origin(
 ) -> Iterator[HumanScoreRow]:
     """Measure against the origin of clips, which needs no consensus."""
     for annotator in poll.annotators:
-        yield from _scored(poll, asked, annotator, {}, measuring, against="origin")
-    yield from _scored(poll, asked, None, {}, measuring, against="origin")
+        yield from _iter_score_rows(poll, asked, annotator, {}, measuring, against="origin")
+    yield from _iter_score_rows(poll, asked, None, {}, measuring, against="origin")
 
 
 def _measure_truth(
@@ -183,16 +183,16 @@ def _measure_truth(
     known = {task.id: task.known for task in poll.tasks if task.known is not None}
     if known and len(known) == len(poll.tasks):
         for annotator in (*poll.annotators, None):
-            yield from _scored(poll, asked, annotator, known, measuring, against="known")
+            yield from _iter_score_rows(poll, asked, annotator, known, measuring, against="known")
         return
     for annotator in poll.annotators:
         truths = compute_consensus_without(poll, annotator)
-        yield from _scored(poll, asked, annotator, truths, measuring, against="others")
+        yield from _iter_score_rows(poll, asked, annotator, truths, measuring, against="others")
     # Nobody is left to settle what all together are held against: only what origins tell gives a row.
-    yield from _scored(poll, asked, None, {}, measuring, against="origin")
+    yield from _iter_score_rows(poll, asked, None, {}, measuring, against="origin")
 
 
-def _scored(
+def _iter_score_rows(
     poll: CampaignPoll,
     asked: Protocol[Any, Any],
     who: str | None,
@@ -208,16 +208,16 @@ def _scored(
         else poll.said_by(who)
     )
     rows = [
-        _row(poll, task, truth, verdict)
+        _build_scored_question(poll, task, truth, verdict)
         for task in poll.tasks
         if who is None or task.id in values
         for truth, verdict in measuring(task, truths.get(task.id), values.get(task.id))
     ]
     if rows:
-        yield _human(asked, rows, who, seed=poll.seed, against=against)
+        yield _build_score_row(asked, rows, who, seed=poll.seed, against=against)
 
 
-def _human(
+def _build_score_row(
     asked: Protocol[Any, Any],
     rows: Sequence[ScoredQuestion[Any, Any]],
     who: str | None,
@@ -233,7 +233,7 @@ def _human(
     return replace(row, n_judged=len({str(r.subject) for r in rows}))
 
 
-def _row(
+def _build_scored_question(
     poll: CampaignPoll, task: AnnotationTask, truth: Any, verdict: Any
 ) -> ScoredQuestion[Any, Any]:
     entries = [poll.entries[name] for name in task.names]
@@ -249,7 +249,7 @@ def _row(
     )
 
 
-def _reality(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
+def _iter_reality_scores(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
     def measuring(
         task: AnnotationTask, _: AnyValue | None, said: AnyValue | None
     ) -> Iterator[tuple[Any, Any]]:
@@ -258,7 +258,7 @@ def _reality(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
     return _measure_origin(poll, REALITY, measuring)
 
 
-def _preference(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
+def _iter_preference_scores(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
     """Each pair in the order in which this person saw it; all together saw it in both."""
     for who in (*poll.annotators, None):
 
@@ -270,29 +270,33 @@ def _preference(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
                 real = Position.FIRST if labels[0] is Label.REAL else Position.SECOND
                 verdict = to_preference_verdict(said)
                 turned = (who, task.id) in poll.swapped
-                yield (_other(real), _turn(verdict)) if turned else (real, verdict)
+                yield (
+                    (_get_other_position(real), _swap_verdict(verdict))
+                    if turned
+                    else (real, verdict)
+                )
 
-        for row in _scored(poll, PREFERENCE, who, {}, measuring, against="origin"):
-            yield row if who is not None else _without_sides(row)
+        for row in _iter_score_rows(poll, PREFERENCE, who, {}, measuring, against="origin"):
+            yield row if who is not None else _remove_position_metrics(row)
 
 
-def _turn(verdict: PreferenceVerdict) -> PreferenceVerdict:
+def _swap_verdict(verdict: PreferenceVerdict) -> PreferenceVerdict:
     if isinstance(verdict.real, Unparsed):
         return verdict
-    return PreferenceVerdict(real=_other(verdict.real))
+    return PreferenceVerdict(real=_get_other_position(verdict.real))
 
 
-def _other(side: Position) -> Position:
+def _get_other_position(side: Position) -> Position:
     return Position.SECOND if side is Position.FIRST else Position.FIRST
 
 
-def _without_sides(row: HumanScoreRow) -> HumanScoreRow:
+def _remove_position_metrics(row: HumanScoreRow) -> HumanScoreRow:
     why = Unmeasured("people saw the pair in different orders")
     kept = {name: row[name] if name.startswith("pooled") else why for name in row.figures}
     return replace(row, figures=kept)
 
 
-def _trace(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
+def _iter_trace_scores(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
     def measuring(
         task: AnnotationTask, truth: AnyValue | None, said: AnyValue | None
     ) -> Iterator[tuple[Any, Any]]:
@@ -308,7 +312,7 @@ def _trace(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
     return _measure_truth(poll, TRACE, measuring)
 
 
-def _realism(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
+def _iter_realism_scores(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
     def measuring(
         task: AnnotationTask, truth: AnyValue | None, said: AnyValue | None
     ) -> Iterator[tuple[Any, Any]]:
@@ -327,8 +331,8 @@ def _realism(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
 _INSTRUMENTS: Final[
     Mapping[AnnotationInterface, tuple[Callable[[CampaignPoll], Iterator[HumanScoreRow]], ...]]
 ] = {
-    AnnotationInterface.REALITY: (_reality,),
-    AnnotationInterface.PREFERENCE: (_preference,),
-    AnnotationInterface.TRACE: (_trace, _reality, _realism),
-    AnnotationInterface.REALISM: (_realism,),
+    AnnotationInterface.REALITY: (_iter_reality_scores,),
+    AnnotationInterface.PREFERENCE: (_iter_preference_scores,),
+    AnnotationInterface.TRACE: (_iter_trace_scores, _iter_reality_scores, _iter_realism_scores),
+    AnnotationInterface.REALISM: (_iter_realism_scores,),
 }

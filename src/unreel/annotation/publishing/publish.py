@@ -76,33 +76,36 @@ def publish(
     above = OutputDirectory(out.parent, published=True)
     draft = f"{_DRAFT}-{out.name}"
     above.remove_folder(draft)
-    published = _write(edition, out.parent / draft, media=media, named=named, seed=seed)
+    published = _write_publication(edition, out.parent / draft, media=media, named=named, seed=seed)
     if out.exists():
         above.remove_folder(out.name)
     above.rename(draft, out.name)
     return replace(published, folder=out)
 
 
-def _write(
+def _write_publication(
     edition: CampaignEdition, into: Path, *, media: Media, named: bool, seed: int
 ) -> PublicationResult:
     benchmark = open_benchmark(Path(edition.campaign.benchmark))
     aliases = assign_aliases(edition.annotators, seed=seed, named=named)
-    entries = {entry.name: entry for entry in _asked(benchmark, edition.tasks)}
+    entries = {entry.name: entry for entry in _iter_asked_entries(benchmark, edition.tasks)}
     undecided = set[str]()
-    rows = _rows(edition, benchmark, entries, aliases, undecided)
+    rows = _iter_published_rows(edition, benchmark, entries, aliases, undecided)
 
     def more(entry: Entry) -> dict[str, object]:
         return {UNDECIDED: entry.name in undecided} if edition.keep_undecided else {}
 
     written = write_video_folder(rows, into, root=benchmark.root, media=media, more=more)
-    gone = (Rejected(name, "not in the benchmark any more") for name in _missing(edition, entries))
+    gone = (
+        Rejected(name, "not in the benchmark any more")
+        for name in _list_missing_names(edition, entries)
+    )
     left_out = (*written.refused, *gone)
     if not written.n_entries:
         first = f": {left_out[0]}" if left_out else ""
         remedy = "Pull more judgements, or lower --quorum"
         raise UnreadableSourceError(edition.campaign.name, f"no clip is settled{first}", remedy)
-    people = _people(edition, entries, aliases, seed=seed)
+    people = _score_people(edition, entries, aliases, seed=seed)
     folder = OutputDirectory(into, published=True)
     write_originals(folder, edition, aliases)
     known = identify(open_benchmark(into))
@@ -130,17 +133,19 @@ def _write(
     )
 
 
-def _asked(benchmark: Benchmark, tasks: Mapping[str, AnnotationTask]) -> Iterator[Entry]:
+def _iter_asked_entries(
+    benchmark: Benchmark, tasks: Mapping[str, AnnotationTask]
+) -> Iterator[Entry]:
     names = {name for task in tasks.values() for name in task.names}
     return (row for row in benchmark if isinstance(row, Entry) and row.name in names)
 
 
-def _missing(edition: CampaignEdition, entries: Mapping[str, Entry]) -> list[str]:
+def _list_missing_names(edition: CampaignEdition, entries: Mapping[str, Entry]) -> list[str]:
     names = {name for task in edition.tasks.values() for name in task.names}
     return sorted(names - set(entries))
 
 
-def _rows(
+def _iter_published_rows(
     edition: CampaignEdition,
     benchmark: Benchmark,
     entries: Mapping[str, Entry],
@@ -154,7 +159,7 @@ def _rows(
             by_name.setdefault(name, []).append(task)
     said = edition.said_by_task(aliases)
     for name, entry in entries.items():
-        judged = _task_of(entry, by_name[name], benchmark)
+        judged = _match_entry_task(entry, by_name[name], benchmark)
         if isinstance(judged, Rejected):
             yield judged
         elif edition.campaign.interface.n_clips > 1:
@@ -163,10 +168,10 @@ def _rows(
             undecided.add(name)
             yield build_undecided_entry(entry, said.get(judged.id, {}))
         else:
-            yield _settled(entry, judged, edition, said.get(judged.id, {}))
+            yield _build_published_row(entry, judged, edition, said.get(judged.id, {}))
 
 
-def _task_of(
+def _match_entry_task(
     entry: Entry, tasks: Sequence[AnnotationTask], benchmark: Benchmark
 ) -> AnnotationTask | Rejected:
     """The task that showed this very file: one that was changed since is another clip."""
@@ -182,7 +187,7 @@ def _task_of(
     return Rejected(entry.name, "its file is not the one that people judged. Put that one back")
 
 
-def _settled(
+def _build_published_row(
     entry: Entry, task: AnnotationTask, edition: CampaignEdition, said: Mapping[str, AnyValue]
 ) -> Row:
     found = edition.consensus.tasks.get(task.id)
@@ -195,7 +200,7 @@ def _settled(
     return build_settled_entry(entry, value, said, duration_us=task.copies[0].duration_us)
 
 
-def _people(
+def _score_people(
     edition: CampaignEdition, entries: Mapping[str, Entry], aliases: Mapping[str, str], *, seed: int
 ) -> tuple[HumanScoreRow, ...]:
     return tuple(

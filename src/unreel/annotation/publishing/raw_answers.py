@@ -19,51 +19,55 @@ def write_originals(
     folder: OutputDirectory, edition: CampaignEdition, aliases: Mapping[str, str]
 ) -> None:
     """Write one line per task with its consensus and dissent, and one line per judgement."""
-    _write_lines(folder, CONSENSUS, _settled_lines(edition, aliases))
-    _write_lines(folder, ANNOTATIONS, _given_lines(edition, aliases))
+    _write_lines(folder, CONSENSUS, _iter_consensus_rows(edition, aliases))
+    _write_lines(folder, ANNOTATIONS, _iter_annotation_rows(edition, aliases))
 
 
-def _settled_lines(
+def _iter_consensus_rows(
     edition: CampaignEdition, aliases: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
     for task in edition.tasks.values():
         found = edition.consensus.tasks.get(task.id)
         head = {"clips": list(task.names), "task": task.id}
         yield head | (
-            _outcome(found, aliases) if found else {"settled": False, "why": "not-judged"}
+            _build_outcome_fields(found, aliases)
+            if found
+            else {"settled": False, "why": "not-judged"}
         )
 
 
-def _outcome(found: Outcome, aliases: Mapping[str, str]) -> dict[str, Any]:
+def _build_outcome_fields(found: Outcome, aliases: Mapping[str, str]) -> dict[str, Any]:
     if not isinstance(found, SettledTask):
         return {"settled": False, "why": found.why.value, "detail": found.detail}
     return {
         "settled": True,
-        "value": _plain(found.value),
+        "value": _convert_to_json(found.value),
         "method": found.method.value,
         "support": [aliases.get(name, REVIEWER) for name in found.support],
-        "dissent": [_dissent(each, aliases) for each in found.dissent],
+        "dissent": [_build_dissent_fields(each, aliases) for each in found.dissent],
         "words_of": aliases.get(found.words_of, REVIEWER) if found.words_of else "",
     }
 
 
-def _dissent(dissent: Dissent, aliases: Mapping[str, str]) -> dict[str, Any]:
+def _build_dissent_fields(dissent: Dissent, aliases: Mapping[str, str]) -> dict[str, Any]:
     name, value = dissent
-    return {"annotator": aliases.get(name, REVIEWER), "value": _plain(value)}
+    return {"annotator": aliases.get(name, REVIEWER), "value": _convert_to_json(value)}
 
 
-def _given_lines(edition: CampaignEdition, aliases: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _iter_annotation_rows(
+    edition: CampaignEdition, aliases: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
     """In an order that says nothing of who is who or who came when."""
     given = sorted(edition.opinions, key=lambda o: (o.task.names, aliases[o.annotator]))
     for opinion in given:
         yield {
             "clips": list(opinion.task.names),
             "annotator": aliases[opinion.annotator],
-            "value": _plain(opinion.value),
+            "value": _convert_to_json(opinion.value),
         }
 
 
-def _plain(value: AnyValue) -> Any:
+def _convert_to_json(value: AnyValue) -> Any:
     plain = VALUES.dump_python(value, mode="json")
     for trace in plain.get("traces", ()):
         trace["categories"].sort()  # a set has no order, and a file has one

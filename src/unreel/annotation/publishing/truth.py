@@ -26,24 +26,24 @@ def build_settled_entry(
 
     Whether a clip is real is not theirs to settle: that stays what its makers say.
     """
-    if why := _refusal(value):
+    if why := _format_refusal(value):
         return Rejected(entry.name, why)
     match value:
         case TraceAnswer():
-            return _traced(entry, value, said, duration_us=duration_us)
+            return _build_traced_entry(entry, value, said, duration_us=duration_us)
         case RatingAnswer():
             given = [v.rating for v in said.values() if isinstance(v, RatingAnswer)]
             ratings = tuple(rating for rating in given if rating is not None)
             return replace(entry, rating=value.rating, ratings=ratings)
         case VoteAnswer():
-            return replace(entry, votes=_votes(said))
+            return replace(entry, votes=_collect_votes(said))
         case ScreeningAnswer() | PreferenceAnswer() | PassFailAnswer():
             return entry
 
 
 def build_undecided_entry(entry: Entry, said: Mapping[str, Value]) -> Entry:
     """`entry` as its makers describe it, with the votes that people gave."""
-    return replace(entry, votes=_votes(said)) if _votes(said) else entry
+    return replace(entry, votes=_collect_votes(said)) if _collect_votes(said) else entry
 
 
 def is_fooled(entry: Entry, value: Value) -> bool:
@@ -59,13 +59,13 @@ def rate_by_rubric(traces: Sequence[Trace], *, duration_us: int) -> Rating:
         score=taken.level,
         problem=" ".join(reasons),
         adherence=(
-            f"{len(traces)} marked, over {_percent(taken.picture)} of the picture "
-            f"and {_percent(taken.time)} of the time"
+            f"{len(traces)} marked, over {_format_percent(taken.picture)} of the picture "
+            f"and {_format_percent(taken.time)} of the time"
         ),
     )
 
 
-def _refusal(value: Value) -> str:
+def _format_refusal(value: Value) -> str:
     match value:
         case ScreeningAnswer(keep=False):
             return "people would not keep it"
@@ -75,7 +75,7 @@ def _refusal(value: Value) -> str:
             return ""
 
 
-def _traced(
+def _build_traced_entry(
     entry: Entry, value: TraceAnswer, said: Mapping[str, Value], *, duration_us: int
 ) -> Entry:
     traced = {name: v for name, v in said.items() if isinstance(v, TraceAnswer)}
@@ -86,11 +86,11 @@ def _traced(
         traces=traces,
         rating=rate_by_rubric(traces, duration_us=duration_us),
         ratings=tuple(rate_by_rubric(v.traces, duration_us=duration_us) for v in traced.values()),
-        votes=_votes(said),
+        votes=_collect_votes(said),
     )
 
 
-def _votes(said: Mapping[str, Value]) -> tuple[Vote, ...]:
+def _collect_votes(said: Mapping[str, Value]) -> tuple[Vote, ...]:
     return tuple(
         Vote(name, value.label)
         for name, value in said.items()
@@ -98,5 +98,5 @@ def _votes(said: Mapping[str, Value]) -> tuple[Vote, ...]:
     )
 
 
-def _percent(share: Fraction) -> str:
+def _format_percent(share: Fraction) -> str:
     return f"{100 * float(share):.1f} %"

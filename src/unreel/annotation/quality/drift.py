@@ -49,27 +49,29 @@ def find_drift(
     found = {}
     for who, theirs in sorted(by_person.items()):
         rights = np.array([right.share for right in score_known_answers(theirs)])
-        answers = _in_numbers([answer_of(each.value) for each in theirs])
+        answers = _convert_answers_to_numbers([answer_of(each.value) for each in theirs])
         seen = (("right", rights), ("answers", answers))
         found[who] = tuple(
-            _change(what, values, seed=seed) for what, values in seen if len(values) >= FEWEST
+            _measure_drift(what, values, seed=seed)
+            for what, values in seen
+            if len(values) >= FEWEST
         )
     return found
 
 
-def _in_numbers(answers: Sequence[str]) -> Array:
+def _convert_answers_to_numbers(answers: Sequence[str]) -> Array:
     if all(answer.isdigit() for answer in answers):
         return np.array([float(answer) for answer in answers])
     common = max(sorted(set(answers)), key=answers.count)
     return np.array([float(answer == common) for answer in answers])
 
 
-def _change(what: str, values: Array, *, seed: int) -> AnswerDrift:
+def _measure_drift(what: str, values: Array, *, seed: int) -> AnswerDrift:
     """The largest change between all earlier and all later answers, against the same answers shuffled."""
     rng = np.random.default_rng(seed)
-    heights, since = _largest(values[np.newaxis])
+    heights, since = _compute_largest_shifts(values[np.newaxis])
     shuffled = rng.permuted(np.tile(values, (_SHUFFLES, 1)), axis=1)
-    chance, _ = _largest(shuffled)
+    chance, _ = _compute_largest_shifts(shuffled)
     # The order that was seen is one of the possible ones.
     p_chance = (1 + int((chance >= heights[0] - 1e-12).sum())) / (1 + _SHUFFLES)
     at = int(since[0])
@@ -83,7 +85,7 @@ def _change(what: str, values: Array, *, seed: int) -> AnswerDrift:
     )
 
 
-def _largest(orders: Array) -> tuple[Array, Array]:
+def _compute_largest_shifts(orders: Array) -> tuple[Array, Array]:
     """For each line, the largest difference of means in standard errors, and how many come before it."""
     n = orders.shape[1]
     least = max(5, n // 20)

@@ -52,20 +52,24 @@ def find_informed(
     Dawid-Skene over all answers estimates the truths; the person's own answer is removed from them.
     The interval resamples clips and treats these truths as known.
     """
-    answers = _number(opinions)
+    answers = _find_shared_answers(opinions)
     if answers is None:
         return {}
     skills = dawid_skene(answers.who, answers.task, answers.said)
     found = {}
     for number, name in enumerate(answers.names):
         theirs = answers.who == number
-        truths = _without_own(skills, number, answers.task[theirs], answers.said[theirs])
+        truths = _estimate_truths_without_annotator(
+            skills, number, answers.task[theirs], answers.said[theirs]
+        )
         said = np.eye(len(skills.shares))[answers.said[theirs]]
-        found[name] = InformednessEstimate(_informed(truths, said, seed=seed), int(theirs.sum()))
+        found[name] = InformednessEstimate(
+            _estimate_informedness(truths, said, seed=seed), int(theirs.sum())
+        )
     return found
 
 
-def _number(opinions: Sequence[AnnotatorOpinion]) -> _ClipAnswers | None:
+def _find_shared_answers(opinions: Sequence[AnnotatorOpinion]) -> _ClipAnswers | None:
     rows = [
         (opinion.annotator, place, answer_of(opinion.value))
         for place, those in enumerate(group_by_task(opinions).values())
@@ -81,7 +85,9 @@ def _number(opinions: Sequence[AnnotatorOpinion]) -> _ClipAnswers | None:
     return _ClipAnswers(who, task, said, names.tolist())
 
 
-def _without_own(skills: AnnotatorSkills, who: int, task: IntArray, said: IntArray) -> Array:
+def _estimate_truths_without_annotator(
+    skills: AnnotatorSkills, who: int, task: IntArray, said: IntArray
+) -> Array:
     """Return `[answer, label]`: the truths of a person's tasks, estimated from all other answers."""
     others = skills.posterior[task] / skills.confusion[who][:, said].T
     total = others.sum(axis=1, keepdims=True)
@@ -89,16 +95,18 @@ def _without_own(skills: AnnotatorSkills, who: int, task: IntArray, said: IntArr
     return truths
 
 
-def _informed(truths: Array, said: Array, *, seed: int) -> Measured:
+def _estimate_informedness(truths: Array, said: Array, *, seed: int) -> Measured:
     n_labels = truths.shape[1]
     if n_labels == 1:
         return Unmeasured("all annotators always gave the same answer")
     sample = RowSample.of(tuple(np.concatenate([truths, truths * said], axis=1).T))
     limits = StatisticLimits(-1.0, 1.0, sample.n_free)
-    return bootstrap(_excess(sample, n_labels), sample, seed=seed, limits=limits)
+    return bootstrap(
+        _build_informedness_statistic(sample, n_labels), sample, seed=seed, limits=limits
+    )
 
 
-def _excess(sample: RowSample, n_labels: int) -> Statistic:
+def _build_informedness_statistic(sample: RowSample, n_labels: int) -> Statistic:
     """Mean over labels of saying it where it is true, less what answers without looking would reach."""
     columns = np.stack(sample.columns, axis=1)
     truths, hits = columns[:, :n_labels], columns[:, n_labels:]

@@ -40,7 +40,7 @@ def measure_pull(judgements: Sequence[ArmJudgement], *, seed: int) -> Measured:
     traces the fraction of the marks that the person has too.
     """
     rows = [
-        (each.task, _follows(each), float(each.arm is StudyArm.PREFILLED))
+        (each.task, _score_prefill_agreement(each), float(each.arm is StudyArm.PREFILLED))
         for each in judgements
         if each.task.prefill is not None and each.arm is not StudyArm.PLAIN
     ]
@@ -50,10 +50,10 @@ def measure_pull(judgements: Sequence[ArmJudgement], *, seed: int) -> Measured:
     follows, shown = np.array([row[1:] for row in rows]).T
     sample = RowSample.of((follows, shown), [task.group or task.id for task, _, _ in rows])
     limits = StatisticLimits(-1.0, 1.0, sample.n_free)
-    return bootstrap(_difference(sample), sample, seed=seed, limits=limits)
+    return bootstrap(_build_difference_statistic(sample), sample, seed=seed, limits=limits)
 
 
-def _follows(judgement: ArmJudgement) -> float:
+def _score_prefill_agreement(judgement: ArmJudgement) -> float:
     task, marks = judgement.task, judgement.task.prefill
     as_known = AnnotationTask(names=task.names, copies=task.copies, known=marks)
     if (
@@ -65,7 +65,7 @@ def _follows(judgement: ArmJudgement) -> float:
     return score_answer(as_known, judgement.value)
 
 
-def _difference(sample: RowSample) -> Statistic:
+def _build_difference_statistic(sample: RowSample) -> Statistic:
     follows, shown = sample.columns
 
     def statistic(weights: Array) -> Array:

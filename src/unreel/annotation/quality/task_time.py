@@ -56,10 +56,10 @@ def find_pace(judgements: Sequence[TimedJudgement]) -> Mapping[str, AnnotatorSpe
         if each.lead_us is not None and each.lead_us > 0:
             lasts = sum(copy.duration_us for copy in each.task.copies)
             times.setdefault(each.annotator, []).append((each.task.id, each.lead_us, lasts))
-    return {who: _pace(sorted(rows)) for who, rows in sorted(times.items())}
+    return {who: _measure_annotator_speed(sorted(rows)) for who, rows in sorted(times.items())}
 
 
-def _pace(rows: Sequence[tuple[str, int, int]]) -> AnnotatorSpeed:
+def _measure_annotator_speed(rows: Sequence[tuple[str, int, int]]) -> AnnotatorSpeed:
     logs = np.log([lead for _, lead, _ in rows])
     middle = float(np.median(logs))
     spread = max(_LEAST_SPREAD, _NORMAL * float(np.median(np.abs(logs - middle))))

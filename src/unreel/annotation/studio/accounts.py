@@ -33,12 +33,12 @@ def create_accounts(
     Raises:
         MachineError: The server rejects one.
     """
-    found, numbers = _accounts(client), {}
+    found, numbers = _read_account_ids(client), {}
     for annotator in annotators:
         login = annotator.email.lower()
         if login not in found:
-            _sign_up(client, login, password=_keep_password(folder, login))
-            found = _accounts(client)
+            _sign_up_account(client, login, password=_keep_password(folder, login))
+            found = _read_account_ids(client)
         if login not in found:
             problem = f"Label Studio made no account for {annotator.email}"
             raise MachineError(problem, "Give an address that it takes, such as name@example.org")
@@ -64,7 +64,7 @@ def _keep_password(folder: Path, login: str) -> str:
     return kept[login]
 
 
-def _accounts(client: StudioClient) -> dict[str, int]:
+def _read_account_ids(client: StudioClient) -> dict[str, int]:
     """Numbers of all accounts of the organisation, by login."""
     listed: Any = client.get("/api/users/")
     return {
@@ -74,7 +74,7 @@ def _accounts(client: StudioClient) -> dict[str, int]:
     }
 
 
-def _sign_up(client: StudioClient, login: str, *, password: str) -> None:
+def _sign_up_account(client: StudioClient, login: str, *, password: str) -> None:
     link = str(client.get("/api/invite").get("invite_url", ""))
     token = parse_qs(urlsplit(link).query).get("token", [""])[0]
     with open_blocking_client(

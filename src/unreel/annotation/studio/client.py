@@ -196,7 +196,7 @@ class StudioClient:
 def build_refusal_error(reply: StudioReply, what: str) -> MachineError:
     """Words for what the server refused, and what to do next."""
     said = f"Label Studio answers {reply.status} to {what}"
-    detail = _detail(reply)
+    detail = _format_error_detail(reply)
     problem = f"{said} ({detail})" if detail else said
     if reply.status in _REJECTED:
         remedy = "Give a token of an account that may make projects, of its Account & Settings page"
@@ -216,7 +216,7 @@ def build_refusal_error(reply: StudioReply, what: str) -> MachineError:
     return MachineError(problem, remedy)
 
 
-def _detail(reply: StudioReply) -> str:
+def _format_error_detail(reply: StudioReply) -> str:
     document = reply.document()
     if not isinstance(document, dict):
         return ""

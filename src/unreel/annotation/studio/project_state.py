@@ -62,7 +62,7 @@ class RoomState:
         return tuple(
             name
             for name in SETTINGS
-            if _plain(self.settings.get(name)) != _plain(project.get(name))
+            if _normalise_setting(self.settings.get(name)) != _normalise_setting(project.get(name))
         )
 
     def find_task(self, task: Mapping[str, Any]) -> str:
@@ -120,16 +120,16 @@ def read_project_states(ledger: Ledger, campaign: str) -> dict[str, RoomState]:
 
 def is_same_data(pushed: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
     """Equality of two tasks' data; links that a store signed may have another signature."""
-    return {k: _unsigned(v) for k, v in pushed.items()} == {
-        k: _unsigned(v) for k, v in found.items()
+    return {k: _remove_url_signature(v) for k, v in pushed.items()} == {
+        k: _remove_url_signature(v) for k, v in found.items()
     }
 
 
-def _unsigned(value: object) -> object:
+def _remove_url_signature(value: object) -> object:
     return value.partition("?")[0] if isinstance(value, str) and _SIGNED in value else value
 
 
-def _plain(value: object) -> object:
+def _normalise_setting(value: object) -> object:
     """A setting as Label Studio keeps it: texts without space around them, and none for an empty one."""
     return (value or "").strip() if isinstance(value, str | None) else value
 

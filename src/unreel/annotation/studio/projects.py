@@ -80,7 +80,7 @@ def open_room(
     found = find_marked(client) if marked is None else marked()
     project, is_new = found.get(mark), False
     if project is None:
-        settings = _project_settings(campaign, screen, annotator, batch)
+        settings = _build_project_settings(campaign, screen, annotator, batch)
         project, is_new = int(client.post("/api/projects/", settings)["id"]), True
     made = client.get(f"/api/projects/{project}/")
     room = StudioProject(
@@ -94,11 +94,11 @@ def open_room(
         is_new=is_new,
     )
     _serve_media(client, room)
-    ledger.remember(campaign.name, ROOM, room.key, json.dumps(_room_document(room)))
+    ledger.remember(campaign.name, ROOM, room.key, json.dumps(_build_room_document(room)))
     return room
 
 
-def _project_settings(
+def _build_project_settings(
     campaign: Campaign, screen: AnnotationScreen, annotator: str, batch: int
 ) -> dict[str, Any]:
     """Settings of a room's project: all that decides what its annotator sees."""
@@ -127,7 +127,7 @@ def format_project_mark(campaign: str, annotator: str, batch: int) -> str:
 def find_marked(client: StudioClient) -> dict[str, int]:
     """Projects by their marks; of two with the same one, which two pushes at once can make, the older."""
     found: dict[str, int] = {}
-    for project in _projects(client):
+    for project in _iter_projects(client):
         mark = str(project.get("description") or "").rpartition("\n")[2]
         if mark.startswith("unreel:"):
             number = int(project["id"])
@@ -135,7 +135,7 @@ def find_marked(client: StudioClient) -> dict[str, int]:
     return found
 
 
-def _projects(client: StudioClient) -> Iterator[Mapping[str, Any]]:
+def _iter_projects(client: StudioClient) -> Iterator[Mapping[str, Any]]:
     page, path = 1, "/api/projects/"
     while True:
         listed = client.get(path, page=page, page_size=_PAGE, include="id,description")
@@ -165,7 +165,7 @@ def _serve_media(client: StudioClient, room: StudioProject) -> None:
         client.post(path, {**storage, "use_blob_urls": False})
 
 
-def _room_document(room: StudioProject) -> dict[str, object]:
+def _build_room_document(room: StudioProject) -> dict[str, object]:
     return {
         "project": room.project,
         "owner": room.owner,

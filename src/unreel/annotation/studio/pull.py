@@ -155,7 +155,7 @@ def pull_room(
     wanted = [
         int(task["id"])
         for task in listed
-        if versions.get(str(task["id"])) != _version(task) or _has_unknown(task, desk)
+        if versions.get(str(task["id"])) != _format_task_version(task) or _has_unknown(task, desk)
     ]
     quarantined, suspects = 0, list[int]()
     for first in range(0, len(wanted), PAGE):
@@ -164,14 +164,14 @@ def pull_room(
             read_tasks(client, room.project, fields=fields, numbers=wanted[first : first + PAGE])
         )
         # Behind the answers: those that were given before a look at which all is as pushed count.
-        look.see_project(_project(client, room))
+        look.see_project(_read_project(client, room))
         for task in some:
             look.see_task(task)
-        records = [record for task in some for record in _records(task, desk, look)]
-        fresh = _fresh_tampered(ledger, records)
+        records = [record for task in some for record in _iter_task_records(task, desk, look)]
+        fresh = _select_new_tampered_records(ledger, records)
         quarantined += len(fresh)
         suspects += [json.loads(record.raw)["id"] for record in fresh]
-        total = _keep(ledger, records, total)
+        total = _store_records(ledger, records, total)
     for annotation in suspects:  # kept above; without it the annotator is asked again
         client.delete(f"/api/annotations/{annotation}/")
     if look.is_altered:
@@ -181,7 +181,7 @@ def pull_room(
     if look.is_altered or n_bound != len(look.state.numbers):
         look.state.remember(ledger, campaign, room.key)
     # Behind the records: a kill between the two reads them again.
-    now_seen = {str(task["id"]): _version(task) for task in listed}
+    now_seen = {str(task["id"]): _format_task_version(task) for task in listed}
     if now_seen != versions:
         ledger.remember(campaign, SEEN, room.key, json.dumps(now_seen))
     return replace(total, rooms=total.rooms + 1)
@@ -191,7 +191,7 @@ def look_at_room(
     client: StudioClient, room: StudioProject, state: RoomState | None
 ) -> tuple[list[Mapping[str, Any]], RoomLook]:
     """Return all tasks of a project without their answers, and the differences from the pushed state."""
-    project = _project(client, room)
+    project = _read_project(client, room)
     listed = list(read_tasks(client, room.project, fields=LISTED))
     look = RoomLook(state or record_project_state(project, listed))
     look.see_project(project)
@@ -200,7 +200,7 @@ def look_at_room(
     return listed, look
 
 
-def _project(client: StudioClient, room: StudioProject) -> Mapping[str, Any]:
+def _read_project(client: StudioClient, room: StudioProject) -> Mapping[str, Any]:
     reply = client.look(f"/api/projects/{room.project}/")
     found = reply.document()
     if not reply.is_ok or not isinstance(found, dict):
@@ -208,20 +208,22 @@ def _project(client: StudioClient, room: StudioProject) -> Mapping[str, Any]:
     return found
 
 
-def _version(task: Mapping[str, Any]) -> str:
+def _format_task_version(task: Mapping[str, Any]) -> str:
     """Changes whenever an annotation of the task is saved, edited or deleted."""
-    return f"{task.get('updated_at')} {','.join(sorted(_annotation_ids(task)))}"
+    return f"{task.get('updated_at')} {','.join(sorted(_parse_annotation_ids(task)))}"
 
 
-def _annotation_ids(task: Mapping[str, Any]) -> list[str]:
+def _parse_annotation_ids(task: Mapping[str, Any]) -> list[str]:
     return [each for each in str(task.get("annotations_ids") or "").split(",") if each]
 
 
 def _has_unknown(task: Mapping[str, Any], desk: RoomDesk) -> bool:
-    return any(desk.origin(each) not in desk.kept for each in _annotation_ids(task))
+    return any(desk.origin(each) not in desk.kept for each in _parse_annotation_ids(task))
 
 
-def _fresh_tampered(ledger: Ledger, records: Sequence[AnnotationRecord]) -> list[AnnotationRecord]:
+def _select_new_tampered_records(
+    ledger: Ledger, records: Sequence[AnnotationRecord]
+) -> list[AnnotationRecord]:
     """Return new answers to a changed screen or task."""
     found = [
         record
@@ -233,7 +235,9 @@ def _fresh_tampered(ledger: Ledger, records: Sequence[AnnotationRecord]) -> list
     return [record for record in found if record.key not in known]
 
 
-def _keep(ledger: Ledger, records: Sequence[AnnotationRecord], total: PullResult) -> PullResult:
+def _store_records(
+    ledger: Ledger, records: Sequence[AnnotationRecord], total: PullResult
+) -> PullResult:
     held = sum(isinstance(record.outcome, QuarantinedSubmission) for record in records)
     return replace(
         total,
@@ -243,7 +247,7 @@ def _keep(ledger: Ledger, records: Sequence[AnnotationRecord], total: PullResult
     )
 
 
-def _records(
+def _iter_task_records(
     found: Mapping[str, Any], desk: RoomDesk, look: RoomLook
 ) -> Iterator[AnnotationRecord]:
     data = found.get("data")
@@ -255,16 +259,18 @@ def _records(
         outcome = QuarantinedSubmission(
             QuarantineReason.TOO_LARGE, "the task's annotations are too much"
         )
-        yield _record(note, ours, desk, outcome=outcome)
+        yield _build_record(note, ours, desk, outcome=outcome)
         return
     for annotation in found["annotations"]:
         if isinstance(annotation, dict) and "id" in annotation:
-            change = look.reason(str(found["id"])) or _stale(annotation, found["id"], look.state)
-            outcome_ = _outcome(annotation, ours, desk, change=change)
-            yield _record(annotation, ours, desk, outcome=outcome_)
+            change = look.reason(str(found["id"])) or _format_stale_reason(
+                annotation, found["id"], look.state
+            )
+            outcome_ = _judge_submission(annotation, ours, desk, change=change)
+            yield _build_record(annotation, ours, desk, outcome=outcome_)
 
 
-def _record(
+def _build_record(
     annotation: Mapping[str, Any],
     ours: str,
     desk: RoomDesk,
@@ -280,14 +286,14 @@ def _record(
         origin=f"{desk.origin(annotation['id'])}@{annotation.get('created_at')}",
         guidelines_version=room.guidelines_version,
         interface_version=room.interface_version,
-        submitted_us=_us(annotation.get("updated_at")),
-        lead_us=_lead_us(annotation.get("lead_time")),
+        submitted_us=_parse_timestamp_us(annotation.get("updated_at")),
+        lead_us=_parse_lead_time_us(annotation.get("lead_time")),
         raw=json.dumps(kept, sort_keys=True),
         outcome=outcome,
     )
 
 
-def _outcome(
+def _judge_submission(
     annotation: Mapping[str, Any], ours: str, desk: RoomDesk, *, change: str
 ) -> Value | QuarantinedSubmission:
     assignment = desk.assigned.get(ours)
@@ -308,12 +314,12 @@ def _outcome(
     )
 
 
-def _stale(annotation: Mapping[str, Any], number: object, state: RoomState) -> str:
+def _format_stale_reason(annotation: Mapping[str, Any], number: object, state: RoomState) -> str:
     """Words for an answer that was begun before the room or the task was restored."""
-    saved_us = _us(annotation.get("updated_at"))
-    begun_us = saved_us - (_lead_us(annotation.get("lead_time")) or 0)
+    saved_us = _parse_timestamp_us(annotation.get("updated_at"))
+    begun_us = saved_us - (_parse_lead_time_us(annotation.get("lead_time")) or 0)
     for place in ("", str(number)):
-        restored_us = _us(state.restored.get(place, ""))
+        restored_us = _parse_timestamp_us(state.restored.get(place, ""))
         if restored_us and begun_us <= restored_us < saved_us + _MEANWHILE_US:
             return f"it was begun before {state.restored[place]}, when a change was undone"
     return ""
@@ -325,7 +331,7 @@ def _is_strangers(outcome: Value | QuarantinedSubmission) -> bool:
     )
 
 
-def _us(stamp: object) -> int:
+def _parse_timestamp_us(stamp: object) -> int:
     """Microseconds since 1970; 0 where the server gives none."""
     try:
         passed = datetime.fromisoformat(str(stamp)) - datetime(1970, 1, 1, tzinfo=UTC)
@@ -334,7 +340,7 @@ def _us(stamp: object) -> int:
     return passed // timedelta(microseconds=1)
 
 
-def _lead_us(seconds: object) -> int | None:
+def _parse_lead_time_us(seconds: object) -> int | None:
     if not isinstance(seconds, int | float) or not math.isfinite(seconds):
         return None
     return round(seconds * 1_000_000) if 0 <= seconds <= _LONGEST_S else None

@@ -73,7 +73,7 @@ def push_assignments(delivery: PushRequest, *, heard: Callable[[int], None]) -> 
     states = read_project_states(delivery.ledger, name)
     rooms = sent = there = 0
     altered: tuple[ProjectAlteration, ...] = ()
-    for place, group in itertools.groupby(given, key=_place):
+    for place, group in itertools.groupby(given, key=_get_room_key):
         annotator, batch = place
         room = open_room(
             delivery.client,
@@ -91,27 +91,30 @@ def push_assignments(delivery: PushRequest, *, heard: Callable[[int], None]) -> 
         else:
             assigned = {each.task: each for each in wanted}
             desk = RoomDesk(delivery.campaign, room, tasks, assigned)
-            state, changes = _look(delivery, desk, states.get(room.key))
-            found, altered = _tidy(delivery.client, room, state), (*altered, *changes)
+            state, changes = _check_room_state(delivery, desk, states.get(room.key))
+            found, altered = (
+                _delete_duplicate_tasks(delivery.client, room, state),
+                (*altered, *changes),
+            )
         missing = [assignment for assignment in wanted if assignment.task not in found]
         rooms, there = rooms + 1, there + len(wanted) - len(missing)
         heard(sent + there)
-        entries = (_entry(delivery, each, tasks[each.task]) for each in missing)
-        for chunk in _chunks(entries):
-            _send(delivery, room, chunk, state)
+        entries = (_build_task_entry(delivery, each, tasks[each.task]) for each in missing)
+        for chunk in _iter_import_chunks(entries):
+            _send_chunk(delivery, room, chunk, state)
             sent += len(chunk)
             heard(sent + there)
         if missing and not room.is_new:
-            _tidy(delivery.client, room, state)
+            _delete_duplicate_tasks(delivery.client, room, state)
         state.remember(delivery.ledger, name, room.key)
     return PushResult(rooms=rooms, sent=sent, there=there, altered=altered)
 
 
-def _place(assignment: TaskAssignment) -> tuple[str, int]:
+def _get_room_key(assignment: TaskAssignment) -> tuple[str, int]:
     return assignment.annotator, assignment.batch
 
 
-def _chunks(entries: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+def _iter_import_chunks(entries: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     """Tasks of one import each, neither too many nor too large."""
     chunk: list[dict[str, Any]] = []
     n_bytes = 0
@@ -125,7 +128,7 @@ def _chunks(entries: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]
         yield chunk
 
 
-def _look(
+def _check_room_state(
     delivery: PushRequest, desk: RoomDesk, state: RoomState | None
 ) -> tuple[RoomState, tuple[ProjectAlteration, ...]]:
     """Return the project as pushed; if it was changed, the answers since then are stored first."""
@@ -137,7 +140,7 @@ def _look(
     return read_project_states(ledger, desk.campaign.name)[room.key], pulled.altered
 
 
-def _send(
+def _send_chunk(
     delivery: PushRequest, room: StudioProject, chunk: list[dict[str, Any]], state: RoomState
 ) -> None:
     """Send a chunk; what it holds is kept in the ledger first, and then under which numbers."""
@@ -163,7 +166,7 @@ def _send(
         client.patch(f"{path}/", {"model_version": PREFILLED})
 
 
-def _entry(
+def _build_task_entry(
     delivery: PushRequest, assignment: TaskAssignment, task: AnnotationTask
 ) -> dict[str, Any]:
     entry: dict[str, Any] = {
@@ -176,7 +179,9 @@ def _entry(
     return entry
 
 
-def _tidy(client: StudioClient, room: StudioProject, state: RoomState) -> set[str]:
+def _delete_duplicate_tasks(
+    client: StudioClient, room: StudioProject, state: RoomState
+) -> set[str]:
     """Tasks of the room; what a killed push and its successor both sent is taken away once.
 
     The first of the two stays, unless only the second one was answered.
@@ -188,13 +193,13 @@ def _tidy(client: StudioClient, room: StudioProject, state: RoomState) -> set[st
         if ours not in found:
             found[ours] = (number, answered)
         elif not answered:
-            _delete(client, number, state)
+            _delete_task(client, number, state)
         elif not found[ours][1]:
-            _delete(client, found[ours][0], state)
+            _delete_task(client, found[ours][0], state)
             found[ours] = (number, answered)
     return set(found)
 
 
-def _delete(client: StudioClient, number: int, state: RoomState) -> None:
+def _delete_task(client: StudioClient, number: int, state: RoomState) -> None:
     client.delete(f"/api/tasks/{number}/")
     state.numbers.pop(str(number), None)

@@ -87,7 +87,7 @@ def studio_folder(settings: EnvironmentSettings, named: Path | None = None) -> P
 
 def studio_secrets(folder: Path) -> StudioSecrets:
     """The secrets of the server in `folder`, made at the first start and 0600."""
-    kept = _read(folder, _SECRETS)
+    kept = _read_json_object(folder, _SECRETS)
     if kept is None:
         # 40 hexadecimal digits are the only form of token that can be set before the first start.
         kept = {"password": secrets.token_urlsafe(24), "token": secrets.token_hex(20)}
@@ -104,7 +104,7 @@ def read_copy_name_key(folder: Path) -> bytes:
 
     Where it is lost, copies are made again under other names; tasks keep theirs in the ledger.
     """
-    kept = _read(folder, _NAMES)
+    kept = _read_json_object(folder, _NAMES)
     if kept is None:
         kept = {"key": secrets.token_hex(32)}
         OutputDirectory(folder).write(_NAMES, json.dumps(kept).encode())
@@ -175,7 +175,7 @@ def find_connection(folder: Path, *, url: str | None = None) -> StudioConnection
             remedy = f"Run `export {TOKEN}=...` with a token of its Account & Settings page"
             raise InvalidSettingError(TOKEN, f"not set, and {url} requires a token", remedy)
         return StudioConnection(address=url.rstrip("/"), token=token)
-    told = _read(folder, _CONNECTION)
+    told = _read_json_object(folder, _CONNECTION)
     if told is None:
         problem = f"no Label Studio was started from {folder}"
         setting = "--url"
@@ -185,7 +185,7 @@ def find_connection(folder: Path, *, url: str | None = None) -> StudioConnection
     return StudioConnection(address=str(told.get("address", "")), token=own.token, media=media)
 
 
-def _read(folder: Path, name: str) -> dict[str, object] | None:
+def _read_json_object(folder: Path, name: str) -> dict[str, object] | None:
     try:
         with OutputDirectory(folder).read(name) as file:
             document = json.loads(file.read(1 << 20))

@@ -24,20 +24,24 @@ def read_tasks(
     """
     last, size = 0, PAGE
     while True:
-        reply = _look(client, project, fields=fields, numbers=numbers, last=last, size=size)
+        reply = _request_task_page(
+            client, project, fields=fields, numbers=numbers, last=last, size=size
+        )
         if reply.body is None and size > 1:
             size = max(1, size // 8)
             continue
         if reply.body is None:
-            reply = _look(client, project, fields=(), numbers=numbers, last=last, size=1)
-        found = _tasks(reply)
+            reply = _request_task_page(
+                client, project, fields=(), numbers=numbers, last=last, size=1
+            )
+        found = _parse_task_list(reply)
         yield from found
         if len(found) < size:
             return
         last = int(found[-1]["id"])
 
 
-def _look(
+def _request_task_page(
     client: StudioClient,
     project: int,
     *,
@@ -63,7 +67,7 @@ def _look(
     )
 
 
-def _tasks(reply: StudioReply) -> list[Mapping[str, Any]]:
+def _parse_task_list(reply: StudioReply) -> list[Mapping[str, Any]]:
     document = reply.document() if reply.is_ok else None
     tasks = document.get("tasks") if isinstance(document, dict) else None
     if not isinstance(tasks, list):

@@ -44,7 +44,7 @@ def read_lineup(folder: SeasonFolder, *, retired: bool = False) -> SeasonClips:
         control=find_indices(names[2], changed),
         controls=names[2],
         nuisances=NUISANCES,
-        nuisance=_nuisance([clip for _, clip in found]),
+        nuisance=_build_nuisance_table([clip for _, clip in found]),
     )
 
 
@@ -54,12 +54,15 @@ def find_indices(names: Sequence[str], each: Sequence[str]) -> Indices:
     return np.array([place.get(name, NOBODY) for name in each], dtype=np.int32)
 
 
-def _nuisance(clips: list[Clip | Failure]) -> Floats:
-    rows = [[math.nan] * len(NUISANCES) if isinstance(c, Failure) else _sway(c) for c in clips]
+def _build_nuisance_table(clips: list[Clip | Failure]) -> Floats:
+    rows = [
+        [math.nan] * len(NUISANCES) if isinstance(c, Failure) else _compute_nuisance_values(c)
+        for c in clips
+    ]
     return np.array(rows, dtype=np.float64).reshape(len(clips), len(NUISANCES))
 
 
-def _sway(clip: Clip) -> list[float]:
+def _compute_nuisance_values(clip: Clip) -> list[float]:
     width, height = clip.size
     seconds = max(float(clip.facts.video.duration_s), 0.001)
     return [math.log(seconds), math.log(width * height), float(bool(clip.facts.audio))]

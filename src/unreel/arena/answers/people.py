@@ -109,15 +109,15 @@ def add_people(play: AnswerTable, ballots: Iterable[VoterBallot]) -> AnswerTable
             seen.setdefault(place[ballot.clip], _SAID[ballot.label])
     if not said:
         return play
-    said[MAJORITY] = _majority(said.values())
+    said[MAJORITY] = _compute_majority_votes(said.values())
     taken = said.keys() & set(play.reviewers)
     if taken:
         msg = f"a reviewer of the season is called {min(taken)!a}. Give it another title"
         raise InvalidValueError(msg)
-    return _joined(play, said)
+    return _add_people_answers(play, said)
 
 
-def _majority(each: Iterable[Mapping[int, int]]) -> dict[int, int]:
+def _compute_majority_votes(each: Iterable[Mapping[int, int]]) -> dict[int, int]:
     """Return the majority vote on each clip; ties have none."""
     tally: dict[int, Counter[int]] = {}
     for seen in each:
@@ -131,7 +131,7 @@ def _majority(each: Iterable[Mapping[int, int]]) -> dict[int, int]:
     return found
 
 
-def _joined(play: AnswerTable, said: Mapping[str, Mapping[int, int]]) -> AnswerTable:
+def _add_people_answers(play: AnswerTable, said: Mapping[str, Mapping[int, int]]) -> AnswerTable:
     reviewers = tuple(sorted({*play.reviewers, *said}))
     at = {name: number for number, name in enumerate(reviewers)}
     moved = np.array([at[name] for name in play.reviewers], dtype=np.int32)

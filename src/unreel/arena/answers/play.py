@@ -134,18 +134,18 @@ def exclude_rows(
     rows = judges[play.reviewer] & clips[play.clip]
     return replace(
         play,
-        lineup=_lineup(play.lineup, clips, kept),
+        lineup=_filter_season_clips(play.lineup, clips, kept),
         reviewers=tuple(n for n, own in zip(play.reviewers, judges, strict=True) if own),
         floors=play.floors.difference(reviewers),
-        reviewer=_places(judges)[play.reviewer[rows]],
-        clip=_places(clips)[play.clip[rows]],
+        reviewer=_compute_new_indices(judges)[play.reviewer[rows]],
+        clip=_compute_new_indices(clips)[play.clip[rows]],
         said=play.said[rows],
     )
 
 
-def _lineup(lineup: SeasonClips, clips: BoolArray, creators: BoolArray) -> SeasonClips:
+def _filter_season_clips(lineup: SeasonClips, clips: BoolArray, creators: BoolArray) -> SeasonClips:
     old = lineup.creator[clips]
-    place = np.append(_places(creators), np.int32(NOBODY))  # NOBODY is the last place
+    place = np.append(_compute_new_indices(creators), np.int32(NOBODY))  # NOBODY is the last place
     return replace(
         lineup,
         clips=tuple(name for name, own in zip(lineup.clips, clips, strict=True) if own),
@@ -157,7 +157,7 @@ def _lineup(lineup: SeasonClips, clips: BoolArray, creators: BoolArray) -> Seaso
     )
 
 
-def _places(kept: BoolArray) -> Indices:
+def _compute_new_indices(kept: BoolArray) -> Indices:
     """The new place of each one that is kept."""
     places: Indices = (np.cumsum(kept) - 1).astype(np.int32)
     return places

@@ -98,7 +98,7 @@ def read_answers(
     folder: SeasonFolder, reviewer: EnteredReviewer, condition: str, settings: EnvironmentSettings
 ) -> Iterator[SeasonAnswer]:
     """Yield the answers of a reviewer under a condition; questions never sent are skipped."""
-    run = _open(folder, reviewer, condition, settings)
+    run = _find_reviewer_run(folder, reviewer, condition, settings)
     if run is None:
         return
     for planned, row in iter_questions_with_answers(run):
@@ -108,7 +108,7 @@ def read_answers(
             )
 
 
-def _open(
+def _find_reviewer_run(
     folder: SeasonFolder, reviewer: EnteredReviewer, condition: str, settings: EnvironmentSettings
 ) -> EvalRun | None:
     """The run that holds a reviewer's answers, as if it asked under that condition alone; `None` where it never did."""

@@ -150,12 +150,12 @@ class ResampledAnswers:
 def check(play: AnswerTable) -> None:
     """Raise for columns that point to nothing, and two answers of one reviewer about one clip."""
     lineup = play.lineup
-    _inside(play.reviewer, len(play.reviewers), "reviewer", least=0)
-    _inside(play.clip, len(lineup.clips), "clip", least=0)
-    _inside(play.said, SAID_GENERATED + 1, "said", least=SILENT)
-    _inside(lineup.creator, len(lineup.creators), "creator", least=NOBODY)
-    _inside(lineup.control, len(lineup.controls), "control", least=NOBODY)
-    _inside(lineup.scene, len(lineup.scenes), "scene", least=0)
+    _require_index_range(play.reviewer, len(play.reviewers), "reviewer", least=0)
+    _require_index_range(play.clip, len(lineup.clips), "clip", least=0)
+    _require_index_range(play.said, SAID_GENERATED + 1, "said", least=SILENT)
+    _require_index_range(lineup.creator, len(lineup.creators), "creator", least=NOBODY)
+    _require_index_range(lineup.control, len(lineup.controls), "control", least=NOBODY)
+    _require_index_range(lineup.scene, len(lineup.scenes), "scene", least=0)
     if ((lineup.creator != NOBODY) & (lineup.control != NOBODY)).any():
         msg = "a clip is both a creator's and a control. Leave the creator out: controls are real clips"
         raise InvalidValueError(msg)
@@ -165,7 +165,9 @@ def check(play: AnswerTable) -> None:
         raise InvalidValueError(msg)
 
 
-def _inside(column: npt.NDArray[np.integer], end: int, name: str, *, least: int) -> None:
+def _require_index_range(
+    column: npt.NDArray[np.integer], end: int, name: str, *, least: int
+) -> None:
     if len(column) and not least <= int(column.min()) <= int(column.max()) < end:
         msg = f"column {name} must lie in {least}..{end - 1}. Build it from its names"
         raise InvalidValueError(msg)

@@ -72,11 +72,11 @@ def measure_ablations(
     """
     found: list[AblationEffect] = []
     for before, after in combinations(plays, 2):
-        knob = _knob(before.condition, after.condition, knobs)
+        knob = _find_changed_setting(before.condition, after.condition, knobs)
         if knob:
-            found += _between_plays(after, before, knob)
+            found += _iter_effects_between_plays(after, before, knob)
     for play in plays:
-        found += _within(play)
+        found += _iter_effects_within_play(play)
     return correct_effects(found)
 
 
@@ -84,7 +84,7 @@ def compare_plays(
     first: AnswerTable, second: AnswerTable, *, knob: str
 ) -> tuple[AblationEffect, ...]:
     """The same for two plays of any seasons that share clips and reviewers: pair against single, this year and last."""
-    return correct_effects(list(_between_plays(first, second, knob)))
+    return correct_effects(list(_iter_effects_between_plays(first, second, knob)))
 
 
 def correct_effects(found: Sequence[AblationEffect]) -> tuple[AblationEffect, ...]:
@@ -93,7 +93,7 @@ def correct_effects(found: Sequence[AblationEffect]) -> tuple[AblationEffect, ..
     return tuple(replace(a, p_corrected=p) for a, p in zip(found, corrected, strict=True))
 
 
-def _knob(before: str, after: str, knobs: Knobs | None) -> str:
+def _find_changed_setting(before: str, after: str, knobs: Knobs | None) -> str:
     if knobs is None:
         return "condition"
     one, other = knobs[before], knobs[after]
@@ -101,7 +101,9 @@ def _knob(before: str, after: str, knobs: Knobs | None) -> str:
     return differing[0] if len(differing) == 1 else ""
 
 
-def _between_plays(first: AnswerTable, second: AnswerTable, knob: str) -> Iterator[AblationEffect]:
+def _iter_effects_between_plays(
+    first: AnswerTable, second: AnswerTable, knob: str
+) -> Iterator[AblationEffect]:
     place = {name: at for at, name in enumerate(second.lineup.clips)}
     shared = [(at, place[c]) for at, c in enumerate(first.lineup.clips) if c in place]
     ours, theirs = np.array(shared, dtype=np.intp).reshape(-1, 2).T
@@ -110,25 +112,28 @@ def _between_plays(first: AnswerTable, second: AnswerTable, knob: str) -> Iterat
     names = [name for name in first.reviewers if name in second.reviewers]
     pairs = _AblationScores(
         told=(knob, first.condition, second.condition, BALANCED),
-        first=_right(first, names)[:, ours],
-        second=_right(second, names)[:, theirs],
+        first=_build_correctness_grid(first, names)[:, ours],
+        second=_build_correctness_grid(second, names)[:, theirs],
         scene=first.lineup.scene[ours].astype(np.int64),
         side=select_generated(first.lineup)[ours].astype(np.int64),
     )
     return pairs.ablations(names, first.floors | second.floors)
 
 
-def _right(play: AnswerTable, names: Sequence[str]) -> Grid:
+def _build_correctness_grid(play: AnswerTable, names: Sequence[str]) -> Grid:
     """1 where an answer is right and 0 where it is wrong; what could not be read stays what it is."""
     grid = lay_out(play)[[play.reviewers.index(name) for name in names]]
     right = (grid == SAID_GENERATED) == select_generated(play.lineup)[np.newaxis]
     return np.where(grid < 0, grid, right).astype(np.int8)
 
 
-def _within(play: AnswerTable) -> Iterator[AblationEffect]:
+def _iter_effects_within_play(play: AnswerTable) -> Iterator[AblationEffect]:
     grid = lay_out(play)
-    for told, first, second in _twins(play.lineup):
-        ours, theirs = _by_scene(play.lineup, first), _by_scene(play.lineup, second)
+    for told, first, second in _iter_twin_selections(play.lineup):
+        ours, theirs = (
+            _map_scenes_to_clips(play.lineup, first),
+            _map_scenes_to_clips(play.lineup, second),
+        )
         scenes = sorted(ours.keys() & theirs.keys())
         pairs = _AblationScores(
             told=told,
@@ -140,13 +145,13 @@ def _within(play: AnswerTable) -> Iterator[AblationEffect]:
         yield from pairs.ablations(play.reviewers, play.floors)
 
 
-def _by_scene(lineup: SeasonClips, chosen: Mask) -> dict[int, int]:
+def _map_scenes_to_clips(lineup: SeasonClips, chosen: Mask) -> dict[int, int]:
     """The chosen clip of each scene, the first where there are several."""
     places = np.flatnonzero(chosen)[::-1]
     return dict(zip(lineup.scene[places].tolist(), places.tolist(), strict=True))
 
 
-def _twins(lineup: SeasonClips) -> Iterator[tuple[_Told, Mask, Mask]]:
+def _iter_twin_selections(lineup: SeasonClips) -> Iterator[tuple[_Told, Mask, Mask]]:
     """Clips of which a scene has both: a creator's in two settings, and a control next to the real one."""
     by_creator: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
     for number, name in enumerate(lineup.creators):
@@ -187,7 +192,7 @@ class _AblationScores:
         scores = (ours[read], theirs[read], np.ones(len(at)))
         columns = [score * half for half in halves for score in scores]
         sums = sum_scenes(self.scene[at], *columns)
-        found = jackknife_difference(_gap, sums, n=len(at), reach=PERCENT)
+        found = jackknife_difference(_compute_mean_gap, sums, n=len(at), reach=PERCENT)
         knob, first, second, figure = self.told
         return AblationEffect(
             knob=knob,
@@ -202,7 +207,7 @@ class _AblationScores:
         )
 
 
-def _gap(sums: Array) -> Array:
+def _compute_mean_gap(sums: Array) -> Array:
     """First less second, in percent, the mean over halves: each has three columns."""
     halves = np.split(sums, sums.shape[1] // 3, axis=1)
     gaps: Array = np.mean([(h[:, 0] - h[:, 1]) / h[:, 2] for h in halves], axis=0)

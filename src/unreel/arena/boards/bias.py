@@ -45,31 +45,31 @@ def find_leanings(play: AnswerTable) -> tuple[ReviewerBias, ...]:
             ReviewerBias(
                 condition=play.condition,
                 reviewer=name,
-                said_real=jackknife_proportion(_share, sums, n=n),
-                sensitivity=jackknife_difference(_sensitivity, sums, n=n).value,
-                criterion=jackknife_difference(_criterion, sums, n=n).value,
+                said_real=jackknife_proportion(_compute_balanced_share, sums, n=n),
+                sensitivity=jackknife_difference(_compute_sensitivity, sums, n=n).value,
+                criterion=jackknife_difference(_compute_criterion, sums, n=n).value,
             )
         )
     return tuple(found)
 
 
-def _share(sums: Array) -> Array:
+def _compute_balanced_share(sums: Array) -> Array:
     shares: Array = PERCENT * (sums[:, 0] / sums[:, 1] + sums[:, 2] / sums[:, 3]) / 2
     return shares
 
 
-def _sensitivity(sums: Array) -> Array:
-    missed, passed = _normal(sums)
+def _compute_sensitivity(sums: Array) -> Array:
+    missed, passed = _compute_normal_quantiles(sums)
     return passed - missed
 
 
-def _criterion(sums: Array) -> Array:
-    missed, passed = _normal(sums)
+def _compute_criterion(sums: Array) -> Array:
+    missed, passed = _compute_normal_quantiles(sums)
     middle: Array = (missed + passed) / 2
     return middle
 
 
-def _normal(sums: Array) -> tuple[Array, Array]:
+def _compute_normal_quantiles(sums: Array) -> tuple[Array, Array]:
     """Shares of generated and of real clips that were called real, as places on the normal curve."""
     from scipy.special import ndtri
 

@@ -47,7 +47,9 @@ def compare(values: Array, *, better: Literal["high", "low"], n_scenes: int) -> 
         known = np.isfinite(gap)
         won = np.where(known, (gap > 0) + 0.5 * (gap == 0), 0.0).sum(axis=0)
         above[place] = np.where(known.any(axis=0), won / np.maximum(known.sum(axis=0), 1), 0.5)
-    return EntrantComparisons(above, _sure(sign * observed, sign * drawn, n_scenes=n_scenes))
+    return EntrantComparisons(
+        above, _select_significant_wins(sign * observed, sign * drawn, n_scenes=n_scenes)
+    )
 
 
 def find_leading(
@@ -69,7 +71,7 @@ def find_leading(
     sign = 1.0 if better == "high" else -1.0
     best = int(np.argmax(sign * values[0])) if best is None else best
     gap = sign * (values[0, best] - values[0])
-    chance = _chances(sign * values[0], sign * values[1:], n_scenes=n_scenes)[best]
+    chance = _compute_p_values(sign * values[0], sign * values[1:], n_scenes=n_scenes)[best]
     others = np.delete(np.arange(size), best)
     leading = np.ones(size, dtype=np.bool_)
     beaten = np.array(holm(chance[others].tolist())) <= SURE
@@ -77,13 +79,13 @@ def find_leading(
     return leading
 
 
-def _sure(observed: Array, drawn: Array, *, n_scenes: int) -> BoolArray:
+def _select_significant_wins(observed: Array, drawn: Array, *, n_scenes: int) -> BoolArray:
     """Claims that hold together when all pairs are tested."""
     size = len(observed)
     sure = np.zeros((size, size), dtype=np.bool_)
     if size <= 1:
         return sure
-    chance = _chances(observed, drawn, n_scenes=n_scenes)
+    chance = _compute_p_values(observed, drawn, n_scenes=n_scenes)
     first, second = np.triu_indices(size, 1)
     counted = np.array(holm(chance[first, second].tolist()))
     for i, j in zip(first[counted <= SURE], second[counted <= SURE], strict=True):
@@ -92,7 +94,7 @@ def _sure(observed: Array, drawn: Array, *, n_scenes: int) -> BoolArray:
     return sure
 
 
-def _chances(observed: Array, drawn: Array, *, n_scenes: int) -> Array:
+def _compute_p_values(observed: Array, drawn: Array, *, n_scenes: int) -> Array:
     """Return the p-value of every difference, from its spread over the resamples and Student's t."""
     from scipy.special import stdtr
 

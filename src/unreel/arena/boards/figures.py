@@ -25,7 +25,7 @@ class BoardColumn:
     """Whether the board is ranked by it."""
 
 
-def _of(
+def _select_board_columns(
     board: Literal["reviewers", "creators"], *figures: BoardColumn
 ) -> Mapping[str, BoardColumn]:
     return {figure.name: figure for figure in figures if figure.board == board}
@@ -194,8 +194,8 @@ _ALL: Final = (
     ),
 )
 
-REVIEWER_FIGURES: Final = _of("reviewers", *_ALL)
-CREATOR_FIGURES: Final = _of("creators", *_ALL)
+REVIEWER_FIGURES: Final = _select_board_columns("reviewers", *_ALL)
+CREATOR_FIGURES: Final = _select_board_columns("creators", *_ALL)
 
 
 def get_board_column(name: str) -> BoardColumn:

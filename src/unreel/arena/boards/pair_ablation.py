@@ -34,14 +34,19 @@ def compare_pairs(pairs: PairPlay, single: AnswerTable) -> tuple[AblationEffect,
     """
     names = [name for name in pairs.reviewers if name in single.reviewers]
     found: list[AblationEffect] = []
-    scores = {name: (_of_pairs(pairs, name), _of_single(single, name)) for name in names}
+    scores = {
+        name: (_compute_pair_scores(pairs, name), _compute_single_scores(single, name))
+        for name in names
+    }
     ranked = [name for name in names if name not in single.floors]
     for shown, chosen in ((EVERYBODY, ranked), *((name, [name]) for name in names)):
-        found.append(_difference(pairs, single, shown, [scores[name] for name in chosen]))
+        found.append(
+            _measure_presentation_effect(pairs, single, shown, [scores[name] for name in chosen])
+        )
     return correct_effects(found)
 
 
-def _of_pairs(play: PairPlay, name: str) -> _Scores:
+def _compute_pair_scores(play: PairPlay, name: str) -> _Scores:
     """Right or not for each creator and scene; the mean where a pair was shown in both orders."""
     own = play.reviewer == play.reviewers.index(name)
     told: dict[_Cell, list[bool]] = {}
@@ -55,7 +60,7 @@ def _of_pairs(play: PairPlay, name: str) -> _Scores:
     return {cell: float(np.mean(each)) for cell, each in told.items()}
 
 
-def _of_single(play: AnswerTable, name: str) -> _Scores:
+def _compute_single_scores(play: AnswerTable, name: str) -> _Scores:
     """The mean of right answers about a creator's clip of a scene and about its real clip."""
     lineup, line = play.lineup, lay_out(play)[play.reviewers.index(name)]
     filmed: dict[int, float] = {}
@@ -71,7 +76,7 @@ def _of_single(play: AnswerTable, name: str) -> _Scores:
     return scores
 
 
-def _difference(
+def _measure_presentation_effect(
     pairs: PairPlay, single: AnswerTable, name: str, scores: Sequence[tuple[_Scores, _Scores]]
 ) -> AblationEffect:
     rows = [
@@ -84,7 +89,7 @@ def _difference(
     _, scene = np.unique([row[0] for row in rows], return_inverse=True)
     columns = [np.array([row[at] for row in rows], dtype=np.float64) for at in (1, 2)]
     sums = sum_scenes(scene.astype(np.int64), *columns, np.ones(len(rows)))
-    tested = jackknife_difference(_gap, sums, n=len(rows), reach=PERCENT)
+    tested = jackknife_difference(_compute_gap, sums, n=len(rows), reach=PERCENT)
     return AblationEffect(
         knob=KNOB,
         first=f"pairs, {pairs.condition}",
@@ -98,6 +103,6 @@ def _difference(
     )
 
 
-def _gap(sums: Array) -> Array:
+def _compute_gap(sums: Array) -> Array:
     gap: Array = PERCENT * (sums[:, 0] - sums[:, 1]) / sums[:, 2]
     return gap

@@ -63,13 +63,16 @@ class PreferenceRates:
 
 def rank_preferences(play: PairPlay, *, seed: int) -> PreferenceRates:
     """Strengths of creators and real clips, and how well each reviewer finds the real one; intervals by scene."""
-    strengths = bradley_terry(_battles(play), seed=seed)
+    strengths = bradley_terry(_build_battles(play), seed=seed)
     names = [*play.creators, REAL_CLIPS]
     found = [
         LeaderboardRow(
             name=name,
             kind="control" if name == REAL_CLIPS else "creator",
-            figures={"strength": strengths[name], "taken-for-real": _taken(play, place, seed=seed)},
+            figures={
+                "strength": strengths[name],
+                "taken-for-real": _estimate_win_rate(play, place, seed=seed),
+            },
         )
         for place, name in zip([*range(len(play.creators)), NOBODY], names, strict=True)
         if name in strengths
@@ -79,17 +82,19 @@ def rank_preferences(play: PairPlay, *, seed: int) -> PreferenceRates:
             name=name,
             kind="reviewer",
             figures={
-                "pair-accuracy": _accuracy(play, place, seed=seed),
-                "took-first": _took_first(play, place, seed=seed),
+                "pair-accuracy": _estimate_pair_accuracy(play, place, seed=seed),
+                "took-first": _estimate_first_position_rate(play, place, seed=seed),
             },
         )
         for place, name in enumerate(play.reviewers)
     ]
     return PreferenceRates(
         condition=play.condition,
-        creators=_placed(found, "strength", _draw_shares(play, _creator_wins(play), seed=seed)),
-        reviewers=_placed(
-            reviewers, "pair-accuracy", _draw_shares(play, _reviewer_hits(play), seed=seed)
+        creators=_rank_rows(
+            found, "strength", _draw_shares(play, _group_wins_by_creator(play), seed=seed)
+        ),
+        reviewers=_rank_rows(
+            reviewers, "pair-accuracy", _draw_shares(play, _group_hits_by_reviewer(play), seed=seed)
         ),
     )
 
@@ -98,12 +103,12 @@ _Rows = tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]
 """Pairs that count for an entrant, and those that it won."""
 
 
-def _creator_wins(play: PairPlay) -> dict[str, _Rows]:
-    return {name: _wins(play, place) for place, name in enumerate(play.creators)}
+def _group_wins_by_creator(play: PairPlay) -> dict[str, _Rows]:
+    return {name: _select_creator_wins(play, place) for place, name in enumerate(play.creators)}
 
 
-def _reviewer_hits(play: PairPlay) -> dict[str, _Rows]:
-    return {name: _hits(play, place) for place, name in enumerate(play.reviewers)}
+def _group_hits_by_reviewer(play: PairPlay) -> dict[str, _Rows]:
+    return {name: _select_reviewer_hits(play, place) for place, name in enumerate(play.reviewers)}
 
 
 def _draw_shares(play: PairPlay, rows: Mapping[str, _Rows], *, seed: int) -> dict[str, Array]:
@@ -123,7 +128,7 @@ def _draw_shares(play: PairPlay, rows: Mapping[str, _Rows], *, seed: int) -> dic
     return shares
 
 
-def _battles(play: PairPlay) -> list[ClipBattle]:
+def _build_battles(play: PairPlay) -> list[ClipBattle]:
     names = (*play.creators, REAL_CLIPS)  # the last is the place NOBODY
     outcomes = {TOOK_FIRST: BattleOutcome.FIRST, TOOK_SECOND: BattleOutcome.SECOND}
     columns = (play.first, play.second, play.took, play.scene)
@@ -134,35 +139,35 @@ def _battles(play: PairPlay) -> list[ClipBattle]:
     ]
 
 
-def _taken(play: PairPlay, index: int, *, seed: int) -> Measured:
+def _estimate_win_rate(play: PairPlay, index: int, *, seed: int) -> Measured:
     """Return the fraction of pairs in which its clip is taken for the real one."""
-    return _share(play, *_wins(play, index), seed=seed)
+    return _estimate_percentage(play, *_select_creator_wins(play, index), seed=seed)
 
 
-def _wins(play: PairPlay, index: int) -> _Rows:
+def _select_creator_wins(play: PairPlay, index: int) -> _Rows:
     read = play.took != SILENT
     here = read & ((play.first == index) | (play.second == index))
     return here, np.where(play.first == index, play.took == TOOK_FIRST, play.took == TOOK_SECOND)
 
 
-def _accuracy(play: PairPlay, reviewer: int, *, seed: int) -> Measured:
+def _estimate_pair_accuracy(play: PairPlay, reviewer: int, *, seed: int) -> Measured:
     """Of the pairs with a real clip, those in which it is found."""
-    return _share(play, *_hits(play, reviewer), seed=seed)
+    return _estimate_percentage(play, *_select_reviewer_hits(play, reviewer), seed=seed)
 
 
-def _hits(play: PairPlay, reviewer: int) -> _Rows:
+def _select_reviewer_hits(play: PairPlay, reviewer: int) -> _Rows:
     read = (play.took != SILENT) & (play.reviewer == reviewer)
     here = read & ((play.first == NOBODY) | (play.second == NOBODY))
     return here, np.where(play.first == NOBODY, play.took == TOOK_FIRST, play.took == TOOK_SECOND)
 
 
-def _took_first(play: PairPlay, reviewer: int, *, seed: int) -> Measured:
+def _estimate_first_position_rate(play: PairPlay, reviewer: int, *, seed: int) -> Measured:
     """The lean towards whichever clip is shown first."""
     here = (play.took != SILENT) & (play.reviewer == reviewer)
-    return _share(play, here, play.took == TOOK_FIRST, seed=seed)
+    return _estimate_percentage(play, here, play.took == TOOK_FIRST, seed=seed)
 
 
-def _share(
+def _estimate_percentage(
     play: PairPlay, here: npt.NDArray[np.bool_], right: npt.NDArray[np.bool_], *, seed: int
 ) -> Measured:
     found = bootstrap_mean(
@@ -174,7 +179,7 @@ def _share(
     return found.scaled(PERCENT) if isinstance(found, Estimate) else found
 
 
-def _placed(
+def _rank_rows(
     found: Sequence[LeaderboardRow], by: str, shares: Mapping[str, Array]
 ) -> tuple[LeaderboardRow, ...]:
     """Rank by that metric, best first; entrants without it, and real clips, have no rank.

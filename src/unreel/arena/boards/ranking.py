@@ -36,7 +36,7 @@ def find_abilities(play: AnswerTable, *, nuisances: Sequence[str] = ()) -> Skill
         UnknownNameError: The lineup knows no nuisance of that name.
     """
     lineup = play.lineup
-    columns = [_place(name, lineup.nuisances) for name in nuisances]
+    columns = [_require_nuisance_index(name, lineup.nuisances) for name in nuisances]
     of_clips = lineup.nuisance[:, columns].astype(np.float64)
     rows = np.flatnonzero((play.said != SILENT) & (lineup.control[play.clip] == NOBODY))
     clip = play.clip[rows]
@@ -53,10 +53,12 @@ def find_abilities(play: AnswerTable, *, nuisances: Sequence[str] = ()) -> Skill
         ),
         shape,
     )
-    return _told(skills, nuisances, alike)
+    return _build_skill_estimates(skills, nuisances, alike)
 
 
-def _told(skills: SkillIntervals, nuisances: Sequence[str], alike: BoolArray) -> SkillEstimates:
+def _build_skill_estimates(
+    skills: SkillIntervals, nuisances: Sequence[str], alike: BoolArray
+) -> SkillEstimates:
     moved = iter(skills.sway)
     nothing = Unmeasured("all clips have the same value, or it is unknown")
     both = zip(skills.ability, skills.bias, strict=True)
@@ -70,7 +72,7 @@ def _told(skills: SkillIntervals, nuisances: Sequence[str], alike: BoolArray) ->
     )
 
 
-def _place(name: str, known: Sequence[str]) -> int:
+def _require_nuisance_index(name: str, known: Sequence[str]) -> int:
     if name not in known:
         kind = "nuisance"
         raise UnknownNameError(kind, name, list(known))
@@ -93,23 +95,25 @@ def rank(
     """
     tally = ResampledAnswers.of(play, seed=seed, resamples=resamples)
     met = tally.met()
-    complete = _complete(tally, met)
+    complete = _select_complete_reviewers(tally, met)
     abilities = find_abilities(play, nuisances=nuisances)
-    shares = _with_abilities(measure(tally, _used(tally, met, complete)), abilities)
-    reviewers = _reviewers(tally, shares, met, complete)
-    creators = _creators(tally, shares, met, complete)
+    shares = _add_ability_figures(
+        measure(tally, _select_panel_cells(tally, met, complete)), abilities
+    )
+    reviewers = _rank_reviewers(tally, shares, met, complete)
+    creators = _rank_creators(tally, shares, met, complete)
     return SeasonLeaderboard(
         condition=play.condition,
         reviewers=tuple(reviewers),
         creators=tuple(creators),
-        cells=tuple(_cells(tally, shares)),
+        cells=tuple(_iter_matrix_cells(tally, shares)),
         n_scenes=tally.n_scenes,
         n_resamples=resamples,
         sway=abilities.sway,
     )
 
 
-def _with_abilities(shares: ResampledRates, abilities: SkillEstimates) -> ResampledRates:
+def _add_ability_figures(shares: ResampledRates, abilities: SkillEstimates) -> ResampledRates:
     def beside(
         figures: Sequence[Mapping[str, Measured]], more: Sequence[Mapping[str, Measured]]
     ) -> Sequence[Mapping[str, Measured]]:
@@ -122,7 +126,7 @@ def _with_abilities(shares: ResampledRates, abilities: SkillEstimates) -> Resamp
     )
 
 
-def _complete(tally: ResampledAnswers, met: BoolArray) -> BoolArray:
+def _select_complete_reviewers(tally: ResampledAnswers, met: BoolArray) -> BoolArray:
     """Return a mask of the reviewers that met every source."""
     needed = (tally.clips > 0)[tally.sources.played]
     complete: BoolArray = np.all((met[:, tally.sources.played] | ~needed) & needed.any(), axis=1)
@@ -133,7 +137,7 @@ def _is_floor(play: AnswerTable) -> BoolArray:
     return np.array([name in play.floors for name in play.reviewers], dtype=np.bool_)
 
 
-def _used(tally: ResampledAnswers, met: BoolArray, complete: BoolArray) -> BoolArray:
+def _select_panel_cells(tally: ResampledAnswers, met: BoolArray, complete: BoolArray) -> BoolArray:
     """Return a mask of reviewers per source: the panel; without one, all non-baseline reviewers that met it."""
     panel = complete & ~_is_floor(tally.play)
     if not panel.any():
@@ -142,7 +146,7 @@ def _used(tally: ResampledAnswers, met: BoolArray, complete: BoolArray) -> BoolA
     return used
 
 
-def _reviewers(
+def _rank_reviewers(
     tally: ResampledAnswers, shares: ResampledRates, met: BoolArray, complete: BoolArray
 ) -> list[LeaderboardRow]:
     play = tally.play
@@ -151,16 +155,18 @@ def _reviewers(
             name=name,
             kind="floor" if name in play.floors else "reviewer",
             figures=figures,
-            lacks=tuple(_lacked_by(tally, met[place])),
+            lacks=tuple(_iter_missing_sources(tally, met[place])),
         )
         for place, (name, figures) in enumerate(zip(play.reviewers, shares.reviewers, strict=True))
     ]
     has_value = np.isfinite(shares.accuracy[0])
     compared = np.flatnonzero(complete & has_value)
-    return _ordered(found, shares.accuracy, compared, kind="reviewer", n_scenes=tally.n_scenes)
+    return _sort_ranked_rows(
+        found, shares.accuracy, compared, kind="reviewer", n_scenes=tally.n_scenes
+    )
 
 
-def _creators(
+def _rank_creators(
     tally: ResampledAnswers, shares: ResampledRates, met: BoolArray, complete: BoolArray
 ) -> list[LeaderboardRow]:
     play, lineup = tally.play, tally.play.lineup
@@ -176,7 +182,9 @@ def _creators(
     ]
     has_value = np.isfinite(shares.fakeness[0]) & bool((complete & ~floor).any())
     compared = np.flatnonzero(has_value & tally.counted)
-    ordered = _ordered(found, shares.fakeness, compared, kind="creator", n_scenes=tally.n_scenes)
+    ordered = _sort_ranked_rows(
+        found, shares.fakeness, compared, kind="creator", n_scenes=tally.n_scenes
+    )
     controls = [
         LeaderboardRow(name=name, kind="control", figures=figures)
         for name, figures in zip(lineup.controls, shares.controls, strict=True)
@@ -184,7 +192,7 @@ def _creators(
     return ordered + controls
 
 
-def _lacked_by(tally: ResampledAnswers, met: BoolArray) -> Iterator[str]:
+def _iter_missing_sources(tally: ResampledAnswers, met: BoolArray) -> Iterator[str]:
     lineup, sources = tally.play.lineup, tally.sources
     if tally.clips[sources.real] and not met[sources.real]:
         yield REAL_CLIPS
@@ -193,7 +201,7 @@ def _lacked_by(tally: ResampledAnswers, met: BoolArray) -> Iterator[str]:
             yield name
 
 
-def _ordered(
+def _sort_ranked_rows(
     found: list[LeaderboardRow],
     values: Array,
     compared: IntArray,
@@ -210,7 +218,11 @@ def _ordered(
     leading = find_leading(values[:, ranked], better=better, n_scenes=n_scenes)
     first = {place for place, is_leading in zip(ranked, leading, strict=True) if is_leading}
     if kind == "reviewer":
-        first = {place for place in first if values[0, place] > _coin(found, values[0])}
+        first = {
+            place
+            for place in first
+            if values[0, place] > _compute_guessing_accuracy(found, values[0])
+        }
     told = list(found)
     for line, place in enumerate(chosen):
         others = [(at, other) for at, other in enumerate(chosen) if other != place]
@@ -224,7 +236,7 @@ def _ordered(
     return sorted(told, key=lambda one: (one.rank or len(told) + 1, one.kind == "floor", one.name))
 
 
-def _coin(found: Sequence[LeaderboardRow], accuracy: Array) -> float:
+def _compute_guessing_accuracy(found: Sequence[LeaderboardRow], accuracy: Array) -> float:
     """Return the accuracy of guessing: a half, or that of the season's coin if it was luckier."""
     lucky = [
         float(value)
@@ -234,7 +246,7 @@ def _coin(found: Sequence[LeaderboardRow], accuracy: Array) -> float:
     return max([0.5, *lucky])
 
 
-def _cells(tally: ResampledAnswers, shares: ResampledRates) -> Iterator[MatrixCell]:
+def _iter_matrix_cells(tally: ResampledAnswers, shares: ResampledRates) -> Iterator[MatrixCell]:
     lineup, sources, play = tally.play.lineup, tally.sources, tally.play
     asked, valid = tally.observed(silent=True), tally.observed(silent=False)
     columns = [(place, name) for place, name in enumerate(lineup.creators)]

@@ -42,10 +42,14 @@ class ResampledRate:
             n_free=n**2 / np.maximum(squares, 1.0),
         )
         columns = (self.values[0], ends.low, ends.high, n, n_scenes)
-        return [_percent(*map(float, column)) for column in zip(*columns, strict=True)]
+        return [
+            _build_percentage_estimate(*map(float, column)) for column in zip(*columns, strict=True)
+        ]
 
 
-def _percent(value: float, low: float, high: float, n: float, n_scenes: float) -> Measured:
+def _build_percentage_estimate(
+    value: float, low: float, high: float, n: float, n_scenes: float
+) -> Measured:
     if np.isnan(value) or n < 1:
         return Unmeasured("no readable answer to measure it by")
     if np.isnan(low):
@@ -84,11 +88,11 @@ def measure(tally: ResampledAnswers, used: BoolArray) -> ResampledRates:
     reviewers, accuracy, cells = [], [], []
     pool = _PooledAnswers.empty(tally)
     for place, counts in enumerate(tally.counts()):
-        shares = dict(_of_reviewer(counts, tally))
+        shares = dict(_iter_reviewer_rates(counts, tally))
         accuracy.append(shares["accuracy"].values[:, 0])
         measured = ResampledRate.beside(*shares.values()).measure()
         reviewers.append(dict(zip(shares, measured, strict=True)))
-        cells.append(_cells_of(counts, tally))
+        cells.append(_measure_reviewer_cells(counts, tally))
         pool.add(counts, used[place])
     of_sources = pool.shares()
     fakeness = of_sources["fakeness"].values[:, tally.sources.made]
@@ -104,7 +108,7 @@ def measure(tally: ResampledAnswers, used: BoolArray) -> ResampledRates:
     return ResampledRates(reviewers, drawn, cells, creators, fakeness, controls)
 
 
-def _of_reviewer(
+def _iter_reviewer_rates(
     counts: ResampledCounts, tally: ResampledAnswers
 ) -> Iterator[tuple[str, ResampledRate]]:
     """The shares of one reviewer, each a single column."""
@@ -112,26 +116,41 @@ def _of_reviewer(
     met = counts.valid[0, sources.made] > 0
     of = _ReviewerRates.of(counts, real=sources.real, made=np.flatnonzero(met))
     met_changed = np.flatnonzero(counts.valid[0, sources.changed] > 0) + sources.changed.start
-    changed = _ratio(counts.generated[:, met_changed], counts.valid[:, met_changed])
+    changed = _compute_ratio(counts.generated[:, met_changed], counts.valid[:, met_changed])
     played, right = sources.played, of.right.sum(axis=1)
     valid, asked = (whole[:, played].sum(axis=1) for whole in (counts.valid, counts.asked))
     said = counts.generated[:, played].sum(axis=1)
     everything = counts.asked.sum(axis=1)
     columns = {
-        "accuracy": (_mean(of.pooled(counts.valid)), counts.scene_valid[:, played]),
-        "accuracy-all": (_mean(of.pooled(counts.asked)), counts.scene_asked[:, played]),
-        "balanced": (_mean(of.balanced(counts.valid)), counts.scene_valid[:, played]),
-        "balanced-all": (_mean(of.balanced(counts.asked)), counts.scene_asked[:, played]),
-        "plain": (_ratio(right, valid), counts.scene_valid[:, played]),
-        "plain-all": (_ratio(right, asked), counts.scene_asked[:, played]),
-        "caught": (_mean(of.caught(counts.valid)), counts.scene_valid[:, sources.made]),
+        "accuracy": (_compute_column_mean(of.pooled(counts.valid)), counts.scene_valid[:, played]),
+        "accuracy-all": (
+            _compute_column_mean(of.pooled(counts.asked)),
+            counts.scene_asked[:, played],
+        ),
+        "balanced": (
+            _compute_column_mean(of.balanced(counts.valid)),
+            counts.scene_valid[:, played],
+        ),
+        "balanced-all": (
+            _compute_column_mean(of.balanced(counts.asked)),
+            counts.scene_asked[:, played],
+        ),
+        "plain": (_compute_ratio(right, valid), counts.scene_valid[:, played]),
+        "plain-all": (_compute_ratio(right, asked), counts.scene_asked[:, played]),
+        "caught": (
+            _compute_column_mean(of.caught(counts.valid)),
+            counts.scene_valid[:, sources.made],
+        ),
         "false-alarms": (
-            _ratio(counts.generated[:, sources.real], counts.valid[:, sources.real]),
+            _compute_ratio(counts.generated[:, sources.real], counts.valid[:, sources.real]),
             counts.scene_valid[:, [sources.real]],
         ),
-        "control-false-alarms": (_mean(changed), counts.scene_valid[:, sources.changed]),
-        "said-real": (_ratio(valid - said, valid), counts.scene_valid[:, played]),
-        "answered": (_ratio(counts.valid.sum(axis=1), everything), counts.scene_asked),
+        "control-false-alarms": (
+            _compute_column_mean(changed),
+            counts.scene_valid[:, sources.changed],
+        ),
+        "said-real": (_compute_ratio(valid - said, valid), counts.scene_valid[:, played]),
+        "answered": (_compute_ratio(counts.valid.sum(axis=1), everything), counts.scene_asked),
     }
     for name in REVIEWER_FIGURES:
         if name in columns:
@@ -156,24 +175,24 @@ class _ReviewerRates:
     def pooled(self, whole: Array) -> Array:
         """Right of real clips and one creator's together: a column for each creator."""
         n_real = whole[:, [self.real]]
-        both = _ratio(self.right[:, [0]] + self.right[:, 1:], n_real + whole[:, self.made])
+        both = _compute_ratio(self.right[:, [0]] + self.right[:, 1:], n_real + whole[:, self.made])
         return np.where(n_real > 0, both, np.nan)
 
     def caught(self, whole: Array) -> Array:
         """Right of each creator's clips."""
-        return _ratio(self.right[:, 1:], whole[:, self.made])
+        return _compute_ratio(self.right[:, 1:], whole[:, self.made])
 
     def balanced(self, whole: Array) -> Array:
         """The mean of both sides: a column for each creator."""
-        of_real = _ratio(self.right[:, [0]], whole[:, [self.real]])
+        of_real = _compute_ratio(self.right[:, [0]], whole[:, [self.real]])
         balanced: Array = (of_real + self.caught(whole)) / 2
         return balanced
 
 
-def _cells_of(counts: ResampledCounts, tally: ResampledAnswers) -> MeasuredCells:
+def _measure_reviewer_cells(counts: ResampledCounts, tally: ResampledAnswers) -> MeasuredCells:
     sources = tally.sources
     of = _ReviewerRates.of(counts, real=sources.real, made=np.arange(sources.n_creators))
-    caught = ResampledRate(_ratio(counts.generated, counts.valid), counts.scene_valid)
+    caught = ResampledRate(_compute_ratio(counts.generated, counts.valid), counts.scene_valid)
     both = counts.scene_valid[:, sources.made] + counts.scene_valid[:, [sources.real]]
     met = np.where(counts.valid[0, sources.made] > 0, 1.0, np.nan)
     accuracy = ResampledRate(of.pooled(counts.valid) * met, both)
@@ -211,8 +230,8 @@ class _PooledAnswers:
 
     def add(self, counts: ResampledCounts, used: BoolArray) -> None:
         """Add one reviewer where it is used."""
-        self.caught += np.where(used, _ratio(counts.generated, counts.valid), 0.0)
-        self.caught_all += np.where(used, _ratio(counts.generated, counts.asked), 0.0)
+        self.caught += np.where(used, _compute_ratio(counts.generated, counts.valid), 0.0)
+        self.caught_all += np.where(used, _compute_ratio(counts.generated, counts.asked), 0.0)
         self.generated += np.where(used, counts.generated, 0.0)
         self.valid += np.where(used, counts.valid, 0.0)
         self.scene_valid += np.where(used, counts.scene_valid, 0.0)
@@ -222,22 +241,26 @@ class _PooledAnswers:
     def shares(self) -> Mapping[str, ResampledRate]:
         """The figures of each source, a column each."""
         return {
-            "fakeness": ResampledRate(_ratio(self.caught, self.n_reviewers), self.scene_valid),
-            "fakeness-all": ResampledRate(
-                _ratio(self.caught_all, self.n_reviewers), self.scene_asked
+            "fakeness": ResampledRate(
+                _compute_ratio(self.caught, self.n_reviewers), self.scene_valid
             ),
-            "fakeness-pooled": ResampledRate(_ratio(self.generated, self.valid), self.scene_valid),
+            "fakeness-all": ResampledRate(
+                _compute_ratio(self.caught_all, self.n_reviewers), self.scene_asked
+            ),
+            "fakeness-pooled": ResampledRate(
+                _compute_ratio(self.generated, self.valid), self.scene_valid
+            ),
         }
 
 
-def _ratio(part: Array, whole: Array) -> Array:
+def _compute_ratio(part: Array, whole: Array) -> Array:
     """Return the ratio; NaN if undefined."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio: Array = np.where(whole > 0, part / whole, np.nan)
     return ratio
 
 
-def _mean(values: Array) -> Array:
+def _compute_column_mean(values: Array) -> Array:
     """Mean over the columns; NaN without any."""
     if not values.shape[1]:
         return np.full(len(values), np.nan)

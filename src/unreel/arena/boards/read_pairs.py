@@ -34,7 +34,7 @@ def read_pairs(folder: SeasonFolder, condition: str) -> PairPlay:
     """
     entrants = folder.require_played()
     entrants.require_condition(condition)
-    told = list(_pairs(folder, entrants, condition))
+    told = list(_iter_played_pairs(folder, entrants, condition))
     shown = entrants.shown(entrants.reviewers)
     reviewers = tuple(sorted(shown[each.name] for each in entrants.heard if not each.floor))
     creators = tuple(sorted({maker for pair in told for maker in pair[1:3]} - {""}))
@@ -52,7 +52,9 @@ def read_pairs(folder: SeasonFolder, condition: str) -> PairPlay:
     )
 
 
-def _pairs(folder: SeasonFolder, entrants: SeasonEntrants, condition: str) -> Iterator[_PlayedPair]:
+def _iter_played_pairs(
+    folder: SeasonFolder, entrants: SeasonEntrants, condition: str
+) -> Iterator[_PlayedPair]:
     settings, shown = read_settings(), entrants.shown(entrants.reviewers)
     for reviewer in entrants.heard:
         if reviewer.floor:
@@ -61,10 +63,12 @@ def _pairs(folder: SeasonFolder, entrants: SeasonEntrants, condition: str) -> It
             first, second = map(get_maker, planned.origins)
             if first != second:
                 scene = planned.source or planned.name
-                yield _PlayedPair(shown[reviewer.name], first, second, scene, _took(read))
+                yield _PlayedPair(
+                    shown[reviewer.name], first, second, scene, _get_chosen_position(read)
+                )
 
 
-def _took(read: Verdict | Failure) -> int:
+def _get_chosen_position(read: Verdict | Failure) -> int:
     if isinstance(read, PreferenceVerdict) and isinstance(read.real, Position):
         return _TOOK[read.real]
     return SILENT

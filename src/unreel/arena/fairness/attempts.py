@@ -62,10 +62,12 @@ def count_tries(history: SeasonLog) -> tuple[TeamAttempts, ...]:
     for event in history.events:
         if event.kind != "season":
             told[event.team, event.kind].append(event)
-    return tuple(_tries(team, kind, events) for (team, kind), events in sorted(told.items()))
+    return tuple(
+        _build_team_attempts(team, kind, events) for (team, kind), events in sorted(told.items())
+    )
 
 
-def _tries(team: str, kind: Kind, events: Sequence[LogEvent]) -> TeamAttempts:
+def _build_team_attempts(team: str, kind: Kind, events: Sequence[LogEvent]) -> TeamAttempts:
     accepted = dict.fromkeys(e.entry for e in events if e.state is EntryState.ACCEPTED)
     played = [n for n, e in enumerate(events) if e.state is EntryState.PLAYED]
     in_time = events[: played[0]] if played else events
@@ -96,8 +98,10 @@ def rank_tries(
     the weight. They follow without a rank, and so do `retired` creators: later reviewers never met
     those and do not need them.
     """
-    creators = _rows(play.lineup.creators, _unranked("creator", tries).union(retired))
-    reviewers = _rows(play.reviewers, _unranked("reviewer", tries))
+    creators = _select_entry_rows(
+        play.lineup.creators, _select_unranked_entries("creator", tries).union(retired)
+    )
+    reviewers = _select_entry_rows(play.reviewers, _select_unranked_entries("reviewer", tries))
     if not creators and not reviewers:
         return rank(play, seed=seed, resamples=resamples, nuisances=nuisances)
     kept = exclude_rows(play, creators=creators, reviewers=reviewers)
@@ -106,13 +110,13 @@ def rank_tries(
     cells = (c for c in whole.cells if c.creator in creators or c.reviewer in reviewers)
     return replace(
         standings,
-        reviewers=_with_rows(standings.reviewers, whole.reviewers, reviewers),
-        creators=_with_rows(standings.creators, whole.creators, creators),
+        reviewers=_add_unranked_rows(standings.reviewers, whole.reviewers, reviewers),
+        creators=_add_unranked_rows(standings.creators, whole.creators, creators),
         cells=(*standings.cells, *cells),
     )
 
 
-def _with_rows(
+def _add_unranked_rows(
     board: Sequence[LeaderboardRow], whole: Sequence[LeaderboardRow], added: frozenset[str]
 ) -> tuple[LeaderboardRow, ...]:
     """The board, its ranked rows first, then those that were added, then all others."""
@@ -121,11 +125,11 @@ def _with_rows(
     return (*ranked, *extra, *(s for s in board if s.rank is None))
 
 
-def _rows(board: Sequence[str], entries: frozenset[str]) -> frozenset[str]:
+def _select_entry_rows(board: Sequence[str], entries: frozenset[str]) -> frozenset[str]:
     return frozenset(row for row in board for entry in entries if is_row_of(row, entry))
 
 
-def _unranked(kind: Kind, tries: Sequence[TeamAttempts]) -> frozenset[str]:
+def _select_unranked_entries(kind: Kind, tries: Sequence[TeamAttempts]) -> frozenset[str]:
     return frozenset(name for each in tries if each.kind == kind for name in each.unranked)
 
 
@@ -155,13 +159,13 @@ def correct_best(
     Scenes are drawn again; how far the luckiest of the tries gets above its own mean is what picking brings. The
     tries are drawn together, so that what all find hard is no luck.
     """
-    sums = _sums(play, entries, kind)
+    sums = _sum_scene_counts(play, entries, kind)
     if len(sums) < FEWEST:
         return Unmeasured(f"needs {FEWEST} scenes that all tries share, here are {len(sums)}")
     rng = np.random.default_rng(seed)
     weights = rng.multinomial(len(sums), np.full(len(sums), 1 / len(sums)), size=RESAMPLES)
-    observed = _rates(sums.sum(axis=0)[np.newaxis])[0]
-    drawn = _rates(np.einsum("rs,sek->rek", weights.astype(np.float64), sums))
+    observed = _compute_rates(sums.sum(axis=0)[np.newaxis])[0]
+    drawn = _compute_rates(np.einsum("rs,sek->rek", weights.astype(np.float64), sums))
     towards = -1.0 if kind == "creator" else 1.0
     luck = (towards * (drawn - observed)).max(axis=1)
     luck = luck[np.isfinite(luck)]
@@ -181,13 +185,13 @@ def correct_best(
     )
 
 
-def _rates(sums: Array) -> Array:
+def _compute_rates(sums: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         rates: Array = PERCENT * sums[..., 0] / sums[..., 1]
     return rates
 
 
-def _sums(play: AnswerTable, entries: Sequence[str], kind: Kind) -> Array:
+def _sum_scene_counts(play: AnswerTable, entries: Sequence[str], kind: Kind) -> Array:
     """Counts and answers of each try on each scene that all tries share: scenes x tries x 2."""
     lineup, grid = play.lineup, lay_out(play)
     sums = np.zeros((len(lineup.scenes), len(entries), 2))

@@ -78,7 +78,7 @@ def choose_hidden_scenes(
     scenes: Iterable[str], *, share: float, secret: bytes, season: str
 ) -> frozenset[str]:
     """The scenes that are hidden this season: a `share` of them, at least one where that is not 0, never all."""
-    drawn = _draw(scenes, _HIDDEN, secret=secret, season=season)
+    drawn = _shuffle_scenes_secretly(scenes, _HIDDEN, secret=secret, season=season)
     if not 0 <= share < 1:
         msg = f"the fraction of hidden scenes must be between 0 and 1, got {share}. Use 0.2"
         raise InvalidValueError(msg)
@@ -90,10 +90,14 @@ def choose_canary_scenes(
     scenes: Iterable[str], *, count: int, secret: bytes, season: str
 ) -> frozenset[str]:
     """The scenes of which a canary is made this season."""
-    return frozenset(_draw(scenes, _CANARY, secret=secret, season=season)[:count])
+    return frozenset(
+        _shuffle_scenes_secretly(scenes, _CANARY, secret=secret, season=season)[:count]
+    )
 
 
-def _draw(scenes: Iterable[str], what: str, *, secret: bytes, season: str) -> list[str]:
+def _shuffle_scenes_secretly(
+    scenes: Iterable[str], what: str, *, secret: bytes, season: str
+) -> list[str]:
     def drawn(scene: str) -> bytes:
         told = "\n".join((what, hashlib.sha256(season.encode()).hexdigest(), scene))
         return hmac.digest(secret, told.encode(), "sha256")
@@ -137,10 +141,10 @@ def compare_hidden(play: AnswerTable, hidden: Collection[str]) -> tuple[HiddenGa
         rows = _HoldoutScores.of(lineup, passed, np.where(own, grid[ranked], -1), secret)
         found.append(rows.gap(name, "creator"))
     corrected = apply_holm([each.p for each in found])
-    return tuple(_flag(each, p) for each, p in zip(found, corrected, strict=True))
+    return tuple(_flag_hidden_gap(each, p) for each, p in zip(found, corrected, strict=True))
 
 
-def _flag(found: HiddenGap, p: float | None) -> HiddenGap:
+def _flag_hidden_gap(found: HiddenGap, p: float | None) -> HiddenGap:
     better = isinstance(found.gap, Estimate) and found.gap.low > 0
     return replace(found, p_corrected=p, flagged=better and p is not None and p <= CLEAR_BELOW)
 
@@ -166,7 +170,7 @@ class _HoldoutScores:
         halves = [[side & half for side in sides] for half in (~self.hidden, self.hidden)]
         n = len(self.scene)
         whole = jackknife_difference(
-            _difference, self._sums(*halves[0], *halves[1]), n=n, reach=PERCENT
+            _compute_hidden_difference, self._sums(*halves[0], *halves[1]), n=n, reach=PERCENT
         )
         known, hidden = (self._share(half) for half in halves)
         return HiddenGap(
@@ -177,7 +181,7 @@ class _HoldoutScores:
         own = np.logical_or.reduce(parts)
         rows = _HoldoutScores(self.score[own], self.scene[own], self.made[own], self.hidden[own])
         return jackknife_proportion(
-            _balanced, rows._sums(*(p[own] for p in parts)), n=int(own.sum())
+            _compute_balanced_percentage, rows._sums(*(p[own] for p in parts)), n=int(own.sum())
         )
 
     def _sums(self, *parts: Mask) -> Array:
@@ -185,15 +189,15 @@ class _HoldoutScores:
         return sum_scenes(self.scene, *columns)
 
 
-def _balanced(sums: Array) -> Array:
+def _compute_balanced_percentage(sums: Array) -> Array:
     """Percent, the mean over sides: two columns each."""
     shares: Array = PERCENT * np.mean(sums[:, 0::2] / sums[:, 1::2], axis=1)
     return shares
 
 
-def _difference(sums: Array) -> Array:
+def _compute_hidden_difference(sums: Array) -> Array:
     known, hidden = np.split(sums, 2, axis=1)
-    return _balanced(known) - _balanced(hidden)
+    return _compute_balanced_percentage(known) - _compute_balanced_percentage(hidden)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +232,7 @@ def measure_canary_answers(
     like = chosen | (np.isin(select_generated(lineup), select_generated(lineup)[chosen]) & ~chosen)
     errs = select_wrong(lineup, grid)
     found = [
-        _sing(name, errs[n], grid[n] >= 0, (chosen, like & ~chosen))
+        _build_canary_answers(name, errs[n], grid[n] >= 0, (chosen, like & ~chosen))
         for n, name in enumerate(play.reviewers)
     ]
     corrected = apply_holm([each.p for each in found])
@@ -238,7 +242,9 @@ def measure_canary_answers(
     )
 
 
-def _sing(name: str, errs: Mask, read: Mask, clips: tuple[Mask, Mask]) -> CanaryAnswers:
+def _build_canary_answers(
+    name: str, errs: Mask, read: Mask, clips: tuple[Mask, Mask]
+) -> CanaryAnswers:
     traps, others = (mask & read for mask in clips)
     n_traps, n_others = int(traps.sum()), int(others.sum())
     fell, erred = int((errs & traps).sum()), int((errs & others).sum())

@@ -84,14 +84,18 @@ def find_alike(play: AnswerTable, *, seed: int) -> ReviewerSimilarities:
     kept = [n for n, name in enumerate(play.reviewers) if name not in play.floors]
     names = [play.reviewers[n] for n in kept]
     grid = lay_out(play)[kept]
-    met = _meet(select_wrong(play.lineup, grid), grid >= 0, select_generated(play.lineup))
+    met = _measure_error_overlaps(
+        select_wrong(play.lineup, grid), grid >= 0, select_generated(play.lineup)
+    )
     pairs = [m.tell(both, p) for (m, p), both in zip(met, combinations(names, 2), strict=True)]
     ranked = sorted(pairs, key=lambda pair: (pair.p_corrected, -pair.n_shared))
-    alarms = _simulate(grid, play.lineup, seed=seed)
+    alarms = _estimate_false_alarm_rate(grid, play.lineup, seed=seed)
     return ReviewerSimilarities(pairs=tuple(ranked), false_alarms=alarms)
 
 
-def _meet(errs: Mask, read: Mask, made: Mask) -> "list[tuple[_ErrorOverlap, float]]":
+def _measure_error_overlaps(
+    errs: Mask, read: Mask, made: Mask
+) -> "list[tuple[_ErrorOverlap, float]]":
     """Every two lines with their p-value among all."""
     counted = [
         _ErrorOverlap.of(errs, read, made, pair) for pair in combinations(range(len(errs)), 2)
@@ -117,8 +121,8 @@ class _ErrorOverlap:
         ours, theirs = errs[one, both], errs[other, both]
         n_others = read[:, both].sum(axis=0) - 2
         n_erring = errs[:, both].sum(axis=0) - ours - theirs
-        strata = _strata(n_erring, n_others, made[both])
-        expected, p = _chance(ours, theirs, strata)
+        strata = _compute_clip_strata(n_erring, n_others, made[both])
+        expected, p = _compute_overlap_chance(ours, theirs, strata)
         return cls(
             n_common=int(both.sum()),
             n_same=int((ours == theirs).sum()),
@@ -147,7 +151,7 @@ class _ErrorOverlap:
         )
 
 
-def _strata(n_erring: IntArray, n_others: IntArray, made: Mask) -> IntArray:
+def _compute_clip_strata(n_erring: IntArray, n_others: IntArray, made: Mask) -> IntArray:
     """Numbers of strata: the side of a clip, and the share of the others that err on it, in fifths of the clips."""
     hard = np.where(n_others > 0, n_erring / np.maximum(n_others, 1), 0.5)
     order = np.argsort(np.argsort(hard, kind="stable"), kind="stable")
@@ -160,7 +164,7 @@ def _strata(n_erring: IntArray, n_others: IntArray, made: Mask) -> IntArray:
     return strata
 
 
-def _chance(ours: Mask, theirs: Mask, strata: IntArray) -> tuple[float, float]:
+def _compute_overlap_chance(ours: Mask, theirs: Mask, strata: IntArray) -> tuple[float, float]:
     """Shared errors that are expected, and the chance of as many as there are, or more."""
     kinds = int(strata.max(initial=0)) + 1
     sizes, mine, yours = (
@@ -178,21 +182,27 @@ def _chance(ours: Mask, theirs: Mask, strata: IntArray) -> tuple[float, float]:
     return expected, min(1.0, float(total[seen:].sum()))
 
 
-def _simulate(grid: Grid, lineup: SeasonClips, *, seed: int) -> Measured:
+def _estimate_false_alarm_rate(grid: Grid, lineup: SeasonClips, *, seed: int) -> Measured:
     """Simulate seasons with the same error rates and clip difficulties, and independent reviewers."""
     n_pairs = len(grid) * (len(grid) - 1) // 2
     seasons = min(_MOST_SEASONS, max(_FEWEST_SEASONS, _MOST_PAIRS // max(1, n_pairs)))
-    chances, read, made = _chances(grid, lineup), grid >= 0, select_generated(lineup)
+    chances, read, made = (
+        _estimate_error_probabilities(grid, lineup),
+        grid >= 0,
+        select_generated(lineup),
+    )
     rng = np.random.default_rng(seed)
     alarms = 0
     for _ in range(seasons):
         errs = (rng.random(grid.shape) < chances) & read
-        if _any_strange(errs, read):
-            alarms += any(meeting.is_suspected(p) for meeting, p in _meet(errs, read, made))
+        if _has_suspicious_pair(errs, read):
+            alarms += any(
+                meeting.is_suspected(p) for meeting, p in _measure_error_overlaps(errs, read, made)
+            )
     return estimate_percentage(alarms, seasons)
 
 
-def _any_strange(errs: Mask, read: Mask) -> bool:
+def _has_suspicious_pair(errs: Mask, read: Mask) -> bool:
     """Return whether the errors of any two are mostly equal; a cheap first test."""
     # No matrix product: the threads of a BLAS spin against other processes, see `stats.sample.weighted_sum`.
     err, reads = errs.astype(np.float32), read.astype(np.float32)
@@ -201,7 +211,7 @@ def _any_strange(errs: Mask, read: Mask) -> bool:
     return bool(np.triu(strange, 1).any())
 
 
-def _chances(grid: Grid, lineup: SeasonClips) -> Array:
+def _estimate_error_probabilities(grid: Grid, lineup: SeasonClips) -> Array:
     """Return the error probability of each reviewer on each clip: its odds for that label times the clip's."""
     errs, read = select_wrong(lineup, grid), grid >= 0
     odds = np.zeros(grid.shape)

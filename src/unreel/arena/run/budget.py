@@ -37,7 +37,7 @@ def sum_cost_usd(folder: SeasonFolder, entrants: SeasonEntrants) -> Decimal | No
     clips = folder.made.rows(["cost_usd"], where="cost_usd IS NOT NULL")
     told = [Decimal(str(row["cost_usd"])) for row in clips] if folder.made.exists() else []
     for reviewer in entrants.reviewers:
-        cost_usd = _spent_on(folder, reviewer.folder)
+        cost_usd = _find_run_cost(folder, reviewer.folder)
         told += [] if cost_usd is None else [cost_usd]
     return sum(told, Decimal()) if told else None
 
@@ -68,7 +68,7 @@ def limit_to_budget(
     if left <= 0:
         setting, problem = "budget.max_cost_usd", "all of it is spent"
         raise InvalidSettingError(setting, problem, "Raise it and run again: answers are kept")
-    most = left + (_spent_on(asking.folder, judge.entered.folder) or Decimal())
+    most = left + (_find_run_cost(asking.folder, judge.entered.folder) or Decimal())
     most = most if section.max_cost_usd is None else min(most, section.max_cost_usd)
     capped = section.model_copy(update={"max_cost_usd": most})
     return replace(judge, recipe=judge.recipe.model_copy(update={"reviewer": capped}))
@@ -81,7 +81,9 @@ def count_clips_made(folder: SeasonFolder) -> int:
 
 def count_questions_sent(folder: SeasonFolder, entrants: SeasonEntrants) -> int:
     """Return the number of questions sent to reviewers, without baselines."""
-    asked = [_answers(folder, each.folder) for each in entrants.reviewers if not each.floor]
+    asked = [
+        _build_answers_table(folder, each.folder) for each in entrants.reviewers if not each.floor
+    ]
     return sum(table.count(_PUT) for table in asked if table.exists())
 
 
@@ -106,7 +108,7 @@ def plan_questions(
     before = read_plan(folder)
     if before is not None and before.basis == basis:
         return before
-    plan = _plan(paid, asking, entrants, current, basis=basis, most=most)
+    plan = _find_question_plan(paid, asking, entrants, current, basis=basis, most=most)
     if plan is None:
         folder.place.remove(PLAN)
     else:
@@ -114,7 +116,7 @@ def plan_questions(
     return plan
 
 
-def _plan(
+def _find_question_plan(
     judges: Sequence[SeasonReviewer],
     asking: ReviewSettings,
     entrants: SeasonEntrants,
@@ -139,8 +141,8 @@ def _plan(
     chosen = choose(
         questions,
         left,
-        makers=_by_clip(lineup, lineup.sources, lineup.source),
-        scenes=_by_clip(lineup, lineup.scenes, lineup.scene),
+        makers=_map_clips_to_names(lineup, lineup.sources, lineup.source),
+        scenes=_map_clips_to_names(lineup, lineup.scenes, lineup.scene),
         known=count_known_answers(plays, entrants.shown(entrants.reviewers)),
         seed=seed,
     )
@@ -155,15 +157,15 @@ def _plan(
     )
 
 
-def _by_clip(
+def _map_clips_to_names(
     lineup: SeasonClips, names: Sequence[str], place: npt.NDArray[np.integer]
 ) -> dict[str, str]:
     return dict(zip(lineup.clips, (names[at] for at in place.tolist()), strict=True))
 
 
-def _spent_on(folder: SeasonFolder, run: str) -> Decimal | None:
-    return run_spent_usd(_answers(folder, run), folder.run(run).path)
+def _find_run_cost(folder: SeasonFolder, run: str) -> Decimal | None:
+    return run_spent_usd(_build_answers_table(folder, run), folder.run(run).path)
 
 
-def _answers(folder: SeasonFolder, run: str) -> LanceTable:
+def _build_answers_table(folder: SeasonFolder, run: str) -> LanceTable:
     return LanceTable(folder.run(run) / "answers.lance", ANSWERS)

@@ -30,13 +30,13 @@ def enter_creators(
     sections: Iterable[CreatorSection], before: Iterable[EnteredCreator]
 ) -> tuple[EnteredCreator, ...]:
     """Return the creators of the recipe, then those that were removed from it."""
-    named = [_enter(section) for section in sections]
+    named = [_build_entered_creator(section) for section in sections]
     names = {each.name for each in named}
     gone = [each for each in before if each.name not in names]
     return (*named, *(each.model_copy(update={"retired": True}) for each in gone))
 
 
-def _enter(section: CreatorSection) -> EnteredCreator:
+def _build_entered_creator(section: CreatorSection) -> EnteredCreator:
     held = section.held
     return EnteredCreator(
         title=section.name,
@@ -51,7 +51,7 @@ def _enter(section: CreatorSection) -> EnteredCreator:
 def count_clips(opener: CreatorFactory, asking: ReviewSettings) -> tuple[int, int]:
     """Clips that the creator is still to be asked for, and those that failed and are not asked for again."""
     made = asking.folder.made
-    keys = [row["key"] for row in _rows(opener, asking)]
+    keys = [row["key"] for row in _iter_creator_rows(opener, asking)]
     due = PendingKeys(made, UNPAID.union(asking.retry_failed)).are_due(keys)
     held = made.held([key for key, is_due in zip(keys, due, strict=True) if not is_due])
     return sum(due), sum(each.reason is not None for each in held.values())
@@ -71,7 +71,7 @@ def find_missing_files(opener: CreatorFactory, asking: ReviewSettings) -> tuple[
 
 def find_first_failure(opener: CreatorFactory, asking: ReviewSettings) -> str:
     """Return the reason and the words of a stored failure of the creator, or "" if it has none."""
-    keys = [row["key"] for row in _rows(opener, asking)]
+    keys = [row["key"] for row in _iter_creator_rows(opener, asking)]
     failed = {key for key, each in asking.folder.made.held(keys).items() if each.reason}
     columns = ["key", "failure_reason", "failure_detail"]
     rows = asking.folder.made.rows(columns, where="failure_reason IS NOT NULL") if failed else ()
@@ -79,7 +79,7 @@ def find_first_failure(opener: CreatorFactory, asking: ReviewSettings) -> str:
     return next((f"{row['failure_reason']}: {row['failure_detail']}" for row in found), "")
 
 
-def _rows(opener: CreatorFactory, asking: ReviewSettings) -> Iterator[Row]:
+def _iter_creator_rows(opener: CreatorFactory, asking: ReviewSettings) -> Iterator[Row]:
     return iter_generation_rows(opener, asking.scenery, seed=asking.season.recipe.seed)
 
 
@@ -94,7 +94,7 @@ def make_clips(
     """Request missing clips from a creator, at most `most` and `left_usd`; return the number missing."""
     folder = asking.folder
     again = UNPAID.union(asking.retry_failed)
-    due = list(PendingKeys(folder.made, again).sift(_rows(opener, asking)))
+    due = list(PendingKeys(folder.made, again).sift(_iter_creator_rows(opener, asking)))
     callbacks.on_due("made", len(due[:most]))
     survey = ClipSurvey(folder.benchmark_clips)
     done = run_stages(

@@ -71,14 +71,14 @@ def forecast_season(job: SeasonJob) -> SeasonForecast:
     asking = job.asking(scenery)
     judges, stumbled = enter_reviewers(asking)
     entrants = enter(asking, judges)
-    creators = tuple(_creators(job, asking))
+    creators = tuple(_iter_pending_clips(job, asking))
     n_held = sum(len(scenery.held(each.held)) for each in entrants.creators if each.held)
     n_made = sum(each.n_due + each.n_done for each in creators) - n_held
     n_real = sum(1 for _ in scenery.real())
     n_clips = n_held + n_made + (0 if entrants.is_about_pairs else n_real)
     current = read_current_names(job.folder, entrants)
     reviewers = [
-        _reviewer(judge, asking, current, n_clips=n_clips)
+        _count_pending_questions(judge, asking, current, n_clips=n_clips)
         for judge in judges
         if job.calls(judge.entered.title)
     ]
@@ -101,7 +101,7 @@ def forecast_season(job: SeasonJob) -> SeasonForecast:
     )
 
 
-def _creators(job: SeasonJob, asking: ReviewSettings) -> Iterator[PendingQuestions]:
+def _iter_pending_clips(job: SeasonJob, asking: ReviewSettings) -> Iterator[PendingQuestions]:
     access = asking.access
     for section in job.season.creators:
         if section.held is not None:
@@ -126,7 +126,7 @@ def _creators(job: SeasonJob, asking: ReviewSettings) -> Iterator[PendingQuestio
             )
 
 
-def _reviewer(
+def _count_pending_questions(
     judge: SeasonReviewer, asking: ReviewSettings, current: Collection[str], *, n_clips: int
 ) -> PendingQuestions:
     n_all, n_done = n_clips * len(asking.season.recipe.condition), 0

@@ -92,10 +92,10 @@ class EncodedKeys(CreatorKeys):
         return "as-injected"
 
     def open(self, name: str, around: CreatorEnvironment) -> Creator:
-        return ReworkingCreator(name, _encode, side=self.side, around=around)
+        return ReworkingCreator(name, _encode_real_clip, side=self.side, around=around)
 
 
-def _encode(rework: ReworkRequest) -> GeneratedClip | Failure:
+def _encode_real_clip(rework: ReworkRequest) -> GeneratedClip | Failure:
     """The real clip, encoded as an injected one is."""
     failure = write_twin(rework.source, reader=rework.reader, into=rework.into)
     return failure or GeneratedClip(

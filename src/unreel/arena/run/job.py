@@ -104,7 +104,7 @@ def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> Season
         judges, stumbled = enter_reviewers(asking)
         entrants = enter(asking, judges)
         folder.keep_entrants(entrants)
-        _survey(asking, entrants, callbacks)
+        _survey_benchmark(asking, entrants, callbacks)
         made = tuple(_make_all(job, asking, entrants, callbacks))
         if any(turn.problem for turn in made):
             judges, stumbled = [], []
@@ -112,8 +112,10 @@ def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> Season
         current = gather(folder, scenery, entrants, job.access)
         called = [each for each in judges if job.calls(each.entered.title)]
         plan = plan_questions(called, asking, entrants, current)
-        turns = tuple(_ask_all(called, asking, entrants, _wanted(plan, current), callbacks))
-        folder.keep_entrants(_with_unfitted(entrants, turns))
+        turns = tuple(
+            _ask_all(called, asking, entrants, _build_question_filter(plan, current), callbacks)
+        )
+        folder.keep_entrants(_add_unfitted_reasons(entrants, turns))
     return SeasonOutcome(
         season=recipe.name,
         folder=str(folder.path),
@@ -155,7 +157,9 @@ def enter(asking: ReviewSettings, judges: Sequence[SeasonReviewer]) -> SeasonEnt
     )
 
 
-def _survey(asking: ReviewSettings, entrants: SeasonEntrants, callbacks: JobCallbacks) -> None:
+def _survey_benchmark(
+    asking: ReviewSettings, entrants: SeasonEntrants, callbacks: JobCallbacks
+) -> None:
     """Look at the files of the benchmark: what is played and briefed, and what floors learn from."""
     scenery, folder = asking.scenery, asking.folder
     callbacks.on_phase("looking at the benchmark")
@@ -174,7 +178,7 @@ def _make_all(
     job: SeasonJob, asking: ReviewSettings, entrants: SeasonEntrants, callbacks: JobCallbacks
 ) -> Iterator[EntrantRunSummary]:
     called = [each for each in job.season.creators if each.held is not None or job.calls(each.name)]
-    checked = [_check(section, asking) for section in called]
+    checked = [_check_creator(section, asking) for section in called]
     if any(turn.problem for turn in checked):
         yield from checked
         return
@@ -183,10 +187,10 @@ def _make_all(
             yield turn
         else:
             callbacks.on_begin(section.name)
-            yield _make(section, asking, entrants, callbacks)
+            yield _make_creator_clips(section, asking, entrants, callbacks)
 
 
-def _check(section: CreatorSection, asking: ReviewSettings) -> EntrantRunSummary:
+def _check_creator(section: CreatorSection, asking: ReviewSettings) -> EntrantRunSummary:
     """Return the number of available clips of a creator, and the reason why others cannot be made."""
     title, access = section.name, asking.access
     if section.held is not None:
@@ -211,7 +215,7 @@ def _check(section: CreatorSection, asking: ReviewSettings) -> EntrantRunSummary
     )
 
 
-def _make(
+def _make_creator_clips(
     section: CreatorSection,
     asking: ReviewSettings,
     entrants: SeasonEntrants,
@@ -249,7 +253,7 @@ def _make(
     return replace(turn, missing_files=missing, problem=problem if is_unusable else "")
 
 
-def _wanted(
+def _build_question_filter(
     plan: QuestionPlan | None, current: Collection[str]
 ) -> Callable[[EnteredReviewer], Callable[[str, str], bool]]:
     """Return the selection of questions for each reviewer, by condition and clip."""
@@ -290,7 +294,9 @@ def _ask_all(
             )
 
 
-def _with_unfitted(entrants: SeasonEntrants, turns: Sequence[EntrantRunSummary]) -> SeasonEntrants:
+def _add_unfitted_reasons(
+    entrants: SeasonEntrants, turns: Sequence[EntrantRunSummary]
+) -> SeasonEntrants:
     """Return the entrants, with the reason for each baseline that could not be fitted."""
     why = {turn.title: turn.problem for turn in turns if turn.problem}
     told = (

@@ -93,18 +93,18 @@ def choose(
         return [(each.reviewer, each.condition, each.clip) for each in due]
     board = _GainTable(due, makers, known)
     asked = Counter(scenes[each.clip] for each in questions if each.answered)
-    waiting = _waiting(due, makers, scenes, asked, seed=seed)
+    waiting = _group_due_questions(due, makers, scenes, asked, seed=seed)
     chosen = []
     for _ in range(most):
         cell = board.next_cell()
-        taken = _next_question(waiting[cell], scenes, asked)
+        taken = _pop_next_question(waiting[cell], scenes, asked)
         asked[scenes[taken.clip]] += 1
         chosen.append((taken.reviewer, taken.condition, taken.clip))
         board.ask(cell, is_last=not waiting[cell])
     return chosen
 
 
-def _waiting(
+def _group_due_questions(
     due: Iterable[SeasonQuestion],
     makers: Mapping[str, str],
     scenes: Mapping[str, str],
@@ -123,7 +123,7 @@ def _waiting(
     return waiting
 
 
-def _next_question(
+def _pop_next_question(
     turns: list[_Turn], scenes: Mapping[str, str], asked: Counter[str]
 ) -> SeasonQuestion:
     """The question whose scene was asked about least; scenes that were asked since go back into the heap."""
@@ -151,7 +151,7 @@ class _GainTable:
             for j, whom in enumerate(self._columns):
                 caught[i, j] = known.caught.get((who, whom), 0)
                 answered[i, j] = known.answered.get((who, whom), 0)
-        self._open = _openness(caught, answered)
+        self._open = _compute_answer_variance(caught, answered)
         self._rows_know = (self._open * answered).sum(axis=1)
         self._columns_know = (self._open * answered).sum(axis=0)
         self._ended = np.ones(shape, dtype=bool)
@@ -185,7 +185,7 @@ class _GainTable:
         return self._row_of[cell[0]], self._column_of[cell[1]]
 
 
-def _openness(caught: Floats, answered: Floats) -> Floats:
+def _compute_answer_variance(caught: Floats, answered: Floats) -> Floats:
     """Return the variance p (1 - p) of an answer, with p shrunk to one half for few answers."""
     p = (caught + _PSEUDO) / (answered + 2 * _PSEUDO)
     return np.asarray(p * (1 - p))

@@ -62,18 +62,22 @@ def enter_reviewers(asking: ReviewSettings) -> tuple[list[SeasonReviewer], list[
     before = {each.folder: each.name for each in asking.folder.entrants().reviewers}
     for entry in asking.season.recipe.judges:
         try:
-            judges.append(_enter(asking, entry, before, [judge.entered.folder for judge in judges]))
+            judges.append(
+                _build_season_reviewer(
+                    asking, entry, before, [judge.entered.folder for judge in judges]
+                )
+            )
         except UnreelError as error:
             stumbled.append(EntrantError(entry.shown, str(error)))
     return _number_names(judges, before), stumbled
 
 
-def _enter(
+def _build_season_reviewer(
     asking: ReviewSettings, entry: ReviewerEntry, before: Collection[str], taken: Collection[str]
 ) -> SeasonReviewer:
     season = asking.season
     recipe = season.asks(entry, asking.folder.set)
-    name = _name(asking, recipe)
+    name = _format_reviewer_name(asking, recipe)
     heard = [str(section.as_condition()) for section in recipe.condition]
     entered = EnteredReviewer(
         title=entry.shown,
@@ -122,7 +126,7 @@ def _number_names(
     return numbered
 
 
-def _name(asking: ReviewSettings, recipe: EvalRecipe) -> str:
+def _format_reviewer_name(asking: ReviewSettings, recipe: EvalRecipe) -> str:
     """Return the identity of a reviewer's answers; for a trainable one, of its training data."""
     section, settings = recipe.reviewer, asking.access.settings
     if section.is_served:
@@ -143,12 +147,15 @@ def ask(
 ) -> ReviewBatchSummary | EntrantError:
     """Put the questions that are due and that `wants` takes by their condition and clip."""
     run = judge.run(asking.folder, asking.access)
-    if judge.recipe.reviewer.learns and (n := _n_answered(judge, asking, wants)) is not None:
+    if (
+        judge.recipe.reviewer.learns
+        and (n := _count_if_all_answered(judge, asking, wants)) is not None
+    ):
         # To learn costs more than to ask.
-        n_failed = _n_failed(judge, asking, wants)
+        n_failed = _count_failed_questions(judge, asking, wants)
         return ReviewBatchSummary(done=0, already=n, failures={}, failed_before=n_failed)
     try:
-        reviewer = _fitted(judge, asking, callbacks.on_phase)
+        reviewer = _fit_baseline(judge, asking, callbacks.on_phase)
     except InvalidValueError as error:
         return EntrantError(judge.entered.title, str(error))
 
@@ -165,7 +172,7 @@ def ask(
         callbacks=callbacks,
     )
     asked = outcome.answers
-    before = _n_failed(judge, asking, wants) - asked.failed
+    before = _count_failed_questions(judge, asking, wants) - asked.failed
     return ReviewBatchSummary(
         done=asked.done,
         already=asked.already,
@@ -174,7 +181,7 @@ def ask(
     )
 
 
-def _n_failed(
+def _count_failed_questions(
     judge: SeasonReviewer, asking: ReviewSettings, wants: Callable[[str, str], bool]
 ) -> int:
     """Return the number of questions whose stored answer is a failure."""
@@ -185,7 +192,7 @@ def _n_failed(
     return sum(bool(each.failure) for each in questions if wants(each.condition, each.clip))
 
 
-def _n_answered(
+def _count_if_all_answered(
     judge: SeasonReviewer, asking: ReviewSettings, wants: Callable[[str, str], bool]
 ) -> int | None:
     """Return the number of answered questions if all are answered, else `None`."""
@@ -194,7 +201,7 @@ def _n_answered(
     return len(wanted) if all(wanted) else None
 
 
-def _fitted(
+def _fit_baseline(
     judge: SeasonReviewer, asking: ReviewSettings, on_phase: Callable[[str], None]
 ) -> Reviewer | None:
     """Return a baseline fitted on the frozen benchmark, so that later clips change no answer."""

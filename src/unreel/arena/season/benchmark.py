@@ -70,19 +70,22 @@ def gather(
     Returns:
         The names of the clips for reviewers: all except those of removed creators.
     """
-    played = [*_of_benchmark(folder, scenery, entrants), *_of_creators(folder, entrants)]
+    played = [
+        *_iter_benchmark_clips(folder, scenery, entrants),
+        *_iter_creator_clips(folder, entrants),
+    ]
     controls = {each.entry.name: each.control for each in played if each.control}
     files = OutputDirectory(folder.set)
     known: dict[str, Mapping[str, str]] = {}
     with files.create_text(METADATA) as table:
         # A scene's real clip before its controls: whoever pairs clips takes the first.
         for each in sorted(played, key=lambda one: (bool(one.control), one.entry.name)):
-            location = _put(files, each)
+            location = _store_clip_file(files, each)
             known[location] = each.known
             line = json.dumps(to_record(each.entry, file_name=location), ensure_ascii=False)
             table.write(line + "\n")
     folder.write_json(f"{SET}/{CONTROLS}", controls)
-    _look(folder, known, access)
+    _survey_season_set(folder, known, access)
     return read_current_names(folder, entrants)
 
 
@@ -110,7 +113,7 @@ def read_controls(folder: SeasonFolder) -> dict[str, str]:
     return {str(name): str(control) for name, control in found.items()}
 
 
-def _of_benchmark(
+def _iter_benchmark_clips(
     folder: SeasonFolder, scenery: SeasonBenchmark, entrants: SeasonEntrants
 ) -> Iterator[_CollectedClip]:
     shown = entrants.shown(entrants.creators)
@@ -126,24 +129,24 @@ def _of_benchmark(
         if entry.cleaned is not None:
             place = scenery.benchmark.find_cleaned(entry) or ""
             kept = replace(kept, cleaned=_keep_cleaned(OutputDirectory(folder.set), place))
-        yield _CollectedClip(kept, scenery.benchmark.find(entry), _known(clip))
+        yield _CollectedClip(kept, scenery.benchmark.find(entry), _build_known_columns(clip))
 
 
 def _keep_cleaned(files: OutputDirectory, location: str) -> str:
     name = f"media/{digest('cleaned', location)[:32]}{plain_suffix(location)}"
     if is_url(location):
         return location
-    _link(files, Path(location), name)
+    _link_or_copy_file(files, Path(location), name)
     return name
 
 
-def _known(clip: Clip | Failure) -> dict[str, str]:
+def _build_known_columns(clip: Clip | Failure) -> dict[str, str]:
     if isinstance(clip, Failure):
         return {}
     return {"clip": clip.id, "facts": FACTS.dump_json(clip.facts).decode()}
 
 
-def _of_creators(folder: SeasonFolder, entrants: SeasonEntrants) -> Iterator[_CollectedClip]:
+def _iter_creator_clips(folder: SeasonFolder, entrants: SeasonEntrants) -> Iterator[_CollectedClip]:
     table, shown = folder.made, entrants.shown(entrants.creators)
     if not table.exists():
         return
@@ -157,7 +160,7 @@ def _of_creators(folder: SeasonFolder, entrants: SeasonEntrants) -> Iterator[_Co
                 location=row["file"],
                 origin=Real() if control else Generated(creator, setting),
                 group=scene,
-                traces=_traces(row["traces"]),
+                traces=_parse_traces(row["traces"]),
             ),
             str(folder.path / row["file"]),
             {"clip": row["sha256"], "facts": row["facts"]},
@@ -165,31 +168,31 @@ def _of_creators(folder: SeasonFolder, entrants: SeasonEntrants) -> Iterator[_Co
         )
 
 
-def _traces(text: str | None) -> tuple[Trace, ...]:
+def _parse_traces(text: str | None) -> tuple[Trace, ...]:
     try:
         return _TRACES.validate_json(text) if text else ()
     except ValidationError:
         return ()
 
 
-def _put(files: OutputDirectory, played: _CollectedClip) -> str:
+def _store_clip_file(files: OutputDirectory, played: _CollectedClip) -> str:
     """Store the clip in the set, named by its content hash (or by its index if it was not read), and return its path."""
     if is_url(played.file):
         return played.file
     stem = played.known.get("clip") or digest("unread", played.file)
     name = f"media/{stem[:2]}/{stem}{plain_suffix(played.file)}"
-    _link(files, Path(played.file), name)
+    _link_or_copy_file(files, Path(played.file), name)
     return name
 
 
-def _link(files: OutputDirectory, source: Path, name: str) -> None:
+def _link_or_copy_file(files: OutputDirectory, source: Path, name: str) -> None:
     if not source.is_file() or files.size(name) == source.stat().st_size:
         return
     if not files.hard_link(source.resolve(), name):
         files.copy(source, name)
 
 
-def _look(
+def _survey_season_set(
     folder: SeasonFolder, known: Mapping[str, Mapping[str, str]], access: StorageAccess
 ) -> None:
     """Survey the set; known files are not opened again."""

@@ -47,11 +47,11 @@ def iter_generation_rows(
 def add_briefs(rows: Iterable[Row], scenery: SeasonBenchmark, survey: ClipSurvey) -> Iterator[Row]:
     """Return the rows with the properties of their scene's real clip, for the stage that makes them."""
     found = survey.find(scenery.benchmark, scenery.scenes.values())
-    clips = {get_scene(entry): _of_clip(clip) for entry, clip in found}
+    clips = {get_scene(entry): _build_clip_columns(clip) for entry, clip in found}
     return (row | clips[row["scene"]] for row in rows)
 
 
-def _of_clip(clip: Clip | Failure) -> dict[str, Any]:
+def _build_clip_columns(clip: Clip | Failure) -> dict[str, Any]:
     if isinstance(clip, Failure):
         return {"_problem": str(clip)}
     width, height = clip.size
@@ -74,7 +74,7 @@ def build_brief(
     if given == "brief":
         if not text.strip():
             return Failure(FailureReason.NO_BRIEF, "the benchmark has no prompt for this scene")
-        picture = None if setting is CreatorInput.TEXT else _first_frame(file, reader)
+        picture = None if setting is CreatorInput.TEXT else _read_first_frame(file, reader)
     if isinstance(picture, Failure):
         return picture
     return ClipBrief(
@@ -98,7 +98,7 @@ def name_brief(scene: str, file_stem: str, setting: CreatorInput) -> ClipBrief:
     )
 
 
-def _first_frame(file: Path, reader: MediaReader) -> bytes | Failure:
+def _read_first_frame(file: Path, reader: MediaReader) -> bytes | Failure:
     frames = reader.frames(file, sampling=FIRST_FRAME_PLAN, encoding="rgb24")
     if isinstance(frames, Failure):
         return Failure(FailureReason.NO_BRIEF, f"no first frame of its real clip: {frames}")

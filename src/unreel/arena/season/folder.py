@@ -243,7 +243,7 @@ class SeasonFolder:
 def open_folder(season: Season, out: str | Path | None) -> SeasonFolder:
     """The working folder of `season`: `out`, or `seasons/NAME`."""
     folder = str(out or Path(SEASONS) / plain_name(season.recipe.name))
-    return _local(folder)
+    return _require_local_folder(folder)
 
 
 def find_folder(text: str | Path, out: str | Path | None = None) -> SeasonFolder:
@@ -252,11 +252,11 @@ def find_folder(text: str | Path, out: str | Path | None = None) -> SeasonFolder
 
     named = Path(text)
     if out is None and (named / ENTRANTS).is_file():
-        return _local(str(named))
+        return _require_local_folder(str(named))
     return open_folder(read_season(named), out)
 
 
-def _local(folder: str) -> SeasonFolder:
+def _require_local_folder(folder: str) -> SeasonFolder:
     if "://" in folder:
         setting, problem = "--out", f"a season plays in a folder of this machine, not in {folder}"
         raise InvalidSettingError(setting, problem, "Name a folder")

@@ -143,7 +143,7 @@ class SeasonRecipe(RecipeSection):
     def titles(self) -> tuple[str, ...]:
         """Return the title of each condition."""
         sections = [each.values() for each in self.condition]
-        named = [_spell(values, sections) for values in sections]
+        named = [_format_condition(values, sections) for values in sections]
         return tuple(each.title or name for each, name in zip(self.condition, named, strict=True))
 
     @property
@@ -215,7 +215,7 @@ def check_season(values: object) -> SeasonRecipe:
     return check_sections(SeasonRecipe, values)
 
 
-def _spell(values: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> str:
+def _format_condition(values: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> str:
     """Return a condition as text, its sampling first; `as printed` if nothing is set."""
     told = [str(values["sampling"])] if "sampling" in values else []
     told += [

@@ -96,15 +96,15 @@ def open_scenery(season: Season, *, outside: bool = False) -> SeasonBenchmark:
     told = reading.identity.fingerprint
     if (benchmark.root / CHECKSUMS).is_file():
         told = f"{told}+{_check_sums(benchmark.root)}"
-    scenes = _choose(usable, recipe.limit, seed=recipe.seed)
+    scenes = _select_scene_entries(usable, recipe.limit, seed=recipe.seed)
     if not scenes:
         problem, remedy = "holds no real clip", "Name a benchmark with both sides, or another split"
         raise UnreadableSourceError(str(path), problem, remedy)
     return SeasonBenchmark(
         benchmark=benchmark,
         digest=told,
-        entries=tuple(_draw(usable, scenes, recipe.limit, seed=recipe.seed)),
-        lessons=tuple(_lessons(usable, recipe.limit, seed=recipe.seed)),
+        entries=tuple(_iter_sampled_entries(usable, scenes, recipe.limit, seed=recipe.seed)),
+        lessons=tuple(_select_training_entries(usable, recipe.limit, seed=recipe.seed)),
         scenes=scenes,
         rejected=tuple(reading.rejected),
         n_rejected=reading.n_rejected,
@@ -128,7 +128,9 @@ def require_digest(season: Season, scenery: SeasonBenchmark) -> None:
     raise InvalidSettingError(setting, problem, remedy)
 
 
-def _choose(entries: Collection[Entry], limit: int | None, *, seed: int) -> dict[str, Entry]:
+def _select_scene_entries(
+    entries: Collection[Entry], limit: int | None, *, seed: int
+) -> dict[str, Entry]:
     first: dict[str, Entry] = {}
     for entry in sorted(entries, key=lambda e: e.name):
         if isinstance(entry.origin, Real):
@@ -137,7 +139,7 @@ def _choose(entries: Collection[Entry], limit: int | None, *, seed: int) -> dict
     return {scene: first[scene] for scene in sorted(drawn)}
 
 
-def _draw(
+def _iter_sampled_entries(
     entries: Sequence[Entry], scenes: Collection[str], limit: int | None, *, seed: int
 ) -> Iterator[Entry]:
     """Return all clips; with a limit those of the sampled scenes, and a sample of each creator's other clips."""
@@ -156,7 +158,9 @@ def _draw(
             yield entry
 
 
-def _lessons(entries: Sequence[Entry], limit: int | None, *, seed: int) -> Sequence[Entry]:
+def _select_training_entries(
+    entries: Sequence[Entry], limit: int | None, *, seed: int
+) -> Sequence[Entry]:
     """Return the training clips of baselines, independent of the entrants: a later creator must not change them."""
     if limit is None:
         return entries

@@ -54,7 +54,7 @@ def read_accepted_entries(folder: Path) -> list[AcceptedEntry]:
     titles = dict.fromkeys(e.entry for e in history.events if e.state is EntryState.ACCEPTED)
     states = {title: history.state(title) for title in titles}
     return [
-        AcceptedEntry(_read(folder, title), state)
+        AcceptedEntry(_read_accepted_entry(folder, title), state)
         for title, state in states.items()
         if state in _PLAYS
     ]
@@ -86,7 +86,7 @@ def log_played_entries(folder: Path, titles: Collection[str], *, at_us: int) -> 
         append_all(folder, played)
 
 
-def _read(folder: Path, title: str) -> EntryRecipe:
+def _read_accepted_entry(folder: Path, title: str) -> EntryRecipe:
     name = f"{ENTRIES}/{entry_name(title)}.json"
     try:
         with OutputDirectory(folder).read(name) as file:

@@ -43,7 +43,7 @@ def look_at(
 ) -> list[ClipInspection | Failure]:
     """A look at each, in their order; what cannot be decoded whole is a failure."""
     with ThreadPoolExecutor(at_once, "look") as pool:
-        return list(pool.map(lambda subject: _look(subject, reader), subjects))
+        return list(pool.map(lambda subject: _inspect_clip(subject, reader), subjects))
 
 
 def print_of(file: Path, reader: MediaReader) -> ClipFingerprint | Failure:
@@ -52,7 +52,7 @@ def print_of(file: Path, reader: MediaReader) -> ClipFingerprint | Failure:
     return scan if isinstance(scan, Failure) else fingerprint(scan, find_borders(scan.picked))
 
 
-def _look(subject: InspectedClip, reader: MediaReader) -> ClipInspection | Failure:
+def _inspect_clip(subject: InspectedClip, reader: MediaReader) -> ClipInspection | Failure:
     facts = reader.probe(subject.file)
     if isinstance(facts, Failure):
         return facts

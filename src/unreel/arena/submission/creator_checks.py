@@ -41,13 +41,13 @@ MOST_APART: Final = 2
 
 def judge_clip(name: str, own: ClipFacts, real: ClipFacts | None) -> Iterator[EntryFinding]:
     """Yield the faults of one clip; without a real clip to compare, only its own."""
-    for check, words in _alone(own):
+    for check, words in _iter_clip_problems(own):
         yield EntryFinding(check=check, weight=FindingSeverity.REFUSES, words=words, clips=(name,))
-    for check, words in _beside(own, real) if real is not None else ():
+    for check, words in _iter_comparison_problems(own, real) if real is not None else ():
         yield EntryFinding(check=check, weight=FindingSeverity.WARNS, words=words, clips=(name,))
 
 
-def _alone(own: ClipFacts) -> Iterator[tuple[str, str]]:
+def _iter_clip_problems(own: ClipFacts) -> Iterator[tuple[str, str]]:
     video = own.video
     if not SHORTEST_S <= video.duration_s <= LONGEST_S:
         ends = f"{float(SHORTEST_S):g} and {float(LONGEST_S):g} s"
@@ -60,13 +60,13 @@ def _alone(own: ClipFacts) -> Iterator[tuple[str, str]]:
         yield "size", f"a side has {SMALLEST_SIDE} pixels or more. Make them larger"
 
 
-def _beside(own: ClipFacts, real: ClipFacts) -> Iterator[tuple[str, str]]:
+def _iter_comparison_problems(own: ClipFacts, real: ClipFacts) -> Iterator[tuple[str, str]]:
     ours, theirs = own.video, real.video
-    if _apart(ours.duration_s, theirs.duration_s):
+    if _is_far_apart(ours.duration_s, theirs.duration_s):
         yield "length", "much longer or shorter than the real clip: length alone may reveal it"
-    if _apart(ours.average_rate, theirs.average_rate):
+    if _is_far_apart(ours.average_rate, theirs.average_rate):
         yield "rate", "much faster or slower in frames than the real clip: the rate may reveal it"
-    if _apart(Fraction(ours.width), Fraction(theirs.width)):
+    if _is_far_apart(Fraction(ours.width), Fraction(theirs.width)):
         yield "size", "much wider or narrower than the real clip: the size may reveal it"
     if (ours.width > ours.height) != (theirs.width > theirs.height):
         yield (
@@ -80,7 +80,7 @@ def _beside(own: ClipFacts, real: ClipFacts) -> Iterator[tuple[str, str]]:
         yield "sound", f"{has}: a reviewer with sound can separate them"
 
 
-def _apart(one: Fraction, other: Fraction) -> bool:
+def _is_far_apart(one: Fraction, other: Fraction) -> bool:
     least, most = sorted((one, other))
     return most > MOST_APART * least
 
@@ -116,7 +116,11 @@ def check_creator(
     section: CreatorSection, grounds: EntryCheckContext, *, into: Path
 ) -> EntryCheckResult:
     """Check a creator; the clips of a folder are copied below `into`."""
-    findings = [*_kind(section), *_price(section, grounds), *_briefs(section, grounds)]
+    findings = [
+        *_iter_kind_findings(section),
+        *_iter_price_findings(section, grounds),
+        *_iter_prompt_findings(section, grounds),
+    ]
     keys = section.keys
     if not isinstance(keys, FolderKeys):
         return EntryCheckResult(findings=tuple(findings), sha256={})
@@ -131,20 +135,22 @@ def check_creator(
         findings.append(
             EntryFinding(check="ids", weight=FindingSeverity.REFUSES, words=words, clips=strange)
         )
-    looks, unread = _look(taken.subjects, grounds)
-    findings += [*taken.findings, *unread, *_judge(looks, grounds)]
+    looks, unread = _inspect_clips(taken.subjects, grounds)
+    findings += [*taken.findings, *unread, *_iter_clip_findings(looks, grounds)]
     return EntryCheckResult(
         findings=tuple(findings), sha256={look.subject.name: look.sha256 for look in looks}
     )
 
 
-def _kind(section: CreatorSection) -> Iterator[EntryFinding]:
+def _iter_kind_findings(section: CreatorSection) -> Iterator[EntryFinding]:
     if section.held is not None or section.keys.side is ClipClass.CONTROL:
         words = "it makes no clips of its own, so that it cannot be ranked. Ask for it to be put into the season"
         yield EntryFinding(check="kind", weight=FindingSeverity.REFUSES, words=words)
 
 
-def _price(section: CreatorSection, grounds: EntryCheckContext) -> Iterator[EntryFinding]:
+def _iter_price_findings(
+    section: CreatorSection, grounds: EntryCheckContext
+) -> Iterator[EntryFinding]:
     priced = [key for key in _PRICES if key in type(section.keys).model_fields]
     known = any(getattr(section.keys, key) is not None for key in priced)
     if priced and not known and grounds.recipe.budget.max_cost_usd is not None:
@@ -152,7 +158,9 @@ def _price(section: CreatorSection, grounds: EntryCheckContext) -> Iterator[Entr
         yield EntryFinding(check="price", weight=FindingSeverity.REFUSES, words=words)
 
 
-def _briefs(section: CreatorSection, grounds: EntryCheckContext) -> Iterator[EntryFinding]:
+def _iter_prompt_findings(
+    section: CreatorSection, grounds: EntryCheckContext
+) -> Iterator[EntryFinding]:
     """Return the scenes without the text that a setting needs."""
     wordless = tuple(s for s, entry in grounds.scenery.scenes.items() if not entry.prompt.strip())
     asked = section.settings or section.keys.usual
@@ -163,7 +171,7 @@ def _briefs(section: CreatorSection, grounds: EntryCheckContext) -> Iterator[Ent
         )
 
 
-def _look(
+def _inspect_clips(
     subjects: Sequence[InspectedClip], grounds: EntryCheckContext
 ) -> tuple[list[ClipInspection], list[EntryFinding]]:
     access = grounds.access
@@ -183,15 +191,17 @@ def _look(
     return looks, unread
 
 
-def _judge(looks: Sequence[ClipInspection], grounds: EntryCheckContext) -> Iterator[EntryFinding]:
+def _iter_clip_findings(
+    looks: Sequence[ClipInspection], grounds: EntryCheckContext
+) -> Iterator[EntryFinding]:
     real = _look_at_real(grounds)
     by_scene = {look.subject.scene: look for look in real}
     for look in looks:
         beside = by_scene.get(look.subject.scene)
         facts = None if beside is None else beside.facts
         yield from judge_clip(look.subject.name, look.facts, facts)
-    yield from _twice(looks)
-    yield from _copied(looks, real)
+    yield from _iter_duplicate_findings(looks)
+    yield from _iter_copy_findings(looks, real)
     yield from find_telltales(looks, real, seed=grounds.recipe.seed)
 
 
@@ -208,7 +218,7 @@ def _look_at_real(grounds: EntryCheckContext) -> list[ClipInspection]:
     return [look for look in found if isinstance(look, ClipInspection)]
 
 
-def _twice(looks: Sequence[ClipInspection]) -> Iterator[EntryFinding]:
+def _iter_duplicate_findings(looks: Sequence[ClipInspection]) -> Iterator[EntryFinding]:
     by_bytes: defaultdict[str, list[str]] = defaultdict(list)
     for look in looks:
         by_bytes[look.sha256].append(look.subject.name)
@@ -220,7 +230,7 @@ def _twice(looks: Sequence[ClipInspection]) -> Iterator[EntryFinding]:
             )
 
 
-def _copied(
+def _iter_copy_findings(
     looks: Sequence[ClipInspection], real: Sequence[ClipInspection]
 ) -> Iterator[EntryFinding]:
     ours = [

@@ -21,14 +21,16 @@ def find_telltales(
     entered: Sequence[ClipInspection], real: Sequence[ClipInspection], *, seed: int
 ) -> Iterator[EntryFinding]:
     """Warnings: a property that all clips of the entry have and no real one, marks, and what the audit finds."""
-    yield from _marks(entered)
+    yield from _iter_watermark_findings(entered)
     if min(len(entered), len(real)) >= LEAST_CLIPS:
-        yield from _exclusive(entered, real)
-        judged = audit([*_observed(entered, "entry"), *_observed(real, None)], seed=seed)
-        yield from _audited(judged)
+        yield from _iter_property_findings(entered, real)
+        judged = audit(
+            [*_iter_observations(entered, "entry"), *_iter_observations(real, None)], seed=seed
+        )
+        yield from _iter_audit_findings(judged)
 
 
-def _marks(entered: Sequence[ClipInspection]) -> Iterator[EntryFinding]:
+def _iter_watermark_findings(entered: Sequence[ClipInspection]) -> Iterator[EntryFinding]:
     for look in entered:
         if not isinstance(look.marks, Failure) and (look.marks.found or look.marks.roaming):
             words = (
@@ -40,18 +42,18 @@ def _marks(entered: Sequence[ClipInspection]) -> Iterator[EntryFinding]:
             )
 
 
-def _exclusive(
+def _iter_property_findings(
     entered: Sequence[ClipInspection], real: Sequence[ClipInspection]
 ) -> Iterator[EntryFinding]:
-    ours = [_properties(look.facts) for look in entered]
-    theirs = [_properties(look.facts) for look in real]
+    ours = [_format_file_properties(look.facts) for look in entered]
+    theirs = [_format_file_properties(look.facts) for look in real]
     for key, value in ours[0].items():
         if all(own[key] == value for own in ours) and all(own[key] != value for own in theirs):
             words = f"{key} is {value!a} in every clip, and in no real one: file properties reveal the label"
             yield EntryFinding(check="audit", weight=FindingSeverity.WARNS, words=words)
 
 
-def _properties(facts: ClipFacts) -> Mapping[str, str]:
+def _format_file_properties(facts: ClipFacts) -> Mapping[str, str]:
     video = facts.video
     return {
         "the container": facts.container,
@@ -66,7 +68,9 @@ def _properties(facts: ClipFacts) -> Mapping[str, str]:
     }
 
 
-def _observed(looks: Sequence[ClipInspection], creator: str | None) -> Iterator[ClipObservation]:
+def _iter_observations(
+    looks: Sequence[ClipInspection], creator: str | None
+) -> Iterator[ClipObservation]:
     kind = _REAL if creator is None else _ENTRY
     for look in looks:
         yield ClipObservation(
@@ -79,7 +83,7 @@ def _observed(looks: Sequence[ClipInspection], creator: str | None) -> Iterator[
         )
 
 
-def _audited(judged: AuditResult) -> Iterator[EntryFinding]:
+def _iter_audit_findings(judged: AuditResult) -> Iterator[EntryFinding]:
     for view in judged.views:
         if view.view is FeatureView.FRAME or view.finding is not Audited.LEAKS:
             continue

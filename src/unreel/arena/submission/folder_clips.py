@@ -41,10 +41,10 @@ def collect_clips(
 
     `root` is the season's folder, where the work is done.
     """
-    return asyncio.run(_collect(opener, scenes, into=into, root=root, access=access))
+    return asyncio.run(_gather_entry_clips(opener, scenes, into=into, root=root, access=access))
 
 
-async def _collect(
+async def _gather_entry_clips(
     opener: CreatorFactory,
     scenes: Mapping[str, str],
     *,
@@ -60,7 +60,7 @@ async def _collect(
             for setting in opener.settings:
                 key = digest("entry", str(into), scene, setting.value)
                 place = DiskWorkplace(root=root, key=key, access=access)
-                taken = await _take(
+                taken = await _collect_scene_clip(
                     creator, name_brief(scene, stem, setting), place, OutputDirectory(into)
                 )
                 if isinstance(taken, InspectedClip):
@@ -72,7 +72,7 @@ async def _collect(
     return CollectedFiles(subjects=tuple(subjects), findings=tuple(findings))
 
 
-async def _take(
+async def _collect_scene_clip(
     creator: Creator, brief: ClipBrief, place: DiskWorkplace, into: OutputDirectory
 ) -> InspectedClip | EntryFinding:
     made = await creator.make(brief, place)
@@ -84,12 +84,12 @@ async def _take(
             return EntryFinding(
                 check="ids", weight=FindingSeverity.REFUSES, words=words, clips=(told,)
             )
-        return _keep(made, name, brief.id, into)
+        return _store_clip(made, name, brief.id, into)
     finally:
         OutputDirectory(place.root).remove_folder(f"{BENCH}/{place.key}")
 
 
-def _keep(made: GeneratedClip, name: str, scene: str, into: OutputDirectory) -> InspectedClip:
+def _store_clip(made: GeneratedClip, name: str, scene: str, into: OutputDirectory) -> InspectedClip:
     kept = f"{name}{made.file.suffix}"
     into.copy(made.file, kept)
     return InspectedClip(name=name, scene=scene, file=into.root / kept)

@@ -138,7 +138,7 @@ def read_log(folder: Path) -> SeasonLog:
     """Return the log of the season at `folder`; an empty one if it is missing."""
     try:
         with OutputDirectory(folder).read(LOG) as file:
-            return _read(_whole(file.fileno()))
+            return _parse_log(_read_whole_file(file.fileno()))
     except FileNotFoundError:
         return SeasonLog()
 
@@ -159,11 +159,11 @@ def append_all(folder: Path, decide: Callable[[SeasonLog], Iterable[LogEvent]]) 
     descriptor = OutputDirectory(folder).open(LOG, os.O_RDWR | os.O_APPEND)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        data = _whole(descriptor)
-        history = _read(data)
+        data = _read_whole_file(descriptor)
+        history = _parse_log(data)
         history.require_whole()
-        chained = list(_chain(history, decide(history)))
-        text = b"".join(map(_encode, chained))
+        chained = list(_iter_chained_lines(history, decide(history)))
+        text = b"".join(map(_encode_log_line, chained))
         # What a crash left unended is ended, not taken away: nothing of this file ever goes.
         text = b"\n" + text if text and data and not data.endswith(b"\n") else text
         while text:
@@ -174,7 +174,7 @@ def append_all(folder: Path, decide: Callable[[SeasonLog], Iterable[LogEvent]]) 
         os.close(descriptor)
 
 
-def _chain(history: SeasonLog, events: Iterable[LogEvent]) -> Iterator[LogLine]:
+def _iter_chained_lines(history: SeasonLog, events: Iterable[LogEvent]) -> Iterator[LogLine]:
     before = history.head
     states = {event.entry: event.state for event in history.events}
     # A row that was played keeps its name for good: a second one of that name could not be told from it.
@@ -184,43 +184,45 @@ def _chain(history: SeasonLog, events: Iterable[LogEvent]) -> Iterator[LogLine]:
             was = states.get(event.entry)
             again = event.state is EntryState.SUBMITTED and event.entry in played
             if event.state not in _NEXT[was] or again:
-                raise InvalidValueError(_refusal(event, was))
+                raise InvalidValueError(_format_refusal(event, was))
             states[event.entry] = event.state
-        line = LogLine(event, before, _hash(asdict(event), before))
+        line = LogLine(event, before, _compute_event_hash(asdict(event), before))
         before = line.own
         yield line
 
 
-def _refusal(event: LogEvent, was: EntryState | None) -> str:
+def _format_refusal(event: LogEvent, was: EntryState | None) -> str:
     now = "was never submitted" if was is None else f"is {was.value}"
     if event.state is EntryState.SUBMITTED:
         return f"{event.entry!r} {now} and cannot be submitted again. Enter under another name"
     return f"{event.entry!r} {now} and cannot become {event.state.value}. See `unreel arena log`"
 
 
-def _hash(event: Mapping[str, Any], before: str) -> str:
-    return hashlib.sha256(f"{before}\n{_canonical(event)}".encode()).hexdigest()
+def _compute_event_hash(event: Mapping[str, Any], before: str) -> str:
+    return hashlib.sha256(f"{before}\n{_format_canonical_json(event)}".encode()).hexdigest()
 
 
-def _canonical(event: Mapping[str, Any]) -> str:
+def _format_canonical_json(event: Mapping[str, Any]) -> str:
     return json.dumps(event, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
 
 
-def _written(line: LogLine) -> str:
-    return _spell(line, asdict(line.event)) + "\n"
+def _format_log_line(line: LogLine) -> str:
+    return _format_line_json(line, asdict(line.event)) + "\n"
 
 
-def _spell(line: LogLine, event: Mapping[str, Any]) -> str:
-    return f'{{"before":"{line.before}","event":{_canonical(event)},"hash":"{line.own}"}}'
+def _format_line_json(line: LogLine, event: Mapping[str, Any]) -> str:
+    return (
+        f'{{"before":"{line.before}","event":{_format_canonical_json(event)},"hash":"{line.own}"}}'
+    )
 
 
-def _encode(line: LogLine) -> bytes:
+def _encode_log_line(line: LogLine) -> bytes:
     """Return the stored line, after a check that it can be read again.
 
     Raises:
         InvalidValueError: It is too long.
     """
-    data = _written(line).encode()
+    data = _format_log_line(line).encode()
     if len(data) > _LONGEST_LINE:
         msg = (
             f"the event of {line.event.entry[:80]!r} has {len(data)} bytes, and a line of the log "
@@ -230,7 +232,7 @@ def _encode(line: LogLine) -> bytes:
     return data
 
 
-def _whole(descriptor: int) -> bytes:
+def _read_whole_file(descriptor: int) -> bytes:
     size = os.fstat(descriptor).st_size
     if size > _LARGEST_BYTES:
         problem = f"no log of a season: it has {size} bytes"
@@ -238,38 +240,38 @@ def _whole(descriptor: int) -> bytes:
     return os.pread(descriptor, size, 0)
 
 
-def _read(data: bytes) -> SeasonLog:
+def _parse_log(data: bytes) -> SeasonLog:
     lines: list[LogLine] = []
     torn, broken = [], []
     *ended, last = data.split(b"\n")
     before = BEGINNING
     for number, raw in enumerate([*ended, *([last] if last else [])], start=1):
-        line = _parse(raw)
+        line = _parse_log_line(raw)
         if line is None:
             torn.append(number)
             continue
-        if raw != _spell(line, json.loads(raw)["event"]).encode():
+        if raw != _format_line_json(line, json.loads(raw)["event"]).encode():
             broken.append(f"line {number} has an unknown or a duplicate field")
         if line.before != before:
             broken.append(f"a line before line {number} was edited, moved or removed")
-        if line.own != _hash(json.loads(raw)["event"], line.before):
+        if line.own != _compute_event_hash(json.loads(raw)["event"], line.before):
             broken.append(f"line {number} was edited")
         before = line.own
         lines.append(line)
     return SeasonLog(lines=tuple(lines), torn=tuple(torn), broken=tuple(broken))
 
 
-def _parse(raw: bytes) -> LogLine | None:
+def _parse_log_line(raw: bytes) -> LogLine | None:
     if len(raw) > _LONGEST_LINE:
         return None
     try:
         found = json.loads(raw)
-        return LogLine(_event(found["event"]), str(found["before"]), str(found["hash"]))
+        return LogLine(_parse_event(found["event"]), str(found["before"]), str(found["hash"]))
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
 
 
-def _event(found: Mapping[str, Any]) -> LogEvent:
+def _parse_event(found: Mapping[str, Any]) -> LogEvent:
     """An event of any release: what it does not know yet is kept by the hash alone."""
     known = {field.name: found[field.name] for field in fields(LogEvent) if field.name in found}
     known |= {"state": EntryState(found["state"]), "reasons": tuple(found.get("reasons", ()))}

@@ -40,7 +40,7 @@ def check_reviewer(entry: ReviewerEntry, grounds: EntryCheckContext) -> Iterator
         root = grounds.scenery.benchmark.root
         recipe = grounds.recipe.asks(entry, benchmark=root, base=Path())
         section, settings = recipe.reviewer, grounds.access.settings
-        yield from _price(entry, grounds)
+        yield from _iter_price_findings(entry, grounds)
         if not section.learns:
             opener = section.opener(
                 key_hosts=settings.key_hosts,
@@ -49,7 +49,7 @@ def check_reviewer(entry: ReviewerEntry, grounds: EntryCheckContext) -> Iterator
             )
             # A server is not asked: its answer costs. Its name and key were looked at by the opener.
             if not section.is_served:
-                yield from _probe(opener, recipe, grounds)
+                yield from _iter_probe_findings(opener, recipe, grounds)
     except TimeoutError:
         words = f"no answer about a small clip within {PATIENCE_S:g} s. Make it quicker"
         yield EntryFinding(check="probe", weight=FindingSeverity.REFUSES, words=words)
@@ -57,13 +57,15 @@ def check_reviewer(entry: ReviewerEntry, grounds: EntryCheckContext) -> Iterator
         yield EntryFinding(check="opening", weight=FindingSeverity.REFUSES, words=str(error))
 
 
-def _price(entry: ReviewerEntry, grounds: EntryCheckContext) -> Iterator[EntryFinding]:
+def _iter_price_findings(
+    entry: ReviewerEntry, grounds: EntryCheckContext
+) -> Iterator[EntryFinding]:
     if grounds.recipe.budget.max_cost_usd is not None and entry.is_served and entry.price is None:
         words = "the season has a budget, and no price is known. Name a file of prices"
         yield EntryFinding(check="price", weight=FindingSeverity.REFUSES, words=words)
 
 
-def _probe(
+def _iter_probe_findings(
     opener: ReviewerFactory, recipe: EvalRecipe, grounds: EntryCheckContext
 ) -> Iterator[EntryFinding]:
     """Each condition once, about clips that no benchmark holds."""
@@ -72,7 +74,7 @@ def _probe(
         TemporaryDirectory(prefix="unreel-") as folder,
         media_reader(access.settings, trusted=access.trusted) as reader,
     ):
-        clips = _made_up(recipe.instrument.n_clips, OutputDirectory(Path(folder)), reader)
+        clips = _write_probe_clips(recipe.instrument.n_clips, OutputDirectory(Path(folder)), reader)
         if isinstance(clips, Failure):
             yield EntryFinding(
                 check="probe", weight=FindingSeverity.WARNS, words=f"could not be asked: {clips}"
@@ -80,13 +82,15 @@ def _probe(
             return
         desk = ReviewDispatcher(reader)
         try:
-            answers = asyncio.run(_ask(desk, opener, recipe, clips))
+            answers = asyncio.run(_ask_each_condition(desk, opener, recipe, clips))
         finally:
             desk.close()
-    yield from _told(answers, recipe)
+    yield from _iter_answer_findings(answers, recipe)
 
 
-def _made_up(count: int, folder: OutputDirectory, reader: MediaReader) -> list[Clip] | Failure:
+def _write_probe_clips(
+    count: int, folder: OutputDirectory, reader: MediaReader
+) -> list[Clip] | Failure:
     clips = []
     for number in range(count):
         data = read_sample_clip(f"sound-24-{number}.mp4")
@@ -98,7 +102,7 @@ def _made_up(count: int, folder: OutputDirectory, reader: MediaReader) -> list[C
     return clips
 
 
-async def _ask(
+async def _ask_each_condition(
     desk: ReviewDispatcher, opener: ReviewerFactory, recipe: EvalRecipe, clips: Sequence[Clip]
 ) -> list[ReviewResult]:
     subject, instrument = get_subject(*(clip.id for clip in clips)), recipe.instrument.instrument
@@ -116,7 +120,9 @@ async def _ask(
         await asked.reviewer.close()
 
 
-def _told(answers: list[ReviewResult], recipe: EvalRecipe) -> Iterator[EntryFinding]:
+def _iter_answer_findings(
+    answers: list[ReviewResult], recipe: EvalRecipe
+) -> Iterator[EntryFinding]:
     decision = recipe.instrument.wording.decision
     for asked in answers:
         outcome = asked.outcome

@@ -65,23 +65,31 @@ def submit(handed: SubmittedEntry, grounds: EntryCheckContext, *, clock: Clock) 
     _require_free(handed.recipe, grounds)
     # Two entries of one name at once would write over each other's clips.
     with writer_lock(resolve_location(str(grounds.folder / ENTERING), {})):
-        return _submit(handed, grounds, clock)
+        return _submit_entry(handed, grounds, clock)
 
 
-def _submit(handed: SubmittedEntry, grounds: EntryCheckContext, clock: Clock) -> SubmissionResult:
+def _submit_entry(
+    handed: SubmittedEntry, grounds: EntryCheckContext, clock: Clock
+) -> SubmissionResult:
     recipe = handed.recipe
-    first = _begin(recipe, grounds.folder, clock)
-    checked = _check(recipe, grounds, first)
+    first = _append_submission_event(recipe, grounds.folder, clock)
+    checked = _check_entry(recipe, grounds, first)
     findings = gather(checked.findings)
     reasons = tuple(str(each) for each in findings)
-    identity = _identity(recipe, checked)
+    identity = _compute_entry_identity(recipe, checked)
     if any(each.weight is FindingSeverity.REFUSES for each in findings):
-        _clear(recipe, grounds.folder)
-        line = append(grounds.folder, _next(first, EntryState.REFUSED, clock, identity, reasons))
+        _remove_entry_folder(recipe, grounds.folder)
+        line = append(
+            grounds.folder, _build_next_event(first, EntryState.REFUSED, clock, identity, reasons)
+        )
     else:
-        append(grounds.folder, _next(first, EntryState.CHECKED, clock, identity, reasons))
-        keep_entry(grounds.folder, _pinned(recipe, grounds.folder, identity), handed.text)
-        line = append(grounds.folder, _next(first, EntryState.ACCEPTED, clock, identity, ()))
+        append(
+            grounds.folder, _build_next_event(first, EntryState.CHECKED, clock, identity, reasons)
+        )
+        keep_entry(grounds.folder, _pin_entry_clips(recipe, grounds.folder, identity), handed.text)
+        line = append(
+            grounds.folder, _build_next_event(first, EntryState.ACCEPTED, clock, identity, ())
+        )
     return SubmissionResult(
         entry=recipe.title,
         kind=recipe.kind,
@@ -133,7 +141,7 @@ def _require_free(recipe: EntryRecipe, grounds: EntryCheckContext) -> None:
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def _begin(recipe: EntryRecipe, folder: Path, clock: Clock) -> LogEvent:
+def _append_submission_event(recipe: EntryRecipe, folder: Path, clock: Clock) -> LogEvent:
     """The try, with its number among the team's, on the disk before anything is looked at."""
 
     def submitted(history: SeasonLog) -> list[LogEvent]:
@@ -160,13 +168,15 @@ def _begin(recipe: EntryRecipe, folder: Path, clock: Clock) -> LogEvent:
     return line.event
 
 
-def _next(
+def _build_next_event(
     event: LogEvent, state: EntryState, clock: Clock, identity: str, reasons: Sequence[str]
 ) -> LogEvent:
     return replace(event, state=state, at_us=clock(), identity=identity, reasons=tuple(reasons))
 
 
-def _check(recipe: EntryRecipe, grounds: EntryCheckContext, first: LogEvent) -> EntryCheckResult:
+def _check_entry(
+    recipe: EntryRecipe, grounds: EntryCheckContext, first: LogEvent
+) -> EntryCheckResult:
     findings = []
     if not recipe.licence.strip():
         words = "clips without a licence may not be shown. Write licence, for example CC BY 4.0"
@@ -176,7 +186,7 @@ def _check(recipe: EntryRecipe, grounds: EntryCheckContext, first: LogEvent) -> 
         findings.append(EntryFinding(check="statement", weight=FindingSeverity.WARNS, words=words))
     sha256 = {}
     if recipe.creator is not None:
-        _clear(recipe, grounds.folder)
+        _remove_entry_folder(recipe, grounds.folder)
         into = grounds.folder / ENTRIES / entry_name(recipe.title)
         found = check_creator(recipe.creator, grounds, into=into)
         findings += found.findings
@@ -184,7 +194,9 @@ def _check(recipe: EntryRecipe, grounds: EntryCheckContext, first: LogEvent) -> 
     elif recipe.reviewer is not None:
         findings += check_reviewer(recipe.reviewer, grounds)
     checked = EntryCheckResult(findings=tuple(findings), sha256=sha256)
-    twin = _named(recipe, grounds) or _twin(_identity(recipe, checked), first, grounds.folder)
+    twin = _find_same_entrant(recipe, grounds) or _find_identical_entry(
+        _compute_entry_identity(recipe, checked), first, grounds.folder
+    )
     if twin:
         words = f"the same as {twin!a}, which plays already. Enter something else"
         again = EntryFinding(check="identity", weight=FindingSeverity.REFUSES, words=words)
@@ -192,10 +204,10 @@ def _check(recipe: EntryRecipe, grounds: EntryCheckContext, first: LogEvent) -> 
     return checked
 
 
-def _identity(recipe: EntryRecipe, checked: EntryCheckResult) -> str:
+def _compute_entry_identity(recipe: EntryRecipe, checked: EntryCheckResult) -> str:
     """All that decides what it makes or answers, whatever it is called."""
     if recipe.creator is not None:
-        told = [str(part) for part in _told(recipe.creator)]
+        told = [str(part) for part in _get_creator_identity(recipe.creator)]
     else:
         section = recipe.reviewer
         told = ["" if section is None else section.model_dump_json(exclude={"title"})]
@@ -203,7 +215,7 @@ def _identity(recipe: EntryRecipe, checked: EntryCheckResult) -> str:
     return digest("entry", recipe.kind, *told, *clips)
 
 
-def _named(recipe: EntryRecipe, grounds: EntryCheckContext) -> str:
+def _find_same_entrant(recipe: EntryRecipe, grounds: EntryCheckContext) -> str:
     """Return the entrant of the season's recipe that is the same; folders are compared by content."""
     season, creator, reviewer = grounds.recipe, recipe.creator, recipe.reviewer
     if reviewer is not None:
@@ -212,14 +224,21 @@ def _named(recipe: EntryRecipe, grounds: EntryCheckContext) -> str:
         return next(same, "")
     if creator is None or isinstance(creator.keys, FolderKeys):
         return ""
-    return next((e.name for e in season.creator if _told(e) == _told(creator)), "")
+    return next(
+        (
+            e.name
+            for e in season.creator
+            if _get_creator_identity(e) == _get_creator_identity(creator)
+        ),
+        "",
+    )
 
 
-def _told(section: CreatorSection) -> tuple[str, str, int]:
+def _get_creator_identity(section: CreatorSection) -> tuple[str, str, int]:
     return section.kind, section.keys.identity(), section.seed
 
 
-def _twin(identity: str, first: LogEvent, folder: Path) -> str:
+def _find_identical_entry(identity: str, first: LogEvent, folder: Path) -> str:
     """The entry of another name that is the same."""
     for event in read_log(folder).events:
         same = event.identity == identity and event.kind == first.kind
@@ -228,7 +247,7 @@ def _twin(identity: str, first: LogEvent, folder: Path) -> str:
     return ""
 
 
-def _pinned(recipe: EntryRecipe, folder: Path, identity: str) -> EntryRecipe:
+def _pin_entry_clips(recipe: EntryRecipe, folder: Path, identity: str) -> EntryRecipe:
     """The recipe with the clips that were taken over, under a version that follows from their bytes."""
     creator = recipe.creator
     if creator is None or not isinstance(creator.keys, FolderKeys):
@@ -240,6 +259,6 @@ def _pinned(recipe: EntryRecipe, folder: Path, identity: str) -> EntryRecipe:
     return recipe.model_copy(update={"creator": section})
 
 
-def _clear(recipe: EntryRecipe, folder: Path) -> None:
+def _remove_entry_folder(recipe: EntryRecipe, folder: Path) -> None:
     """Take away what an earlier try of that name left."""
     OutputDirectory(folder).remove_folder(f"{ENTRIES}/{entry_name(recipe.title)}")

@@ -66,14 +66,14 @@ def export_lmms_eval(
     exported = write_questions(benchmark, recipe, folder=folder, reader=reader)
     figures = list(list_reported_figures(recipe.protocol))
     into = OutputDirectory(folder, published=True)
-    into.write(f"{MODULE}.py", _module(recipe, figures).encode())
-    yaml = json.dumps(_config(recipe, folder, figures), indent=2)
+    into.write(f"{MODULE}.py", _format_task_module(recipe, figures).encode())
+    yaml = json.dumps(_build_task_config(recipe, folder, figures), indent=2)
     tagged = _FUNCTION_TAG.sub(r'!function "\1"', yaml)
     into.write(f"{recipe.name}.yaml", (tagged + "\n").encode())
     return exported
 
 
-def _module(recipe: ExportRecipe, figures: list[tuple[str, bool | None]]) -> str:
+def _format_task_module(recipe: ExportRecipe, figures: list[tuple[str, bool | None]]) -> str:
     head = _HEAD.format(name=recipe.name, instrument=recipe.instrument.instrument)
     rest = (
         _FIGURE.format(function=f"figure_{i}", name=name) for i, (name, _) in enumerate(figures)
@@ -81,7 +81,7 @@ def _module(recipe: ExportRecipe, figures: list[tuple[str, bool | None]]) -> str
     return head + "".join(rest)
 
 
-def _config(
+def _build_task_config(
     recipe: ExportRecipe, folder: Path, figures: list[tuple[str, bool | None]]
 ) -> dict[str, Any]:
     return {

@@ -54,31 +54,33 @@ def ask_about(
         conditions=(Condition(prompt=recipe.prompt, marks=recipe.marks),),
         seed=recipe.seed,
     )
-    for planned in plan_questions(_find(benchmark, recipe, reader), scope):
+    for planned in plan_questions(_iter_local_entries(benchmark, recipe, reader), scope):
         match planned:
             case PlannedQuestion():
-                yield _item(planned, recipe)
+                yield _build_export_item(planned, recipe)
             case UnreadableClip(name=name, failure=failure):
                 yield Rejected(name, str(failure))
             case Rejected():
                 yield planned
 
 
-def _find(
+def _iter_local_entries(
     benchmark: Benchmark, recipe: ExportRecipe, reader: MediaReader
 ) -> Iterator[ProbedEntry[_LocalClip] | Rejected]:
     for row in benchmark:
         if isinstance(row, Rejected):
             yield row
         elif recipe.split in {None, row.split}:
-            clip = _identify(row, benchmark.root)
+            clip = _identify_local_clip(row, benchmark.root)
             if not isinstance(clip, Rejected) and recipe.instrument.needs_facts:
-                yield ProbedEntry(entry=row, clip=_measure(clip, row, benchmark.root, reader))
+                yield ProbedEntry(
+                    entry=row, clip=_measure_frame_size(clip, row, benchmark.root, reader)
+                )
             else:
                 yield clip if isinstance(clip, Rejected) else ProbedEntry(entry=row, clip=clip)
 
 
-def _identify(entry: Entry, root: Path) -> _LocalClip | Rejected:
+def _identify_local_clip(entry: Entry, root: Path) -> _LocalClip | Rejected:
     """The file of `entry`, which must lie on this machine: the other tools take paths."""
     if is_url(entry.location):
         return Rejected(entry.name, "it is a URL. Download the clips, then export the folder")
@@ -91,7 +93,7 @@ def _identify(entry: Entry, root: Path) -> _LocalClip | Rejected:
         return Rejected(entry.name, str(error))
 
 
-def _measure(
+def _measure_frame_size(
     clip: _LocalClip, entry: Entry, root: Path, reader: MediaReader
 ) -> _LocalClip | Failure:
     """Return `clip` with its frame size; the file is opened if the benchmark lacks it."""
@@ -105,7 +107,7 @@ def _measure(
     return replace(clip, facts=facts, width=width, height=height)
 
 
-def _item(planned: PlannedQuestion[_LocalClip], recipe: ExportRecipe) -> ExportItem:
+def _build_export_item(planned: PlannedQuestion[_LocalClip], recipe: ExportRecipe) -> ExportItem:
     first = planned.clips[0]
     return ExportItem(
         id=planned.name,

@@ -39,7 +39,7 @@ def score_replies(
     rows = [
         row
         for item, reply in replies
-        for row in _rows(
+        for row in _build_scored_questions(
             recipe, item, reply if isinstance(reply, Failure) else read_reply(recipe, item, reply)
         )
     ]
@@ -78,7 +78,9 @@ def list_reported_figures(name: str) -> Iterator[tuple[str, bool | None]]:
         yield count, None
 
 
-def _rows(recipe: ExportRecipe, item: ExportItem, outcome: Any) -> list[ScoredQuestion[Any, Any]]:
+def _build_scored_questions(
+    recipe: ExportRecipe, item: ExportItem, outcome: Any
+) -> list[ScoredQuestion[Any, Any]]:
     return [
         ScoredQuestion(
             subject=item.subject,

@@ -41,7 +41,9 @@ class VlmDataset:
     ) -> dict[str, float]:
         """All figures of `predictions`, also written beside `eval_file`; an absent reply is a failure."""
         said = {int(row["index"]): row.get("prediction") for row in predictions}
-        replies = [(parse_export_item(row), _as_text(said.get(row["index"]))) for row in self._rows]
+        replies = [
+            (parse_export_item(row), _format_cell(said.get(row["index"]))) for row in self._rows
+        ]
         figures = list_figures(score_replies(self._recipe, replies))
         data = (json.dumps(figures, indent=2) + "\n").encode()
         OutputDirectory(eval_file.parent, published=True).write(eval_file.stem + SCORES, data)
@@ -62,7 +64,7 @@ class VlmDataset:
                 yield {"type": "text", "value": part["text"]}
 
 
-def _as_text(cell: object) -> str:
+def _format_cell(cell: object) -> str:
     """The reply that a cell of VLMEvalKit's table held: a column of digits comes back as numbers."""
     if isinstance(cell, float):
         if math.isnan(cell):

@@ -101,15 +101,15 @@ def export_vlmevalkit(
     with into.create_text(f"{recipe.name}.tsv") as file:
         table = csv.DictWriter(file, columns, delimiter="\t", lineterminator="\n")
         table.writeheader()
-        table.writerows(_lines(folder))
+        table.writerows(_iter_dataset_rows(folder))
     text = _MODULE_TEXT.format(
-        name=recipe.name, instrument=recipe.instrument.instrument, pace=_pace(recipe)
+        name=recipe.name, instrument=recipe.instrument.instrument, pace=_build_frame_options(recipe)
     )
     into.write(f"{MODULE}.py", text.encode())
     return exported
 
 
-def _pace(recipe: ExportRecipe) -> dict[str, float]:
+def _build_frame_options(recipe: ExportRecipe) -> dict[str, float]:
     match parse_plan(recipe.sampling) if recipe.sampling else None:
         case UniformSampling(n) | VlmEvalKitCount(n) | PaperSampling(n):
             return {"nframe": n}
@@ -119,7 +119,7 @@ def _pace(recipe: ExportRecipe) -> dict[str, float]:
             return {}
 
 
-def _lines(folder: Path) -> Iterator[Mapping[str, Any]]:
+def _iter_dataset_rows(folder: Path) -> Iterator[Mapping[str, Any]]:
     for row in read_rows(folder):
         first, *second = json.loads(row["videos"])
         yield {

@@ -82,7 +82,7 @@ def write_questions(
     rejected: list[Rejected] = []
     prompt = recipe.instrument.prompt(recipe.prompt).text
     with into.create_text(QUESTIONS_FILE) as file:
-        for sheet in _sheets(benchmark, recipe, reader=reader):
+        for sheet in _iter_export_tables(benchmark, recipe, reader=reader):
             if isinstance(sheet, Rejected):
                 n_rejected += 1
                 if len(rejected) < REASONS_SHOWN:
@@ -103,7 +103,7 @@ def write_questions(
     )
 
 
-def _sheets(
+def _iter_export_tables(
     benchmark: Benchmark, recipe: ExportRecipe, *, reader: MediaReader
 ) -> Iterator[_ExportTable | Rejected]:
     for question in ask_about(benchmark, recipe, reader=reader):

@@ -67,18 +67,18 @@ class PrintedCell:
 
 def explain_cell(cell: PrintedCell, tables: CountTables) -> Explanation:
     """The first cause whose recalculation gives the printed figure."""
-    for guess in (_repeated_table, _rotated_counts, _swapped_totals):
+    for guess in (_find_table_repeat, _find_count_rotation, _find_total_swap):
         found = guess(cell, tables)
         if found is not None:
             return found
-    for slip in _slips(cell.fake):
+    for slip in _iter_near_counts(cell.fake):
         if cell.value(slip) == cell.printed:
             return (
                 MisprintCause.COUNT_SLIP,
                 f"{slip} instead of {cell.fake} gives the printed {cell.printed}",
             )
-    near = min(_slips(cell.fake), key=lambda slip: abs(cell.value(slip) - cell.printed))
-    cause, because = _by_distance(cell.printed, cell.value())
+    near = min(_iter_near_counts(cell.fake), key=lambda slip: abs(cell.value(slip) - cell.printed))
+    cause, because = _explain_by_distance(cell.printed, cell.value())
     return cause, f"{because}; the nearest counts, {near}, give {cell.value(near)}"
 
 
@@ -95,7 +95,7 @@ def explain_average(line: PrintedLine, cells: Sequence[PrintedCell]) -> Explanat
                     MisprintCause.COUNT_SLIP,
                     f"One answer {more} in one cell gives the printed {line.average}",
                 )
-    return _by_distance(line.average, round_to_two_places(total / len(line.cells)))
+    return _explain_by_distance(line.average, round_to_two_places(total / len(line.cells)))
 
 
 def rank_by(
@@ -127,7 +127,7 @@ def explain_rank(
     return MisprintCause.UNEXPLAINED, f"No neighbour holds rank {ranks[line.name]} in its place"
 
 
-def _repeated_table(cell: PrintedCell, tables: CountTables) -> Explanation | None:
+def _find_table_repeat(cell: PrintedCell, tables: CountTables) -> Explanation | None:
     own = tables[cell.table]
     for number, other in tables.items():
         if number >= cell.table or own[REAL] != other[REAL]:
@@ -142,7 +142,7 @@ def _repeated_table(cell: PrintedCell, tables: CountTables) -> Explanation | Non
     return None
 
 
-def _rotated_counts(cell: PrintedCell, tables: CountTables) -> Explanation | None:
+def _find_count_rotation(cell: PrintedCell, tables: CountTables) -> Explanation | None:
     if cell.creator != VEO or cell.table not in ROTATED:
         return None
     before = ROTATED[ROTATED.index(cell.table) - 1]
@@ -155,7 +155,7 @@ def _rotated_counts(cell: PrintedCell, tables: CountTables) -> Explanation | Non
     )
 
 
-def _swapped_totals(cell: PrintedCell, tables: CountTables) -> Explanation | None:
+def _find_total_swap(cell: PrintedCell, tables: CountTables) -> Explanation | None:
     family = cell.creator.partition(" ")[0]
     for source, count in tables[cell.table].items():
         if source == cell.creator or source.partition(" ")[0] != family:
@@ -169,7 +169,7 @@ def _swapped_totals(cell: PrintedCell, tables: CountTables) -> Explanation | Non
     return None
 
 
-def _slips(count: GeneratedCount) -> Iterator[GeneratedCount]:
+def _iter_near_counts(count: GeneratedCount) -> Iterator[GeneratedCount]:
     """Counts within two answers of `count`, nearest first."""
     steps = [(said, valid) for said in range(-2, 3) for valid in range(-2, 3)]
     for said, valid in sorted(steps, key=lambda step: abs(step[0]) + abs(step[1])):
@@ -178,7 +178,7 @@ def _slips(count: GeneratedCount) -> Iterator[GeneratedCount]:
             yield slip
 
 
-def _by_distance(printed: Decimal, calculated: Decimal) -> Explanation:
+def _explain_by_distance(printed: Decimal, calculated: Decimal) -> Explanation:
     distance = abs(printed - calculated)
     if distance == HALF_POINT:
         return MisprintCause.HALF_POINT_OFF, f"{printed} against {calculated}"

@@ -57,28 +57,30 @@ def read_scored(named: str) -> list[ScorecardFile]:
     path = Path(file)
     try:
         document = parse_object(read_bytes(path, most=_MOST))
-        return list(_scored(document, name or path.stem))
+        return list(_iter_scorecards(document, name or path.stem))
     except (InvalidValueError, ValidationError, KeyError, TypeError) as error:
         problem = f"no scores ({type(error).__name__})"
         remedy = "Give what `unreel score ... --json` prints"
         raise UnreadableSourceError(str(path), problem, remedy) from error
 
 
-def _scored(document: Mapping[str, Any], reviewer: str) -> Iterator[ScorecardFile]:
+def _iter_scorecards(document: Mapping[str, Any], reviewer: str) -> Iterator[ScorecardFile]:
     if "scorecard" in document:
         card = _CARD.validate_python(document["scorecard"])
         asked = Condition(prompt=document.get("prompt", _PROMPT))
-        yield _under(asked, card, reviewer)
+        yield _build_scorecard_file(asked, card, reviewer)
     elif isinstance(document["scores"], dict):
         card = _CARD.validate_python(document["scores"]["majority"])
         yield ScorecardFile(reviewer=reviewer, card=card, thinks=False)
     else:
         for score in document["scores"]:
             card = _CARD.validate_python(score["scorecard"])
-            yield _under(_CONDITION.validate_python(score["condition"]), card, reviewer)
+            yield _build_scorecard_file(
+                _CONDITION.validate_python(score["condition"]), card, reviewer
+            )
 
 
-def _under(condition: Condition, card: Scorecard, reviewer: str) -> ScorecardFile:
+def _build_scorecard_file(condition: Condition, card: Scorecard, reviewer: str) -> ScorecardFile:
     instrument = get_protocol(card.instrument.protocol)
     thinks = instrument.prompt(condition.prompt).asks_to_think
     audio = " + Audio" if condition.audio == "on" else ""
@@ -136,7 +138,7 @@ def make_table(name: str, scored: Sequence[ScorecardFile]) -> PublishedTable:
 Made = tuple[tuple[str, ...], Iterable[Cells]]
 
 
-def _creators(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
+def _build_creators_table(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
     """Table 3: how many percent of each creator's clips, by setting, each reviewer catches."""
     found: dict[str, tuple[CreatorSetting, dict[str, float]]] = {}
     for each in scored:
@@ -144,20 +146,20 @@ def _creators(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
             line = maker.under(each.variant)
             _, cells = found.setdefault(line.title, (line, {}))
             if each.reviewer in cells:
-                raise _twice(line.title, each.reviewer)
+                raise _build_duplicate_error(line.title, each.reviewer)
             value = each.card[f"{CAUGHT}: {maker.name}"]
             if isinstance(value, Estimate):
                 cells[each.reviewer] = value.value
     before = [column for column in printed.columns if column not in _TABLE_3]
-    reviewers = _in_order([each.reviewer for each in scored], before)
+    reviewers = _order_names([each.reviewer for each in scored], before)
     lines = {f"{row['creator']} {row['setting']}": row for row in printed.rows}
-    titles = _in_order(found, lines)
+    titles = _order_names(found, lines)
     means = {
         title: fmean(cells.values())
         for title, (_, cells) in found.items()
         if len(cells) == len(reviewers)
     }
-    ranks = _rank(means)
+    ranks = _compute_ranks(means)
     rows = []
     for title, shown in titles.items():
         maker, cells = found[title]
@@ -173,15 +175,15 @@ def _creators(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
     return (*_TABLE_3[:4], *reviewers.values(), *_TABLE_3[4:]), rows
 
 
-def _think(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
+def _build_think_table(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
     """Table 4: right on real clips, and caught of each creator's, with and without thoughts."""
     figures = {each: {"real": "real-accuracy"} for each in scored}
     for each in scored:
         figures[each] |= {m.title: f"{CAUGHT}: {m.name}" for m in makers_of(each.card, CAUGHT)}
-    return _lines(figures, printed, lambda each: {"think": str(int(each.thinks))})
+    return _build_metric_table(figures, printed, lambda each: {"think": str(int(each.thinks))})
 
 
-def _preference(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
+def _build_preference_table(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
     """Table 5: right on pairs with each creator's clips, the real one always in one place or in both."""
     figures = {
         each: {m.title: f"pooled: {m.name}" for m in makers_of(each.card, "pooled")}
@@ -193,10 +195,10 @@ def _preference(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Mad
         both = all(isinstance(order, Estimate) for order in orders)
         return {"pairing": "pair shuffle" if both else "pair", "think": str(int(each.thinks))}
 
-    return _lines(figures, printed, asked)
+    return _build_metric_table(figures, printed, asked)
 
 
-def _lines(
+def _build_metric_table(
     figures: Mapping[ScorecardFile, Mapping[str, str]],
     printed: PublishedTable,
     asked: Callable[[ScorecardFile], Cells],
@@ -204,23 +206,23 @@ def _lines(
     """Return a row for each of `figures`, whose cells name metrics; `asked` describes the condition."""
     keys = ["reviewer", *asked(next(iter(figures)))]
     before = [column for column in printed.columns if column not in keys]
-    columns = _in_order([title for named in figures.values() for title in named], before)
+    columns = _order_names([title for named in figures.values() for title in named], before)
     rows: dict[str, Cells] = {}
     for each, named in figures.items():
         row = {"reviewer": each.reviewer, **asked(each)}
         title = " ".join(row.values())
         if title in rows:
-            raise _twice(title, "its line")
+            raise _build_duplicate_error(title, "its line")
         values = {title: each.card[metric] for title, metric in named.items()}
         rows[title] = row | {
             label: f"{value.value:.1f}" if isinstance(value := values.get(name), Estimate) else ""
             for name, label in columns.items()
         }
-    order = _in_order(rows, [" ".join(row[key] for key in keys) for row in printed.rows])
+    order = _order_names(rows, [" ".join(row[key] for key in keys) for row in printed.rows])
     return (*keys, *columns.values()), [rows[title] for title in order]
 
 
-def _humans(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
+def _build_humans_table(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
     """Table 16: how often real and each creator's clips are taken for which, and the mean of both shares."""
     if len(scored) != 1:
         setting, problem = "SCORES", f"this table shows one group of people, got {len(scored)}"
@@ -228,13 +230,13 @@ def _humans(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
     card = scored[0].card
     found = {maker.title: maker for maker in makers_of(card, CAUGHT)}
     rows = []
-    for title, shown in _in_order(found, [row["creator"] for row in printed.rows]).items():
+    for title, shown in _order_names(found, [row["creator"] for row in printed.rows]).items():
         maker = found[title]
         real, fake = card["real-accuracy"], card[f"{CAUGHT}: {maker.name}"]
         score = card[f"balanced: {maker.name}"]
         if not (isinstance(real, Estimate) and isinstance(fake, Estimate)):
             continue
-        real_right, fake_right = _count(real), _count(fake)
+        real_right, fake_right = _compute_correct_count(real), _compute_correct_count(fake)
         rows.append(
             {
                 "creator": shown,
@@ -251,10 +253,10 @@ def _humans(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
 
 
 MADE: Final[Mapping[str, Callable[[Sequence[ScorecardFile], PublishedTable], Made]]] = {
-    "reality_creators": _creators,
-    "reality_think": _think,
-    "reality_preference": _preference,
-    "reality_human": _humans,
+    "reality_creators": _build_creators_table,
+    "reality_think": _build_think_table,
+    "reality_preference": _build_preference_table,
+    "reality_human": _build_humans_table,
 }
 """What each table is made by."""
 
@@ -282,20 +284,22 @@ def makers_of(card: Scorecard, figure: str) -> list[CreatorSetting]:
     ]
 
 
-def _in_order(found: Iterable[str], printed: Iterable[str]) -> dict[str, str]:
+def _order_names(found: Iterable[str], printed: Iterable[str]) -> dict[str, str]:
     """The names of `found`, each with what to show: those of print first, in its order and spelling."""
     names = list(found)
-    by_key = {_key(name): name for name in names}
-    known = {by_key[_key(name)]: name for name in printed if _key(name) in by_key}
+    by_key = {_normalise_name(name): name for name in names}
+    known = {
+        by_key[_normalise_name(name)]: name for name in printed if _normalise_name(name) in by_key
+    }
     return known | {name: name for name in names if name not in known}
 
 
-def _key(name: str) -> str:
+def _normalise_name(name: str) -> str:
     """`name` without what spellings differ in: `wan/without text` is `wan_without_text`."""
     return re.sub(r"[\W_]+", "", name).lower()
 
 
-def _rank(means: Mapping[str, float]) -> dict[str, int]:
+def _compute_ranks(means: Mapping[str, float]) -> dict[str, int]:
     """Places from 1, the lowest first; a line with audio bears the rank of the one without."""
     bases = {
         title: get_base_line_name(title) if get_base_line_name(title) in means else title
@@ -305,11 +309,11 @@ def _rank(means: Mapping[str, float]) -> dict[str, int]:
     return {title: order.index(base) + 1 for title, base in bases.items()}
 
 
-def _count(share: Estimate) -> int:
+def _compute_correct_count(share: Estimate) -> int:
     return round(share.value * share.n / PERCENT)
 
 
-def _twice(line: str, cell: str) -> InvalidSettingError:
+def _build_duplicate_error(line: str, cell: str) -> InvalidSettingError:
     setting, problem = "SCORES", f"two figures for {line}, {cell}"
     remedy = "Give each file a name of its own, NAME=FILE, and one prompt and sampling to each run"
     return InvalidSettingError(setting, problem, remedy)

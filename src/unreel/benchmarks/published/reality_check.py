@@ -60,7 +60,7 @@ def check_averages(
     """The averages of `lines`, each from its printed cells; `cells` are those with counts."""
     misprints = []
     for line in lines:
-        calculated = round_to_two_places(_mean(line))
+        calculated = round_to_two_places(_compute_mean(line))
         if calculated != line.average:
             cause, because = explain_average(
                 line, [cell for cell in cells if cell.line == line.name]
@@ -88,7 +88,9 @@ def check_averages(
 
 def check_ranks(lines: Sequence[PrintedLine], *, name: str, best_is_high: bool) -> FigureCheck:
     """The ranks of `lines` on unrounded means; a `+ audio` line bears the rank of its base."""
-    ranks = rank_by({line.name: _mean(line) for line in lines}, lines, best_is_high=best_is_high)
+    ranks = rank_by(
+        {line.name: _compute_mean(line) for line in lines}, lines, best_is_high=best_is_high
+    )
     misprints = []
     for line in lines:
         if ranks[line.name] != line.rank:
@@ -96,7 +98,7 @@ def check_ranks(lines: Sequence[PrintedLine], *, name: str, best_is_high: bool) 
             misprints.append(
                 PrintedMisprint(
                     cell=f"{line.name}, rank",
-                    formula=f"place of the mean {round_to_two_places(_mean(line))}",
+                    formula=f"place of the mean {round_to_two_places(_compute_mean(line))}",
                     calculated=Decimal(ranks[line.name]),
                     printed=Decimal(line.rank),
                     cause=cause,
@@ -118,7 +120,7 @@ def check_humans() -> FigureCheck:
     """Table 16 and the human line of table 2: the mean of real and fake accuracy."""
     rows = human_rows()
     human = next(line for line in reviewer_lines() if line.name == "Human")
-    in_table_2 = {_plain(name): cell for name, cell in human.cells.items()}
+    in_table_2 = {_normalise_creator_name(name): cell for name, cell in human.cells.items()}
     misprints = []
     for row in rows:
         value = balanced_accuracy(
@@ -128,7 +130,11 @@ def check_humans() -> FigureCheck:
             n_fake=row.n_fake,
         )
         calculated = round_to_two_places(value)
-        if not calculated == row.score * PERCENT == in_table_2[_plain(row.creator)]:
+        if (
+            not calculated
+            == row.score * PERCENT
+            == in_table_2[_normalise_creator_name(row.creator)]
+        ):
             misprints.append(
                 PrintedMisprint(
                     cell=f"Human, {row.creator}",
@@ -229,12 +235,12 @@ def _check_cells(
         total=len(cells),
         expected=expected[0],
         expected_total=expected[1],
-        misprints=tuple(_misprint(cell, tables) for cell in wrong),
+        misprints=tuple(_build_misprint(cell, tables) for cell in wrong),
         no_counts=tuple(cell for cell in printed if cell not in counted),
     )
 
 
-def _misprint(cell: PrintedCell, tables: CountTables) -> PrintedMisprint:
+def _build_misprint(cell: PrintedCell, tables: CountTables) -> PrintedMisprint:
     cause, because = explain_cell(cell, tables)
     return PrintedMisprint(
         cell=cell.name,
@@ -246,9 +252,9 @@ def _misprint(cell: PrintedCell, tables: CountTables) -> PrintedMisprint:
     )
 
 
-def _mean(line: PrintedLine) -> Fraction:
+def _compute_mean(line: PrintedLine) -> Fraction:
     return sum(map(Fraction, line.cells.values()), Fraction()) / len(line.cells)
 
 
-def _plain(creator: str) -> str:
+def _normalise_creator_name(creator: str) -> str:
     return creator.lower().replace(" ", "")

@@ -56,7 +56,7 @@ def show(name: str) -> PublishedTable:
     if name not in SOURCES:
         kind = "published table"
         raise UnknownNameError(kind, name, sorted(SOURCES))
-    with _data(f"{name}.csv").open(encoding="utf-8", newline="") as file:
+    with _get_data_file(f"{name}.csv").open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
         rows = tuple(dict(row) for row in reader)
         columns = tuple(reader.fieldnames or ())
@@ -65,7 +65,7 @@ def show(name: str) -> PublishedTable:
 
 def read_goldens() -> dict[str, Any]:
     """The integer counts behind the printed cells, as `read_goldens.json` holds them."""
-    found: dict[str, Any] = json.loads(_data("goldens.json").read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(_get_data_file("goldens.json").read_text(encoding="utf-8"))
     return found
 
 
@@ -115,13 +115,13 @@ def get_base_line_name(line: str) -> str:
 
 def reviewer_lines() -> tuple[PrintedLine, ...]:
     """Table 2: a line for each reviewer, a cell for each creator."""
-    return tuple(_line(row, name=row["reviewer"]) for row in show("reality_reviewers").rows)
+    return tuple(_parse_line(row, name=row["reviewer"]) for row in show("reality_reviewers").rows)
 
 
 def creator_lines() -> tuple[PrintedLine, ...]:
     """Table 3: a line for each creator and setting, a cell for each reviewer."""
     return tuple(
-        _line(row, name=f"{row['creator']} {row['setting']}")
+        _parse_line(row, name=f"{row['creator']} {row['setting']}")
         for row in show("reality_creators").rows
     )
 
@@ -178,7 +178,7 @@ def human_rows() -> tuple[PrintedHumanRow, ...]:
 _NOT_CELLS: Final = {"reviewer", "creator", "setting", "image", "text", "average", "rank"}
 
 
-def _line(row: Mapping[str, str], *, name: str) -> PrintedLine:
+def _parse_line(row: Mapping[str, str], *, name: str) -> PrintedLine:
     return PrintedLine(
         name=name,
         cells={key: Decimal(row[key]) for key in row if key not in _NOT_CELLS},
@@ -187,7 +187,7 @@ def _line(row: Mapping[str, str], *, name: str) -> PrintedLine:
     )
 
 
-def _data(name: str) -> Any:
+def _get_data_file(name: str) -> Any:
     return files("unreel.benchmarks.published") / "data" / name
 
 

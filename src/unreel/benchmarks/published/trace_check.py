@@ -26,7 +26,7 @@ def check_overall() -> FigureCheck:
     rows = [(split, row) for split in SPLITS for row in trace_rows(split)]
     misprints = []
     for split, row in rows:
-        calculated = _overall(row)
+        calculated = _compute_row_score(row)
         if abs(calculated - row.overall) > TOLERANCE:
             misprints.append(
                 PrintedMisprint(
@@ -59,9 +59,9 @@ def check_accuracy() -> FigureCheck:
         for row, golden in zip(trace_rows(split), counts[split], strict=True)
     ]
     misprints = tuple(
-        _misprint(split, row, fake_correct=fake, real_correct=real)
+        _build_accuracy_misprint(split, row, fake_correct=fake, real_correct=real)
         for split, row, fake, real in rows
-        if _accuracies(split, fake_correct=fake, real_correct=real)
+        if _compute_accuracies(split, fake_correct=fake, real_correct=real)
         != (row.accuracy, row.fake_accuracy, row.real_accuracy)
     )
     return FigureCheck(
@@ -78,7 +78,7 @@ def check_accuracy() -> FigureCheck:
 def check_sources() -> FigureCheck:
     """Table 1: the share of each creator's rows with an explanation, from some whole count of rows."""
     rows = source_rows()
-    misprints = tuple(_impossible(row) for row in rows if not _whole_counts(row))
+    misprints = tuple(_build_share_misprint(row) for row in rows if not _list_possible_counts(row))
     return FigureCheck(
         name="DTR table 1 explained",
         formula="100 x explained / rows, for some whole number of explained rows",
@@ -90,13 +90,19 @@ def check_sources() -> FigureCheck:
     )
 
 
-def _whole_counts(row: SourceRow) -> list[int]:
-    return [n for n in range(row.annotations + 1) if _share(n, row.annotations) == row.explained]
+def _list_possible_counts(row: SourceRow) -> list[int]:
+    return [
+        n
+        for n in range(row.annotations + 1)
+        if _compute_percentage(n, row.annotations) == row.explained
+    ]
 
 
-def _impossible(row: SourceRow) -> PrintedMisprint:
+def _build_share_misprint(row: SourceRow) -> PrintedMisprint:
     below = int(row.explained * row.annotations / PERCENT)
-    near = " and ".join(f"{n} gives {_share(n, row.annotations)}" for n in (below, below + 1))
+    near = " and ".join(
+        f"{n} gives {_compute_percentage(n, row.annotations)}" for n in (below, below + 1)
+    )
     return PrintedMisprint(
         cell=f"{row.source}, explained",
         formula=f"100 x ?/{row.annotations}",
@@ -107,12 +113,12 @@ def _impossible(row: SourceRow) -> PrintedMisprint:
     )
 
 
-def _share(n: int, rows: int) -> Decimal:
+def _compute_percentage(n: int, rows: int) -> Decimal:
     # In one step, unlike tables 2 and 5: only so does 69 of 102, 67.647, print as 67.6.
     return (Decimal(PERCENT * n) / rows).quantize(Decimal("0.1"), ROUND_HALF_UP)
 
 
-def _overall(row: TraceRow) -> Decimal:
+def _compute_row_score(row: TraceRow) -> Decimal:
     value = compute_overall_score(
         accuracy=float(row.accuracy),
         explanation=float(row.explanation),
@@ -122,7 +128,7 @@ def _overall(row: TraceRow) -> Decimal:
     return paper_round(value, places=3)  # a fourth of tenths needs three places: exact again
 
 
-def _accuracies(
+def _compute_accuracies(
     split: str, *, fake_correct: int | None, real_correct: int | None
 ) -> tuple[Decimal, Decimal, Decimal] | None:
     if fake_correct is None or real_correct is None:
@@ -138,12 +144,12 @@ def _accuracies(
     )
 
 
-def _misprint(
+def _build_accuracy_misprint(
     split: str, row: TraceRow, *, fake_correct: int | None, real_correct: int | None
 ) -> PrintedMisprint:
-    found = _accuracies(split, fake_correct=fake_correct, real_correct=real_correct)
+    found = _compute_accuracies(split, fake_correct=fake_correct, real_correct=real_correct)
     n_fake = N_FAKE[split]
-    cause, because = _explain(split, row)
+    cause, because = _explain_misprint(split, row)
     right = "? + ?" if found is None else f"{fake_correct} + {real_correct}"
     return PrintedMisprint(
         cell=f"{split}, {row.model}",
@@ -155,7 +161,7 @@ def _misprint(
     )
 
 
-def _explain(split: str, row: TraceRow) -> tuple[MisprintCause, str]:
+def _explain_misprint(split: str, row: TraceRow) -> tuple[MisprintCause, str]:
     n_fake = N_FAKE[split]
     possible = any(
         paper_round(Fraction(PERCENT * right, n_fake)) == row.fake_accuracy

@@ -35,11 +35,13 @@ def print_consensus(options: Mapping[str, Any], *, as_json: bool) -> None:
         if not (options["only_open"] and isinstance(outcome, SettledTask))
     }
     if options["out"] is not None:
-        _write(options["out"], found, records.tasks)
+        _write_document(options["out"], found, records.tasks)
     if as_json:
-        print_json(_document(found, shown, records.tasks))
+        print_json(_build_document(found, shown, records.tasks))
     else:
-        rows = [_row(id_, records.tasks[id_], outcome) for id_, outcome in shown.items()]
+        rows = [
+            _build_outcome_row(id_, records.tasks[id_], outcome) for id_, outcome in shown.items()
+        ]
         print_table(
             _COLUMNS, rows, title=f"consensus of {options['campaign']}", form=options["form"]
         )
@@ -54,7 +56,7 @@ def keep_review(options: Mapping[str, Any], *, as_json: bool) -> None:
         task = find_task(records, options["task"])
         looked = ReviewerDecision(
             task=task.id,
-            verdict=_verdict(options),
+            verdict=_parse_review_decision(options),
             annotator=options["take"] or "",
             by=options["by"],
             why=options["why"],
@@ -62,13 +64,15 @@ def keep_review(options: Mapping[str, Any], *, as_json: bool) -> None:
         )
         outcome = review_task(ledger, records, looked, build_rule(**pick_rule(options)))
     if as_json:
-        print_json({"task": task.id, "clip": _clip(task), **_state(outcome)})
+        print_json(
+            {"task": task.id, "clip": _format_clip_names(task), **_build_outcome_state(outcome)}
+        )
         return
-    now = _row(task.id, task, outcome)
+    now = _build_outcome_row(task.id, task, outcome)
     print_message(f"{now['clip']}: {now['state']} {now['answer']}, reviewed by {options['by']}")
 
 
-def _verdict(options: Mapping[str, Any]) -> ReviewDecision:
+def _parse_review_decision(options: Mapping[str, Any]) -> ReviewDecision:
     if bool(options["verdict"]) == bool(options["take"]):
         setting, problem = "review", "give one of --accept, --send-back and --take ANNOTATOR"
         raise InvalidSettingError(
@@ -77,55 +81,64 @@ def _verdict(options: Mapping[str, Any]) -> ReviewDecision:
     return ReviewDecision(options["verdict"] or ReviewDecision.TAKE)
 
 
-def _row(id_: str, task: AnnotationTask, outcome: Outcome) -> dict[str, object]:
+def _build_outcome_row(id_: str, task: AnnotationTask, outcome: Outcome) -> dict[str, object]:
     if isinstance(outcome, OpenTask):
-        said = "; ".join(f"{who}: {_short(value)}" for who, value in outcome.judgements)
+        said = "; ".join(f"{who}: {_format_judgement(value)}" for who, value in outcome.judgements)
         state, answer, method, support = outcome.why.value, "", "", ""
         return dict(
-            zip(_COLUMNS, (id_, _clip(task), state, answer, method, support, said), strict=True)
+            zip(
+                _COLUMNS,
+                (id_, _format_clip_names(task), state, answer, method, support, said),
+                strict=True,
+            )
         )
     return {
         "task": id_,
-        "clip": _clip(task),
+        "clip": _format_clip_names(task),
         "state": "settled",
-        "answer": _short(outcome.value),
+        "answer": _format_judgement(outcome.value),
         "method": outcome.method.value,
         "support": ", ".join(outcome.support),
-        "dissent": "; ".join(f"{who}: {_short(value)}" for who, value in outcome.dissent),
+        "dissent": "; ".join(
+            f"{who}: {_format_judgement(value)}" for who, value in outcome.dissent
+        ),
     }
 
 
-def _clip(task: AnnotationTask) -> str:
+def _format_clip_names(task: AnnotationTask) -> str:
     return " | ".join(task.names)
 
 
-def _short(value: AnyValue) -> str:
+def _format_judgement(value: AnyValue) -> str:
     n_faults = len(value.traces) if isinstance(value, TraceAnswer) else 0
     faults = f", {n_faults} {'fault' if n_faults == 1 else 'faults'}" if n_faults else ""
     return f"{answer_of(value)}{faults}"
 
 
-def _state(outcome: Outcome) -> dict[str, object]:
+def _build_outcome_state(outcome: Outcome) -> dict[str, object]:
     from pydantic_core import to_jsonable_python
 
     state = "settled" if isinstance(outcome, SettledTask) else "open"
-    return {"state": state, "outcome": _in_order(to_jsonable_python(outcome))}
+    return {"state": state, "outcome": _sort_categories(to_jsonable_python(outcome))}
 
 
-def _in_order(value: Any) -> Any:
+def _sort_categories(value: Any) -> Any:
     """A document in which categories, which have no order, stand in one."""
     if isinstance(value, dict):
         return {
-            key: sorted(part) if key == "categories" else _in_order(part)
+            key: sorted(part) if key == "categories" else _sort_categories(part)
             for key, part in value.items()
         }
-    return [_in_order(part) for part in value] if isinstance(value, list) else value
+    return [_sort_categories(part) for part in value] if isinstance(value, list) else value
 
 
-def _document(
+def _build_document(
     found: CampaignConsensus, shown: Mapping[str, Outcome], tasks: Mapping[str, AnnotationTask]
 ) -> dict[str, object]:
-    rows = [{"task": id_, "clip": _clip(tasks[id_]), **_state(shown[id_])} for id_ in shown]
+    rows = [
+        {"task": id_, "clip": _format_clip_names(tasks[id_]), **_build_outcome_state(shown[id_])}
+        for id_ in shown
+    ]
     return {
         "interface": found.interface,
         "rule": found.rule,
@@ -138,10 +151,12 @@ def _document(
     }
 
 
-def _write(out: Path, found: CampaignConsensus, tasks: Mapping[str, AnnotationTask]) -> None:
+def _write_document(
+    out: Path, found: CampaignConsensus, tasks: Mapping[str, AnnotationTask]
+) -> None:
     from pydantic_core import to_json
 
-    document = _document(found, found.tasks, tasks)
+    document = _build_document(found, found.tasks, tasks)
     OutputDirectory(out.parent).write(out.name, to_json(document, indent=2) + b"\n")
 
 

@@ -15,10 +15,10 @@ from unreel.core.output_files import OutputDirectory
 
 def write_converted(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Write the folder, print the result, and exit."""
-    width, height = _size(options["size"])
+    width, height = _parse_frame_size(options["size"])
     rate = parse_rate(options["rate"]) if options["rate"] else None
     if options["rate"] and rate is None:
-        _refuse("--rate", options["rate"], "Write 25 or 30000/1001")
+        _raise_invalid_option("--rate", options["rate"], "Write 25 or 30000/1001")
     done = convert(
         options["file"],
         read_as=AnnotationFormat(options["read_as"]) if options["read_as"] else None,
@@ -37,15 +37,15 @@ def write_converted(options: Mapping[str, Any], *, as_json: bool) -> None:
     sys.exit(1 if done.n_rejected else 0)
 
 
-def _size(written: str | None) -> tuple[int | None, int | None]:
+def _parse_frame_size(written: str | None) -> tuple[int | None, int | None]:
     if not written:
         return None, None
     found = re.fullmatch(r"([1-9][0-9]{0,4})[xX]([1-9][0-9]{0,4})", written)
     sides = [int(side) for side in found.groups()] if found else []
     if not sides or max(sides) > MOST_PIXELS:
-        _refuse("--size", written, "Write 1280x720")
+        _raise_invalid_option("--size", written, "Write 1280x720")
     return sides[0], sides[1]
 
 
-def _refuse(option: str, written: str, remedy: str) -> NoReturn:
+def _raise_invalid_option(option: str, written: str, remedy: str) -> NoReturn:
     raise InvalidSettingError(option, f"cannot use {written!a}", remedy)

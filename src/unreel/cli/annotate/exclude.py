@@ -12,7 +12,7 @@ from unreel.core.registry import LazyImport
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _decision(command: F) -> F:
+def _add_decision_options(command: F) -> F:
     """Add what every decision about a person takes."""
     command = click.option(
         "--by",
@@ -28,7 +28,7 @@ def _decision(command: F) -> F:
 
 
 @click.command()
-@_decision
+@_add_decision_options
 def exclude(*, as_json: bool, **options: Any) -> None:
     """Exclude the judgements of ANNOTATOR from CAMPAIGN. They stay in the ledger.
 
@@ -38,7 +38,7 @@ def exclude(*, as_json: bool, **options: Any) -> None:
 
 
 @click.command()
-@_decision
+@_add_decision_options
 def include(*, as_json: bool, **options: Any) -> None:
     """Include the judgements of ANNOTATOR in CAMPAIGN again."""
     _print_exclusion(options, counts=True, as_json=as_json)

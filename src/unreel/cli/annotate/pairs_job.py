@@ -29,9 +29,9 @@ def write_plan(options: Mapping[str, Any], *, as_json: bool) -> None:
         row for row in open_benchmark(options["benchmark"], options["layout"]) if _is_entry(row)
     ]
     chosen = (
-        _strict(entries, options)
+        _select_strict_pairs(entries, options)
         if options["plan"] == "strict"
-        else _most_informative_pairs(entries, options)
+        else _select_informative_pairs(entries, options)
     )
     if not chosen:
         setting, problem = "--plan", "no two clips can be compared"
@@ -66,9 +66,9 @@ def print_ranking(options: Mapping[str, Any], *, as_json: bool) -> None:
         {
             "place": clip.place,
             "clip": clip.name,
-            "strength": _spell(clip.strength),
-            "believed": _spell(clip.believed),
-            "share": _spell(clip.share),
+            "strength": _format_measurement(clip.strength),
+            "believed": _format_measurement(clip.believed),
+            "share": _format_measurement(clip.share),
         }
         for clip in found.clips
     ]
@@ -79,7 +79,7 @@ def _is_entry(row: object) -> bool:
     return isinstance(row, Entry)
 
 
-def _strict(entries: list[Any], options: Mapping[str, Any]) -> list[NamePair]:
+def _select_strict_pairs(entries: list[Any], options: Mapping[str, Any]) -> list[NamePair]:
     scores = {entry.name: entry.rating.score for entry in entries if entry.rating is not None}
     if options["clips"] == "vrb":
         scores = draw_clips(scores, seed=options["seed"])
@@ -91,7 +91,7 @@ def _strict(entries: list[Any], options: Mapping[str, Any]) -> list[NamePair]:
     )
 
 
-def _most_informative_pairs(entries: list[Any], options: Mapping[str, Any]) -> list[NamePair]:
+def _select_informative_pairs(entries: list[Any], options: Mapping[str, Any]) -> list[NamePair]:
     wins: list[NamePair] = []
     if options["campaign"]:
         records = open_campaign(options["campaign"], ledger=options["ledger"]).records
@@ -100,7 +100,7 @@ def _most_informative_pairs(entries: list[Any], options: Mapping[str, Any]) -> l
     return choose_informative_pairs(names, wins, n=options["n"] or _BATCH, seed=options["seed"])
 
 
-def _spell(value: Measured) -> str:
+def _format_measurement(value: Measured) -> str:
     if isinstance(value, Estimate):
         return f"{value.value:.2f} [{value.low:.2f}, {value.high:.2f}] n={value.n}"
     return str(value)

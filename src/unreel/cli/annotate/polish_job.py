@@ -31,8 +31,14 @@ def polish_campaign(options: Mapping[str, Any], *, as_json: bool) -> None:
         originals = list(iter_original_rationales(read_campaign(ledger, campaign), rule))
         failed: list[PolishFailure] = []
         if options["model"]:
-            due = originals if options["again"] else _due(ledger, campaign, originals)
-            failed = _polish(ledger, campaign, due, model=options["model"], settings=settings)
+            due = (
+                originals
+                if options["again"]
+                else _select_new_rationales(ledger, campaign, originals)
+            )
+            failed = _polish_rationales(
+                ledger, campaign, due, model=options["model"], settings=settings
+            )
         kept = read_polished_texts(ledger.notices(campaign))
     by_task = {original.task: original for original in originals}
     texts = [(by_task[task], text) for task, text in kept.items() if task in by_task]
@@ -83,7 +89,7 @@ def confirm_text(options: Mapping[str, Any], *, as_json: bool) -> None:
     print_message(f"{text.standing} by {text.by}: {tasks[id_]}", *text.text.splitlines())
 
 
-def _due(
+def _select_new_rationales(
     ledger: Ledger, campaign: str, originals: Sequence[OriginalRationales]
 ) -> list[OriginalRationales]:
     kept = read_polished_texts(ledger.notices(campaign))
@@ -91,7 +97,7 @@ def _due(
     return [original for original in originals if (original.task, original.key) not in known]
 
 
-def _polish(
+def _polish_rationales(
     ledger: Ledger,
     campaign: str,
     due: Sequence[OriginalRationales],

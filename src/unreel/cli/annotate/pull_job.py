@@ -89,22 +89,22 @@ def print_status(options: Mapping[str, Any], *, as_json: bool) -> None:
         f"tasks are judged by all assigned annotators; {progress.records:,} annotations are stored"
     )
     columns = ("annotator", "done", "left", "unusable", "median_s", "per_hour", "agreement")
-    print_table(columns, [_row(person) for person in progress.people])
+    print_table(columns, [_build_annotator_row(person) for person in progress.people])
 
 
-def _row(person: AnnotatorProgress) -> dict[str, object]:
+def _build_annotator_row(person: AnnotatorProgress) -> dict[str, object]:
     return {
         "annotator": person.annotator + (" (excluded)" if person.is_excluded else ""),
         "done": person.done,
         "left": person.left,
         "unusable": person.quarantined,
-        "median_s": _spell(person.median_s, places=1),
+        "median_s": _format_measurement(person.median_s, places=1),
         "per_hour": "-" if person.per_hour is None else f"{person.per_hour:.0f}",
-        "agreement": _spell(person.agreement, places=2),
+        "agreement": _format_measurement(person.agreement, places=2),
     }
 
 
-def _spell(measured: Measured, *, places: int) -> str:
+def _format_measurement(measured: Measured, *, places: int) -> str:
     if not isinstance(measured, Estimate):
         return f"- ({measured.why})"
     value, low, high = (

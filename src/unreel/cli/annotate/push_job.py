@@ -58,7 +58,7 @@ def push_campaign(options: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(report)
     else:
-        _print(report)
+        _print_push_report(report)
     sys.exit(1 if report.failures or report.rejected or report.pushed.altered else 0)
 
 
@@ -151,7 +151,7 @@ def _find_media(
     return StorageLocation(str(client.media))
 
 
-def _print(report: PushReport) -> None:
+def _print_push_report(report: PushReport) -> None:
     for name, failure in list(report.failures.items())[:_SHOWN]:
         print_message(f"not shown: {name}: {failure}")
     for row in report.rejected[:_SHOWN]:

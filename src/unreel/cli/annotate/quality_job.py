@@ -21,24 +21,24 @@ def print_quality(options: Mapping[str, Any], *, as_json: bool) -> None:
         alarms = {who: person.alarms for who, person in found.people.items()}
         print_json({"quality": found, "alarms": alarms})
         return
-    rows = [_row(who, person) for who, person in found.people.items()]
+    rows = [_build_quality_row(who, person) for who, person in found.people.items()]
     print_table(_COLUMNS, rows, title=f"annotators of {options['campaign']}", form=options["form"])
     _print_quality_table(found)
 
 
-def _row(who: str, person: PersonQuality) -> dict[str, object]:
+def _build_quality_row(who: str, person: PersonQuality) -> dict[str, object]:
     return {
         "annotator": who,
         "judged": person.n_judged,
-        "right": _spelt(person.right),
-        "informed": _spelt(person.looking.informed),
-        "same_answer": _spelt(person.same_answer),
+        "right": _format_estimate(person.right),
+        "informed": _format_estimate(person.looking.informed),
+        "same_answer": _format_estimate(person.same_answer),
         "median_time": format_seconds(person.pace.median_us) if person.pace else "",
         "alarms": "; ".join(person.alarms),
     }
 
 
-def _spelt(value: Measured) -> str:
+def _format_estimate(value: Measured) -> str:
     if isinstance(value, Estimate):
         return f"{value.value:.2f} [{value.low:.2f}, {value.high:.2f}]"
     return ""

@@ -31,13 +31,13 @@ def report_campaign(options: Mapping[str, Any], *, as_json: bool) -> None:
     folder = studio_folder(settings, options["state"])
     with open_ledger(resolve_ledger_url(options["ledger"], settings)) as ledger:
         records = read_campaign(ledger, options["campaign"])
-        address = options["url"] or _running(folder)
+        address = options["url"] or _get_server_address(folder)
         links = build_task_links(ledger, records, address=address.rstrip("/")) if address else {}
     edition = gather(records, build_rule(**pick_rule(options)), seed=options["seed"])
     wish = PageSettings(
         media=options["media"] or folder / CLIPS,
         links=links,
-        people=_people(edition, seed=options["seed"]),
+        people=_compute_annotator_scores(edition, seed=options["seed"]),
         most=options["most"],
         seed=options["seed"],
     )
@@ -49,14 +49,14 @@ def report_campaign(options: Mapping[str, Any], *, as_json: bool) -> None:
     echo(written.page)
 
 
-def _running(folder: Path) -> str:
+def _get_server_address(folder: Path) -> str:
     try:
         return find_connection(folder).address
     except InvalidSettingError:
         return ""
 
 
-def _people(edition: CampaignEdition, *, seed: int) -> tuple[HumanScoreRow, ...]:
+def _compute_annotator_scores(edition: CampaignEdition, *, seed: int) -> tuple[HumanScoreRow, ...]:
     """Return the scores of all annotators; none if the benchmark is missing."""
     names = {name for task in edition.tasks.values() for name in task.names}
     try:

@@ -21,10 +21,12 @@ def print_ablations(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Print every paired difference and every leaning of a season."""
     folder = find_folder(options["season"], options["out"])
     recipe = read_stored_recipe(folder)
-    plays = _plays(folder)
+    plays = _read_answer_tables(folder)
     found = list(measure_ablations(plays, knobs=recipe.knobs))
     if options["against"]:
-        found += _against(plays, find_folder(options["against"]), options["against"])
+        found += _compute_ablation_effects(
+            plays, find_folder(options["against"]), options["against"]
+        )
     leanings = [each for play in plays for each in find_leanings(play)]
     if as_json:
         print_json({"season": recipe.name, "ablations": found, "leanings": leanings})
@@ -35,12 +37,14 @@ def print_ablations(options: Mapping[str, Any], *, as_json: bool) -> None:
         print_message("nothing was changed in this season: write a second [[condition]] into it")
 
 
-def _plays(folder: SeasonFolder) -> list[AnswerTable]:
+def _read_answer_tables(folder: SeasonFolder) -> list[AnswerTable]:
     entrants, lineup = folder.require_played(), read_lineup(folder)
     return [read_play(folder, title, lineup=lineup) for title in entrants.conditions]
 
 
-def _against(plays: Sequence[AnswerTable], other: SeasonFolder, name: str) -> list[AblationEffect]:
+def _compute_ablation_effects(
+    plays: Sequence[AnswerTable], other: SeasonFolder, name: str
+) -> list[AblationEffect]:
     """Each condition next to that of the same title, or all next to the only one that there is."""
     entrants = other.require_played()
     titles = entrants.conditions

@@ -26,7 +26,7 @@ def take_votes(options: Mapping[str, Any], *, as_json: bool) -> None:
         raise InvalidSettingError(setting, problem, "Leave out --votes or --campaign")
     folder = find_folder(options["season"], options["out"])
     folder.require_played()
-    source, ballots = _find(folder, options)
+    source, ballots = _read_ballots(folder, options)
     known = {row.name for row in open_set(folder) if isinstance(row, Entry)}
     kept = [each for each in ballots if each.clip in known]
     if not kept:
@@ -50,7 +50,9 @@ def take_votes(options: Mapping[str, Any], *, as_json: bool) -> None:
     )
 
 
-def _find(folder: SeasonFolder, options: Mapping[str, Any]) -> tuple[str, list[VoterBallot]]:
+def _read_ballots(
+    folder: SeasonFolder, options: Mapping[str, Any]
+) -> tuple[str, list[VoterBallot]]:
     if options["campaign"]:
         campaign = open_campaign(options["campaign"], ledger=options["ledger"])
         ballots = read_campaign_ballots(campaign.records, named=options["named"])

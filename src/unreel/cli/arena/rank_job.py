@@ -39,7 +39,7 @@ def print_ranks(options: Mapping[str, Any], *, as_json: bool) -> None:
         return
     for each in boards:
         _print_boards(each, form=options["form"])
-    _say_absent(entrants)
+    _print_absent_reviewers(entrants)
 
 
 def _print_boards(boards: SeasonLeaderboard | PreferenceRates, *, form: Form) -> None:
@@ -71,14 +71,14 @@ def _print_board(
             f.name: format_interval(each.figures.get(f.name), 2 if f.unit == "logit" else 1)
             for f in kept
         }
-        | {"note": "; ".join(_notes(each))}
+        | {"note": "; ".join(_iter_standing_notes(each))}
         for each in board
     ]
     columns = ["rank", what, *(figure.name for figure in kept), "note"]
     print_table(columns, rows, title=f"{what}s", form=form)
 
 
-def _notes(standing: LeaderboardRow) -> Iterator[str]:
+def _iter_standing_notes(standing: LeaderboardRow) -> Iterator[str]:
     if standing.kind in {"floor", "control"}:
         yield "baseline" if standing.kind == "floor" else "control"
     elif standing.first_class:
@@ -87,7 +87,7 @@ def _notes(standing: LeaderboardRow) -> Iterator[str]:
         yield f"lacks {', '.join(standing.lacks)}"
 
 
-def _say_absent(entrants: SeasonEntrants) -> None:
+def _print_absent_reviewers(entrants: SeasonEntrants) -> None:
     for each in entrants.reviewers:
         if each.unfitted:
             print_message(f"{each.title} took no part: {each.unfitted}")

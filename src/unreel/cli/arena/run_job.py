@@ -26,7 +26,7 @@ _BENCHMARK = re.compile(r"^benchmark\s*=.*$", re.MULTILINE)
 
 def play(meter: ProgressMeter, options: Mapping[str, Any], *, as_json: bool) -> Tell:
     """Run the season; return a printer of its result, which also gives the exit status."""
-    job = _job(options)
+    job = _open_season_job(options)
     limit_heaps()
     require_protection(job.access.settings, trusted=job.access.trusted)
     asked = [each for each in job.season.recipe.judges if job.calls(each.shown)]
@@ -42,19 +42,19 @@ def play(meter: ProgressMeter, options: Mapping[str, Any], *, as_json: bool) -> 
 def forecast_season_run(meter: ProgressMeter, options: Mapping[str, Any], *, as_json: bool) -> Tell:
     """Count the work of the season, and return a printer of it."""
     meter.tell("reading the season")
-    job = _job(options)
+    job = _open_season_job(options)
     foreseen = forecast_season(job)
     if options.get("pin") and not foreseen.is_pinned:
-        _pin(Path(options["season"]), foreseen.digest)
+        _write_benchmark_digest(Path(options["season"]), foreseen.digest)
     return partial(_print_forecast, foreseen, pinned=bool(options.get("pin")), as_json=as_json)
 
 
-def _job(given: Mapping[str, Any]) -> SeasonJob:
+def _open_season_job(given: Mapping[str, Any]) -> SeasonJob:
     options = {name: value for name, value in given.items() if name not in {"outside", "pin"}}
     return open_job(**options, allow_outside=given["outside"])
 
 
-def _pin(file: Path, digest: str) -> None:
+def _write_benchmark_digest(file: Path, digest: str) -> None:
     """Write the hash into the season's text, which is otherwise unchanged."""
     text, line = file.read_text(encoding="utf-8"), f'digest = "{digest}"'
     if _DIGEST.search(text):
@@ -83,7 +83,7 @@ def _print_outcome(outcome: SeasonOutcome, *, as_json: bool) -> int:
         return 1 if outcome.n_failed else 0
     _print_turns("creators", "clips made", outcome.creators)
     _print_turns("reviewers", "questions put", outcome.reviewers)
-    _say_problems((*outcome.creators, *outcome.reviewers))
+    _print_turn_problems((*outcome.creators, *outcome.reviewers))
     if outcome.is_stopped:
         print_message(
             "no question was sent: first give every creator a usable clip, or remove it from the season"
@@ -113,18 +113,18 @@ def _print_turns(what: str, done: str, turns: Sequence[EntrantRunSummary]) -> No
     print_table((what, done, "failed", "there before"), rows)
 
 
-def _say_problems(turns: Sequence[EntrantRunSummary]) -> None:
+def _print_turn_problems(turns: Sequence[EntrantRunSummary]) -> None:
     for turn in turns:
         for reason, n in sorted(turn.failures.items()):
             print_message(f"{turn.title}: {n} {reason}")
         if turn.failed_before:
             print_message(f"{turn.title}: {turn.failed_before} failed in an earlier call")
-        _say_missing(turn.title, turn.missing_files)
+        _print_missing_files(turn.title, turn.missing_files)
         if turn.problem:
             print_message(f"{turn.title}: {turn.problem}")
 
 
-def _say_missing(title: str, files: Sequence[str]) -> None:
+def _print_missing_files(title: str, files: Sequence[str]) -> None:
     if files:
         more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
         print_message(f"{title}: put into its folder: {', '.join(files[:_MOST_NAMED])}{more}")
@@ -144,7 +144,7 @@ def _print_forecast(foreseen: SeasonForecast, *, pinned: bool, as_json: bool) ->
             print_message(
                 f"{each.title}: warning: its folder lacks {len(each.missing_files)} files"
             )
-        _say_missing(each.title, each.missing_files)
+        _print_missing_files(each.title, each.missing_files)
         if each.n_failed:
             print_message(
                 f"{each.title}: {each.n_failed} clips failed; --retry-failed repeats them"

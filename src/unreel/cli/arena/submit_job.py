@@ -35,7 +35,7 @@ def submit_entry(options: Mapping[str, Any], *, as_json: bool) -> int:
     scenery = open_scenery(season, outside=options["outside"])
     require_digest(season, scenery)
     folder = open_folder(season, options["out"]).path
-    publish_secret_hash(folder, season.recipe, at_us=_now_us())
+    publish_secret_hash(folder, season.recipe, at_us=_read_clock_us())
     grounds = EntryCheckContext(
         recipe=season.recipe,
         scenery=scenery,
@@ -46,7 +46,7 @@ def submit_entry(options: Mapping[str, Any], *, as_json: bool) -> int:
     print_message(f"checking {handed.recipe.title} against {len(scenery.scenes)} scenes")
     if handed.recipe.reviewer is not None:
         print_external_reviewers([handed.recipe.reviewer], settings)
-    outcome = submit(handed, grounds, clock=_now_us)
+    outcome = submit(handed, grounds, clock=_read_clock_us)
     if as_json:
         print_json(outcome)
     else:
@@ -72,13 +72,13 @@ def _print_submission(outcome: SubmissionResult) -> None:
 
 def withdraw_entry(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Withdraw an entry, and print a confirmation."""
-    folder = _folder(options).path
+    folder = _get_season_folder(options).path
     event = withdraw(
         folder,
         options["name"],
         reason=options["reason"],
         retire=options["retire"],
-        at_us=_now_us(),
+        at_us=_read_clock_us(),
     )
     if as_json:
         print_json(event)
@@ -89,8 +89,8 @@ def withdraw_entry(options: Mapping[str, Any], *, as_json: bool) -> None:
 
 def print_log(options: Mapping[str, Any], *, as_json: bool) -> int:
     """Print the log, and give 1 where it was changed."""
-    history = read_log(_folder(options).path)
-    problem = _problem(history, options["head"])
+    history = read_log(_get_season_folder(options).path)
+    problem = _format_history_problem(history, options["head"])
     tries = count_tries(history)
     if as_json:
         print_json(
@@ -109,7 +109,7 @@ def print_log(options: Mapping[str, Any], *, as_json: bool) -> int:
     return 1 if problem else 0
 
 
-def _problem(history: SeasonLog, head: str | None) -> str:
+def _format_history_problem(history: SeasonLog, head: str | None) -> str:
     try:
         history.require_whole(head)
     except UnreadableSourceError as error:
@@ -119,7 +119,9 @@ def _problem(history: SeasonLog, head: str | None) -> str:
 
 def _print_log(history: SeasonLog, tries: tuple[TeamAttempts, ...], form: Form) -> None:
     columns = ("at", "entry", "board", "team", "try", "state", "told")
-    print_table(columns, [_row(event) for event in history.events], title="log", form=form)
+    print_table(
+        columns, [_build_event_row(event) for event in history.events], title="log", form=form
+    )
     if tries:
         rows = [
             {
@@ -138,7 +140,7 @@ def _print_log(history: SeasonLog, tries: tuple[TeamAttempts, ...], form: Form) 
     print_message(f"the log ends with {history.head}")
 
 
-def _row(event: LogEvent) -> dict[str, object]:
+def _build_event_row(event: LogEvent) -> dict[str, object]:
     return {
         "at": f"{event.when:%Y-%m-%d %H:%M:%S}" if event.when else "",
         "entry": event.entry,
@@ -150,9 +152,9 @@ def _row(event: LogEvent) -> dict[str, object]:
     }
 
 
-def _folder(options: Mapping[str, Any]) -> SeasonFolder:
+def _get_season_folder(options: Mapping[str, Any]) -> SeasonFolder:
     return find_folder(options["season"], options["out"])
 
 
-def _now_us() -> int:
+def _read_clock_us() -> int:
     return time.time_ns() // 1000

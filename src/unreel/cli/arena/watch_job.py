@@ -51,7 +51,7 @@ def print_suspicions(options: Mapping[str, Any], *, as_json: bool) -> int:
     folder = find_folder(options["season"], options["out"])
     if options["canaries"]:
         return _print_canaries(folder, as_json=as_json)
-    found = _watch(folder)
+    found = _compute_condition_findings(folder)
     copies: tuple[NearCopy, ...] = ()
     if options["clips"]:
         access = open_access(
@@ -79,7 +79,7 @@ def _print_canaries(folder: SeasonFolder, *, as_json: bool) -> int:
     return 0
 
 
-def _watch(folder: SeasonFolder) -> list[ConditionFindings]:
+def _compute_condition_findings(folder: SeasonFolder) -> list[ConditionFindings]:
     recipe, entrants, lineup = (
         read_stored_recipe(folder),
         folder.require_played(),
@@ -128,7 +128,7 @@ def _print_findings(
 
 
 def _print_alike(condition: str, alike: ReviewerSimilarities) -> None:
-    rows = [_row(pair) for pair in alike.pairs[:_MOST_PAIRS]]
+    rows = [_build_pair_row(pair) for pair in alike.pairs[:_MOST_PAIRS]]
     if rows:
         told = alike.false_alarms
         rate = f"{told.value:.1f} %" if isinstance(told, Estimate) else "unknown"
@@ -136,7 +136,7 @@ def _print_alike(condition: str, alike: ReviewerSimilarities) -> None:
         print_table(tuple(rows[0]), rows, title=title)
 
 
-def _row(pair: SimilarReviewers) -> dict[str, object]:
+def _build_pair_row(pair: SimilarReviewers) -> dict[str, object]:
     shared = pair.shared_errors
     return {
         "first": pair.first,

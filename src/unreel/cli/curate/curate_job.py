@@ -25,7 +25,7 @@ from unreel.engine.run import ALL_FAILURES, ENGINES
 from unreel.media.access import media_reader, require_protection
 
 
-def _open(  # noqa: PLR0913  one parameter for each option
+def _open_curation_run(  # noqa: PLR0913  one parameter for each option
     *,
     recipe: Path,
     out: str | None,
@@ -38,7 +38,7 @@ def _open(  # noqa: PLR0913  one parameter for each option
     trusted: bool,
 ) -> CurationRun:
     resolved = read_recipe(recipe, changes)
-    bench = _bench(resolved, out=out, engine=engine, trusted=trusted)
+    bench = _build_curation_context(resolved, out=out, engine=engine, trusted=trusted)
     bench = replace(bench, access=replace(bench.access, outside=outside))
     if engine == "ray":
         bench = replace(bench, engine=ENGINES.load(engine)(workers=workers))
@@ -49,7 +49,9 @@ def _open(  # noqa: PLR0913  one parameter for each option
     )
 
 
-def _bench(recipe: CurateRecipe, *, out: str | None, engine: str, trusted: bool) -> CurationContext:
+def _build_curation_context(
+    recipe: CurateRecipe, *, out: str | None, engine: str, trusted: bool
+) -> CurationContext:
     limit_heaps()
     settings = read_settings()
     require_protection(settings, trusted=trusted)
@@ -61,8 +63,8 @@ def audit_benchmark(
 ) -> CurationState:
     """Take the steps of a recipe that only audits."""
     recipe = check_recipe(values)
-    bench = _bench(recipe, out=out, engine=engine, trusted=trusted)
-    return _work(CurationRun(recipe=recipe, root=Path.cwd(), bench=bench), until="audit")
+    bench = _build_curation_context(recipe, out=out, engine=engine, trusted=trusted)
+    return _run_curation(CurationRun(recipe=recipe, root=Path.cwd(), bench=bench), until="audit")
 
 
 def check_file(recipe: Path, changes: Sequence[str], *, outside: bool) -> RecipeForecast:
@@ -91,33 +93,33 @@ def publish_frozen(
 
 def take(options: Mapping[str, Any], *, until: str | None, as_json: bool) -> None:
     """Run the steps up to `until`, print the result, and exit."""
-    curation = _open(**options)
-    state = _work(curation, until=until)
+    curation = _open_curation_run(**options)
+    state = _run_curation(curation, until=until)
     if as_json:
-        print_json(_summary(curation, state))
+        print_json(_build_summary(curation, state))
     else:
-        _report(curation, state)
-    sys.exit(1 if state.n_failed or _withheld(state) else 0)
+        _print_curation_report(curation, state)
+    sys.exit(1 if state.n_failed or _is_freeze_blocked(state) else 0)
 
 
-def _work(curation: CurationRun, *, until: str | None) -> CurationState:
-    print_endpoints(_asked_models(curation.recipe, until), curation.bench.access.settings)
+def _run_curation(curation: CurationRun, *, until: str | None) -> CurationState:
+    print_endpoints(_list_model_names(curation.recipe, until), curation.bench.access.settings)
     with ProgressMeter() as meter, note_resume_command(curation.bench.place.uri, meter):
         bench = replace(curation.bench, callbacks=meter.callbacks())
         return curate(replace(curation, bench=bench), until=until)
 
 
-def _asked_models(recipe: CurateRecipe, until: str | None) -> list[str]:
+def _list_model_names(recipe: CurateRecipe, until: str | None) -> list[str]:
     planned = plan_steps(recipe)
     taken = planned[: planned.index(until) + 1] if until in planned else planned
     return [recipe.describe.model] if recipe.describe and "describe" in taken else []
 
 
-def _withheld(state: CurationState) -> bool:
+def _is_freeze_blocked(state: CurationState) -> bool:
     return "freeze" in state.steps and state.frozen is None
 
 
-def _summary(curation: CurationRun, state: CurationState) -> dict[str, object]:
+def _build_summary(curation: CurationRun, state: CurationState) -> dict[str, object]:
     return {
         "out": curation.bench.place.uri,
         "steps": state.steps,
@@ -128,7 +130,7 @@ def _summary(curation: CurationRun, state: CurationState) -> dict[str, object]:
     }
 
 
-def _report(curation: CurationRun, state: CurationState) -> None:
+def _print_curation_report(curation: CurationRun, state: CurationState) -> None:
     print_message(f"steps: {', '.join(state.steps)}; working folder {curation.bench.place.uri}")
     for reason, n in state.reasons.items():
         print_message(f"  excluded: {n} {reason}")
@@ -137,7 +139,7 @@ def _report(curation: CurationRun, state: CurationState) -> None:
     print_message(f"{len(state.pieces)} clips")
     if state.audit is not None:
         print_message(*state.audit.text.split("\n"))
-    if _withheld(state):
+    if _is_freeze_blocked(state):
         print_message(
             "not frozen: the labels leak. Fix it, for example by [normalise], or use --accept-leak"
         )

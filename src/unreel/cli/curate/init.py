@@ -38,7 +38,7 @@ def init(*, folder: Path | None, out: Path | None, sample: bool, as_json: bool) 
     FOLDER (default `sample`) gets a few synthesised clips, to try a curation offline.
     """
     if sample:
-        _init_sample(folder or Path(_SAMPLE), out=out, as_json=as_json)
+        _write_sample_recipe(folder or Path(_SAMPLE), out=out, as_json=as_json)
         return
     recipe = out or Path(_RECIPE)
     guess = LazyImport("unreel.curation.start.folder:start_recipe", _EXTRA)(
@@ -49,11 +49,11 @@ def init(*, folder: Path | None, out: Path | None, sample: bool, as_json: bool) 
         return
     for question in guess.open_questions:
         print_message(f"to decide: {question}")
-    _say_next(recipe)
+    _print_next_commands(recipe)
     echo(recipe)
 
 
-def _init_sample(folder: Path, *, out: Path | None, as_json: bool) -> None:
+def _write_sample_recipe(folder: Path, *, out: Path | None, as_json: bool) -> None:
     if out is not None:
         problem = "--out goes without --sample: the recipe of a sample is in its folder."
         raise click.UsageError(problem)
@@ -62,11 +62,11 @@ def _init_sample(folder: Path, *, out: Path | None, as_json: bool) -> None:
         print_json({"recipe": str(recipe), "clips": n_clips})
         return
     print_message(f"drew {n_clips} clips into {folder}; three of them are meant to be excluded")
-    _say_next(recipe)
+    _print_next_commands(recipe)
     echo(recipe)
 
 
-def _say_next(recipe: Path) -> None:
+def _print_next_commands(recipe: Path) -> None:
     print_message(f"next: unreel curate check {recipe}, then unreel curate run {recipe}")
 
 

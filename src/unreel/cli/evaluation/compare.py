@@ -92,16 +92,18 @@ def print_comparisons(found: Comparisons, form: Form) -> None:
             print_table(
                 ("metric", "first", "second", "less", "95 % interval", "p", "Holm", "detectable"),
                 [
-                    _line(each, each.difference)
+                    _build_difference_row(each, each.difference)
                     for each in comparison.differences
                     if isinstance(each.difference, Estimate)
                 ],
                 title=f"{comparison.first} less {comparison.second}",
             )
-        print_message(*_counts(comparison))
+        print_message(*_format_count_lines(comparison))
     if not apart:
         rows = [
-            _record(comparison, each) for comparison in found for each in comparison.differences
+            _build_difference_record(comparison, each)
+            for comparison in found
+            for each in comparison.differences
         ]
         columns = [*_RECORD]
         if form == "latex":  # a paper shows what was measured; stderr has said what was not
@@ -110,7 +112,7 @@ def print_comparisons(found: Comparisons, form: Form) -> None:
         print_table(columns, rows, form=form)
 
 
-def _counts(comparison: Comparison) -> list[str]:
+def _format_count_lines(comparison: Comparison) -> list[str]:
     both = f"{comparison.n_common} questions that both answered readably"
     lines = [f"  {both}, of {comparison.n_sources} clips or scenes"]
     if comparison.n_invalid:
@@ -131,37 +133,37 @@ def _counts(comparison: Comparison) -> list[str]:
     return lines + [f"  {', '.join(names)}: {why}" for why, names in unmeasured.items()]
 
 
-def _record(comparison: Comparison, found: Difference) -> dict[str, object]:
+def _build_difference_record(comparison: Comparison, found: Difference) -> dict[str, object]:
     gap = found.difference
     line: dict[str, object] = dict.fromkeys(_RECORD, "")
     line |= {"who": comparison.first, "against": comparison.second, "metric": found.metric}
-    line |= {"first": _spelt(found.first), "second": _spelt(found.second)}
+    line |= {"first": _format_number(found.first), "second": _format_number(found.second)}
     if isinstance(gap, Unmeasured):
         return {**line, "why": gap.why}
     bounds = {"less": gap.value, "low": gap.low, "high": gap.high}
     line |= {name: f"{value:.2f}" for name, value in bounds.items()}
-    line |= {"n": gap.n, "p": _chance(found.p), "Holm": _chance(found.p_corrected)}
-    return {**line, "detectable": _spelt(found.detectable)}
+    line |= {"n": gap.n, "p": _format_p_value(found.p), "Holm": _format_p_value(found.p_corrected)}
+    return {**line, "detectable": _format_number(found.detectable)}
 
 
-def _line(found: Difference, gap: Estimate) -> dict[str, object]:
+def _build_difference_row(found: Difference, gap: Estimate) -> dict[str, object]:
     return {
         "metric": found.metric,
-        "first": _spelt(found.first),
-        "second": _spelt(found.second),
+        "first": _format_number(found.first),
+        "second": _format_number(found.second),
         "less": f"{gap.value:+.2f}",
         "95 % interval": f"{gap.low:+.2f} to {gap.high:+.2f}",
-        "p": _chance(found.p),
-        "Holm": _chance(found.p_corrected),
-        "detectable": _spelt(found.detectable),
+        "p": _format_p_value(found.p),
+        "Holm": _format_p_value(found.p_corrected),
+        "detectable": _format_number(found.detectable),
     }
 
 
-def _spelt(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
-def _chance(p: float | None) -> str:
+def _format_p_value(p: float | None) -> str:
     if p is None:
         return ""
     return f"{p:.3f}" if p >= 0.001 else "<0.001"  # noqa: PLR2004  the last place that is printed

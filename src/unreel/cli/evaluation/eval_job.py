@@ -88,14 +88,16 @@ def eval_models(  # noqa: PLR0913  one parameter for each option
     if weak_cage:
         settings = replace(settings, weak_cage=1)
     named = tuple(dict.fromkeys(models)) or (None,)
-    recipes = [_resolve(recipe, flags | {"model": model}, out, settings) for model in named]
+    recipes = [
+        _resolve_eval_recipe(recipe, flags | {"model": model}, out, settings) for model in named
+    ]
     limit_heaps()
     require_protection(settings, trusted=trusted)
     ways = {"trusted": trusted, "outside": outside, "accept_changed": accept_changed}
-    runs = _plan(recipes, out, settings, ways)
+    runs = _build_runs(recipes, out, settings, ways)
     way = EvalRunSettings(engine=engine, retry_failed=retry_failed, settings=settings, meter=meter)
     if dry_run:
-        return partial(print_forecasts, _foresee(runs, way), as_json=as_json)
+        return partial(print_forecasts, _forecast_runs(runs, way), as_json=as_json)
     print_endpoints([run.recipe.reviewer.model for run in runs], settings)
     print_external_reviewers([run.recipe.reviewer for run in runs], settings)
     for run in runs:
@@ -108,7 +110,7 @@ def eval_models(  # noqa: PLR0913  one parameter for each option
     return partial(print_results, results, fail_on_error=fail_on_error, as_json=as_json)
 
 
-def _resolve(
+def _resolve_eval_recipe(
     file: Path | None, flags: Mapping[str, Any], out: str | None, settings: EnvironmentSettings
 ) -> EvalRecipe:
     """Return the recipe from the command line; if it names no benchmark, merged over the recipe of the run at `out`."""
@@ -117,18 +119,22 @@ def _resolve(
         stored = find_recipe(place)
         if isinstance(stored, StoredRecipe):
             kept = stored.benchmark
-            lies = {} if kept is None else {"benchmark": _spell(kept.find(place), stored.recipe)}
+            lies = (
+                {}
+                if kept is None
+                else {"benchmark": _format_benchmark_path(kept.find(place), stored.recipe)}
+            )
             return check_recipe(stored.recipe.stored() | lies | drop_missing(flags))
     return resolve_recipe(file, flags)
 
 
-def _spell(found: Path, before: EvalRecipe) -> str:
+def _format_benchmark_path(found: Path, before: EvalRecipe) -> str:
     """Return the path of the benchmark, as typed if that is valid from the current folder."""
     typed = Path(before.benchmark)
     return before.benchmark if typed.exists() and typed.samefile(found) else str(found.resolve())
 
 
-def _plan(
+def _build_runs(
     recipes: Sequence[EvalRecipe],
     out: str | None,
     settings: EnvironmentSettings,
@@ -150,11 +156,11 @@ def _plan(
     return list(runs.values())
 
 
-def _foresee(runs: Sequence[EvalRun], way: EvalRunSettings) -> list[DryRunResult]:
+def _forecast_runs(runs: Sequence[EvalRun], way: EvalRunSettings) -> list[DryRunResult]:
     foreseen = []
     with temporary_table() as aside:
         for number, run in enumerate(runs, start=1):
-            way.meter.begin(_whose(run, number, runs))
+            way.meter.begin(_format_run_label(run, number, runs))
             found = forecast(
                 run,
                 aside=aside,
@@ -168,9 +174,11 @@ def _foresee(runs: Sequence[EvalRun], way: EvalRunSettings) -> list[DryRunResult
 def _ask_all(runs: Sequence[EvalRun], way: EvalRunSettings) -> list[FinishedRun | StoppedRun]:
     results: list[FinishedRun | StoppedRun] = []
     for number, run in enumerate(runs, start=1):
-        way.meter.begin(_whose(run, number, runs))
+        way.meter.begin(_format_run_label(run, number, runs))
         try:
-            results.append(_ask(run, way, surveyed=runs[0].clips if number > 1 else None))
+            results.append(
+                _run_evaluation(run, way, surveyed=runs[0].clips if number > 1 else None)
+            )
         except _OF_ONE_MODEL as error:
             if len(runs) == 1:
                 raise
@@ -184,13 +192,15 @@ def _ask_all(runs: Sequence[EvalRun], way: EvalRunSettings) -> list[FinishedRun 
     return results
 
 
-def _whose(run: EvalRun, number: int, runs: Sequence[EvalRun]) -> str:
+def _format_run_label(run: EvalRun, number: int, runs: Sequence[EvalRun]) -> str:
     if len(runs) == 1:
         return ""
     return f"{number} of {len(runs)}, {run.recipe.reviewer.model.partition('@')[0]}: "
 
 
-def _ask(run: EvalRun, way: EvalRunSettings, *, surveyed: LanceTable | None) -> FinishedRun:
+def _run_evaluation(
+    run: EvalRun, way: EvalRunSettings, *, surveyed: LanceTable | None
+) -> FinishedRun:
     meter = way.meter
 
     def expect(part: str, due: int) -> None:

@@ -88,10 +88,10 @@ def print_results(
     done = [result for result in results if isinstance(result, FinishedRun)]
     broken = [result for result in results if isinstance(result, StoppedRun)]
     if as_json:
-        documents = [_document(result) for result in results]
+        documents = [_build_result_document(result) for result in results]
         print_json(documents if len(documents) > 1 else documents[0])
     elif len(results) == 1:
-        _report(done[0])
+        _print_run_report(done[0])
         print_scores(done[0].scores)
         _print_failures(done[0])
     else:
@@ -104,7 +104,7 @@ def print_results(
     return max([2 if broken else 0, *(result.status(fail_on_error) for result in done)])
 
 
-def _document(result: FinishedRun | StoppedRun) -> dict[str, object]:
+def _build_result_document(result: FinishedRun | StoppedRun) -> dict[str, object]:
     if isinstance(result, StoppedRun):
         model = result.run.recipe.reviewer.model
         return {"run": result.run.place.uri, "model": model, "problem": str(result.error)}
@@ -112,7 +112,7 @@ def _document(result: FinishedRun | StoppedRun) -> dict[str, object]:
     return {"run": result.run.place.uri, **told, "scores": score_rows(result.scores)}
 
 
-def _report(done: FinishedRun) -> None:
+def _print_run_report(done: FinishedRun) -> None:
     outcome, answers = done.outcome, done.outcome.answers
     spent = "" if done.cost_usd is None else f", {format_cost(done.cost_usd)} spent on them"
     print_message(
@@ -138,7 +138,7 @@ def _print_failures(done: FinishedRun) -> None:
         return
     name = done.outcome.reviewer
     for reason in done.failures:
-        if (first := _first_failure(done.run, reason)) is not None:
+        if (first := _find_first_failure(done.run, reason)) is not None:
             print_message(f"{name}, the first {first}")
     if n := done.run.answers.count(_REJECTED_KEY):
         print_message(f"{name}: {n:,} questions failed for a rejected key in an earlier call")
@@ -148,7 +148,7 @@ def _print_failures(done: FinishedRun) -> None:
         print_message(f"Ask what was not put: {format_rerun_command()}")
 
 
-def _first_failure(run: EvalRun, reason: str) -> str | None:
+def _find_first_failure(run: EvalRun, reason: str) -> str | None:
     if not run.answers.exists():
         return None
     quoted = reason.replace("'", "''")
@@ -162,7 +162,7 @@ def _first_failure(run: EvalRun, reason: str) -> str | None:
 
 def _print_several(done: Sequence[FinishedRun]) -> None:
     for each in done:
-        _report(each)
+        _print_run_report(each)
         for score in each.scores:
             print_counts(score.scorecard)
         _print_failures(each)
@@ -196,18 +196,22 @@ def print_forecasts(foreseen: Sequence[DryRunResult], *, as_json: bool) -> int:
     """Print what would be asked, by whom, for how much."""
     if as_json:
         documents = [
-            {"run": each.run.place.uri, "forecast": each.forecast, "cost_usd": _whole_cost(each)}
+            {
+                "run": each.run.place.uri,
+                "forecast": each.forecast,
+                "cost_usd": _compute_total_cost(each),
+            }
             for each in foreseen
         ]
         print_json(documents if len(documents) > 1 else documents[0])
         return 0
     for each in foreseen:
-        echo(*_foreseen_lines(each))
+        echo(*_iter_forecast_lines(each))
     print_message("Nothing was sent, and nothing was written")
     return 0
 
 
-def _foreseen_lines(foreseen: DryRunResult) -> Iterator[str]:
+def _iter_forecast_lines(foreseen: DryRunResult) -> Iterator[str]:
     found = foreseen.forecast
     clips = "1 clip" if found.n_clips == 1 else f"{found.n_clips:,} clips"
     yield (
@@ -225,10 +229,10 @@ def _foreseen_lines(foreseen: DryRunResult) -> Iterator[str]:
     if found.bill is None:
         yield "  no server is queried: no tokens, no cost"
     elif found.n_due:
-        yield from _bill_lines(found.bill)
+        yield from _iter_bill_lines(found.bill)
 
 
-def _bill_lines(bill: CostForecast) -> Iterator[str]:
+def _iter_bill_lines(bill: CostForecast) -> Iterator[str]:
     taken = "not known" if bill.input_tokens is None else f"about {bill.input_tokens:,} tokens"
     yield f"  shown: {bill.n_frames:,} frames"
     yield f"  sent: {taken} ({bill.input_by})"
@@ -240,7 +244,7 @@ def _bill_lines(bill: CostForecast) -> Iterator[str]:
         yield f"  money: {sent} for input, {written} for output"
 
 
-def _whole_cost(foreseen: DryRunResult) -> float | None:
+def _compute_total_cost(foreseen: DryRunResult) -> float | None:
     bill = foreseen.forecast.bill
     if bill is None or bill.input_usd is None or bill.output_usd is None:
         return None

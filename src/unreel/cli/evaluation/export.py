@@ -163,7 +163,7 @@ def _export_kit(
     layout = settings.pop("layout", None)
     plan = settings.get("sampling", get_protocol(settings["protocol"]).sampling)
     settings["sampling"] = None if plan == _WHOLE else plan
-    name = settings.pop("name", None) or _task_name(source, settings["protocol"])
+    name = settings.pop("name", None) or _format_task_name(source, settings["protocol"])
     recipe = ExportRecipe(name=name, **settings)
     benchmark = open_benchmark(Path(source), layout, **reading)
     with media_reader(read_settings(), trusted=trusted) as reader:
@@ -171,7 +171,7 @@ def _export_kit(
     return exported
 
 
-def _task_name(source: str, protocol: str) -> str:
+def _format_task_name(source: str, protocol: str) -> str:
     path = Path(source).resolve()
     stem = path.name if path.is_dir() else path.stem
     return re.sub(r"[^A-Za-z0-9_-]+", "-", f"{stem}-{protocol}").strip("-_") or protocol

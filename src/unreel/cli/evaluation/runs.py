@@ -62,7 +62,7 @@ def list_(*, folder: str, as_json: bool) -> None:
         raise UnreadableSourceError(folder, "no such folder", remedy)
     find_runs = LazyImport(f"{_FIND}:find_runs", "eval").load()
     settings = read_settings()
-    rows = [_row(name, settings) for name in find_runs(folder, settings)]
+    rows = [_build_run_row(name, settings) for name in find_runs(folder, settings)]
     unreadable = [row for row in rows if row["problem"]]
     if as_json:
         print_json(rows)
@@ -80,7 +80,7 @@ def list_(*, folder: str, as_json: bool) -> None:
     sys.exit(1 if unreadable else 0)
 
 
-def _row(name: str, settings: EnvironmentSettings) -> dict[str, object]:
+def _build_run_row(name: str, settings: EnvironmentSettings) -> dict[str, object]:
     row: dict[str, object] = {"run": name, "reviewer": "?", "instrument": "?", "benchmark": "?"}
     row |= {"answered": "?", "failed": "?", "problem": ""}
     try:

@@ -16,21 +16,24 @@ _COLUMNS: Final = ("part", "looked_at", "found")
 
 def print_check(run: str, *, as_json: bool) -> int:
     """Print whether the run is whole; the status of the command."""
-    kept = _kept(run, read_settings())
+    kept = _open_stored_run(run, read_settings())
     with TableChecker() as examiner:
         check = check_run(kept, examiner)
     if as_json:
-        print_json({"whole": check.is_whole, **_document(check)})
+        print_json({"whole": check.is_whole, **_build_check_document(check)})
     else:
-        _print(check)
-        _advise(check)
+        _print_run_check(check)
+        _print_check_advice(check)
     return 0 if check.is_whole else 1
 
 
 def print_repair(run: str, out: str | None, *, as_json: bool) -> int:
     """Repair a copy of the run and print the result; return the exit status."""
     settings = read_settings()
-    old, new = _kept(run, settings), _kept(out or f"{run.rstrip('/')}-repaired", settings)
+    old, new = (
+        _open_stored_run(run, settings),
+        _open_stored_run(out or f"{run.rstrip('/')}-repaired", settings),
+    )
     with TableChecker() as examiner:
         done = repair_run(old, new, examiner)
     if isinstance(done, RunCheck):
@@ -48,12 +51,12 @@ def print_repair(run: str, out: str | None, *, as_json: bool) -> int:
     return 0
 
 
-def _kept(named: str, settings: EnvironmentSettings) -> StoredRun:
+def _open_stored_run(named: str, settings: EnvironmentSettings) -> StoredRun:
     place = resolve_location(named, read_storage(settings))
     return StoredRun(place=place, ledgers=local_folder(place, settings), steps=STEPS)
 
 
-def _document(check: RunCheck) -> dict[str, object]:
+def _build_check_document(check: RunCheck) -> dict[str, object]:
     return {
         "run": check.run,
         "recipe": check.recipe,
@@ -62,7 +65,7 @@ def _document(check: RunCheck) -> dict[str, object]:
     }
 
 
-def _print(check: RunCheck) -> None:
+def _print_run_check(check: RunCheck) -> None:
     rows: list[dict[str, object]] = []
     if check.recipe is not None:
         asked = f"{check.recipe.reviewer} {check.recipe.instrument}".strip()
@@ -70,7 +73,7 @@ def _print(check: RunCheck) -> None:
         rows.append({"part": "recipe", "looked_at": asked, "found": found})
     for table in check.tables:
         looked_at = f"{table.n_rows:,} rows in {table.n_files:,} files, version {table.version}"
-        found = "; ".join(_findings(table)) or "whole"
+        found = "; ".join(_list_table_problems(table)) or "whole"
         rows.append({"part": table.name, "looked_at": looked_at, "found": found})
     for ledger in check.ledgers:
         torn = f"{ledger.n_torn} torn lines, which are passed over" if ledger.n_torn else "whole"
@@ -79,7 +82,7 @@ def _print(check: RunCheck) -> None:
     print_table(_COLUMNS, rows)
 
 
-def _findings(table: TableCheck) -> list[str]:
+def _list_table_problems(table: TableCheck) -> list[str]:
     found = list(table.problems)
     if table.unreadable:
         files = list(table.unreadable.items())
@@ -96,7 +99,7 @@ def _findings(table: TableCheck) -> list[str]:
     return found
 
 
-def _advise(check: RunCheck) -> None:
+def _print_check_advice(check: RunCheck) -> None:
     for table in check.tables:
         if table.n_older_files:
             print_message(
@@ -108,7 +111,7 @@ def _advise(check: RunCheck) -> None:
                 "before it committed them; the next run clears them away"
             )
         if table.writer is not None:
-            print_message(f"{table.name}: {_spell(table.writer)}")
+            print_message(f"{table.name}: {_format_writer_state(table.writer)}")
     if check.is_whole:
         print_message(f"{check.run} is whole")
     elif check.is_later:
@@ -121,7 +124,7 @@ def _advise(check: RunCheck) -> None:
         )
 
 
-def _spell(writer: LockHolder) -> str:
+def _format_writer_state(writer: LockHolder) -> str:
     if writer.alive:
         return f"{writer.name} writes it now, so it may change while it is looked at"
     if writer.alive is None:

@@ -183,13 +183,13 @@ def _print_scores(scored: ScoredAnswers, subject: Subject, form: Form, *, as_jso
     if as_json:
         print_json(scored)
     else:
-        _print(scored, subject, form)
+        _print_score_report(scored, subject, form)
     if why := explain_empty_scorecards([scored.scorecard]):
         print_message(why)
     return 0 if scored.is_complete and not why else 1
 
 
-def _print(scored: ScoredAnswers, subject: Subject, form: Form) -> None:
+def _print_score_report(scored: ScoredAnswers, subject: Subject, form: Form) -> None:
     print_counts(scored.scorecard)
     print_unmatched(
         {

@@ -52,7 +52,10 @@ def summarise_texts(scorer: TextScorer | None) -> dict[str, Any]:
     """Return the summary of scored explanations."""
     match scorer:
         case ExplanationJudges(judgings=judgings, agreements=agreements):
-            return {"judges": [_account(each) for each in judgings], "agreements": agreements}
+            return {
+                "judges": [_build_judging_summary(each) for each in judgings],
+                "agreements": agreements,
+            }
         case ReasonSimilarity(encoder=encoder):
             return {"checkpoint": encoder.name}
         case None:
@@ -76,7 +79,7 @@ def score_words(  # noqa: PLR0913  what a file's words are scored by
     return (rows if scorer is None else scorer(rows)), summarise_texts(scorer)
 
 
-def _account(judging: JudgeRulings) -> dict[str, object]:
+def _build_judging_summary(judging: JudgeRulings) -> dict[str, object]:
     return {
         "judge": judging.judge,
         "scored": judging.n_scored,

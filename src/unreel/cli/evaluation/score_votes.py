@@ -52,11 +52,11 @@ def score_voters(
             )
         )
     else:
-        _print(scores, joined, form)
+        _print_vote_scores(scores, joined, form)
     return 1 if joined.not_asked or joined.unknown or joined.rejected else 0
 
 
-def _print(scores: VoteScores, joined: JoinedVotes, form: Form) -> None:
+def _print_vote_scores(scores: VoteScores, joined: JoinedVotes, form: Form) -> None:
     n_clips = len(joined.ballots) - len(joined.not_asked)
     print_message(
         f"{scores.votes.n_questions} votes of {len(scores.voters)} people on {n_clips} clips"
@@ -77,9 +77,9 @@ def _print(scores: VoteScores, joined: JoinedVotes, form: Form) -> None:
     print_metrics(scores.votes)
     echo("majority of each clip")
     print_metrics(scores.majority)
-    print_table(("voter", *_LEADING), [_voter(*item) for item in scores.voters.items()])
+    print_table(("voter", *_LEADING), [_build_voter_row(*item) for item in scores.voters.items()])
     echo(f"agreement between voters (Krippendorff's alpha): {scores.agreement}")
 
 
-def _voter(name: str, card: Scorecard) -> Mapping[str, object]:
+def _build_voter_row(name: str, card: Scorecard) -> Mapping[str, object]:
     return {"voter": name, **{metric: format_figure_cell(card[metric]) for metric in _LEADING}}

@@ -82,7 +82,9 @@ def print_unmatched(found: Mapping[str, Sequence[object]]) -> None:
 def print_cards(what: str, cards: Mapping[str, Scorecard], form: Form) -> None:
     """Print every figure of `cards` as one table, a line each; `what` is what their names are."""
     rows = [
-        {what: name, **_record(metric)} for name, card in cards.items() for metric in card.metrics
+        {what: name, **_build_metric_record(metric)}
+        for name, card in cards.items()
+        for metric in card.metrics
     ]
     print_table((what, *_RECORD), rows, form=form)
 
@@ -94,21 +96,24 @@ def print_metrics(card: Scorecard, form: Form = "text") -> None:
     omitted.
     """
     if form != "text":
-        print_table(_RECORD, [*map(_record, card.metrics)], form=form)
+        print_table(_RECORD, [*map(_build_metric_record, card.metrics)], form=form)
         return
-    groups = _by_group(card.metrics)
+    groups = _group_metrics(card.metrics)
     headline = [m for m in groups.pop("", {}).values() if m.coverage.asked or not card.n_answered]
-    print_table(("metric", "value", "95 % interval", "n", "parsed"), [*map(_line, headline)])
+    print_table(
+        ("metric", "value", "95 % interval", "n", "parsed"), [*map(_build_metric_row, headline)]
+    )
     parts = {name: groups.pop(name) for name in list(groups) if name.startswith(PARTS)}
     for kind, told in (("creator", groups), ("part", parts)):
         names = list(dict.fromkeys(name for metrics in told.values() for name in metrics))
         if names:
             print_table(
-                (kind, *names), [{kind: group, **_cells(m, names)} for group, m in told.items()]
+                (kind, *names),
+                [{kind: group, **_build_metric_cells(m, names)} for group, m in told.items()],
             )
 
 
-def _by_group(metrics: Sequence[Metric]) -> dict[str, dict[str, Metric]]:
+def _group_metrics(metrics: Sequence[Metric]) -> dict[str, dict[str, Metric]]:
     """Metrics by the group that their name gives after a colon, "" for all clips."""
     groups: dict[str, dict[str, Metric]] = {}
     for metric in metrics:
@@ -117,7 +122,7 @@ def _by_group(metrics: Sequence[Metric]) -> dict[str, dict[str, Metric]]:
     return groups
 
 
-def _record(metric: Metric) -> dict[str, object]:
+def _build_metric_record(metric: Metric) -> dict[str, object]:
     name, _, group = metric.name.partition(": ")
     value, coverage = metric.value, metric.coverage
     line: dict[str, object] = dict.fromkeys(_RECORD, "")
@@ -129,7 +134,7 @@ def _record(metric: Metric) -> dict[str, object]:
     return {**line, **{key: f"{number:.2f}" for key, number in figures.items()}, "n": value.n}
 
 
-def _line(metric: Metric) -> dict[str, object]:
+def _build_metric_row(metric: Metric) -> dict[str, object]:
     value, coverage = metric.value, metric.coverage
     line = {"metric": metric.name, "parsed": f"{coverage.parsed}/{coverage.asked}"}
     if isinstance(value, Unmeasured):
@@ -145,7 +150,7 @@ def format_figure_cell(value: Measured) -> str:
     return f"{value.value:.1f} [{value.low:.0f}, {value.high:.0f}] n={value.n}"
 
 
-def _cells(metrics: Mapping[str, Metric], names: Sequence[str]) -> dict[str, object]:
+def _build_metric_cells(metrics: Mapping[str, Metric], names: Sequence[str]) -> dict[str, object]:
     return {
         name: format_figure_cell(metrics[name].value) if name in metrics else "" for name in names
     }

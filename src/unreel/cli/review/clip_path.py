@@ -22,7 +22,7 @@ class ClipPath(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if "://" in str(value):
             problem = "is a URL, not a file, and only local clips are opened"
-            raise UnreadableSourceError(str(value), problem, _download(str(value)))
+            raise UnreadableSourceError(str(value), problem, _format_download_advice(str(value)))
         return super().convert(value, param, ctx)
 
 
@@ -68,7 +68,7 @@ def list_clips(typed: Sequence[Path], *, out: Path | None) -> ClipBatch:
     return ClipBatch(files=tuple(files), n_skipped_links=n_links, has_index=has_index)
 
 
-def _download(address: str) -> str:
+def _format_download_advice(address: str) -> str:
     from unreel.benchmarks.folders import VIDEO_SUFFIXES
 
     scheme, _, place, _, _ = urlsplit(address)

@@ -76,8 +76,8 @@ def frames(  # noqa: PLR0913  one parameter for each option
         else:
             print_message(f"{file}: {sampled}")
         sys.exit(1)
-    written = [] if out is None else _write(sampled, out, stem=plain_name(file.stem))
-    rows = [_row(frame) for frame in sampled.frames]
+    written = [] if out is None else _write_frames(sampled, out, stem=plain_name(file.stem))
+    rows = [_build_frame_row(frame) for frame in sampled.frames]
     for row, path in zip(rows, written, strict=False):
         row["picture"] = str(path)
     if as_json:
@@ -91,7 +91,7 @@ def frames(  # noqa: PLR0913  one parameter for each option
         print_table(tuple(rows[0]), shown)
 
 
-def _row(frame: SampledFrame) -> dict[str, Any]:
+def _build_frame_row(frame: SampledFrame) -> dict[str, Any]:
     return {
         "index": frame.index,
         "at_s": frame.at_s,
@@ -101,6 +101,6 @@ def _row(frame: SampledFrame) -> dict[str, Any]:
     }
 
 
-def _write(sampled: SampledFrames, folder: Path, *, stem: str) -> list[Path]:
+def _write_frames(sampled: SampledFrames, folder: Path, *, stem: str) -> list[Path]:
     into = OutputDirectory(folder)
     return [into.write(f"{stem}-{frame.index:06d}.jpg", frame.data) for frame in sampled.frames]

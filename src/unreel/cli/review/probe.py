@@ -27,32 +27,32 @@ def probe(*, files: tuple[Path, ...], trusted: bool, as_json: bool) -> None:
     with media_reader(read_settings(), trusted=trusted, at_once=("probe",)) as reader:
         found = {path: reader.probe(path) for path in files}
     if as_json:
-        print_json([_row(path, facts) for path, facts in found.items()])
+        print_json([_build_probe_row(path, facts) for path, facts in found.items()])
     else:
-        _print(found)
+        _print_probe_results(found)
     sys.exit(1 if any(isinstance(facts, Failure) for facts in found.values()) else 0)
 
 
-def _row(path: Path, facts: ClipFacts | Failure) -> dict[str, object]:
+def _build_probe_row(path: Path, facts: ClipFacts | Failure) -> dict[str, object]:
     return {"file": str(path), "failure" if isinstance(facts, Failure) else "facts": facts}
 
 
-def _print(found: Mapping[Path, ClipFacts | Failure]) -> None:
+def _print_probe_results(found: Mapping[Path, ClipFacts | Failure]) -> None:
     for path, facts in found.items():
         if isinstance(facts, Failure):
             print_message(f"{path}: {facts}")
         else:
-            echo(path, *_describe(facts))
+            echo(path, *_format_facts(facts))
 
 
-def _describe(facts: ClipFacts) -> list[str]:
+def _format_facts(facts: ClipFacts) -> list[str]:
     video = facts.video
     pace = "variable rate, on average" if video.variable_rate else "constant rate,"
     turn = f", turned by {video.rotation_deg} degrees" if video.rotation_deg else ""
     lines = [
         f"  file   {facts.container}, {facts.size_bytes:,} bytes",
         f"  video  {video.codec} {video.pixel_format}, {video.width} x {video.height}{turn}",
-        f"         {video.n_frames} frames, {pace} {_rate(video.average_rate)} per second",
+        f"         {video.n_frames} frames, {pace} {_format_rate(video.average_rate)} per second",
         f"         {float(video.duration_s):.6f} s from {float(video.first_at_s):.6f} s",
     ]
     lines += [
@@ -62,5 +62,5 @@ def _describe(facts: ClipFacts) -> list[str]:
     return lines if facts.audio else [*lines, "  sound  none"]
 
 
-def _rate(rate: Fraction) -> str:
+def _format_rate(rate: Fraction) -> str:
     return str(rate) if rate.denominator == 1 else f"{rate} ({float(rate):.3f})"

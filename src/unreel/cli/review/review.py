@@ -109,7 +109,7 @@ def review(  # noqa: PLR0913  one parameter for each option
     """
     conditions = read_conditions([condition] if condition else [], nframe=nframe, fps=fps)
     ask = ReviewCommandOptions(condition=conditions[0] if conditions else {}, **typed)
-    _check(clips, ask)
+    _require_valid_options(clips, ask)
     browser = _find_browser(out) if pdf else ""
     batch = list_clips(clips, out=out)
     taken = {(out / name).resolve(): name for name in _WRITTEN} if out is not None else {}
@@ -121,7 +121,7 @@ def review(  # noqa: PLR0913  one parameter for each option
 
     settings = read_settings()
     reading = media_reader(settings, trusted=trusted, at_once=("probe", "frames"))
-    with reading as reader, _sampled(batch, ask) as sampled:
+    with reading as reader, _open_clip_batch(batch, ask) as sampled:
         desk = ReviewSession(
             ask, settings=settings, reader=reader, out=out, browser=browser, quiet=as_json
         )
@@ -131,7 +131,7 @@ def review(  # noqa: PLR0913  one parameter for each option
     sys.exit(0 if desk.is_complete else 1)
 
 
-def _check(clips: Sequence[Path], ask: ReviewCommandOptions) -> None:
+def _require_valid_options(clips: Sequence[Path], ask: ReviewCommandOptions) -> None:
     if ask.sample and (clips or ask.models):
         option, remedy = "--sample", "Leave out the clips and --model, or leave out --sample"
         raise InvalidSettingError(option, "brings its own clip and answers", remedy)
@@ -165,7 +165,7 @@ def _find_browser(out: Path | None) -> str:
 
 
 @contextmanager
-def _sampled(batch: ClipBatch, ask: ReviewCommandOptions) -> Iterator[ClipBatch]:
+def _open_clip_batch(batch: ClipBatch, ask: ReviewCommandOptions) -> Iterator[ClipBatch]:
     """Yield `batch`, or the clip of the sample."""
     if not ask.sample:
         yield batch

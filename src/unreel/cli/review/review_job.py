@@ -327,7 +327,7 @@ class ReviewSession:
             "page": str(evidence.page),
             **self._print(evidence.page),
             "result": str(evidence.result),
-            "annotated": _path_or_failure(evidence.annotated),
+            "annotated": _format_path_or_failure(evidence.annotated),
             **evidence.stills.to_json(),
         }
 
@@ -356,5 +356,5 @@ def _read_records(
     return tuple(record for run in opened for record in read_records(run, mode))
 
 
-def _path_or_failure(written: Path | Failure) -> object:
+def _format_path_or_failure(written: Path | Failure) -> object:
     return str(written) if isinstance(written, Path) else written

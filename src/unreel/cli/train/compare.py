@@ -70,7 +70,7 @@ def _run_of(name: str, out: str, *, benchmark: str | None, trusted: bool, **aske
         raise InvalidSettingError(
             option, problem, "Name the benchmark, or two runs of `unreel eval`"
         )
-    asked["protocol"] = asked["protocol"] or _only_instrument(name, taught)
+    asked["protocol"] = asked["protocol"] or _require_only_protocol(name, taught)
     print_message(f"asking {name}")
     try:
         # Its scorecard is talk here: the comparison is what stdout is for.
@@ -89,7 +89,7 @@ def _run_of(name: str, out: str, *, benchmark: str | None, trusted: bool, **aske
     return out
 
 
-def _only_instrument(name: str, taught: InputSpec | None) -> str:
+def _require_only_protocol(name: str, taught: InputSpec | None) -> str:
     known = [] if taught is None else [each.protocol for each in taught.instruments]
     if len(known) == 1:
         return known[0]

@@ -47,7 +47,7 @@ def write_export(options: Mapping[str, Any], *, as_json: bool) -> None:
         showing = PresentationSettings(
             reader=reader, open_file=partial(local_copy, access=access), find_change=find_change
         )
-        parts = {TRAIN: _first_epoch(recipe, found), HELD_OUT: found.held_out}
+        parts = {TRAIN: _order_first_epoch(recipe, found), HELD_OUT: found.held_out}
         exported = export_examples(order, parts, form, folder=out, showing=showing)
     if as_json:
         print_json({"exported": exported, "no_example": found.left_out})
@@ -56,7 +56,7 @@ def write_export(options: Mapping[str, Any], *, as_json: bool) -> None:
     sys.exit(1 if exported.left_out else 0)
 
 
-def _first_epoch(recipe: TrainRecipe, found: ExampleSet) -> list[Any]:
+def _order_first_epoch(recipe: TrainRecipe, found: ExampleSet) -> list[Any]:
     order = compute_epoch_order(found.train, weights=found.weights, seed=recipe.seed, epoch=0)
     return [found.train[place] for place in order]
 

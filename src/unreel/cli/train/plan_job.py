@@ -24,7 +24,7 @@ from unreel.training.recipe import TrainRecipe, read_recipe
 def print_plan(options: Mapping[str, Any], *, as_json: bool) -> None:
     """Print the plan, and end the program."""
     recipe = read_recipe(options["recipe"], data=options["data"], changes=options["changes"])
-    fleet = _fleet(options, recipe)
+    fleet = _build_hardware(options, recipe)
     architecture = find_architecture(recipe.model.name, recipe.model.family)
     if is_here(recipe):
         access = open_access(
@@ -41,16 +41,16 @@ def print_plan(options: Mapping[str, Any], *, as_json: bool) -> None:
     sys.exit(0 if plan.fits else 1)
 
 
-def _fleet(options: Mapping[str, Any], recipe: TrainRecipe) -> TrainingHardware:
+def _build_hardware(options: Mapping[str, Any], recipe: TrainRecipe) -> TrainingHardware:
     return TrainingHardware(
         device=get_device(options["gpu"]),
         count=options["gpus"] or recipe.devices.count * recipe.devices.nodes,
-        price_usd=_price(options["price"]),
+        price_usd=_parse_price(options["price"]),
         utilisation=options["utilisation"],
     )
 
 
-def _price(text: str | None) -> Decimal | None:
+def _parse_price(text: str | None) -> Decimal | None:
     try:
         return None if text is None else Decimal(text)
     except InvalidOperation as error:
@@ -59,7 +59,7 @@ def _price(text: str | None) -> Decimal | None:
 
 
 def _print_estimate(plan: TrainingEstimate, recipe: TrainRecipe, counted: str) -> None:
-    rows = [{"what": what, "estimate": value} for what, value in _lines(plan, counted)]
+    rows = [{"what": what, "estimate": value} for what, value in _iter_plan_lines(plan, counted)]
     print_table(
         ("what", "estimate"), rows, title=f"{plan.recipe} on {plan.devices} x {plan.device}"
     )
@@ -75,7 +75,7 @@ def _print_estimate(plan: TrainingEstimate, recipe: TrainRecipe, counted: str) -
         print_message(*(f"  {remedy}" for remedy in plan.remedies))
 
 
-def _lines(plan: TrainingEstimate, counted: str) -> Iterator[tuple[str, str]]:
+def _iter_plan_lines(plan: TrainingEstimate, counted: str) -> Iterator[tuple[str, str]]:
     mean, memory = plan.mean, plan.memory
     wide, high = mean.largest.seen
     yield "examples", f"{plan.examples:,}, {counted}"

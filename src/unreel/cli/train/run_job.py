@@ -26,7 +26,7 @@ def run_recipe(options: Mapping[str, Any], *, as_json: bool) -> None:
     named = {name: options[name] for name in ("recipe", "data", "changes", "out", "trusted")}
     recipe, folder = prepare(**named)
     process = read_process_rank()
-    _share_out(recipe, folder, process)
+    _start_device_processes(recipe, folder, process)
     with _TrainingConsole(folder, process) as told:
         trained = run_prepared(
             recipe,
@@ -39,11 +39,11 @@ def run_recipe(options: Mapping[str, Any], *, as_json: bool) -> None:
         )
         told.require_end(trained)
     if process.is_first:
-        _report(trained, as_json=as_json)
+        _print_training_report(trained, as_json=as_json)
     sys.exit(1 if trained.unshown else 0)
 
 
-def _share_out(recipe: TrainRecipe, folder: Path, process: TrainingProcess) -> None:
+def _start_device_processes(recipe: TrainRecipe, folder: Path, process: TrainingProcess) -> None:
     """Start one process for each device where the recipe names several, and this is none of them."""
     devices = recipe.devices
     n = devices.count * devices.nodes
@@ -119,7 +119,7 @@ class _TrainingConsole:
         self._meter.step(STEPS, progress)
 
 
-def _report(trained: TrainingResult, *, as_json: bool) -> None:
+def _print_training_report(trained: TrainingResult, *, as_json: bool) -> None:
     if as_json:
         print_json(trained)
         return

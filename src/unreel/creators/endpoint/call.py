@@ -57,19 +57,19 @@ async def call(asked: RetriedCall) -> ServiceReply | ServiceFailure:
     """Return the response of the service, or the last failure."""
     malformed = 0
     for attempt in range(1, asked.most + 1):
-        outcome = await _once(asked)
+        outcome = await _send_once(asked)
         if not isinstance(outcome, ServiceFailure) or outcome.final or outcome.absent:
             return outcome
         malformed += outcome.makes_no_sense
         wait_s = outcome.wait_s + backoff_s(asked.patience, key=asked.key, attempt=attempt, seed=0)
         too_late = read_clock_s() + wait_s >= asked.until_s
         if attempt == asked.most or malformed >= _MALFORMED_TRIES or too_late:
-            return _given_up(outcome, attempt)
+            return _build_final_failure(outcome, attempt)
         await asyncio.sleep(wait_s)
     raise AssertionError
 
 
-async def _once(asked: RetriedCall) -> ServiceReply | ServiceFailure:
+async def _send_once(asked: RetriedCall) -> ServiceReply | ServiceFailure:
     ends_at_s = min(asked.until_s, read_clock_s() + asked.patience.attempt_s)
     try:
         async with asyncio.timeout_at(ends_at_s):
@@ -85,14 +85,14 @@ async def _once(asked: RetriedCall) -> ServiceReply | ServiceFailure:
 def read_told(raw: HttpReply, *, now: datetime) -> ServiceReply | ServiceFailure:
     """The object in `raw`; anything else is a setback that says what it was."""
     if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
-        return _refusal(raw, now)
+        return _build_refusal_failure(raw, now)
     try:
         body = parse_json(raw.body)
     except InvalidValueError:
         body = None
     if isinstance(body, dict):
         return body
-    detail = f"the body is no JSON object: {_words(raw.body)!r}"
+    detail = f"the body is no JSON object: {_parse_error_message(raw.body)!r}"
     return ServiceFailure(failure=Failure(FailureReason.MALFORMED_REPLY, detail))
 
 
@@ -105,8 +105,8 @@ def sanitise_reply(told: object) -> str:
     return words if len(words) <= _READABLE else words[: _READABLE - 1] + "…"
 
 
-def _refusal(raw: HttpReply, now: datetime) -> ServiceFailure:
-    detail = f"status {raw.status}: {_words(raw.body)}"
+def _build_refusal_failure(raw: HttpReply, now: datetime) -> ServiceFailure:
+    detail = f"status {raw.status}: {_parse_error_message(raw.body)}"
     wait_s = read_retry_after(raw.retry_after, now=now)
     if raw.status == HTTPStatus.TOO_MANY_REQUESTS:
         failure = Failure(FailureReason.RATE_LIMITED, detail)
@@ -122,13 +122,13 @@ def _refusal(raw: HttpReply, now: datetime) -> ServiceFailure:
     return ServiceFailure(failure=Failure(reason, detail), final=True)
 
 
-def _given_up(setback: ServiceFailure, attempts: int) -> ServiceFailure:
+def _build_final_failure(setback: ServiceFailure, attempts: int) -> ServiceFailure:
     failure = setback.failure
     told = f"{failure.detail} (given up, requests: {attempts})"
     return ServiceFailure(failure=Failure(failure.reason, told))
 
 
-def _words(body: bytes) -> str:
+def _parse_error_message(body: bytes) -> str:
     try:
         error = json.loads(body)["error"]
         return sanitise_reply(error["message"] if isinstance(error, dict) else error)

@@ -68,7 +68,7 @@ class ServiceClient:
         """Copy a clip of this service into an open file, which the caller throws away where that fails."""
         try:
             async with self._http.stream("GET", url) as response:
-                return await _keep(response, into, most)
+                return await _write_response(response, into, most)
         except Exception as error:  # noqa: BLE001  httpx2 lets errors of TLS and of headers through
             return describe_lost(error)
 
@@ -84,22 +84,22 @@ class ServiceClient:
             return describe_lost(error)
 
 
-async def _keep(
+async def _write_response(
     response: httpx2.Response, into: IO[bytes], most: int
 ) -> Failure | MovedClip | None:
-    unfit = _unfit(response, most)
+    unfit = _find_response_problem(response, most)
     if unfit is not None:
         return unfit
     n_bytes = 0
     async for chunk in response.aiter_raw():
         n_bytes += len(chunk)
         if n_bytes > most:
-            return _too_large(most)
+            return _build_size_failure(most)
         into.write(chunk)
     return None
 
 
-def _unfit(response: httpx2.Response, most: int) -> Failure | MovedClip | None:
+def _find_response_problem(response: httpx2.Response, most: int) -> Failure | MovedClip | None:
     if response.status_code in _REDIRECTS:
         return MovedClip(urljoin(str(response.url), response.headers.get("location", "")))
     if response.status_code != HTTPStatus.OK:
@@ -108,8 +108,8 @@ def _unfit(response: httpx2.Response, most: int) -> Failure | MovedClip | None:
     kind = response.headers.get("content-type", "").lower()
     if kind.startswith(_WORDS):
         return Failure(FailureReason.MALFORMED_REPLY, f"{kind[:40]!a} came, and not a clip")
-    return _too_large(most) if declares_more(response, most) else find_encoding(response)
+    return _build_size_failure(most) if declares_more(response, most) else find_encoding(response)
 
 
-def _too_large(most: int) -> Failure:
+def _build_size_failure(most: int) -> Failure:
     return Failure(FailureReason.TOO_LARGE, f"the clip exceeds {most} bytes")

@@ -171,7 +171,7 @@ class EndpointCreator:
         for _ in range(_TRIES):
             outcome = await self._copy(url, workplace)
             if outcome is None:
-                return _looked_at(workplace.folder / CLIP)
+                return _check_clip_file(workplace.folder / CLIP)
             if outcome.reason not in _AGAIN:
                 break
             await asyncio.sleep(self._terms.poll_s)
@@ -210,7 +210,7 @@ class EndpointCreator:
             return Failure(FailureReason.OUT_OF_TIME, f"the clip took longer than {limit_s:g} s")
 
 
-def _looked_at(file: Path) -> Path | Failure:
+def _check_clip_file(file: Path) -> Path | Failure:
     """The file, unless it is words: services answer with a page or an error where a clip should be."""
     with file.open("rb") as opened:
         head = opened.read(_HEAD).lstrip()

@@ -123,7 +123,7 @@ class JobDesk:
             misses = misses + 1 if outcome.absent or outcome.makes_no_sense else 0
             last = outcome.failure.detail
             if outcome.final or misses >= _MISSES:
-                return _lost(job, outcome)
+                return _build_job_failure(job, outcome)
             jitter_s = backoff_s(self.patience, key=job.id, attempt=attempt, seed=0)
             await self._pause(max(self.poll_s, outcome.wait_s + jitter_s), until_s)
         detail = f"job {sanitise_reply(job.id)} did not end within {self.patience.deadline_s:g} s: {last}"
@@ -210,7 +210,7 @@ class JobDesk:
         await asyncio.sleep(max(0.0, min(wait_s, until_s - read_clock_s())))
 
 
-def _lost(job: ServiceJob, setback: ServiceFailure) -> Failure:
+def _build_job_failure(job: ServiceJob, setback: ServiceFailure) -> Failure:
     failure = setback.failure
     words = "is not known to the service any more" if setback.absent else "cannot be looked after"
     return replace(failure, detail=f"job {sanitise_reply(job.id)} {words}: {failure.detail}")

@@ -74,27 +74,33 @@ class GenerationRequest:
 
 def place_order(brief: ClipBrief, api: ServiceApi, *, model: str) -> GenerationRequest:
     """The order for `brief`: the size with the nearest shape, and the shortest length that is enough."""
-    width, height = _nearest_size(brief, api.sizes)
+    width, height = _select_nearest_size(brief, api.sizes)
     return GenerationRequest(
-        brief=brief, model=model, width=width, height=height, seconds=_length(brief, api.seconds)
+        brief=brief,
+        model=model,
+        width=width,
+        height=height,
+        seconds=_select_length(brief, api.seconds),
     )
 
 
 def fill(template: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return `template` with its placeholders filled in; keys without a value are omitted."""
-    filled = _fill(dict(template), values, _DEEPEST)
+    filled = _fill_template(dict(template), values, _DEEPEST)
     return filled if isinstance(filled, dict) else {}
 
 
-def _fill(part: Any, values: Mapping[str, Any], depth: int) -> Any:
+def _fill_template(part: Any, values: Mapping[str, Any], depth: int) -> Any:
     if isinstance(part, str):
         return _fill_text(part, values)
     if not depth or not isinstance(part, dict | list) or not part:
         return part
     if isinstance(part, list):
-        kept: Any = [each for one in part if (each := _fill(one, values, depth - 1)) is not _ABSENT]
+        kept: Any = [
+            each for one in part if (each := _fill_template(one, values, depth - 1)) is not _ABSENT
+        ]
     else:
-        pairs = ((key, _fill(one, values, depth - 1)) for key, one in part.items())
+        pairs = ((key, _fill_template(one, values, depth - 1)) for key, one in part.items())
         kept = {key: one for key, one in pairs if one is not _ABSENT}
     return kept or _ABSENT
 
@@ -135,7 +141,7 @@ def fill_path(template: str, job: str) -> str:
     return template.replace("{id}", quote(job, safe="/:"))
 
 
-def _nearest_size(brief: ClipBrief, sizes: tuple[str, ...]) -> tuple[int, int]:
+def _select_nearest_size(brief: ClipBrief, sizes: tuple[str, ...]) -> tuple[int, int]:
     made = [(int(w), int(h)) for w, _, h in (size.partition("x") for size in sizes)]
     wanted = Fraction(brief.width, brief.height)
 
@@ -146,7 +152,7 @@ def _nearest_size(brief: ClipBrief, sizes: tuple[str, ...]) -> tuple[int, int]:
     return min(made, key=strangeness, default=(brief.width, brief.height))
 
 
-def _length(brief: ClipBrief, lengths: tuple[int | str, ...]) -> int | str:
+def _select_length(brief: ClipBrief, lengths: tuple[int | str, ...]) -> int | str:
     needed = max(1, math.ceil(Fraction(brief.duration_us, MICROSECONDS)))
     enough = [each for each in lengths if int(each) >= needed]
     if not lengths:

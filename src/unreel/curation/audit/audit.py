@@ -121,18 +121,20 @@ class AuditResult:
 
 def audit(observations: Iterable[ClipObservation], *, seed: int) -> AuditResult:
     """Fit and judge models for each view; the same observations and seed give the same audit."""
-    chosen = _choose(observations, seed=seed)
+    chosen = _select_observations(observations, seed=seed)
     owners = [FoldGroup.of(seen.clip, creator=seen.creator, group=seen.group) for seen in chosen]
     folding = fold(owners, seed=seed)
-    sights = [_look(chosen, view) for view in FeatureView]
+    sights = [_build_model_features(chosen, view) for view in FeatureView]
     if isinstance(folding, Unmeasured):
-        views = tuple(replace(_count(sight, folding), transfer=folding) for sight in sights)
+        views = tuple(
+            replace(_build_view_counts(sight, folding), transfer=folding) for sight in sights
+        )
         return AuditResult(finding=AuditFinding.INCONCLUSIVE, views=views, seed=seed)
     labels = relabel(owners, folding, seed=seed)
     deciding = folding.without_parts()
     fits = [_ViewModels.of(sight, owners, deciding) for sight in sights]
     nulls = [compute_relabelled_auc(own.scaled, deciding, own.sight.rows, labels) for own in fits]
-    chances = _joint_chances(fits, nulls)
+    chances = _compute_joint_p_values(fits, nulls)
     views = tuple(
         replace(_audit_view(own, null, chance), transfer=own.transfer(folding))
         for own, null, chance in zip(fits, nulls, chances, strict=True)
@@ -165,7 +167,9 @@ def judge(auc: Measured, *, n_least: int, p_value: float, n_unjudged: int = 0) -
     return AuditFinding.INCONCLUSIVE
 
 
-def _choose(observations: Iterable[ClipObservation], *, seed: int) -> list[ClipObservation]:
+def _select_observations(
+    observations: Iterable[ClipObservation], *, seed: int
+) -> list[ClipObservation]:
     """At most `MOST_PER_SIDE` of either side, drawn by name, in the order of their names."""
     sides: dict[bool, list[tuple[int, int, ClipObservation]]] = {True: [], False: []}
     for number, seen in enumerate(observations):
@@ -190,7 +194,9 @@ class _ModelFeatures:
     n_unread: int
 
 
-def _look(observations: Sequence[ClipObservation], view: FeatureView) -> _ModelFeatures:
+def _build_model_features(
+    observations: Sequence[ClipObservation], view: FeatureView
+) -> _ModelFeatures:
     seen = [view_features(one, view) for one in observations]
     read = [(i, own) for i, own in enumerate(seen) if not isinstance(own, Failure)]
     rows = np.array([i for i, _ in read], dtype=np.int64)
@@ -235,7 +241,7 @@ class _ViewModels:
         return towards
 
 
-def _joint_chances(fits: Sequence[_ViewModels], nulls: Sequence[Array]) -> list[float]:
+def _compute_joint_p_values(fits: Sequence[_ViewModels], nulls: Sequence[Array]) -> list[float]:
     """Return for each view the fraction of all datasets, including this one, in which a view reaches the same AUC.
 
     Views are compared in their own standard deviations, which include the true labels: if the true
@@ -250,7 +256,7 @@ def _joint_chances(fits: Sequence[_ViewModels], nulls: Sequence[Array]) -> list[
 
 def _audit_view(fit: _ViewModels, null: Array, p_value: float) -> ViewAudit:
     auc = fit.judged.auc(fit.owners, null=null)
-    counted = _count(fit.sight, auc)
+    counted = _build_view_counts(fit.sight, auc)
     if isinstance(auc, Unmeasured):
         return counted
     n_unjudged = fit.judged.n_unjudged
@@ -260,12 +266,12 @@ def _audit_view(fit: _ViewModels, null: Array, p_value: float) -> ViewAudit:
         finding=judge(auc, n_least=n_least, p_value=p_value, n_unjudged=n_unjudged),
         n_unjudged=n_unjudged,
         p_value=p_value,
-        leaks=_leaks(fit),
+        leaks=_measure_property_leaks(fit),
     )
-    return _with_giveaways(outcome, fit) if outcome.finding is AuditFinding.LEAKS else outcome
+    return _add_revealing_clips(outcome, fit) if outcome.finding is AuditFinding.LEAKS else outcome
 
 
-def _count(sight: _ModelFeatures, auc: Measured) -> ViewAudit:
+def _build_view_counts(sight: _ModelFeatures, auc: Measured) -> ViewAudit:
     """Return the counts of a view before its result."""
     creators = Counter(seen.creator for seen in sight.shown)
     n_real = creators.pop(None, 0)
@@ -280,7 +286,7 @@ def _count(sight: _ModelFeatures, auc: Measured) -> ViewAudit:
     )
 
 
-def _leaks(fit: _ViewModels) -> tuple[PropertyLeak, ...]:
+def _measure_property_leaks(fit: _ViewModels) -> tuple[PropertyLeak, ...]:
     """Each property judged alone, in the same way as all of them together."""
     columns: defaultdict[str, list[int]] = defaultdict(list)
     for index, name in enumerate(fit.sight.table.names):
@@ -301,7 +307,7 @@ def _leaks(fit: _ViewModels) -> tuple[PropertyLeak, ...]:
     return tuple(leaks)
 
 
-def _with_giveaways(outcome: ViewAudit, fit: _ViewModels) -> ViewAudit:
+def _add_revealing_clips(outcome: ViewAudit, fit: _ViewModels) -> ViewAudit:
     shares = fit.judged.told_from()
     shown = fit.sight.shown
     every = [i for i in range(len(shown)) if shares[i] >= TOLD_FROM]
@@ -311,14 +317,14 @@ def _with_giveaways(outcome: ViewAudit, fit: _ViewModels) -> ViewAudit:
             clip=shown[i].clip,
             label=Label.REAL if shown[i].creator is None else Label.GENERATED,
             told_from=float(shares[i]),
-            because=_because(i, fit),
+            because=_list_revealing_properties(i, fit),
         )
         for i in every[:MOST_GIVEAWAYS]
     )
     return replace(outcome, giveaways=listed, n_giveaways=len(every))
 
 
-def _because(row: int, fit: _ViewModels) -> tuple[str, ...]:
+def _list_revealing_properties(row: int, fit: _ViewModels) -> tuple[str, ...]:
     """The properties that pushed the clip towards its own side, the strongest first."""
     total: Counter[str] = Counter()
     for name, push in zip(fit.sight.table.names, fit.pushes(row).tolist(), strict=True):

@@ -52,10 +52,10 @@ UNGROUPED_ALARMS: Final = "6 and 27 of 100"
 
 def to_markdown(audit: AuditResult) -> str:
     """The audit as a section of a data card."""
-    return "\n".join(_lines(audit)) + "\n"
+    return "\n".join(_iter_card_lines(audit)) + "\n"
 
 
-def _lines(audit: AuditResult) -> Iterator[str]:
+def _iter_card_lines(audit: AuditResult) -> Iterator[str]:
     both = measures_transfer(audit)
     aucs = "AUC, seen creators | AUC, unseen creators" if both else "AUC"
     yield f"**{audit.finding.value}.** {_SENTENCES[audit.finding]}"
@@ -73,7 +73,7 @@ def _lines(audit: AuditResult) -> Iterator[str]:
         yield ""
         yield note
     for view in audit.views:
-        yield from _details(view)
+        yield from _iter_view_details(view)
 
 
 def measures_transfer(audit: AuditResult) -> bool:
@@ -89,18 +89,18 @@ def iter_notes(audit: AuditResult) -> Iterator[str]:
         yield ALARMS.format(n=audit.n_relabelled, rate=ALARM_RATE)
     for view in audit.views:
         if view.n_unjudged:
-            yield _unjudged(view)
+            yield _format_unjudged_clips(view)
         if (
             view.finding is AuditFinding.CLEAN
             and isinstance(view.auc, Estimate)
             and view.auc.low > CHANCE
         ):
-            yield _above_chance(view, view.auc)
+            yield _format_above_chance(view, view.auc)
     if not audit.grouped:
         yield UNGROUPED.format(alarms=UNGROUPED_ALARMS)
 
 
-def _above_chance(view: ViewAudit, auc: Estimate) -> str:
+def _format_above_chance(view: ViewAudit, auc: Estimate) -> str:
     return (
         f"**{view.view.value}** is called clean and tells a little: {format_auc(auc)} lies above 0.5. A reviewer that sees nothing else puts a "
         f"generated clip above a real one in {auc.value:.0%} of pairs; up to {LEAK_FROM:.0%} is not called a leak."
@@ -112,14 +112,14 @@ def format_p_value(p_value: float | None) -> str:
     return "—" if p_value is None else f"{p_value:.3f}"
 
 
-def _unjudged(view: ViewAudit) -> str:
+def _format_unjudged_clips(view: ViewAudit) -> str:
     return (
         f"{view.n_unjudged} clips could not be judged by **{view.view.value}**: without their scenes nothing is left "
         "to learn from. More scenes would help."
     )
 
 
-def _details(view: ViewAudit) -> Iterator[str]:
+def _iter_view_details(view: ViewAudit) -> Iterator[str]:
     if view.leaks:
         yield ""
         yield f"What tells most in **{view.view.value}**, each alone:"
@@ -127,8 +127,8 @@ def _details(view: ViewAudit) -> Iterator[str]:
         yield "| property | AUC | generated | real |"
         yield "|---|---|---|---|"
         for leak in view.leaks:
-            sides = f"{_cell(leak.generated)} | {_cell(leak.real)}"
-            yield f"| {_cell(leak.feature)} | {format_auc(leak.auc)} | {sides} |"
+            sides = f"{_escape_cell(leak.generated)} | {_escape_cell(leak.real)}"
+            yield f"| {_escape_cell(leak.feature)} | {format_auc(leak.auc)} | {sides} |"
     if view.giveaways:
         yield ""
         yield f"{view.n_giveaways} clips give themselves away by **{view.view.value}**, among them:"
@@ -141,10 +141,10 @@ def _details(view: ViewAudit) -> Iterator[str]:
 def format_auc(auc: Measured) -> str:
     """Return the AUC with its interval, or why there is none, as a cell of a table."""
     if not isinstance(auc, Estimate):
-        return _cell(str(auc))
+        return _escape_cell(str(auc))
     return f"{auc.value:.2f} [{auc.low:.2f}, {auc.high:.2f}]"
 
 
-def _cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     """Text of untrusted files inside a table: no cell ends, no markup starts."""
     return "".join("\\" + c if c in "\\|`*_[]<>#" else c for c in sanitise_line(text))

@@ -38,11 +38,13 @@ def relabel(owners: Sequence[FoldGroup], folding: FoldAssignment, *, seed: int) 
         for scene in mixed:
             donors[scene] = rng.permutation(scene)
         for exchanged in by_fold:
-            _exchange(exchanged, donors, rng)
+            _exchange_scene_labels(exchanged, donors, rng)
     return labels
 
 
-def _exchange(scenes: Sequence[Numbers], donors: Numbers, rng: np.random.Generator) -> None:
+def _exchange_scene_labels(
+    scenes: Sequence[Numbers], donors: Numbers, rng: np.random.Generator
+) -> None:
     """Give each scene the labels of another, in any order, some twice or not at all where sizes differ."""
     if len({len(own) for own in scenes}) == 1:
         block = np.stack(scenes)
@@ -115,14 +117,16 @@ class CrossFit:
         share = self.value
         influence = 2 * (self.won - share * self.met) / self.met.sum()
         scenes = [own.scene for own in owners]
-        variance = _variance(influence, scenes)
+        variance = _estimate_variance(influence, scenes)
         n_creators = len({own.creator for own in owners} - {None})
         if self.creators_held_out and n_creators >= LEAST_CREATORS:
             makers = [own.creator or f"\0{own.scene}" for own in owners]
             both = [f"{own.creator}\0{own.scene}" for own in owners]
             variance = max(
                 variance,
-                variance + _variance(influence, makers) - _variance(influence, both),
+                variance
+                + _estimate_variance(influence, makers)
+                - _estimate_variance(influence, both),
             )
         return share * (1 - share) / variance if variance > 0 else np.inf
 
@@ -137,7 +141,7 @@ class CrossFit:
         return 3 * made * real / (made + real + 1)  # the rank test's, under chance
 
 
-def _variance(influence: Array, clusters: Sequence[str]) -> float:
+def _estimate_variance(influence: Array, clusters: Sequence[str]) -> float:
     from scipy.special import stdtrit
 
     _, own = np.unique(clusters, return_inverse=True)
@@ -152,7 +156,7 @@ def cross_fit(values: Array, folding: FoldAssignment, rows: Numbers) -> CrossFit
 
     `values` has one line of scaled features for each of them.
     """
-    (won,), (met,), (weights,) = _judge(values, folding, rows, rows[None])
+    (won,), (met,), (weights,) = _compute_pair_wins(values, folding, rows, rows[None])
     return CrossFit(folding.made[rows], won, met, weights, folding.n_parts > 1)
 
 
@@ -165,19 +169,19 @@ def compute_relabelled_auc(
     told = []
     step = max(1, _BLOCK // max(values.size, len(rows) ** 2 // (4 * folding.n_folds)))
     for start in range(0, len(labels), step):
-        won, met, _ = _judge(values, folding, rows, labels[start : start + step, rows])
+        won, met, _ = _compute_pair_wins(values, folding, rows, labels[start : start + step, rows])
         some = met.sum(axis=1)
         told.append(np.where(some > 0, won.sum(axis=1) / np.maximum(some, 1), _CHANCE))
     return np.concatenate(told)
 
 
-def _judge(
+def _compute_pair_wins(
     values: Array, folding: FoldAssignment, rows: Numbers, labels: Numbers
 ) -> tuple[Array, Array, Array]:
     """Pairs won and met by each clip, and the weights, under each line of labels."""
     made, parts = folding.made[labels], folding.parts[labels]
     cells = folding.folds[rows] * (folding.n_parts + 1) + np.where(made, parts, folding.n_parts)
-    weights, fitted = _fit(values, cells, folding)
+    weights, fitted = _fit_weights(values, cells, folding)
     won, met = np.zeros(labels.shape), np.zeros(labels.shape)
     line = np.arange(len(labels))[:, None]
     for one in range(folding.n_folds):
@@ -198,10 +202,10 @@ def _judge(
     return won, met, weights
 
 
-def _fit(values: Array, cells: Numbers, folding: FoldAssignment) -> tuple[Array, Mask]:
+def _fit_weights(values: Array, cells: Numbers, folding: FoldAssignment) -> tuple[Array, Mask]:
     """Weights by labelling, fold, part and feature, and which cells had both sides to learn from."""
     n_sides = folding.n_parts + 1
-    sums = _sums(values, cells, folding.n_folds * n_sides)
+    sums = _compute_cell_sums(values, cells, folding.n_folds * n_sides)
     sums = sums.reshape(len(cells), folding.n_folds, n_sides, -1)
     elsewhere = sums.sum(axis=1, keepdims=True) - sums
     some, others = elsewhere[:, :, :-1], elsewhere[:, :, -1:]
@@ -214,7 +218,7 @@ def _fit(values: Array, cells: Numbers, folding: FoldAssignment) -> tuple[Array,
     return weights, (np.minimum(n_some, n_others) > 0)[..., 0]
 
 
-def _sums(values: Array, cells: Numbers, n_cells: int) -> Array:
+def _compute_cell_sums(values: Array, cells: Numbers, n_cells: int) -> Array:
     """Sums of the columns by labelling and cell, with the number of clips as a further column.
 
     No matrix product: the threads of a BLAS spin against other processes, five times the work here.

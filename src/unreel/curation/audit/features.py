@@ -98,7 +98,7 @@ def tabulate(clips: Sequence[Features]) -> FeatureTable:
     common = sorted(name for name, n in holders.items() if n >= LEAST_HOLDERS)
     columns = [np.array([features.get(name, 0.0) for features in clips]) for name in common]
     known = [(n, c) for n, c in zip(common, columns, strict=True) if len(np.unique(c)) > 1]
-    fifths = [(name, own) for name, column in known for own in _fifths(column)]
+    fifths = [(name, own) for name, column in known for own in _build_bin_columns(column)]
     both = [*known, *fifths]
     raw = np.array([column for _, column in both]).reshape(len(both), len(clips)).T
     return FeatureTable(
@@ -106,7 +106,7 @@ def tabulate(clips: Sequence[Features]) -> FeatureTable:
     )
 
 
-def _fifths(column: Array) -> list[Array]:
+def _build_bin_columns(column: Array) -> list[Array]:
     if len(np.unique(column)) <= N_BINS:
         return []
     borders = np.unique(np.quantile(column, np.arange(1, N_BINS) / N_BINS))
@@ -163,7 +163,7 @@ def view_features(observation: ClipObservation, view: FeatureView) -> Features |
             return observation.frame
         case FeatureView.WATERMARK:
             marks = observation.watermarks
-            return marks if isinstance(marks, Failure) else dict(_marks(marks))
+            return marks if isinstance(marks, Failure) else dict(_iter_mark_features(marks))
 
 
 def metadata_features(facts: ClipFacts) -> Features:
@@ -179,19 +179,19 @@ def metadata_features(facts: ClipFacts) -> Features:
     return {**stream_features(facts), **exact, **tags, **words}
 
 
-def _marks(marks: WatermarkSearch) -> Iterator[tuple[str, float]]:
+def _iter_mark_features(marks: WatermarkSearch) -> Iterator[tuple[str, float]]:
     yield "marks", float(bool(marks.found))
     yield "marked texts", float(any(mark.text for mark in marks.found))
     yield "suspected texts", float(bool(marks.suspected))
     yield "roaming texts", float(bool(marks.roaming))
     yield "any overlay", float(bool(marks.found or marks.suspected or marks.roaming))
     for mark in (*marks.found, *marks.suspected):
-        yield f"place={_place(mark)}", 1.0
+        yield f"place={_format_mark_position(mark)}", 1.0
         if mark.text:
             yield f"says={mark.text.casefold()}", 1.0
 
 
-def _place(mark: WatermarkRegion) -> str:
+def _format_mark_position(mark: WatermarkRegion) -> str:
     box = mark.box
     across, down = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
     column = ("left", "middle", "right")[min(2, int(across * 3))]

@@ -40,59 +40,59 @@ def frame_features(rgb: Rgb) -> Features:
     red, green, blue = planes[..., 0], planes[..., 1], planes[..., 2]
     grey = 0.299 * red + 0.587 * green + 0.114 * blue
     return (
-        _noise(_middle(grey))
-        | _colour_noise(_middle(red - grey), _middle(blue - grey))
-        | _blocks(grey)
-        | _spectrum(_middle(grey))
-        | _sharpness(grey)
-        | _colour(planes, grey)
-        | _borders(grey)
+        _measure_noise(_crop_middle(grey))
+        | _measure_colour_noise(_crop_middle(red - grey), _crop_middle(blue - grey))
+        | _measure_block_steps(grey)
+        | _measure_spectrum(_crop_middle(grey))
+        | _measure_sharpness(grey)
+        | _measure_colour(planes, grey)
+        | _measure_borders(grey)
     )
 
 
-def _middle(plane: Floats) -> Floats:
+def _crop_middle(plane: Floats) -> Floats:
     height, width = plane.shape
     top, left = max(0, (height - SIDE) // 2), max(0, (width - SIDE) // 2)
     return plane[top : top + SIDE, left : left + SIDE]
 
 
-def _log(value: float | np.floating) -> float:
+def _compute_log(value: float | np.floating) -> float:
     return math.log(max(float(value), 0.0) + _FLOOR)
 
 
-def _noise(grey: Floats) -> dict[str, float]:
+def _measure_noise(grey: Floats) -> dict[str, float]:
     noise = grey - ndimage.median_filter(grey, size=3)
     return {
-        "noise": _log(noise.std()),
-        "noise tails": _log(_kurtosis(noise)) if noise.any() else 0.0,
-        "noise across": _alike(noise[:, 1:], noise[:, :-1]),
-        "noise down": _alike(noise[1:], noise[:-1]),
+        "noise": _compute_log(noise.std()),
+        "noise tails": _compute_log(_compute_kurtosis(noise)) if noise.any() else 0.0,
+        "noise across": _compute_correlation(noise[:, 1:], noise[:, :-1]),
+        "noise down": _compute_correlation(noise[1:], noise[:-1]),
     }
 
 
-def _kurtosis(noise: Floats) -> float:
+def _compute_kurtosis(noise: Floats) -> float:
     """Return the fourth moment in units of the variance; scipy.stats has it too, and takes a second to load."""
     squares = (noise - noise.mean()) ** 2
     return float((squares**2).mean() / squares.mean() ** 2)
 
 
-def _alike(some: Floats, others: Floats) -> float:
+def _compute_correlation(some: Floats, others: Floats) -> float:
     return float((some * others).mean() / ((some**2).mean() + _FLOOR))
 
 
-def _colour_noise(red: Floats, blue: Floats) -> dict[str, float]:
+def _measure_colour_noise(red: Floats, blue: Floats) -> dict[str, float]:
     spread = [(plane - ndimage.uniform_filter(plane, size=3)).std() for plane in (red, blue)]
-    return {"colour noise": _log(np.mean(spread))}
+    return {"colour noise": _compute_log(np.mean(spread))}
 
 
-def _blocks(grey: Floats) -> dict[str, float]:
+def _measure_block_steps(grey: Floats) -> dict[str, float]:
     across = np.abs(np.diff(grey, axis=1)).mean(axis=0)
     down = np.abs(np.diff(grey, axis=0)).mean(axis=1)
     found = {}
     for size in (8, 16):
         steps = [
-            _log(line[size - 1 :: size].mean())
-            - _log(np.delete(line, np.s_[size - 1 :: size]).mean())
+            _compute_log(line[size - 1 :: size].mean())
+            - _compute_log(np.delete(line, np.s_[size - 1 :: size]).mean())
             for line in (across, down)
             if len(line) >= 2 * size
         ]
@@ -100,7 +100,7 @@ def _blocks(grey: Floats) -> dict[str, float]:
     return found
 
 
-def _spectrum(grey: Floats) -> dict[str, float]:
+def _measure_spectrum(grey: Floats) -> dict[str, float]:
     height, width = grey.shape
     window = np.hanning(height)[:, None] * np.hanning(width)[None]
     power = np.abs(np.fft.rfft2((grey - grey.mean()) * window)) ** 2
@@ -109,21 +109,24 @@ def _spectrum(grey: Floats) -> dict[str, float]:
     found = {}
     for octave in range(_OCTAVES):
         inside = (away <= 0.5 / 2**octave) & (away > 0.25 / 2**octave)
-        found[f"spectrum {octave}"] = _log(power[inside].sum() / total * 1e3)
+        found[f"spectrum {octave}"] = _compute_log(power[inside].sum() / total * 1e3)
     fine = power[(away <= 0.5) & (away > 0.2)]  # noqa: PLR2004  where pictures hold little
-    peak = _log(fine.max()) - _log(np.median(fine)) if fine.size else 0.0
+    peak = _compute_log(fine.max()) - _compute_log(np.median(fine)) if fine.size else 0.0
     return found | {"spectrum peak": peak}
 
 
-def _sharpness(grey: Floats) -> dict[str, float]:
+def _measure_sharpness(grey: Floats) -> dict[str, float]:
     half = ndimage.zoom(grey, 0.5, order=1)
     full_edges, half_edges = (
         np.hypot(ndimage.sobel(plane, 0), ndimage.sobel(plane, 1)).mean() for plane in (grey, half)
     )
-    return {"sharpness": _log(full_edges), "sharpness lost": _log(full_edges) - _log(half_edges)}
+    return {
+        "sharpness": _compute_log(full_edges),
+        "sharpness lost": _compute_log(full_edges) - _compute_log(half_edges),
+    }
 
 
-def _colour(planes: Floats, grey: Floats) -> dict[str, float]:
+def _measure_colour(planes: Floats, grey: Floats) -> dict[str, float]:
     means = planes.mean(axis=(0, 1))
     top = planes.max(axis=2)
     return {
@@ -137,14 +140,14 @@ def _colour(planes: Floats, grey: Floats) -> dict[str, float]:
     }
 
 
-def _borders(grey: Floats) -> dict[str, float]:
+def _measure_borders(grey: Floats) -> dict[str, float]:
     return {
-        "border across": _bars(grey.max(axis=0)),
-        "border down": _bars(grey.max(axis=1)),
+        "border across": _compute_bar_share(grey.max(axis=0)),
+        "border down": _compute_bar_share(grey.max(axis=1)),
     }
 
 
-def _bars(lines: Floats) -> float:
+def _compute_bar_share(lines: Floats) -> float:
     """Share of the lines that lie in the dark before the first bright one and after the last."""
     bright = np.flatnonzero(lines > _DARK)
     return 1 - (bright[-1] - bright[0] + 1) / len(lines) if bright.size else 1.0

@@ -23,25 +23,25 @@ class PropertyByLabel:
 def describe_sides(table: FeatureTable, made: Mask) -> PropertyByLabel:
     """The feature in which generated clips (`made`) and real ones differ most: its share or its median."""
     measured = [i for i, is_bin in enumerate(table.is_bin) if not is_bin]
-    best = max(measured, key=lambda i: _gap(table.raw[made, i], table.raw[~made, i]))
+    best = max(measured, key=lambda i: _compute_rank_gap(table.raw[made, i], table.raw[~made, i]))
     column = table.raw[:, best]
-    tell = _share if set(np.unique(column)) <= {0.0, 1.0} else _median
+    tell = _format_share if set(np.unique(column)) <= {0.0, 1.0} else _format_median
     return PropertyByLabel(
         tell(table.names[best], column[made]), tell(table.names[best], column[~made])
     )
 
 
-def _gap(some: Array, others: Array) -> float:
+def _compute_rank_gap(some: Array, others: Array) -> float:
     """Distance from 1/2 of the chance that one of `some` is larger than one of `others`."""
     larger = np.sign(some[:, None] - others[None]).mean()
     return abs(float(larger)) / 2
 
 
-def _share(name: str, column: Array) -> str:
+def _format_share(name: str, column: Array) -> str:
     return f"{column.mean():.0%} {name}"
 
 
-def _median(name: str, column: Array) -> str:
+def _format_median(name: str, column: Array) -> str:
     middle = float(np.median(column))
     if name.startswith(_LOG):
         return f"median {math.exp(middle):.3g} {name.removeprefix(_LOG)}"

@@ -58,53 +58,57 @@ def run_step(section: AuditSection, work: CurationJob, state: CurationState) -> 
     state.require_pieces(AUDIT)
     pieces, seed, bench = state.pieces, work.recipe.seed, work.bench
     step = StepName(name=AUDIT, version=1, settings={"texts": section.texts}, finds=_SEEN)
-    subjects = ReiterableStream(lambda: map(_subject, pieces))
-    look = partial(_look, texts=section.texts)
+    subjects = ReiterableStream(lambda: map(_build_subject, pieces))
+    look = partial(_inspect_file, texts=section.texts)
     bench.ask(step, subjects, look)
 
     def observed() -> Iterator[tuple[ClipSegment, ClipObservation]]:
         seen = bench.recall(step, subjects)
         for piece, found in zip(pieces, seen, strict=True):
-            yield piece, _observation(piece, found)
+            yield piece, _build_observation(piece, found)
 
     whole = StepName(name=f"{AUDIT}-verdict", version=3, settings={"seed": seed}, finds=_SUMMARY)
     members = ReiterableStream(
-        lambda: (piece.subject(observed=_mark(seen)) for piece, seen in observed())
+        lambda: (
+            piece.subject(observed=_compute_observation_digest(seen)) for piece, seen in observed()
+        )
     )
     summary = bench.conclude(
-        whole, members, lambda: _summary(audit((seen for _, seen in observed()), seed=seed))
+        whole, members, lambda: _build_summary(audit((seen for _, seen in observed()), seed=seed))
     )
     return replace(state, audit=summary)
 
 
-def _subject(piece: ClipSegment) -> StepSubject:
+def _build_subject(piece: ClipSegment) -> StepSubject:
     return piece.subject(marked=WATERMARK in piece.notes)
 
 
-def _summary(judged: AuditResult) -> AuditSummary:
+def _build_summary(judged: AuditResult) -> AuditSummary:
     return AuditSummary(
-        text=_text(judged),
-        document=_rounded(as_plain(judged)),
+        text=_format_card_text(judged),
+        document=_round_floats(as_plain(judged)),
         leaks=judged.finding is AuditFinding.LEAKS,
     )
 
 
-def _mark(observation: ClipObservation) -> str:
+def _compute_observation_digest(observation: ClipObservation) -> str:
     return digest(to_json(as_plain(observation)))
 
 
-def _look(reader: MediaReader, file: Path, given: Given, *, texts: bool) -> InspectedFile | Failure:
+def _inspect_file(
+    reader: MediaReader, file: Path, given: Given, *, texts: bool
+) -> InspectedFile | Failure:
     middle = reader.frames(file, sampling="uniform-1", encoding="rgb24")
     if isinstance(middle, Failure):
         return middle
-    frame = _rounded(dict(frame_features(middle.frames[0].rgb())))
+    frame = _round_floats(dict(frame_features(middle.frames[0].rgb())))
     if given["marked"]:
         return InspectedFile(frame=frame)
     marks = find_clip_watermarks(file, reader=reader, read_text=read_texts() if texts else None)
     return marks if isinstance(marks, Failure) else InspectedFileWithMarks(frame=frame, marks=marks)
 
 
-def _observation(piece: ClipSegment, found: InspectedFile | Failure) -> ClipObservation:
+def _build_observation(piece: ClipSegment, found: InspectedFile | Failure) -> ClipObservation:
     origin = piece.entry.origin
     return ClipObservation(
         clip=piece.entry.name,
@@ -112,31 +116,31 @@ def _observation(piece: ClipSegment, found: InspectedFile | Failure) -> ClipObse
         group=piece.entry.group or piece.family or piece.source,
         facts=piece.clip.facts,
         frame=found if isinstance(found, Failure) else found.frame,
-        watermarks=found if isinstance(found, Failure) else _marks(piece, found),
+        watermarks=found if isinstance(found, Failure) else _get_watermarks(piece, found),
     )
 
 
-def _marks(piece: ClipSegment, found: InspectedFile) -> WatermarkSearch:
+def _get_watermarks(piece: ClipSegment, found: InspectedFile) -> WatermarkSearch:
     if isinstance(found, InspectedFileWithMarks):
         return found.marks
     return _MARKS.validate_python(piece.notes[WATERMARK])
 
 
-def _rounded(value: Any) -> Any:
+def _round_floats(value: Any) -> Any:
     match value:
         case float():
             return float(f"{value:.{_DIGITS}g}")
         case dict():
-            return {key: _rounded(item) for key, item in value.items()}
+            return {key: _round_floats(item) for key, item in value.items()}
         case list():
-            return [_rounded(item) for item in value]
+            return [_round_floats(item) for item in value]
         case _:
             return value
 
 
-def _text(judged: AuditResult) -> str:
+def _format_card_text(judged: AuditResult) -> str:
     """The audit for the card."""
-    rows = "\n".join(map(_row, judged.views))
+    rows = "\n".join(map(_format_view_row, judged.views))
     remarks = " ".join(iter_notes(judged))
     return (
         f"{_WORDS[judged.finding]}\n\n| a model that sees only | finds | AUC, seen creators [95 % interval] | unseen creators | p | what tells most |\n"
@@ -152,7 +156,7 @@ _WORDS: Final = {
 }
 
 
-def _row(view: ViewAudit) -> str:
+def _format_view_row(view: ViewAudit) -> str:
     cells = " | ".join(
         format_auc(auc) if isinstance(auc, Estimate) else "—" for auc in (view.auc, view.transfer)
     )

@@ -63,7 +63,7 @@ class ManifestStats:
         label, traces = row["label"], json.loads(row["traces"])
         self.clips[row["split"], label] += 1
         self.licences[row["licence"] or "not stated"] += 1
-        self.lengths[_length_class(row["duration_us"]), label] += 1
+        self.lengths[_compute_length_class(row["duration_us"]), label] += 1
         self.categories.update(category for trace in traces for category in trace["categories"])
         origin = self.origins[row["creator"] if label == "generated" else "real"]
         origin.sizes[f"{row['width']} x {row['height']}"] += 1
@@ -91,37 +91,37 @@ def write_card(card: BenchmarkCard) -> str:
     tally = card.tally
     n_sources = tally.n_sources(*SPLITS)
     parts = [
-        _header(card),
+        _format_header(card),
         f"# {card.name} {card.version}",
         card.about or "A benchmark of real and generated video.",
         f"{tally.clips.total()} clips from {n_sources} source videos.",
         "## Splits",
-        _splits(tally),
+        _format_splits_table(tally),
         "Pieces and near-duplicates of one source video, and clips of one scene, share a split.",
         "## Sources",
-        _sources(tally.origins),
+        _format_sources_table(tally.origins),
         "## Resolutions",
-        markdown_table(("resolution", "clips"), _by_count(tally.sizes)),
+        markdown_table(("resolution", "clips"), _sort_by_count(tally.sizes)),
         "## Lengths",
-        _lengths(tally),
+        _format_lengths_table(tally),
         "## Categories of traces",
-        _categories(tally),
+        _format_categories(tally),
         "## Licences",
-        markdown_table(("licence", "clips"), _by_count(tally.licences)),
+        markdown_table(("licence", "clips"), _sort_by_count(tally.licences)),
         "Each clip names its licence and its source in the manifest.",
         "## Citation",
-        _citation(card),
+        _format_citation(card),
         "## Can the label be told without looking?",
         card.audit,
         "## Left out",
-        _left_out(card.left_out),
+        _format_exclusions_table(card.left_out),
         "## Recipe",
         f"```json\n{card.recipe}\n```",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _header(card: BenchmarkCard) -> str:
+def _format_header(card: BenchmarkCard) -> str:
     tags = ["video", "ai-generated", "unreel"]
     lines = [
         f"pretty_name: {json.dumps(card.name, ensure_ascii=False)}",
@@ -132,7 +132,7 @@ def _header(card: BenchmarkCard) -> str:
     return "\n".join(["---", *lines, "---"])
 
 
-def _citation(card: BenchmarkCard) -> str:
+def _format_citation(card: BenchmarkCard) -> str:
     entry = write_bibtex(card.name, card.version, card.citation)
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", entry)), default=0))
     shown = f"{fence}bibtex\n{entry}\n{fence}"
@@ -143,7 +143,7 @@ def _citation(card: BenchmarkCard) -> str:
     return f"{shown}\n\nNot stated yet: {keys}. The recipe gives them under `[freeze.citation]`."
 
 
-def _splits(tally: ManifestStats) -> str:
+def _format_splits_table(tally: ManifestStats) -> str:
     there = {split for split, _ in tally.clips}
     return markdown_table(
         ("split", "real", "generated", "source videos"),
@@ -160,7 +160,7 @@ def _splits(tally: ManifestStats) -> str:
     )
 
 
-def _sources(origins: Mapping[str, _OriginCounts]) -> str:
+def _format_sources_table(origins: Mapping[str, _OriginCounts]) -> str:
     n_clips = {name: len(origin.lengths_us) for name, origin in origins.items()}
     names = sorted(origins, key=lambda name: (name != "real", -n_clips[name], name))
     return markdown_table(
@@ -169,35 +169,35 @@ def _sources(origins: Mapping[str, _OriginCounts]) -> str:
             (
                 name,
                 n_clips[name],
-                _explained(origins[name]),
-                _sizes(origins[name].sizes),
-                _length_range(origins[name].lengths_us),
+                _format_explained_share(origins[name]),
+                _format_sizes(origins[name].sizes),
+                _format_length_range(origins[name].lengths_us),
             )
             for name in names
         ),
     )
 
 
-def _explained(origin: _OriginCounts) -> str:
+def _format_explained_share(origin: _OriginCounts) -> str:
     if not origin.n_traces:
         return _NONE
     return f"{100 * origin.n_explained / origin.n_traces:.1f} % of {origin.n_traces} traces"
 
 
-def _sizes(tally: Counter[str]) -> str:
-    found = _by_count(tally)
+def _format_sizes(tally: Counter[str]) -> str:
+    found = _sort_by_count(tally)
     shown = ", ".join(size for size, _ in found[:_SHOWN_SIZES])
     more = len(found) - _SHOWN_SIZES
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def _length_range(lengths_us: "array[int]") -> str:
+def _format_length_range(lengths_us: "array[int]") -> str:
     lengths = np.sort(np.frombuffer(lengths_us, np.int64))
     shown = (lengths[0], lengths[(len(lengths) - 1) // 2], lengths[-1])
-    return ", ".join(_seconds(int(us)) for us in shown)
+    return ", ".join(_format_seconds(int(us)) for us in shown)
 
 
-def _lengths(tally: ManifestStats) -> str:
+def _format_lengths_table(tally: ManifestStats) -> str:
     names = [*(f"under {s} s" for s in _LENGTHS_S), f"{_LENGTHS_S[-1]} s and more"]
     return markdown_table(
         ("length", "real", "generated"),
@@ -208,19 +208,19 @@ def _lengths(tally: ManifestStats) -> str:
     )
 
 
-def _length_class(duration_us: int) -> int:
+def _compute_length_class(duration_us: int) -> int:
     return sum(duration_us >= s * MICROSECONDS for s in _LENGTHS_S)
 
 
-def _categories(tally: ManifestStats) -> str:
+def _format_categories(tally: ManifestStats) -> str:
     n_traces = sum(origin.n_traces for origin in tally.origins.values())
     if not n_traces:
         return "No clip carries traces."
-    lines = markdown_table(("category", "traces"), _by_count(tally.categories))
+    lines = markdown_table(("category", "traces"), _sort_by_count(tally.categories))
     return f"{n_traces} traces; one may have several categories.\n\n{lines}"
 
 
-def _left_out(left_out: LeftOuts) -> str:
+def _format_exclusions_table(left_out: LeftOuts) -> str:
     if not left_out.counts:
         return "Nothing."
     return markdown_table(
@@ -229,10 +229,10 @@ def _left_out(left_out: LeftOuts) -> str:
     )
 
 
-def _seconds(duration_us: int) -> str:
+def _format_seconds(duration_us: int) -> str:
     hundredths = (duration_us + 5_000) // 10_000
     return f"{hundredths // 100}.{hundredths % 100:02d}"
 
 
-def _by_count(tally: Counter[str]) -> list[tuple[str, int]]:
+def _sort_by_count(tally: Counter[str]) -> list[tuple[str, int]]:
     return sorted(tally.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -26,10 +26,10 @@ def write_bibtex(name: str, version: str, citation: CitationSection | None) -> s
     if given.bibtex:
         return given.bibtex.strip()
     fields = {
-        "title": f"{{{_tex(name)}}}",
-        "author": " and ".join(map(_author, given.authors)) or _NOTHING,
+        "title": f"{{{_escape_tex(name)}}}",
+        "author": " and ".join(map(_format_bibtex_author, given.authors)) or _NOTHING,
         "year": str(given.year or _NOTHING),
-        "version": _tex(version),
+        "version": _escape_tex(version),
         "doi": given.doi,
         "url": given.url or ("" if given.doi else _NOTHING),
     }
@@ -46,32 +46,39 @@ def write_cff(name: str, version: str, citation: CitationSection | None) -> str 
         "cff-version: 1.2.0",
         "message: If you use this benchmark, please cite it as below.",
         "type: dataset",
-        f"title: {_yaml(name)}",
-        f"version: {_yaml(version)}",
+        f"title: {_format_yaml_string(name)}",
+        f"version: {_format_yaml_string(version)}",
         "authors:",
-        *(line for author in given.authors for line in _cff_author(author)),
+        *(line for author in given.authors for line in _format_cff_author(author)),
     ]
-    lines += [f"{key}: {_yaml(value)}" for key in ("doi", "url") if (value := getattr(given, key))]
+    lines += [
+        f"{key}: {_format_yaml_string(value)}"
+        for key in ("doi", "url")
+        if (value := getattr(given, key))
+    ]
     return "\n".join(lines) + "\n"
 
 
-def _cff_author(author: str) -> list[str]:
+def _format_cff_author(author: str) -> list[str]:
     family, comma, first = (part.strip() for part in author.partition(","))
     if not comma:
-        return [f"  - name: {_yaml(family)}"]
-    return [f"  - family-names: {_yaml(family)}", f"    given-names: {_yaml(first)}"]
+        return [f"  - name: {_format_yaml_string(family)}"]
+    return [
+        f"  - family-names: {_format_yaml_string(family)}",
+        f"    given-names: {_format_yaml_string(first)}",
+    ]
 
 
-def _author(author: str) -> str:
-    told = _tex(author)
+def _format_bibtex_author(author: str) -> str:
+    told = _escape_tex(author)
     return told if "," in told else f"{{{told}}}"  # BibTeX would turn a group's words round
 
 
-def _tex(text: str) -> str:
+def _escape_tex(text: str) -> str:
     plain = re.sub(r"[{}\\]", "", " ".join(text.split()))
     return re.sub(r"([%&#_$])", r"\\\1", plain)
 
 
-def _yaml(text: str) -> str:
+def _format_yaml_string(text: str) -> str:
     """A string that every YAML reader takes for that string."""
     return json.dumps(text, ensure_ascii=False)

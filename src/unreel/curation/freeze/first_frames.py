@@ -36,9 +36,11 @@ def run_step(_section: FreezeSection, work: CurationJob, state: CurationState) -
     """Every piece with its first frame as a JPEG at full size."""
     step = StepName(name=FIRST_FRAME, version=1, finds=TypeAdapter(FirstFrame))
     media = work.bench.media
-    look = partial(_look, media=media)
+    look = partial(_store_first_frame, media=media)
     found = work.bench.ask(step, state.pieces.subjects(), look)
-    pictured = apply_filter(FIRST_FRAME, state.pieces, found, partial(_with_picture, media=media))
+    pictured = apply_filter(
+        FIRST_FRAME, state.pieces, found, partial(_add_first_frame, media=media)
+    )
     return state.after(work.shelf.sift(FIRST_FRAME, pictured))
 
 
@@ -48,7 +50,7 @@ def first_frame(reader: MediaReader, path: Path) -> SampledFrame | Failure:
     return found if isinstance(found, Failure) else found.frames[0]
 
 
-def _look(
+def _store_first_frame(
     reader: MediaReader, file: Path, _given: Given, *, media: StorageLocation
 ) -> FirstFrame | Failure:
     frame = first_frame(reader, file)
@@ -60,7 +62,7 @@ def _look(
     return FirstFrame(sha256=sha256, name=name, bytes=len(frame.data))
 
 
-def _with_picture(
+def _add_first_frame(
     piece: ClipSegment, picture: FirstFrame, *, media: StorageLocation
 ) -> ClipSegment:
     sha256 = read_clip_id(picture.sha256, FIRST_FRAME)

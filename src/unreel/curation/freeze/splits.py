@@ -34,7 +34,7 @@ def find_lack(tally: Tally, section: FreezeSection) -> InvalidSettingError | Non
         return None
     counts = "; ".join(f"{split} has {format_label_counts(tally, split)}" for split in splits)
     setting, problem = "freeze", f"a split without one of the labels: {counts}"
-    return InvalidSettingError(setting, problem, _remedy(tally, splits, section))
+    return InvalidSettingError(setting, problem, _format_remedy(tally, splits, section))
 
 
 def format_label_counts(tally: Tally, split: str) -> str:
@@ -42,7 +42,7 @@ def format_label_counts(tally: Tally, split: str) -> str:
     return " and ".join(f"{tally.get((split, label), 0)} {label.value}" for label in Label)
 
 
-def _remedy(tally: Tally, splits: list[str], section: FreezeSection) -> str:
+def _format_remedy(tally: Tally, splits: list[str], section: FreezeSection) -> str:
     whole = {label: sum(tally.get((split, label), 0) for split in splits) for label in Label}
     absent = [label for label in section.labels if not whole[label]]
     if absent:
@@ -93,7 +93,7 @@ def assign_splits(
     labels = np.unique([member.label for member in members], return_inverse=True)[1]
     ties = [(place, tie) for place, member in enumerate(members) for tie in member.ties]
     codes = np.unique([tie for _, tie in ties], return_inverse=True)[1]
-    pairs = _pairs(np.array([place for place, _ in ties], np.intp), codes)
+    pairs = _pair_equal_codes(np.array([place for place, _ in ties], np.intp), codes)
     bundles = link_clips(np.array(clips), labels, [pairs])
     chosen = place_bundles(bundles, lambda clip: clips[clip], shares=shares, seed=seed)
     splits = [split for split, share in shares.items() if share]
@@ -168,7 +168,7 @@ class _SplitAllocator:
         return split
 
 
-def _pairs(places: Numbers, codes: NDArray[Any]) -> tuple[Numbers, Numbers]:
+def _pair_equal_codes(places: Numbers, codes: NDArray[Any]) -> tuple[Numbers, Numbers]:
     """Places that have one code, each with the next of them."""
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
@@ -194,35 +194,35 @@ def draw_splits(
     def decide() -> Callable[[int], SplitAssignment]:
         clips = pieces.rows.digests("clip")
         labels = pieces.codes("label")[0]
-        bundles = link_clips(clips, labels, _tied(pieces))
+        bundles = link_clips(clips, labels, _iter_related_pairs(pieces))
         chosen = place_bundles(
             bundles, lambda place: format_digest(clips[place]), shares=by_split, seed=seed
         )
         given = [split for split, share in by_split.items() if share]
         return lambda place: SplitAssignment(split=given[chosen[place]])
 
-    subjects = pieces.subjects(_given, ("label", "source", "family", "group"))
+    subjects = pieces.subjects(_build_step_input, ("label", "source", "family", "group"))
     drawn = bench.settle(step, subjects, decide)
-    return np.fromiter((SPLITS.index(_split(own.split)) for own in drawn), np.int8)
+    return np.fromiter((SPLITS.index(_require_split(own.split)) for own in drawn), np.int8)
 
 
-def _tied(pieces: SegmentTable) -> Iterator[tuple[Numbers, Numbers]]:
+def _iter_related_pairs(pieces: SegmentTable) -> Iterator[tuple[Numbers, Numbers]]:
     """Pairs of pieces with the same bytes, of one source video, one family or one group."""
     for name in ("clip", "source"):
-        yield _pairs(np.arange(len(pieces)), pieces.rows.digests(name))
+        yield _pair_equal_codes(np.arange(len(pieces)), pieces.rows.digests(name))
     for name in ("family", "group"):
         codes, words = pieces.codes(name)
         named = np.flatnonzero(codes != words.index("").as_py())
-        yield _pairs(named, codes[named])
+        yield _pair_equal_codes(named, codes[named])
 
 
-def _given(row: Row) -> Given:
+def _build_step_input(row: Row) -> Given:
     ties = [f"source {row['source'].hex()}"]
     ties += [f"{tie} {row[tie]}" for tie in ("family", "group") if row[tie]]
     return {"label": row["label"], "ties": ties}
 
 
-def _split(name: str) -> str:
+def _require_split(name: str) -> str:
     """A split is a folder of the benchmark: a table that something else wrote names no other."""
     if name in SPLITS:
         return name

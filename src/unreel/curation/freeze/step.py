@@ -99,12 +99,12 @@ def freeze(section: FreezeSection, work: CurationJob, state: CurationState) -> F
     """
     bench, pieces = work.bench, state.pieces.by_name()
     splits = draw_splits(bench, pieces, shares=section.shares, seed=work.recipe.seed)
-    if (lack := find_lack(_tally(pieces, splits), section)) is not None:
+    if (lack := find_lack(_count_clips(pieces, splits), section)) is not None:
         raise lack
     target, audit = bench.place / FROZEN, state.audit or NOT_AUDITED
     written = write_manifests(pieces, splits, work.shelf.folder, in_place=section.in_place)
     media = written.media
-    _clear(target, BenchmarkMedia(media.folder, ()) if section.in_place else media)
+    _remove_stale_files(target, BenchmarkMedia(media.folder, ()) if section.in_place else media)
     if not section.in_place:
         copy_media(media, target, bench)
     shown = json.dumps(published_recipe(work.recipe), indent=2, sort_keys=True)
@@ -134,7 +134,7 @@ def freeze(section: FreezeSection, work: CurationJob, state: CurationState) -> F
     return FrozenBenchmark(place=target.uri, clips=clips, digest=digest)
 
 
-def _tally(pieces: SegmentTable, splits: NDArray[np.int8]) -> Counter[tuple[str, str]]:
+def _count_clips(pieces: SegmentTable, splits: NDArray[np.int8]) -> Counter[tuple[str, str]]:
     """Clips by split and label."""
     labels = pieces.strings("label")
     return Counter((SPLITS[split], label) for split, label in zip(splits, labels, strict=True))
@@ -159,19 +159,19 @@ def published_recipe(recipe: RecipeHead) -> dict[str, Any]:
     """Return the recipe for publication: local paths are reduced to their last name."""
     shown: dict[str, Any] = recipe.model_dump(mode="json", exclude_none=True)
     for source in shown["source"]:
-        source["path"] = _last_name(source["path"])
+        source["path"] = _shorten_absolute_path(source["path"])
     if shown.get("freeze", {}).get("media") == "copy":
         del shown["freeze"]["media"]  # a benchmark that says nothing of them holds its media
     if "decisions" in shown.get("screen", {}):
-        shown["screen"]["decisions"] = _last_name(shown["screen"]["decisions"])
+        shown["screen"]["decisions"] = _shorten_absolute_path(shown["screen"]["decisions"])
     return shown
 
 
-def _last_name(path: str) -> str:
+def _shorten_absolute_path(path: str) -> str:
     return PurePath(path).name if PurePath(path).is_absolute() else path
 
 
-def _clear(target: StorageLocation, media: BenchmarkMedia) -> None:
+def _remove_stale_files(target: StorageLocation, media: BenchmarkMedia) -> None:
     """Remove files of an earlier freeze that this one does not contain, tables and checksums first.
 
     Foreign files are kept, except links: publishing the folder would publish their targets.

@@ -79,10 +79,10 @@ def iter_effects(category: Category, canvas: EffectCanvas) -> Iterator[TraceEffe
     return EFFECTS[category](canvas)
 
 
-def _blur(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+def _iter_blur_effects(canvas: EffectCanvas) -> Iterator[TraceEffect]:
     shot = canvas.shot
     for region in chain(canvas.objects(), canvas.places(share=0.4)):
-        windows = _roomy(region, 0.1, shot)
+        windows = _pad_region_windows(region, 0.1, shot)
         spread = (0.05 + 0.1 * canvas.strength) * min(windows[0].width, windows[0].height)
 
         def paint(
@@ -97,10 +97,10 @@ def _blur(canvas: EffectCanvas) -> Iterator[TraceEffect]:
         yield TraceEffect(paint, region)
 
 
-def _distort(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+def _iter_distortion_effects(canvas: EffectCanvas) -> Iterator[TraceEffect]:
     shot, rng = canvas.shot, canvas.rng
     for region in chain(canvas.objects(), canvas.places(share=0.4)):
-        windows = _roomy(region, 0.15, shot)
+        windows = _pad_region_windows(region, 0.15, shot)
         turn = rng.choice((-1, 1)) * (0.6 + 1.0 * canvas.strength)
         phase, pace = rng.uniform(0, 6.28), rng.uniform(0.15, 0.3)
         bulge = 0.12 + 0.16 * canvas.strength
@@ -112,13 +112,13 @@ def _distort(canvas: EffectCanvas) -> Iterator[TraceEffect]:
             wave: tuple[float, float, float] = (phase, pace, bulge),
         ) -> Rgb:
             much = compute_envelope(index, shot.n, rise=3)
-            field = _swirl(turn * much, wave[2] * much, wave[0] + wave[1] * index)
+            field = _build_swirl_field(turn * much, wave[2] * much, wave[0] + wave[1] * index)
             return warp(shot.picture(index), windows[index], field)
 
         yield TraceEffect(paint, region)
 
 
-def _distort_background(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+def _iter_background_distortions(canvas: EffectCanvas) -> Iterator[TraceEffect]:
     shot, rng = canvas.shot, canvas.rng
     reach = 0.1 + 0.14 * canvas.strength
     places = (canvas.places(share=share, apart=True) for share in (0.6, 0.45, 0.3))
@@ -135,13 +135,13 @@ def _distort_background(canvas: EffectCanvas) -> Iterator[TraceEffect]:
         ) -> Rgb:
             much = reach * compute_envelope(index, shot.n, rise=3)
             waves, pushes, phases = field
-            bent = _ripple(2.2 * waves, much * pushes, phases + pace * index)
+            bent = _build_ripple_field(2.2 * waves, much * pushes, phases + pace * index)
             return warp(shot.picture(index), windows[index], bent)
 
         yield TraceEffect(paint, region)
 
 
-def _vanish(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+def _iter_disappearance_effects(canvas: EffectCanvas) -> Iterator[TraceEffect]:
     shot = canvas.shot
     for region in canvas.objects():
 
@@ -152,11 +152,11 @@ def _vanish(canvas: EffectCanvas) -> Iterator[TraceEffect]:
         yield TraceEffect(paint, region)
 
 
-def _duplicate(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+def _iter_duplicate_effects(canvas: EffectCanvas) -> Iterator[TraceEffect]:
     shot = canvas.shot
     for region in canvas.objects():
-        for offset in _offsets(canvas, region, parts=(1.15, 1.5, 2.2), signs=(1,)):
-            if any(_on_itself(window, offset) for window in region.windows):
+        for offset in _iter_offsets(canvas, region, parts=(1.15, 1.5, 2.2), signs=(1,)):
+            if any(_has_self_overlap(window, offset) for window in region.windows):
                 continue
 
             def paint(index: int, region: TrackedRegion = region, offset: Offset = offset) -> Rgb:
@@ -167,7 +167,7 @@ def _duplicate(canvas: EffectCanvas) -> Iterator[TraceEffect]:
             break
 
 
-def _merge(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+def _iter_merge_effects(canvas: EffectCanvas) -> Iterator[TraceEffect]:
     shot = canvas.shot
     objects = canvas.objects()
     others = [*objects, *canvas.places(share=0.25)]
@@ -176,14 +176,17 @@ def _merge(canvas: EffectCanvas) -> Iterator[TraceEffect]:
             pairs = tuple(zip(region.windows, other.windows, strict=True))
             both_seen = bool(other.silhouettes and region.silhouettes)
             reach = _FARTHEST_OBJECTS if both_seen else _FARTHEST
-            close = [other is not region and _beside(*pair, shot, farthest=reach) for pair in pairs]
-            run = _longest_run(close)
-            paint = _melt if both_seen else _squeeze
+            close = [
+                other is not region and _is_close_pair(*pair, shot, farthest=reach)
+                for pair in pairs
+            ]
+            run = _select_longest_run(close)
+            paint = _draw_melt_frame if both_seen else _draw_squeeze_frame
             if run:
                 yield TraceEffect(partial(paint, canvas, (region, other), run), region, run=run)
 
 
-def _melt(
+def _draw_melt_frame(
     canvas: EffectCanvas, pair: tuple[TrackedRegion, TrackedRegion], run: range, index: int
 ) -> Rgb:
     """Two objects slide into each other, the second one half seen through."""
@@ -197,7 +200,7 @@ def _melt(
     return paste_copy(drawn, second, (-int(step[0]), -int(step[1])), 1 - 0.45 * much)
 
 
-def _squeeze(
+def _draw_squeeze_frame(
     canvas: EffectCanvas, pair: tuple[TrackedRegion, TrackedRegion], run: range, index: int
 ) -> Rgb:
     """Draw two places of the picture together, like on rubber."""
@@ -207,13 +210,15 @@ def _squeeze(
     both = pad_window(both, round(0.12 * max(both.width, both.height)), frame=shot.size)
     much = compute_envelope(index - run.start, len(run), rise=max(3, len(run) // 3))
     pull = much * (0.7 + 0.5 * canvas.strength)
-    return warp(shot.picture(index), both, _pinch(both, first, second, pull))
+    return warp(shot.picture(index), both, _build_pinch_field(both, first, second, pull))
 
 
-def _split(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+def _iter_split_effects(canvas: EffectCanvas) -> Iterator[TraceEffect]:
     shot = canvas.shot
     for region in canvas.objects():
-        for offset in _offsets(canvas, region, parts=(0.4 + 0.3 * canvas.strength,), signs=(1, -1)):
+        for offset in _iter_offsets(
+            canvas, region, parts=(0.4 + 0.3 * canvas.strength,), signs=(1, -1)
+        ):
 
             def paint(index: int, region: TrackedRegion = region, offset: Offset = offset) -> Rgb:
                 cut = cut_out(shot, region, index)
@@ -227,16 +232,18 @@ def _split(canvas: EffectCanvas) -> Iterator[TraceEffect]:
             break
 
 
-def _stray(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+def _iter_trajectory_effects(canvas: EffectCanvas) -> Iterator[TraceEffect]:
     shot, rng = canvas.shot, canvas.rng
     part = 0.5 + 0.4 * canvas.strength
     for region in canvas.objects():
         both_ways = (
-            (offset, -1.0) for offset in _offsets(canvas, region, parts=(part,), signs=(1, -1))
+            (offset, -1.0) for offset in _iter_offsets(canvas, region, parts=(part,), signs=(1, -1))
         )
-        one_way = ((offset, 0.4) for offset in _offsets(canvas, region, parts=(part,), signs=(1,)))
+        one_way = (
+            (offset, 0.4) for offset in _iter_offsets(canvas, region, parts=(part,), signs=(1,))
+        )
         for offset, other_end in islice(chain(both_ways, one_way), 1):
-            path = _jumps(shot.n, rng, other_end=other_end)
+            path = _build_jump_path(shot.n, rng, other_end=other_end)
 
             def paint(
                 index: int,
@@ -251,10 +258,12 @@ def _stray(canvas: EffectCanvas) -> Iterator[TraceEffect]:
             yield TraceEffect(paint, region, offset)
 
 
-def _hop(canvas: EffectCanvas) -> Iterator[TraceEffect]:
+def _iter_move_effects(canvas: EffectCanvas) -> Iterator[TraceEffect]:
     shot = canvas.shot
     for region in canvas.places(share=0.3, apart=True):
-        for offset in _offsets(canvas, region, parts=(0.35 + 0.3 * canvas.strength,), signs=(1,)):
+        for offset in _iter_offsets(
+            canvas, region, parts=(0.35 + 0.3 * canvas.strength,), signs=(1,)
+        ):
 
             def paint(index: int, region: TrackedRegion = region, offset: Offset = offset) -> Rgb:
                 much = compute_envelope(index, shot.n, rise=3)
@@ -267,19 +276,21 @@ def _hop(canvas: EffectCanvas) -> Iterator[TraceEffect]:
 
 
 EFFECTS: Final[Mapping[Category, Callable[[EffectCanvas], Iterator[TraceEffect]]]] = {
-    Category.SUDDEN_BLURRING: _blur,
-    Category.OBJECT_DISTORTION: _distort,
-    Category.OBJECT_DISAPPEARANCE: _vanish,
-    Category.REDUNDANT_OBJECT: _duplicate,
-    Category.OBJECT_MERGING: _merge,
-    Category.OBJECT_SPLITTING: _split,
-    Category.OBJECT_TRAJECTORY: _stray,
-    Category.BACKGROUND_DISTORTION: _distort_background,
-    Category.UNEXPECTED_MOVE: _hop,
+    Category.SUDDEN_BLURRING: _iter_blur_effects,
+    Category.OBJECT_DISTORTION: _iter_distortion_effects,
+    Category.OBJECT_DISAPPEARANCE: _iter_disappearance_effects,
+    Category.REDUNDANT_OBJECT: _iter_duplicate_effects,
+    Category.OBJECT_MERGING: _iter_merge_effects,
+    Category.OBJECT_SPLITTING: _iter_split_effects,
+    Category.OBJECT_TRAJECTORY: _iter_trajectory_effects,
+    Category.BACKGROUND_DISTORTION: _iter_background_distortions,
+    Category.UNEXPECTED_MOVE: _iter_move_effects,
 }
 
 
-def _roomy(region: TrackedRegion, part: float, shot: ObservedShot) -> tuple[PixelWindow, ...]:
+def _pad_region_windows(
+    region: TrackedRegion, part: float, shot: ObservedShot
+) -> tuple[PixelWindow, ...]:
     """The region's windows with some room around them."""
     return tuple(
         pad_window(window, round(part * max(window.width, window.height)), frame=shot.size)
@@ -287,7 +298,7 @@ def _roomy(region: TrackedRegion, part: float, shot: ObservedShot) -> tuple[Pixe
     )
 
 
-def _offsets(
+def _iter_offsets(
     canvas: EffectCanvas, region: TrackedRegion, *, parts: Sequence[float], signs: Sequence[int]
 ) -> Iterator[Offset]:
     """Moves by `parts` of the region's size that keep it in the picture, both ways if so asked."""
@@ -298,14 +309,14 @@ def _offsets(
         for turn in np.linspace(start, start + 2 * np.pi, _DIRECTIONS, endpoint=False):
             offset = (round(part * width * np.cos(turn)), round(part * height * np.sin(turn)))
             if all(
-                _inside(window, (sign * offset[0], sign * offset[1]), canvas.shot.size)
+                _is_mostly_inside(window, (sign * offset[0], sign * offset[1]), canvas.shot.size)
                 for window in region.windows
                 for sign in signs
             ):
                 yield offset
 
 
-def _inside(window: PixelWindow, offset: Offset, size: tuple[int, int]) -> bool:
+def _is_mostly_inside(window: PixelWindow, offset: Offset, size: tuple[int, int]) -> bool:
     """Return whether most of the moved window is inside the picture."""
     left, top = window.left + offset[0], window.top + offset[1]
     width = min(size[0], left + window.width) - max(0, left)
@@ -313,11 +324,11 @@ def _inside(window: PixelWindow, offset: Offset, size: tuple[int, int]) -> bool:
     return min(width, height) > 0 and width * height >= _LEAST_INSIDE * window.area
 
 
-def _on_itself(window: PixelWindow, offset: Offset) -> bool:
+def _has_self_overlap(window: PixelWindow, offset: Offset) -> bool:
     return abs(offset[0]) < window.width and abs(offset[1]) < window.height
 
 
-def _beside(
+def _is_close_pair(
     first: PixelWindow, second: PixelWindow, shot: ObservedShot, *, farthest: float
 ) -> bool:
     """True where two windows are close without lying on each other."""
@@ -327,7 +338,7 @@ def _beside(
     return _NEAREST * sizes < apart < farthest * sizes and share < _LARGEST_PAIR
 
 
-def _longest_run(holds: Sequence[bool]) -> range:
+def _select_longest_run(holds: Sequence[bool]) -> range:
     """The longest stretch of places at which it holds."""
     best = range(0)
     start = 0
@@ -339,7 +350,7 @@ def _longest_run(holds: Sequence[bool]) -> range:
     return best
 
 
-def _jumps(n: int, rng: np.random.Generator, *, other_end: float) -> Floats:
+def _build_jump_path(n: int, rng: np.random.Generator, *, other_end: float) -> Floats:
     """A path that stays near 1 for a few frames, then is suddenly at `other_end`, and so on."""
     path = np.empty(n, np.float32)
     place, at_far_end = 0, bool(rng.integers(2))
@@ -350,7 +361,7 @@ def _jumps(n: int, rng: np.random.Generator, *, other_end: float) -> Floats:
     return path
 
 
-def _swirl(turn: float, bulge: float, phase: float) -> Field:
+def _build_swirl_field(turn: float, bulge: float, phase: float) -> Field:
     def field(columns: Floats, rows: Floats) -> tuple[Floats, Floats]:
         cos, sin = np.cos(turn), np.sin(turn)
         bent = columns + bulge * np.sin(4 * rows + phase)
@@ -359,7 +370,7 @@ def _swirl(turn: float, bulge: float, phase: float) -> Field:
     return field
 
 
-def _ripple(waves: Floats, pushes: Floats, phases: Floats) -> Field:
+def _build_ripple_field(waves: Floats, pushes: Floats, phases: Floats) -> Field:
     def field(columns: Floats, rows: Floats) -> tuple[Floats, Floats]:
         ridges = [
             np.sin(wave[0] * columns + wave[1] * rows + phase)
@@ -373,7 +384,9 @@ def _ripple(waves: Floats, pushes: Floats, phases: Floats) -> Field:
     return field
 
 
-def _pinch(both: PixelWindow, first: PixelWindow, second: PixelWindow, pull: float) -> Field:
+def _build_pinch_field(
+    both: PixelWindow, first: PixelWindow, second: PixelWindow, pull: float
+) -> Field:
     """Pull both ends of the line between two windows to its middle."""
     axis = np.subtract(second.centre, first.centre) / (both.width / 2, both.height / 2)
     axis = axis / np.linalg.norm(axis)

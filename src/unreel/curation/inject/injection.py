@@ -166,7 +166,7 @@ def inject(
         if shot is None:
             continue
         for idea in iter_effects(category, EffectCanvas(shot, rng, strength)):
-            injected = _carry_out(idea, shot, category, instants_us)
+            injected = _render_effect(idea, shot, category, instants_us)
             if injected is not None:
                 return injected
     return UnsuitableClip(category, _WANTED[category])
@@ -212,7 +212,7 @@ def _choose_span(
     return int(rng.integers(1, len(instants_us) - n)), n
 
 
-def _carry_out(
+def _render_effect(
     idea: TraceEffect, shot: ObservedShot, category: Category, instants_us: Sequence[int]
 ) -> InjectedFrames | None:
     """The idea, if it shows in the frames as it should."""
@@ -226,7 +226,7 @@ def _carry_out(
     seen = {shot.first + place: drawn[place] for place in shown}
     frames = {index: own.frame for index, own in seen.items() if own is not None}
     changed = {index: own.changed for index, own in seen.items() if own is not None}
-    trace = _tell(idea, shot, category, changed=changed, instants_us=instants_us)
+    trace = _build_trace(idea, shot, category, changed=changed, instants_us=instants_us)
     return InjectedFrames(frames, changed, trace)
 
 
@@ -246,7 +246,7 @@ def _look_at(idea: TraceEffect, shot: ObservedShot, index: int) -> _ChangedPixel
     return _ChangedPixels(frame, changed) if n_plain >= _LEAST_FILL * box.area else None
 
 
-def _tell(
+def _build_trace(
     idea: TraceEffect,
     shot: ObservedShot,
     category: Category,
@@ -275,12 +275,12 @@ def _tell(
         explanation=explain(
             category,
             box=track[middle].box,
-            thing=_name(idea, solid if len(solid) else cut.patch.astype(np.uint8)),
+            thing=_format_region_name(idea, solid if len(solid) else cut.patch.astype(np.uint8)),
             towards=idea.towards,
         ),
     )
 
 
-def _name(idea: TraceEffect, pixels: Rgb) -> str:
+def _format_region_name(idea: TraceEffect, pixels: Rgb) -> str:
     kind = "object" if idea.about.is_object else "part of the picture"
     return f"the {colour_name(pixels)} {kind}"

@@ -76,7 +76,7 @@ def iter_moving_objects(shot: ObservedShot) -> Iterator[TrackedRegion]:
     sizes = ndimage.sum_labels(shot.moving[middle], labels, np.arange(1, n_found + 1))
     for label in 1 + np.argsort(-sizes, kind="stable"):
         seed: Mask = labels == label
-        if not _suitable(seed) or _is_shadow(shot, seed):
+        if not _is_suitable_shape(seed) or _is_shadow(shot, seed):
             continue
         follow = _follow_loosely if shot.plate is None else _follow_shape
         region = follow(shot, seed)
@@ -90,7 +90,7 @@ def iter_textured_regions(
     """Places rich in detail, about `share` of the shorter side wide; `apart` from all that moves."""
     rows, columns = shot.grey.shape[1:]
     half = max(3, round(share * min(rows, columns) / 2))
-    detail = _detail(shot.grey[shot.n // 2], half)
+    detail = _compute_local_spread(shot.grey[shot.n // 2], half)
     if apart:
         busy = ndimage.maximum_filter(shot.moving.any(axis=0), size=2 * half + 3)
         detail = np.where(busy, 0, detail)
@@ -120,11 +120,11 @@ def cut_out(shot: ObservedShot, region: TrackedRegion, index: int) -> RegionCuto
         alpha = ellipse(window)
         return RegionCutout(window, patch, alpha, alpha, fill(patch, alpha))
     behind = shot.plate[window.slices].astype(np.float32)
-    near = _enlarge(region.silhouettes[index], shot, window)
-    solid = _matte(patch, behind, near)
+    near = _enlarge_mask(region.silhouettes[index], shot, window)
+    solid = _compute_object_mask(patch, behind, near)
     inner = ndimage.binary_erosion(solid) if solid.sum() > _MIN_SIDE**2 else solid
     return RegionCutout(
-        window, patch, _soften(inner), _soften(ndimage.binary_dilation(solid)), behind
+        window, patch, _soften_mask(inner), _soften_mask(ndimage.binary_dilation(solid)), behind
     )
 
 
@@ -161,7 +161,7 @@ def fill(patch: Floats, alpha: Floats) -> Floats:
     return filled
 
 
-def _suitable(shape: Mask) -> bool:
+def _is_suitable_shape(shape: Mask) -> bool:
     rows, columns = np.nonzero(shape.any(axis=1))[0], np.nonzero(shape.any(axis=0))[0]
     height, width = rows[-1] - rows[0] + 1, columns[-1] - columns[0] + 1
     on_edge = shape[0].any() or shape[-1].any() or shape[:, 0].any() or shape[:, -1].any()
@@ -194,20 +194,20 @@ def _follow_shape(shot: ObservedShot, seed: Mask) -> TrackedRegion | None:
     for steps in (range(middle + 1, shot.n), range(middle - 1, -1, -1)):
         before = seed
         for place in steps:
-            after = _overlapping(shot.moving[place], before)
-            if after is None or not _suitable(after):
+            after = _find_overlap_component(shot.moving[place], before)
+            if after is None or not _is_suitable_shape(after):
                 return None
             if not 0.5 < after.sum() / before.sum() < 2:  # noqa: PLR2004  another object joined or left
                 return None
             shapes[place] = before = after
     ordered = tuple(shapes[place] for place in range(shot.n))
-    windows = tuple(_window_of(shape, shot) for shape in ordered)
+    windows = tuple(_compute_shape_window(shape, shot) for shape in ordered)
     if min(min(window.width, window.height) for window in windows) < _MIN_SIDE:
         return None
     return TrackedRegion(windows, ordered, is_object=True)
 
 
-def _overlapping(moving: Mask, before: Mask) -> Mask | None:
+def _find_overlap_component(moving: Mask, before: Mask) -> Mask | None:
     labels, _ = ndimage.label(moving)
     shared = np.bincount(labels[ndimage.binary_dilation(before, iterations=2)])
     if len(shared) < 2 or not shared[1:].any():  # noqa: PLR2004  label 0 is what stands still
@@ -222,7 +222,7 @@ def _follow_loosely(shot: ObservedShot, seed: Mask) -> TrackedRegion | None:
     if followed is None:
         return None
     side = max(max(window.width, window.height) for window in followed.windows)
-    if _travel(shot, followed) < _CLEAR_OF_ITSELF * side:
+    if _measure_travel(shot, followed) < _CLEAR_OF_ITSELF * side:
         return None
     width, height = (
         (1 + 2 * _ROOM) * max(getattr(window, name) for window in followed.windows)
@@ -238,7 +238,7 @@ def _follow_loosely(shot: ObservedShot, seed: Mask) -> TrackedRegion | None:
     return TrackedRegion(windows, is_object=True) if len(windows) == shot.n else None
 
 
-def _travel(shot: ObservedShot, region: TrackedRegion) -> float:
+def _measure_travel(shot: ObservedShot, region: TrackedRegion) -> float:
     """Return the distance in pixels that the region moves against its background from first to last frame."""
     first, last = (np.array(region.windows[end].centre) for end in (0, -1))
     camera = np.subtract(shot.drift[-1], shot.drift[0]) * shot.scale
@@ -253,7 +253,7 @@ def _follow_patch(shot: ObservedShot, window: PixelWindow) -> TrackedRegion | No
     for steps in (range(middle + 1, shot.n), range(middle - 1, -1, -1)):
         spot, before = spots[middle], first
         for place in steps:
-            found = _find(grey[place], (first + before) / 2, near=spot)
+            found = _find_best_match(grey[place], (first + before) / 2, near=spot)
             if found is None:
                 return None
             spots[place] = spot = found
@@ -273,7 +273,7 @@ def _follow_patch(shot: ObservedShot, window: PixelWindow) -> TrackedRegion | No
     return TrackedRegion(tuple(windows))
 
 
-def _find(
+def _find_best_match(
     picture: Floats, patch: Floats, *, near: tuple[float, float]
 ) -> tuple[float, float] | None:
     """Return the position near `near` where `patch` correlates best; none if it is lost."""
@@ -290,12 +290,12 @@ def _find(
     if likeness[row, column] < _LIKENESS:
         return None
     return (
-        left + int(column) + _between(likeness[row], int(column)),
-        top + int(row) + _between(likeness[:, column], int(row)),
+        left + int(column) + _compute_peak_offset(likeness[row], int(column)),
+        top + int(row) + _compute_peak_offset(likeness[:, column], int(row)),
     )
 
 
-def _between(values: Floats, peak: int) -> float:
+def _compute_peak_offset(values: Floats, peak: int) -> float:
     """Return the offset of the vertex of the parabola through the peak and its neighbours."""
     if not 0 < peak < len(values) - 1:
         return 0.0
@@ -304,7 +304,7 @@ def _between(values: Floats, peak: int) -> float:
     return 0.0 if bend >= 0 else float(np.clip((below - above) / (2 * bend), -0.5, 0.5))
 
 
-def _detail(grey: Floats, half: int) -> Floats:
+def _compute_local_spread(grey: Floats, half: int) -> Floats:
     """Spread of the levels around each pixel."""
     mean = ndimage.uniform_filter(grey, 2 * half)
     squares = ndimage.uniform_filter(grey * grey, 2 * half)
@@ -312,7 +312,7 @@ def _detail(grey: Floats, half: int) -> Floats:
     return spread
 
 
-def _window_of(shape: Mask, shot: ObservedShot) -> PixelWindow:
+def _compute_shape_window(shape: Mask, shot: ObservedShot) -> PixelWindow:
     rows, columns = np.nonzero(shape.any(axis=1))[0], np.nonzero(shape.any(axis=0))[0]
     scale = shot.scale
     window = PixelWindow(
@@ -324,7 +324,7 @@ def _window_of(shape: Mask, shot: ObservedShot) -> PixelWindow:
     return pad_window(window, max(2, round(2 * scale)), frame=shot.size)
 
 
-def _enlarge(shape: Mask, shot: ObservedShot, window: PixelWindow) -> Mask:
+def _enlarge_mask(shape: Mask, shot: ObservedShot, window: PixelWindow) -> Mask:
     """Return the part of the small `shape` inside `window`, slightly grown."""
     grown = ndimage.binary_dilation(shape, iterations=2)
     rows = np.minimum(np.arange(window.top, window.bottom) / shot.scale, shape.shape[0] - 1)
@@ -333,13 +333,13 @@ def _enlarge(shape: Mask, shot: ObservedShot, window: PixelWindow) -> Mask:
     return piece
 
 
-def _matte(patch: Floats, behind: Floats, near: Mask) -> Mask:
+def _compute_object_mask(patch: Floats, behind: Floats, near: Mask) -> Mask:
     """Return a mask of the object's pixels: those that differ from the background."""
     away = ndimage.gaussian_filter(np.abs(patch - behind).max(axis=2), 1)
     solid: Mask = ndimage.binary_fill_holes((away > _ABOVE_NOISE) & near)
     return solid
 
 
-def _soften(solid: Mask) -> Floats:
+def _soften_mask(solid: Mask) -> Floats:
     soft: Floats = ndimage.gaussian_filter(solid.astype(np.float32), 0.7)
     return soft[..., None]

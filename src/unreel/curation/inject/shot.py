@@ -85,9 +85,9 @@ def look(frames: Sequence[Rgb], *, first: int, n: int) -> ObservedShot | None:
         grey = small.mean(axis=3)
         shifts = [global_shift(grey[n // 2], now) for now in grey]
         drift = tuple((across, down) for down, across in shifts)
-        return ObservedShot(frames, first, small, _moving_apart(small, shifts), None, drift)
+        return ObservedShot(frames, first, small, _compute_motion_mask(small, shifts), None, drift)
     plate = np.sort(np.stack([frames[index] for index in sampled]), axis=0)[len(sampled) // 2]
-    return ObservedShot(frames, first, small, _clean(away > _DIFFERS), plate)
+    return ObservedShot(frames, first, small, _clean_mask(away > _DIFFERS), plate)
 
 
 def shrink(rgb: Rgb) -> Floats:
@@ -101,14 +101,16 @@ def shrink(rgb: Rgb) -> Floats:
 
 def global_shift(before: Floats, after: Floats) -> tuple[int, int]:
     """Rows and columns by which most of `before` moved to give `after`: where they correlate best."""
-    spectrum = np.fft.rfft2(_edges(after)) * np.conj(np.fft.rfft2(_edges(before)))
+    spectrum = np.fft.rfft2(_compute_fine_detail(after)) * np.conj(
+        np.fft.rfft2(_compute_fine_detail(before))
+    )
     alike = np.fft.irfft2(spectrum, s=before.shape)
     row, column = (int(step) for step in np.unravel_index(int(alike.argmax()), alike.shape))
     rows, columns = before.shape
     return row - rows * (row > rows // 2), column - columns * (column > columns // 2)
 
 
-def _edges(grey: Floats) -> Floats:
+def _compute_fine_detail(grey: Floats) -> Floats:
     """Fine detail, faded towards the frame, which would else correlate with itself."""
     detail = grey - ndimage.gaussian_filter(grey, 4)
     rows, columns = (np.hanning(side + 2)[1:-1] for side in grey.shape)
@@ -116,22 +118,26 @@ def _edges(grey: Floats) -> Floats:
     return faded
 
 
-def _moving_apart(small: Floats, shifts: Sequence[tuple[int, int]]) -> Mask:
+def _compute_motion_mask(small: Floats, shifts: Sequence[tuple[int, int]]) -> Mask:
     """Return a mask of parts that move differently from the camera."""
     aligned = [
-        _shifted(now, (-down, -across)) for now, (down, across) in zip(small, shifts, strict=True)
+        _shift_picture(now, (-down, -across))
+        for now, (down, across) in zip(small, shifts, strict=True)
     ]
     plate = np.nanmedian(aligned, axis=0).astype(np.float32)
     away = np.stack(
-        [_apart(now, _shifted(plate, shift)) for now, shift in zip(small, shifts, strict=True)]
+        [
+            _compute_difference(now, _shift_picture(plate, shift))
+            for now, shift in zip(small, shifts, strict=True)
+        ]
     )
-    found = _clean(away > _DIFFERS)
+    found = _clean_mask(away > _DIFFERS)
     if found.mean(axis=(1, 2)).max() >= _STILL_SHARE:  # The camera does more than to turn.
         return np.zeros_like(found)
     return found
 
 
-def _shifted(picture: Floats, by: tuple[int, int]) -> Floats:
+def _shift_picture(picture: Floats, by: tuple[int, int]) -> Floats:
     """`picture` moved by rows and columns; what comes in at its edges is not known."""
     moved = np.roll(picture, by, axis=(0, 1))
     for axis, step in enumerate(by):
@@ -141,7 +147,7 @@ def _shifted(picture: Floats, by: tuple[int, int]) -> Floats:
     return moved
 
 
-def _apart(now: Floats, behind: Floats) -> Floats:
+def _compute_difference(now: Floats, behind: Floats) -> Floats:
     """By how much each pixel differs, in any colour, from all within a pixel of it; 0 if unknown."""
     low = ndimage.minimum_filter(np.nan_to_num(behind, nan=np.inf), (3, 3, 1))
     high = ndimage.maximum_filter(np.nan_to_num(behind, nan=-np.inf), (3, 3, 1))
@@ -150,7 +156,7 @@ def _apart(now: Floats, behind: Floats) -> Floats:
     return most
 
 
-def _clean(found: Mask) -> Mask:
+def _clean_mask(found: Mask) -> Mask:
     """Without specks, and with small gaps closed."""
     disc = ndimage.generate_binary_structure(2, 1)[None]
     opened = ndimage.binary_opening(found, disc)

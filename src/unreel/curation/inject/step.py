@@ -37,7 +37,7 @@ CREATOR: Final = "injected"
 _WHOLE: Final = 1 << 32
 
 
-def _with_sorted_categories(trace: Trace, write: SerializerFunctionWrapHandler) -> Any:
+def _sort_trace_categories(trace: Trace, write: SerializerFunctionWrapHandler) -> Any:
     written = write(trace)
     return written | {"categories": sorted(written["categories"])}
 
@@ -47,7 +47,7 @@ class InjectedClip(StoredClip):
     """The twin with a trace, the truth about it, and the clip itself encoded in the same way."""
 
     category: Category
-    trace: Annotated[Trace, WrapSerializer(_with_sorted_categories)]
+    trace: Annotated[Trace, WrapSerializer(_sort_trace_categories)]
     clean: StoredClip
 
 
@@ -79,7 +79,7 @@ def run_step(section: InjectSection, work: CurationJob, state: CurationState) ->
     """
     wanted = InjectionSettings(section=section, seed=work.recipe.seed)
     bench, pieces = work.bench, state.pieces
-    drawn = _drawn(pieces, wanted)
+    drawn = _select_real_segments(pieces, wanted)
     cut = render_pieces(work, pieces.where(drawn), RenderSettings(form=None, step="inject-cut"))
     settings = {
         "categories": [category.value for category in section.categories],
@@ -87,10 +87,10 @@ def run_step(section: InjectSection, work: CurationJob, state: CurationState) ->
         "seed": wanted.seed,
     }
     step = StepName(name=INJECT, version=1, settings=settings, finds=_FINDS)
-    look = partial(_look, wanted=wanted, media=bench.media)
-    found = bench.ask(step, ReiterableStream(lambda: map(_subject, cut.pieces)), look)
+    look = partial(_inject_first_category, wanted=wanted, media=bench.media)
+    found = bench.ask(step, ReiterableStream(lambda: map(_build_subject, cut.pieces)), look)
     others: Iterable[ClipSegment] = pieces.where(~drawn)
-    made = _made(zip(cut.pieces, found, strict=True), bench.media)
+    made = _iter_segments_with_twins(zip(cut.pieces, found, strict=True), bench.media)
     sifted = work.shelf.sift(INJECT, chain(others, made))
     # Files that differ in their tags alone have one encoding.
     once, doubled = keep_once(sifted.pieces.by_name(), step=INJECT)
@@ -98,21 +98,21 @@ def run_step(section: InjectSection, work: CurationJob, state: CurationState) ->
     return state.after(StepResult(pieces=once, left_out=left_out))
 
 
-def _drawn(pieces: SegmentTable, wanted: InjectionSettings) -> NDArray[np.bool_]:
+def _select_real_segments(pieces: SegmentTable, wanted: InjectionSettings) -> NDArray[np.bool_]:
     """Return a mask of the selected segments: real ones, by their content and the seed."""
     drawn: NDArray[np.bool_] = pieces.strings("label") == Label.REAL.value
     most = wanted.section.share * _WHOLE
     clips = pieces.rows.digests("clip")
     for place in np.flatnonzero(drawn):
-        drawn[place] = _draw(format_digest(clips[place]), wanted.seed) < most
+        drawn[place] = _compute_draw_number(format_digest(clips[place]), wanted.seed) < most
     return drawn
 
 
-def _subject(piece: ClipSegment) -> StepSubject:
+def _build_subject(piece: ClipSegment) -> StepSubject:
     return piece.subject(draw=piece.clip.id)
 
 
-def _made(
+def _iter_segments_with_twins(
     found: Iterable[tuple[ClipSegment, InjectedClip | UninjectedClip | Failure]],
     media: StorageLocation,
 ) -> Iterator[ClipSegment | ExcludedSegment]:
@@ -125,15 +125,15 @@ def _made(
                 yield piece
             case _:
                 clean = piece.remade(own.clean.below(media))
-                yield replace(clean, entry=_grouped(piece))
-                yield _twin(piece, own, media)
+                yield replace(clean, entry=_add_default_group(piece))
+                yield _build_twin(piece, own, media)
 
 
-def _draw(clip: str, seed: int) -> int:
+def _compute_draw_number(clip: str, seed: int) -> int:
     return int(digest(INJECT, str(seed), clip)[:8], 16)
 
 
-def _look(
+def _inject_first_category(
     reader: MediaReader,
     file: Path,
     given: Given,
@@ -177,14 +177,14 @@ def _look(
     return UninjectedClip()
 
 
-def _grouped(piece: ClipSegment) -> Entry:
+def _add_default_group(piece: ClipSegment) -> Entry:
     return replace(piece.entry, group=piece.entry.group or piece.entry.name)
 
 
-def _twin(piece: ClipSegment, found: InjectedClip, media: StorageLocation) -> ClipSegment:
+def _build_twin(piece: ClipSegment, found: InjectedClip, media: StorageLocation) -> ClipSegment:
     category = found.category.value
     entry = replace(
-        _grouped(piece),
+        _add_default_group(piece),
         name=f"{piece.entry.name}+{category}",
         origin=Generated(creator=CREATOR, setting=category),
         traces=(found.trace,),

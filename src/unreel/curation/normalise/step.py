@@ -37,8 +37,12 @@ class FrameMapping:
 
     def map(self, box: Box) -> Box | None:
         """`box` of the old frame in the new one; None where nothing of it is shown."""
-        x0, x1 = (_across(x, self.window.x0, self.window.x1) for x in (box.x0, box.x1))
-        y0, y1 = (_across(y, self.window.y0, self.window.y1) for y in (box.y0, box.y1))
+        x0, x1 = (
+            _compute_relative_position(x, self.window.x0, self.window.x1) for x in (box.x0, box.x1)
+        )
+        y0, y1 = (
+            _compute_relative_position(y, self.window.y0, self.window.y1) for y in (box.y0, box.y1)
+        )
         if x0 >= x1 or y0 >= y1:
             return None
         into = self.shown_in
@@ -54,11 +58,11 @@ class FrameMapping:
 def map_traces(traces: Sequence[Trace], *, span: TimeSpan, view: FrameMapping) -> tuple[Trace, ...]:
     """`traces` as they are in the piece that shows `view` during `span`; others are let go."""
     return tuple(
-        carried for trace in traces if (carried := _carried(trace, span, view)) is not None
+        carried for trace in traces if (carried := _map_trace(trace, span, view)) is not None
     )
 
 
-def _carried(trace: Trace, span: TimeSpan, view: FrameMapping) -> Trace | None:
+def _map_trace(trace: Trace, span: TimeSpan, view: FrameMapping) -> Trace | None:
     shared_us = trace.span.overlap_us(span)
     if not shared_us:
         return None
@@ -73,7 +77,7 @@ def _carried(trace: Trace, span: TimeSpan, view: FrameMapping) -> Trace | None:
     return replace(trace, span=TimeSpan(start_us, start_us + shared_us), track=tuple(marks))
 
 
-def _across(place: float, first: float, last: float) -> float:
+def _compute_relative_position(place: float, first: float, last: float) -> float:
     return min(1.0, max(0.0, (place - first) / (last - first)))
 
 
@@ -110,13 +114,15 @@ def render_pieces(work: CurationJob, pieces: SegmentTable, rendering: RenderSett
     step = StepName(
         name=RENDER,
         version=1,
-        settings={"form": _form_settings(form)},
+        settings={"form": _build_form_settings(form)},
         finds=TypeAdapter(StoredClip),
     )
-    look = partial(_render, form=form, media=media)
+    look = partial(_render_clip, form=form, media=media)
     # One run for clips and their cleaned copies: starting an engine costs seconds.
-    found = work.bench.ask(step, ReiterableStream(lambda: _subjects(pieces, form)), look)
-    sifted = work.shelf.sift(rendering.step, _rendered(pieces, found, form=form, media=media))
+    found = work.bench.ask(step, ReiterableStream(lambda: _iter_subjects(pieces, form)), look)
+    sifted = work.shelf.sift(
+        rendering.step, _iter_render_results(pieces, found, form=form, media=media)
+    )
     once, doubled = keep_once(sifted.pieces, step=RENDER)
     left_out = sifted.left_out + work.shelf.leave(f"{rendering.step}-same", doubled)
     return StepResult(pieces=once, left_out=left_out)
@@ -126,7 +132,7 @@ def _is_due(piece: ClipSegment, form: NormalForm | None) -> bool:
     return form is not None or piece.cut != WHOLE
 
 
-def _subjects(pieces: Iterable[ClipSegment], form: NormalForm | None) -> Iterator[StepSubject]:
+def _iter_subjects(pieces: Iterable[ClipSegment], form: NormalForm | None) -> Iterator[StepSubject]:
     """Each piece that is to be rendered, and its cleaned copy after it."""
     for piece in pieces:
         if not _is_due(piece, form):
@@ -137,7 +143,7 @@ def _subjects(pieces: Iterable[ClipSegment], form: NormalForm | None) -> Iterato
             yield replace(whole, clip=piece.cleaned.id, location=piece.cleaned.location)
 
 
-def _rendered(
+def _iter_render_results(
     pieces: Iterable[ClipSegment],
     found: Iterator[StoredClip | Failure],
     *,
@@ -150,22 +156,22 @@ def _rendered(
             continue
         own = next(found)
         copy = None if piece.cleaned is None else next(found)
-        result = _first_failure(own, copy)
+        result = _select_render_result(own, copy)
         if isinstance(result, Failure):
             yield piece.left_out(RENDER, result.reason.value, result.detail)
             continue
-        done = _as_made(piece, result.below(media), form)
+        done = _build_result_segment(piece, result.below(media), form)
         yield replace(done, cleaned=copy.below(media)) if isinstance(copy, StoredClip) else done
 
 
-def _first_failure(
+def _select_render_result(
     own: StoredClip | Failure, copy: StoredClip | Failure | None
 ) -> StoredClip | Failure:
     """Return the result of a segment: a failed copy counts as a failure."""
     return copy if isinstance(copy, Failure) and not isinstance(own, Failure) else own
 
 
-def _render(
+def _render_clip(
     reader: MediaReader,
     file: Path,
     given: Given,
@@ -177,7 +183,7 @@ def _render(
     return data if isinstance(data, Failure) else store_clip(data, media, reader=reader)
 
 
-def _form_settings(form: NormalForm | None) -> dict[str, Any] | None:
+def _build_form_settings(form: NormalForm | None) -> dict[str, Any] | None:
     if form is None:
         return None
     return {
@@ -189,17 +195,17 @@ def _form_settings(form: NormalForm | None) -> dict[str, Any] | None:
     }
 
 
-def _as_made(piece: ClipSegment, made: Clip, form: NormalForm | None) -> ClipSegment:
+def _build_result_segment(piece: ClipSegment, made: Clip, form: NormalForm | None) -> ClipSegment:
     start_s = piece.start_s
     traces = map_traces(
         piece.entry.traces,
         span=TimeSpan(to_us(start_s), to_us(start_s + piece.length_s)),
-        view=_view(piece, form),
+        view=_build_frame_mapping(piece, form),
     )
     return replace(piece.remade(made), entry=replace(piece.entry, traces=traces))
 
 
-def _view(piece: ClipSegment, form: NormalForm | None) -> FrameMapping:
+def _build_frame_mapping(piece: ClipSegment, form: NormalForm | None) -> FrameMapping:
     crop, video = piece.cut.crop, piece.clip.facts.video
     width, height = video.width, video.height
     window = FRAME

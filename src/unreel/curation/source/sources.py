@@ -67,25 +67,29 @@ def list_sources(
 
 
 def _list_source(section: SourceSection, around: SourceContext) -> Iterator[SourceClip | Rejected]:
-    found = _in_store(section, around) if is_url(section.path) else _on_disk(section, around)
+    found = (
+        _iter_store_clips(section, around)
+        if is_url(section.path)
+        else _iter_disk_clips(section, around)
+    )
     for row in islice(found, section.limit):
         if isinstance(row, Rejected):
-            yield Rejected(_named(row.name, section), row.why)
+            yield Rejected(_format_source_name(row.name, section), row.why)
         else:
-            yield replace(row, entry=_with_defaults(row.entry, section))
+            yield replace(row, entry=_apply_section_defaults(row.entry, section))
 
 
-def _named(name: str, section: SourceSection) -> str:
+def _format_source_name(name: str, section: SourceSection) -> str:
     return f"{section.name}/{name}" if section.name else name
 
 
-def _with_defaults(entry: Entry, section: SourceSection) -> Entry:
+def _apply_section_defaults(entry: Entry, section: SourceSection) -> Entry:
     origin = entry.origin
     if isinstance(origin, Generated) and origin.creator == UNKNOWN_CREATOR and section.creator:
         origin = replace(origin, creator=section.creator)
     return replace(
         entry,
-        name=_named(entry.name, section),
+        name=_format_source_name(entry.name, section),
         origin=origin,
         licence=entry.licence or section.licence,
         source=entry.source or section.source,
@@ -94,12 +98,14 @@ def _with_defaults(entry: Entry, section: SourceSection) -> Entry:
     )
 
 
-def _on_disk(section: SourceSection, around: SourceContext) -> Iterator[SourceClip | Rejected]:
+def _iter_disk_clips(
+    section: SourceSection, around: SourceContext
+) -> Iterator[SourceClip | Rejected]:
     path, outside = around.root / section.path, around.access.outside
     if not path.exists():
         raise UnreadableSourceError(str(path), "no such file or folder", "Check source.path")
     folder = path if path.is_dir() else path.parent
-    rows = _rows_on_disk(path, section, outside=outside)
+    rows = _iter_disk_rows(path, section, outside=outside)
     for row in rows if outside else reject_outside_links(rows, folder):
         if isinstance(row, Rejected):
             yield row
@@ -108,37 +114,39 @@ def _on_disk(section: SourceSection, around: SourceContext) -> Iterator[SourceCl
             yield SourceClip(row, place, compute_file_mark(place))
 
 
-def _rows_on_disk(
+def _iter_disk_rows(
     path: Path, section: SourceSection, *, outside: bool
 ) -> Iterator[Entry | Rejected]:
-    layout = section.layout or _layout_of(path, section)
+    layout = section.layout or _find_layout(path, section)
     if layout == FILES:
-        return _files(walk_videos(path), section)
+        return _iter_file_rows(walk_videos(path), section)
     if layout == BenchmarkLayout.LIST and path.is_file():
-        return _table(path, section, outside=outside)
+        return _iter_table_rows(path, section, outside=outside)
     if layout == BenchmarkLayout.VIDEO_FOLDER:
         tables = [path] if path.is_file() else find_metadata(path)
         return (
             row
             for table in tables
-            for row in _table(table, section, below=_folder_of(table, path), outside=outside)
+            for row in _iter_table_rows(
+                table, section, below=_get_folder_prefix(table, path), outside=outside
+            )
         )
     mapping = section.columns or None
     return open_benchmark(path, layout, mapping=mapping, outside=outside).read()
 
 
-def _layout_of(path: Path, section: SourceSection) -> str | None:
+def _find_layout(path: Path, section: SourceSection) -> str | None:
     found = find_layouts(path, section.columns or None)
     if found:
         return found[0] if len(found) == 1 else None
     return FILES if path.is_dir() else BenchmarkLayout.LIST
 
 
-def _folder_of(table: Path, root: Path) -> str:
+def _get_folder_prefix(table: Path, root: Path) -> str:
     return "" if root.is_file() or table.parent == root else f"{table.parent.name}/"
 
 
-def _table(
+def _iter_table_rows(
     table: Path, section: SourceSection, *, below: str = "", outside: bool = False
 ) -> Iterator[Entry | Rejected]:
     """The rows of a table; paths are relative to its folder, which is `below` of the source."""
@@ -164,19 +172,21 @@ def _table(
         yield replace(entry, name=name, location=place)
 
 
-def _files(names: Iterable[str | Rejected], section: SourceSection) -> Iterator[Entry | Rejected]:
+def _iter_file_rows(
+    names: Iterable[str | Rejected], section: SourceSection
+) -> Iterator[Entry | Rejected]:
     for name in names:
         if isinstance(name, Rejected):
             yield name
             continue
         try:
             place = quote_found_path(name)
-            yield Entry(name=place, location=place, origin=_origin(place, section))
+            yield Entry(name=place, location=place, origin=_build_origin(place, section))
         except InvalidValueError as error:
             yield Rejected(show_name(name), str(error))
 
 
-def _origin(location: str, section: SourceSection) -> Origin:
+def _build_origin(location: str, section: SourceSection) -> Origin:
     """The side that the recipe names, or the one that the first folder of the path is called."""
     first, *rest = PurePosixPath(location).parts[:-1] or [""]
     label = section.label or LABELS.get(first)
@@ -193,16 +203,18 @@ def _origin(location: str, section: SourceSection) -> Origin:
             raise InvalidSettingError(setting_name, problem, remedy)
 
 
-def _in_store(section: SourceSection, around: SourceContext) -> Iterator[SourceClip | Rejected]:
+def _iter_store_clips(
+    section: SourceSection, around: SourceContext
+) -> Iterator[SourceClip | Rejected]:
     uri, options = section.path.rstrip("/"), around.access.storage
     if not uri.startswith(STORE):
         setting, problem = "source.path", f"cannot use {uri!r}"
         raise InvalidSettingError(setting, problem, "Name a folder, a table or s3://bucket/prefix")
     folder, _, name = uri.rpartition("/")
     if _is_table(uri):
-        with _copy(uri, around.access) as copy:
+        with _open_table_copy(uri, around.access) as copy:
             table = _StoredTable(copy, name)
-            yield from _stored_table(
+            yield from _iter_store_table(
                 StorageLocation(folder, options), table, section=section, objects={}
             )
         return
@@ -211,13 +223,13 @@ def _in_store(section: SourceSection, around: SourceContext) -> Iterator[SourceC
     tables = [path for path in objects if PurePosixPath(path).name in METADATA]
     if tables:
         for name in tables:
-            with _copy((prefix / name).uri, around.access) as copy:
+            with _open_table_copy((prefix / name).uri, around.access) as copy:
                 table = _StoredTable(copy, name)
-                yield from _stored_table(prefix, table, section=section, objects=objects)
+                yield from _iter_store_table(prefix, table, section=section, objects=objects)
         return
     videos = (path for path in objects if PurePosixPath(path).suffix.lower() in VIDEO_SUFFIXES)
-    for row in _files(videos, section):
-        yield row if isinstance(row, Rejected) else _stored(prefix, row, objects)
+    for row in _iter_file_rows(videos, section):
+        yield row if isinstance(row, Rejected) else _build_store_clip(prefix, row, objects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +240,7 @@ class _StoredTable:
     name: str
 
 
-def _stored_table(
+def _iter_store_table(
     prefix: StorageLocation,
     table: _StoredTable,
     *,
@@ -236,8 +248,8 @@ def _stored_table(
     objects: dict[str, StoredObject],
 ) -> Iterator[SourceClip | Rejected]:
     below = table.name.rpartition("/")[0]
-    for row in _table(table.copy, section, below=f"{below}/" if below else ""):
-        yield row if isinstance(row, Rejected) else _stored(prefix, row, objects)
+    for row in _iter_table_rows(table.copy, section, below=f"{below}/" if below else ""):
+        yield row if isinstance(row, Rejected) else _build_store_clip(prefix, row, objects)
 
 
 def store_of(section: SourceSection) -> str | None:
@@ -252,7 +264,9 @@ def _is_table(uri: str) -> bool:
     return PurePosixPath(uri).suffix.lower() in TABLE_SUFFIXES
 
 
-def _stored(prefix: StorageLocation, entry: Entry, objects: dict[str, StoredObject]) -> SourceClip:
+def _build_store_clip(
+    prefix: StorageLocation, entry: Entry, objects: dict[str, StoredObject]
+) -> SourceClip:
     if is_url(entry.location):
         return SourceClip(entry, entry.location, compute_file_mark(entry.location))
     place, known = (prefix / entry.location).uri, objects.get(entry.location)
@@ -261,7 +275,7 @@ def _stored(prefix: StorageLocation, entry: Entry, objects: dict[str, StoredObje
 
 
 @contextmanager
-def _copy(table: str, access: StorageAccess) -> Iterator[Path]:
+def _open_table_copy(table: str, access: StorageAccess) -> Iterator[Path]:
     """Provide the table of a source as a local file while it is read."""
     named = replace(access, named=(*access.named, table))
     with TemporaryDirectory(prefix="unreel-") as folder:

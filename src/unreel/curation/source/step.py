@@ -37,7 +37,7 @@ def write_listing(
 ) -> tuple[WorkingTable, LeftOuts]:
     """Write the `listed` clips as rows sorted by name, and the rejected ones."""
     leaving = LeavingOut(shelf.folder, "listing")
-    rows = write_rows(shelf.folder, "listing.rows", _batches(listed, leaving), _schema())
+    rows = write_rows(shelf.folder, "listing.rows", _iter_batches(listed, leaving), _build_schema())
     return rows.by_name(), leaving.end()
 
 
@@ -69,16 +69,16 @@ def read_listing(listing: WorkingTable) -> Iterator[SourceClip]:
             yield SourceClip(_ENTRY.validate_json(row["entry"]), row["location"], row["mark"])
 
 
-def _schema() -> Any:
+def _build_schema() -> Any:
     import pyarrow as pa
 
     return pa.schema([*((name, pa.string()) for name in _TEXTS), ("entry", pa.binary())])
 
 
-def _batches(listed: Iterable[SourceClip | Rejected], leaving: LeavingOut) -> Iterator[Any]:
+def _iter_batches(listed: Iterable[SourceClip | Rejected], leaving: LeavingOut) -> Iterator[Any]:
     import pyarrow as pa
 
-    schema, rows = _schema(), []
+    schema, rows = _build_schema(), []
     for one in listed:
         if isinstance(one, Rejected):
             leaving.add(ExcludedSegment(one.name, _STEP, REJECTED, one.why))
@@ -119,16 +119,16 @@ def run_step(
     listing, rejected = write_listing(list_sources(sections, around), shelf)
     usable, refused = filter_listing(listing, shelf, require_licence=work.recipe.require_licence)
     asked = bench.ask(
-        INGEST, ReiterableStream(lambda: map(_subject, read_listing(usable))), look_at_file
+        INGEST, ReiterableStream(lambda: map(_build_subject, read_listing(usable))), look_at_file
     )
     found = zip(read_listing(usable), asked, strict=True)
-    ingested = shelf.sift(INGEST.name, starmap(_piece, found))
+    ingested = shelf.sift(INGEST.name, starmap(_build_segment, found))
     kept, doubled = keep_once(ingested.pieces, step=INGEST.name)
     left_out = rejected + refused + ingested.left_out + shelf.leave("ingest-same", doubled)
     return state.after(StepResult(pieces=kept, left_out=left_out))
 
 
-def _subject(row: SourceClip) -> StepSubject:
+def _build_subject(row: SourceClip) -> StepSubject:
     return StepSubject(
         clip=UNKNOWN_CLIP, name=row.entry.name, location=row.location, given={"mark": row.mark}
     )
@@ -140,7 +140,7 @@ def look_at_file(reader: MediaReader, file: Path, _given: Given) -> IngestedFile
     return facts if isinstance(facts, Failure) else IngestedFile(clip=clip_id(file), facts=facts)
 
 
-def _piece(row: SourceClip, found: IngestedFile | Failure) -> ClipSegment | ExcludedSegment:
+def _build_segment(row: SourceClip, found: IngestedFile | Failure) -> ClipSegment | ExcludedSegment:
     if isinstance(found, Failure):
         name, reason = row.entry.name, found.reason.value
         return ExcludedSegment(name, INGEST.name, reason, found.detail, row.location)

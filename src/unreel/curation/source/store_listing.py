@@ -38,7 +38,7 @@ def list_once(prefix: StorageLocation, *, keep_in: StorageLocation) -> Iterator[
     try:
         text = keep_in.read(name)
     except FileNotFoundError:
-        found = sorted(_list(prefix), key=lambda item: item.path)
+        found = sorted(_iter_objects(prefix), key=lambda item: item.path)
         text = b"".join(json.dumps(asdict(item)).encode() + b"\n" for item in found)
         keep_in.put(name, text)
     for line in text.split(b"\n"):
@@ -54,7 +54,7 @@ def _read_line(line: bytes, *, source: str) -> StoredObject:
         raise UnreadableSourceError(source, problem, remedy) from error
 
 
-def _list(prefix: StorageLocation) -> Iterator[StoredObject]:
+def _iter_objects(prefix: StorageLocation) -> Iterator[StoredObject]:
     try:
         for chunk in prefix.objects().list():
             for item in chunk:

@@ -56,7 +56,9 @@ def find_cuts(
     distances = colour_distances(histograms)
     cuts = distances > threshold
     if peak is not None:
-        cuts |= (distances > peak) & (distances >= PEAK_RATIO * _largest_beside(distances))
+        cuts |= (distances > peak) & (
+            distances >= PEAK_RATIO * _compute_neighbour_maxima(distances)
+        )
     return tuple(int(place) for place in np.flatnonzero(cuts))
 
 
@@ -75,7 +77,7 @@ def split_shots(scan: ClipScan, cuts: Sequence[int]) -> tuple[FrameShot, ...]:
     )
 
 
-def _largest_beside(distances: NDArray[np.float64]) -> NDArray[np.float64]:
+def _compute_neighbour_maxima(distances: NDArray[np.float64]) -> NDArray[np.float64]:
     """For each distance the largest of its neighbours; infinite where it has none."""
     beside = np.full(len(distances), -np.inf)
     for step in range(1, PEAK_FRAMES + 1):

@@ -12,10 +12,10 @@ from unreel.media.render import FrameRange
 
 def run_step(section: SplitSection, work: CurationJob, state: CurationState) -> CurationState:
     """A piece for each shot that lasts `shortest_s`; pieces of a cut clip have their number behind `#`."""
-    return state.after(work.shelf.sift("split", _parts(state.pieces, section)))
+    return state.after(work.shelf.sift("split", _iter_shot_segments(state.pieces, section)))
 
 
-def _parts(
+def _iter_shot_segments(
     pieces: Iterable[ClipSegment], section: SplitSection
 ) -> Iterator[ClipSegment | ExcludedSegment]:
     for piece in pieces:

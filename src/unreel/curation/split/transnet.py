@@ -39,7 +39,7 @@ class TransNet:
         )
         if isinstance(sampled, Failure):
             return sampled
-        return self.cuts(np.stack([_fitted(frame.rgb()) for frame in sampled.frames]))
+        return self.cuts(np.stack([_resize_frame(frame.rgb()) for frame in sampled.frames]))
 
     def cuts(self, frames: NDArray[np.uint8]) -> tuple[int, ...]:
         """Indices of the frames with which a new shot begins; `frames` are 27 rows of 48 pixels."""
@@ -50,5 +50,5 @@ class TransNet:
         return tuple(int(place) for place in ends)
 
 
-def _fitted(rgb: Rgb) -> Rgb:
+def _resize_frame(rgb: Rgb) -> Rgb:
     return np.asarray(Image.fromarray(rgb).resize(_SIZE, Image.Resampling.BILINEAR))

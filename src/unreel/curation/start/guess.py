@@ -41,7 +41,7 @@ def guess_sources(path: Path, *, recipe: Path) -> RecipeGuess:
         raise UnreadableSourceError(str(path), "no such file or folder", remedy)
     shown = Path(os.path.relpath(path, recipe.absolute().parent)).as_posix()
     if path.is_file():
-        return _table(path, shown)
+        return _guess_from_table(path, shown)
     layouts = find_layouts(path)
     if len(layouts) == 1:
         silent = (_LICENCE,) if layouts[0] is BenchmarkLayout.FOLDERS else ()
@@ -51,10 +51,10 @@ def guess_sources(path: Path, *, recipe: Path) -> RecipeGuess:
         question = f"{shown} can be read as {names}: source.layout names the first"
         source = {"path": shown, "layout": layouts[0].value}
         return RecipeGuess(sources=(source,), open_questions=(question,))
-    return _videos(path, shown)
+    return _guess_from_videos(path, shown)
 
 
-def _table(path: Path, shown: str) -> RecipeGuess:
+def _guess_from_table(path: Path, shown: str) -> RecipeGuess:
     if path.suffix.lower() not in TABLE_SUFFIXES:
         remedy = f"Name a folder, or a table: {', '.join(TABLE_SUFFIXES)}"
         raise UnreadableSourceError(str(path), "no table of clips", remedy)
@@ -71,8 +71,8 @@ def _table(path: Path, shown: str) -> RecipeGuess:
     return RecipeGuess(sources=({"path": shown},), open_questions=tuple(questions))
 
 
-def _videos(path: Path, shown: str) -> RecipeGuess:
-    firsts = dict.fromkeys(_first_folders(path))
+def _guess_from_videos(path: Path, shown: str) -> RecipeGuess:
+    firsts = dict.fromkeys(_iter_first_folders(path))
     if not firsts:
         remedy = "Name a folder with videos or a table of them, or try it with synthetic clips: unreel curate init --sample"
         raise UnreadableSourceError(str(path), "there is no video below it", remedy)
@@ -84,17 +84,17 @@ def _videos(path: Path, shown: str) -> RecipeGuess:
     unsaid = [first for first in firsts if first not in LABELS]
     question = f'label = "real" or "generated" is to be written for: {", ".join(unsaid)}'
     return RecipeGuess(
-        sources=tuple(_folder(first, shown) for first in firsts),
+        sources=tuple(_build_folder_source(first, shown) for first in firsts),
         open_questions=(question, _LICENCE),
     )
 
 
-def _folder(first: str, shown: str) -> dict[str, Any]:
+def _build_folder_source(first: str, shown: str) -> dict[str, Any]:
     label = {"label": LABELS[first].value} if first in LABELS else {}
     return {"path": f"{shown}/{first}", "name": first, **label}
 
 
-def _first_folders(path: Path) -> Iterator[str]:
+def _iter_first_folders(path: Path) -> Iterator[str]:
     """Return the folder of each video relative to `path`; "" for `path` itself."""
     for found in walk_videos(path):
         if not isinstance(found, Rejected):

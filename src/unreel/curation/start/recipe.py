@@ -34,14 +34,16 @@ def write_recipe(values: Mapping[str, Any], *, head: str) -> str:
     """`values` as TOML below the comment `head`; a section that is not taken is a comment."""
     blocks = [[f"# {line}".rstrip() for line in head.splitlines()]]
     for section in describe_recipe():
-        held = _held(section.name, values)
+        held = _find_value(section.name, values)
         several = held if isinstance(held, list) else [held]
         told = replace(section, many=len(several) > 1)
-        blocks += [list(_lines(told, one, is_first=not n)) for n, one in enumerate(several)]
+        blocks += [
+            list(_iter_section_lines(told, one, is_first=not n)) for n, one in enumerate(several)
+        ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
-def _held(name: str, values: Mapping[str, Any]) -> Any:
+def _find_value(name: str, values: Mapping[str, Any]) -> Any:
     """Return the value under a dotted name in `values`; None if the section is unused."""
     found: Any = values
     for part in filter(None, name.split(".")):
@@ -49,12 +51,12 @@ def _held(name: str, values: Mapping[str, Any]) -> Any:
     return found
 
 
-def _lines(
+def _iter_section_lines(
     section: DescribedSection, held: Mapping[str, Any] | None, *, is_first: bool
 ) -> Iterator[str]:
     if section.name:
         heading = f"[[{section.name}]]" if section.many else f"[{section.name}]"
-        yield _line(heading, section.about if is_first else "", taken=held is not None)
+        yield _format_line(heading, section.about if is_first else "", taken=held is not None)
     given = held or {}
     for key in section.keys:
         place = f"{section.name}.{key.key}".lstrip(".")
@@ -63,12 +65,12 @@ def _lines(
         if place in _UNTOLD:
             continue
         if key.key in given:
-            yield _line(f"{key.key} = {write_toml(given[key.key])}", comment, taken=True)
+            yield _format_line(f"{key.key} = {write_toml(given[key.key])}", comment, taken=True)
         elif shown and (is_first or place in _REPEATED):
-            yield _line(f"{key.key} = {shown}", comment, taken=False)
+            yield _format_line(f"{key.key} = {shown}", comment, taken=False)
 
 
-def _line(text: str, comment: str, *, taken: bool) -> str:
+def _format_line(text: str, comment: str, *, taken: bool) -> str:
     line = text if taken else f"# {text}"
     return f"{line + '  ':{_WIDTH}}# {comment}" if comment else line
 

@@ -37,7 +37,7 @@ def remove_watermarks(frames: Sequence[Rgb], marks: Sequence[WatermarkRegion]) -
     The background of a fixed mark is in no other frame either, so each frame is inpainted
     separately.
     """
-    return [_paint(frame, [mark.box for mark in marks]) for frame in frames]
+    return [_inpaint_boxes(frame, [mark.box for mark in marks]) for frame in frames]
 
 
 def grow_box(box: Box, *, width: int, height: int) -> tuple[slice, slice]:
@@ -48,7 +48,7 @@ def grow_box(box: Box, *, width: int, height: int) -> tuple[slice, slice]:
     return slice(max(0, top), min(height, int(bottom))), slice(max(0, left), min(width, int(right)))
 
 
-def _paint(frame: Rgb, boxes: Sequence[Box]) -> Rgb:
+def _inpaint_boxes(frame: Rgb, boxes: Sequence[Box]) -> Rgb:
     inpaint: Any = _INPAINT.load()
     painted = frame.copy()
     height, width, _ = frame.shape
@@ -105,7 +105,7 @@ def clean_clip(
     sound = _read_sound(reader, path)
     if isinstance(sound, Failure):
         return sound
-    data = _encode(sampled, facts, marks=marks.found, sound=sound)
+    data = _encode_clip(sampled, facts, marks=marks.found, sound=sound)
     OutputDirectory(into.parent).write(into.name, data)
     return marks
 
@@ -118,7 +118,7 @@ def _read_sound(reader: MediaReader, path: Path) -> ClipSound | NoSound | Failur
     return sound
 
 
-def _encode(
+def _encode_clip(
     sampled: SampledFrames,
     facts: ClipFacts,
     *,
@@ -141,11 +141,11 @@ def _encode(
             tick = round(frame.at_s / _TICK_S)
             writer.add_picture(np.ascontiguousarray(clean[:height, :width]), tick=tick)
         if not isinstance(sound, NoSound):
-            writer.add_sound(_at_first_frame(sound))
+            writer.add_sound(_align_sound(sound))
         return writer.finish()
 
 
-def _at_first_frame(sound: ClipSound) -> NDArray[np.int16]:
+def _align_sound(sound: ClipSound) -> NDArray[np.int16]:
     """The samples at the encoder's rate, starting with the first frame."""
     finer = SOUND_RATE_HZ // sound.rate_hz
     samples = np.clip(resample_poly(sound.as_float(), finer, 1), -1, 1) * ((1 << 15) - 1)

@@ -35,22 +35,22 @@ def find_roaming_texts(
 
     A sign that the camera passes looks the same, so this is a hint and no proof.
     """
-    known = {_key(line.text) for line in fixed}
+    known = {_normalise_text(line.text) for line in fixed}
     step = max(1, len(frames) // N_FRAMES)
     places: dict[str, list[tuple[int, Box]]] = defaultdict(list)
     for index in range(step // 2, len(frames), step):
         for line in read_text(frames[index]):
-            key = _key(line.text)
+            key = _normalise_text(line.text)
             if len(key) >= LEAST_LETTERS and key not in known:
                 places[key].append((index, line.box))
-    return tuple(sorted(key for key, seen in places.items() if _jumps(seen)))
+    return tuple(sorted(key for key, seen in places.items() if _has_position_jump(seen)))
 
 
-def _key(text: str) -> str:
+def _normalise_text(text: str) -> str:
     return "".join(filter(str.isalnum, text)).casefold()
 
 
-def _jumps(seen: Sequence[tuple[int, Box]]) -> bool:
+def _has_position_jump(seen: Sequence[tuple[int, Box]]) -> bool:
     if len({index for index, _ in seen}) != len(seen):
         return False
     heights = [box.y1 - box.y0 for _, box in seen]
@@ -117,34 +117,34 @@ def find_watermarks(frames: Sequence[Rgb], *, read_text: ReadText | None = None)
     """
     still = lay_over(frames)
     lines = read_text(still.picture) if read_text else ()
-    candidates = _merge(_edge_places(still), lines, shape=still.edges.shape)
-    proven = [candidate for candidate in candidates if _proven(candidate, still)]
+    candidates = _build_candidates(_list_edge_rectangles(still), lines, shape=still.edges.shape)
+    proven = [candidate for candidate in candidates if _is_certain_mark(candidate, still)]
     found = sorted(
-        (_mark(candidate, still) for candidate in proven),
+        (_build_watermark_region(candidate, still) for candidate in proven),
         key=lambda mark: mark.box.area,
         reverse=True,
     )
     suspected = [
-        _mark(own, still)
+        _build_watermark_region(own, still)
         for own in candidates
-        if own not in proven and own.text and _near_border(own.place, still.edges.shape)
+        if own not in proven and own.text and _is_near_border(own.place, still.edges.shape)
     ]
     return WatermarkSearch(
         found=tuple(found),
         suspected=tuple(suspected),
         roaming=find_roaming_texts(frames, read_text, fixed=lines) if read_text else (),
-        inconclusive=_why_inconclusive(still),
+        inconclusive=_find_inconclusive_reason(still),
     )
 
 
-def _why_inconclusive(still: StaticPicture) -> str | None:
+def _find_inconclusive_reason(still: StaticPicture) -> str | None:
     if still.share_moving >= LEAST_MOVING:
         return None
     stands = 1 - still.share_moving
     return f"{stands:.0%} of the picture is still: a mark there cannot be separated from the scene"
 
 
-def _edge_places(still: StaticPicture) -> list[_PixelRectangle]:
+def _list_edge_rectangles(still: StaticPicture) -> list[_PixelRectangle]:
     """Clumps of fixed edges that are of the size and density of a mark."""
     gap = max(2, round(_LETTER_GAP * float(np.hypot(*still.edges.shape))))
     # A box of edges grown by half the gap on each side touches its neighbour.
@@ -156,15 +156,15 @@ def _edge_places(still: StaticPicture) -> list[_PixelRectangle]:
         own = labels[box] == index
         place = _PixelRectangle(box[1].start, box[0].start, box[1].stop, box[0].stop)
         if (
-            _like_a_mark(own, still.edges.shape)
+            _is_mark_like(own, still.edges.shape)
             and still.seen[box][own].mean() >= _LEAST_STABILITY
-            and _near_border(place, still.edges.shape)
+            and _is_near_border(place, still.edges.shape)
         ):
             places.append(place)
     return places
 
 
-def _like_a_mark(edges: NDArray[np.bool_], shape: tuple[int, ...]) -> bool:
+def _is_mark_like(edges: NDArray[np.bool_], shape: tuple[int, ...]) -> bool:
     height, width = edges.shape
     n_edges = int(edges.sum())
     return (
@@ -177,21 +177,21 @@ def _like_a_mark(edges: NDArray[np.bool_], shape: tuple[int, ...]) -> bool:
     )
 
 
-def _merge(
+def _build_candidates(
     places: Sequence[_PixelRectangle], lines: Iterable[TextLine], *, shape: tuple[int, ...]
 ) -> list[_MarkCandidate]:
     """Each line of text with the edges that it meets; edges without text are logos."""
     left = list(places)
     candidates = []
     for line in lines:
-        place = _pixels(line.box, shape)
+        place = _convert_to_pixels(line.box, shape)
         own = [other for other in left if other.meets(place)]
         left = [other for other in left if other not in own]
-        candidates.append(_MarkCandidate(_outline(place, own), line.text))
+        candidates.append(_MarkCandidate(_compute_outline(place, own), line.text))
     return candidates + [_MarkCandidate(place) for place in left]
 
 
-def _outline(line: _PixelRectangle, edges: Sequence[_PixelRectangle]) -> _PixelRectangle:
+def _compute_outline(line: _PixelRectangle, edges: Sequence[_PixelRectangle]) -> _PixelRectangle:
     """The edges of a line of text where they span it, since readers draw wide boxes; else both."""
     if not edges:
         return line
@@ -200,20 +200,22 @@ def _outline(line: _PixelRectangle, edges: Sequence[_PixelRectangle]) -> _PixelR
     return around if spans else around.joined(line)
 
 
-def _proven(candidate: _MarkCandidate, still: StaticPicture) -> bool:
+def _is_certain_mark(candidate: _MarkCandidate, still: StaticPicture) -> bool:
     """True where the picture moves around the candidate; words inside it must also stay exactly."""
     place = candidate.place
-    exact = _stability(place, still) >= _LEAST_INNER_STABILITY
-    return _moves_around(still.moves, place) and (exact or _near_border(place, still.moves.shape))
+    exact = _compute_stability(place, still) >= _LEAST_INNER_STABILITY
+    return _has_motion_around(still.moves, place) and (
+        exact or _is_near_border(place, still.moves.shape)
+    )
 
 
-def _stability(place: _PixelRectangle, still: StaticPicture) -> float:
+def _compute_stability(place: _PixelRectangle, still: StaticPicture) -> float:
     inside = (slice(place.y0, place.y1), slice(place.x0, place.x1))
     edges = still.edges[inside]
     return float(still.seen[inside][edges].mean()) if edges.any() else 0.0
 
 
-def _moves_around(moves: NDArray[np.bool_], place: _PixelRectangle) -> bool:
+def _has_motion_around(moves: NDArray[np.bool_], place: _PixelRectangle) -> bool:
     """True where the picture moves on all sides of `place` but one at most, two at least."""
     height, width = moves.shape
     reach = max(4, round(0.02 * min(height, width)))
@@ -225,25 +227,25 @@ def _moves_around(moves: NDArray[np.bool_], place: _PixelRectangle) -> bool:
     return sum(present) >= max(2, len(present) - 1)
 
 
-def _mark(candidate: _MarkCandidate, still: StaticPicture) -> WatermarkRegion:
+def _build_watermark_region(candidate: _MarkCandidate, still: StaticPicture) -> WatermarkRegion:
     place = candidate.place
     height, width = still.edges.shape
     return WatermarkRegion(
         box=Box(place.x0 / width, place.y0 / height, place.x1 / width, place.y1 / height),
         kind=MarkKind.TEXT if candidate.text else MarkKind.LOGO,
         text=candidate.text,
-        stability=_stability(place, still),
+        stability=_compute_stability(place, still),
     )
 
 
-def _pixels(box: Box, shape: tuple[int, ...]) -> _PixelRectangle:
+def _convert_to_pixels(box: Box, shape: tuple[int, ...]) -> _PixelRectangle:
     height, width = shape[:2]
     x0, y0 = int(box.x0 * width), int(box.y0 * height)
     x1, y1 = int(np.ceil(box.x1 * width)), int(np.ceil(box.y1 * height))
     return _PixelRectangle(x0, y0, max(x0 + 1, x1), max(y0 + 1, y1))
 
 
-def _near_border(place: _PixelRectangle, shape: tuple[int, ...]) -> bool:
+def _is_near_border(place: _PixelRectangle, shape: tuple[int, ...]) -> bool:
     height, width = shape
     across, down = (place.x0 + place.x1) / 2 / width, (place.y0 + place.y1) / 2 / height
     return min(across, down, 1 - across, 1 - down) <= _NEAR_BORDER

@@ -55,7 +55,7 @@ def run_step(section: WatermarkSection, work: CurationJob, state: CurationState)
         settings={"texts": section.texts, "clean": section.clean},
         finds=TypeAdapter(CleanedClip if section.clean else MarkedClip),
     )
-    look = partial(_look, section=section, media=media)
+    look = partial(_search_watermarks, section=section, media=media)
     found = work.bench.ask(step, state.pieces.subjects(), look)
 
     def marked(piece: ClipSegment, own: MarkedClip) -> ClipSegment:
@@ -68,7 +68,7 @@ def run_step(section: WatermarkSection, work: CurationJob, state: CurationState)
     )
 
 
-def _look(
+def _search_watermarks(
     reader: MediaReader,
     file: Path,
     _given: Given,

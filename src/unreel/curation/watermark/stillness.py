@@ -58,8 +58,8 @@ def lay_over(frames: Sequence[Rgb]) -> StaticPicture:
             f"{[frame.shape for frame in frames]}. Sample more frames of the clip"
         )
         raise InvalidValueError(msg)
-    grey = [_grey(frame) for frame in frames]
-    edges, seen = _common_edges(grey)
+    grey = [_convert_to_grey(frame) for frame in frames]
+    edges, seen = _detect_common_edges(grey)
     usual = median(grey)
     strays = sum(np.abs(frame - usual) for frame in grey) / len(grey)
     return StaticPicture(edges, seen, strays >= _MOVES_FROM, median(frames))
@@ -81,12 +81,12 @@ def median(arrays: Sequence[NDArray[Number]]) -> NDArray[Number]:
     return low + (high - low) // 2
 
 
-def _grey(frame: Rgb) -> Levels:
+def _convert_to_grey(frame: Rgb) -> Levels:
     red, green, blue = (frame[..., channel].astype(np.int16) for channel in range(3))
     return (5 * red + 9 * green + 2 * blue) >> 4
 
 
-def _slopes(grey: Levels) -> tuple[Levels, Levels]:
+def _compute_sobel_gradients(grey: Levels) -> tuple[Levels, Levels]:
     """Sobel's gradients across and down, eight times as steep as the grey levels; 0 on the border."""
     across, down = np.zeros_like(grey), np.zeros_like(grey)
     step = grey[:, 2:] - grey[:, :-2]
@@ -96,9 +96,9 @@ def _slopes(grey: Levels) -> tuple[Levels, Levels]:
     return across, down
 
 
-def _common_edges(grey: Sequence[Levels]) -> tuple[Mask, Floats]:
+def _detect_common_edges(grey: Sequence[Levels]) -> tuple[Mask, Floats]:
     """Return where the median gradient is steep and most frames agree with it, and how many agree."""
-    across, down = zip(*map(_slopes, grey), strict=True)
+    across, down = zip(*map(_compute_sobel_gradients, grey), strict=True)
     usual_across = median(across).astype(np.float32)
     usual_down = median(down).astype(np.float32)
     square = usual_across**2 + usual_down**2

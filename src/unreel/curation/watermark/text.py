@@ -56,7 +56,7 @@ def build_text_reader(*, detect_side: int | None = None) -> ReadText:
         if found.boxes is None or found.txts is None or found.scores is None:
             return ()
         lines = (
-            _line(text, corners, float(score), shape=shown.shape)
+            _build_text_line(text, corners, float(score), shape=shown.shape)
             for text, corners, score in zip(found.txts, found.boxes, found.scores, strict=True)
         )
         return tuple(line for line in lines if line is not None)
@@ -64,7 +64,7 @@ def build_text_reader(*, detect_side: int | None = None) -> ReadText:
     return read
 
 
-def _line(
+def _build_text_line(
     text: str, corners: NDArray[np.float32], confidence: float, *, shape: tuple[int, ...]
 ) -> TextLine | None:
     """Return the line with its upright box, unless it is empty or unreliable."""

@@ -61,7 +61,7 @@ class _CallTimer:
             self._looked_s = now_s
             if self._left_s <= 0:
                 raise _OutOfTimeError
-            if _readable(descriptor, now_s + min(self._left_s, _LONGEST_STEP_S)):
+            if _wait_until_readable(descriptor, now_s + min(self._left_s, _LONGEST_STEP_S)):
                 return
 
 
@@ -119,19 +119,21 @@ class SandboxCall:
         result = self._reply_or_limit(on_part)
         if result is None and self._speaks_within(_DEATH_SECONDS):
             report = self._report()
-            return CallOutcome(result=_death(report, self._limits), usage=_usage(report))
+            return CallOutcome(
+                result=_build_death_failure(report, self._limits), usage=_find_child_usage(report)
+            )
         with contextlib.suppress(OSError):
             self._line.send(b"end")
         report = self._report() if self._speaks_within(_KILL_SECONDS) else None
         broken = Failure(FailureReason.WORKER_DIED, "its child broke off its reply")
-        return CallOutcome(result=result or broken, usage=_usage(report))
+        return CallOutcome(result=result or broken, usage=_find_child_usage(report))
 
     def _reply_or_limit(self, on_part: OnPart | None) -> TaskPayload | Failure | None:
         """Return the child's reply, or the exceeded limit; None if it stopped early."""
         try:
             return self._listen(on_part)
         except (_OutOfTimeError, OversizedReplyError, MalformedReplyError, MemoryError) as error:
-            return _unheard(error, self._limits)
+            return _build_no_reply_failure(error, self._limits)
         except _EndedEarlyError:
             return None
 
@@ -168,7 +170,7 @@ class SandboxCall:
 
     def _speaks_within(self, seconds: float) -> bool:
         """True once the zygote has sent something or is gone."""
-        return _readable(self._line.fileno(), time.monotonic() + seconds)
+        return _wait_until_readable(self._line.fileno(), time.monotonic() + seconds)
 
     def _report(self) -> dict[str, Any] | None:
         """Return the child's exit report; None if the zygote ended first."""
@@ -184,7 +186,7 @@ class SandboxCall:
         return b""
 
 
-def _unheard(error: Exception, limits: SandboxLimits) -> Failure:
+def _build_no_reply_failure(error: Exception, limits: SandboxLimits) -> Failure:
     match error:
         case _OutOfTimeError():
             detail = f"it gave no reply within {limits.seconds:g} s"
@@ -199,13 +201,13 @@ def _unheard(error: Exception, limits: SandboxLimits) -> Failure:
             return Failure(FailureReason.WORKER_DIED, f"its reply cannot be read: {error}")
 
 
-def _usage(report: dict[str, Any] | None) -> ChildUsage | None:
+def _find_child_usage(report: dict[str, Any] | None) -> ChildUsage | None:
     if report is None:
         return None
     return ChildUsage(peak_mb=report["peak_kb"] / 1024, cpu_seconds=report["cpu_seconds"])
 
 
-def _death(report: dict[str, Any] | None, limits: SandboxLimits) -> Failure:
+def _build_death_failure(report: dict[str, Any] | None, limits: SandboxLimits) -> Failure:
     if report is None:
         return Failure(FailureReason.WORKER_DIED, "its child and the zygote ended together")
     code = report["exit_code"]
@@ -215,19 +217,19 @@ def _death(report: dict[str, Any] | None, limits: SandboxLimits) -> Failure:
     ):
         return Failure(FailureReason.OUT_OF_TIME, "it used up its processor time")
     if code < 0:
-        return Failure(FailureReason.WORKER_DIED, f"its child died of {_signal_name(-code)}")
+        return Failure(FailureReason.WORKER_DIED, f"its child died of {_format_signal_name(-code)}")
     detail = f"its child ended with code {code} before its reply was whole"
     return Failure(FailureReason.WORKER_DIED, detail)
 
 
-def _signal_name(number: int) -> str:
+def _format_signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
 
 
-def _readable(descriptor: int, deadline: float) -> bool:
+def _wait_until_readable(descriptor: int, deadline: float) -> bool:
     """Wait until `descriptor` has bytes or an end, at most until `deadline`."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)

@@ -27,9 +27,9 @@ def drop_capabilities(libc: ctypes.CDLL) -> None:
     # Only root may change its bounding set. Others have nothing to gain from it: without new
     # privileges no program that is started from here gets a right.
     for number in range(_MOST):
-        _prctl(libc, _PR_CAPBSET_DROP, number)
-    _prctl(libc, _PR_SET_NO_NEW_PRIVS, 1)
-    _prctl(libc, _PR_CAP_AMBIENT, _CLEAR_ALL)
+        _call_prctl(libc, _PR_CAPBSET_DROP, number)
+    _call_prctl(libc, _PR_SET_NO_NEW_PRIVS, 1)
+    _call_prctl(libc, _PR_CAP_AMBIENT, _CLEAR_ALL)
     if (
         libc.capset(ctypes.byref(_CapabilityHeader(_VERSION, 0)), ctypes.byref(_CapabilitySets()))
         != 0
@@ -45,5 +45,5 @@ def has_capabilities(libc: ctypes.CDLL) -> bool:
     return any(held.words)
 
 
-def _prctl(libc: ctypes.CDLL, option: int, value: int) -> int:
+def _call_prctl(libc: ctypes.CDLL, option: int, value: int) -> int:
     return int(libc.prctl(option, *[ctypes.c_ulong(number) for number in (value, 0, 0, 0)]))

@@ -44,13 +44,13 @@ def serve_request(
     try:
         os.setpgid(0, 0)
         die_with_parent(layers.libc, parent=parent)
-        _write_all(ends.reply, _answer(tasks, layers, ends))
+        _write_all(ends.reply, _build_task_reply(tasks, layers, ends))
         exit_code = 0
     finally:
         os._exit(exit_code)
 
 
-def _answer(
+def _build_task_reply(
     tasks: Mapping[str, Task], layers: ConfinementLayers, ends: ChildDescriptors
 ) -> Sequence[bytes]:
     # Made now, because a child that has no memory left cannot make it.
@@ -65,7 +65,7 @@ def _answer(
         result = tasks[asked["task"]](cast("BinaryIO", file), asked["request"])
         return encode(finish(result, lambda part: _write_all(ends.reply, encode(ReplyPart(part)))))
     except MediaError as error:
-        return out_of_memory if _lacked_memory(error) else encode(error.failure)
+        return out_of_memory if _is_memory_failure(error) else encode(error.failure)
     except MemoryError:
         return out_of_memory
     except BaseException as error:  # noqa: BLE001  a hostile file may raise anything at all
@@ -73,10 +73,12 @@ def _answer(
         return encode(Failure(FailureReason.WORKER_DIED, detail))
 
 
-def _lacked_memory(error: BaseException) -> bool:
+def _is_memory_failure(error: BaseException) -> bool:
     """True when `error` comes from a lack of memory that a task has taken for damage."""
     causes: list[Any] = [error.__cause__, error.__context__]
-    return any(isinstance(cause, MemoryError) or _lacked_memory(cause) for cause in causes if cause)
+    return any(
+        isinstance(cause, MemoryError) or _is_memory_failure(cause) for cause in causes if cause
+    )
 
 
 def _read_all(descriptor: int) -> bytes:

@@ -61,19 +61,19 @@ def find_layers() -> ConfinementLayers:
     """Return what this process can be confined with, and its sizes now."""
     return ConfinementLayers(
         libc=ctypes.CDLL(None, use_errno=True),
-        landlock_abi=_landlock_abi(),
-        syscall_filter=_syscall_filter(),
-        **_sizes(),
+        landlock_abi=_get_landlock_abi(),
+        syscall_filter=_find_syscall_filter(),
+        **_measure_memory_sizes(),
     )
 
 
 def measure_sizes(layers: ConfinementLayers) -> ConfinementLayers:
     """Return `layers` with the sizes of this process now; call it after every warm-up."""
-    return replace(layers, **_sizes())
+    return replace(layers, **_measure_memory_sizes())
 
 
-def _sizes() -> dict[str, Any]:
-    sizes = _status_kb()
+def _measure_memory_sizes() -> dict[str, Any]:
+    sizes = _read_status_kilobytes()
     return {
         "mapped_bytes": sizes["VmSize"] * 1024,
         "data_bytes": sizes["VmData"] * 1024,
@@ -84,7 +84,7 @@ def _sizes() -> dict[str, Any]:
 
 def die_with_parent(libc: ctypes.CDLL, *, parent: int) -> None:
     """From here on, the end of `parent` ends this process; it ends now if that has happened."""
-    _prctl(libc, _PR_SET_PDEATHSIG, signal.SIGKILL)
+    _call_prctl(libc, _PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
 
@@ -97,22 +97,22 @@ def confine(layers: ConfinementLayers, limits: SandboxLimits) -> tuple[str, ...]
     Raises:
         ConfinementError: the kernel has the layer but it does not hold.
     """
-    _prctl(layers.libc, _PR_SET_NO_NEW_PRIVS, 1)
-    _prctl(layers.libc, _PR_SET_DUMPABLE, 0)
+    _call_prctl(layers.libc, _PR_SET_NO_NEW_PRIVS, 1)
+    _call_prctl(layers.libc, _PR_SET_DUMPABLE, 0)
     if has_capabilities(layers.libc):
         msg = "capabilities were given up and are there"
         raise ConfinementError(msg)
     held = ["no-new-privileges", "no-capabilities", "undumpable"]
     _limit_resources(layers, limits)
     if layers.landlock_abi:
-        _shut_file_system(layers.landlock_abi)
+        _block_file_system(layers.landlock_abi)
         held.append("landlock")
     # After Landlock, whose rules are a descriptor; what is open stays open.
-    _lower(resource.RLIMIT_NOFILE, 0)
+    _lower_resource_limit(resource.RLIMIT_NOFILE, 0)
     held.append("rlimits")
     if layers.syscall_filter is not None:
         layers.syscall_filter.load()
-        _expect_denial("seccomp", errno.EPERM, _try_socket)
+        _expect_denial("seccomp", errno.EPERM, _open_test_socket)
         held.append("seccomp")
     return tuple(held)
 
@@ -125,23 +125,23 @@ def _limit_resources(layers: ConfinementLayers, limits: SandboxLimits) -> None:
     used_bytes = limits.memory_mb * MIB - layers.code_bytes - _STACK_BYTES
     data_bytes = used_bytes + layers.untouched_bytes
     grown_bytes = max(0, data_bytes - layers.data_bytes)
-    _lower(resource.RLIMIT_DATA, data_bytes)
-    _lower(resource.RLIMIT_AS, layers.mapped_bytes + grown_bytes + _UNBACKED_BYTES)
-    _lower(resource.RLIMIT_STACK, _STACK_BYTES)
+    _lower_resource_limit(resource.RLIMIT_DATA, data_bytes)
+    _lower_resource_limit(resource.RLIMIT_AS, layers.mapped_bytes + grown_bytes + _UNBACKED_BYTES)
+    _lower_resource_limit(resource.RLIMIT_STACK, _STACK_BYTES)
     # A second fence behind the wall clock, which the caller keeps.
-    _lower(resource.RLIMIT_CPU, math.ceil(limits.seconds) + 1)
-    _lower(resource.RLIMIT_FSIZE, 0)
-    _lower(resource.RLIMIT_CORE, 0)
-    _lower(resource.RLIMIT_NPROC, 0)
+    _lower_resource_limit(resource.RLIMIT_CPU, math.ceil(limits.seconds) + 1)
+    _lower_resource_limit(resource.RLIMIT_FSIZE, 0)
+    _lower_resource_limit(resource.RLIMIT_CORE, 0)
+    _lower_resource_limit(resource.RLIMIT_NPROC, 0)
 
 
-def _lower(kind: int, value: int) -> None:
+def _lower_resource_limit(kind: int, value: int) -> None:
     _, hard = resource.getrlimit(kind)
     allowed = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(kind, (allowed, allowed))
 
 
-def _shut_file_system(abi: int) -> None:
+def _block_file_system(abi: int) -> None:
     """No path opens any more; from ABI 4 no TCP, from ABI 6 no signals or abstract sockets outside."""
     from landlock import FSAccess
     from landlock.plumbing import RulesetAttr, get_create_ruleset, get_restrict_self
@@ -161,7 +161,7 @@ def _shut_file_system(abi: int) -> None:
     _expect_denial("landlock", errno.EACCES, lambda: os.close(os.open("/", os.O_RDONLY)))
 
 
-def _try_socket() -> None:
+def _open_test_socket() -> None:
     socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).close()
 
 
@@ -177,7 +177,7 @@ def _expect_denial(layer: str, code: int, attempt: Callable[[], None]) -> None:
     raise ConfinementError(msg)
 
 
-def _landlock_abi() -> int:
+def _get_landlock_abi() -> int:
     try:
         from landlock import LandlockError, landlock_abi_version
     except ImportError:
@@ -189,26 +189,28 @@ def _landlock_abi() -> int:
         return 0
 
 
-def _syscall_filter() -> Any | None:
+def _find_syscall_filter() -> Any | None:
     try:
         import pyseccomp
     except (ImportError, RuntimeError):  # The second where libseccomp itself is missing.
         return None
-    return child_filter(pyseccomp) if "Seccomp" in _status_words() else None
+    return child_filter(pyseccomp) if "Seccomp" in _read_status_fields() else None
 
 
-def _prctl(libc: ctypes.CDLL, option: int, value: int) -> None:
+def _call_prctl(libc: ctypes.CDLL, option: int, value: int) -> None:
     if libc.prctl(option, ctypes.c_ulong(value), *[ctypes.c_ulong(0)] * 3) != 0:
         msg = f"prctl {option} failed: {os.strerror(ctypes.get_errno())}"
         raise ConfinementError(msg)
 
 
-def _status_words() -> dict[str, str]:
+def _read_status_fields() -> dict[str, str]:
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return {name: rest.strip() for name, _, rest in (line.partition(":") for line in lines)}
 
 
-def _status_kb() -> dict[str, int]:
+def _read_status_kilobytes() -> dict[str, int]:
     return {
-        name: int(rest.split()[0]) for name, rest in _status_words().items() if rest.endswith(" kB")
+        name: int(rest.split()[0])
+        for name, rest in _read_status_fields().items()
+        if rest.endswith(" kB")
     }

@@ -29,26 +29,26 @@ def open_regular(path: Path) -> int | Failure:
     """
     try:
         # Asked before opening, because to open a device can already make it act.
-        wrong = _wrong_kind(path.lstat().st_mode)
+        wrong = _find_file_kind_failure(path.lstat().st_mode)
         if wrong is not None:
             return wrong
         descriptor = os.open(path, _FLAGS)
     except (OSError, ValueError) as error:
         raise_refusal(error)
-        return Failure(FailureReason.NOT_A_FILE, f"it cannot be opened: {_words(error)}")
-    wrong = _wrong_kind(os.fstat(descriptor).st_mode)
+        return Failure(FailureReason.NOT_A_FILE, f"it cannot be opened: {_format_error(error)}")
+    wrong = _find_file_kind_failure(os.fstat(descriptor).st_mode)
     if wrong is not None:
         os.close(descriptor)
         return wrong
     return descriptor
 
 
-def _wrong_kind(mode: int) -> Failure | None:
+def _find_file_kind_failure(mode: int) -> Failure | None:
     if stat.S_ISREG(mode):
         return None
     kind = _KINDS.get(stat.S_IFMT(mode), "no regular file")
     return Failure(FailureReason.NOT_A_FILE, f"it is {kind}")
 
 
-def _words(error: OSError | ValueError) -> str:
+def _format_error(error: OSError | ValueError) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error)

@@ -56,7 +56,7 @@ class ZygoteProcess:
         with theirs:
             arguments = [str(theirs.fileno()), str(self.owner), target, ",".join(names)]
             self._process = subprocess.Popen(  # noqa: S603  our own interpreter and code
-                [sys.executable, "-I", "-c", _BOOT, *arguments, *_search_path()],
+                [sys.executable, "-I", "-c", _BOOT, *arguments, *_list_import_paths()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -112,5 +112,5 @@ class ZygoteProcess:
         return dict(said)
 
 
-def _search_path() -> list[str]:
+def _list_import_paths() -> list[str]:
     return [entry for entry in sys.path if Path(entry).is_absolute()]

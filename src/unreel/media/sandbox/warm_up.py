@@ -66,8 +66,8 @@ def warm_up(name: str, task: Task) -> None:
     """Run `task` on clips of this package; a `name` that has no request here loads nothing late."""
     for request in _REQUESTS.get(name, ()):
         for clip in (_CLIP, _TRANSPORT):
-            finish(task(io.BytesIO((_CLIPS / clip).read_bytes()), request), _drop)
+            finish(task(io.BytesIO((_CLIPS / clip).read_bytes()), request), _discard_part)
 
 
-def _drop(_part: TaskPayload) -> None:
+def _discard_part(_part: TaskPayload) -> None:
     """Discard a part of a reply."""

@@ -95,48 +95,52 @@ def decode(take: Callable[[int], bytes], *, reply_bytes: int) -> TaskPayload | R
         OversizedReplyError: it would be longer than `reply_bytes`; nothing beyond was taken.
     """
     magic, length = _PREFIX.unpack(take(_PREFIX.size))
-    _expect(magic == MAGIC, "it does not start as a reply")
-    _expect(length <= MOST_HEADER_BYTES, f"its header is longer than {MOST_HEADER_BYTES} bytes")
-    body = _object(take(length))
+    _require_valid(magic == MAGIC, "it does not start as a reply")
+    _require_valid(
+        length <= MOST_HEADER_BYTES, f"its header is longer than {MOST_HEADER_BYTES} bytes"
+    )
+    body = _parse_json_header(take(length))
     if body.keys() == {"failure"}:
-        return _failure(body["failure"])
+        return _parse_failure(body["failure"])
     kind = next(iter(body.keys() - {"blobs"}), "")
-    _expect(body.keys() in ({"header", "blobs"}, {"part", "blobs"}), "its header has other fields")
-    header, sizes = body[kind], _sizes(body["blobs"])
-    _expect(isinstance(header, dict), "its header is not of the known form")
+    _require_valid(
+        body.keys() in ({"header", "blobs"}, {"part", "blobs"}), "its header has other fields"
+    )
+    header, sizes = body[kind], _require_blob_sizes(body["blobs"])
+    _require_valid(isinstance(header, dict), "its header is not of the known form")
     if _PREFIX.size + length + sum(sizes) > reply_bytes:
         raise OversizedReplyError
     payload = TaskPayload(header=header, blobs=tuple(take(size) for size in sizes))
     return payload if kind == "header" else ReplyPart(payload)
 
 
-def _object(data: bytes) -> dict[str, Any]:
-    _expect(data.count(b"[") + data.count(b"{") <= _MOST_OPENINGS, "its header is too full")
+def _parse_json_header(data: bytes) -> dict[str, Any]:
+    _require_valid(data.count(b"[") + data.count(b"{") <= _MOST_OPENINGS, "its header is too full")
     try:
         text = data.decode()
-        _expect(_depth(text) <= _DEEPEST, "its header is too deep")
+        _require_valid(_measure_nesting_depth(text) <= _DEEPEST, "its header is too deep")
         body = json.loads(
             text,
-            parse_constant=_number,
-            parse_float=_number,
-            parse_int=_whole_number,
-            object_pairs_hook=_distinct,
+            parse_constant=_parse_finite_number,
+            parse_float=_parse_finite_number,
+            parse_int=_parse_short_integer,
+            object_pairs_hook=_build_unique_fields,
         )
         if "\\u" in text:  # Half a surrogate pair would pass here and break whoever stores it.
             json.dumps(body, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         msg = "its header is not JSON"
         raise MalformedReplyError(msg) from error
-    _expect(isinstance(body, dict), "its header is not an object")
+    _require_valid(isinstance(body, dict), "its header is not an object")
     return dict(body)
 
 
-def _depth(text: str) -> int:
+def _measure_nesting_depth(text: str) -> int:
     steps = _STEPS.findall(_TEXTS.sub("", _ESCAPES.sub("", text)))
     return max(accumulate(1 if step in "[{" else -1 for step in steps), default=0)
 
 
-def _number(text: str) -> float:
+def _parse_finite_number(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
         msg = "a number without an end is not JSON"
@@ -144,14 +148,14 @@ def _number(text: str) -> float:
     return value
 
 
-def _whole_number(text: str) -> int:
+def _parse_short_integer(text: str) -> int:
     if len(text) > _MOST_DIGITS:
         msg = "no field of a header takes a number of that length"
         raise ValueError(msg)
     return int(text)
 
 
-def _distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _build_unique_fields(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
         msg = "a field comes twice"
@@ -159,24 +163,28 @@ def _distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _sizes(given: Any) -> list[int]:
-    _expect(isinstance(given, list) and len(given) <= MOST_BLOBS, "its list of blobs cannot be")
-    _expect(all(type(size) is int and size >= 0 for size in given), "a blob's size cannot be")
+def _require_blob_sizes(given: Any) -> list[int]:
+    _require_valid(
+        isinstance(given, list) and len(given) <= MOST_BLOBS, "its list of blobs cannot be"
+    )
+    _require_valid(
+        all(type(size) is int and size >= 0 for size in given), "a blob's size cannot be"
+    )
     return list(given)
 
 
-def _failure(words: Any) -> Failure:
+def _parse_failure(words: Any) -> Failure:
     try:
         reason, detail = FailureReason(words["reason"]), words["detail"]
     except (KeyError, TypeError, ValueError) as error:
         msg = "it names no known reason"
         raise MalformedReplyError(msg) from error
-    _expect(reason in _REASONS, "its reason is none that a file can give")
-    _expect(isinstance(detail, str), "its detail is not text")
+    _require_valid(reason in _REASONS, "its reason is none that a file can give")
+    _require_valid(isinstance(detail, str), "its detail is not text")
     return Failure(reason, sanitise_text(detail))
 
 
-def _expect(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
+def _require_valid(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads as a sentence at its calls
     if not holds:
         raise MalformedReplyError(otherwise)
 

@@ -117,7 +117,7 @@ class ForkServer:
         self._by_call[child.call.fileno()] = child
         self._poll.register(child.watch, select.POLLIN)
         self._poll.register(child.call, select.POLLIN)
-        _send(child.call, STARTED)
+        _send_message(child.call, STARTED)
 
     def _kill(self, child: _ForkedChild) -> None:
         # The group, so that nothing outlives the child on a kernel where it could have forked. It
@@ -140,7 +140,7 @@ class ForkServer:
             "peak_kb": usage.ru_maxrss,
             "cpu_seconds": usage.ru_utime + usage.ru_stime,
         }
-        _send(child.call, json.dumps(report).encode())
+        _send_message(child.call, json.dumps(report).encode())
         child.call.close()
 
 
@@ -158,13 +158,13 @@ def main(control_descriptor: int, caller: int, target: str, names: Iterable[str]
         zygote.warm_up(names)
         drop_capabilities(layers.libc)
     except Exception as error:  # noqa: BLE001  told to the caller, who has a person to tell
-        _send(control, json.dumps({"problem": f"{type(error).__name__}: {error}"}).encode())
+        _send_message(control, json.dumps({"problem": f"{type(error).__name__}: {error}"}).encode())
         return
     words = {"tasks": sorted(tasks), "missing": layers.missing}
-    _send(control, json.dumps(words).encode())
+    _send_message(control, json.dumps(words).encode())
     zygote.serve()
 
 
-def _send(to: socket.socket, message: bytes) -> None:
+def _send_message(to: socket.socket, message: bytes) -> None:
     with contextlib.suppress(OSError):  # Whoever hung up does not want to know.
         to.send(message)

@@ -13,7 +13,9 @@ from unreel.protocols.protocol import Protocol
 from unreel.protocols.truths import KnownTruth, ProtocolTruths
 
 
-def _positions(shown: Sequence[KnownTruth], *, duration_us: int | None) -> tuple[Position, ...]:  # noqa: ARG001
+def _get_true_positions(
+    shown: Sequence[KnownTruth], *, duration_us: int | None
+) -> tuple[Position, ...]:  # noqa: ARG001
     first, _ = shown
     return (Position.FIRST if first.label is Label.REAL else Position.SECOND,)
 
@@ -24,7 +26,7 @@ PREFERENCE: Final[Protocol[Position, PreferenceVerdict]] = Protocol(
     prompts=PROMPTS,
     parse=LazyImport("unreel.protocols.preference.parser:parse"),
     score=LazyImport("unreel.protocols.preference.scorer:score"),
-    truths=ProtocolTruths(kind=Position, of=_positions),
+    truths=ProtocolTruths(kind=Position, of=_get_true_positions),
     wording=WORDING,
     figures=FIGURES,
     subject="pair",

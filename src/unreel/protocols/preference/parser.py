@@ -131,48 +131,48 @@ def parse(text: str, reading: ParserOptions) -> PreferenceVerdict:
     opens an explanation in which the other digit does not stand, and what prose claims of the two. A
     refusal or an error message is no answer.
     """
-    return PreferenceVerdict(real=parse_first(_positions(text, reading)))
+    return PreferenceVerdict(real=parse_first(_iter_parsed_positions(text, reading)))
 
 
-def _positions(text: str, reading: ParserOptions) -> Iterator[Position | Unparsed]:
+def _iter_parsed_positions(text: str, reading: ParserOptions) -> Iterator[Position | Unparsed]:
     body = strip_thinking(text).strip()
     asked = find_tagged(body, "answer", "strict") if reading.prompt in TAGGED_PROMPTS else [body]
-    yield _position(asked[-1] if asked else "", _PLAIN)
+    yield _parse_short_position(asked[-1] if asked else "", _PLAIN)
     if reading.mode == "lenient" and not is_no_answer(body):
         plain = strip_markup(body).strip()
         if pieces := find_tagged(plain, "answer", "lenient"):
-            yield _told(pieces[-1])
+            yield _parse_loose_position(pieces[-1])
             return
-        yield _position(plain, _LOOSE)
-        stated = _in_fields(plain)
+        yield _parse_short_position(plain, _LOOSE)
+        stated = _parse_position_fields(plain)
         yield stated
         if isinstance(stated, Unparsed) and stated.reason is UnparsedReason.MISSING:
-            yield _leading(plain)
-            yield _in_prose(f"{plain[:_READ]}\n{_rows_as_prose(plain)}")
+            yield _parse_leading_position(plain)
+            yield _parse_prose_position(f"{plain[:_READ]}\n{_format_rows_as_prose(plain)}")
 
 
-def _position(piece: str, form: re.Pattern[str]) -> Position | Unparsed:
+def _parse_short_position(piece: str, form: re.Pattern[str]) -> Position | Unparsed:
     found = form.fullmatch(piece) if len(piece) <= SHORT else None
     if found:
         return _POSITIONS[found["said"].lower()]
     return build_unparsed(UnparsedReason.MALFORMED if piece else UnparsedReason.MISSING, piece)
 
 
-def _told(piece: str) -> Position | Unparsed:
+def _parse_loose_position(piece: str) -> Position | Unparsed:
     bare = _ASIDE.sub("", piece) if len(piece) <= SHORT else piece
-    position = _position(bare, _LOOSE)
-    in_prose = _in_prose(piece[:_READ])
+    position = _parse_short_position(bare, _LOOSE)
+    in_prose = _parse_prose_position(piece[:_READ])
     if isinstance(position, Position) and in_prose is _OTHER[position]:
         return build_unparsed(UnparsedReason.AMBIGUOUS, piece)
     return parse_first((position, in_prose))
 
 
-def _in_fields(plain: str) -> Position | Unparsed:
+def _parse_position_fields(plain: str) -> Position | Unparsed:
     """Return the answer field; missing if no field names a clip."""
     said: set[Position] = set()
     named = []
     for field in parse_fields(plain):
-        told = _told(field.value)
+        told = _parse_loose_position(field.value)
         if field.kind in {"label", "real"} and isinstance(told, Position):
             said.add(told)
         elif field.kind is None and isinstance(told, Position) and names_generated(field.name):
@@ -180,13 +180,13 @@ def _in_fields(plain: str) -> Position | Unparsed:
         elif field.kind is None:
             named.append(f"{field.name.replace('_', ' ')} is {field.value}")
     if not said and named:
-        return _in_prose("\n".join(named)[:_READ])
+        return _parse_prose_position("\n".join(named)[:_READ])
     if len(said) == 1:
         return said.pop()
     return build_unparsed(UnparsedReason.AMBIGUOUS if said else UnparsedReason.MISSING, plain)
 
 
-def _rows_as_prose(plain: str) -> str:
+def _format_rows_as_prose(plain: str) -> str:
     """Return a table about the two clips as prose: a row each, or a column each."""
     rows = parse_tables(plain[:_READ])
     if not rows:
@@ -207,14 +207,14 @@ def _rows_as_prose(plain: str) -> str:
     return "\n".join(said)
 
 
-def _leading(body: str) -> Position | Unparsed:
+def _parse_leading_position(body: str) -> Position | Unparsed:
     lines = [line.strip() for line in body[:_READ].splitlines() if line.strip()]
     alone = {
         place
         for line in (lines[:1] + lines[-1:])
-        if isinstance(place := _position(line, _LOOSE), Position)
+        if isinstance(place := _parse_short_position(line, _LOOSE), Position)
     }
-    against = set(_claims(body[:_READ])) - alone
+    against = set(_iter_claimed_positions(body[:_READ])) - alone
     if len(alone) == 1 and not against:
         return alone.pop()
     found = _LEADING.match(body)
@@ -225,9 +225,9 @@ def _leading(body: str) -> Position | Unparsed:
     return _POSITIONS[found["said"]]
 
 
-def _in_prose(body: str) -> Position | Unparsed:
+def _parse_prose_position(body: str) -> Position | Unparsed:
     """The clip that every claim about one of the two leaves as the real one, or the closing words."""
-    said = set(_claims(body))
+    said = set(_iter_claimed_positions(body))
     if closing := _CLOSING.search(body.rstrip()[-SHORT:]):
         said = {_POSITIONS[closing["said"]]}
     if len(said) == 1:
@@ -235,7 +235,7 @@ def _in_prose(body: str) -> Position | Unparsed:
     return build_unparsed(UnparsedReason.AMBIGUOUS if said else UnparsedReason.MISSING, body)
 
 
-def _claims(body: str) -> Iterator[Position]:
+def _iter_claimed_positions(body: str) -> Iterator[Position]:
     last: Position | None = None
     for whole in _SENTENCE.findall(body):
         also = _ALSO.search(whole)
@@ -244,19 +244,21 @@ def _claims(body: str) -> Iterator[Position]:
         named = [name for name in names if not _is_compared(name)]
         if named and _ALIKE.search(sentence) and not isinstance(read_claim(sentence), Unparsed):
             yield from _OTHER
-        for piece, name in () if is_supposition(sentence) else _pieces(sentence, named):
-            position = _position_of(name, last)
+        for piece, name in () if is_supposition(sentence) else _iter_named_pieces(sentence, named):
+            position = _find_named_position(name, last)
             if position is None:
                 continue
             last = position
-            claim = _claim(piece)
+            claim = _find_piece_claim(piece)
             if claim is not None:
                 yield position if claim is Label.REAL else _OTHER[position]
                 if also or any(_is_likewise(other) for other in names):
                     yield from _OTHER
 
 
-def _pieces(sentence: str, named: list[re.Match[str]]) -> Iterator[tuple[str, re.Match[str]]]:
+def _iter_named_pieces(
+    sentence: str, named: list[re.Match[str]]
+) -> Iterator[tuple[str, re.Match[str]]]:
     """Every name with the part of the sentence that speaks of it; two that `and` or `nor` joins have none of their own."""
     start = 0
     joined = {
@@ -288,14 +290,14 @@ def _is_likewise(name: re.Match[str]) -> bool:
     return _LIKEWISE.search(name.string, max(0, name.start() - SHORT), name.start()) is not None
 
 
-def _position_of(name: re.Match[str], last: Position | None) -> Position | None:
+def _find_named_position(name: re.Match[str], last: Position | None) -> Position | None:
     if name["other"]:
         return _OTHER[last] if last else None
     is_first = name["first"] or name["first_word"] or name["first_glyphs"] or name["digit"] == "1"
     return Position.FIRST if is_first else Position.SECOND
 
 
-def _claim(piece: str) -> Label | None:
+def _find_piece_claim(piece: str) -> Label | None:
     before, _, after = piece.partition("\0")
     said = _LESS_REAL.sub("fake", _MORE_REAL.sub("real", f"{before}this clip {after}"))
     claim = read_claim(said)

@@ -39,74 +39,87 @@ def score(rows: Sequence[PreferenceRow], *, seed: int) -> Scorecard:
     Pairs that share their source, or their real clip, are resampled together for every interval.
     """
     answers = [row.outcome for row in rows if not isinstance(row.outcome, Failure)]
-    valid = [row for row in rows if _chosen(row)]
+    valid = [row for row in rows if _find_chosen_position(row)]
     n_valid, n_answered = len(valid), len(answers)
     return Scorecard(
         instrument=INSTRUMENT,
         n_questions=len(rows),
         n_answered=n_answered,
         metrics=(
-            *_metrics(valid, Coverage(parsed=n_valid, asked=n_answered), seed=seed),
+            *_iter_metrics(valid, Coverage(parsed=n_valid, asked=n_answered), seed=seed),
             Metric(
                 name="pooled-all-pairs",
-                value=sum_percent([_pooled(rows)], clips=_clusters(rows), seed=seed),
+                value=sum_percent(
+                    [_build_pooled_mean(rows)], clips=_list_row_clusters(rows), seed=seed
+                ),
                 coverage=Coverage(parsed=n_valid, asked=len(rows)),
             ),
-            *_by_maker(rows, seed=seed),
+            *_iter_creator_metrics(rows, seed=seed),
         ),
         failures=count_failures(rows),
         unparsed=count_unparsed(("real", verdict.real) for verdict in answers),
     )
 
 
-def _metrics(valid: Sequence[PreferenceRow], coverage: Coverage, *, seed: int) -> Iterator[Metric]:
+def _iter_metrics(
+    valid: Sequence[PreferenceRow], coverage: Coverage, *, seed: int
+) -> Iterator[Metric]:
     figures = {
-        "accuracy": [_order(valid, Position.FIRST, 1 / 2), _order(valid, Position.SECOND, 1 / 2)],
-        "pooled": [_pooled(valid)],
-        "real-first-accuracy": [_order(valid, Position.FIRST, 1)],
-        "real-second-accuracy": [_order(valid, Position.SECOND, 1)],
+        "accuracy": [
+            _build_order_mean(valid, Position.FIRST, 1 / 2),
+            _build_order_mean(valid, Position.SECOND, 1 / 2),
+        ],
+        "pooled": [_build_pooled_mean(valid)],
+        "real-first-accuracy": [_build_order_mean(valid, Position.FIRST, 1)],
+        "real-second-accuracy": [_build_order_mean(valid, Position.SECOND, 1)],
         "position-bias": [
-            _order(valid, Position.FIRST, 1 / 2),
-            _order(valid, Position.SECOND, -1 / 2),
+            _build_order_mean(valid, Position.FIRST, 1 / 2),
+            _build_order_mean(valid, Position.SECOND, -1 / 2),
         ],
     }
-    clips = _clusters(valid)
+    clips = _list_row_clusters(valid)
     for name, parts in figures.items():
         value = sum_percent(parts, clips=clips, seed=seed)
         yield Metric(name=name, value=value, coverage=coverage)
 
 
-def _by_maker(rows: Sequence[PreferenceRow], *, seed: int) -> Iterator[Metric]:
+def _iter_creator_metrics(rows: Sequence[PreferenceRow], *, seed: int) -> Iterator[Metric]:
     for name in sorted({maker for row in rows for maker in row.makers}):
         answered = [
             row for row in rows if name in row.makers and not isinstance(row.outcome, Failure)
         ]
-        valid = [row for row in answered if _chosen(row)]
-        value = sum_percent([_pooled(valid)], clips=_clusters(valid), seed=seed)
+        valid = [row for row in answered if _find_chosen_position(row)]
+        value = sum_percent([_build_pooled_mean(valid)], clips=_list_row_clusters(valid), seed=seed)
         coverage = Coverage(parsed=len(valid), asked=len(answered))
         yield Metric(name=f"pooled: {name}", value=value, coverage=coverage)
 
 
-def _pooled(rows: Sequence[PreferenceRow]) -> WeightedMean:
-    return WeightedMean.of("pairs", 1, [float(_chosen(row) is row.truth) for row in rows])
+def _build_pooled_mean(rows: Sequence[PreferenceRow]) -> WeightedMean:
+    return WeightedMean.of(
+        "pairs", 1, [float(_find_chosen_position(row) is row.truth) for row in rows]
+    )
 
 
-def _order(rows: Sequence[PreferenceRow], real: Position, factor: float) -> WeightedMean:
-    right = [float(_chosen(row) is real) if row.truth is real else None for row in rows]
+def _build_order_mean(rows: Sequence[PreferenceRow], real: Position, factor: float) -> WeightedMean:
+    right = [
+        float(_find_chosen_position(row) is real) if row.truth is real else None for row in rows
+    ]
     return WeightedMean.of(f"pairs with the real clip {real.value}", factor, right)
 
 
-def _chosen(row: PreferenceRow) -> Position | None:
+def _find_chosen_position(row: PreferenceRow) -> Position | None:
     if isinstance(row.outcome, Failure) or isinstance(row.outcome.real, Unparsed):
         return None
     return row.outcome.real
 
 
-def _clusters(rows: Sequence[PreferenceRow]) -> list[RowCluster]:
-    return [row.cluster if row.source else RowCluster(_real_clip(row), row.creator) for row in rows]
+def _list_row_clusters(rows: Sequence[PreferenceRow]) -> list[RowCluster]:
+    return [
+        row.cluster if row.source else RowCluster(_get_real_clip(row), row.creator) for row in rows
+    ]
 
 
-def _real_clip(row: PreferenceRow) -> str:
+def _get_real_clip(row: PreferenceRow) -> str:
     if not isinstance(row.subject, Pair):
         msg = (
             f"a preference is asked about a pair, got the clip {row.subject}. Use `reality` for it"

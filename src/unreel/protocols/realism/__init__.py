@@ -14,7 +14,9 @@ from unreel.protocols.realism.text import WORDING
 from unreel.protocols.truths import KnownTruth, ProtocolTruths
 
 
-def _ratings(shown: Sequence[KnownTruth], *, duration_us: int | None) -> tuple[Rating, ...]:  # noqa: ARG001
+def _get_true_ratings(
+    shown: Sequence[KnownTruth], *, duration_us: int | None
+) -> tuple[Rating, ...]:  # noqa: ARG001
     (clip,) = shown
     if clip.rating is None:
         msg = "no rating. Add a score column, or choose another protocol"
@@ -28,7 +30,7 @@ REALISM: Final[Protocol[Rating, RealismVerdict]] = Protocol(
     prompts=PROMPTS,
     parse=LazyImport("unreel.protocols.realism.parser:parse"),
     score=LazyImport("unreel.protocols.realism.scorer:score"),
-    truths=ProtocolTruths(kind=Rating, of=_ratings),
+    truths=ProtocolTruths(kind=Rating, of=_get_true_ratings),
     wording=WORDING,
     figures=FIGURES,
     reads_since=1,

@@ -137,48 +137,55 @@ def parse(text: str, reading: ParserOptions) -> RealismVerdict:
     """
     asks = reading.prompt in FAMILY_PROMPTS
     return RealismVerdict(
-        score=parse_first(_scores(_FAMILY.sub("", text) if asks else text, reading)),
-        problem=parse_first(_problems(text, reading)),
-        adherence=parse_first(_reasons(text, "adherence", reading.mode)),
-        family=parse_first(_families(text, reading.mode)) if asks else None,
+        score=parse_first(_iter_parsed_scores(_FAMILY.sub("", text) if asks else text, reading)),
+        problem=parse_first(_iter_parsed_problems(text, reading)),
+        adherence=parse_first(_iter_parsed_reasons(text, "adherence", reading.mode)),
+        family=parse_first(_iter_parsed_families(text, reading.mode)) if asks else None,
     )
 
 
-def _families(text: str, mode: Mode) -> Iterator[Family | Unparsed]:
+def _iter_parsed_families(text: str, mode: Mode) -> Iterator[Family | Unparsed]:
     """The last term in its tag; `lenient` takes other cases, blanks for hyphens and a missing plural."""
     body = strip_thinking(text).strip()
     pieces = find_tagged(body, "family", "strict")
-    yield _family(pieces[-1]) if pieces else Unparsed(UnparsedReason.MISSING)
+    yield _parse_family(pieces[-1]) if pieces else Unparsed(UnparsedReason.MISSING)
     if mode == "lenient" and (pieces := find_tagged(strip_markup(body), "family", "lenient")):
         words = "-".join(_LETTERS.findall(pieces[-1][:SHORT].lower()))
-        yield _family(words if words in _KNOWN else f"{words}s")
+        yield _parse_family(words if words in _KNOWN else f"{words}s")
 
 
-def _family(piece: str) -> Family | Unparsed:
+def _parse_family(piece: str) -> Family | Unparsed:
     return _KNOWN.get(piece, build_unparsed(UnparsedReason.MALFORMED, piece))
 
 
-def _scores(text: str, reading: ParserOptions) -> Iterator[int | Unparsed]:
+def _iter_parsed_scores(text: str, reading: ParserOptions) -> Iterator[int | Unparsed]:
     asked = _TERMS if reading.prompt in VERBAL_PROMPTS else _INTEGERS
     body = strip_thinking(text).strip()
     if is_taken_back(body):
         yield build_unparsed(UnparsedReason.AMBIGUOUS, body)
         return
     pieces = find_tagged(body, "answer", "strict")
-    yield asked.get(pieces[-1], _refuse(pieces)) if pieces else _refuse(pieces)
+    yield (
+        asked.get(pieces[-1], _build_unparsed_score(pieces))
+        if pieces
+        else _build_unparsed_score(pieces)
+    )
     if reading.mode == "lenient":
         plain = strip_markup(body).strip()
         if pieces := find_tagged(plain, "answer", "lenient"):
-            yield _loose_score(pieces[-1])
+            yield _parse_loose_score(pieces[-1])
         elif not is_no_answer(plain):
-            yield from _untagged(plain)
+            yield from _iter_untagged_scores(plain)
 
 
-def _untagged(plain: str) -> Iterator[int | Unparsed]:
+def _iter_untagged_scores(plain: str) -> Iterator[int | Unparsed]:
     stated = [
-        _loose_score(_first_sentence(value)) for value in get_values(parse_fields(plain), "score")
+        _parse_loose_score(_extract_first_sentence(value))
+        for value in get_values(parse_fields(plain), "score")
     ]
-    stated = stated or [_loose_score(value) for value in get_values(parse_fields(plain), "label")]
+    stated = stated or [
+        _parse_loose_score(value) for value in get_values(parse_fields(plain), "label")
+    ]
     said = {score for score in stated if isinstance(score, int)}
     if len(said) > 1:
         yield build_unparsed(UnparsedReason.AMBIGUOUS, plain)
@@ -186,24 +193,24 @@ def _untagged(plain: str) -> Iterator[int | Unparsed]:
     yield from said
     lines = [line.strip() for line in plain[-_READ:].splitlines() if line.strip()]
     for line in (lines[0], lines[-1]) if lines else ():
-        if len(line) <= SHORT and _BARE.fullmatch(_without_scores(line)):
-            yield _loose_score(line)
-    yield _leading(plain[:_READ])
+        if len(line) <= SHORT and _BARE.fullmatch(_remove_scores(line)):
+            yield _parse_loose_score(line)
+    yield _parse_leading_score(plain[:_READ])
     scaled = {int(found["digit"]) for found in _OF_FIVE.finditer(plain[-_READ:])}
     if len(scaled) == 1:
         yield from scaled
-    yield _in_prose(plain[-_READ:])
+    yield _parse_prose_score(plain[-_READ:])
 
 
-def _first_sentence(value: str) -> str:
+def _extract_first_sentence(value: str) -> str:
     return _SENTENCE_END.split(value, maxsplit=1)[0]
 
 
-def _without_scores(line: str) -> str:
+def _remove_scores(line: str) -> str:
     return _ASIDE.sub("", _SCORE.sub("", _SCALE.sub("", spell_in_digits(line))))
 
 
-def _leading(plain: str) -> int | Unparsed:
+def _parse_leading_score(plain: str) -> int | Unparsed:
     pairs = {
         (found["digit"], _TERMS[found["term"].capitalize()]) for found in _LEADING.finditer(plain)
     }
@@ -213,12 +220,12 @@ def _leading(plain: str) -> int | Unparsed:
     return Unparsed(UnparsedReason.MISSING)
 
 
-def _in_prose(text: str) -> int | Unparsed:
+def _parse_prose_score(text: str) -> int | Unparsed:
     """The score that a clause gives; of several the last, where the text turns to it."""
     chosen: int | None = None
     divided = False
     for clause in split_clauses(_NOT_BUT.sub(" ", _SCALE.sub(" ", spell_in_digits(text)))):
-        given = _given(clause.text)
+        given = _find_clause_score(clause.text)
         if given is None or clause.asks:
             continue
         divided = chosen not in {None, given} and not is_contradiction(clause.text)
@@ -228,7 +235,7 @@ def _in_prose(text: str) -> int | Unparsed:
     return chosen
 
 
-def _given(clause: str) -> int | None:
+def _find_clause_score(clause: str) -> int | None:
     units = list(_WITH_UNIT.finditer(clause[:SHORT]))
     if len(units) == 1 and len(_ANY_NUMBER.findall(clause)) == 1:
         open_ended = _DENIED.search(clause) or is_first_thought(clause)
@@ -243,10 +250,14 @@ def _given(clause: str) -> int | None:
     tail = clause[scores[0].end() : scores[0].end() + SHORT]
     if (scores[0]["term"] or "A").islower():
         return None
-    return _value(scores[0]) if _TAIL.fullmatch(tail) and not is_first_thought(clause) else None
+    return (
+        _get_score_value(scores[0])
+        if _TAIL.fullmatch(tail) and not is_first_thought(clause)
+        else None
+    )
 
 
-def _refuse(pieces: list[str]) -> Unparsed:
+def _build_unparsed_score(pieces: list[str]) -> Unparsed:
     if not pieces:
         return Unparsed(UnparsedReason.MISSING)
     out_of_range = _NUMBER.fullmatch(pieces[-1]) and pieces[-1] not in _INTEGERS
@@ -254,7 +265,7 @@ def _refuse(pieces: list[str]) -> Unparsed:
     return build_unparsed(reason, pieces[-1])
 
 
-def _loose_score(piece: str) -> int | Unparsed:
+def _parse_loose_score(piece: str) -> int | Unparsed:
     plain = spell_in_digits(piece.strip())
     if stars := _STARS.fullmatch(plain):
         return sum(glyph in "\u2605\u2b50" for glyph in stars[0])
@@ -262,36 +273,38 @@ def _loose_score(piece: str) -> int | Unparsed:
         return score
     bare = _SCALE.sub("", _NOT_BUT.sub("", plain))
     if len(piece) > SHORT or _OTHER_SCALE.search(bare) or _DENIED.search(bare):
-        return _refuse([piece])
+        return _build_unparsed_score([piece])
     found = list(_SCORE.finditer(bare))
-    said = {_value(score) for score in found}
+    said = {_get_score_value(score) for score in found}
     n_numbers = len(_ANY_NUMBER.findall(bare))
     if len(said) > 1 or n_numbers > sum(score["digit"] is not None for score in found):
         return (
-            _refuse([piece]) if len(said) <= 1 else build_unparsed(UnparsedReason.AMBIGUOUS, piece)
+            _build_unparsed_score([piece])
+            if len(said) <= 1
+            else build_unparsed(UnparsedReason.AMBIGUOUS, piece)
         )
-    return said.pop() if said else _refuse([piece])
+    return said.pop() if said else _build_unparsed_score([piece])
 
 
-def _value(score: re.Match[str]) -> int:
+def _get_score_value(score: re.Match[str]) -> int:
     return int(score["digit"]) if score["digit"] else _TERMS[score["term"].capitalize()]
 
 
-def _problems(text: str, reading: ParserOptions) -> Iterator[str | Unparsed]:
-    yield from _reasons(text, "problem", reading.mode)
+def _iter_parsed_problems(text: str, reading: ParserOptions) -> Iterator[str | Unparsed]:
+    yield from _iter_parsed_reasons(text, "problem", reading.mode)
     ends = _REASONS_END.search(text)
     if reading.prompt in FREE_PROMPTS and ends:
         thought = text[: ends.start()].strip().removeprefix("<think>").strip()
         yield thought or Unparsed(UnparsedReason.MISSING)
 
 
-def _reasons(text: str, reason: Reason, mode: Mode) -> Iterator[str | Unparsed]:
-    yield _reason(text, reason, "strict")
+def _iter_parsed_reasons(text: str, reason: Reason, mode: Mode) -> Iterator[str | Unparsed]:
+    yield _parse_reason(text, reason, "strict")
     if mode == "lenient":
-        yield _reason(text, reason, "lenient")
+        yield _parse_reason(text, reason, "lenient")
 
 
-def _reason(text: str, reason: Reason, mode: Mode) -> str | Unparsed:
+def _parse_reason(text: str, reason: Reason, mode: Mode) -> str | Unparsed:
     """Return the text after the last heading of `reason`, up to the next heading or the end of the thought."""
     start, end = None, len(text)
     for head in _HEADS[mode].finditer(text):

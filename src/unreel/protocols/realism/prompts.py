@@ -47,7 +47,7 @@ _THOUGHT: Final = "Show your thought process within <think> </think>.\n\n"
 _SCORE: Final = "Finally, provide the final score within <answer> </answer>."
 
 
-def _in_words(integers: str) -> str:
+def _replace_scores_by_terms(integers: str) -> str:
     text = integers.replace("five integer", "five terms")
     for score, term in enumerate(TERMS, start=1):
         text = text.replace(f"{score}({term}):", f"{term}:")
@@ -89,7 +89,9 @@ PROMPTS: Final[Mapping[str, ProtocolPrompt]] = MappingProxyType(
         ),
         **{
             f"{name}-verbal": ProtocolPrompt(
-                text=_TASK + _in_words(_INTEGERS) + ending, source=SOURCE, wording="derived"
+                text=_TASK + _replace_scores_by_terms(_INTEGERS) + ending,
+                source=SOURCE,
+                wording="derived",
             )
             for name, ending in _ENDINGS.items()
         },

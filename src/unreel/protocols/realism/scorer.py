@@ -56,12 +56,14 @@ def score(rows: Sequence[RealismRow], *, seed: int) -> Scorecard:
         n_answered=len(answered),
         metrics=(
             *_score_metrics(answered, seed=seed),
-            *_detection_metrics(answered, seed=seed),
-            _sts(answered, seed=seed),
-            _families(answered, seed=seed),
+            *_iter_detection_metrics(answered, seed=seed),
+            _measure_text_similarity(answered, seed=seed),
+            _measure_family_accuracy(answered, seed=seed),
         ),
         failures=count_failures(rows),
-        unparsed=count_unparsed(part for _, verdict in answered for part in _parts(verdict)),
+        unparsed=count_unparsed(
+            part for _, verdict in answered for part in _iter_verdict_parts(verdict)
+        ),
     )
 
 
@@ -77,7 +79,7 @@ def _score_metrics(answered: Sequence[Answered], *, seed: int) -> Iterator[Metri
             yield Metric(name=name + suffix, value=value, coverage=coverage)
 
 
-def _detection_metrics(answered: Sequence[Answered], *, seed: int) -> Iterator[Metric]:
+def _iter_detection_metrics(answered: Sequence[Answered], *, seed: int) -> Iterator[Metric]:
     read = [
         (row, verdict.score) for row, verdict in answered if not isinstance(verdict.score, Unparsed)
     ]
@@ -91,7 +93,7 @@ def _detection_metrics(answered: Sequence[Answered], *, seed: int) -> Iterator[M
     yield from measure_scores(scored, coverage=coverage, why_none=why, seed=seed)
 
 
-def _sts(answered: Sequence[Answered], *, seed: int) -> Metric:
+def _measure_text_similarity(answered: Sequence[Answered], *, seed: int) -> Metric:
     asked = [(row, v) for row, v in answered if row.truth.problem or row.truth.adherence]
     read = [row for row, v in asked if isinstance(v.problem, str) or isinstance(v.adherence, str)]
     scored = [(row.cluster, row.text_score) for row in read if row.text_score is not None]
@@ -107,7 +109,7 @@ def _sts(answered: Sequence[Answered], *, seed: int) -> Metric:
     return Metric(name="sts", value=value, coverage=coverage)
 
 
-def _families(answered: Sequence[Answered], *, seed: int) -> Metric:
+def _measure_family_accuracy(answered: Sequence[Answered], *, seed: int) -> Metric:
     asked = [(row, v.family) for row, v in answered if v.family is not None and row.truth.family]
     read = [(row, family) for row, family in asked if not isinstance(family, Unparsed)]
     coverage = Coverage(parsed=len(read), asked=len(asked))
@@ -118,7 +120,7 @@ def _families(answered: Sequence[Answered], *, seed: int) -> Metric:
     return Metric(name="family", value=value, coverage=coverage)
 
 
-def _parts(verdict: RealismVerdict) -> Iterator[tuple[str, object]]:
+def _iter_verdict_parts(verdict: RealismVerdict) -> Iterator[tuple[str, object]]:
     yield "score", verdict.score
     yield "problem", verdict.problem
     yield "adherence", verdict.adherence

@@ -13,20 +13,20 @@ from unreel.protocols.verdict_text import ProtocolTexts, format_or_missing
 _SCORES: Final = len(TERMS)
 
 
-def _say(score: int) -> str:
+def _format_score(score: int) -> str:
     return f"{score} of {_SCORES} ({TERMS[score - 1].lower()})"
 
 
-def _right(truth: Rating) -> str:
+def _format_correct_answer(truth: Rating) -> str:
     return str(truth.score)
 
 
-def _phrase(p_generated: Sequence[float], prompt: str) -> str:
+def _format_answer_from_probability(p_generated: Sequence[float], prompt: str) -> str:
     score = _SCORES - min(_SCORES - 1, int(p_generated[0] * _SCORES))
     return f"<answer>{TERMS[score - 1] if prompt in VERBAL_PROMPTS else score}</answer>"
 
 
-def _details(verdict: RealismVerdict) -> Iterator[tuple[str, str]]:
+def _iter_verdict_details(verdict: RealismVerdict) -> Iterator[tuple[str, str]]:
     yield "problem", format_or_missing(verdict.problem, sanitise_lines)
     yield "in the scale's words", format_or_missing(verdict.adherence, sanitise_lines)
     if verdict.family is not None:
@@ -35,10 +35,10 @@ def _details(verdict: RealismVerdict) -> Iterator[tuple[str, str]]:
 
 WORDING: Final[ProtocolTexts[Rating, RealismVerdict]] = ProtocolTexts(
     decides="score",
-    say=_say,
-    right=_right,
-    phrase=_phrase,
-    details=_details,
+    say=_format_score,
+    right=_format_correct_answer,
+    phrase=_format_answer_from_probability,
+    details=_iter_verdict_details,
     teaches=frozenset(PROMPTS),
     write=LazyImport("unreel.protocols.realism.training_answers:write"),
 )

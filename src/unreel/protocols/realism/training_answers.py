@@ -35,7 +35,7 @@ def write(truth: Rating, prompt: str, _space: BoxSpace | None) -> str:
         raise InvalidValueError(msg)
     headed = f"Problem Description: {problem}\nStandard Adherence: {adherence}"
     thought = problem if prompt in FREE_PROMPTS else headed
-    family = _family(truth) if prompt in FAMILY_PROMPTS else None
+    family = _get_error_family(truth) if prompt in FAMILY_PROMPTS else None
     named = "" if family is None else f"<family>{family}</family>\n"
     text = f"<think>{thought}</think>\n{named}{answer}"
     verdict = parse(text, ParserOptions(prompt=prompt))
@@ -52,7 +52,7 @@ def write(truth: Rating, prompt: str, _space: BoxSpace | None) -> str:
     return text
 
 
-def _family(truth: Rating) -> str:
+def _get_error_family(truth: Rating) -> str:
     """Return the error family. Without a statement, only a flawless clip is known to have none."""
     if truth.family is not None:
         return truth.family.value

@@ -13,7 +13,9 @@ from unreel.protocols.reality.text import WORDING
 from unreel.protocols.truths import KnownTruth, ProtocolTruths
 
 
-def _origins(shown: Sequence[KnownTruth], *, duration_us: int | None) -> tuple[Origin, ...]:  # noqa: ARG001
+def _get_true_origins(
+    shown: Sequence[KnownTruth], *, duration_us: int | None
+) -> tuple[Origin, ...]:  # noqa: ARG001
     (clip,) = shown
     return (clip.origin,)
 
@@ -24,7 +26,7 @@ REALITY: Final[Protocol[Origin, RealityVerdict]] = Protocol(
     prompts=PROMPTS,
     parse=LazyImport("unreel.protocols.reality.parser:parse"),
     score=LazyImport("unreel.protocols.reality.scorer:score"),
-    truths=ProtocolTruths(kind=Origin, of=_origins),
+    truths=ProtocolTruths(kind=Origin, of=_get_true_origins),
     wording=WORDING,
     figures=FIGURES,
     tells_sides=True,

@@ -147,7 +147,11 @@ def count_rows(rows: Iterable[RealityRow]) -> RealityCounts:
             if len(outcomes) >= _KINDS_KEPT:
                 outcomes.clear()
             label = outcome.label if isinstance(outcome.label, Label) else None
-            outcomes[outcome] = CALLS[label], _belief(outcome), tuple(_unread(outcome))
+            outcomes[outcome] = (
+                CALLS[label],
+                _get_generated_probability(outcome),
+                tuple(_iter_unparsed_parts(outcome)),
+            )
         call, sure, unread = outcomes[outcome]
         if unread:
             unparsed.update(unread)
@@ -159,12 +163,12 @@ def count_rows(rows: Iterable[RealityRow]) -> RealityCounts:
         kind=np.frombuffer(kind, np.int32),
         said=np.frombuffer(said, np.int8),
         answered=np.frombuffer(answered, np.bool_),
-        belief=_column(belief),
+        belief=_read_probability_column(belief),
     )
     return RealityCounts(asked=asked, failures=failures, unparsed=unparsed)
 
 
-def _column(belief: "array[float]") -> Array:
+def _read_probability_column(belief: "array[float]") -> Array:
     """Return the probabilities; a single value if none was requested."""
     column = np.frombuffer(belief, np.float64)
     if (column == _NOT_ASKED).all():
@@ -172,14 +176,14 @@ def _column(belief: "array[float]") -> Array:
     return column
 
 
-def _belief(verdict: RealityVerdict) -> float:
+def _get_generated_probability(verdict: RealityVerdict) -> float:
     if verdict.confidence is None:
         return _NOT_ASKED
     p = verdict.p_generated
     return _UNTOLD if p is None else p
 
 
-def _unread(verdict: RealityVerdict) -> Iterator[str]:
+def _iter_unparsed_parts(verdict: RealityVerdict) -> Iterator[str]:
     for name, part in (("label", verdict.label), ("confidence", verdict.confidence)):
         if isinstance(part, Unparsed):
             yield f"{name}: {part.reason.value}"

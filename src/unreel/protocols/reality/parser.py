@@ -61,41 +61,41 @@ def parse(text: str, reading: ParserOptions) -> RealityVerdict:
     """
     body = strip_thinking(text).strip()
     asks = reading.prompt in CONFIDENCE_PROMPTS
-    read = _read_often if len(body) <= SHORT else _read
+    read = _read_often if len(body) <= SHORT else _parse_verdict
     return read(body, reading.mode, asks=asks)
 
 
-def _read(body: str, mode: Mode, *, asks: bool) -> RealityVerdict:
+def _parse_verdict(body: str, mode: Mode, *, asks: bool) -> RealityVerdict:
     if is_no_answer(body):
         nothing = build_unparsed(UnparsedReason.MISSING, body)
         return RealityVerdict(label=nothing, confidence=nothing if asks else None)
     if not asks:
-        return RealityVerdict(label=parse_first(_labels(body, mode)))
-    label = parse_first(_labels(_CONFIDENCE.sub("", body), mode))
-    return RealityVerdict(label=label, confidence=parse_first(_confidences(body, mode)))
+        return RealityVerdict(label=parse_first(_iter_parsed_labels(body, mode)))
+    label = parse_first(_iter_parsed_labels(_CONFIDENCE.sub("", body), mode))
+    return RealityVerdict(label=label, confidence=parse_first(_iter_parsed_confidences(body, mode)))
 
 
-_read_often: Final = lru_cache(maxsize=4096)(_read)
+_read_often: Final = lru_cache(maxsize=4096)(_parse_verdict)
 """Thoughts differ from answer to answer; what follows them is one of few texts."""
 
 
-def _confidences(body: str, mode: Mode) -> Iterator[float | Unparsed]:
+def _iter_parsed_confidences(body: str, mode: Mode) -> Iterator[float | Unparsed]:
     pieces = find_tagged(body, "confidence", "strict")
-    yield _confidence(pieces[-1], _PLAIN) if pieces else Unparsed(UnparsedReason.MISSING)
+    yield _parse_confidence(pieces[-1], _PLAIN) if pieces else Unparsed(UnparsedReason.MISSING)
     if mode == "lenient":
         plain = strip_markup(body).strip()
         stated = [found["sure"] for found in _STATED.finditer(plain)]
         if pieces := find_tagged(plain, "confidence", "lenient"):
-            yield _confidence(pieces[-1], _LOOSE)
+            yield _parse_confidence(pieces[-1], _LOOSE)
         elif "confidence" in (given := find_json_object(plain)):
-            yield _confidence(str(given["confidence"]), _LOOSE)
+            yield _parse_confidence(str(given["confidence"]), _LOOSE)
         elif len(set(stated)) > 1:
             yield build_unparsed(UnparsedReason.AMBIGUOUS, plain)
         elif stated:
-            yield _confidence(stated[0], _LOOSE)
+            yield _parse_confidence(stated[0], _LOOSE)
 
 
-def _confidence(piece: str, form: re.Pattern[str]) -> float | Unparsed:
+def _parse_confidence(piece: str, form: re.Pattern[str]) -> float | Unparsed:
     found = form.fullmatch(piece) if len(piece) <= SHORT else None
     if found is None:
         return build_unparsed(UnparsedReason.MALFORMED, piece)
@@ -105,30 +105,34 @@ def _confidence(piece: str, form: re.Pattern[str]) -> float | Unparsed:
     return build_unparsed(UnparsedReason.AMBIGUOUS, piece) if 0 < sure <= 1 else sure
 
 
-def _labels(body: str, mode: Mode) -> Iterator[Label | Unparsed]:
+def _iter_parsed_labels(body: str, mode: Mode) -> Iterator[Label | Unparsed]:
     if is_taken_back(body):
         yield build_unparsed(UnparsedReason.AMBIGUOUS, body)
         return
-    pieces = _answers(body, "strict")
-    yield _DIGITS.get(pieces[-1], _refuse(pieces)) if pieces else _refuse(pieces)
+    pieces = _list_answer_pieces(body, "strict")
+    yield (
+        _DIGITS.get(pieces[-1], _build_unparsed_label(pieces))
+        if pieces
+        else _build_unparsed_label(pieces)
+    )
     if mode == "lenient":
         plain = strip_markup(body).strip()
-        if pieces := _answers(plain, "lenient"):
-            yield _loose_label(pieces[-1])
+        if pieces := _list_answer_pieces(plain, "lenient"):
+            yield _parse_loose_label(pieces[-1])
             return
-        stated = read_stated(plain, _loose_label)
+        stated = read_stated(plain, _parse_loose_label)
         yield stated
         if isinstance(stated, Unparsed) and stated.reason is UnparsedReason.MISSING:
-            bare = _loose_label(plain)
+            bare = _parse_loose_label(plain)
             yield Unparsed(UnparsedReason.MISSING) if isinstance(bare, Unparsed) else bare
 
 
-def _answers(body: str, mode: Mode) -> list[str]:
+def _list_answer_pieces(body: str, mode: Mode) -> list[str]:
     pieces = find_tagged(body, "answer", mode)
     return [piece for piece in pieces if piece != _PLACEHOLDER] or pieces
 
 
-def _loose_label(piece: str) -> Label | Unparsed:
+def _parse_loose_label(piece: str) -> Label | Unparsed:
     said = {_DIGITS[found["digit"]] for found in _DIGIT.finditer(piece)}
     others = {_DIGITS[found[0]] for found in _ANY_DIGIT.finditer(piece)}
     claim = read_claim(piece)
@@ -136,10 +140,10 @@ def _loose_label(piece: str) -> Label | Unparsed:
         said.add(claim)
     if len(said) > 1 or (len(others) > 1 and len(piece) <= SHORT):
         return build_unparsed(UnparsedReason.AMBIGUOUS, piece)
-    return said.pop() if said else _refuse([piece])
+    return said.pop() if said else _build_unparsed_label([piece])
 
 
-def _refuse(pieces: list[str]) -> Unparsed:
+def _build_unparsed_label(pieces: list[str]) -> Unparsed:
     if not pieces:
         return Unparsed(UnparsedReason.MISSING)
     number = _NUMBER.fullmatch(pieces[-1]) is not None and pieces[-1] not in _DIGITS

@@ -49,12 +49,12 @@ def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
         n_questions=len(rows),
         n_answered=len(answered.said),
         metrics=(
-            *_accuracies("", asked=answered, counted=valid, seed=seed),
-            *_accuracies(ALL_CLIPS, asked=asks, counted=asks, seed=seed),
-            *_shares(answered, seed=seed),
-            *_calls("", asked=answered, counted=valid, seed=seed),
-            *_calls(ALL_CLIPS, asked=asks, counted=asks, seed=seed),
-            *_beliefs(answered, seed=seed),
+            *_iter_accuracy_metrics("", asked=answered, counted=valid, seed=seed),
+            *_iter_accuracy_metrics(ALL_CLIPS, asked=asks, counted=asks, seed=seed),
+            *_iter_share_metrics(answered, seed=seed),
+            *_iter_label_metrics("", asked=answered, counted=valid, seed=seed),
+            *_iter_label_metrics(ALL_CLIPS, asked=asks, counted=asks, seed=seed),
+            *_iter_confidence_metrics(answered, seed=seed),
         ),
         failures=dict(sorted(count.failures.items())),
         unparsed=dict(sorted(count.unparsed.items())),
@@ -62,14 +62,16 @@ def score(rows: Sequence[RealityRow], *, seed: int) -> Scorecard:
     )
 
 
-def _calls(suffix: str, *, asked: AskedClips, counted: AskedClips, seed: int) -> Iterator[Metric]:
+def _iter_label_metrics(
+    suffix: str, *, asked: AskedClips, counted: AskedClips, seed: int
+) -> Iterator[Metric]:
     right = mean_percent(counted.right, clips=counted.ties, seed=seed)
     yield Metric(name="accuracy" + suffix, value=right, coverage=asked.coverage)
     value = measure_f1(counted.calls, seed=seed)
     yield Metric(name="f1" + suffix, value=value, coverage=asked.coverage)
 
 
-def _beliefs(answered: AskedClips, *, seed: int) -> Iterator[Metric]:
+def _iter_confidence_metrics(answered: AskedClips, *, seed: int) -> Iterator[Metric]:
     told = answered.only(answered.told)
     coverage = Coverage(parsed=len(told.said), asked=int(answered.believed.sum()))
     why = "no confidence could be read" if coverage.asked else "no confidence was asked for"
@@ -82,11 +84,11 @@ def _beliefs(answered: AskedClips, *, seed: int) -> Iterator[Metric]:
     yield Metric(name="ece", value=kept.ece if kept else Unmeasured(why), coverage=coverage)
 
 
-def _accuracies(
+def _iter_accuracy_metrics(
     suffix: str, *, asked: AskedClips, counted: AskedClips, seed: int
 ) -> Iterator[Metric]:
     creators, makers, right = asked.creators, asked.makers, counted.right
-    for figure, parts_of in (("pooled", _pooled), ("balanced", _balanced)):
+    for figure, parts_of in (("pooled", _build_pooled_means), ("balanced", _build_balanced_means)):
         parts = {name: parts_of(counted, name, right) for name in makers}
         average = [
             WeightedMean(part.name, part.factor / len(creators), part.values, part.held, creator)
@@ -101,30 +103,34 @@ def _accuracies(
             yield Metric(name=f"{figure}{suffix}: {name}", value=value, coverage=coverage)
 
 
-def _pooled(counted: AskedClips, maker: str, right: Array) -> list[WeightedMean]:
-    sides = _balanced(counted, maker, right)
+def _build_pooled_means(counted: AskedClips, maker: str, right: Array) -> list[WeightedMean]:
+    sides = _build_balanced_means(counted, maker, right)
     if any(side.is_empty for side in sides):
         return sides  # unmeasured, and its name says why
     return [WeightedMean(maker, 1, right, np.logical_or(*(side.held for side in sides)))]
 
 
-def _balanced(counted: AskedClips, maker: str, right: Array) -> list[WeightedMean]:
+def _build_balanced_means(counted: AskedClips, maker: str, right: Array) -> list[WeightedMean]:
     return [
         WeightedMean("real clips", 1 / 2, right, counted.made_by(None)),
         WeightedMean(f"clips of {maker}", 1 / 2, right, counted.made_by(maker)),
     ]
 
 
-def _shares(answered: AskedClips, *, seed: int) -> Iterator[Metric]:
-    yield _share("answered-real", Label.REAL, answered, seed=seed)
-    yield _share("real-accuracy", Label.REAL, answered.only(answered.made_by(None)), seed=seed)
-    yield _share("fake-accuracy", Label.GENERATED, answered.only(answered.generated), seed=seed)
+def _iter_share_metrics(answered: AskedClips, *, seed: int) -> Iterator[Metric]:
+    yield _measure_label_share("answered-real", Label.REAL, answered, seed=seed)
+    yield _measure_label_share(
+        "real-accuracy", Label.REAL, answered.only(answered.made_by(None)), seed=seed
+    )
+    yield _measure_label_share(
+        "fake-accuracy", Label.GENERATED, answered.only(answered.generated), seed=seed
+    )
     for name in answered.makers:
         own = answered.only(answered.made_by(name))
-        yield _share(f"caught: {name}", Label.GENERATED, own, seed=seed)
+        yield _measure_label_share(f"caught: {name}", Label.GENERATED, own, seed=seed)
 
 
-def _share(name: str, label: Label, asked: AskedClips, *, seed: int) -> Metric:
+def _measure_label_share(name: str, label: Label, asked: AskedClips, *, seed: int) -> Metric:
     valid = asked.only(asked.valid)
     value = mean_percent(valid.said == CALLS[label], clips=valid.ties, seed=seed)
     return Metric(name=name, value=value, coverage=asked.coverage)

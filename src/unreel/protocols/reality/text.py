@@ -13,11 +13,11 @@ _TAUGHT: Final = frozenset({"direct"})
 """Prompts for training. The others ask for missing reasoning or confidence."""
 
 
-def _right(truth: Origin) -> str:
+def _format_correct_answer(truth: Origin) -> str:
     return "1" if isinstance(truth, Real) else "0"
 
 
-def _phrase(p_generated: Sequence[float], prompt: str) -> str:
+def _format_answer_from_probability(p_generated: Sequence[float], prompt: str) -> str:
     (p,) = p_generated
     answer = f"<answer>{int(p <= EVEN)}</answer>"
     if prompt not in CONFIDENCE_PROMPTS:
@@ -25,21 +25,21 @@ def _phrase(p_generated: Sequence[float], prompt: str) -> str:
     return f"{answer}<confidence>{100 * max(p, 1 - p):.2f}</confidence>"
 
 
-def _details(verdict: RealityVerdict) -> Iterator[tuple[str, str]]:
+def _iter_verdict_details(verdict: RealityVerdict) -> Iterator[tuple[str, str]]:
     if verdict.confidence is not None:
         yield "confidence", format_or_missing(verdict.confidence, "{:g} of 100".format)
 
 
-def _write(truth: Origin, _prompt: str, _space: BoxSpace | None) -> str:
-    return f"<answer>{_right(truth)}</answer>"
+def _format_training_answer(truth: Origin, _prompt: str, _space: BoxSpace | None) -> str:
+    return f"<answer>{_format_correct_answer(truth)}</answer>"
 
 
 WORDING: Final[ProtocolTexts[Origin, RealityVerdict]] = ProtocolTexts(
     decides="label",
     say=format_label,
-    right=_right,
-    phrase=_phrase,
-    details=_details,
+    right=_format_correct_answer,
+    phrase=_format_answer_from_probability,
+    details=_iter_verdict_details,
     teaches=_TAUGHT,
-    write=_write,
+    write=_format_training_answer,
 )

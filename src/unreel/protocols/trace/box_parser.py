@@ -92,17 +92,17 @@ def read_box(piece: str, mode: Mode, *, space: BoxSpace) -> Box | Unparsed:
     if len(piece) > SHORT:
         return build_unparsed(UnparsedReason.MALFORMED, piece)
     if exact := _EXACT.fullmatch(piece):
-        return _written_box(exact.groups(), space, piece)
+        return _parse_strict_box(exact.groups(), space, piece)
     return (
-        _loose(strip_markup(piece), space)
+        _parse_loose_box(strip_markup(piece), space)
         if mode == "lenient"
         else build_unparsed(UnparsedReason.MALFORMED, piece)
     )
 
 
-def _written_box(corners: Sequence[str], space: BoxSpace, piece: str) -> Box | Unparsed:
-    """Return what `_in_space` gives of decimal numbers, in whole numbers: a fifth of the time."""
-    ratios = [_ratio(corner) for corner in corners]
+def _parse_strict_box(corners: Sequence[str], space: BoxSpace, piece: str) -> Box | Unparsed:
+    """Return what `_build_box_in_space` gives of decimal numbers, in whole numbers: a fifth of the time."""
+    ratios = [_parse_decimal_ratio(corner) for corner in corners]
     are_parts = all(n <= d for n, d in ratios) and any(n % d for n, d in ratios)
     if max(space.width, space.height) > 1 and are_parts:
         return build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
@@ -116,7 +116,7 @@ def _written_box(corners: Sequence[str], space: BoxSpace, piece: str) -> Box | U
     return build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
 
 
-def _ratio(number: str) -> tuple[int, int]:
+def _parse_decimal_ratio(number: str) -> tuple[int, int]:
     whole, _, parts = number.partition(".")
     return int(whole + parts), 10 ** len(parts)
 
@@ -127,17 +127,17 @@ def find_boxes(text: str) -> list[str]:
     return [group for group in groups if len(_ANY_NUMBER.findall(group)) == _N]
 
 
-def _loose(piece: str, declared: BoxSpace) -> Box | Unparsed:
-    space = _written_space(piece, declared)
-    corners = None if space is None else _corners(_numbers_only(piece))
+def _parse_loose_box(piece: str, declared: BoxSpace) -> Box | Unparsed:
+    space = _find_box_space(piece, declared)
+    corners = None if space is None else _find_corners(_remove_unit_words(piece))
     if space is None or corners is None:
         return build_unparsed(UnparsedReason.MALFORMED, piece)
     if space is _PARTS and max(corners) > 1:
         return build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
-    return _in_space(corners, space, piece)
+    return _build_box_in_space(corners, space, piece)
 
 
-def _written_space(piece: str, declared: BoxSpace) -> BoxSpace | None:
+def _find_box_space(piece: str, declared: BoxSpace) -> BoxSpace | None:
     """The space that the text itself names, else the declared one; `None` where the two cannot be brought together."""
     if _ELSEWHERE.search(piece):
         return None
@@ -151,7 +151,7 @@ def _written_space(piece: str, declared: BoxSpace) -> BoxSpace | None:
     return declared if counts or not _PIXELS.search(piece) else None
 
 
-def _numbers_only(piece: str) -> str:
+def _remove_unit_words(piece: str) -> str:
     """`piece` without words that hold numbers of their own, its decimals with a point."""
     plain = piece
     for form in (_PERMILLE, _UNIT, _PIXELS):
@@ -160,42 +160,44 @@ def _numbers_only(piece: str) -> str:
     return plain.replace("%", " ")
 
 
-def _corners(piece: str) -> list[Fraction] | None:
+def _find_corners(piece: str) -> list[Fraction] | None:
     """The four sides that the text writes: by names, by a named order, else in the order of corners."""
     if ranges := _RANGES.search(piece):
-        return _by_ranges(ranges)
-    if opposite := _opposite_corners(piece):
+        return _find_corners_by_ranges(ranges)
+    if opposite := _find_opposite_corners(piece):
         return opposite
     named: dict[str, Fraction] = {}
     for found in _NAMED.finditer(piece):
-        named.setdefault(_canonical(found["name"]), Fraction(found["number"]))
+        named.setdefault(_normalise_name(found["name"]), Fraction(found["number"]))
     if len(named) >= _N:
-        return _by_name(named)
+        return _find_corners_by_name(named)
     if order := _ORDER.search(piece):
-        return _in_order(piece, order)
-    return _by_size(piece, named) if _BY_SIZE.search(piece) else _first_four(piece)
+        return _find_corners_by_order(piece, order)
+    return (
+        _find_corners_by_size(piece, named) if _BY_SIZE.search(piece) else _find_four_numbers(piece)
+    )
 
 
-def _by_ranges(ranges: re.Match[str]) -> list[Fraction] | None:
+def _find_corners_by_ranges(ranges: re.Match[str]) -> list[Fraction] | None:
     numbers = [Fraction(ranges[index]) for index in (2, 3, 5, 6)]
     axes = ranges["first"].lower() + ranges["second"].lower()
     x, y = (numbers[:2], numbers[2:]) if axes == "xy" else (numbers[2:], numbers[:2])
     return [x[0], y[0], x[1], y[1]] if axes in {"xy", "yx"} else None
 
 
-def _in_order(piece: str, order: re.Match[str]) -> list[Fraction] | None:
-    numbers = _first_four(piece[: order.start()] + " " + piece[order.end() :])
+def _find_corners_by_order(piece: str, order: re.Match[str]) -> list[Fraction] | None:
+    numbers = _find_four_numbers(piece[: order.start()] + " " + piece[order.end() :])
     if numbers is None:
         return None
     names = _SHORT_ORDERS[order["short"].lower()] if order["short"] else order.groups()[:_N]
-    return _by_name(dict(zip(map(_canonical, names), numbers, strict=True)))
+    return _find_corners_by_name(dict(zip(map(_normalise_name, names), numbers, strict=True)))
 
 
-def _canonical(name: str) -> str:
+def _normalise_name(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
-def _opposite_corners(piece: str) -> list[Fraction] | None:
+def _find_opposite_corners(piece: str) -> list[Fraction] | None:
     corners = {
         (found["y"].lower() in {"top", "upper"}, found["x"].lower() == "left"): (
             Fraction(found[3]),
@@ -211,26 +213,26 @@ def _opposite_corners(piece: str) -> list[Fraction] | None:
     return None
 
 
-def _by_size(piece: str, named: Mapping[str, Fraction]) -> list[Fraction] | None:
+def _find_corners_by_size(piece: str, named: Mapping[str, Fraction]) -> list[Fraction] | None:
     """Parse a point with a width and a height; unnamed numbers are ambiguous."""
     numbers = [Fraction(number) for number in _ANY_NUMBER.findall(_NAMED.sub(" ", piece))]
     if len(numbers) != _N - 2:
         return None
     x, y = ("cx", "cy") if _BY_CENTRE.search(piece) else ("x", "y")
-    return _by_name({**named, x: numbers[0], y: numbers[1]})
+    return _find_corners_by_name({**named, x: numbers[0], y: numbers[1]})
 
 
-def _by_name(keyed: Mapping[str, Fraction]) -> list[Fraction] | None:
-    width, height = _first(keyed, _WIDTH, ""), _first(keyed, _HEIGHT, "")
-    x, y = _first(keyed, _X_CENTRE, ""), _first(keyed, _Y_CENTRE, "")
+def _find_corners_by_name(keyed: Mapping[str, Fraction]) -> list[Fraction] | None:
+    width, height = _find_first_number(keyed, _WIDTH, ""), _find_first_number(keyed, _HEIGHT, "")
+    x, y = _find_first_number(keyed, _X_CENTRE, ""), _find_first_number(keyed, _Y_CENTRE, "")
     if x is not None and y is not None and width is not None and height is not None:
         return [x - width / 2, y - height / 2, x + width / 2, y + height / 2]
-    left, top = _first(keyed, _LEFT, "x1"), _first(keyed, _TOP, "y1")
+    left, top = _find_first_number(keyed, _LEFT, "x1"), _find_first_number(keyed, _TOP, "y1")
     if left is None or top is None:
         return None
     # Beside x0 the other side is x1; beside x1 it is x2.
-    right = _first(keyed, _RIGHT, "x1" if any(key in keyed for key in _LEFT) else "")
-    bottom = _first(keyed, _BOTTOM, "y1" if any(key in keyed for key in _TOP) else "")
+    right = _find_first_number(keyed, _RIGHT, "x1" if any(key in keyed for key in _LEFT) else "")
+    bottom = _find_first_number(keyed, _BOTTOM, "y1" if any(key in keyed for key in _TOP) else "")
     if right is not None and bottom is not None:
         return [left, top, right, bottom]
     if width is not None and height is not None:
@@ -238,11 +240,13 @@ def _by_name(keyed: Mapping[str, Fraction]) -> list[Fraction] | None:
     return None
 
 
-def _first(keyed: Mapping[str, Fraction], names: Sequence[str], last: str) -> Fraction | None:
+def _find_first_number(
+    keyed: Mapping[str, Fraction], names: Sequence[str], last: str
+) -> Fraction | None:
     return next((keyed[name] for name in (*names, last) if name in keyed), None)
 
 
-def _first_four(piece: str) -> list[Fraction] | None:
+def _find_four_numbers(piece: str) -> list[Fraction] | None:
     for group in _GROUP.finditer(piece):
         numbers = _ANY_NUMBER.findall(group[0])
         if len(numbers) == _N:
@@ -254,12 +258,12 @@ def _first_four(piece: str) -> list[Fraction] | None:
     return [Fraction(number) for number in numbers] if len(numbers) == _N else None
 
 
-def _in_space(corners: Sequence[Fraction], space: BoxSpace, piece: str) -> Box | Unparsed:
-    if max(space.width, space.height) > 1 and _are_parts(corners):
+def _build_box_in_space(corners: Sequence[Fraction], space: BoxSpace, piece: str) -> Box | Unparsed:
+    if max(space.width, space.height) > 1 and _are_fractions(corners):
         return build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
     return space.box(list(corners)) or build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
 
 
-def _are_parts(corners: Sequence[Fraction]) -> bool:
+def _are_fractions(corners: Sequence[Fraction]) -> bool:
     """Return whether the numbers are fractions instead of counts: none above 1, and one not an integer."""
     return max(corners) <= 1 and any(corner.denominator > 1 for corner in corners)

@@ -36,17 +36,17 @@ def read_label(body: str, mode: Mode) -> Label | Unparsed:
     """
     reason = _REASON.search(body)
     claim = (body[: reason.start()] if reason else body).strip()
-    return parse_first(_attempts(claim, mode))
+    return parse_first(_iter_parsed_labels(claim, mode))
 
 
-def _attempts(claim: str, mode: Mode) -> Iterator[Label | Unparsed]:
-    yield _opening(claim)
-    yield _statement(claim)
+def _iter_parsed_labels(claim: str, mode: Mode) -> Iterator[Label | Unparsed]:
+    yield _parse_opening_label(claim)
+    yield _parse_stated_label(claim)
     if mode == "lenient":
-        yield from _lenient(claim)
+        yield from _iter_lenient_labels(claim)
 
 
-def _opening(claim: str) -> Label | Unparsed:
+def _parse_opening_label(claim: str) -> Label | Unparsed:
     word = _OPENING.match(claim)
     if word is None:
         return Unparsed(UnparsedReason.MISSING)
@@ -60,7 +60,7 @@ def _opening(claim: str) -> Label | Unparsed:
     return label
 
 
-def _statement(claim: str) -> Label | Unparsed:
+def _parse_stated_label(claim: str) -> Label | Unparsed:
     if is_no_answer(claim):
         return build_unparsed(UnparsedReason.MISSING, claim)
     said = {_LABELS[found["word"].lower()] for found in _STATEMENT.finditer(claim)}
@@ -72,7 +72,7 @@ def _statement(claim: str) -> Label | Unparsed:
     return build_unparsed(UnparsedReason.AMBIGUOUS, claim)
 
 
-def _lenient(claim: str) -> Iterator[Label | Unparsed]:
+def _iter_lenient_labels(claim: str) -> Iterator[Label | Unparsed]:
     if is_no_answer(claim):
         return
     stated = read_stated(claim, read_claim)

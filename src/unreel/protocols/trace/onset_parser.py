@@ -80,22 +80,24 @@ def read_onset(piece: str, mode: Mode) -> int | Unparsed:
     `strict` accepts seconds only. `lenient` also accepts units, clock times and words of several
     languages, if they give one timestamp.
     """
-    seconds = _said(piece, mode) if len(piece) <= SHORT else None
+    seconds = _parse_onset_seconds(piece, mode) if len(piece) <= SHORT else None
     if seconds is None:
         return build_unparsed(UnparsedReason.MALFORMED, piece)
     return to_us(seconds) if seconds >= 0 else build_unparsed(UnparsedReason.OUT_OF_RANGE, piece)
 
 
-def _said(piece: str, mode: Mode) -> Fraction | None:
+def _parse_onset_seconds(piece: str, mode: Mode) -> Fraction | None:
     if _SECONDS.fullmatch(piece):
         return Fraction(piece)
-    return _loose(_plain(piece)) if mode == "lenient" else None
+    return _parse_loose_seconds(_normalise_time_text(piece)) if mode == "lenient" else None
 
 
-def _loose(plain: str) -> Fraction | None:
+def _parse_loose_seconds(plain: str) -> Fraction | None:
     if bare := _BARE.fullmatch(plain):
         return Fraction(bare["seconds"])
-    return None if _ELSEWHERE.search(plain) else next(_instants(_FRAMES.sub(" ", plain)), None)
+    return (
+        None if _ELSEWHERE.search(plain) else next(_iter_named_times(_FRAMES.sub(" ", plain)), None)
+    )
 
 
 def find_onsets(text: str) -> list[str]:
@@ -108,7 +110,7 @@ def _join_thousands(text: str) -> str:
     return _THOUSANDS.sub(lambda number: re.sub(r"\D", "", number[0]), text)
 
 
-def _plain(piece: str) -> str:
+def _normalise_time_text(piece: str) -> str:
     plain = _join_thousands(_MINUS.sub("-", strip_markup(piece)).strip())
     plain = spell_in_digits(plain)
     for form, digits in _HALVES:
@@ -116,16 +118,16 @@ def _plain(piece: str) -> str:
     return _DECIMAL_COMMA.sub(".", plain)
 
 
-def _instants(plain: str) -> Iterator[Fraction | None]:
+def _iter_named_times(plain: str) -> Iterator[Fraction | None]:
     for found in _TIME.finditer(plain.lower()):
         if not _OF_ALL.search(plain, max(0, found.start() - 30), found.start()):
-            yield _seconds(found)
+            yield _convert_to_seconds(found)
 
 
-def _seconds(found: re.Match[str]) -> Fraction | None:
+def _convert_to_seconds(found: re.Match[str]) -> Fraction | None:
     said = found.groupdict()
     if said["clock"]:
-        return _clock_seconds(said["clock"])
+        return _parse_clock_seconds(said["clock"])
     if said["ms"]:
         return Fraction(said["ms"]) / 1000
     if said["minutes"]:
@@ -133,7 +135,7 @@ def _seconds(found: re.Match[str]) -> Fraction | None:
     return Fraction(said["from"] or said["seconds"])
 
 
-def _clock_seconds(clock: str) -> Fraction | None:
+def _parse_clock_seconds(clock: str) -> Fraction | None:
     """Seconds of `m:s` or `h:m:s`; `None` where a later field counts sixty or more."""
     first, *later = (Fraction(field) for field in clock.split(":"))
     if any(field >= _SIXTY for field in later):

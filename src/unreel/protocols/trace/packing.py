@@ -54,10 +54,10 @@ class VerdictColumn:
             box, start = outcome.box, outcome.start_us
             words = outcome.explanation
             kind = (
-                _bare(outcome.label),
-                _bare(box) if isinstance(box, Unparsed) else None,
-                _bare(start) if isinstance(start, Unparsed) else None,
-                _bare(words) if isinstance(words, Unparsed) else _WORDS,
+                _remove_unparsed_text(outcome.label),
+                _remove_unparsed_text(box) if isinstance(box, Unparsed) else None,
+                _remove_unparsed_text(start) if isinstance(start, Unparsed) else None,
+                _remove_unparsed_text(words) if isinstance(words, Unparsed) else _WORDS,
             )
         code = self._kinds.setdefault(kind, len(self._kinds))
         if code == len(self._known):
@@ -119,5 +119,5 @@ class TruthColumn:
         return self._marks[index]
 
 
-def _bare(part: Any) -> Any:
+def _remove_unparsed_text(part: Any) -> Any:
     return Unparsed(part.reason) if isinstance(part, Unparsed) else part

@@ -71,15 +71,19 @@ def parse(text: str, reading: ParserOptions) -> TraceVerdict:
     told = strip_markup(body) if tells_more and len(body) <= _LONGEST else ""
     return TraceVerdict(
         label=label,
-        box=_else(_read(body, "place", reading=reading, read=place), find_boxes(told), place),
-        start_us=_else(
-            _read(body, "time", reading=reading, read=read_onset), find_onsets(told), read_onset
+        box=_parse_prose_fallback(
+            _parse_part(body, "place", reading=reading, read=place), find_boxes(told), place
         ),
-        explanation=_read(body, "reason", reading=reading, read=lambda piece, _mode: piece),
+        start_us=_parse_prose_fallback(
+            _parse_part(body, "time", reading=reading, read=read_onset),
+            find_onsets(told),
+            read_onset,
+        ),
+        explanation=_parse_part(body, "reason", reading=reading, read=lambda piece, _mode: piece),
     )
 
 
-def _else(
+def _parse_prose_fallback(
     formal: R | Unparsed, pieces: list[str], read: Callable[[str, Mode], R | Unparsed]
 ) -> R | Unparsed:
     """Return the value from free prose, if it occurs once and no formal part contains it."""
@@ -91,35 +95,38 @@ def _else(
     return readings.pop() if len(readings) == 1 else formal
 
 
-def _read(
+def _parse_part(
     body: str, part: Part, *, reading: ParserOptions, read: Callable[[str, Mode], R | Unparsed]
 ) -> R | Unparsed:
     return parse_first(
-        _read_one(pieces, mode, read=read) for mode, pieces in _found(body, part, reading)
+        _read_one(pieces, mode, read=read)
+        for mode, pieces in _iter_part_pieces(body, part, reading)
     )
 
 
-def _found(body: str, part: Part, reading: ParserOptions) -> Iterator[tuple[Mode, list[str]]]:
-    forms = [_in_tags, _in_sentences]
+def _iter_part_pieces(
+    body: str, part: Part, reading: ParserOptions
+) -> Iterator[tuple[Mode, list[str]]]:
+    forms = [_list_tag_pieces, _list_sentence_pieces]
     if reading.prompt in SENTENCE_PROMPTS:
         forms.reverse()
     yield "strict", forms[0](body, part, "strict")
     if reading.mode == "lenient":
-        for form in (*forms, _in_fields):
+        for form in (*forms, _list_field_pieces):
             yield "lenient", form(body, part, "lenient")
 
 
-def _in_tags(body: str, part: Part, mode: Mode) -> list[str]:
+def _list_tag_pieces(body: str, part: Part, mode: Mode) -> list[str]:
     return find_tagged(body, _TAGS[part], mode)
 
 
-def _in_sentences(body: str, part: Part, mode: Mode) -> list[str]:
+def _list_sentence_pieces(body: str, part: Part, mode: Mode) -> list[str]:
     pattern = _REASON[mode] if part == "reason" else _PLACE_AND_TIME[mode]
     pieces = (sentence[part] or "" for sentence in pattern.finditer(body))
     return [piece.strip() for piece in pieces if piece.strip()]
 
 
-def _in_fields(body: str, part: Part, _mode: Mode) -> list[str]:
+def _list_field_pieces(body: str, part: Part, _mode: Mode) -> list[str]:
     return [
         f"{field.name}: {field.value}" if field.name == _Y_FIRST else field.value
         for field in parse_fields(strip_markup(body))

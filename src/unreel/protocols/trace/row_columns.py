@@ -98,13 +98,16 @@ class UnitColumns:
 
     def by_clip(self) -> "UnitColumns":
         """Return one unit for each clip, in the order of their first units, with the means of its units."""
-        first, number = _numbered(self.clip)
-        points = {name: _mean(point, number, len(first)) for name, point in self.points.items()}
+        first, number = _number_clips(self.clip)
+        points = {
+            name: _compute_clip_means(point, number, len(first))
+            for name, point in self.points.items()
+        }
         return replace(self.at(first), points=points)
 
     def best(self) -> "UnitColumns":
         """Return the unit of each clip that its answer meets best: by IoU, then by time."""
-        first, number = _numbered(self.clip)
+        first, number = _number_clips(self.clip)
         iou, late = (self.points[name] for name in ("box-iou", "time-distance"))
         near = np.where(iou.scored, iou.values, -1.0)
         early = np.where(late.scored, -late.values, -1.0)
@@ -113,7 +116,7 @@ class UnitColumns:
         return self.at(order[starts])
 
 
-def _numbered(clip: IntArray) -> tuple[IntArray, IntArray]:
+def _number_clips(clip: IntArray) -> tuple[IntArray, IntArray]:
     """Return the first place of each clip, in order, and the number of every unit's clip in that order."""
     _, first, number = np.unique(clip, return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -122,7 +125,7 @@ def _numbered(clip: IntArray) -> tuple[IntArray, IntArray]:
     return first[order], rank[number]
 
 
-def _mean(point: PointColumn, number: IntArray, n: int) -> PointColumn:
+def _compute_clip_means(point: PointColumn, number: IntArray, n: int) -> PointColumn:
     asked, scored = point.asked, point.scored
     counts = np.bincount(number[scored], minlength=n)
     sums = np.bincount(number[scored], weights=point.values[scored], minlength=n)
@@ -170,14 +173,14 @@ def count_rows(rows: Sequence[TraceRow]) -> TraceCount:
         if isinstance(outcome, Failure):
             kinds.append(known.setdefault(outcome.reason.value, len(known)))
             continue
-        kinds.append(known.setdefault(tuple(_unread(outcome)), len(known)))
+        kinds.append(known.setdefault(tuple(_iter_unparsed_parts(outcome)), len(known)))
         tying.add(*row.cluster)
         columns.add(row, outcome)
     clip = clips.numbers().astype(np.int64)
-    first, number = _numbered(clip) if len(clip) else (clip, clip)
+    first, number = _number_clips(clip) if len(clip) else (clip, clip)
     mark = np.frombuffer(marks, np.int64)
     if (differs := np.flatnonzero(mark != mark[first][number])).size:
-        _refuse(rows[int(differs[0])])
+        _raise_conflicting_rows(rows[int(differs[0])])
     kind = np.frombuffer(kinds, np.int32)
     counts = np.bincount(kind[first], minlength=len(known)).tolist()
     failures, unparsed = Counter[str](), Counter[str]()
@@ -200,7 +203,7 @@ def count_rows(rows: Sequence[TraceRow]) -> TraceCount:
     )
 
 
-def _refuse(row: TraceRow) -> None:
+def _raise_conflicting_rows(row: TraceRow) -> None:
     msg = (
         f"clip {row.subject} has rows with different answers or labels. "
         "Score one answer per clip, and join its annotation rows to it"
@@ -208,7 +211,7 @@ def _refuse(row: TraceRow) -> None:
     raise InvalidValueError(msg)
 
 
-def _unread(verdict: TraceVerdict) -> Iterator[str]:
+def _iter_unparsed_parts(verdict: TraceVerdict) -> Iterator[str]:
     """An answer of REAL owes no box, time or explanation."""
     parts: list[tuple[str, object]] = [("label", verdict.label)]
     if verdict.label is not Label.REAL:
@@ -256,7 +259,7 @@ class _ColumnBuilder:
         self._point("time-distance", late, read=start_us is not None and true_us is not None)
         words = _ABSENT
         if truth.explanation:
-            words = _judged(row) if given else 0.0
+            words = _get_judge_score(row) if given else 0.0
         self._point("explanation", words, read=given and words != _ABSENT)
 
     def _point(self, figure: str, value: float, *, read: bool) -> None:
@@ -280,7 +283,7 @@ class _ColumnBuilder:
         )
 
 
-def _judged(row: TraceRow) -> float:
+def _get_judge_score(row: TraceRow) -> float:
     if row.text_score is None:
         return _UNSCORED
     if not 0 <= row.text_score <= 1:

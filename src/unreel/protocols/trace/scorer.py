@@ -53,7 +53,7 @@ def score(rows: Sequence[TraceRow], *, seed: int) -> Scorecard:
             *_label_metrics(videos, "-per-video", means),
             *_trace_metrics(videos, "-per-video", means),
             *_trace_metrics(best, "-best-of", means),
-            *_habits(count, means),
+            *_iter_answer_bias_metrics(count, means),
         ),
         failures=dict(sorted(count.failures.items())),
         unparsed={
@@ -86,7 +86,7 @@ class _MeanEstimates:
 def _label_metrics(units: UnitColumns, suffix: str, means: _MeanEstimates) -> Iterator[Metric]:
     sides = units, units.at(units.generated), units.at(~units.generated)
     for name, asked in zip(("accuracy", "fake-accuracy", "real-accuracy"), sides, strict=True):
-        yield _metric(name + suffix, "accuracy", asked, means)
+        yield _build_metric(name + suffix, "accuracy", asked, means)
     coverage = Coverage(parsed=int((units.said != CALLS[None]).sum()), asked=len(units))
     value = measure_f1(units.calls, seed=means.seed)
     yield Metric(name="f1" + suffix, value=value, coverage=coverage)
@@ -94,18 +94,18 @@ def _label_metrics(units: UnitColumns, suffix: str, means: _MeanEstimates) -> It
 
 def _trace_metrics(units: UnitColumns, suffix: str, means: _MeanEstimates) -> Iterator[Metric]:
     for figure in _PLACED:
-        yield _metric(figure + suffix, figure, units, means)
-    yield _overall("overall" + suffix, units, means)
+        yield _build_metric(figure + suffix, figure, units, means)
+    yield _measure_overall("overall" + suffix, units, means)
 
 
-def _metric(name: str, figure: str, units: UnitColumns, means: _MeanEstimates) -> Metric:
+def _build_metric(name: str, figure: str, units: UnitColumns, means: _MeanEstimates) -> Metric:
     point = units.points[figure]
     asked = point.asked
     coverage = Coverage(parsed=int((point.read & asked).sum()), asked=int(asked.sum()))
-    return Metric(name=name, value=_value(figure, units, means), coverage=coverage)
+    return Metric(name=name, value=_measure_figure(figure, units, means), coverage=coverage)
 
 
-def _value(figure: str, units: UnitColumns, means: _MeanEstimates) -> Measured:
+def _measure_figure(figure: str, units: UnitColumns, means: _MeanEstimates) -> Measured:
     point = units.points[figure]
     if not point.asked.any():
         return Unmeasured("no answered row asks for it")
@@ -115,27 +115,27 @@ def _value(figure: str, units: UnitColumns, means: _MeanEstimates) -> Measured:
     return means.percent(figure, point.values[scored], units.ties.only(scored))
 
 
-def _overall(name: str, units: UnitColumns, means: _MeanEstimates) -> Metric:
+def _measure_overall(name: str, units: UnitColumns, means: _MeanEstimates) -> Metric:
     whole = np.ones(len(units), np.bool_)
     for point in units.points.values():
         whole &= point.read | ~point.asked
     coverage = Coverage(parsed=int(whole.sum()), asked=len(units))
     for figure in _OVERALL:
-        value = _value(figure, units, means)
+        value = _measure_figure(figure, units, means)
         if not isinstance(value, Estimate):
             return Metric(name=name, value=Unmeasured(f"{figure}: {value.why}"), coverage=coverage)
-    parts = [_part(figure, units) for figure in _OVERALL]
+    parts = [_build_overall_part(figure, units) for figure in _OVERALL]
     value = sum_percent(parts, clips=units.ties, seed=means.seed)
     return Metric(name=name, value=value, coverage=coverage)
 
 
-def _part(figure: str, units: UnitColumns) -> WeightedMean:
+def _build_overall_part(figure: str, units: UnitColumns) -> WeightedMean:
     point = units.points[figure]
     gain = 1 - point.values if figure == "time-distance" else point.values
     return WeightedMean(figure, 1 / 4, np.where(point.scored, gain, 0.0), point.scored)
 
 
-def _habits(count: TraceCount, means: _MeanEstimates) -> Iterator[Metric]:
+def _iter_answer_bias_metrics(count: TraceCount, means: _MeanEstimates) -> Iterator[Metric]:
     units, answered, whole = count.units, count.answered, count.whole_frame
     n_read = int(answered.sum())
     said_real = units.said == CALLS[Label.REAL]

@@ -24,15 +24,15 @@ def describe_box(box: Box) -> str:
     )
 
 
-def _right(truth: TraceTruth) -> str:
+def _format_correct_answer(truth: TraceTruth) -> str:
     return "REAL" if truth.label is Label.REAL else "FAKE"
 
 
-def _phrase(p_generated: Sequence[float], _prompt: str) -> str:
+def _format_answer_from_probability(p_generated: Sequence[float], _prompt: str) -> str:
     return "FAKE" if p_generated[0] > EVEN else "REAL"
 
 
-def _details(verdict: TraceVerdict) -> Iterator[tuple[str, str]]:
+def _iter_verdict_details(verdict: TraceVerdict) -> Iterator[tuple[str, str]]:
     if verdict.label is Label.GENERATED:
         yield "from", format_or_missing(verdict.start_us, format_seconds)
         yield "place", format_or_missing(verdict.box, describe_box)
@@ -42,9 +42,9 @@ def _details(verdict: TraceVerdict) -> Iterator[tuple[str, str]]:
 WORDING: Final[ProtocolTexts[TraceTruth, TraceVerdict]] = ProtocolTexts(
     decides="label",
     say=format_label,
-    right=_right,
-    phrase=_phrase,
-    details=_details,
+    right=_format_correct_answer,
+    phrase=_format_answer_from_probability,
+    details=_iter_verdict_details,
     teaches=SENTENCE_PROMPTS,
     write=LazyImport("unreel.protocols.trace.training_answers:write"),
 )

@@ -36,8 +36,8 @@ def write(truth: TraceTruth, prompt: str, space: BoxSpace | None) -> str:
     sentences = ["FAKE. The video is AI-generated."]
     if truth.box is not None:
         start_us = truth.start_us if asks_time(prompt) else None
-        when = "" if start_us is None else f" starting {_seconds(start_us)} seconds"
-        sentences.append(f"The unnatural part is at {_whole_box(truth.box, space)}{when}.")
+        when = "" if start_us is None else f" starting {_format_seconds(start_us)} seconds"
+        sentences.append(f"The unnatural part is at {_format_integer_box(truth.box, space)}{when}.")
     if reason:
         sentences.append(f"The reason is because {reason}")
     text = " ".join(sentences)
@@ -50,11 +50,11 @@ def write(truth: TraceTruth, prompt: str, space: BoxSpace | None) -> str:
     return text
 
 
-def _whole_box(box: Box, space: BoxSpace) -> str:
+def _format_integer_box(box: Box, space: BoxSpace) -> str:
     x0, y0, x1, y1 = (round(corner) for corner in space.corners(box))
     x0, y0 = min(x0, space.width - 1), min(y0, space.height - 1)
     return str([x0, y0, max(x1, x0 + 1), max(y1, y0 + 1)])
 
 
-def _seconds(start_us: int) -> str:
+def _format_seconds(start_us: int) -> str:
     return f"{start_us / 1_000_000:.2f}".rstrip("0").rstrip(".")

@@ -56,7 +56,7 @@ def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
     chart = BoardChart(
         id=f"{board.id}-bias",
         title="Both sides of each reviewer",
-        alt=" ".join(_lean(contender, *both) for contender in board.spoken),
+        alt=" ".join(_format_label_bias(contender, *both) for contender in board.spoken),
         spec=grouped_chart(
             points,
             {both[0].title: "$--good", both[1].title: "$--series-1"},
@@ -101,9 +101,9 @@ def build_calibration_panel(board: ReportBoard) -> BoardPanel | None:
     """Return the panel of calibration."""
     match board.asked.wording.decides:
         case "label":
-            return _labels(board)
+            return _build_label_panel(board)
         case "score":
-            return _scores(board)
+            return _build_score_panel(board)
         case _:
             return None
 
@@ -156,7 +156,7 @@ def build_whole_frame_panel(board: ReportBoard) -> BoardPanel | None:
     )
 
 
-def _labels(board: ReportBoard) -> BoardPanel:
+def _build_label_panel(board: ReportBoard) -> BoardPanel:
     calibrations = {
         contender.name: calibrate_labels(contender.entrant.rows, seed=contender.entrant.seed)
         for contender in board.contenders
@@ -165,7 +165,7 @@ def _labels(board: ReportBoard) -> BoardPanel:
         ChartPoint(
             who=contender.name,
             group=_CALLED[called],
-            measured=_share(calibrations[contender.name], called),
+            measured=_measure_generated_share(calibrations[contender.name], called),
         )
         for called in _CALLED
         for contender in board.shown
@@ -173,7 +173,10 @@ def _labels(board: ReportBoard) -> BoardPanel:
     chart = BoardChart(
         id=f"{board.id}-calibration",
         title="Fraction that is generated, by answer",
-        alt=" ".join(_trust(contender, calibrations[contender.name]) for contender in board.spoken),
+        alt=" ".join(
+            _format_label_precision(contender, calibrations[contender.name])
+            for contender in board.spoken
+        ),
         spec=grouped_chart(
             points, board.palette, title="of these, generated, %", domain=_PERCENT, places=1
         ),
@@ -184,7 +187,9 @@ def _labels(board: ReportBoard) -> BoardPanel:
             contender,
             [
                 *(
-                    measured_cell(_share(calibrations[contender.name], called), notes)
+                    measured_cell(
+                        _measure_generated_share(calibrations[contender.name], called), notes
+                    )
                     for called in _CALLED
                 ),
                 measured_cell(calibrations[contender.name].ece, notes, places=ECE.places),
@@ -217,21 +222,23 @@ def _labels(board: ReportBoard) -> BoardPanel:
     )
 
 
-def _share(calibration: ProbabilityCalibration, called: int) -> Measured:
+def _measure_generated_share(calibration: ProbabilityCalibration, called: int) -> Measured:
     for group in calibration.bins:
         if group.p_mean == called:
             return group.generated.scaled(100)
     return Unmeasured(f"no clip was {_CALLED[called]}")
 
 
-def _trust(contender: BoardContender, calibration: ProbabilityCalibration) -> str:
-    share = _share(calibration, 1)
+def _format_label_precision(contender: BoardContender, calibration: ProbabilityCalibration) -> str:
+    share = _measure_generated_share(calibration, 1)
     if not isinstance(share, Estimate):
         return f"{contender.name} called no clip generated."
     return f"Of the clips that {contender.name} called generated, {share.value:.0f} % are."
 
 
-def _lean(contender: BoardContender, first: MetricDefinition, second: MetricDefinition) -> str:
+def _format_label_bias(
+    contender: BoardContender, first: MetricDefinition, second: MetricDefinition
+) -> str:
     left, right = (metric_of(contender.entrant, figure.metric) for figure in (first, second))
     if not isinstance(left, Estimate) or not isinstance(right, Estimate):
         return f"{contender.name}: one side is not measured."
@@ -239,7 +246,7 @@ def _lean(contender: BoardContender, first: MetricDefinition, second: MetricDefi
     return f"{contender.name}: {titles} {right.value:.0f} %."
 
 
-def _scores(board: ReportBoard) -> BoardPanel:
+def _build_score_panel(board: ReportBoard) -> BoardPanel:
     ladders = {
         contender.name: compute_calibration_curve(
             contender.entrant.rows, seed=contender.entrant.seed
@@ -254,7 +261,9 @@ def _scores(board: ReportBoard) -> BoardPanel:
     chart = BoardChart(
         id=f"{board.id}-calibration",
         title="People's mean score, by the score given",
-        alt=" ".join(_leniency(contender, ladders[contender.name]) for contender in board.spoken),
+        alt=" ".join(
+            _format_leniency(contender, ladders[contender.name]) for contender in board.spoken
+        ),
         spec=calibration_chart(points, board.palette, title="people's mean score"),
     )
     notes = FootnoteMarks()
@@ -284,7 +293,7 @@ def _scores(board: ReportBoard) -> BoardPanel:
     )
 
 
-def _leniency(contender: BoardContender, scores: CalibrationTable) -> str:
+def _format_leniency(contender: BoardContender, scores: CalibrationTable) -> str:
     value = scores.leniency
     if not isinstance(value, Estimate):
         return f"{contender.name}: not measured."

@@ -36,7 +36,7 @@ def explain_missing_rank(entrant: ReportEntrant, ranks_by: str) -> str:
         return f"no readable answer to any of {len(entrant.items):,} questions"
     lacking = [cell for cell in dict.fromkeys(map(name_part, entrant.items)) if cell not in read]
     if lacking:
-        return f"no readable answer for {_list(lacking)}"
+        return f"no readable answer for {_format_name_list(lacking)}"
     measured = metric_of(entrant, ranks_by)
     return measured.why if isinstance(measured, Unmeasured) else ""
 
@@ -46,7 +46,7 @@ def name_part(item: RunItem) -> str:
     return "real clips" if item.creator is None else f"clips of {item.creator}"
 
 
-def _list(cells: Sequence[str]) -> str:
+def _format_name_list(cells: Sequence[str]) -> str:
     more = f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
     return ", ".join(cells[:_NAMED]) + more
 
@@ -194,9 +194,9 @@ def set_up_board(
         benchmark=short_path(first.benchmark),
         extent=first.extent,
         instrument=str(first.instrument.instrument),
-        shared_condition=_shared([entrant.condition for entrant in entrants]),
+        shared_condition=_format_shared_condition([entrant.condition for entrant in entrants]),
         ranks_by=ranks_by,
-        contenders=tuple(sorted(contenders, key=partial(_height, ranks_by))),
+        contenders=tuple(sorted(contenders, key=partial(_get_rank_key, ranks_by))),
         people=people_beside(first),
     )
 
@@ -206,13 +206,13 @@ def name_entrants(entrants: Sequence[ReportEntrant]) -> list[str]:
     return disambiguate_reviewers([(entrant.reviewer, entrant.condition) for entrant in entrants])
 
 
-def _shared(conditions: Sequence[Condition]) -> str:
+def _format_shared_condition(conditions: Sequence[Condition]) -> str:
     telling = list_differing_fields(conditions)
     first = conditions[0]
     return " ".join(f"{n}={value}" for n, value in first.written().items() if n not in telling)
 
 
-def _height(ranks_by: str, contender: BoardContender) -> tuple[bool, float]:
+def _get_rank_key(ranks_by: str, contender: BoardContender) -> tuple[bool, float]:
     """Sorts the best first and those without a place last."""
     measured = metric_of(contender.entrant, ranks_by)
     if contender.unranked or not isinstance(measured, Estimate):

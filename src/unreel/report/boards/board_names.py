@@ -16,7 +16,7 @@ def name_boards(boards: Sequence[ReportBoard]) -> list[ReportBoard]:
     """The boards, each with what sets it apart from the others: no two have one name."""
     located = [
         replace(board, benchmark=where)
-        for board, where in zip(boards, _benchmarks(boards), strict=True)
+        for board, where in zip(boards, _list_short_benchmarks(boards), strict=True)
     ]
     if len(located) == 1:
         return located
@@ -32,7 +32,7 @@ def name_boards(boards: Sequence[ReportBoard]) -> list[ReportBoard]:
             board,
             told=(
                 *(fact for fact, tells in zip(own, telling, strict=True) if tells),
-                *_condition(board, conditions),
+                *_list_shared_conditions(board, conditions),
             ),
         )
         for board, own in zip(located, facts, strict=True)
@@ -56,13 +56,13 @@ def full_name(board: ReportBoard, contender: BoardContender) -> str:
     return " · ".join((contender.name, *board.told))
 
 
-def _condition(board: ReportBoard, parts: Sequence[str]) -> list[str]:
+def _list_shared_conditions(board: ReportBoard, parts: Sequence[str]) -> list[str]:
     """Return the shared condition of all contenders of the board, of those parts."""
     own = list_differing_fields([entrant.condition for entrant in board.entrants])
     return board.entrants[0].condition.words([part for part in parts if part not in own])
 
 
-def _benchmarks(boards: Sequence[ReportBoard]) -> list[str]:
+def _list_short_benchmarks(boards: Sequence[ReportBoard]) -> list[str]:
     """Return the last parts of each benchmark's path, as many as distinguish them."""
     paths = [board.entrants[0].benchmark for board in boards]
     shorter = ({path: short_path(path, more=more) for path in paths} for more in itertools.count())

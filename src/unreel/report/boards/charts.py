@@ -78,7 +78,7 @@ def ranked_chart(
     points: Sequence[ChartPoint], *, title: str, domain: tuple[float, float], places: int
 ) -> Spec:
     """A line for each entrant, best first: its value and its interval; kinds differ in shape too."""
-    data = _data(points, places=places)
+    data = _build_chart_rows(points, places=places)
     order = list(dict.fromkeys(row["who"] for row in data))
     kinds = [kind for kind in _KINDS if any(row["kind"] == kind for row in data)]
     y = {"field": "who", "type": "nominal", "sort": order, "axis": {"title": None}}
@@ -95,9 +95,9 @@ def ranked_chart(
         "legend": {"title": None},
     }
     encoding = {"y": y, "color": colour}
-    return _chart(data, _interval_layers(encoding, shape, title=title, domain=domain)) | {
-        "height": {"step": 24}
-    }
+    return _build_chart_spec(
+        data, _build_interval_layers(encoding, shape, title=title, domain=domain)
+    ) | {"height": {"step": 24}}
 
 
 def grouped_chart(
@@ -109,18 +109,18 @@ def grouped_chart(
     places: int,
 ) -> Spec:
     """For each group a line for each name of the palette."""
-    data = _data(points, places=places)
+    data = _build_chart_rows(points, places=places)
     names = list(palette)
     groups = list(dict.fromkeys(row["group"] for row in data))
     encoding = {
         "y": {"field": "group", "type": "nominal", "sort": groups, "axis": {"title": None}},
         "yOffset": {"field": "who", "type": "nominal", "sort": names},
-        "color": _by_name(palette),
+        "color": _build_color_encoding(palette),
     }
     step = 11 if len(names) > 1 else 22
-    return _chart(data, _interval_layers(encoding, None, title=title, domain=domain)) | {
-        "height": {"step": step, "for": "offset"}
-    }
+    return _build_chart_spec(
+        data, _build_interval_layers(encoding, None, title=title, domain=domain)
+    ) | {"height": {"step": step, "for": "offset"}}
 
 
 def stepped_chart(
@@ -128,7 +128,9 @@ def stepped_chart(
 ) -> Spec:
     """A line for each name of the palette over ordered steps, which must be words of our own."""
     shown = [point for point in points if not isinstance(point.measured, Unmeasured)]
-    data = _beside(_data(shown, places=1), palette, [list(steps).index(p.group) for p in shown])
+    data = _offset_side_by_side(
+        _build_chart_rows(shown, places=1), palette, [list(steps).index(p.group) for p in shown]
+    )
     wide, tight = (
         "[" + ", ".join(f"'{word}'" for word in words) + "]"
         for words in (steps, [step[:_TIGHT] for step in steps])
@@ -149,9 +151,9 @@ def stepped_chart(
     y: Spec = {"type": "quantitative", "scale": {"domain": [0, 100]}, "title": title}
     line = {
         "mark": {"type": "line", "strokeWidth": 2, "opacity": 0.5},
-        "encoding": {"x": x, "y": {"field": "value", **y}, "color": _by_name(palette)},
+        "encoding": {"x": x, "y": {"field": "value", **y}, "color": _build_color_encoding(palette)},
     }
-    return _chart(data, [line, *_upright(x, y, palette)]) | {"height": 300}
+    return _build_chart_spec(data, [line, *_build_vertical_layers(x, y, palette)]) | {"height": 300}
 
 
 def stacked_chart(
@@ -183,13 +185,15 @@ def stacked_chart(
             "tooltip": _TIP,
         },
     }
-    return _chart(rows, [bar]) | {"height": {"step": 28}}
+    return _build_chart_spec(rows, [bar]) | {"height": {"step": 28}}
 
 
 def calibration_chart(points: Sequence[ChartPoint], palette: Palette, *, title: str) -> Spec:
     """People's mean score over the score given, with the line on which both agree."""
     shown = [point for point in points if not isinstance(point.measured, Unmeasured)]
-    data = _beside(_data(shown, places=2), palette, [int(point.group) for point in shown])
+    data = _offset_side_by_side(
+        _build_chart_rows(shown, places=2), palette, [int(point.group) for point in shown]
+    )
     x = {
         "field": "at",
         "type": "quantitative",
@@ -203,10 +207,12 @@ def calibration_chart(points: Sequence[ChartPoint], palette: Palette, *, title: 
         "mark": {"type": "line", "strokeDash": [4, 4], "color": "$--muted"},
         "encoding": {"x": x, "y": {"field": "value", **y}},
     }
-    return _chart(data, [diagonal, *_upright(x, y, palette)]) | {"height": 300}
+    return _build_chart_spec(data, [diagonal, *_build_vertical_layers(x, y, palette)]) | {
+        "height": 300
+    }
 
 
-def _beside(
+def _offset_side_by_side(
     data: Sequence[Mapping[str, Any]], palette: Palette, at: Sequence[int]
 ) -> list[Mapping[str, Any]]:
     """The rows with their place across: those of one step side by side, in the palette's order."""
@@ -219,8 +225,8 @@ def _beside(
     ]
 
 
-def _upright(x: Spec, y: Spec, palette: Palette) -> list[Spec]:
-    shared: Spec = {"x": x, "color": _by_name(palette)}
+def _build_vertical_layers(x: Spec, y: Spec, palette: Palette) -> list[Spec]:
+    shared: Spec = {"x": x, "color": _build_color_encoding(palette)}
     rule = {
         "mark": {"type": "rule", "strokeWidth": 2},
         "encoding": {**shared, "y": {"field": "low", **y}, "y2": {"field": "high"}},
@@ -232,7 +238,7 @@ def _upright(x: Spec, y: Spec, palette: Palette) -> list[Spec]:
     return [rule, dot]
 
 
-def _interval_layers(
+def _build_interval_layers(
     encoding: Spec, shape: Spec | None, *, title: str, domain: tuple[float, float]
 ) -> list[Spec]:
     x: Spec = {"type": "quantitative", "scale": {"domain": list(domain)}, "title": title}
@@ -249,7 +255,7 @@ def _interval_layers(
     return [rule, dot]
 
 
-def _by_name(palette: Palette) -> Spec:
+def _build_color_encoding(palette: Palette) -> Spec:
     return {
         "field": "who",
         "type": "nominal",
@@ -258,12 +264,12 @@ def _by_name(palette: Palette) -> Spec:
     }
 
 
-def _data(points: Sequence[ChartPoint], *, places: int) -> list[Mapping[str, Any]]:
+def _build_chart_rows(points: Sequence[ChartPoint], *, places: int) -> list[Mapping[str, Any]]:
     rows = (point.datum(places=places) for point in points)
     return [row for row in rows if row is not None]
 
 
-def _chart(rows: Sequence[Mapping[str, Any]], layers: Sequence[Spec]) -> Spec:
+def _build_chart_spec(rows: Sequence[Mapping[str, Any]], layers: Sequence[Spec]) -> Spec:
     return {
         "$schema": _SCHEMA,
         "width": "container",

@@ -31,13 +31,16 @@ def build_coverage_panel(board: ReportBoard) -> BoardPanel:
     rows = [
         row
         for contender in board.contenders
-        for row in _rows(contender, upshots[contender.name], order)
+        for row in _iter_outcome_shares(contender, upshots[contender.name], order)
     ]
     present = [part for part in order if any(row["part"] == part for row in rows)]
     chart = BoardChart(
         id=f"{board.id}-coverage",
         title="What became of the questions",
-        alt=" ".join(_ending(contender, upshots[contender.name]) for contender in board.spoken),
+        alt=" ".join(
+            _format_outcome_summary(contender, upshots[contender.name])
+            for contender in board.spoken
+        ),
         spec=stacked_chart(
             rows, order=present, names=[contender.name for contender in board.contenders]
         ),
@@ -46,21 +49,21 @@ def build_coverage_panel(board: ReportBoard) -> BoardPanel:
     columns += [TableColumn(title=name.capitalize()) for name in order]
     lines = []
     for contender in board.contenders:
-        counts = _counts(upshots[contender.name], order)
+        counts = _count_outcomes(upshots[contender.name], order)
         cells = [exact_cell(n) for n in (upshots[contender.name].n_asked, *counts.values())]
         lines.append(line_of(contender, cells))
     tables = [
         BoardTable(caption="Questions by outcome", columns=tuple(columns), lines=tuple(lines))
     ]
     if any(upshot.parts for upshot in upshots.values()):
-        tables.append(_parts(board, upshots))
+        tables.append(_build_unreadable_parts_table(board, upshots))
     lead = (
         "A failure is never taken for an answer: it enters no score and is counted here by its "
         "cause. An answer whose label or score cannot be read is unreadable."
     )
     if n_others := sum(sum(each.card.answered_by.values()) for each in board.entrants):
         lead += f" {n_others:,} answers came from another model than the requested one."
-        tables.append(_other_models(board))
+        tables.append(_build_other_models_table(board))
     return BoardPanel(
         id=f"{board.id}-coverage",
         heading="Coverage and failures",
@@ -75,7 +78,7 @@ def build_cost_panel(board: ReportBoard) -> BoardPanel:
     notes = FootnoteMarks()
     costs_by_name = {contender.name: sum_cost(contender.entrant) for contender in board.contenders}
     lines = [
-        line_of(contender, _cost_cells(costs_by_name[contender.name], notes))
+        line_of(contender, _build_cost_cells(costs_by_name[contender.name], notes))
         for contender in board.contenders
     ]
     columns = (
@@ -104,7 +107,7 @@ def build_cost_panel(board: ReportBoard) -> BoardPanel:
     )
 
 
-def _cost_cells(cost: AnswerCost, notes: FootnoteMarks) -> tuple[TableCell, ...]:
+def _build_cost_cells(cost: AnswerCost, notes: FootnoteMarks) -> tuple[TableCell, ...]:
     untold = "no answer reports its tokens"
     usd = TableCell(note=notes.mark("no price is known"))
     if cost.cost_usd is not None:
@@ -120,7 +123,7 @@ def _cost_cells(cost: AnswerCost, notes: FootnoteMarks) -> tuple[TableCell, ...]
     )
 
 
-def _counts(upshot: OutcomeCounts, order: list[str]) -> dict[str, int]:
+def _count_outcomes(upshot: OutcomeCounts, order: list[str]) -> dict[str, int]:
     known = {
         _READABLE: upshot.readable,
         _UNREADABLE: upshot.unreadable,
@@ -130,10 +133,10 @@ def _counts(upshot: OutcomeCounts, order: list[str]) -> dict[str, int]:
     return {name: known.get(name, 0) for name in order}
 
 
-def _rows(
+def _iter_outcome_shares(
     contender: BoardContender, upshot: OutcomeCounts, order: list[str]
 ) -> Iterator[Mapping[str, Any]]:
-    counts = _counts(upshot, order)
+    counts = _count_outcomes(upshot, order)
     total = max(1, sum(counts.values()))
     for rank, (part, n) in enumerate(counts.items()):
         if n:
@@ -146,13 +149,13 @@ def _rows(
             }
 
 
-def _ending(contender: BoardContender, upshot: OutcomeCounts) -> str:
+def _format_outcome_summary(contender: BoardContender, upshot: OutcomeCounts) -> str:
     failed = "".join(f", {n:,} {cause}" for cause, n in upshot.failures.items())
     readable = f"{contender.name}: {upshot.readable:,} of {upshot.n_asked:,} readable"
     return f"{readable}, {upshot.unreadable:,} unreadable{failed}."
 
 
-def _other_models(board: ReportBoard) -> BoardTable:
+def _build_other_models_table(board: ReportBoard) -> BoardTable:
     return BoardTable(
         caption="Answers of other models than the requested one, by the name in the response",
         columns=(
@@ -168,7 +171,9 @@ def _other_models(board: ReportBoard) -> BoardTable:
     )
 
 
-def _parts(board: ReportBoard, upshots: Mapping[str, OutcomeCounts]) -> BoardTable:
+def _build_unreadable_parts_table(
+    board: ReportBoard, upshots: Mapping[str, OutcomeCounts]
+) -> BoardTable:
     names = sorted({name for upshot in upshots.values() for name in upshot.parts})
     columns = [TableColumn(title="Reviewer", numbers=False)]
     columns += [TableColumn(title=name) for name in names]

@@ -38,7 +38,10 @@ def compare(first: ReportEntrant, second: ReportEntrant) -> RankDifference:
     figures = first.instrument.figures
     figure = figures[figures.ranks_by(judged=first.judged and second.judged)]
     try:
-        (found,) = compare_sides([_side(first), _side(second)], metrics=[figure.metric])
+        (found,) = compare_sides(
+            [_build_compared_reviewer(first), _build_compared_reviewer(second)],
+            metrics=[figure.metric],
+        )
     except InvalidSettingError as error:
         return RankDifference(measured=Unmeasured(error.problem), figure=figure)
     (difference,) = found.differences
@@ -64,17 +67,19 @@ def format_difference(board: ReportBoard, first: BoardContender, second: BoardCo
     rests_on = measured.n_clusters or measured.n
     few = f", from as few as {rests_on} clips or scenes" if rests_on < ENOUGH_CLUSTERS else ""
     return (
-        f"{_claim(first, second, measured)}: {value} of {difference.figure.title.lower()} on the "
+        f"{_format_difference_claim(first, second, measured)}: {value} of {difference.figure.title.lower()} on the "
         f"{difference.n_questions:,} {kind} that both answered (95 % interval {low} to {high}{few})."
     )
 
 
-def _claim(first: BoardContender, second: BoardContender, measured: Estimate) -> str:
+def _format_difference_claim(
+    first: BoardContender, second: BoardContender, measured: Estimate
+) -> str:
     lead = "ahead" if measured.low > 0 else "behind" if measured.high < 0 else "open"
     return _CLAIMS[second.kind, lead].format(first=first.name, second=second.name)
 
 
-def _side(entrant: ReportEntrant) -> ComparedReviewer:
+def _build_compared_reviewer(entrant: ReportEntrant) -> ComparedReviewer:
     named = [
         ("+".join(subject.entry.name for subject in item.subjects), row)
         for item in entrant.items

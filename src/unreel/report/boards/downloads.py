@@ -17,7 +17,7 @@ _DIGITS: Final = 6
 
 def name_tables(panel: BoardPanel) -> BoardPanel:
     """The panel, with the name of its files in each of its tables."""
-    names = _distinct([f"{FOLDER}/{panel.id}"] * len(panel.all_tables), "-{}")
+    names = _number_repeated_names([f"{FOLDER}/{panel.id}"] * len(panel.all_tables), "-{}")
     named = (replace(t, file=name) for t, name in zip(panel.all_tables, names, strict=True))
     tables = tuple(itertools.islice(named, len(panel.tables)))
     extras = [
@@ -28,19 +28,21 @@ def name_tables(panel: BoardPanel) -> BoardPanel:
 
 def table_csv(table: BoardTable) -> str:
     """Columns of their own for both ends of an interval, for n, and for why a number is missing."""
-    return csv_text(*_rows(list(_columns(table)), n_rows=len(table.lines)))
+    return csv_text(
+        *_build_named_rows(list(_iter_download_columns(table)), n_rows=len(table.lines))
+    )
 
 
 def table_latex(table: BoardTable) -> str:
     """Return the table as LaTeX with intervals in brackets; notes and reasons end the caption."""
     columns = [
-        (column.title, [_shown(line.cells[place]) for line in table.lines])
+        (column.title, [_format_displayed_cell(line.cells[place]) for line in table.lines])
         for place, column in enumerate(table.columns)
     ]
     gaps = (f"({mark}) not measured: {why}" for mark, why in table.notes)
     told = [sentence for sentence in (table.caption, table.promise, *gaps) if sentence]
     caption = " ".join(f"{sentence.rstrip('.')}." for sentence in told)
-    return latex_text(*_rows(columns, n_rows=len(table.lines)), caption=caption)
+    return latex_text(*_build_named_rows(columns, n_rows=len(table.lines)), caption=caption)
 
 
 def table_files(table: BoardTable) -> dict[str, str]:
@@ -54,7 +56,7 @@ def latex_block(files: Mapping[str, str]) -> dict[str, dict[str, str]]:
     return {"report-latex": {name.rpartition("/")[2]: text for name, text in latex.items()}}
 
 
-def _columns(table: BoardTable) -> Iterator[tuple[str, list[str]]]:
+def _iter_download_columns(table: BoardTable) -> Iterator[tuple[str, list[str]]]:
     reasons = {"": "", **dict(table.notes)}
     for place, column in enumerate(table.columns):
         cells = [line.cells[place] for line in table.lines]
@@ -62,10 +64,10 @@ def _columns(table: BoardTable) -> Iterator[tuple[str, list[str]]]:
         beside = [
             "" if estimate else cell.doubt for cell, estimate in zip(cells, estimates, strict=True)
         ]
-        yield column.title, [_exact(cell) for cell in cells]
+        yield column.title, [_format_exact_cell(cell) for cell in cells]
         if any(estimates):
-            yield f"{column.title}, low", [_digits(e.low) if e else "" for e in estimates]
-            yield f"{column.title}, high", [_digits(e.high) if e else "" for e in estimates]
+            yield f"{column.title}, low", [_format_digits(e.low) if e else "" for e in estimates]
+            yield f"{column.title}, high", [_format_digits(e.high) if e else "" for e in estimates]
             yield f"{column.title}, n", [str(e.n) if e else "" for e in estimates]
         if any(beside):
             yield f"{column.title}, note", beside
@@ -75,21 +77,21 @@ def _columns(table: BoardTable) -> Iterator[tuple[str, list[str]]]:
         yield "Kind", [line.kind for line in table.lines]
 
 
-def _exact(cell: TableCell) -> str:
+def _format_exact_cell(cell: TableCell) -> str:
     match cell.number:
         case None:
             return cell.text
         case Estimate(value=value):
-            return _digits(value)
+            return _format_digits(value)
         case number:
             return str(number)
 
 
-def _digits(value: float) -> str:
+def _format_digits(value: float) -> str:
     return f"{value:.{_DIGITS}g}"
 
 
-def _shown(cell: TableCell) -> str:
+def _format_displayed_cell(cell: TableCell) -> str:
     if isinstance(cell.number, Estimate):
         ends = cell.doubt.partition(", n ")[0]
         return f"{cell.text} [{ends.replace(' to ', ', ')}]"
@@ -98,7 +100,7 @@ def _shown(cell: TableCell) -> str:
     return f"{cell.text} ({cell.badge})" if cell.badge else cell.text
 
 
-def _rows(
+def _build_named_rows(
     columns: Sequence[tuple[str, Sequence[str]]], *, n_rows: int
 ) -> tuple[list[str], list[dict[str, str]]]:
     """Names, no two of them equal, and the rows by name."""
@@ -112,10 +114,10 @@ def _rows(
 
 def distinct_names(names: Sequence[str]) -> list[str]:
     """Return the names, numbered from 2 where one was there before."""
-    return _distinct(names, " ({})")
+    return _number_repeated_names(names, " ({})")
 
 
-def _distinct(names: Sequence[str], form: str) -> list[str]:
+def _number_repeated_names(names: Sequence[str], form: str) -> list[str]:
     """The names, numbered from 2 where one was there before; contenders may be called anything."""
     told: list[str] = []
     for name in names:

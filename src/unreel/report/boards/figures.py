@@ -48,25 +48,25 @@ def by_creator(entrants: Sequence[ReportEntrant]) -> list[MetricBreakdown]:
     instrument = entrants[0].instrument
     figures = instrument.figures
     if figures.per_creator is not None:
-        return [_told_of(entrants, figures[figures.per_creator])]
+        return [_build_scorecard_breakdown(entrants, figures[figures.per_creator])]
     if instrument.wording.decides == "score":
-        return [_scores_by_creator(entrants)]
+        return [_measure_scores_by_creator(entrants)]
     cards = [
         score_groups(
             entrant.instrument,
             entrant.rows,
-            groups_of=partial(_creator_of, _creators(entrant)),
+            groups_of=partial(_get_row_creators, _map_clips_to_creators(entrant)),
             seed=entrant.seed,
         )
         for entrant in entrants
     ]
-    return [_breakdown("creator", figures[name], cards) for name in figures.by_creator]
+    return [_build_breakdown("creator", figures[name], cards) for name in figures.by_creator]
 
 
 def by_part(entrants: Sequence[ReportEntrant], kind: str) -> list[MetricBreakdown]:
     """Return the results per named part of the benchmark; `kind` is one of `PARTS`."""
     figures = entrants[0].instrument.figures
-    found = [_told_of(entrants, figures[name], kind) for name in figures.by_part]
+    found = [_build_scorecard_breakdown(entrants, figures[name], kind) for name in figures.by_part]
     return [breakdown for breakdown in found if breakdown.cells]
 
 
@@ -83,10 +83,10 @@ def by_category(entrants: Sequence[ReportEntrant]) -> list[MetricBreakdown]:
     ]
     if not any(cards):
         return []
-    return [_breakdown("category", figures[name], cards) for name in figures.by_category]
+    return [_build_breakdown("category", figures[name], cards) for name in figures.by_category]
 
 
-def _breakdown(
+def _build_breakdown(
     kind: str, figure: MetricDefinition, cards: Sequence[Mapping[str, Any]]
 ) -> MetricBreakdown:
     groups = sorted({group for card in cards for group in card})
@@ -101,13 +101,13 @@ def _breakdown(
     )
 
 
-def _creator_of(
+def _get_row_creators(
     creators: Mapping[str, tuple[str, ...]], row: ScoredQuestion[Any, Any]
 ) -> tuple[str, ...]:
     return creators.get(str(row.subject), ())
 
 
-def _creators(entrant: ReportEntrant) -> dict[str, tuple[str, ...]]:
+def _map_clips_to_creators(entrant: ReportEntrant) -> dict[str, tuple[str, ...]]:
     return {
         str(item.rows[0].subject): (item.creator,)
         for item in entrant.items
@@ -115,7 +115,7 @@ def _creators(entrant: ReportEntrant) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _told_of(
+def _build_scorecard_breakdown(
     entrants: Sequence[ReportEntrant], figure: MetricDefinition, kind: str = ""
 ) -> MetricBreakdown:
     """Return the scorecards' values per creator, or per part of that kind."""
@@ -129,7 +129,7 @@ def _told_of(
     return MetricBreakdown(title=title, figure=figure, cells=dict(sorted(cells.items())))
 
 
-def _scores_by_creator(entrants: Sequence[ReportEntrant]) -> MetricBreakdown:
+def _measure_scores_by_creator(entrants: Sequence[ReportEntrant]) -> MetricBreakdown:
     cells: dict[str, dict[int, Measured]] = {}
     for place, entrant in enumerate(entrants):
         scores: dict[str, list[tuple[str, int]]] = {}
@@ -185,18 +185,22 @@ def sum_cost(entrant: ReportEntrant) -> AnswerCost:
         input_tokens=total("input_tokens"),
         output_tokens=total("output_tokens"),
         cost_usd=total("cost_usd"),
-        tokens_each=mean(((i, _tokens(i)) for i in answers), "no answer reports its tokens"),
+        tokens_each=mean(
+            ((i, _find_token_count(i)) for i in answers), "no answer reports its tokens"
+        ),
         usd_each=mean(((i, i.stored["cost_usd"]) for i in answers), "no price is known"),
-        latency_s=mean(((i, _seconds(i)) for i in answers), "no answer reports its latency"),
+        latency_s=mean(
+            ((i, _find_latency_seconds(i)) for i in answers), "no answer reports its latency"
+        ),
     )
 
 
-def _tokens(item: RunItem) -> float | None:
+def _find_token_count(item: RunItem) -> float | None:
     given, made = item.stored["input_tokens"], item.stored["output_tokens"]
     return None if given is None or made is None else float(given + made)
 
 
-def _seconds(item: RunItem) -> float | None:
+def _find_latency_seconds(item: RunItem) -> float | None:
     taken_us = item.stored["latency_us"]
     return None if taken_us is None else taken_us / 1e6
 
@@ -217,7 +221,7 @@ class OutcomeCounts:
 
 def count_outcomes(entrant: ReportEntrant) -> OutcomeCounts:
     """Return the number of scorable answers, and the reasons for the others."""
-    readable = sum(get_decision(row.outcome) is not None for row in _firsts(entrant.items))
+    readable = sum(get_decision(row.outcome) is not None for row in _list_first_rows(entrant.items))
     card = entrant.card
     return OutcomeCounts(
         n_asked=card.n_questions,
@@ -229,5 +233,5 @@ def count_outcomes(entrant: ReportEntrant) -> OutcomeCounts:
     )
 
 
-def _firsts(items: Sequence[RunItem]) -> list[ScoredQuestion[Any, Any]]:
+def _list_first_rows(items: Sequence[RunItem]) -> list[ScoredQuestion[Any, Any]]:
     return [item.rows[0] for item in items]

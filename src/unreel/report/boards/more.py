@@ -17,7 +17,11 @@ from unreel.report.boards.tables import (
 
 def build_other_figures_panel(board: ReportBoard) -> BoardPanel | None:
     """Return the panel of further metrics of a protocol, as far as an entrant has them."""
-    tables = [table for table in (_figures(board), _confusion(board)) if table is not None]
+    tables = [
+        table
+        for table in (_build_other_metrics_table(board), _build_confusion_table(board))
+        if table is not None
+    ]
     if not tables:
         return None
     return BoardPanel(
@@ -28,8 +32,8 @@ def build_other_figures_panel(board: ReportBoard) -> BoardPanel | None:
     )
 
 
-def _figures(board: ReportBoard) -> BoardTable | None:
-    figures = [figure for figure in _unshown(board) if _is_known(board, figure)]
+def _build_other_metrics_table(board: ReportBoard) -> BoardTable | None:
+    figures = [figure for figure in _select_other_metrics(board) if _is_known(board, figure)]
     if not figures:
         return None
     notes = FootnoteMarks()
@@ -51,7 +55,7 @@ def _figures(board: ReportBoard) -> BoardTable | None:
     )
 
 
-def _unshown(board: ReportBoard) -> list[MetricDefinition]:
+def _select_other_metrics(board: ReportBoard) -> list[MetricDefinition]:
     figures = board.asked.figures
     shown = {*figures.leading, *figures.sides, figures.per_creator}
     if board.asked.needs_box_space:
@@ -63,7 +67,7 @@ def _is_known(board: ReportBoard, figure: MetricDefinition) -> bool:
     return any(isinstance(metric_of(e, figure.metric), Estimate) for e in board.entrants)
 
 
-def _confusion(board: ReportBoard) -> BoardTable | None:
+def _build_confusion_table(board: ReportBoard) -> BoardTable | None:
     calls = list(dict.fromkeys(call for e in board.entrants for call in e.card.confusion))
     if not calls:
         return None

@@ -43,7 +43,7 @@ def build_differences_panel(
 
     `beside` are boards over other parts of the same benchmark: common clips count there too.
     """
-    groups = [_within(board), *(_across(board, other) for other in beside)]
+    groups = [_pair_within_board(board), *(_pair_across_boards(board, other) for other in beside)]
     pairs = [pair for group in groups for pair in group.pairs]
     if not pairs:
         return None
@@ -61,7 +61,9 @@ def build_differences_panel(
             "differences of every figure."
         ),
         tables=tuple(
-            _table(group, list(itertools.islice(rows, len(group.pairs))), title=title)
+            _build_difference_table(
+                group, list(itertools.islice(rows, len(group.pairs))), title=title
+            )
             for group in groups
             if group.pairs
         ),
@@ -76,7 +78,7 @@ class _ComparisonGroup:
     pairs: Sequence[tuple[BoardContender, BoardContender]]
 
 
-def _within(board: ReportBoard) -> _ComparisonGroup:
+def _pair_within_board(board: ReportBoard) -> _ComparisonGroup:
     placed = [contender for contender in board.shown if not contender.unranked]
     pairs = [
         (one, other)
@@ -86,13 +88,13 @@ def _within(board: ReportBoard) -> _ComparisonGroup:
     return _ComparisonGroup(caption="The first less the second", pairs=pairs)
 
 
-def _across(board: ReportBoard, other: ReportBoard) -> _ComparisonGroup:
+def _pair_across_boards(board: ReportBoard, other: ReportBoard) -> _ComparisonGroup:
     """The leaders of both boards; who was asked the same way on both is not compared with itself."""
     pairs = [
         (replace(one, name=full_name(board, one)), replace(two, name=full_name(other, two)))
-        for one in _leaders(board)
-        for two in _leaders(other)
-        if _way(one) != _way(two)
+        for one in _select_leaders(board)
+        for two in _select_leaders(other)
+        if _get_reviewer_condition(one) != _get_reviewer_condition(two)
     ]
     where = " and ".join(", ".join(each.told) for each in (board, other))
     return _ComparisonGroup(
@@ -100,20 +102,26 @@ def _across(board: ReportBoard, other: ReportBoard) -> _ComparisonGroup:
     )
 
 
-def _leaders(board: ReportBoard) -> list[BoardContender]:
+def _select_leaders(board: ReportBoard) -> list[BoardContender]:
     return [contender for contender in board.placed if contender.kind == "reviewer"][:LEADERS]
 
 
-def _way(contender: BoardContender) -> tuple[str, Condition]:
+def _get_reviewer_condition(contender: BoardContender) -> tuple[str, Condition]:
     return contender.entrant.reviewer, contender.entrant.condition
 
 
-def _table(
+def _build_difference_table(
     group: _ComparisonGroup, told: Sequence[tuple[RankDifference, float | None]], *, title: str
 ) -> BoardTable:
     notes = FootnoteMarks()
     lines = [
-        TableLine(cells=(name_cell(one), name_cell(other), *_cells(difference, chance, notes)))
+        TableLine(
+            cells=(
+                name_cell(one),
+                name_cell(other),
+                *_build_difference_cells(difference, chance, notes),
+            )
+        )
         for (one, other), (difference, chance) in zip(group.pairs, told, strict=True)
     ]
     return BoardTable(
@@ -124,7 +132,7 @@ def _table(
     )
 
 
-def _cells(
+def _build_difference_cells(
     difference: RankDifference, chance: float | None, notes: FootnoteMarks
 ) -> tuple[TableCell, ...]:
     return (

@@ -34,7 +34,9 @@ def build_creators_panel(board: ReportBoard) -> BoardPanel | None:
         if board.asked.wording.decides == "score"
         else "A creator wants its clips not to be caught; a reviewer wants to catch them all."
     )
-    return _panel(board, breakdowns, id_=f"{board.id}-creators", heading="By creator", lead=lead)
+    return _build_breakdown_panel(
+        board, breakdowns, id_=f"{board.id}-creators", heading="By creator", lead=lead
+    )
 
 
 def build_categories_panel(board: ReportBoard) -> BoardPanel | None:
@@ -46,7 +48,9 @@ def build_categories_panel(board: ReportBoard) -> BoardPanel | None:
         "Kinds of trace, as people marked them; one trace may be of several kinds. Annotation rows "
         "are counted and resampled by clip."
     )
-    return _panel(board, breakdowns, id_=f"{board.id}-categories", heading="By category", lead=lead)
+    return _build_breakdown_panel(
+        board, breakdowns, id_=f"{board.id}-categories", heading="By category", lead=lead
+    )
 
 
 def named_parts(board: ReportBoard) -> Iterator[BoardPanel]:
@@ -56,28 +60,32 @@ def named_parts(board: ReportBoard) -> Iterator[BoardPanel]:
         if breakdowns:
             name = breakdowns[0].title
             lead = f"Each {name} that the benchmark names, scored by itself."
-            yield _panel(
+            yield _build_breakdown_panel(
                 board, breakdowns, id_=f"{board.id}-{name}", heading=f"By {name}", lead=lead
             )
 
 
-def _panel(
+def _build_breakdown_panel(
     board: ReportBoard, breakdowns: Sequence[MetricBreakdown], *, id_: str, heading: str, lead: str
 ) -> BoardPanel:
-    many, few = _by_size(breakdowns)
+    many, few = _split_by_group_size(breakdowns)
     if not many[0].cells:
         lead = f"{lead} No group has an n of {FEW} or more."
     return BoardPanel(
         id=id_,
         heading=heading,
         lead=lead,
-        charts=(_chart(board, many[0], id_=id_, heading=heading),) if many[0].cells else (),
-        tables=tuple(_table(board, breakdown) for breakdown in many if breakdown.cells),
-        extras=_folded(board, few),
+        charts=(_build_breakdown_chart(board, many[0], id_=id_, heading=heading),)
+        if many[0].cells
+        else (),
+        tables=tuple(
+            _build_breakdown_table(board, breakdown) for breakdown in many if breakdown.cells
+        ),
+        extras=_build_small_group_tables(board, few),
     )
 
 
-def _by_size(
+def _split_by_group_size(
     breakdowns: Sequence[MetricBreakdown],
 ) -> tuple[list[MetricBreakdown], list[MetricBreakdown]]:
     """The breakdowns of the groups with enough behind them, and of the others."""
@@ -97,14 +105,16 @@ def _by_size(
     return keep(is_large=True), keep(is_large=False)
 
 
-def _folded(
+def _build_small_group_tables(
     board: ReportBoard, few: Sequence[MetricBreakdown]
 ) -> tuple[tuple[str, tuple[BoardTable, ...]], ...]:
-    tables = tuple(_table(board, breakdown) for breakdown in few if breakdown.cells)
+    tables = tuple(_build_breakdown_table(board, breakdown) for breakdown in few if breakdown.cells)
     return ((f"Small groups, n below {FEW} ({len(few[0].cells)})", tables),) if tables else ()
 
 
-def _chart(board: ReportBoard, first: MetricBreakdown, *, id_: str, heading: str) -> BoardChart:
+def _build_breakdown_chart(
+    board: ReportBoard, first: MetricBreakdown, *, id_: str, heading: str
+) -> BoardChart:
     shown = {board.contenders.index(contender): contender for contender in board.shown}
     points = [
         ChartPoint(who=contender.name, group=group, measured=cells[place], kind=contender.kind)
@@ -117,14 +127,14 @@ def _chart(board: ReportBoard, first: MetricBreakdown, *, id_: str, heading: str
     return BoardChart(
         id=id_,
         title=f"{figure.title} {heading.lower()}",
-        alt=_extremes(board, first),
+        alt=_format_best_and_worst(board, first),
         spec=grouped_chart(
             points, board.palette, title=title, domain=figure.range, places=figure.places
         ),
     )
 
 
-def _table(board: ReportBoard, breakdown: MetricBreakdown) -> BoardTable:
+def _build_breakdown_table(board: ReportBoard, breakdown: MetricBreakdown) -> BoardTable:
     notes = FootnoteMarks()
     figure = breakdown.figure
     columns = [TableColumn(title=breakdown.title.capitalize(), numbers=False)]
@@ -132,7 +142,7 @@ def _table(board: ReportBoard, breakdown: MetricBreakdown) -> BoardTable:
     lines = [
         TableLine(
             cells=(
-                TableCell(text=group, link=_filter(breakdown.title, group)),
+                TableCell(text=group, link=_format_filter_link(breakdown.title, group)),
                 *(
                     measured_cell(cells.get(place), notes, places=figure.places)
                     for place in range(len(board.contenders))
@@ -151,12 +161,12 @@ def _table(board: ReportBoard, breakdown: MetricBreakdown) -> BoardTable:
     )
 
 
-def _filter(title: str, group: str) -> str:
+def _format_filter_link(title: str, group: str) -> str:
     """The fragment that shows the clips of a group, where they can be filtered by it."""
     return f"#{urlencode({title: group})}" if title in _FILTERS else ""
 
 
-def _extremes(board: ReportBoard, breakdown: MetricBreakdown) -> str:
+def _format_best_and_worst(board: ReportBoard, breakdown: MetricBreakdown) -> str:
     """The group that the leading contender does best and worst on."""
     places = [
         i for i, contender in enumerate(board.contenders) if contender.kind == "reviewer"

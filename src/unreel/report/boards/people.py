@@ -61,8 +61,8 @@ def people_beside(entrant: ReportEntrant) -> HumanComparison:
 def people_points(rows: Sequence[HumanScoreRow], figure: MetricDefinition) -> list[ChartPoint]:
     """People on the chart of a figure: those who have it, all together first."""
     return [
-        ChartPoint(who=_name(row), measured=row[figure.metric], kind=KIND)
-        for row in _in_order(rows, figure)
+        ChartPoint(who=_format_row_name(row), measured=row[figure.metric], kind=KIND)
+        for row in _sort_by_score(rows, figure)
         if isinstance(row[figure.metric], Estimate)
     ]
 
@@ -75,15 +75,17 @@ def people_lines(
 ) -> list[TableLine]:
     """People's lines of the leaderboard: no place, a name, `figures`, and how many they judged."""
     lines = []
-    for row in _in_order(rows, ranking):
-        name = TableCell(text=_name(row), badge=KIND, doubt=f"against {AGAINST[row.against]}")
+    for row in _sort_by_score(rows, ranking):
+        name = TableCell(
+            text=_format_row_name(row), badge=KIND, doubt=f"against {AGAINST[row.against]}"
+        )
         values = (measured_cell(row[f.metric], notes, places=f.places) for f in figures)
         judged = replace(exact_cell(row.n_judged), doubt="judged")
         lines.append(TableLine(cells=(TableCell(), name, *values, judged), kind=KIND))
     return lines
 
 
-def _in_order(rows: Sequence[HumanScoreRow], figure: MetricDefinition) -> list[HumanScoreRow]:
+def _sort_by_score(rows: Sequence[HumanScoreRow], figure: MetricDefinition) -> list[HumanScoreRow]:
     """All together first, then the best of those who have the figure, then the others by name."""
 
     def height(row: HumanScoreRow) -> tuple[bool, float, str]:
@@ -94,5 +96,5 @@ def _in_order(rows: Sequence[HumanScoreRow], figure: MetricDefinition) -> list[H
     return sorted(rows, key=height)
 
 
-def _name(row: HumanScoreRow) -> str:
+def _format_row_name(row: HumanScoreRow) -> str:
     return f"people: {row.name}"

@@ -98,7 +98,7 @@ def leaderboard(board: ReportBoard) -> BoardPanel:
     chart = BoardChart(
         id=f"{board.id}-leaderboard",
         title=f"{figure.title} of each reviewer",
-        alt=_leaders(board, figure),
+        alt=_format_leaders(board, figure),
         spec=ranked_chart(points, title=title, domain=figure.range, places=figure.places),
     )
     return BoardPanel(
@@ -110,22 +110,22 @@ def leaderboard(board: ReportBoard) -> BoardPanel:
             + (f" {board.people.told}" if board.people.told else "")
         ),
         charts=(chart,),
-        tables=(_leader_table(board),),
-        extras=_printed_tables(board),
+        tables=(_build_leader_table(board),),
+        extras=_build_published_tables(board),
         is_open=True,
     )
 
 
 def build_difficulty_panel(board: ReportBoard) -> BoardPanel | None:
     """From telling that a clip is generated to telling why, where and when; where all are asked."""
-    steps = _steps(board)
+    steps = _list_step_metrics(board)
     if not steps:
         return None
     points = [
         ChartPoint(
             who=contender.name,
-            group=_step(figure),
-            measured=_height(contender, figure),
+            group=_format_step_title(figure),
+            measured=_measure_step_height(contender, figure),
             kind=contender.kind,
         )
         for contender in board.shown
@@ -133,19 +133,22 @@ def build_difficulty_panel(board: ReportBoard) -> BoardPanel | None:
     ]
     notes = FootnoteMarks()
     columns = [TableColumn(title="Reviewer", numbers=False)]
-    columns += [TableColumn(title=_step(figure), figure=figure) for figure in steps]
+    columns += [TableColumn(title=_format_step_title(figure), figure=figure) for figure in steps]
     lines = [
-        line_of(contender, (measured_cell(_height(contender, figure), notes) for figure in steps))
+        line_of(
+            contender,
+            (measured_cell(_measure_step_height(contender, figure), notes) for figure in steps),
+        )
         for contender in board.contenders
     ]
     chart = BoardChart(
         id=f"{board.id}-gradient",
         title="Score at each step of difficulty",
-        alt=_falls(board),
+        alt=_format_step_summary(board),
         spec=stepped_chart(
             points,
             board.palette,
-            steps=[_step(figure) for figure in steps],
+            steps=[_format_step_title(figure) for figure in steps],
             title="score, 0 to 100",
         ),
     )
@@ -179,25 +182,25 @@ def line_of(contender: BoardContender, cells: Iterable[TableCell]) -> TableLine:
     return TableLine(cells=(name_cell(contender), *cells), kind=contender.kind)
 
 
-def _steps(board: ReportBoard) -> list[MetricDefinition]:
+def _list_step_metrics(board: ReportBoard) -> list[MetricDefinition]:
     return [board.asked.figures[name] for name in board.asked.figures.steps]
 
 
-def _step(figure: MetricDefinition) -> str:
+def _format_step_title(figure: MetricDefinition) -> str:
     return figure.group.capitalize()
 
 
-def _height(contender: BoardContender, figure: MetricDefinition) -> Measured:
+def _measure_step_height(contender: BoardContender, figure: MetricDefinition) -> Measured:
     measured = metric_of(contender.entrant, figure.metric)
     return invert_distance(measured) if figure.better == "less" else measured
 
 
-def _leading(board: ReportBoard) -> list[MetricDefinition]:
+def _list_leading_metrics(board: ReportBoard) -> list[MetricDefinition]:
     return [board.asked.figures[name] for name in board.asked.figures.leading]
 
 
-def _leader_table(board: ReportBoard) -> BoardTable:
-    figures = _leading(board)
+def _build_leader_table(board: ReportBoard) -> BoardTable:
+    figures = _list_leading_metrics(board)
     notes = FootnoteMarks()
     columns = [TableColumn(title="#"), TableColumn(title="Reviewer", numbers=False)]
     columns += map(figure_column, figures)
@@ -227,16 +230,16 @@ def _leader_table(board: ReportBoard) -> BoardTable:
     )
 
 
-def _printed_tables(board: ReportBoard) -> tuple[tuple[str, tuple[BoardTable, ...]], ...]:
+def _build_published_tables(board: ReportBoard) -> tuple[tuple[str, tuple[BoardTable, ...]], ...]:
     """The published rows, marked as such."""
     printed = printed_board(board.protocol)
     if printed is None:
         return ()
-    figures = _leading(board)
+    figures = _list_leading_metrics(board)
     columns = [TableColumn(title="Reviewer", numbers=False)]
     columns += map(figure_column, figures)
     lines = []
-    for row in _by_rank(printed, board.asked.figures[board.ranks_by]):
+    for row in _sort_published_rows(printed, board.asked.figures[board.ranks_by]):
         cells = [TableCell(text=row.model, badge="published")]
         for figure in figures:
             value = row.figures.get(figure.metric)
@@ -252,21 +255,21 @@ def _printed_tables(board: ReportBoard) -> tuple[tuple[str, tuple[BoardTable, ..
     return ((f"Published rows ({len(lines)})", (table,)),)
 
 
-def _by_rank(printed: PrintedBoard, figure: MetricDefinition) -> list[PrintedRow]:
+def _sort_published_rows(printed: PrintedBoard, figure: MetricDefinition) -> list[PrintedRow]:
     def height(row: PrintedRow) -> float:
         return -row.figures.get(figure.metric, max(row.figures.values(), default=0.0))
 
     return sorted(printed.rows, key=height)
 
 
-def _leaders(board: ReportBoard, figure: MetricDefinition) -> str:
+def _format_leaders(board: ReportBoard, figure: MetricDefinition) -> str:
     """Return the best reviewer and the best baseline, and the comparisons of the best with baseline and second."""
     reviewers = [contender for contender in board.placed if contender.kind == "reviewer"]
     floors = [contender for contender in board.placed if contender.kind == "floor"]
     if not board.placed:
         return "No entrant has this metric."
     told = [
-        f"{word}: {contender.name} with {_number(contender, figure)}."
+        f"{word}: {contender.name} with {_format_measured_value(contender, figure)}."
         for word, leaders in (("Best reviewer", reviewers), ("Best baseline", floors))
         for contender in leaders[:1]
     ]
@@ -274,21 +277,21 @@ def _leaders(board: ReportBoard, figure: MetricDefinition) -> str:
     return " ".join([*told, *(format_difference(board, reviewers[0], rival) for rival in rivals)])
 
 
-def _number(contender: BoardContender, figure: MetricDefinition) -> str:
+def _format_measured_value(contender: BoardContender, figure: MetricDefinition) -> str:
     cell = measured_cell(
         metric_of(contender.entrant, figure.metric), FootnoteMarks(), places=figure.places
     )
     return f"{cell.text} ({cell.doubt})"
 
 
-def _falls(board: ReportBoard) -> str:
+def _format_step_summary(board: ReportBoard) -> str:
     reviewers = [
         contender for contender in board.contenders if contender.kind == "reviewer"
     ] or board.contenders
     best = reviewers[0]
     parts = []
-    for figure in _steps(board):
-        value = _height(best, figure)
+    for figure in _list_step_metrics(board):
+        value = _measure_step_height(best, figure)
         height = f"{value.value:.1f}" if isinstance(value, Estimate) else "unmeasured"
         parts.append(f"{figure.group} {height}")
     return f"{best.name}: {', '.join(parts)}."

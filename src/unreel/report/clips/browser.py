@@ -80,14 +80,14 @@ def build_browser(
                 sheets.append(((place, item),))
             else:
                 sheets[number] = (*sheets[number], (place, item))
-    ids = _short_ids([key for _, key in places])
+    ids = _build_short_ids([key for _, key in places])
     lines = _IndexLines(ids, sheets)
     creators, kinds = lines.creators, lines.kinds
-    details = (_detail(sheet, media) for sheet in sheets)
+    details = (_build_sheet_detail(sheet, media) for sheet in sheets)
     book = PaginatedClips(names=names, creators=creators.listed, kinds=kinds.listed, lines=lines)
     first, made, holds = "", [], []
     for number, told in enumerate(iter_chunks(details, CHUNK)):
-        packed = _pack(told)
+        packed = _compress_chunk(told)
         first = first or packed
         made.append(book.made(number, packed))
         holds.append(book.holds(number))
@@ -138,7 +138,7 @@ class _ClipLinks(Mapping[tuple[str, str], Mapping[str, str]]):
         return len(self._places)
 
 
-def _subjects(sheet: _Sheet) -> tuple[ReportSubject, ...]:
+def _get_sheet_subjects(sheet: _Sheet) -> tuple[ReportSubject, ...]:
     _, item = sheet[0]
     return item.subjects
 
@@ -157,7 +157,7 @@ class _WordIndex:
         return self._numbers[word]
 
 
-def _short_ids(keys: Sequence[str]) -> list[str]:
+def _build_short_ids(keys: Sequence[str]) -> list[str]:
     """The beginnings of the keys; those that are alike get a number."""
     seen: dict[str, int] = {}
     ids = []
@@ -200,7 +200,7 @@ class _IndexLines(Sequence[list[Any]]):
 
     def _line(self, index: int) -> list[Any]:
         sheet = self._sheets[index]
-        entries = [subject.entry for subject in _subjects(sheet)]
+        entries = [subject.entry for subject in _get_sheet_subjects(sheet)]
         made_by = [e.origin.creator for e in entries if isinstance(e.origin, Generated)]
         marked = sorted({c.value for e in entries for t in e.traces for c in t.categories})
         return [
@@ -222,19 +222,19 @@ def status_of(item: RunItem) -> int:
     return RIGHT if right else WRONG
 
 
-def _pack(chunk: list[dict[str, Any]]) -> str:
+def _compress_chunk(chunk: list[dict[str, Any]]) -> str:
     text = json.dumps(chunk, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()
 
 
-def _detail(sheet: _Sheet, media: MediaFolder) -> dict[str, Any]:
+def _build_sheet_detail(sheet: _Sheet, media: MediaFolder) -> dict[str, Any]:
     return {
-        "clips": [_clip(subject, media) for subject in _subjects(sheet)],
-        "answers": [_answer(place, item) for place, item in sheet],
+        "clips": [_build_clip_detail(subject, media) for subject in _get_sheet_subjects(sheet)],
+        "answers": [_build_answer_json(place, item) for place, item in sheet],
     }
 
 
-def _clip(subject: ReportSubject, media: MediaFolder) -> dict[str, Any]:
+def _build_clip_detail(subject: ReportSubject, media: MediaFolder) -> dict[str, Any]:
     entry = subject.entry
     description = {
         "name": entry.name,
@@ -245,17 +245,17 @@ def _clip(subject: ReportSubject, media: MediaFolder) -> dict[str, Any]:
         "group": entry.group,
         "prompt": entry.prompt[:LONGEST_TEXT],
         "difficulty": entry.difficulty,
-        "traces": [_trace(trace) for trace in entry.traces],
-        "rating": _rating(entry.rating),
-        "votes": _votes(entry),
+        "traces": [_build_trace_json(trace) for trace in entry.traces],
+        "rating": _build_rating_json(entry.rating),
+        "votes": _count_votes(entry),
     }
     if isinstance(subject.clip, Failure):
-        return description | {"failure": _failure(subject.clip)}
+        return description | {"failure": _build_failure_json(subject.clip)}
     source, reason = media.add(subject.clip)
-    return description | _shape(subject.clip) | {"src": source, "absent": reason}
+    return description | _build_clip_shape(subject.clip) | {"src": source, "absent": reason}
 
 
-def _shape(clip: Clip) -> dict[str, Any]:
+def _build_clip_shape(clip: Clip) -> dict[str, Any]:
     video, rate = clip.facts.video, clip.facts.video.average_rate
     return {
         "id": clip.id,
@@ -268,34 +268,34 @@ def _shape(clip: Clip) -> dict[str, Any]:
     }
 
 
-def _trace(trace: Trace) -> dict[str, Any]:
+def _build_trace_json(trace: Trace) -> dict[str, Any]:
     return {
         "start_us": trace.span.start_us,
         "end_us": trace.span.end_us,
-        "boxes": [{"at_us": mark.at_us, **_box(mark.box)} for mark in trace.track],
+        "boxes": [{"at_us": mark.at_us, **_build_box_json(mark.box)} for mark in trace.track],
         "kinds": sorted(category.value for category in trace.categories),
         "text": trace.explanation[:LONGEST_TEXT],
     }
 
 
-def _box(box: Box) -> dict[str, float]:
+def _build_box_json(box: Box) -> dict[str, float]:
     return {edge: round(getattr(box, edge), 5) for edge in ("x0", "y0", "x1", "y1")}
 
 
-def _rating(rating: Rating | None) -> dict[str, Any] | None:
+def _build_rating_json(rating: Rating | None) -> dict[str, Any] | None:
     if rating is None:
         return None
     return {"score": rating.score, "problem": rating.problem, "adherence": rating.adherence}
 
 
-def _votes(entry: Entry) -> list[int] | None:
+def _count_votes(entry: Entry) -> list[int] | None:
     """Return the number of votes for generated, and of all votes."""
     if not entry.votes:
         return None
     return [sum(vote.label is Label.GENERATED for vote in entry.votes), len(entry.votes)]
 
 
-def _failure(failure: Failure) -> dict[str, str]:
+def _build_failure_json(failure: Failure) -> dict[str, str]:
     return {
         "reason": failure.reason.value,
         "detail": failure.detail[:LONGEST_TEXT],
@@ -303,19 +303,19 @@ def _failure(failure: Failure) -> dict[str, str]:
     }
 
 
-def _answer(index: int, item: RunItem) -> dict[str, Any]:
+def _build_answer_json(index: int, item: RunItem) -> dict[str, Any]:
     stored, outcome = item.stored, item.outcome
     answer: dict[str, Any] = {"entrant": index, "status": status_of(item)}
     if isinstance(outcome, Failure):
-        answer["failure"] = _failure(outcome)
+        answer["failure"] = _build_failure_json(outcome)
     else:
         text = stored.get("text") or ""
         answer["text"] = text[:LONGEST_TEXT]
         answer["cut"] = max(0, len(text) - LONGEST_TEXT)
-        answer["said"] = dict(_parts_read(outcome))
-        answer["unread"] = dict(_parts_unread(outcome))
+        answer["said"] = dict(_iter_parsed_parts(outcome))
+        answer["unread"] = dict(_iter_unparsed_parts(outcome))
     if isinstance(outcome, TraceVerdict):
-        answer["meets"] = _comparisons(item, outcome)
+        answer["meets"] = _compare_with_traces(item, outcome)
     for column in ("latency_us", "input_tokens", "output_tokens", "cost_usd"):
         if stored.get(column) is not None:
             answer[column] = stored[column]
@@ -334,16 +334,16 @@ def shown_us(item: RunItem) -> Iterator[list[int]]:
         yield [to_us(Fraction(at) - first_s) for _, at in frames]
 
 
-def _parts_read(outcome: Any) -> Iterator[tuple[str, Any]]:
+def _iter_parsed_parts(outcome: Any) -> Iterator[tuple[str, Any]]:
     for part in outcome.__slots__:
         value = getattr(outcome, part)
         if isinstance(value, Box):
-            yield part, _box(value)
+            yield part, _build_box_json(value)
         elif not isinstance(value, Unparsed):
             yield part, value[:LONGEST_TEXT] if isinstance(value, str) else value
 
 
-def _parts_unread(outcome: Any) -> Iterator[tuple[str, str]]:
+def _iter_unparsed_parts(outcome: Any) -> Iterator[tuple[str, str]]:
     # An answer of real owes no box, time or explanation.
     owes_all = getattr(outcome, "label", None) is not Label.REAL
     for part in outcome.__slots__ if owes_all else ("label",):
@@ -352,7 +352,7 @@ def _parts_unread(outcome: Any) -> Iterator[tuple[str, str]]:
             yield part, value.reason.value
 
 
-def _comparisons(item: RunItem, verdict: TraceVerdict) -> list[dict[str, Any]]:
+def _compare_with_traces(item: RunItem, verdict: TraceVerdict) -> list[dict[str, Any]]:
     """Return the comparison of the answer with each annotated trace."""
     comparisons = []
     for row in item.rows:

@@ -12,10 +12,10 @@ def clips_csv(browser: ClipBrowser) -> str:
     """Return a line for each clip of a browser, with a column for each reviewer; no line is held as an object."""
     entrants = [entrant["name"] for entrant in browser.index["entrants"]]
     columns = distinct_names(["Clip", "Made by", *entrants])
-    return csv_text(columns, _rows(browser, columns))
+    return csv_text(columns, _iter_clip_rows(browser, columns))
 
 
-def _rows(browser: ClipBrowser, columns: list[str]) -> Iterator[dict[str, str]]:
+def _iter_clip_rows(browser: ClipBrowser, columns: list[str]) -> Iterator[dict[str, str]]:
     creators, n_entrants = browser.index["creators"], len(browser.index["entrants"])
     for _, clip, creator, _, answers in browser.lines:
         made_by = "real" if creator == -1 else creators[creator]

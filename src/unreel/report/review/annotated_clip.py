@@ -40,7 +40,7 @@ def write_copy(
     try:
         with OutputDirectory(out, published=True).create(ANNOTATED) as file:
             made = reader.annotate(review.clip.location, commentary, into=file, on_frames=on_frames)
-            _require(made)
+            _require_success(made)
     except MediaError as error:
         return _name_limit(error.failure)
     return out / ANNOTATED
@@ -53,7 +53,7 @@ def _name_limit(failure: Failure) -> Failure:
     return Failure(failure.reason, detail)
 
 
-def _require(made: object) -> None:
+def _require_success(made: object) -> None:
     """End the writing of a file that would not be whole."""
     if isinstance(made, Failure):
         raise MediaError(made)
@@ -63,7 +63,7 @@ def build_drawings(
     review: Review, tracks: Sequence[TrackSpec], *, duration_us: int
 ) -> OverlayCommentary:
     """Return the drawings: one lane for known traces, and one per reviewer."""
-    lanes = list(_lanes(review, tracks, duration_us=duration_us))
+    lanes = list(_iter_timeline_lanes(review, tracks, duration_us=duration_us))
     notes = [NO_PROOF]
     if len(lanes) > _MOST_LANES:
         notes.insert(0, f"{len(lanes) - _MOST_LANES} more reviewers are shown on the page only.")
@@ -72,7 +72,7 @@ def build_drawings(
     )
 
 
-def _lanes(
+def _iter_timeline_lanes(
     review: Review, tracks: Sequence[TrackSpec], *, duration_us: int
 ) -> Iterator[TimelineLane]:
     coloured = list(zip(tracks, track_colours(tracks), strict=True))
@@ -90,14 +90,17 @@ def _lanes(
         doubts = [unsure[opinion.key] for opinion in own if opinion.key in unsure]
         # Verdicts before reasons: what does not fit is cut.
         told = " ".join(
-            filter(None, ["; ".join(map(_format_opinion, own)) + ".", *doubts, *map(_reason, own)])
+            filter(
+                None,
+                ["; ".join(map(_format_opinion, own)) + ".", *doubts, *map(_format_reason, own)],
+            )
         )
-        track, colour = answered.get(name) or (_unmarked(name), next(others))
+        track, colour = answered.get(name) or (_build_empty_track(name), next(others))
         marks = tuple(moving_marks(track, duration_us=duration_us))
         yield TimelineLane(says=f"{name}: {told}"[:_LONGEST], colour=colour, marks=marks)
 
 
-def _unmarked(name: str) -> TrackSpec:
+def _build_empty_track(name: str) -> TrackSpec:
     return TrackSpec(name=name, kind="answer", traces=())
 
 
@@ -115,7 +118,7 @@ def _format_opinion(opinion: Opinion) -> str:
     return f"{opinion.headline}, {when}"
 
 
-def _reason(opinion: Opinion) -> str:
+def _format_reason(opinion: Opinion) -> str:
     verdict = opinion.verdict
     if isinstance(verdict, TraceVerdict) and isinstance(verdict.explanation, str):
         return sanitise_line(verdict.explanation)

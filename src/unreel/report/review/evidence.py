@@ -103,17 +103,17 @@ def write_evidence(
         on_page: callback that receives the page's path as soon as it can be opened.
         on_frames: callback that receives the number of frames drawn so far.
     """
-    _clear(out, review.clip)
+    _remove_old_evidence(out, review.clip)
     folder = OutputDirectory(out, published=True)
     footage = prepare_footage(review.clip, out, reader=reader)
-    duration_us = _duration_us(review)
+    duration_us = _get_duration_us(review)
     tracks = find_tracks(review.opinions, background.truth, duration_us=duration_us)
     stills = write_stills(review.clip, tracks, out, reader=reader, duration_us=duration_us)
 
     def write(annotated: Path | Failure) -> EvidenceFiles:
         html = build_page(review, background, footage=footage, annotated=annotated, stills=stills)
         page = folder.write(PAGE, html.encode())
-        document = _document(review, background, annotated=annotated, stills=stills)
+        document = _format_result_json(review, background, annotated=annotated, stills=stills)
         # A name that is no UTF-8 has surrogates, which JSON can write as escapes alone.
         result = folder.write(RESULT, document.encode("utf-8", "backslashreplace"))
         return EvidenceFiles(
@@ -127,7 +127,7 @@ def write_evidence(
     return write(annotated)
 
 
-def _clear(out: Path, clip: Clip) -> None:
+def _remove_old_evidence(out: Path, clip: Clip) -> None:
     """Take away what an earlier review left, and never the clip itself."""
     source = Path(clip.location)
     for name in (PAGE, RESULT, PDF, ANNOTATED, *BESIDE):
@@ -147,14 +147,14 @@ def build_page(
 ) -> str:
     """The whole page as HTML."""
     name = sanitise_line(Path(review.clip.location).name)
-    opinions = [_opinion_row(opinion, background.records) for opinion in review.opinions]
+    opinions = [_build_opinion_row(opinion, background.records) for opinion in review.opinions]
     body = render(
         "unreel.report.review:evidence.html",
         name=name,
         sentence=_UNIT.sub(_JOINED, format_headline(review)),
         clip=review.clip,
         video=review.clip.facts.video,
-        duration=format_seconds(_duration_us(review)),
+        duration=format_seconds(_get_duration_us(review)),
         no_proof=NO_PROOF,
         reading=PARSERS[review.mode],
         background=background,
@@ -165,7 +165,7 @@ def build_page(
         stills=stills.as_rows(),
         stability=stability_rows(review.stabilities),
         opinions=opinions,
-        reviewers=_reviewer_rows(opinions),
+        reviewers=_build_reviewer_rows(opinions),
         known=[
             {"label": trace.label, "when": _format_span(trace), "text": trace.text}
             for trace in known_traces(background.truth)
@@ -179,7 +179,9 @@ def build_page(
     )
     data = {}
     if isinstance(footage, PlayerFootage):
-        data[player.SPEC_ID] = asdict(_spec(review, footage, title=name, truth=background.truth))
+        data[player.SPEC_ID] = asdict(
+            _build_player_spec(review, footage, title=name, truth=background.truth)
+        )
     return whole_page(
         title=f"{name}: evidence",
         body=body,
@@ -189,7 +191,7 @@ def build_page(
     )
 
 
-def _document(
+def _format_result_json(
     review: Review, background: EvidenceBackground, *, annotated: Path | Failure, stills: ClipStills
 ) -> str:
     """Return the content of the page as JSON."""
@@ -216,7 +218,7 @@ def _format_span(trace: player.TraceSpec) -> str:
     return " to ".join(map(format_seconds, ends))
 
 
-def _reviewer_rows(opinions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _build_reviewer_rows(opinions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each reviewer once, with its answers; its records once where they are the same for all of them."""
     rows = []
     for name in dict.fromkeys(row["reviewer"] for row in opinions):
@@ -228,7 +230,7 @@ def _reviewer_rows(opinions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _opinion_row(opinion: Opinion, records: Sequence[ReviewerRecord]) -> dict[str, Any]:
+def _build_opinion_row(opinion: Opinion, records: Sequence[ReviewerRecord]) -> dict[str, Any]:
     """One opinion as the template shows it: texts only."""
     reply = opinion.outcome if isinstance(opinion.outcome, Reply) else None
     usage = reply.usage if reply else None
@@ -243,7 +245,7 @@ def _opinion_row(opinion: Opinion, records: Sequence[ReviewerRecord]) -> dict[st
         "onset": ""
         if (onset_us := first_onset_us([opinion])) is None
         else format_seconds(onset_us),
-        "failure": _as_sentence(opinion.problem),
+        "failure": _format_sentence(opinion.problem),
         "parts": opinion.details,
         "condition": opinion.question.condition.written(),
         "prompt": opinion.prompt,
@@ -261,7 +263,7 @@ def _opinion_row(opinion: Opinion, records: Sequence[ReviewerRecord]) -> dict[st
                 "at_us": (at_us := to_us(frame.at_s)),
                 "at": format_seconds(at_us),
                 "size": f"{frame.width} x {frame.height}",
-                "thumb": _thumb(frame.jpeg),
+                "thumb": _build_thumbnail_uri(frame.jpeg),
             }
             for frame in frames[:_MOST_THUMBS]
         ],
@@ -271,19 +273,19 @@ def _opinion_row(opinion: Opinion, records: Sequence[ReviewerRecord]) -> dict[st
     }
 
 
-def _as_sentence(problem: str | None) -> str | None:
+def _format_sentence(problem: str | None) -> str | None:
     return problem and f"{problem[0].upper()}{problem[1:].rstrip('.')}."
 
 
-def _thumb(jpeg: bytes) -> str:
+def _build_thumbnail_uri(jpeg: bytes) -> str:
     small = fit_longest(decode_jpeg(jpeg), _THUMB)
     return data_uri(encode_jpeg(small, quality=72), "image/jpeg")
 
 
-def _spec(
+def _build_player_spec(
     review: Review, footage: PlayerFootage, *, title: str, truth: tuple[Trace, ...]
 ) -> player.PlayerSpec:
-    duration_us = _duration_us(review)
+    duration_us = _get_duration_us(review)
     shown_us = (
         to_us(frame.at_s)
         for opinion in review.opinions
@@ -296,5 +298,5 @@ def _spec(
     )
 
 
-def _duration_us(review: Review) -> int:
+def _get_duration_us(review: Review) -> int:
     return max(1, to_us(review.clip.facts.video.duration_s))

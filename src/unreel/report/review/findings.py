@@ -25,7 +25,7 @@ def find_tracks(
         TrackSpec(
             name=sanitise_line(opinion.reviewer),
             kind="answer",
-            traces=tuple(_named_traces(opinion, duration_us=duration_us)),
+            traces=tuple(_iter_reported_traces(opinion, duration_us=duration_us)),
             note=opinion.problem or f"calls it {opinion.headline}",
             failed=opinion.problem is not None,
         )
@@ -35,7 +35,7 @@ def find_tracks(
     return [known, *answered] if truth else answered
 
 
-def _named_traces(opinion: Opinion, *, duration_us: int) -> Iterator[TraceSpec]:
+def _iter_reported_traces(opinion: Opinion, *, duration_us: int) -> Iterator[TraceSpec]:
     verdict = opinion.verdict
     if not isinstance(verdict, TraceVerdict) or verdict.label is not Label.GENERATED:
         return
@@ -49,17 +49,17 @@ def _named_traces(opinion: Opinion, *, duration_us: int) -> Iterator[TraceSpec]:
         start_us=start_us,
         end_us=None,
         boxes=(BoxSpec.of(BoxAt(start_us or 0, box)),) if isinstance(box, Box) else (),
-        label=_shorten(text) or "generated",
+        label=_shorten_label(text) or "generated",
         text=text,
     )
 
 
 def known_traces(truth: Iterable[Trace]) -> tuple[TraceSpec, ...]:
     """The faults that are known, as the player shows them."""
-    return tuple(map(_known_trace, truth))
+    return tuple(map(_build_annotated_trace, truth))
 
 
-def _known_trace(trace: Trace) -> TraceSpec:
+def _build_annotated_trace(trace: Trace) -> TraceSpec:
     kinds = ", ".join(sorted(kind.value.replace("-", " ") for kind in trace.categories))
     return TraceSpec(
         start_us=trace.span.start_us,
@@ -70,6 +70,6 @@ def _known_trace(trace: Trace) -> TraceSpec:
     )
 
 
-def _shorten(text: str) -> str:
+def _shorten_label(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _LABEL else line[: _LABEL - 1].rstrip() + "\u2026"

@@ -75,7 +75,8 @@ def group_by_reviewer(review: Review) -> tuple[ReviewerVoice, ...]:
     for opinion in labelled or opinions:
         by_reviewer.setdefault(opinion.reviewer, []).append(opinion)
     return tuple(
-        _voice(sanitise_line(reviewer), own, unsure) for reviewer, own in by_reviewer.items()
+        _build_reviewer_voice(sanitise_line(reviewer), own, unsure)
+        for reviewer, own in by_reviewer.items()
     )
 
 
@@ -102,7 +103,7 @@ def name_kind(reviewer: str) -> str:
 
 def first_onset_us(opinions: Sequence[Opinion]) -> int | None:
     """Return the earliest reported onset; `None` if there is none."""
-    return min(_onsets(opinions), default=None)
+    return min(_list_onsets(opinions), default=None)
 
 
 def format_headline(review: Review) -> str:
@@ -113,7 +114,7 @@ def format_headline(review: Review) -> str:
     if len(voices) == 1:
         name = voices[0].reviewer
         who = f"The {_MODEL} {name}" if name_kind(name) == _MODEL else name
-        return f"{who} {_phrase(voices[0].says, voices)}."
+        return f"{who} {_format_statement(voices[0].says, voices)}."
     noun = f"{_MODEL}s" if all(name_kind(v.reviewer) == _MODEL for v in voices) else "reviewers"
     by_says: dict[Says, list[ReviewerVoice]] = {}
     for says in _ORDER:
@@ -121,13 +122,17 @@ def format_headline(review: Review) -> str:
             by_says[says] = own
     parts: list[str] = []
     for place, (says, own) in enumerate(by_says.items()):
-        who = _who(len(own), len(voices), noun=noun, place=place, n_groups=len(by_says))
-        parts.append(f"{who} {_phrase(says, own, clip='it' if parts else 'this clip')}")
+        who = _format_reviewer_count(
+            len(own), len(voices), noun=noun, place=place, n_groups=len(by_says)
+        )
+        parts.append(f"{who} {_format_statement(says, own, clip='it' if parts else 'this clip')}")
     sentence = "; ".join(parts)
     return f"{sentence[0].upper()}{sentence[1:]}."
 
 
-def _voice(reviewer: str, opinions: Sequence[Opinion], unsure: Collection[str]) -> ReviewerVoice:
+def _build_reviewer_voice(
+    reviewer: str, opinions: Sequence[Opinion], unsure: Collection[str]
+) -> ReviewerVoice:
     decisions = [opinion.decision for opinion in opinions if opinion.is_readable]
     labels = {decision for decision in decisions if isinstance(decision, Label)}
     grades = tuple(
@@ -156,7 +161,7 @@ def _voice(reviewer: str, opinions: Sequence[Opinion], unsure: Collection[str]) 
     )
 
 
-def _onsets(opinions: Sequence[Opinion]) -> list[int]:
+def _list_onsets(opinions: Sequence[Opinion]) -> list[int]:
     verdicts = [opinion.verdict for opinion in opinions]
     return [
         verdict.start_us
@@ -167,7 +172,7 @@ def _onsets(opinions: Sequence[Opinion]) -> list[int]:
     ]
 
 
-def _who(n: int, of: int, *, noun: str, place: int, n_groups: int) -> str:
+def _format_reviewer_count(n: int, of: int, *, noun: str, place: int, n_groups: int) -> str:
     if n == of:
         return f"both {noun}" if of == _PAIR else f"all {of} {noun}"
     if place == 0:
@@ -177,13 +182,15 @@ def _who(n: int, of: int, *, noun: str, place: int, n_groups: int) -> str:
     return str(n)
 
 
-def _phrase(says: Says, voices: Sequence[ReviewerVoice], *, clip: str = "this clip") -> str:
+def _format_statement(
+    says: Says, voices: Sequence[ReviewerVoice], *, clip: str = "this clip"
+) -> str:
     words = (_ONE if len(voices) == 1 else _SEVERAL)[says].format(clip=clip)
     onsets = sorted({voice.onset_us for voice in voices if voice.onset_us is not None})
     grades = sorted({grade for voice in voices for grade in voice.grades})
     reasons = dict.fromkeys(voice.reason for voice in voices if voice.reason)
     if onsets and says == "generated":
-        return f"{words}, from {format_seconds(onsets[0])}{_earliest(len(onsets))}"
+        return f"{words}, from {format_seconds(onsets[0])}{_format_onset_suffix(len(onsets))}"
     if grades and says == "graded":
         said = [text for _, text in grades]
         rating = said[0] if len(said) == 1 else f"{said[0]} to {said[-1]}"
@@ -191,5 +198,5 @@ def _phrase(says: Says, voices: Sequence[ReviewerVoice], *, clip: str = "this cl
     return f"{words} ({', '.join(reasons)})" if reasons else words
 
 
-def _earliest(n_onsets: int) -> str:
+def _format_onset_suffix(n_onsets: int) -> str:
     return " at the earliest" if n_onsets > 1 else ""

@@ -69,7 +69,7 @@ def make_entry(review: Review, origin: FileOrigin, *, folder: str, has_pdf: bool
         claims=origin.claims,
         folder=folder,
         has_pdf=has_pdf,
-        thumb=_shrink(frames[len(frames) // 2].jpeg) if frames else b"",
+        thumb=_shrink_thumbnail(frames[len(frames) // 2].jpeg) if frames else b"",
     )
 
 
@@ -138,5 +138,5 @@ def _name_files(files: Sequence[Path]) -> list[str]:
     ]
 
 
-def _shrink(jpeg: bytes) -> bytes:
+def _shrink_thumbnail(jpeg: bytes) -> bytes:
     return encode_jpeg(fit_longest(decode_jpeg(jpeg), _THUMB), quality=72)

@@ -84,7 +84,7 @@ def look_for_marks(file: Path, reader: MediaReader) -> FileCheck:
         return build_unchecked_marks(
             f"the clip has {len(sampled.frames)} frames, too few to find static marks."
         )
-    read_text, unread = _text_reader()
+    read_text, unread = _open_text_reader()
     found = find_watermarks([frame.rgb() for frame in sampled.frames], read_text=read_text)
     return check_marks(found, unread=unread)
 
@@ -97,9 +97,9 @@ def check_marks(found: WatermarkSearch, *, unread: str = "") -> FileCheck:
         unread: Sentence with the reason why texts were not searched; "" if they were.
     """
     sentences = [
-        *_fixed(found.found),
-        *_suspected(found.suspected),
-        *_roaming(found.roaming),
+        *_iter_fixed_marks(found.found),
+        *_iter_suspected_marks(found.suspected),
+        *_iter_roaming_marks(found.roaming),
     ]
     is_empty = not sentences
     if is_empty:
@@ -115,30 +115,30 @@ def check_marks(found: WatermarkSearch, *, unread: str = "") -> FileCheck:
         name=MARKS,
         found=nothing if is_empty else FileCheckResult.SOMETHING,
         says=" ".join(sentences),
-        claim=next(_claims(found), ""),
+        claim=next(_iter_generator_claims(found), ""),
     )
 
 
 def find_generator_name(text: str) -> str | None:
     """The generator that `text` names; `None` where it names none that is known here."""
-    whole = _letters(text)
+    whole = _normalise_letters(text)
     for part, generator in _ANYWHERE.items():
-        if _letters(part) in whole:
+        if _normalise_letters(part) in whole:
             return generator
-    words = {_letters(word) for word in re.split(r"\W+", text)} | {whole}
-    return next((name for word, name in _WORDS.items() if _letters(word) in words), None)
+    words = {_normalise_letters(word) for word in re.split(r"\W+", text)} | {whole}
+    return next((name for word, name in _WORDS.items() if _normalise_letters(word) in words), None)
 
 
-def _text_reader() -> tuple[ReadText | None, str]:
+def _open_text_reader() -> tuple[ReadText | None, str]:
     try:
         return build_text_reader(detect_side=_READ_SIDE), ""
     except MissingExtraError as error:
         return None, f"Words over the picture were not searched: {error}."
 
 
-def _claims(found: WatermarkSearch) -> Iterator[str]:
-    fixed = [(mark.text or "", f"in its {_corner(mark.box)}") for mark in found.found]
-    hints = [(mark.text or "", f"in its {_corner(mark.box)}") for mark in found.suspected]
+def _iter_generator_claims(found: WatermarkSearch) -> Iterator[str]:
+    fixed = [(mark.text or "", f"in its {_format_position(mark.box)}") for mark in found.found]
+    hints = [(mark.text or "", f"in its {_format_position(mark.box)}") for mark in found.suspected]
     roaming = [(text, "at changing places") for text in found.roaming]
     for text, where in (*fixed, *roaming, *hints):
         generator = find_generator_name(text)
@@ -146,28 +146,32 @@ def _claims(found: WatermarkSearch) -> Iterator[str]:
             means = "which says that it is generated"
             if generator != _SAID:
                 means = f"as on clips made with {generator}"
-            yield f"The words \u201c{_cut(text)}\u201d can be read {where}, {means}."
+            yield f"The words \u201c{_shorten_text(text)}\u201d can be read {where}, {means}."
 
 
-def _fixed(marks: Iterable[WatermarkRegion]) -> Iterator[str]:
+def _iter_fixed_marks(marks: Iterable[WatermarkRegion]) -> Iterator[str]:
     for mark in list(marks)[:_MOST_MARKS]:
-        what = f"The words \u201c{_cut(mark.text)}\u201d stay" if mark.text else "A logo stays"
-        yield f"{what} in the {_corner(mark.box)} while the picture moves."
+        what = (
+            f"The words \u201c{_shorten_text(mark.text)}\u201d stay"
+            if mark.text
+            else "A logo stays"
+        )
+        yield f"{what} in the {_format_position(mark.box)} while the picture moves."
 
 
-def _suspected(marks: Iterable[WatermarkRegion]) -> Iterator[str]:
-    texts = [f"\u201c{_cut(mark.text)}\u201d" for mark in marks if mark.text][:_MOST_MARKS]
+def _iter_suspected_marks(marks: Iterable[WatermarkRegion]) -> Iterator[str]:
+    texts = [f"\u201c{_shorten_text(mark.text)}\u201d" for mark in marks if mark.text][:_MOST_MARKS]
     if texts:
         yield f"{', '.join(texts)} can be read near the border: a mark, or words of the scene."
 
 
-def _roaming(texts: Iterable[str]) -> Iterator[str]:
-    told = [f"\u201c{_cut(text)}\u201d" for text in texts][:_MOST_MARKS]
+def _iter_roaming_marks(texts: Iterable[str]) -> Iterator[str]:
+    told = [f"\u201c{_shorten_text(text)}\u201d" for text in texts][:_MOST_MARKS]
     if told:
         yield f"{', '.join(told)} can be read at several places, one at a time, as a mark that jumps about."
 
 
-def _corner(box: Box) -> str:
+def _format_position(box: Box) -> str:
     across, down = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
     column = "left" if across < _THIRDS[0] else "right" if across > _THIRDS[1] else ""
     row = "upper" if down < _THIRDS[0] else "lower" if down > _THIRDS[1] else ""
@@ -178,9 +182,9 @@ def _corner(box: Box) -> str:
     return f"{column} edge" if column else "middle"
 
 
-def _letters(text: str) -> str:
+def _normalise_letters(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold())).translate(_ALIKE)
 
 
-def _cut(text: str | None) -> str:
+def _shorten_text(text: str | None) -> str:
     return sanitise_line(text or "")[:_LONGEST_TEXT]

@@ -113,9 +113,9 @@ class ReviewerAgreement:
         asked = sum(self.said.values()) + self.n_silent
         silent = [("no verdict", self.n_silent)] if self.n_silent else []
         counts = ", ".join(f"{what} by {n} of {asked}" for what, n in [*self.said.items(), *silent])
-        boxes = f"; boxes overlap {_range(self.overlaps)}" if self.overlaps else ""
+        boxes = f"; boxes overlap {_format_range(self.overlaps)}" if self.overlaps else ""
         times = [apart / MICROSECONDS for apart in self.apart_us]
-        onsets = f"; onsets lie {_range(times)} s apart" if times else ""
+        onsets = f"; onsets lie {_format_range(times)} s apart" if times else ""
         return f"{counts}{boxes}{onsets}"
 
 
@@ -145,6 +145,6 @@ def agreement(opinions: Sequence[Opinion], question: str) -> ReviewerAgreement:
     )
 
 
-def _range(values: Sequence[float]) -> str:
+def _format_range(values: Sequence[float]) -> str:
     low, high = f"{min(values):.2f}", f"{max(values):.2f}"
     return low if low == high else f"{low} to {high}"

@@ -32,9 +32,14 @@ _PIXELS: Final = "Traces of compression in the picture itself were not looked fo
 
 def check_programs(facts: ClipFacts) -> FileCheck:
     """The programs that left their names in the file."""
-    named = [tag for tag in facts.tags if tag.value and _kind(tag) in {*_NAMING, _SIGNATURE}]
+    named = [
+        tag for tag in facts.tags if tag.value and _get_tag_kind(tag) in {*_NAMING, _SIGNATURE}
+    ]
     others = [tag.name for tag in facts.tags if not tag.value]
-    words = [f"\u201c{tag.value}\u201d{_whose(tag)} in the {_place(tag)}" for tag in named]
+    words = [
+        f"\u201c{tag.value}\u201d{_format_tag_owner(tag)} in the {_format_tag_location(tag)}"
+        for tag in named
+    ]
     says = f"{'; '.join(words)}." if words else "None left its name."
     if others:
         says += f" The file also carries {', '.join(others)}; their content is not shown here."
@@ -46,7 +51,7 @@ def check_programs(facts: ClipFacts) -> FileCheck:
 
 def check_encoding_passes(facts: ClipFacts) -> FileCheck:
     """Signs that the file is not the first encoding of its picture."""
-    signs = list(_signs(facts.tags))
+    signs = list(_iter_origin_signs(facts.tags))
     if not signs:
         says = "None in the names that programs left. Many programs leave none, so that proves nothing."
     else:
@@ -58,9 +63,9 @@ def check_encoding_passes(facts: ClipFacts) -> FileCheck:
     )
 
 
-def _signs(tags: Iterable[FileTag]) -> Iterator[str]:
+def _iter_origin_signs(tags: Iterable[FileTag]) -> Iterator[str]:
     tags = tuple(tags)
-    writers = [name for name, pattern in _PROGRAMS if _any(tags, pattern)]
+    writers = [name for name, pattern in _PROGRAMS if _has_matching_tag(tags, pattern)]
     encoders = [tag.value.partition(" ")[0] for tag in tags if tag.name == _SIGNATURE]
     if len(writers) > 1:
         yield (
@@ -75,22 +80,22 @@ def _signs(tags: Iterable[FileTag]) -> Iterator[str]:
         )
 
 
-def _any(tags: Iterable[FileTag], pattern: re.Pattern[str]) -> bool:
-    return any(_kind(tag) in _NAMING and pattern.search(tag.value) for tag in tags)
+def _has_matching_tag(tags: Iterable[FileTag], pattern: re.Pattern[str]) -> bool:
+    return any(_get_tag_kind(tag) in _NAMING and pattern.search(tag.value) for tag in tags)
 
 
-def _kind(tag: FileTag) -> str:
+def _get_tag_kind(tag: FileTag) -> str:
     return tag.name.rpartition(" ")[2]
 
 
-def _place(tag: FileTag) -> str:
+def _format_tag_location(tag: FileTag) -> str:
     if tag.name == _SIGNATURE:
         return "picture"
     of, _, _ = tag.name.rpartition(" ")
     return {"video": "picture stream", "audio": "sound stream"}.get(of, "container")
 
 
-def _whose(tag: FileTag) -> str:
+def _format_tag_owner(tag: FileTag) -> str:
     """Return the owner of the name, if it is not obvious."""
     owners = [name for name, pattern in _PROGRAMS if pattern.search(tag.value)]
     return f" ({owners[0]})" if owners and owners[0].lower() not in tag.value.lower() else ""

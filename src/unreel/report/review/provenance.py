@@ -73,16 +73,20 @@ class ProvenanceResult(BaseModel):
 def read_provenance(file: Path, *, without_seccomp: bool = False) -> ProvenanceResult:
     """The manifest of `file`; what cannot be read is a state, never an exception."""
     if find_spec("c2pa") is None:
-        return _not_looked_for("c2pa-python is not installed (pip install 'unreel[review]')")
-    form = _sniff(file)
+        return _build_skipped_result("c2pa-python is not installed (pip install 'unreel[review]')")
+    form = _detect_file_type(file)
     if form is None:
-        return _not_looked_for("the library does not read this kind of file")
+        return _build_skipped_result("the library does not read this kind of file")
     try:
         with FileSandbox(_LIMITS, tasks=_TASKS, without_seccomp=without_seccomp) as sandbox:
             reply = sandbox("manifest", file, {"format": form})
     except SandboxError as error:
-        return _not_looked_for(error.problem)
-    return _unreadable(str(reply)) if isinstance(reply, Failure) else _read(reply)
+        return _build_skipped_result(error.problem)
+    return (
+        _build_unreadable_result(str(reply))
+        if isinstance(reply, Failure)
+        else _parse_manifest_reply(reply)
+    )
 
 
 def check_credentials(found: ProvenanceResult) -> FileCheck:
@@ -96,11 +100,11 @@ def check_credentials(found: ProvenanceResult) -> FileCheck:
         name="Content Credentials",
         found=looked.get(found.state, FileCheckResult.SOMETHING),
         says=found.says,
-        claim=_claim(found),
+        claim=_format_claim(found),
     )
 
 
-def _claim(found: ProvenanceResult) -> str:
+def _format_claim(found: ProvenanceResult) -> str:
     manifest = found.manifest
     actions = manifest.actions if manifest else ()
     if manifest is None or not any(word in action for action in actions for word in _TRAINED):
@@ -110,7 +114,7 @@ def _claim(found: ProvenanceResult) -> str:
     return f"Its Content Credentials, signed as {signer}, say that a trained model made it{held}."
 
 
-def _sniff(file: Path) -> str | None:
+def _detect_file_type(file: Path) -> str | None:
     """Detect the file type from its first bytes: the library needs it."""
     try:
         with file.open("rb") as opened:
@@ -120,17 +124,17 @@ def _sniff(file: Path) -> str | None:
     return next((form for place, mark, form in _MARKS if start[place:].startswith(mark)), None)
 
 
-def _read(reply: TaskPayload) -> ProvenanceResult:
+def _parse_manifest_reply(reply: TaskPayload) -> ProvenanceResult:
     try:
         manifest = C2paManifest.model_validate(reply.header)
     except ValidationError:
         manifest = None
     if manifest is None or reply.blobs:
-        return _unreadable("the process that read it sent back what it must not")
-    return _judge(manifest)
+        return _build_unreadable_result("the process that read it sent back what it must not")
+    return _evaluate_manifest(manifest)
 
 
-def _judge(manifest: C2paManifest) -> ProvenanceResult:
+def _evaluate_manifest(manifest: C2paManifest) -> ProvenanceResult:
     if manifest.found == "absent":
         says = (
             "The file carries no Content Credentials (C2PA). That proves nothing: most files carry "
@@ -138,14 +142,16 @@ def _judge(manifest: C2paManifest) -> ProvenanceResult:
         )
         return ProvenanceResult(state=ManifestState.ABSENT, says=says)
     if manifest.found == "broken":
-        return _unreadable("; ".join(manifest.problems))
+        return _build_unreadable_result("; ".join(manifest.problems))
     state = {"Trusted": ManifestState.TRUSTED, "Valid": ManifestState.VALID}.get(
         manifest.state, ManifestState.INVALID
     )
-    return ProvenanceResult(state=state, says=_sentence(state, manifest), manifest=manifest)
+    return ProvenanceResult(
+        state=state, says=_format_manifest_finding(state, manifest), manifest=manifest
+    )
 
 
-def _sentence(state: ManifestState, manifest: C2paManifest) -> str:
+def _format_manifest_finding(state: ManifestState, manifest: C2paManifest) -> str:
     signer = manifest.signer or "an unnamed signer"
     if state is ManifestState.INVALID:
         causes = ", ".join(code for code in manifest.problems if code != _UNTRUSTED)
@@ -160,12 +166,12 @@ def _sentence(state: ManifestState, manifest: C2paManifest) -> str:
     return f"{held} No trust list is in use here, so anybody could have signed under this name."
 
 
-def _not_looked_for(reason: str) -> ProvenanceResult:
+def _build_skipped_result(reason: str) -> ProvenanceResult:
     says = f"Content Credentials (C2PA) were not looked for: {reason}. That proves nothing."
     return ProvenanceResult(state=ManifestState.NOT_LOOKED_FOR, says=says)
 
 
-def _unreadable(reason: str) -> ProvenanceResult:
+def _build_unreadable_result(reason: str) -> ProvenanceResult:
     says = (
         f"Content Credentials (C2PA) could not be read: {reason.rstrip('.')}. That proves nothing."
     )

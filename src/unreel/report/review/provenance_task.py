@@ -31,29 +31,29 @@ def manifest(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
     except c2pa.C2paError.ManifestNotFound:
         return TaskPayload({"found": "absent"})
     except (c2pa.C2paError, ValueError) as error:
-        return TaskPayload({"found": "broken", "problems": [_cut(error)]})
-    return TaskPayload({"found": "manifest", **_describe(store)})
+        return TaskPayload({"found": "broken", "problems": [_truncate_text(error)]})
+    return TaskPayload({"found": "manifest", **_summarise_manifest_store(store)})
 
 
-def _describe(store: Mapping[str, Any]) -> dict[str, Any]:
+def _summarise_manifest_store(store: Mapping[str, Any]) -> dict[str, Any]:
     active = store["manifests"][store["active_manifest"]]
     signature = active.get("signature_info") or {}
     generators = active.get("claim_generator_info") or [{"name": active.get("claim_generator")}]
     return {
-        "state": _cut(store.get("validation_state")),
-        "title": _cut(active.get("title")),
-        "generator": _cut(generators[0].get("name")),
-        "signer": _cut(signature.get("common_name") or signature.get("issuer")),
-        "issuer": _cut(signature.get("issuer")),
-        "signed_at": _cut(signature.get("time")),
-        "actions": list(_actions(active.get("assertions") or ()))[:MOST],
-        "problems": [_cut(problem.get("code")) for problem in store.get("validation_status") or ()][
-            :MOST
-        ],
+        "state": _truncate_text(store.get("validation_state")),
+        "title": _truncate_text(active.get("title")),
+        "generator": _truncate_text(generators[0].get("name")),
+        "signer": _truncate_text(signature.get("common_name") or signature.get("issuer")),
+        "issuer": _truncate_text(signature.get("issuer")),
+        "signed_at": _truncate_text(signature.get("time")),
+        "actions": list(_iter_action_texts(active.get("assertions") or ()))[:MOST],
+        "problems": [
+            _truncate_text(problem.get("code")) for problem in store.get("validation_status") or ()
+        ][:MOST],
     }
 
 
-def _actions(assertions: Iterable[Mapping[str, Any]]) -> Iterable[str]:
+def _iter_action_texts(assertions: Iterable[Mapping[str, Any]]) -> Iterable[str]:
     for assertion in assertions:
         if not str(assertion.get("label")).startswith("c2pa.actions"):
             continue
@@ -62,17 +62,17 @@ def _actions(assertions: Iterable[Mapping[str, Any]]) -> Iterable[str]:
             agent = action.get("softwareAgent") or ""
             who = agent.get("name", "") if isinstance(agent, dict) else agent
             words = [action.get("action"), source and f"({source})", who and f"by {who}"]
-            yield _cut(" ".join(str(word) for word in words if word))
+            yield _truncate_text(" ".join(str(word) for word in words if word))
 
 
-def _cut(value: object) -> str:
+def _truncate_text(value: object) -> str:
     return "" if value is None else str(value)[:LONGEST]
 
 
-def _awake() -> Mapping[str, Task]:
+def _prepare_tasks() -> Mapping[str, Task]:
     """The tasks, once run: ctypes takes executable memory at first use, which is forbidden later."""
     manifest(io.BytesIO(), {"format": "video/mp4"})
     return {"manifest": manifest}
 
 
-TASKS: Final[Mapping[str, Task]] = _awake()
+TASKS: Final[Mapping[str, Task]] = _prepare_tasks()

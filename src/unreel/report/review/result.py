@@ -35,20 +35,20 @@ def review_document(
                 "reviewer": voice.reviewer,
                 "says": voice.says,
                 "onset_us": voice.onset_us,
-                "onset_s": _seconds(voice.onset_us),
+                "onset_s": _convert_to_seconds(voice.onset_us),
             }
             for voice in group_by_reviewer(review)
         ],
         "facts": review.clip.facts,
         "checks": origin.checks,
         "provenance": origin.provenance,
-        "opinions": [_opinion(opinion, records) for opinion in review.opinions],
+        "opinions": [_build_opinion_json(opinion, records) for opinion in review.opinions],
         "agreement": agreements(review.opinions),
         **(stability if review.trials else {}),
     }
 
 
-def _opinion(opinion: Opinion, records: Sequence[ReviewerRecord]) -> dict[str, Any]:
+def _build_opinion_json(opinion: Opinion, records: Sequence[ReviewerRecord]) -> dict[str, Any]:
     exhibit = opinion.exhibit
     verdict = opinion.verdict
     start = verdict.start_us if isinstance(verdict, TraceVerdict) else None
@@ -62,9 +62,9 @@ def _opinion(opinion: Opinion, records: Sequence[ReviewerRecord]) -> dict[str, A
         "is_readable": opinion.is_readable,
         "problem": opinion.problem,
         "verdict": verdict,
-        "start_s": _seconds(start if isinstance(start, int) else None),
+        "start_s": _convert_to_seconds(start if isinstance(start, int) else None),
         "failure" if isinstance(opinion.outcome, Failure) else "reply": opinion.outcome,
-        "latency_s": _seconds(took),
+        "latency_s": _convert_to_seconds(took),
         "cost_usd": opinion.cost_usd,
         "box_space": opinion.box_space,
         "prompt": opinion.prompt,
@@ -74,18 +74,23 @@ def _opinion(opinion: Opinion, records: Sequence[ReviewerRecord]) -> dict[str, A
         ],
         "record": format_record(opinion, records),
         "figures": [
-            {"metric": figure.metric, "title": figure.title, "unit": figure.unit, **_figure(value)}
+            {
+                "metric": figure.metric,
+                "title": figure.title,
+                "unit": figure.unit,
+                **_build_measurement_json(value),
+            }
             for record in select_matching_records(opinion, records)
             for figure, value in record.figures
         ],
     }
 
 
-def _figure(value: Measured) -> dict[str, Any]:
+def _build_measurement_json(value: Measured) -> dict[str, Any]:
     if isinstance(value, Estimate):
         return {"value": value.value, "low": value.low, "high": value.high, "n": value.n}
     return {"why": value.why}
 
 
-def _seconds(us: int | None) -> float | None:
+def _convert_to_seconds(us: int | None) -> float | None:
     return None if us is None else us / MICROSECONDS

@@ -181,11 +181,11 @@ def find_faults(tracks: Sequence[TrackSpec], *, duration_us: int) -> Iterator[Ma
                 text=trace.text or trace.label,
                 start_us=trace.start_us,
                 box=box,
-                spot=_spot(box, mark, colour),
+                spot=_build_fault_spot(box, mark, colour),
             )
 
 
-def _spot(box: Box | None, mark: MovingMark, colour: int) -> FaultSpot | None:
+def _build_fault_spot(box: Box | None, mark: MovingMark, colour: int) -> FaultSpot | None:
     return None if box is None else FaultSpot(box=box, colour=colour, dashed=not mark.ends)
 
 
@@ -194,7 +194,7 @@ def _write_still(
 ) -> FaultStill:
     at_us = to_us(frame.at_s)
     name = f"{FOLDER}/{place:02d}-{plain_name(fault.reviewer)[:60]}-frame-{frame.index}"
-    told = _sentences(clip, fault, at_us=at_us, frame=frame.index)
+    told = _format_still_caption(clip, fault, at_us=at_us, frame=frame.index)
     rgb = frame.rgb()
     whole = _write_picture(folder, f"{name}.png", draw_whole(rgb, fault.spot, told))
     crop = None
@@ -210,7 +210,7 @@ def _write_still(
     )
 
 
-def _sentences(clip: Clip, fault: MarkedFault, *, at_us: int, frame: int) -> list[str]:
+def _format_still_caption(clip: Clip, fault: MarkedFault, *, at_us: int, frame: int) -> list[str]:
     category = f" Kind of fault: {fault.category}." if fault.category else ""
     onset = "" if fault.start_us is not None else " No instant was named: this is the first frame."
     place = f"frame {frame} (the first is 0) of {sanitise_line(Path(clip.location).name)}"

@@ -42,8 +42,10 @@ def review_blocks(
     name = sanitise_line(Path(review.clip.location).name)
     yield Text(f"{name}: {format_headline(review)}", "bold")
     yield from (Text(claim, "bold red") for claim in origin.claims)
-    yield from _section("Verdicts", _told(review.opinions, records))
-    yield from _section("Findings in the file itself", [(c.name, c.says) for c in origin.checks])
+    yield from _render_section("Verdicts", _iter_reviewer_rows(review.opinions, records))
+    yield from _render_section(
+        "Findings in the file itself", [(c.name, c.says) for c in origin.checks]
+    )
     yield Text()
     yield from (opinion_block(opinion, review.clip) for opinion in review.opinions)
     told = [f"agreement, {line}" for line in agreements(review.opinions)]
@@ -51,28 +53,28 @@ def review_blocks(
     yield from map(Text, [*told, ""] if told else ())
 
 
-def _section(title: str, rows: Iterable[tuple[str, str]]) -> Iterator[RenderableType]:
+def _render_section(title: str, rows: Iterable[tuple[str, str]]) -> Iterator[RenderableType]:
     yield Text(f"\n{title}", Style(bold=True))
-    yield _indent(_grid(rows), 2)
+    yield _indent_content(_build_grid(rows), 2)
 
 
-def _told(
+def _iter_reviewer_rows(
     opinions: Sequence[Opinion], records: Sequence[ReviewerRecord]
 ) -> Iterator[tuple[str, str]]:
     for reviewer in dict.fromkeys(opinion.reviewer for opinion in opinions):
         own = [opinion for opinion in opinions if opinion.reviewer == reviewer]
-        yield sanitise_line(reviewer), "; ".join(map(_in_short, own))
+        yield sanitise_line(reviewer), "; ".join(map(_format_opinion, own))
         told = dict.fromkeys(format_record(opinion, records) for opinion in own)
         yield "", f"Measured accuracy: {'; '.join(told)}."
 
 
-def _in_short(opinion: Opinion) -> str:
+def _format_opinion(opinion: Opinion) -> str:
     onset_us = first_onset_us([opinion])
     when = "" if onset_us is None else f" from {format_seconds(onset_us)}"
-    return f"{opinion.headline}{when} ({_asked(opinion)})"
+    return f"{opinion.headline}{when} ({_format_protocol_title(opinion)})"
 
 
-def _asked(opinion: Opinion) -> str:
+def _format_protocol_title(opinion: Opinion) -> str:
     title = get_protocol(opinion.question.instrument.protocol).title
     return f"{title[0].lower()}{title[1:]}"
 
@@ -81,26 +83,26 @@ def opinion_block(opinion: Opinion, clip: Clip) -> RenderableType:
     """One opinion: verdict, reasons and timeline, or why there is none with the text that came."""
     head = Text()
     head.append(sanitise_line(opinion.reviewer), Style(bold=True))
-    head.append(f", {_asked(opinion)}: ", "dim")
+    head.append(f", {_format_protocol_title(opinion)}: ", "dim")
     head.append(opinion.headline, _STYLES[get_colour(opinion)])
     lines: list[RenderableType] = [head]
     failure = opinion.problem
     if failure is not None:
-        lines.append(_indent(Text(failure, "yellow"), 2))
-        lines.extend(_raw(opinion))
+        lines.append(_indent_content(Text(failure, "yellow"), 2))
+        lines.extend(_render_raw_reply(opinion))
     else:
-        lines.append(_indent(_grid(opinion.details), 2))
-        lines.extend(_timeline(opinion, clip))
-    costs = _costs(opinion)
-    lines.extend([_indent(Text(costs, "dim"), 2)] if costs else [])
+        lines.append(_indent_content(_build_grid(opinion.details), 2))
+        lines.extend(_render_timeline(opinion, clip))
+    costs = _format_reply_costs(opinion)
+    lines.extend([_indent_content(Text(costs, "dim"), 2)] if costs else [])
     return Group(*lines, Text())
 
 
-def _indent(content: RenderableType, by: int) -> Padding:
+def _indent_content(content: RenderableType, by: int) -> Padding:
     return Padding(content, (0, 0, 0, by), expand=False)
 
 
-def _grid(rows: Iterable[tuple[str, str]]) -> Table:
+def _build_grid(rows: Iterable[tuple[str, str]]) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -109,17 +111,17 @@ def _grid(rows: Iterable[tuple[str, str]]) -> Table:
     return table
 
 
-def _raw(opinion: Opinion) -> Iterator[RenderableType]:
+def _render_raw_reply(opinion: Opinion) -> Iterator[RenderableType]:
     if not isinstance(opinion.outcome, Reply):
         return
     text = sanitise_lines(opinion.outcome.text)
     shown = "\n".join(text[:_RAW_LETTERS].splitlines()[:_RAW_LINES]) or "(an empty text)"
-    yield _indent(Text("\n".join(f"| {line}" for line in shown.splitlines())), 2)
+    yield _indent_content(Text("\n".join(f"| {line}" for line in shown.splitlines())), 2)
     if (left := len(text) - len(shown)) > 0 and text:
-        yield _indent(Text(f"| ... {left} more letters: see --json or --out", "dim"), 2)
+        yield _indent_content(Text(f"| ... {left} more letters: see --json or --out", "dim"), 2)
 
 
-def _timeline(opinion: Opinion, clip: Clip) -> Iterator[RenderableType]:
+def _render_timeline(opinion: Opinion, clip: Clip) -> Iterator[RenderableType]:
     """When, on a line as long as the clip, above the instants of the frames that were shown."""
     verdict = opinion.verdict
     if not isinstance(verdict, TraceVerdict):
@@ -135,17 +137,17 @@ def _timeline(opinion: Opinion, clip: Clip) -> Iterator[RenderableType]:
     else:
         line.append("\u2500" * _BAR, "dim")
     line.append(f" {format_seconds(length_us)}", "dim")
-    yield _indent(line, 2)
+    yield _indent_content(line, 2)
     frames = opinion.exhibit.frames if opinion.exhibit else ()
     if frames:
         columns = {min(_BAR - 1, _BAR * to_us(frame.at_s) // length_us) for frame in frames}
         ticks = "".join("\u00b7" if column in columns else " " for column in range(_BAR))
-        yield _indent(Text(f"  {ticks} {len(frames)} frames sent", "dim"), 2)
+        yield _indent_content(Text(f"  {ticks} {len(frames)} frames sent", "dim"), 2)
     if isinstance(verdict.box, Box) and verdict.label is Label.GENERATED:
-        yield from (_indent(Text(row), 4) for row in _frame(verdict.box))
+        yield from (_indent_content(Text(row), 4) for row in _iter_frame_lines(verdict.box))
 
 
-def _frame(box: Box) -> Iterator[str]:
+def _iter_frame_lines(box: Box) -> Iterator[str]:
     """The frame with the box in it, in characters."""
     wide, high = 24, 7
     left, right = round(box.x0 * (wide - 1)), max(round(box.x1 * (wide - 1)), 1)
@@ -160,7 +162,7 @@ def _frame(box: Box) -> Iterator[str]:
     yield "\u2514" + "\u2500" * wide + "\u2518"
 
 
-def _costs(opinion: Opinion) -> str:
+def _format_reply_costs(opinion: Opinion) -> str:
     if not isinstance(opinion.outcome, Reply):
         return ""
     reply = opinion.outcome

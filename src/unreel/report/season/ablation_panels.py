@@ -35,8 +35,8 @@ def ablation_panels(
             id=f"ablations-{number}",
             heading=knob.capitalize(),
             lead=f"{_NO_LEAD} p-values are corrected for all differences of this page.",
-            tables=(_differences(together, f"{knob}, all reviewers except baselines"),),
-            extras=(("Each reviewer", (_differences(alone, f"{knob}, each reviewer"),)),)
+            tables=(_build_difference_table(together, f"{knob}, all reviewers except baselines"),),
+            extras=(("Each reviewer", (_build_difference_table(alone, f"{knob}, each reviewer"),)),)
             if alone
             else (),
             is_open=True,
@@ -49,11 +49,11 @@ def ablation_panels(
                 "How often a reviewer says real when both sides count half, and where it draws the line: above 0 it "
                 "calls a clip real when in doubt, below 0 generated."
             ),
-            tables=(_leanings(leanings),),
+            tables=(_build_bias_table(leanings),),
         )
 
 
-def _differences(found: Sequence[AblationEffect], caption: str) -> BoardTable:
+def _build_difference_table(found: Sequence[AblationEffect], caption: str) -> BoardTable:
     notes = FootnoteMarks()
     lines = []
     for each in found:
@@ -63,7 +63,11 @@ def _differences(found: Sequence[AblationEffect], caption: str) -> BoardTable:
             TableCell(text=each.second),
         ]
         cells += [TableCell(text=each.figure), measured_cell(each.difference, notes)]
-        cells += [_chance(each.p_corrected), exact_cell(each.n_pairs), exact_cell(each.n_left_out)]
+        cells += [
+            _build_p_cell(each.p_corrected),
+            exact_cell(each.n_pairs),
+            exact_cell(each.n_left_out),
+        ]
         lines.append(TableLine(cells=tuple(cells)))
     words = ("Reviewer", "First", "Second", "Figure")
     numbers = ("First less second", "p, corrected", "Pairs", "Left out")
@@ -78,13 +82,13 @@ def _differences(found: Sequence[AblationEffect], caption: str) -> BoardTable:
     )
 
 
-def _chance(p: float | None) -> TableCell:
+def _build_p_cell(p: float | None) -> TableCell:
     if p is None:
         return TableCell()
     return TableCell(text=f"{p:.3f}" if p >= _SMALLEST else f"< {_SMALLEST}", number=p)
 
 
-def _leanings(found: Sequence[ReviewerBias]) -> BoardTable:
+def _build_bias_table(found: Sequence[ReviewerBias]) -> BoardTable:
     notes = FootnoteMarks()
     lines = []
     for each in found:

@@ -38,18 +38,18 @@ def read_boards(folder: SeasonFolder, *, resamples: int) -> SeasonView:
     """A season with its boards alone, which is all that the history of a later one needs."""
     entrants = folder.require_played()
     if entrants.is_about_pairs:
-        boards = tuple(_board(ranked) for ranked in rank_pairs(folder))
+        boards = tuple(_build_pair_leaderboard(ranked) for ranked in rank_pairs(folder))
         return SeasonView(name=entrants.season, plays=(), standings=boards)
     found = list(rank_season(folder, resamples=resamples))
     return SeasonView(
         name=entrants.season,
         plays=tuple(each.play for each in found),
         standings=tuple(each.standings for each in found),
-        retired=_retired(entrants, found[0].play),
+        retired=_list_retired_rows(entrants, found[0].play),
     )
 
 
-def _board(ranked: RankedPairs) -> SeasonLeaderboard:
+def _build_pair_leaderboard(ranked: RankedPairs) -> SeasonLeaderboard:
     return SeasonLeaderboard(
         condition=ranked.play.condition,
         reviewers=ranked.preferences.reviewers,
@@ -60,7 +60,7 @@ def _board(ranked: RankedPairs) -> SeasonLeaderboard:
     )
 
 
-def _retired(entrants: SeasonEntrants, play: AnswerTable) -> frozenset[str]:
+def _list_retired_rows(entrants: SeasonEntrants, play: AnswerTable) -> frozenset[str]:
     """Rows of those that were taken out."""
     shown = entrants.shown(entrants.reviewers)
     reviewers = {shown[reviewer.name] for reviewer in entrants.reviewers if reviewer.retired}
@@ -97,9 +97,9 @@ def board_panel(sheet: ConditionSheet, side: Side) -> BoardPanel:
     figure = figure_of(ranks_by(side, standings))
     entrants = [standing for standing in standings if standing.kind != "control"]
     controls = [standing for standing in standings if standing.kind == "control"]
-    tables = [_table(sheet, side, entrants)]
+    tables = [_build_ranking_table(sheet, side, entrants)]
     if controls:
-        tables.append(_controls(controls))
+        tables.append(_build_control_table(controls))
     points = [
         ChartPoint(who=s.name, measured=s.figures[figure.metric], kind=s.kind)
         for s in standings
@@ -108,9 +108,12 @@ def board_panel(sheet: ConditionSheet, side: Side) -> BoardPanel:
     chart = BoardChart(
         id=f"{sheet.id}-{side}s",
         title=f"{figure.title} of each {side}",
-        alt=_told(standings, figure),
+        alt=_format_leader_summary(standings, figure),
         spec=ranked_chart(
-            points, title=_axis(figure), domain=_domain(figure, points), places=figure.places
+            points,
+            title=_format_axis_title(figure),
+            domain=_compute_axis_domain(figure, points),
+            places=figure.places,
         ),
     )
     return BoardPanel(
@@ -122,7 +125,7 @@ def board_panel(sheet: ConditionSheet, side: Side) -> BoardPanel:
         ),
         charts=(chart,),
         tables=tuple(tables),
-        extras=(*_pairs(entrants, side), *_more(entrants, side)),
+        extras=(*_iter_pairwise_tables(entrants, side), *_iter_metric_tables(entrants, side)),
         is_open=True,
     )
 
@@ -138,7 +141,9 @@ def name_cell(standing: LeaderboardRow, side: Side, *, retired: Collection[str] 
     return TableCell(text=standing.name, badge=badge, link=link, doubt=why)
 
 
-def _table(sheet: ConditionSheet, side: Side, standings: Sequence[LeaderboardRow]) -> BoardTable:
+def _build_ranking_table(
+    sheet: ConditionSheet, side: Side, standings: Sequence[LeaderboardRow]
+) -> BoardTable:
     first = figure_of(ranks_by(side, standings))
     attempts = {s.name: sheet.attempts[s.name] for s in standings if s.name in sheet.attempts}
     figures = [figure_of(metric) for metric in list_leading_metrics(side, standings)]
@@ -155,9 +160,9 @@ def _table(sheet: ConditionSheet, side: Side, standings: Sequence[LeaderboardRow
         cells += [
             measured_cell(standing.figures.get(f.metric), notes, places=f.places) for f in figures
         ]
-        cells.append(_above_next(standing, standings[place + 1 :]))
+        cells.append(_build_lead_cell(standing, standings[place + 1 :]))
         if attempts:
-            cells.append(_attempts(attempts, standing))
+            cells.append(_build_attempts_cell(attempts, standing))
         lines.append(TableLine(cells=tuple(cells), kind=standing.kind))
     return BoardTable(
         caption=f"{side.capitalize()}s by {first.title.lower()}, {sheet.standings.condition}",
@@ -167,7 +172,7 @@ def _table(sheet: ConditionSheet, side: Side, standings: Sequence[LeaderboardRow
     )
 
 
-def _controls(standings: Sequence[LeaderboardRow]) -> BoardTable:
+def _build_control_table(standings: Sequence[LeaderboardRow]) -> BoardTable:
     names = dict.fromkeys(name for standing in standings for name in standing.figures)
     figures = [figure_of(name) for name in names]
     notes = FootnoteMarks()
@@ -185,12 +190,12 @@ def _controls(standings: Sequence[LeaderboardRow]) -> BoardTable:
     )
 
 
-def _attempts(attempts: Mapping[str, int], standing: LeaderboardRow) -> TableCell:
+def _build_attempts_cell(attempts: Mapping[str, int], standing: LeaderboardRow) -> TableCell:
     made = attempts.get(standing.name)
     return TableCell() if made is None else exact_cell(made)
 
 
-def _above_next(standing: LeaderboardRow, below: Sequence[LeaderboardRow]) -> TableCell:
+def _build_lead_cell(standing: LeaderboardRow, below: Sequence[LeaderboardRow]) -> TableCell:
     ranked_below = [each for each in below if each.rank is not None]
     if standing.rank is None or not ranked_below:
         return TableCell()
@@ -204,7 +209,7 @@ def share_cell(share: float | None) -> TableCell:
     return TableCell(text=f"{100 * share:.0f} %", number=round(100 * share, 2))
 
 
-def _pairs(
+def _iter_pairwise_tables(
     standings: Sequence[LeaderboardRow], side: Side
 ) -> Iterator[tuple[str, tuple[BoardTable, ...]]]:
     placed = [standing for standing in standings if standing.rank is not None]
@@ -225,7 +230,7 @@ def _pairs(
     yield "Who is above whom, and how surely", (table,)
 
 
-def _more(
+def _iter_metric_tables(
     standings: Sequence[LeaderboardRow], side: Side
 ) -> Iterator[tuple[str, tuple[BoardTable, ...]]]:
     figures = [figure_of(name) for name in list_other_metrics(side, standings)]
@@ -245,13 +250,13 @@ def _more(
     yield "More metrics", (table,)
 
 
-def _told(standings: Sequence[LeaderboardRow], figure: MetricDefinition) -> str:
+def _format_leader_summary(standings: Sequence[LeaderboardRow], figure: MetricDefinition) -> str:
     """The first, how sure it is of the second, and who leads with it."""
     placed = [standing for standing in standings if standing.rank is not None]
     if not placed:
         return "Nobody has a rank here."
     first, *others = placed
-    told = [f"First: {first.name} with {_number(first, figure)}."]
+    told = [f"First: {first.name} with {_format_metric_value(first, figure)}."]
     if others and others[0].name in first.above:
         share = 100 * first.above[others[0].name]
         told.append(f"It is above {others[0].name} in {share:.0f} % of resamples.")
@@ -261,16 +266,18 @@ def _told(standings: Sequence[LeaderboardRow], figure: MetricDefinition) -> str:
     return " ".join(told)
 
 
-def _number(standing: LeaderboardRow, figure: MetricDefinition) -> str:
+def _format_metric_value(standing: LeaderboardRow, figure: MetricDefinition) -> str:
     cell = measured_cell(standing.figures.get(figure.metric), FootnoteMarks(), places=figure.places)
     return f"{cell.text} ({cell.doubt})" if cell.text else "no figure"
 
 
-def _axis(figure: MetricDefinition) -> str:
+def _format_axis_title(figure: MetricDefinition) -> str:
     return f"{figure.title}, {figure.unit}" if figure.unit else figure.title
 
 
-def _domain(figure: MetricDefinition, points: Sequence[ChartPoint]) -> tuple[float, float]:
+def _compute_axis_domain(
+    figure: MetricDefinition, points: Sequence[ChartPoint]
+) -> tuple[float, float]:
     """The figure's range; where that has no end, as far as intervals go."""
     low, high = figure.range
     known = [point.measured for point in points if isinstance(point.measured, Estimate)]

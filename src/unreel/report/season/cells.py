@@ -54,7 +54,7 @@ def iter_sections(
         for reviewer in range(len(table.play.reviewers)):
             asked = clips[table.asked(reviewer)[clips]]
             if len(asked):
-                yield _section(season, table, sheet, reviewer, asked)
+                yield _build_reviewer_cells(season, table, sheet, reviewer, asked)
 
 
 def shorten_reason(text: str) -> str:
@@ -63,7 +63,7 @@ def shorten_reason(text: str) -> str:
     return words if len(words) <= LONGEST else f"{words[:LONGEST]}…"
 
 
-def _section(
+def _build_reviewer_cells(
     season: SeasonView, table: AnswerMatrix, sheet: str, reviewer: int, asked: npt.NDArray[np.intp]
 ) -> ReviewerCells:
     play = table.play
@@ -77,11 +77,11 @@ def _section(
         n_asked=len(asked),
         n_right=int(right.sum()),
         n_silent=int((table.said[reviewer, asked] == SILENT).sum()),
-        answers=tuple(_answer(season, table, reviewer, int(clip)) for clip in shown),
+        answers=tuple(_build_answer(season, table, reviewer, int(clip)) for clip in shown),
     )
 
 
-def _answer(season: SeasonView, table: AnswerMatrix, reviewer: int, clip: int) -> Answer:
+def _build_answer(season: SeasonView, table: AnswerMatrix, reviewer: int, clip: int) -> Answer:
     play = table.play
     said = table.said[reviewer, clip]
     sign = "right" if said == table.truth[clip] else "unreadable" if said == SILENT else "wrong"

@@ -95,10 +95,12 @@ def cut(table: BoardTable) -> BoardTable:
 def format_ranks(season: SeasonView, standings: Sequence[LeaderboardRow | None]) -> str:
     """Return the ranks of an entrant under each condition, as a sentence."""
     pairs = zip(season.standings, standings, strict=True)
-    return "; ".join(f"{board.condition}: {_place(standing)}" for board, standing in pairs) + "."
+    return (
+        "; ".join(f"{board.condition}: {_format_rank(standing)}" for board, standing in pairs) + "."
+    )
 
 
-def _place(standing: LeaderboardRow | None) -> str:
+def _format_rank(standing: LeaderboardRow | None) -> str:
     if standing is None:
         return "it did not play"
     if standing.rank is not None:

@@ -13,16 +13,18 @@ from unreel.report.season.view import SeasonView, get_page_name, select_side
 
 def standings_json(season: SeasonView) -> dict[str, Any]:
     """Both boards of every condition."""
-    return _season(season) | {"conditions": [_board(board) for board in season.standings]}
+    return _build_season_json(season) | {
+        "conditions": [_build_board_json(board) for board in season.standings]
+    }
 
 
 def matrix_json(season: SeasonView) -> dict[str, Any]:
     """Every cell of every condition."""
     conditions = [
-        {"condition": board.condition, "cells": [_cell(cell) for cell in board.cells]}
+        {"condition": board.condition, "cells": [_build_cell_json(cell) for cell in board.cells]}
         for board in season.standings
     ]
-    return _season(season) | {"conditions": conditions}
+    return _build_season_json(season) | {"conditions": conditions}
 
 
 def history_json(seasons: Sequence[SeasonView]) -> dict[str, Any]:
@@ -32,7 +34,7 @@ def history_json(seasons: Sequence[SeasonView]) -> dict[str, Any]:
         rows = track(seasons, side)
         board = select_side(seasons[-1].standings[0], side)
         told[f"{side}s"] = {
-            name: [_placed(standing, ranks_by(side, board)) for standing in row]
+            name: [_build_rank_json(standing, ranks_by(side, board)) for standing in row]
             for name, row in rows.items()
         }
     return told
@@ -45,9 +47,9 @@ def entrant_json(season: SeasonView, side: str, name: str) -> dict[str, Any]:
         for standing in select_side(board, side):
             if standing.name == name:
                 cells = [cell for cell in board.cells if getattr(cell, side) == name]
-                told = {"condition": board.condition, **_standing(standing)}
-                found.append(told | {"cells": [_cell(cell) for cell in cells]})
-    return _season(season) | {"side": side, "name": name, "conditions": found}
+                told = {"condition": board.condition, **_build_standing_json(standing)}
+                found.append(told | {"cells": [_build_cell_json(cell) for cell in cells]})
+    return _build_season_json(season) | {"side": side, "name": name, "conditions": found}
 
 
 def to_text(value: Mapping[str, Any]) -> str:
@@ -68,11 +70,11 @@ def measured_json(measured: Measured) -> dict[str, Any]:
     return {"value": None, "why": measured.why}
 
 
-def _season(season: SeasonView) -> dict[str, Any]:
+def _build_season_json(season: SeasonView) -> dict[str, Any]:
     return {"season": season.name, "facts": dict(season.facts)}
 
 
-def _board(board: SeasonLeaderboard) -> dict[str, Any]:
+def _build_board_json(board: SeasonLeaderboard) -> dict[str, Any]:
     names = dict.fromkeys(
         name for standing in (*board.reviewers, *board.creators) for name in standing.figures
     )
@@ -81,12 +83,12 @@ def _board(board: SeasonLeaderboard) -> dict[str, Any]:
         "n_scenes": board.n_scenes,
         "n_resamples": board.n_resamples,
         "figures": {name: figure_of(name).meaning for name in names},
-        "reviewers": [_standing(standing) for standing in board.reviewers],
-        "creators": [_standing(standing) for standing in board.creators],
+        "reviewers": [_build_standing_json(standing) for standing in board.reviewers],
+        "creators": [_build_standing_json(standing) for standing in board.creators],
     }
 
 
-def _standing(standing: LeaderboardRow) -> dict[str, Any]:
+def _build_standing_json(standing: LeaderboardRow) -> dict[str, Any]:
     side = "reviewer" if standing.kind in {"reviewer", "floor"} else "creator"
     return {
         "name": standing.name,
@@ -100,7 +102,7 @@ def _standing(standing: LeaderboardRow) -> dict[str, Any]:
     }
 
 
-def _placed(standing: LeaderboardRow | None, metric: str) -> dict[str, Any] | None:
+def _build_rank_json(standing: LeaderboardRow | None, metric: str) -> dict[str, Any] | None:
     if standing is None:
         return None
     known = standing.figures.get(metric)
@@ -110,7 +112,7 @@ def _placed(standing: LeaderboardRow | None, metric: str) -> dict[str, Any] | No
     return {"rank": standing.rank, "leading": standing.first_class, metric: figure}
 
 
-def _cell(cell: MatrixCell) -> dict[str, Any]:
+def _build_cell_json(cell: MatrixCell) -> dict[str, Any]:
     return {
         "reviewer": cell.reviewer,
         "creator": cell.creator,

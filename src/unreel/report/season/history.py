@@ -30,12 +30,12 @@ def history_panel(seasons: Sequence[SeasonView], side: Side) -> BoardPanel | Non
     """A line for each entrant over the seasons; `None` for one season."""
     if len(seasons) < _LEAST:
         return None
-    figure = figure_of(ranks_by(side, _board(seasons[-1], side)))
-    steps = _steps(seasons)
+    figure = figure_of(ranks_by(side, _select_board_rows(seasons[-1], side)))
+    steps = _build_axis_labels(seasons)
     told = track(seasons, side)
     shown = list(told)[:SHOWN]
     points = [
-        ChartPoint(who=name, group=step, measured=_figure(standing, figure.metric))
+        ChartPoint(who=name, group=step, measured=_get_metric_value(standing, figure.metric))
         for name in shown
         for step, standing in zip(steps, told[name], strict=True)
     ]
@@ -44,7 +44,10 @@ def history_panel(seasons: Sequence[SeasonView], side: Side) -> BoardPanel | Non
         title=f"{figure.title} of {side}s over the seasons",
         alt=f"Seasons in order: {', '.join(season.name for season in seasons)}.",
         spec=stepped_chart(
-            points, _palette(told, shown), steps=steps, title=f"{figure.title}, {figure.unit}"
+            points,
+            _assign_colours(told, shown),
+            steps=steps,
+            title=f"{figure.title}, {figure.unit}",
         ),
     )
     return BoardPanel(
@@ -55,49 +58,54 @@ def history_panel(seasons: Sequence[SeasonView], side: Side) -> BoardPanel | Non
             "between seasons, so compare within one; an entrant that left keeps its row."
         ),
         charts=(chart,) if figure.unit == "%" else (),
-        tables=(_table(seasons, side, told),),
+        tables=(_build_history_table(seasons, side, told),),
         is_open=True,
     )
 
 
 def track(seasons: Sequence[SeasonView], side: Side) -> dict[str, list[LeaderboardRow | None]]:
     """Each entrant's standing in every season, those of the last season first and in its order."""
-    boards = [{standing.name: standing for standing in _board(season, side)} for season in seasons]
+    boards = [
+        {standing.name: standing for standing in _select_board_rows(season, side)}
+        for season in seasons
+    ]
     names = dict.fromkeys(itertools.chain.from_iterable(reversed(boards)))
     return {name: [board.get(name) for board in boards] for name in names}
 
 
-def _board(season: SeasonView, side: Side) -> tuple[LeaderboardRow, ...]:
+def _select_board_rows(season: SeasonView, side: Side) -> tuple[LeaderboardRow, ...]:
     return select_side(season.standings[0], side)
 
 
-def _steps(seasons: Sequence[SeasonView]) -> list[str]:
+def _build_axis_labels(seasons: Sequence[SeasonView]) -> list[str]:
     """Return a unique axis label for each season."""
     names = [season.name for season in seasons]
     plain = all(map(_PLAIN.fullmatch, names)) and len(set(names)) == len(names)
     return names if plain else [f"season {number}" for number, _ in enumerate(names, start=1)]
 
 
-def _figure(standing: LeaderboardRow | None, metric: str) -> Measured:
+def _get_metric_value(standing: LeaderboardRow | None, metric: str) -> Measured:
     unknown = Unmeasured("it has no such metric")
     return (
         Unmeasured("it did not play") if standing is None else standing.figures.get(metric, unknown)
     )
 
 
-def _palette(told: dict[str, list[LeaderboardRow | None]], shown: Sequence[str]) -> dict[str, str]:
+def _assign_colours(
+    told: dict[str, list[LeaderboardRow | None]], shown: Sequence[str]
+) -> dict[str, str]:
     colours = {True: itertools.cycle(SERIES), False: itertools.cycle(FLOORS)}
-    return {name: next(colours[_competes(told[name])]) for name in shown}
+    return {name: next(colours[_is_competitor(told[name])]) for name in shown}
 
 
-def _competes(standings: Sequence[LeaderboardRow | None]) -> bool:
+def _is_competitor(standings: Sequence[LeaderboardRow | None]) -> bool:
     return any(s is not None and s.kind in {"reviewer", "creator"} for s in standings)
 
 
-def _table(
+def _build_history_table(
     seasons: Sequence[SeasonView], side: Side, told: dict[str, list[LeaderboardRow | None]]
 ) -> BoardTable:
-    figure = figure_of(ranks_by(side, _board(seasons[-1], side)))
+    figure = figure_of(ranks_by(side, _select_board_rows(seasons[-1], side)))
     notes = FootnoteMarks()
     lines = []
     for name, standings in told.items():
@@ -105,7 +113,7 @@ def _table(
         last = next(standing for standing in reversed(standings) if standing is not None)
         head = name_cell(last, side) if latest else TableCell(text=name, badge="gone")
         cells = (
-            measured_cell(_figure(standing, figure.metric), notes, places=figure.places)
+            measured_cell(_get_metric_value(standing, figure.metric), notes, places=figure.places)
             for standing in standings
         )
         lines.append(TableLine(cells=(head, *cells), kind=last.kind))

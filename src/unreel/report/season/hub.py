@@ -46,62 +46,64 @@ class HubListing:
 
 def hub_files(season: SeasonView, listing: HubListing) -> dict[str, str]:
     """The files by name: one for the data set, one for each entrant with a rank."""
-    files = {DATASET_FILE: _registration(season, listing)}
+    files = {DATASET_FILE: _format_registration(season, listing)}
     for side in SIDES:
         for name in dict.fromkeys(name for kind, name in season.entrants() if kind == side):
-            entries = list(_results(season, listing, side, name))
+            entries = list(_iter_result_entries(season, listing, side, name))
             if entries:
                 where = f"{FOLDER}/models/{get_page_name(side, name)}/.eval_results"
-                files[f"{where}/unreel-{_word(season.name)}.yaml"] = "".join(entries)
+                files[f"{where}/unreel-{_format_slug(season.name)}.yaml"] = "".join(entries)
     return files
 
 
 def task_id(season: SeasonView, side: Side, board: SeasonLeaderboard) -> str:
     """Return the hub's name of one board: from its condition, with a number if the name is taken."""
-    words = [_word(each.condition) for each in season.standings]
+    words = [_format_slug(each.condition) for each in season.standings]
     number = season.standings.index(board)
     again = f"-{number + 1}" if words[number] in words[:number] else ""
     return f"{side}s_{words[number]}{again}"
 
 
-def _registration(season: SeasonView, listing: HubListing) -> str:
+def _format_registration(season: SeasonView, listing: HubListing) -> str:
     first = season.standings[0]
-    by, whose = _figure(first, "reviewer"), _figure(first, "creator")
+    by, whose = _get_ranking_metric(first, "reviewer"), _get_ranking_metric(first, "creator")
     less = "100 less " if whose.better == "less" else ""
     described = (
         f"Season {season.name} of an arena of video creators against reviewers. Tasks reviewers_*: {by.title.lower()} "
         f"({by.meaning}). Tasks creators_*: {less}{whose.title.lower()} ({whose.meaning})."
     )
     lines = [
-        f"name: {_quoted(season.name)}",
-        f"description: {_quoted(described)}",
-        f"evaluation_framework: {_quoted(FRAMEWORK)}",
+        f"name: {_quote_yaml_string(season.name)}",
+        f"description: {_quote_yaml_string(described)}",
+        f"evaluation_framework: {_quote_yaml_string(FRAMEWORK)}",
         "tasks:",
     ]
     for board in season.standings:
         for side in SIDES:
-            lines.append(f"  - id: {_quoted(task_id(season, side, board))}")
-            lines += ["    config: default", f"    split: {_quoted(listing.split)}"]
+            lines.append(f"  - id: {_quote_yaml_string(task_id(season, side, board))}")
+            lines += ["    config: default", f"    split: {_quote_yaml_string(listing.split)}"]
     return "\n".join(lines) + "\n"
 
 
-def _results(season: SeasonView, listing: HubListing, side: Side, name: str) -> Iterator[str]:
+def _iter_result_entries(
+    season: SeasonView, listing: HubListing, side: Side, name: str
+) -> Iterator[str]:
     for board in season.standings:
-        figure = _figure(board, side)
+        figure = _get_ranking_metric(board, side)
         for standing in select_side(board, side):
             known = standing.figures.get(figure.metric)
             if standing.name == name and standing.rank is not None and isinstance(known, Estimate):
                 task = task_id(season, side, board)
-                shown = _more_is_better(known, figure)
-                told = f"{board.condition}; {_interval(shown)}; {standing.name}"
-                yield _entry(listing, task, shown, told)
+                shown = _convert_to_higher_better(known, figure)
+                told = f"{board.condition}; {_format_interval(shown)}; {standing.name}"
+                yield _format_result_entry(listing, task, shown, told)
 
 
-def _figure(board: SeasonLeaderboard, side: Side) -> MetricDefinition:
+def _get_ranking_metric(board: SeasonLeaderboard, side: Side) -> MetricDefinition:
     return figure_of(ranks_by(side, select_side(board, side)))
 
 
-def _more_is_better(known: Estimate, figure: MetricDefinition) -> Estimate:
+def _convert_to_higher_better(known: Estimate, figure: MetricDefinition) -> Estimate:
     """As the hub wants it: of a creator's clips the share that was not caught."""
     if figure.better != "less":
         return known
@@ -109,27 +111,34 @@ def _more_is_better(known: Estimate, figure: MetricDefinition) -> Estimate:
     return Estimate(value=value, low=low, high=high, n=known.n, level=known.level)
 
 
-def _interval(known: Estimate) -> str:
+def _format_interval(known: Estimate) -> str:
     return f"95 % interval {known.low:.2f} to {known.high:.2f}, n {known.n}"
 
 
-def _entry(listing: HubListing, task: str, known: Estimate, notes: str) -> str:
+def _format_result_entry(listing: HubListing, task: str, known: Estimate, notes: str) -> str:
     lines = [
         "- dataset:",
-        f"    id: {_quoted(listing.dataset)}",
-        f"    task_id: {_quoted(task)}",
+        f"    id: {_quote_yaml_string(listing.dataset)}",
+        f"    task_id: {_quote_yaml_string(task)}",
         f"  value: {known.value:.4f}",
     ]
     if listing.url:
-        lines += ["  source:", f"    url: {_quoted(listing.url)}", "    name: unreel arena"]
-    lines += [f"  evaluation_framework: {_quoted(FRAMEWORK)}", f"  notes: {_quoted(notes)}"]
+        lines += [
+            "  source:",
+            f"    url: {_quote_yaml_string(listing.url)}",
+            "    name: unreel arena",
+        ]
+    lines += [
+        f"  evaluation_framework: {_quote_yaml_string(FRAMEWORK)}",
+        f"  notes: {_quote_yaml_string(notes)}",
+    ]
     return "\n".join(lines) + "\n"
 
 
-def _quoted(text: str) -> str:
+def _quote_yaml_string(text: str) -> str:
     """A string that every YAML reader takes for that string: JSON's spelling is one of YAML's."""
     return json.dumps(sanitise_line(text), ensure_ascii=False)
 
 
-def _word(text: str) -> str:
+def _format_slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "main"

@@ -67,14 +67,17 @@ def heat_map(sheet: ConditionSheet) -> DetectionMatrix | None:
     columns = [c for c in standings.creators if c.name in met_by_somebody]
     rows = []
     for reviewer in standings.reviewers:
-        found = [_square(sheet, reviewer, c, met.get((reviewer.name, c.name))) for c in columns]
+        found = [
+            _build_matrix_square(sheet, reviewer, c, met.get((reviewer.name, c.name)))
+            for c in columns
+        ]
         head = replace(name_cell(reviewer, "reviewer"), doubt="")
         rows.append(MatrixRow(head=head, squares=tuple(found)))
     return DetectionMatrix(
         id=f"{sheet.id}-matrix",
         heads=tuple(replace(name_cell(c, "creator"), doubt="") for c in columns),
         rows=tuple(rows),
-        table=_table(sheet, columns, met),
+        table=_build_matrix_table(sheet, columns, met),
         is_roomy=len(columns) <= _ROOMY,
     )
 
@@ -84,7 +87,7 @@ def cell_id(sheet: str, reviewer: str) -> str:
     return f"{sheet}-{get_page_name('reviewer', reviewer)}"
 
 
-def _square(
+def _build_matrix_square(
     sheet: ConditionSheet, reviewer: LeaderboardRow, creator: LeaderboardRow, met: Met | None
 ) -> MatrixSquare:
     page = f"{PAGES}/{get_page_name('creator', creator.name)}.html"
@@ -104,7 +107,7 @@ def _square(
     )
 
 
-def _table(
+def _build_matrix_table(
     sheet: ConditionSheet, columns: list[LeaderboardRow], met: Mapping[tuple[str, str], Met]
 ) -> BoardTable:
     notes = FootnoteMarks()

@@ -30,7 +30,7 @@ def ranks_by(side: Side, standings: Sequence[LeaderboardRow]) -> str:
     """The figure that orders that board: the one that decides, or the first where pairs were played."""
     known = figures.REVIEWER_FIGURES if side == "reviewer" else figures.CREATOR_FIGURES
     decides = next(figure.name for figure in known.values() if figure.decides)
-    told = _known(standings)
+    told = _list_metric_names(standings)
     return decides if decides in told or not told else told[0]
 
 
@@ -70,10 +70,12 @@ class MetricDefinitions:
 
 def format_definitions(names: Iterable[str]) -> MetricDefinitions:
     """The definitions of those figures, each once."""
-    return MetricDefinitions(id="season", figures=tuple(map(_metric_entry, dict.fromkeys(names))))
+    return MetricDefinitions(
+        id="season", figures=tuple(map(_build_metric_entry, dict.fromkeys(names)))
+    )
 
 
-def _metric_entry(name: str) -> MetricEntry:
+def _build_metric_entry(name: str) -> MetricEntry:
     told = figures.get_board_column(name)
     terms = [
         ("Meaning", told.words),
@@ -87,7 +89,7 @@ def _metric_entry(name: str) -> MetricEntry:
 
 def list_leading_metrics(side: Side, standings: Sequence[LeaderboardRow]) -> list[str]:
     """Return the metrics of a board's table: the ranking one, then the measured main ones."""
-    known = _known(standings)
+    known = _list_metric_names(standings)
     first = ranks_by(side, standings)
     chief = [name for name in known if name in _LEADING or _is_skill(name)]
     return [first, *(name for name in chief if name != first)]
@@ -96,7 +98,7 @@ def list_leading_metrics(side: Side, standings: Sequence[LeaderboardRow]) -> lis
 def list_other_metrics(side: Side, standings: Sequence[LeaderboardRow]) -> list[str]:
     """Return all other measured metrics."""
     shown = list_leading_metrics(side, standings)
-    return [name for name in _known(standings) if name not in shown]
+    return [name for name in _list_metric_names(standings) if name not in shown]
 
 
 def _is_skill(name: str) -> bool:
@@ -105,5 +107,5 @@ def _is_skill(name: str) -> bool:
     return told.unit == "logit" and told.better == "high"
 
 
-def _known(standings: Sequence[LeaderboardRow]) -> list[str]:
+def _list_metric_names(standings: Sequence[LeaderboardRow]) -> list[str]:
     return list(dict.fromkeys(name for standing in standings for name in standing.figures))

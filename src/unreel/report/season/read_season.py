@@ -62,27 +62,27 @@ def read_season_view(folder: SeasonFolder, reading: SeasonReadOptions) -> Season
     hides = hidden or entrants.is_about_pairs
     log = read_log(folder.path)
     tries = count_tries(log)
-    made = [] if hides else _made(folder)
+    made = [] if hides else _read_generation_rows(folder)
     return SeasonView(
         name=boards.name,
-        facts=tuple(_facts(folder, entrants, recipe, log.head if log.lines else "")),
+        facts=tuple(_iter_season_facts(folder, entrants, recipe, log.head if log.lines else "")),
         plays=boards.plays,
         standings=boards.standings,
-        clips={} if hides else dict(_clips(folder, entrants, made, reading.show)),
-        unmade={} if hides else _unmade(made, entrants),
-        words={} if hides else _words(folder, entrants, boards.plays),
-        attempts=_attempts(tries, boards.plays[:1]),
+        clips={} if hides else dict(_iter_clip_details(folder, entrants, made, reading.show)),
+        unmade={} if hides else _group_generation_failures(made, entrants),
+        words={} if hides else _read_reviewer_reasons(folder, entrants, boards.plays),
+        attempts=_count_attempts(tries, boards.plays[:1]),
         entries=log.events,
         ablations=measure_ablations(boards.plays, knobs=recipe.knobs),
         leanings=tuple(found for play in boards.plays for found in find_leanings(play)),
-        notes=(*((_HIDING,) if hidden else ()), *_notes(folder, boards.plays, tries)),
-        plan=tuple(_plan(folder, entrants, recipe)),
+        notes=(*((_HIDING,) if hidden else ()), *_iter_season_notes(folder, boards.plays, tries)),
+        plan=tuple(_iter_plan_facts(folder, entrants, recipe)),
         retired=boards.retired,
         shows_clips=not hides,
     )
 
 
-def _facts(
+def _iter_season_facts(
     folder: SeasonFolder, entrants: SeasonEntrants, recipe: SeasonRecipe, head: str
 ) -> Iterator[tuple[str, str]]:
     yield "Benchmark", recipe.benchmark.rpartition("/")[2]
@@ -95,11 +95,11 @@ def _facts(
         yield "Last hash of the log", head
 
 
-def _made(folder: SeasonFolder) -> list[Mapping[str, Any]]:
+def _read_generation_rows(folder: SeasonFolder) -> list[Mapping[str, Any]]:
     return list(folder.made.rows()) if folder.made.exists() else []
 
 
-def _clips(
+def _iter_clip_details(
     folder: SeasonFolder,
     entrants: SeasonEntrants,
     made: Sequence[Mapping[str, Any]],
@@ -108,24 +108,24 @@ def _clips(
     benchmark, controls = open_set(folder), read_controls(folder)
     entries = [row for row in benchmark if isinstance(row, Entry)]
     shown = entrants.shown(entrants.creators)
-    rows = {_key(row, shown): row for row in made if row["failure_reason"] is None}
+    rows = {_get_clip_key(row, shown): row for row in made if row["failure_reason"] is None}
     for entry, clip in ClipSurvey(look_table(folder)).find(benchmark, entries):
         maker = controls.get(entry.name) or get_maker(entry.origin)
         row = rows.get((maker, entry.group))
-        facts = tuple(_origin(row)) if row else ()
+        facts = tuple(_iter_origin_facts(row)) if row else ()
         spec = show(entry, clip) if show and isinstance(clip, Clip) else None
         yield (
             entry.name,
             ClipDetails(
                 facts=(*facts, *((("Licence", entry.licence),) if entry.licence else ())),
-                cost_usd=_usd(row),
+                cost_usd=_parse_cost_usd(row),
                 took_us=row["took_us"] if row else None,
                 player=spec,
             ),
         )
 
 
-def _key(row: Mapping[str, Any], shown: Mapping[str, str]) -> tuple[str, str]:
+def _get_clip_key(row: Mapping[str, Any], shown: Mapping[str, str]) -> tuple[str, str]:
     """Return the creator (by board title) and scene of a row."""
     creator = shown.get(row["name"]) or str(row["creator"])
     is_control = row["side"] == ClipClass.CONTROL.value
@@ -133,14 +133,14 @@ def _key(row: Mapping[str, Any], shown: Mapping[str, str]) -> tuple[str, str]:
     return maker, str(row["scene"])
 
 
-def _origin(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _iter_origin_facts(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "Model", str(row["model"] or "")
     yield "Seed", "" if row["seed"] is None else str(row["seed"])
-    yield "Parameters", _spell(row["parameters"])
+    yield "Parameters", _format_parameters(row["parameters"])
     yield "SHA-256", str(row["sha256"] or "")
 
 
-def _spell(parameters: str | None) -> str:
+def _format_parameters(parameters: str | None) -> str:
     try:
         found = json.loads(parameters or "{}")
     except ValueError:
@@ -150,25 +150,25 @@ def _spell(parameters: str | None) -> str:
     return ", ".join(hide_addresses(f"{k} {v}") for k, v in found.items() if k != _SERVICE)
 
 
-def _usd(row: Mapping[str, Any] | None) -> Decimal | None:
+def _parse_cost_usd(row: Mapping[str, Any] | None) -> Decimal | None:
     known = row["cost_usd"] if row else None
     return None if known is None else Decimal(str(known))
 
 
-def _unmade(
+def _group_generation_failures(
     made: Sequence[Mapping[str, Any]], entrants: SeasonEntrants
 ) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     shown = entrants.shown(entrants.creators)
     for row in made:
         if row["failure_reason"] is not None:
-            maker, scene = _key(row, shown)
+            maker, scene = _get_clip_key(row, shown)
             why = f"{row['failure_reason']}: {shorten_reason(hide_addresses(row['failure_detail'] or ''))}"
             found.setdefault(maker, {})[scene] = why
     return found
 
 
-def _words(
+def _read_reviewer_reasons(
     folder: SeasonFolder, entrants: SeasonEntrants, plays: Sequence[AnswerTable]
 ) -> dict[tuple[str, str, str], str]:
     """Return the reviewers' texts for wrong answers; rule-based reviewers have none."""
@@ -189,12 +189,12 @@ def _words(
     return words
 
 
-def _attempts(tries: Sequence[TeamAttempts], plays: Sequence[AnswerTable]) -> dict[str, int]:
+def _count_attempts(tries: Sequence[TeamAttempts], plays: Sequence[AnswerTable]) -> dict[str, int]:
     """Return the number of submissions of each row's team to that board."""
     return {row: t.submitted for play in plays for t in tries for row in select_team_rows(t, play)}
 
 
-def _notes(
+def _iter_season_notes(
     folder: SeasonFolder, plays: Sequence[AnswerTable], tries: Sequence[TeamAttempts]
 ) -> Iterator[str]:
     entrants = folder.require_played()
@@ -207,7 +207,7 @@ def _notes(
         yield from iter_repeated_attempts(play, tries, seed=entrants.seed)
 
 
-def _plan(
+def _iter_plan_facts(
     folder: SeasonFolder, entrants: SeasonEntrants, recipe: SeasonRecipe
 ) -> Iterator[tuple[str, str]]:
     budget = recipe.budget

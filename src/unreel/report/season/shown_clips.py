@@ -23,12 +23,12 @@ def show_in(folder: MediaFolder, showing: Showing) -> Show:
         if showing == "licensed" and hub_identifier(entry.licence) is None:
             return None
         source, _ = folder.add(clip)
-        return None if source is None else _spec(entry, clip, source)
+        return None if source is None else _build_player_spec(entry, clip, source)
 
     return show
 
 
-def _spec(entry: Entry, clip: Clip, source: str) -> PlayerSpec:
+def _build_player_spec(entry: Entry, clip: Clip, source: str) -> PlayerSpec:
     video = clip.facts.video
     footage = PlayerFootage(
         src=f"../{source}",

@@ -49,8 +49,8 @@ def badge(
     season: str, standing: LeaderboardRow, board: Sequence[LeaderboardRow], side: Side
 ) -> str:
     """SVG that draws text alone, whatever the season is called."""
-    left = _cut(f"unreel {season}")
-    right = _cut(_told(standing, board, side))
+    left = _shorten_line(f"unreel {season}")
+    right = _shorten_line(_format_standing(standing, board, side))
     widths = [len(text) * _LETTER + 2 * _MARGIN for text in (left, right)]
     return str(
         render(
@@ -65,7 +65,7 @@ def badge(
     )
 
 
-def _told(standing: LeaderboardRow, board: Sequence[LeaderboardRow], side: Side) -> str:
+def _format_standing(standing: LeaderboardRow, board: Sequence[LeaderboardRow], side: Side) -> str:
     figure = figure_of(ranks_by(side, board))
     known = standing.figures.get(figure.metric)
     number = "no figure"
@@ -78,7 +78,7 @@ def _told(standing: LeaderboardRow, board: Sequence[LeaderboardRow], side: Side)
     return f"#{standing.rank} of {n_ranked}: {number}"
 
 
-def _cut(text: str) -> str:
+def _shorten_line(text: str) -> str:
     words = sanitise_line(text)
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
 
@@ -92,11 +92,11 @@ def entry_tables(events: Sequence[LogEvent]) -> list[BoardTable]:
         return []
     columns = tuple(TableColumn(title=title, numbers=title == "Attempt") for title in _TITLES)
     caption = "What happened to every entry, the latest first"
-    lines = tuple(map(_line, reversed(events)))
+    lines = tuple(map(_build_event_line, reversed(events)))
     return [BoardTable(caption=caption, columns=columns, lines=lines, file=f"{FOLDER}/entries")]
 
 
-def _line(event: LogEvent) -> TableLine:
+def _build_event_line(event: LogEvent) -> TableLine:
     when = f"{event.when:%Y-%m-%d %H:%M}" if event.when else ""
     words = (when, drop_address(event.entry), event.kind, event.team)
     return TableLine(
@@ -164,13 +164,13 @@ def write_season_site(
         raise InvalidSettingError(setting, problem, "Name at least one season")
     season = seasons[-1]
     heard = {f"c{number}": group_answers_by_clip(play) for number, play in enumerate(season.plays)}
-    files = dict(_entrants(season, heard))
-    files |= _data_files(seasons)
+    files = dict(_iter_entrant_files(season, heard))
+    files |= _build_data_files(seasons)
     if listing is not None:
         files |= hub_files(season, listing)
-    index, tables = _index(seasons, has_hub=listing is not None)
+    index, tables = _build_index_page(seasons, has_hub=listing is not None)
     folder = OutputDirectory(out, published=True)
-    _replace(folder, {**files, **tables})
+    _replace_site_files(folder, {**files, **tables})
     page = folder.write(PAGE, index.encode())
     sides = [side for side, _ in season.entrants()]
     return SeasonSiteResult(
@@ -183,7 +183,9 @@ def write_season_site(
     )
 
 
-def _entrants(season: SeasonView, heard: Mapping[str, AnswerMatrix]) -> Iterator[tuple[str, str]]:
+def _iter_entrant_files(
+    season: SeasonView, heard: Mapping[str, AnswerMatrix]
+) -> Iterator[tuple[str, str]]:
     for side, name in season.entrants():
         make = reviewer_page if side == "reviewer" else creator_page
         yield from entrant_files(season, make(season, heard, name)).items()
@@ -191,7 +193,7 @@ def _entrants(season: SeasonView, heard: Mapping[str, AnswerMatrix]) -> Iterator
         yield from entrant_files(season, creator_page(season, heard, REAL)).items()
 
 
-def _data_files(seasons: Sequence[SeasonView]) -> dict[str, str]:
+def _build_data_files(seasons: Sequence[SeasonView]) -> dict[str, str]:
     season = seasons[-1]
     files = {
         "standings.json": to_text(standings_json(season)),
@@ -211,7 +213,7 @@ def _data_files(seasons: Sequence[SeasonView]) -> dict[str, str]:
     return files
 
 
-def _replace(folder: OutputDirectory, files: Mapping[str, str]) -> None:
+def _replace_site_files(folder: OutputDirectory, files: Mapping[str, str]) -> None:
     """Write `files`, and take away those of earlier pages that these do not have."""
     for within in (PAGES, TABLES, BADGES):
         for name in folder.files(within):
@@ -221,9 +223,11 @@ def _replace(folder: OutputDirectory, files: Mapping[str, str]) -> None:
         folder.write(name, text.encode())
 
 
-def _index(seasons: Sequence[SeasonView], *, has_hub: bool) -> tuple[str, dict[str, str]]:
+def _build_index_page(
+    seasons: Sequence[SeasonView], *, has_hub: bool
+) -> tuple[str, dict[str, str]]:
     season = seasons[-1]
-    sheets = [_sheet(season, number) for number in range(len(season.standings))]
+    sheets = [_build_shown_condition(season, number) for number in range(len(season.standings))]
     found = (history_panel(seasons, side) for side in SIDES)
     history = [name_tables(panel) for panel in found if panel is not None]
     changes = [name_tables(p) for p in ablation_panels(season.ablations, season.leanings)]
@@ -236,13 +240,13 @@ def _index(seasons: Sequence[SeasonView], *, has_hub: bool) -> tuple[str, dict[s
         "unreel.report.season:season.html",
         season=season,
         sheets=sheets,
-        parts=list(_parts(changes, history)),
+        parts=list(_iter_page_sections(changes, history)),
         names=format_definitions(figure.metric for table in tables for figure in table.figures),
         changes=changes,
         history=history,
         entries=entries,
-        tiles=list(_tiles(season)),
-        files=list(_named_files(has_hub=has_hub)),
+        tiles=list(_iter_summary_tiles(season)),
+        files=list(_iter_data_descriptions(has_hub=has_hub)),
     )
     charts = {chart.id: chart.spec for panel in panels for chart in panel.charts}
     document = whole_page(
@@ -255,7 +259,7 @@ def _index(seasons: Sequence[SeasonView], *, has_hub: bool) -> tuple[str, dict[s
     return document, files
 
 
-def _sheet(season: SeasonView, number: int) -> ShownCondition:
+def _build_shown_condition(season: SeasonView, number: int) -> ShownCondition:
     standings = season.standings[number]
     sheet = ConditionSheet(
         id=f"c{number}",
@@ -267,13 +271,13 @@ def _sheet(season: SeasonView, number: int) -> ShownCondition:
     return ShownCondition(
         id=sheet.id,
         title=standings.condition,
-        told=_rests_on(standings),
+        told=_format_data_basis(standings),
         panels=tuple(name_tables(board_panel(sheet, side)) for side in SIDES),
         heat=heat_map(sheet),
     )
 
 
-def _rests_on(standings: SeasonLeaderboard) -> str:
+def _format_data_basis(standings: SeasonLeaderboard) -> str:
     if not standings.n_resamples:
         return (
             f"{standings.n_scenes:,} scenes; pairs of clips, of which one was to be taken for real."
@@ -284,7 +288,7 @@ def _rests_on(standings: SeasonLeaderboard) -> str:
     )
 
 
-def _parts(
+def _iter_page_sections(
     changes: Sequence[BoardPanel], history: Sequence[BoardPanel]
 ) -> Iterator[tuple[str, str]]:
     if changes:
@@ -295,7 +299,7 @@ def _parts(
     yield "season-figures", "Definitions of the metrics"
 
 
-def _tiles(season: SeasonView) -> Iterator[tuple[str, str]]:
+def _iter_summary_tiles(season: SeasonView) -> Iterator[tuple[str, str]]:
     kinds = [standings[0].kind for standings in season.entrants().values()]
     for kind in ("reviewer", "floor", "creator", "control"):
         if count := kinds.count(kind):
@@ -305,7 +309,7 @@ def _tiles(season: SeasonView) -> Iterator[tuple[str, str]]:
         yield f"{sum(len(play.said) for play in season.plays):,}", "answers"
 
 
-def _named_files(*, has_hub: bool) -> Iterator[tuple[str, str]]:
+def _iter_data_descriptions(*, has_hub: bool) -> Iterator[tuple[str, str]]:
     yield "standings.json", "both boards under every condition"
     yield "matrix.json", "every cell"
     yield "history.json", "the ranking metric by season"

@@ -157,7 +157,7 @@ def cross_fit(
     Raises:
         InvalidValueError: No cell is left with anything to learn from.
     """
-    learned = sorted(_learn(specimens, extract), key=lambda row: row.clip)
+    learned = sorted(_iter_clip_features(specimens, extract), key=lambda row: row.clip)
     folding = fold([row.owner for row in learned], seed=seed)
     if isinstance(folding, Unmeasured):
         msg = f"the {kind} baseline cannot be fitted: {folding.why}; or use another baseline"
@@ -167,14 +167,14 @@ def cross_fit(
     for part, one in folding.cells():
         taught = [rows[i] for i in np.flatnonzero(folding.teachers(part, one))]
         if len({generated for _, generated in taught}) == _SIDES:
-            models[_cell(part, one)] = fit_logistic(taught)
+            models[_format_cell_name(part, one)] = fit_logistic(taught)
     if len(models) == 1:
         msg = (
             f"the {kind} baseline cannot be fitted: without a creator and a fold of scenes, nothing of one "
             "label is left. Add creators or scenes, or use another baseline"
         )
         raise InvalidValueError(msg)
-    cells = map(_cell, folding.parts.tolist(), folding.folds.tolist())
+    cells = map(_format_cell_name, folding.parts.tolist(), folding.folds.tolist())
     held_out = {row.clip: cell for row, cell in zip(learned, cells, strict=True)}
     fitted_on = digest(str(seed), *(f"{clip} {cell}" for clip, cell in held_out.items()))
     return FittedReviewer(
@@ -186,11 +186,13 @@ def cross_fit(
     )
 
 
-def _cell(part: int, one: int) -> str:
+def _format_cell_name(part: int, one: int) -> str:
     return f"part {part} fold {one}"
 
 
-def _learn(specimens: Iterable[TrainingClip], extract: Extract) -> Iterator[_FittedModel]:
+def _iter_clip_features(
+    specimens: Iterable[TrainingClip], extract: Extract
+) -> Iterator[_FittedModel]:
     for specimen in specimens:
         features = extract(specimen.exhibit)
         if not isinstance(features, Failure):

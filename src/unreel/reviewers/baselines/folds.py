@@ -85,14 +85,14 @@ def fold(owners: Sequence[FoldGroup], *, seed: int) -> FoldAssignment | Unmeasur
             f"one scene must teach while another is judged, and there are {len(sides[0])} of generated "
             f"and {len(sides[1])} of real clips. Add scenes, or give scenes of their own other groups"
         )
-    fold_of = _deal_scenes(owners, n_folds, seed=seed)
+    fold_of = _assign_scene_folds(owners, n_folds, seed=seed)
     folds = np.array([fold_of[own.scene] for own in owners])
     made = np.array([own.creator is not None for own in owners])
-    parts = _parts(owners, folds, seed=seed)
+    parts = _assign_creator_parts(owners, folds, seed=seed)
     return FoldAssignment(folds, parts, made, n_folds, int(parts.max()) + 1)
 
 
-def _deal_scenes(owners: Sequence[FoldGroup], n_folds: int, *, seed: int) -> dict[str, int]:
+def _assign_scene_folds(owners: Sequence[FoldGroup], n_folds: int, *, seed: int) -> dict[str, int]:
     """Scenes of both sides first, then those of one: each to the fold that has least of its clips."""
     creators: defaultdict[str, list[str | None]] = defaultdict(list)
     for own in owners:
@@ -113,7 +113,7 @@ def _deal_scenes(owners: Sequence[FoldGroup], n_folds: int, *, seed: int) -> dic
     return fold_of
 
 
-def _parts(owners: Sequence[FoldGroup], folds: Numbers, *, seed: int) -> Numbers:
+def _assign_creator_parts(owners: Sequence[FoldGroup], folds: Numbers, *, seed: int) -> Numbers:
     clips = Counter(own.creator for own in owners if own.creator is not None)
     order = sorted(clips, key=lambda name: (-clips[name], digest("part", str(seed), name)))
     filled = [0] * min(MOST_PARTS, len(order))

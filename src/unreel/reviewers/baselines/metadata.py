@@ -10,19 +10,21 @@ from unreel.reviewers.contract import ClipInput
 
 def fit_metadata(specimens: Iterable[TrainingClip], *, seed: int = 0) -> FittedReviewer:
     """Fit the baseline on `specimens`: a high accuracy means that the set leaks."""
-    return cross_fit(specimens, kind="metadata", wants=frozenset(), extract=_extract, seed=seed)
+    return cross_fit(
+        specimens, kind="metadata", wants=frozenset(), extract=_extract_features, seed=seed
+    )
 
 
 def stream_features(facts: ClipFacts) -> Features:
     """Return container, codecs, size, rate, length and sound as numbers."""
-    return dict(_picture(facts)) | dict(_sound(facts))
+    return dict(_iter_video_features(facts)) | dict(_iter_audio_features(facts))
 
 
-def _extract(exhibit: ClipInput) -> Features:
+def _extract_features(exhibit: ClipInput) -> Features:
     return stream_features(exhibit.clip.facts)
 
 
-def _picture(facts: ClipFacts) -> Iterator[tuple[str, float]]:
+def _iter_video_features(facts: ClipFacts) -> Iterator[tuple[str, float]]:
     video = facts.video
     seconds = max(float(video.duration_s), 0.001)
     pixels = video.width * video.height
@@ -46,7 +48,7 @@ def _picture(facts: ClipFacts) -> Iterator[tuple[str, float]]:
     yield f"pixels={video.pixel_format}", 1.0
 
 
-def _sound(facts: ClipFacts) -> Iterator[tuple[str, float]]:
+def _iter_audio_features(facts: ClipFacts) -> Iterator[tuple[str, float]]:
     yield "sound", float(bool(facts.audio))
     for audio in facts.audio[:1]:
         yield f"sound codec={audio.codec}", 1.0

@@ -31,35 +31,35 @@ def motion_features(exhibit: ClipInput) -> Features | Failure:
         detail = f"not asked: motion needs {LEAST_FRAMES} frames, got {len(exhibit.frames)}"
         return Failure(FailureReason.REQUEST_REJECTED, detail)
     try:
-        frames = np.stack([_grey(frame.jpeg) for frame in exhibit.frames])
+        frames = np.stack([_decode_grey_image(frame.jpeg) for frame in exhibit.frames])
     except (OSError, ValueError, Image.DecompressionBombError) as error:
         return Failure(FailureReason.UNDECODABLE, f"a frame is no picture ({type(error).__name__})")
     steps = np.diff(frames, axis=0)
     bends = np.diff(steps, axis=0)
-    first, second = _by_time(steps), _by_time(bends)
+    first, second = _measure_frame_changes(steps), _measure_frame_changes(bends)
     return {
-        "log first": _log(first.mean()),
-        "log second": _log(second.mean()),
-        "log second over first": _log(second.mean()) - _log(first.mean()),
+        "log first": _compute_safe_log(first.mean()),
+        "log second": _compute_safe_log(second.mean()),
+        "log second over first": _compute_safe_log(second.mean()) - _compute_safe_log(first.mean()),
         "first unevenness": float(first.std() / (first.mean() + _FLOOR)),
         "second unevenness": float(second.std() / (second.mean() + _FLOOR)),
-        "log second spread": _log(bends.std()),
-        "log second peak": _log(np.quantile(np.abs(bends), 0.99)),
+        "log second spread": _compute_safe_log(bends.std()),
+        "log second peak": _compute_safe_log(np.quantile(np.abs(bends), 0.99)),
         "still share": float((np.abs(steps) < 1 / 255).mean()),
     }
 
 
-def _grey(jpeg: bytes) -> NDArray[np.float64]:
+def _decode_grey_image(jpeg: bytes) -> NDArray[np.float64]:
     with Image.open(io.BytesIO(jpeg), formats=["JPEG"]) as picture:
         picture.draft("L", (SIDE, SIDE))  # the decoder skips what the small square does not need
         small = picture.convert("L").resize((SIDE, SIDE), Image.Resampling.BOX)
     return np.asarray(small, dtype=np.float64) / 255
 
 
-def _by_time(differences: NDArray[np.float64]) -> NDArray[np.float64]:
+def _measure_frame_changes(differences: NDArray[np.float64]) -> NDArray[np.float64]:
     sizes: NDArray[np.float64] = np.abs(differences).mean(axis=(1, 2))
     return sizes
 
 
-def _log(value: float | np.floating) -> float:
+def _compute_safe_log(value: float | np.floating) -> float:
     return math.log(float(value) + _FLOOR)

@@ -47,7 +47,7 @@ def build_body(
     message = b'"messages": [{"role": "user", "content": '
     content = json.dumps(sheet.prompt).encode()
     if sheet.exhibits:
-        content = b"".join((b"[", b", ".join(map(_write, parts)), b"]"))
+        content = b"".join((b"[", b", ".join(map(_encode_part, parts)), b"]"))
     return b"".join((head, b", ", message, content, b"}]}"))
 
 
@@ -73,22 +73,24 @@ def _format_times(sheet: ReviewRequest, family: ModelFamily) -> Mapping[str, Any
     return {"media_io_kwargs": {"video": told[0]}} if told else {}
 
 
-def _write(part: Part) -> bytes:
+def _encode_part(part: Part) -> bytes:
     match part:
         case PromptText(text):
             return json.dumps({"type": "text", "text": text}).encode()
         case ImagePart(frame):
-            return _url("image_url", "image/jpeg", b64encode(frame.jpeg))
+            return _encode_data_url("image_url", "image/jpeg", b64encode(frame.jpeg))
         case VideoPart(frames):
-            return _url("video_url", "video/jpeg", b",".join(b64encode(f.jpeg) for f in frames))
+            return _encode_data_url(
+                "video_url", "video/jpeg", b",".join(b64encode(f.jpeg) for f in frames)
+            )
         case FilePart(whole):
-            return _url("video_url", whole.mime, b64encode(whole.data))
+            return _encode_data_url("video_url", whole.mime, b64encode(whole.data))
         case AudioPart(wav):
             head = b'{"type": "input_audio", "input_audio": {"format": "wav", "data": "'
             return b"".join((head, b64encode(wav), b'"}}'))
 
 
-def _url(kind: str, mime: str, base64: bytes) -> bytes:
+def _encode_data_url(kind: str, mime: str, base64: bytes) -> bytes:
     # Base64 needs no JSON escapes, so megabytes are joined as they are instead of being scanned.
     head = f'{{"type": "{kind}", "{kind}": {{"url": "data:{mime};base64,'
     return b"".join((head.encode(), base64, b'"}}'))

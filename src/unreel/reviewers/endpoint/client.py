@@ -111,7 +111,7 @@ class EndpointClient:
         if isinstance(ticket, Failure):
             return ticket
         self._retries.earn()
-        course.ends_at_s = _now_s() + self._patience.deadline_s
+        course.ends_at_s = _get_loop_time_s() + self._patience.deadline_s
         while True:
             outcome = await self._attempt(course, ticket)
             if not isinstance(outcome, RequestFailure):
@@ -138,13 +138,13 @@ class EndpointClient:
         if course.n_requests - course.n_throttled >= MOST_ATTEMPTS:
             return give_up("given up")
         wait_s = setback.retry_after_s + self._jitter_s(course)
-        if _now_s() + wait_s >= course.ends_at_s:
+        if _get_loop_time_s() + wait_s >= course.ends_at_s:
             return give_up(f"a wait of {wait_s:.1f} s would pass the deadline")
         try:
             async with asyncio.timeout_at(course.ends_at_s):
                 await asyncio.sleep(wait_s)
                 # What a server refuses for its rate limit costs it little: the deadline bounds it.
-                while not throttled and not self._retries.take(_now_s()):
+                while not throttled and not self._retries.take(_get_loop_time_s()):
                     await asyncio.sleep(max(0.01, self._jitter_s(course)))
                 ticket = await self._admit(course)
         except TimeoutError:
@@ -157,7 +157,7 @@ class EndpointClient:
         """A place among the requests, the breaker's leave and the money for one request."""
         while True:
             number = await self._pace.enter(before_s=course.ends_at_s)
-            gate = self._breaker.check(_now_s())
+            gate = self._breaker.check(_get_loop_time_s())
             if isinstance(gate, RequestPermit):
                 return await self._reserve(course, number, gate)
             self._pace.leave()
@@ -210,7 +210,7 @@ class EndpointClient:
         return replace(course.most, is_estimated=True)
 
     async def _send(self, course: _QuestionState) -> Reply | RequestFailure:
-        started_s = _now_s()
+        started_s = _get_loop_time_s()
         ends_at_s = min(course.ends_at_s, started_s + self._patience.attempt_s)
         try:
             async with asyncio.timeout_at(ends_at_s):
@@ -224,7 +224,7 @@ class EndpointClient:
             return RequestFailure(failure=raw, final=refused, billable=billable)
         outcome = self._read(raw)
         if isinstance(outcome, Reply):
-            return replace(outcome, latency_us=to_us(_now_s() - started_s))
+            return replace(outcome, latency_us=to_us(_get_loop_time_s() - started_s))
         return outcome
 
     def _read(self, raw: HttpReply) -> Reply | RequestFailure:
@@ -239,7 +239,7 @@ class EndpointClient:
     def _learn(self, outcome: Reply | RequestFailure | None, ticket: "_RequestTicket") -> None:
         if outcome is None:  # cancelled, or cut off by the deadline
             self._breaker.drop(ticket.gate)
-        elif isinstance(outcome, Reply) or not _blames_server(outcome.failure):
+        elif isinstance(outcome, Reply) or not _is_server_fault(outcome.failure):
             self._n_throttled = 0
             self._breaker.record_answer()
             self._pace.record(LoadSignal.FINE, number=ticket.number)
@@ -251,7 +251,7 @@ class EndpointClient:
             record = self._breaker.record_throttled if limited else self._breaker.record_failure
             record(
                 failure,
-                now_s=_now_s(),
+                now_s=_get_loop_time_s(),
                 probe=ticket.gate.probe,
                 wait_s=outcome.retry_after_s,
             )
@@ -263,13 +263,13 @@ class EndpointClient:
     def _pause(self, asked_s: float) -> None:
         """Let all requests wait once several in a row were rejected for a rate limit."""
         if self._pace.is_paused:  # refusals of one burst make its pause no longer
-            self._pace.pause(_now_s() + asked_s)
+            self._pace.pause(_get_loop_time_s() + asked_s)
             return
         self._n_throttled += 1
         n_pauses = self._n_throttled - THROTTLED_IN_A_ROW
         if n_pauses >= 0:
             longer_s = min(LONGEST_BACKOFF_S, self._patience.backoff_s * 2 ** min(n_pauses, 10))
-            self._pace.pause(_now_s() + (asked_s or longer_s))
+            self._pace.pause(_get_loop_time_s() + (asked_s or longer_s))
 
     def _jitter_s(self, course: _QuestionState) -> float:
         # Growing waits would pass the deadline where a rate limit refuses most requests.
@@ -285,11 +285,11 @@ class _RequestTicket:
     reserved_usd: Decimal
 
 
-def _blames_server(failure: Failure) -> bool:
+def _is_server_fault(failure: Failure) -> bool:
     if failure.reason is FailureReason.REQUEST_REJECTED:
         return not failure.detail.startswith(_ONLY_THIS_QUESTION)
     return failure.reason not in _SERVER_WORKS
 
 
-def _now_s() -> float:
+def _get_loop_time_s() -> float:
     return asyncio.get_running_loop().time()

@@ -96,7 +96,7 @@ def name_space(boxes: str, *, shown: tuple[int, int], seen: tuple[int, int]) -> 
     return f"model-input {width}x{height}"
 
 
-def _template(name: str) -> Mapping[Switch, Mapping[str, Any]]:
+def _build_thinking_switch(name: str) -> Mapping[Switch, Mapping[str, Any]]:
     return {
         "off": {"chat_template_kwargs": {name: False}},
         "on": {"chat_template_kwargs": {name: True}},
@@ -156,7 +156,7 @@ FAMILIES: Final = (
         name="intern-s1",
         pattern=r"intern-?s1",
         boxes="permille",
-        thinking=_template("enable_thinking"),
+        thinking=_build_thinking_switch("enable_thinking"),
     ),
     # It thinks only under a system prompt of its makers, which is never sent here.
     _open(name="internvl", pattern=r"intern-?vl", boxes="permille", thinking=_NEVER),
@@ -170,7 +170,7 @@ FAMILIES: Final = (
         name="glm-v",
         pattern=r"glm-?4(\.\d+)?v",
         boxes="permille",
-        thinking=_template("enable_thinking"),
+        thinking=_build_thinking_switch("enable_thinking"),
     ),
     _gemini(name="gemini-flash", pattern=r"gemini-2\.5-flash", thinking=_EFFORT),
     _gemini(name="gemini-plain", pattern=r"gemini-(1|2\.0)", thinking=_NEVER),

@@ -63,14 +63,14 @@ def find_model_endpoint(
     """
     address = read_address(model)
     provider, server = PROVIDERS[address.provider], address.server
-    variable, home = provider.key_variable, _home(provider)
+    variable, home = provider.key_variable, _find_provider_address(provider)
     if server != home:
         named = key_variable(server, key_hosts)
         variable = variable if home is None and named == OWN_KEY else named
     if provider.needs_key and home in {server, None}:
         _require_key(provider, server, variable, environment)
     if variable is None:
-        remark = _kept_back(provider, home, environment)
+        remark = _explain_withheld_key(provider, home, environment)
     else:
         require_secret_way(server, variable)
         remark = "" if read_secret(variable, environment) else "which is not set here"
@@ -83,7 +83,7 @@ def list_model_endpoints(models: Iterable[str], *, key_hosts: str) -> tuple[Mode
     return tuple(dict.fromkeys(find_model_endpoint(model, key_hosts=key_hosts) for model in asked))
 
 
-def _home(provider: ModelProvider) -> ServerAddress | None:
+def _find_provider_address(provider: ModelProvider) -> ServerAddress | None:
     return None if provider.base_url is None else read_server(provider.base_url)
 
 
@@ -102,7 +102,7 @@ def _require_key(
         raise InvalidSettingError(variable, problem, remedy)
 
 
-def _kept_back(
+def _explain_withheld_key(
     provider: ModelProvider, home: ServerAddress | None, environment: Mapping[str, str] | None
 ) -> str:
     variable = provider.key_variable

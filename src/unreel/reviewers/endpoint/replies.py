@@ -39,14 +39,18 @@ def read_raw(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:
     """The reply in `raw`, checked field by field; anything else is a setback that says what it was."""
     if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
         return _read_refusal(raw, now=now)
-    body = _parse(raw.body)
+    body = _parse_json_body(raw.body)
     if not isinstance(body, dict):
-        return _malformed(f"the body is no JSON object: {_words(raw.body)!r}")
+        return _build_malformed_failure(
+            f"the body is no JSON object: {_format_body_text(raw.body)!r}"
+        )
     if isinstance(body.get("error"), dict):  # some gateways report errors with status 200
         code = body["error"].get("code")
         if type(code) is int and code in _STATUSES:
             return _read_refusal(HttpReply(code, raw.body, raw.retry_after), now=now)
-        return _malformed(f"an error with status {raw.status}: {_error_words(raw.body)!r}")
+        return _build_malformed_failure(
+            f"an error with status {raw.status}: {_format_error_message(raw.body)!r}"
+        )
     return _read_completion(body)
 
 
@@ -54,13 +58,15 @@ def read_object(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:
     """The JSON object in `raw` as its text, for servers that speak no chat."""
     if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
         return _read_refusal(raw, now=now)
-    body = _parse(raw.body)
+    body = _parse_json_body(raw.body)
     if not isinstance(body, dict):
-        return _malformed(f"the body is no JSON object: {_words(raw.body)!r}")
+        return _build_malformed_failure(
+            f"the body is no JSON object: {_format_body_text(raw.body)!r}"
+        )
     return Reply(text=raw.body.decode("utf-8-sig"))
 
 
-def _parse(body: bytes) -> Any:
+def _parse_json_body(body: bytes) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -72,32 +78,34 @@ def _read_completion(body: Mapping[str, Any]) -> Reply | RequestFailure:
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        return _malformed("the body has no choices[0].message")
+        return _build_malformed_failure("the body has no choices[0].message")
     usage = _read_usage(body.get("usage"))
     ended = _read_ending(choice.get("finish_reason"))
     text, refusal = message.get("content"), message.get("refusal")
     if (isinstance(refusal, str) and refusal) or ended == "content_filter":
-        words = _one_line(refusal) if isinstance(refusal, str) else ended
+        words = _shorten_to_line(refusal) if isinstance(refusal, str) else ended
         failure = Failure(FailureReason.REFUSED, words)
         return RequestFailure(failure=failure, final=True, usage=usage, billable=True)
     if text is not None and not isinstance(text, str):
-        return _malformed(f"choices[0].message.content is a {type(text).__name__}, not a text")
+        return _build_malformed_failure(
+            f"choices[0].message.content is a {type(text).__name__}, not a text"
+        )
     if not text or text.isspace():
         failure = Failure(FailureReason.EMPTY_REPLY, f"no text came, finish_reason is {ended}")
         return RequestFailure(failure=failure, final=ended == "length", usage=usage, billable=True)
     named = body.get("model")
-    answered_by = _one_line(named) if isinstance(named, str) else None
-    return Reply(text=_storable(text), usage=usage, answered_by=answered_by)
+    answered_by = _shorten_to_line(named) if isinstance(named, str) else None
+    return Reply(text=_replace_lone_surrogates(text), usage=usage, answered_by=answered_by)
 
 
 def _read_ending(reason: object) -> str:
     if isinstance(reason, str):
-        return _one_line(reason)
+        return _shorten_to_line(reason)
     return "not reported" if reason is None else f"a {type(reason).__name__}"
 
 
 def _read_refusal(raw: HttpReply, *, now: datetime) -> RequestFailure:
-    detail = f"status {raw.status}: {_error_words(raw.body).rstrip('. ')}"
+    detail = f"status {raw.status}: {_format_error_message(raw.body).rstrip('. ')}"
     wait_s = read_retry_after(raw.retry_after, now=now)
     if raw.status == HTTPStatus.TOO_MANY_REQUESTS:
         failure = Failure(FailureReason.RATE_LIMITED, detail)
@@ -125,7 +133,7 @@ def _is_count(value: object) -> TypeGuard[int]:
     return type(value) is int and 0 <= value <= MOST_TOKENS
 
 
-def _malformed(detail: str) -> RequestFailure:
+def _build_malformed_failure(detail: str) -> RequestFailure:
     return RequestFailure(failure=Failure(FailureReason.MALFORMED_REPLY, detail), billable=True)
 
 
@@ -133,19 +141,19 @@ def _is_out_of_quota(body: bytes) -> bool:
     return b'"insufficient_quota"' in body
 
 
-def _error_words(body: bytes) -> str:
+def _format_error_message(body: bytes) -> str:
     try:
         error = json.loads(body)["error"]
-        return _one_line(str(error["message"] if isinstance(error, dict) else error))
+        return _shorten_to_line(str(error["message"] if isinstance(error, dict) else error))
     except (ValueError, LookupError, TypeError, RecursionError):
-        return _words(body)
+        return _format_body_text(body)
 
 
-def _words(body: bytes) -> str:
-    return _one_line(body[: 4 * READABLE].decode(errors="replace"))
+def _format_body_text(body: bytes) -> str:
+    return _shorten_to_line(body[: 4 * READABLE].decode(errors="replace"))
 
 
-def _storable(text: str) -> str:
+def _replace_lone_surrogates(text: str) -> str:
     """`text` itself, unless JSON escapes left half characters in it, which no table can hold."""
     try:
         text.encode()
@@ -154,6 +162,6 @@ def _storable(text: str) -> str:
     return text
 
 
-def _one_line(text: str) -> str:
-    words = " ".join(_storable(text[: 4 * READABLE]).split())
+def _shorten_to_line(text: str) -> str:
+    words = " ".join(_replace_lone_surrogates(text[: 4 * READABLE]).split())
     return words if len(words) <= READABLE else words[: READABLE - 1] + "…"

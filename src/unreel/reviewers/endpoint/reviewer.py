@@ -112,7 +112,7 @@ class EndpointReviewer:
             before=limits.before,
         )
         self._max_tokens = manner.max_tokens
-        self._transport = _open(address, api_key, limits)
+        self._transport = _open_http_transport(address, api_key, limits)
         self._asker = EndpointClient(
             self._transport,
             pace=ConcurrencyLimit(max_connections=limits.max_connections),
@@ -198,7 +198,9 @@ def _request_fields(
     return request
 
 
-def _open(address: ModelAddress, api_key: str | None, limits: EndpointLimits) -> RequestTransport:
+def _open_http_transport(
+    address: ModelAddress, api_key: str | None, limits: EndpointLimits
+) -> RequestTransport:
     return HttpTransport(
         address,
         api_key=api_key,

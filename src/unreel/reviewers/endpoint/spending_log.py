@@ -43,7 +43,7 @@ def read_spent(path: Path) -> Decimal:
     """Return the sum of the amounts at `path`; 0 if the file is missing."""
     try:
         with OutputDirectory(path.parent).read(path.name) as file:
-            return sum((_amount(line) for line in file), Decimal())
+            return sum((_parse_amount(line) for line in file), Decimal())
     except FileNotFoundError:
         return Decimal()
 
@@ -58,7 +58,7 @@ def begin_log(path: Path, *, at_least_usd: Decimal) -> Decimal:
     return spent_usd
 
 
-def _amount(line: bytes) -> Decimal:
+def _parse_amount(line: bytes) -> Decimal:
     try:
         amount = Decimal(line.decode()) if line.endswith(b"\n") else Decimal()
     except (InvalidOperation, UnicodeDecodeError):

@@ -55,48 +55,48 @@ class RequestTokens:
     picture_tokens: int
 
 
-def _tiled(width: int, height: int, *, base: int, tile: int) -> int:
+def _count_tile_tokens(width: int, height: int, *, base: int, tile: int) -> int:
     scale = _SHORT_SIDE / min(width, height)
     wide, high = (math.ceil(side * scale / _TILE) for side in (width, height))
     return base + tile * wide * high
 
 
-def _area(width: int, height: int, *, pixels: int) -> int:
+def _count_area_tokens(width: int, height: int, *, pixels: int) -> int:
     return math.ceil(width * height / pixels)
 
 
-def _google(width: int, height: int) -> int:
+def _count_google_tokens(width: int, height: int) -> int:
     small, tile = 384, 768
     if max(width, height) <= small:
         return 258
     return 258 * math.ceil(width / tile) * math.ceil(height / tile)
 
 
-def _patched(width: int, height: int, *, resize: ResizeRule) -> int:
+def _count_patch_tokens(width: int, height: int, *, resize: ResizeRule) -> int:
     wide, high = resize.size(width, height)
     return wide * high // resize.multiple**2
 
 
-def _tiles(base: int, tile: int) -> PictureRule:
+def _build_tile_rule(base: int, tile: int) -> PictureRule:
     words = f"{base} and {tile} for each tile of 512 pixels, the shorter side at 768"
-    return PictureRule(words, partial(_tiled, base=base, tile=tile))
+    return PictureRule(words, partial(_count_tile_tokens, base=base, tile=tile))
 
 
-_GOOGLE: Final = PictureRule("258 for each tile of 768 pixels", _google)
-_REASONING: Final = _tiles(70, 140)
+_GOOGLE: Final = PictureRule("258 for each tile of 768 pixels", _count_google_tokens)
+_REASONING: Final = _build_tile_rule(70, 140)
 # Sources: the makers' pages on vision and on tokens.
 _RULES: Final = {
-    "openai": _tiles(85, 170),
-    "openai-audio": _tiles(85, 170),
+    "openai": _build_tile_rule(85, 170),
+    "openai-audio": _build_tile_rule(85, 170),
     "openai-reasoning": _REASONING,
     "openai-switch": _REASONING,
-    "claude": PictureRule("width x height / 750", partial(_area, pixels=750)),
+    "claude": PictureRule("width x height / 750", partial(_count_area_tokens, pixels=750)),
     "gemini-plain": _GOOGLE,
     "gemini-flash": _GOOGLE,
     "gemini": PictureRule("1,120 for each picture", lambda _width, _height: 1120),
 }
 _OTHERWISE: Final = PictureRule(
-    "width x height / 784, for want of the family's own", partial(_area, pixels=784)
+    "width x height / 784, for want of the family's own", partial(_count_area_tokens, pixels=784)
 )
 
 
@@ -106,7 +106,7 @@ def picture_rule(family: ModelFamily) -> PictureRule:
     if resize is None:
         return _RULES.get(family.name, _OTHERWISE)
     words = f"one for {resize.multiple} x {resize.multiple} pixels"
-    return PictureRule(words, partial(_patched, resize=resize))
+    return PictureRule(words, partial(_count_patch_tokens, resize=resize))
 
 
 def load_of(question: Question, clips: Sequence[Clip], family: ModelFamily) -> RequestTokens:
@@ -116,7 +116,7 @@ def load_of(question: Question, clips: Sequence[Clip], family: ModelFamily) -> R
     characters = sum(map(len, around_clips(get_protocol(instrument).prompt(condition.prompt).text)))
     n_frames = pictures = 0
     for number, clip in enumerate(clips, start=1):
-        instants = _instants(clip, condition.sampling)
+        instants = _list_frame_times(clip, condition.sampling)
         video = clip.facts.video
         size = fit_size(video.width, video.height, LONGEST_SIDE, most_pixels=condition.max_pixels)
         n_frames += len(instants)
@@ -144,7 +144,7 @@ def estimate_usage(sheet: ReviewRequest, *, family: ModelFamily, max_tokens: int
     return Usage(input_tokens=tokens + math.ceil(characters / CHARACTERS), output_tokens=max_tokens)
 
 
-def _instants(clip: Clip, sampling: str) -> tuple[Fraction, ...]:
+def _list_frame_times(clip: Clip, sampling: str) -> tuple[Fraction, ...]:
     """When the frames are shown that a plan takes, as if they followed each other at one distance."""
     video = clip.facts.video
     rate = video.average_rate or Fraction(1)

@@ -105,17 +105,17 @@ def find_readable(command: Sequence[str]) -> tuple[Path, ...]:
     if program is None:
         return ()
     first = Path(program).absolute()
-    chain = [each for each in _interpreters(first) if not _is_system(each)]
-    libraries = [path for each in chain for path in _libraries(each) or [each]]
+    chain = [each for each in _iter_interpreters(first) if not _is_system(each)]
+    libraries = [path for each in chain for path in _list_python_folders(each) or [each]]
     files = [Path(word) for word in command[1:] if word.startswith("/") and Path(word).is_file()]
-    if "/" in command[0] and not _libraries(first) and not _is_system(first):
+    if "/" in command[0] and not _list_python_folders(first) and not _is_system(first):
         files.insert(0, first)
-    own = [_own_folder(files[0])] if files and not _is_system(files[0]) else []
+    own = [_require_own_folder(files[0])] if files and not _is_system(files[0]) else []
     readable = (*libraries, *own, *(file for file in files[1:] if not _is_system(file)))
     return tuple(dict.fromkeys(readable))
 
 
-def _own_folder(file: Path) -> Path:
+def _require_own_folder(file: Path) -> Path:
     folder = file.parent
     real, home = folder.resolve(), Path.home().resolve()
     if (
@@ -128,7 +128,7 @@ def _own_folder(file: Path) -> Path:
     return folder
 
 
-def _interpreters(program: Path) -> Iterator[Path]:
+def _iter_interpreters(program: Path) -> Iterator[Path]:
     """Yield a program, what its links lead to, and what runs it if it is a script."""
     waiting, seen = [program], set[Path]()
     while waiting:
@@ -139,19 +139,19 @@ def _interpreters(program: Path) -> Iterator[Path]:
         yield path
         if path.is_symlink():
             waiting.append(path.parent / path.readlink())
-        elif (script := _script_interpreter(path)) is not None:
+        elif (script := _find_script_interpreter(path)) is not None:
             waiting.append(script)
         settings = path.parent.parent / "pyvenv.cfg"
         if settings.is_file():
-            named = dict(line.split(" = ", 1) for line in _lines(settings) if " = " in line)
+            named = dict(line.split(" = ", 1) for line in _read_lines(settings) if " = " in line)
             waiting.append(Path(named.get("home", path.parent)) / path.name)
 
 
-def _lines(file: Path) -> list[str]:
+def _read_lines(file: Path) -> list[str]:
     return file.read_text(encoding="utf-8", errors="replace").splitlines()
 
 
-def _script_interpreter(file: Path) -> Path | None:
+def _find_script_interpreter(file: Path) -> Path | None:
     with file.open("rb") as opened:
         line = opened.read(_SHEBANG_BYTES).partition(b"\n")[0]
     if not line.startswith(b"#!"):
@@ -162,7 +162,7 @@ def _script_interpreter(file: Path) -> Path | None:
     return Path(words[0]) if words else None
 
 
-def _libraries(program: Path) -> list[Path]:
+def _list_python_folders(program: Path) -> list[Path]:
     """Return the folders of a Python interpreter or one of its scripts; none for another program."""
     prefix = program.parent.parent
     if (prefix / "pyvenv.cfg").is_file() or any((prefix / "lib").glob("python3*")):

@@ -65,7 +65,10 @@ class ProgramSettings:
 
 def resolve_command_files(command: Sequence[str], base: Path) -> list[str]:
     """`command` with the whole paths of those words that name files from the folder `base`."""
-    return [_whole(word, base, first=number == 0) or word for number, word in enumerate(command)]
+    return [
+        _find_file_path(word, base, first=number == 0) or word
+        for number, word in enumerate(command)
+    ]
 
 
 def read_program(command: Sequence[str], base: Path) -> ExternalProgram:
@@ -81,7 +84,7 @@ def read_program(command: Sequence[str], base: Path) -> ExternalProgram:
     if "/" in command[0] and not _is_file(Path(words[0])):
         setting, problem = "command", f"there is no program at {words[0]!a}"
         raise InvalidSettingError(setting, problem, "Name a file that can be run")
-    files = [_whole(word, base, first=number == 0) for number, word in enumerate(words)]
+    files = [_find_file_path(word, base, first=number == 0) for number, word in enumerate(words)]
     identity = [
         digest("file", clip_id(Path(file))) if file else word
         for word, file in zip(words, files, strict=True)
@@ -89,7 +92,7 @@ def read_program(command: Sequence[str], base: Path) -> ExternalProgram:
     return ExternalProgram(tuple(words), tuple(identity))
 
 
-def _whole(word: str, base: Path, *, first: bool) -> str | None:
+def _find_file_path(word: str, base: Path, *, first: bool) -> str | None:
     """The path of the file that `word` names; `None` where it names none, or is looked for by PATH."""
     if CLIP_PLACE in word or (first and "/" not in word):
         return None

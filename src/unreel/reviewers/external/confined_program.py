@@ -44,7 +44,7 @@ class _FilterProgram(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_char_p))
 
 
-def _load(file: Path) -> Any:
+def _load_module(file: Path) -> Any:
     """Return a module by its file: the package around it takes longer to load than all else here."""
     spec = spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None:
@@ -60,15 +60,15 @@ def main(plan: str, command: list[str]) -> int:
     told = json.loads(plan)
     try:
         _check_descriptors()
-        watchdog = _load(Path(__file__).with_name("watchdog.py"))
-        memory = _memory_bytes(told)
+        watchdog = _load_module(Path(__file__).with_name("watchdog.py"))
+        memory = _compute_memory_limit(told)
         if not told["bubblewrap"]:
             pid = _start_weak(told, command)
             return int(watchdog.watch(pid, memory_bytes=memory, n_threads=_MOST_PROCESSES))
         report, pid = _start_bubblewrap(told, command)
         status = int(watchdog.watch(pid, memory_bytes=memory, n_threads=_MOST_PROCESSES))
     except (OSError, ImportError, RuntimeError) as error:
-        _complain(error)
+        _write_confinement_error(error)
         return NOT_CONFINED
     # bubblewrap reports the exit status of a program only if it was started.
     has_ended = b"exit-code" in os.read(report, _REPORT_BYTES)
@@ -97,21 +97,21 @@ def _start_bubblewrap(told: dict[str, Any], command: list[str]) -> tuple[int, in
         os.close(report_end)
         return report, pid
     try:
-        _die_with(ctypes.CDLL(None, use_errno=True), keeper)
-        _limit(told)
+        _die_with_parent(ctypes.CDLL(None, use_errno=True), keeper)
+        _set_resource_limits(told)
         for descriptor in (report_end, rules):
             os.set_inheritable(descriptor, True)  # noqa: FBT003
         own = ["--seccomp", str(rules), "--json-status-fd", str(report_end), "--"]
         os.execv(told["bubblewrap"][0], [*told["bubblewrap"], *own, *command])  # noqa: S606
     except OSError as error:
-        _complain(error)
+        _write_confinement_error(error)
     os._exit(NOT_CONFINED)
 
 
 def _start_weak(told: dict[str, Any], command: list[str]) -> int:
     """Return the id of the first process, which has the program as its child."""
     libc = ctypes.CDLL(None, use_errno=True)
-    _leave_namespaces(libc)
+    _unshare_namespaces(libc)
     keeper = os.getpid()
     first = os.fork()
     if first:
@@ -119,23 +119,23 @@ def _start_weak(told: dict[str, Any], command: list[str]) -> int:
     # The first process of its namespace: with its end the kernel ends all others there.
     with contextlib.suppress(OSError):
         _limit_ids()
-    _die_with(libc, keeper)
+    _die_with_parent(libc, keeper)
     second = os.fork()
     if not second:
-        _become(libc, told, command)
-    os._exit(_status_of(second))
+        _exec_confined_command(libc, told, command)
+    os._exit(_wait_for_exit(second))
 
 
-def _become(libc: ctypes.CDLL, told: dict[str, Any], command: list[str]) -> NoReturn:
+def _exec_confined_command(libc: ctypes.CDLL, told: dict[str, Any], command: list[str]) -> NoReturn:
     try:
         os.setsid()
-        _limit(told)
-        _set_limit(resource.RLIMIT_NPROC, _threads_of_user() + _MOST_PROCESSES)
+        _set_resource_limits(told)
+        _set_limit(resource.RLIMIT_NPROC, _count_user_threads() + _MOST_PROCESSES)
         _drop_capabilities(libc)
-        _guard_files(Path(told["folder"]), graphics=told["graphics"])
-        _guard_calls(libc, bytes.fromhex(told["filter"]))
+        _restrict_file_access(Path(told["folder"]), graphics=told["graphics"])
+        _install_syscall_filter(libc, bytes.fromhex(told["filter"]))
     except (OSError, ImportError, RuntimeError) as error:
-        _complain(error)
+        _write_confinement_error(error)
         os._exit(NOT_CONFINED)
     try:
         os.chdir(told["folder"])
@@ -145,21 +145,21 @@ def _become(libc: ctypes.CDLL, told: dict[str, Any], command: list[str]) -> NoRe
         os._exit(NOT_STARTED)
 
 
-def _complain(error: Exception) -> None:
+def _write_confinement_error(error: Exception) -> None:
     os.write(2, f"the cage does not hold: {error}\n".encode(errors="replace"))
 
 
 def _drop_capabilities(libc: ctypes.CDLL) -> None:
     """As the sandbox does."""
     file = Path(__file__).parents[2] / "media" / "sandbox" / "capabilities.py"
-    loaded = _load(file)
+    loaded = _load_module(file)
     loaded.drop_capabilities(libc)
     if loaded.has_capabilities(libc):
         msg = "capabilities were given up and are there"
         raise OSError(msg)
 
 
-def _leave_namespaces(libc: ctypes.CDLL) -> None:
+def _unshare_namespaces(libc: ctypes.CDLL) -> None:
     """Processes and network of its own, as far as the machine allows; what follows holds without them."""
     apart = _NEW_PROCESSES | _NEW_NETWORK | _NEW_IPC
     if libc.unshare(apart) == 0:
@@ -167,22 +167,22 @@ def _leave_namespaces(libc: ctypes.CDLL) -> None:
     uid, gid = os.getuid(), os.getgid()
     if libc.unshare(apart | _NEW_USER) == 0:
         with contextlib.suppress(OSError):
-            _tell("/proc/self/setgroups", "deny")
-            _tell("/proc/self/uid_map", f"{uid} {uid} 1")
-            _tell("/proc/self/gid_map", f"{gid} {gid} 1")
+            _write_kernel_file("/proc/self/setgroups", "deny")
+            _write_kernel_file("/proc/self/uid_map", f"{uid} {uid} 1")
+            _write_kernel_file("/proc/self/gid_map", f"{gid} {gid} 1")
 
 
 def _limit_ids() -> None:
     """Since Linux 6.14 the highest number of a process is one of its namespace: it bounds how many there are."""
     if os.getpid() == 1:
-        _tell("/proc/sys/kernel/pid_max", str(_MOST_PROCESSES))
+        _write_kernel_file("/proc/sys/kernel/pid_max", str(_MOST_PROCESSES))
 
 
-def _limit(told: dict[str, Any]) -> None:
+def _set_resource_limits(told: dict[str, Any]) -> None:
     with contextlib.suppress(OSError):
-        _tell("/proc/self/oom_score_adj", "1000")
+        _write_kernel_file("/proc/self/oom_score_adj", "1000")
     for kind, value in (
-        (resource.RLIMIT_DATA, _memory_bytes(told)),
+        (resource.RLIMIT_DATA, _compute_memory_limit(told)),
         (resource.RLIMIT_FSIZE, _MOST_FILE_BYTES),
         (resource.RLIMIT_CORE, 0),
     ):
@@ -195,12 +195,12 @@ def _set_limit(kind: int, value: int) -> None:
     resource.setrlimit(kind, (allowed, allowed))
 
 
-def _memory_bytes(told: dict[str, Any]) -> int:
+def _compute_memory_limit(told: dict[str, Any]) -> int:
     physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return min(physical // 2, int(told["memory_mb"]) << 20)
 
 
-def _threads_of_user() -> int:
+def _count_user_threads() -> int:
     n_threads = 0
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -209,7 +209,7 @@ def _threads_of_user() -> int:
     return n_threads
 
 
-def _guard_files(folder: Path, *, graphics: bool) -> None:
+def _restrict_file_access(folder: Path, *, graphics: bool) -> None:
     """Everything may be read and run, as far as the user may; only `folder` and harmless devices be written."""
     from landlock import FSAccess
     from landlock.plumbing import (
@@ -233,7 +233,7 @@ def _guard_files(folder: Path, *, graphics: bool) -> None:
     reading = FSAccess.EXECUTE | FSAccess.READ_FILE | FSAccess.READ_DIR
     device = FSAccess.all_file() & ~FSAccess.EXECUTE
     granted = [(Path("/"), reading), (folder, FSAccess.all())]
-    granted += [(path, device) for path in _devices(graphics=graphics)]
+    granted += [(path, device) for path in _list_device_paths(graphics=graphics)]
     for path, rights in granted:
         own = rights if path.is_dir() else rights & FSAccess.all_file()
         opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -250,12 +250,12 @@ def _guard_files(folder: Path, *, graphics: bool) -> None:
     raise RuntimeError(msg)
 
 
-def _devices(*, graphics: bool) -> list[Path]:
+def _list_device_paths(*, graphics: bool) -> list[Path]:
     names = (*_DEVICES, *_GRAPHICS) if graphics else _DEVICES
     return [path for name in names for path in Path("/dev").glob(name)]
 
 
-def _guard_calls(libc: ctypes.CDLL, rules: bytes) -> None:
+def _install_syscall_filter(libc: ctypes.CDLL, rules: bytes) -> None:
     program = _FilterProgram(len(rules) // 8, rules)
     if libc.prctl(_PR_SET_SECCOMP, _FILTER_MODE, ctypes.byref(program), 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "seccomp takes no filter")
@@ -264,14 +264,14 @@ def _guard_calls(libc: ctypes.CDLL, rules: bytes) -> None:
         raise RuntimeError(msg)
 
 
-def _die_with(libc: ctypes.CDLL, keeper: int) -> None:
+def _die_with_parent(libc: ctypes.CDLL, keeper: int) -> None:
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     # In a namespace of its own, the parent is 0 whether it lives or not.
     if os.getppid() not in {0, keeper}:
         os._exit(NOT_STARTED)
 
 
-def _status_of(pid: int) -> int:
+def _wait_for_exit(pid: int) -> int:
     """Return the exit status of the process; orphans are reaped meanwhile."""
     while True:
         ended, status = os.wait()
@@ -280,7 +280,7 @@ def _status_of(pid: int) -> int:
             return code if code >= 0 else 128 - code
 
 
-def _tell(path: str, text: str) -> None:
+def _write_kernel_file(path: str, text: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(descriptor, text.encode())

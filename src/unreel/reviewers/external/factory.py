@@ -63,7 +63,7 @@ def open_program(
     program = read_program(command, Path())
     name = name_external_model(model, reading, *program.identity)
     return ReviewerFactory(
-        name=name, build=partial(_program, name, program, reading, terms), gpus=gpus
+        name=name, build=partial(_build_command_reviewer, name, program, reading, terms), gpus=gpus
     )
 
 
@@ -85,10 +85,12 @@ def open_service(
     if variable is not None:
         require_secret_way(server, variable)
     name = name_external_model(model, reading, visit.show)
-    return ReviewerFactory(name=name, build=partial(_service, name, visit, reading, variable, seed))
+    return ReviewerFactory(
+        name=name, build=partial(_build_http_reviewer, name, visit, reading, variable, seed)
+    )
 
 
-def _program(
+def _build_command_reviewer(
     name: str, program: ExternalProgram, reading: ScoreInterpretation, terms: ProgramSettings
 ) -> Reviewer:
     from unreel.reviewers.external.command import CommandReviewer
@@ -96,7 +98,7 @@ def _program(
     return CommandReviewer(name, program, reading, terms)
 
 
-def _service(
+def _build_http_reviewer(
     name: str,
     visit: ExternalServiceConfig,
     reading: ScoreInterpretation,

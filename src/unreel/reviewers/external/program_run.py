@@ -55,8 +55,8 @@ class ProgramExit:
 def run_caged(job: ProgramJob, stop: threading.Event) -> ProgramExit | Failure:
     """Run it and come back when it ended, or when `stop` is set."""
     with contextlib.ExitStack() as ours:
-        output, output_end = _pipe(ours)
-        errors, errors_end = _pipe(ours)
+        output, output_end = _open_pipe(ours)
+        errors, errors_end = _open_pipe(ours)
         plan = json.dumps(
             {
                 "folder": str(job.folder),
@@ -81,7 +81,7 @@ def run_caged(job: ProgramJob, stop: threading.Event) -> ProgramExit | Failure:
         heard = _OutputCapture(output, errors)
         failure = heard.listen(until_s=time.monotonic() + job.seconds, stop=stop)
         if failure is not None:
-            return _told(failure, job)
+            return _build_stop_failure(failure, job)
         return ProgramExit(
             status=leash.wait(), output=bytes(heard.output), errors=bytes(heard.errors)
         )
@@ -120,13 +120,13 @@ class _OutputCapture:
         return bool(piece)
 
 
-def _pipe(ours: contextlib.ExitStack) -> tuple[IO[bytes], IO[bytes]]:
+def _open_pipe(ours: contextlib.ExitStack) -> tuple[IO[bytes], IO[bytes]]:
     reading, writing = os.pipe()
     first = ours.enter_context(os.fdopen(reading, "rb", 0))
     return first, ours.enter_context(os.fdopen(writing, "wb", 0))
 
 
-def _told(reason: FailureReason, job: ProgramJob) -> Failure:
+def _build_stop_failure(reason: FailureReason, job: ProgramJob) -> Failure:
     words = {
         FailureReason.OUT_OF_TIME: f"the program gave no answer within {job.seconds:g} s",
         FailureReason.REPLY_TOO_LARGE: f"the program wrote more than {OUTPUT_BYTES} bytes",

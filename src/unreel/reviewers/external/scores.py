@@ -28,9 +28,9 @@ class ScoreInterpretation:
 
     def believe(self, told: Any) -> float | Failure:
         """Return the probability that the clip is generated, from 0 to 1, from the detector's reply."""
-        wrong = _wrong(told)
+        wrong = _explain_invalid_reply(told)
         if wrong:
-            return _malformed(wrong)
+            return _build_malformed_failure(wrong)
         label, score = told.get("label"), told.get("score")
         if score is None:
             return 1.0 if label == Label.GENERATED else 0.0
@@ -38,7 +38,9 @@ class ScoreInterpretation:
         said = Label.GENERATED if belief > 1 / 2 else Label.REAL
         if label is not None and label != said:
             reads = f"the score {score:g} at the threshold {self.threshold:g}"
-            return _malformed(f"its label says {label}, and {reads} says {said.value}")
+            return _build_malformed_failure(
+                f"its label says {label}, and {reads} says {said.value}"
+            )
         return belief
 
     def _belief(self, score: float) -> float:
@@ -71,11 +73,11 @@ def read_reply(data: bytes) -> Any | Failure:
         told = parse_json(data)
         json.dumps(told, allow_nan=False)
     except (InvalidValueError, ValueError, RecursionError):
-        return _malformed(f"the reply is not {_FORM}")
+        return _build_malformed_failure(f"the reply is not {_FORM}")
     return told
 
 
-def _wrong(told: Any) -> str:
+def _explain_invalid_reply(told: Any) -> str:
     """Return the fault of a reply; "" if there is none."""
     if not isinstance(told, dict) or (told.get("score") is None and told.get("label") is None):
         return f"the reply is not {_FORM}"
@@ -88,5 +90,5 @@ def _wrong(told: Any) -> str:
     return ""
 
 
-def _malformed(detail: str) -> Failure:
+def _build_malformed_failure(detail: str) -> Failure:
     return Failure(FailureReason.MALFORMED_REPLY, detail)

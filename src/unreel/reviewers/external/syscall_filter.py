@@ -96,52 +96,71 @@ def build_filter() -> bytes:
     denied = {number for name in _DENIED if (number := find(name)) >= 0}
     return b"".join(
         (
-            *(_load(_ARCHITECTURE), _unless(_EQUAL, int(machine), _KILL), _load(_NUMBER)),
-            _if(_GREATER, NEWEST, _UNKNOWN),
-            _if(
+            *(
+                _encode_load(_ARCHITECTURE),
+                _encode_return_unless(_EQUAL, int(machine), _KILL),
+                _encode_load(_NUMBER),
+            ),
+            _encode_return_if(_GREATER, NEWEST, _UNKNOWN),
+            _encode_return_if(
                 _EQUAL, _CLONE3, _UNKNOWN
             ),  # The C library then uses `clone`, whose flags are visible.
-            *(_if(_EQUAL, number, _REFUSE) for number in sorted(denied | {*_DENIED_NUMBERS})),
-            _for(find("clone"), _argument(0), _if(_ANY_BIT, _NAMESPACES, _REFUSE)),
-            _for(find("ioctl"), _argument(1), *(_if(_EQUAL, each, _REFUSE) for each in _IOCTLS)),
+            *(
+                _encode_return_if(_EQUAL, number, _REFUSE)
+                for number in sorted(denied | {*_DENIED_NUMBERS})
+            ),
+            _encode_syscall_block(
+                find("clone"),
+                _encode_argument_load(0),
+                _encode_return_if(_ANY_BIT, _NAMESPACES, _REFUSE),
+            ),
+            _encode_syscall_block(
+                find("ioctl"),
+                _encode_argument_load(1),
+                *(_encode_return_if(_EQUAL, each, _REFUSE) for each in _IOCTLS),
+            ),
             # Datagram sockets can be sent to anybody; a pair of streams is connected for good.
-            _for(
+            _encode_syscall_block(
                 find("socketpair"),
-                *(_argument(0), _unless(_EQUAL, _UNIX, _REFUSE)),
-                *(_argument(1), _step(_AND, _KIND_OF_SOCKET), _unless(_EQUAL, _STREAM, _REFUSE)),
+                *(_encode_argument_load(0), _encode_return_unless(_EQUAL, _UNIX, _REFUSE)),
+                *(
+                    _encode_argument_load(1),
+                    _encode_instruction(_AND, _KIND_OF_SOCKET),
+                    _encode_return_unless(_EQUAL, _STREAM, _REFUSE),
+                ),
             ),
             # Without an address, as `send` has none.
-            _for(
+            _encode_syscall_block(
                 find("sendto"),
-                *(_argument(4), _unless(_EQUAL, 0, _REFUSE)),
-                *(_argument(4, high=True), _unless(_EQUAL, 0, _REFUSE)),
+                *(_encode_argument_load(4), _encode_return_unless(_EQUAL, 0, _REFUSE)),
+                *(_encode_argument_load(4, high=True), _encode_return_unless(_EQUAL, 0, _REFUSE)),
             ),
-            _step(_RETURN, _ALLOW),
+            _encode_instruction(_RETURN, _ALLOW),
         )
     )
 
 
-def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+def _encode_instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("=HBBI", code, if_true, if_false, value)
 
 
-def _load(offset: int) -> bytes:
-    return _step(_LOAD, offset)
+def _encode_load(offset: int) -> bytes:
+    return _encode_instruction(_LOAD, offset)
 
 
-def _argument(number: int, *, high: bool = False) -> bytes:
-    return _load(_ARGUMENTS + 8 * number + (4 if high else 0))
+def _encode_argument_load(number: int, *, high: bool = False) -> bytes:
+    return _encode_load(_ARGUMENTS + 8 * number + (4 if high else 0))
 
 
-def _if(test: int, value: int, action: int) -> bytes:
-    return _step(test, value, 0, 1) + _step(_RETURN, action)
+def _encode_return_if(test: int, value: int, action: int) -> bytes:
+    return _encode_instruction(test, value, 0, 1) + _encode_instruction(_RETURN, action)
 
 
-def _unless(test: int, value: int, action: int) -> bytes:
-    return _step(test, value, 1, 0) + _step(_RETURN, action)
+def _encode_return_unless(test: int, value: int, action: int) -> bytes:
+    return _encode_instruction(test, value, 1, 0) + _encode_instruction(_RETURN, action)
 
 
-def _for(number: int, *steps: bytes) -> bytes:
+def _encode_syscall_block(number: int, *steps: bytes) -> bytes:
     """Return `steps` for one system call; it is allowed if none of them refuses it."""
-    block = b"".join((*steps, _step(_RETURN, _ALLOW)))
-    return _step(_EQUAL, number, 0, len(block) // 8) + block
+    block = b"".join((*steps, _encode_instruction(_RETURN, _ALLOW)))
+    return _encode_instruction(_EQUAL, number, 0, len(block) // 8) + block

@@ -22,13 +22,13 @@ def watch(pid: int, *, memory_bytes: int, n_threads: int) -> int:
     Memory is that of all descendants, with shared pages counted once. Pages that no process has mapped, such as
     those of a memfd or a tmpfs, count by the growth of the machine's shared memory.
     """
-    shared_before = _machine_shared_bytes()
+    shared_before = _measure_shared_bytes()
     ended = os.pidfd_open(pid)
     over = False
     while not select.select([ended], [], [], _LOOK_S)[0]:
         over = (
             _is_over(pid, memory_bytes, n_threads)
-            or _machine_shared_bytes() - shared_before > memory_bytes
+            or _measure_shared_bytes() - shared_before > memory_bytes
         )
         if over:
             os.kill(pid, signal.SIGKILL)
@@ -42,7 +42,7 @@ def watch(pid: int, *, memory_bytes: int, n_threads: int) -> int:
 
 def _is_over(pid: int, memory_bytes: int, most_threads: int) -> bool:
     n_threads, resident = 0, dict[int, int]()
-    for each in _descendants(pid):
+    for each in _iter_process_tree(pid):
         with contextlib.suppress(OSError):
             stat = Path(f"/proc/{each}/stat").read_text(encoding="latin-1")
             fields = stat.rpartition(")")[2].split()
@@ -53,11 +53,11 @@ def _is_over(pid: int, memory_bytes: int, most_threads: int) -> bool:
     # Shared pages are resident in every process that maps them, and counting them exactly takes longer.
     return (
         sum(resident.values()) > memory_bytes
-        and sum(_own_bytes(*each) for each in resident.items()) > memory_bytes
+        and sum(_measure_process_bytes(*each) for each in resident.items()) > memory_bytes
     )
 
 
-def _descendants(pid: int) -> Iterator[int]:
+def _iter_process_tree(pid: int) -> Iterator[int]:
     waiting = [pid]
     while waiting:
         each = waiting.pop()
@@ -67,7 +67,7 @@ def _descendants(pid: int) -> Iterator[int]:
                 waiting += map(int, task.read_text(encoding="ascii").split())
 
 
-def _own_bytes(pid: int, resident: int) -> int:
+def _measure_process_bytes(pid: int, resident: int) -> int:
     """Return the proportional share of memory; the resident size if the kernel does not report it."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
@@ -76,7 +76,7 @@ def _own_bytes(pid: int, resident: int) -> int:
     return resident
 
 
-def _machine_shared_bytes() -> int:
+def _measure_shared_bytes() -> int:
     for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
         if line.startswith("Shmem:"):
             return int(line.split()[1]) << 10

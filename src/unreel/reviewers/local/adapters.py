@@ -50,7 +50,7 @@ def read_adapter(name: str, folder: Path) -> ServedAdapter:
             raise InvalidSettingError(
                 SETTING, problem, "Merge it into its base, or ask it with local/"
             )
-    tensors = _tensor_names(folder / "adapter_model.safetensors", remedy)
+    tensors = _read_tensor_names(folder / "adapter_model.safetensors", remedy)
     return ServedAdapter(
         name=name,
         folder=folder,
@@ -86,7 +86,7 @@ def read_object(file: Path, remedy: str) -> Mapping[str, Any]:
         raise UnreadableSourceError(str(file), str(error), remedy) from error
 
 
-def _tensor_names(file: Path, remedy: str) -> list[str]:
+def _read_tensor_names(file: Path, remedy: str) -> list[str]:
     """Return the declared names in a file of tensors."""
     try:
         with file.open("rb") as opened:

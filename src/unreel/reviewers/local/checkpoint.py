@@ -71,7 +71,9 @@ class LocalCheckpoint:
     def digest(self) -> str:
         """Digest of everything that affects its answers, independent of its location."""
         base = self.base
-        return _digest(self.folder, self.taught, "" if base is None else digest_weights(base))
+        return _compute_checkpoint_digest(
+            self.folder, self.taught, "" if base is None else digest_weights(base)
+        )
 
     @property
     def base(self) -> Path | None:
@@ -93,7 +95,7 @@ def read_checkpoint(folder: str | Path, *, form: Form | None = None) -> LocalChe
     require_weights(place)
     taught = read_taught(place)
     if taught is None:
-        taught = _untaught(place, form or "frames")
+        taught = _build_default_input(place, form or "frames")
         return LocalCheckpoint(folder=place, taught=taught, is_ours=False)
     if form is not None and form != taught.input:
         problem = f"{place.name} was taught on {taught.input} and would be asked on {form}"
@@ -132,34 +134,34 @@ def locate_model(name: str | Path, revision: str | None = None) -> Path:
 
 
 @cache
-def _file_digest(file: Path, _size: int, _changed_ns: int) -> str:
+def _hash_file_content(file: Path, _size: int, _changed_ns: int) -> str:
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def digest_weights(folder: Path) -> str:
     """A digest of the weights in `folder`, whatever their files are called."""
-    return digest("weights", *sorted(_digest_file(file) for file in folder.glob(_WEIGHTS)))
+    return digest("weights", *sorted(_get_file_digest(file) for file in folder.glob(_WEIGHTS)))
 
 
-def _digest_file(file: Path) -> str:
+def _get_file_digest(file: Path) -> str:
     stat = file.stat()
-    return _file_digest(file.resolve(), stat.st_size, stat.st_mtime_ns)
+    return _hash_file_content(file.resolve(), stat.st_size, stat.st_mtime_ns)
 
 
-def _digest(folder: Path, taught: InputSpec, base: str) -> str:
+def _compute_checkpoint_digest(folder: Path, taught: InputSpec, base: str) -> str:
     shown_by = [
         part
         for name in _SHOWN_BY
         if (folder / name).is_file()
-        for part in (name, _digest_file(folder / name))
+        for part in (name, _get_file_digest(folder / name))
     ]
     told = taught.model_dump_json(exclude={"base", "base_digest"})
-    adapter = _adapter_words(folder) if base else ""
+    adapter = _format_adapter_config(folder) if base else ""
     return digest("checkpoint", told, digest_weights(folder), base, adapter, *shown_by)
 
 
-def _adapter_words(folder: Path) -> str:
+def _format_adapter_config(folder: Path) -> str:
     told = read_config(folder, ADAPTER)
     return json.dumps({k: v for k, v in told.items() if k != "base_model_name_or_path"})
 
@@ -200,7 +202,7 @@ def _require_base(found: LocalCheckpoint, base: Path) -> None:
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def _untaught(folder: Path, form: Form) -> InputSpec:
+def _build_default_input(folder: Path, form: Form) -> InputSpec:
     kind = read_config(folder).get("model_type") if (folder / CONFIG).is_file() else None
     name = _TYPES.get(str(kind))
     if name is None:
@@ -212,10 +214,10 @@ def _untaught(folder: Path, form: Form) -> InputSpec:
 
 def get_display_name(folder: Path) -> str:
     """Return the display name: its folder, with the training's if it has no name of its own."""
-    return "-".join(reversed(list(_words(folder.resolve())))) or "model"
+    return "-".join(reversed(list(_iter_name_parts(folder.resolve())))) or "model"
 
 
-def _words(folder: Path) -> Iterator[str]:
+def _iter_name_parts(folder: Path) -> Iterator[str]:
     for place in (folder, *folder.parents):
         if place.name not in _INNER:
             yield place.name

@@ -157,7 +157,7 @@ class RequestEncoder:
         if isinstance(parts, Failure):
             return parts
         content = [
-            {"type": "image", "image": _picture(part.frame)}
+            {"type": "image", "image": _decode_frame_image(part.frame)}
             if isinstance(part, ImagePart)
             else {"type": "text", "text": part.text}
             for part in parts
@@ -178,7 +178,11 @@ class RequestEncoder:
             ids[row, start : start + n] = one.input_ids
             mask[row, start : start + n] = 1
             labels[row, start + one.n_prompt : start + n] = one.input_ids[one.n_prompt :]
-        batch = {"input_ids": ids, "attention_mask": mask, **_join([one.media for one in encoded])}
+        batch = {
+            "input_ids": ids,
+            "attention_mask": mask,
+            **_concatenate_media([one.media for one in encoded]),
+        }
         if self._taught.family in _WITH_TYPES:
             types = torch.zeros_like(ids)
             types[ids == self._processor.image_token_id] = 1
@@ -222,11 +226,11 @@ class RequestEncoder:
                     content.append({"type": "text", "text": text})
                 case ImagePart(frame):
                     content.append({"type": "image"})
-                    pictures.append(_picture(frame))
+                    pictures.append(_decode_frame_image(frame))
                 case VideoPart(frames):
                     content.append({"type": "video"})
-                    videos.append(torch.stack([_pixels(frame) for frame in frames]))
-                    timings.append(_metadata(get_timing(self._taught.family, frames)))
+                    videos.append(torch.stack([_decode_frame_tensor(frame) for frame in frames]))
+                    timings.append(_build_video_metadata(get_timing(self._taught.family, frames)))
                 case _:
                     msg = f"a model of this machine takes no {type(part).__name__}"
                     raise ValueError(msg)
@@ -274,18 +278,18 @@ def _open_processor(folder: Path, name: FamilyName) -> Any:
     return processor
 
 
-def _picture(frame: ShownFrame) -> Image.Image:
+def _decode_frame_image(frame: ShownFrame) -> Image.Image:
     with Image.open(io.BytesIO(frame.jpeg), formats=("JPEG",)) as picture:
         return picture.convert("RGB")
 
 
-def _pixels(frame: ShownFrame) -> torch.Tensor:
-    picture = _picture(frame)
+def _decode_frame_tensor(frame: ShownFrame) -> torch.Tensor:
+    picture = _decode_frame_image(frame)
     flat = torch.frombuffer(bytearray(picture.tobytes()), dtype=torch.uint8)
     return flat.view(picture.height, picture.width, 3).permute(2, 0, 1)
 
 
-def _metadata(timing: FrameTiming) -> VideoMetadata:
+def _build_video_metadata(timing: FrameTiming) -> VideoMetadata:
     total, fps = timing.indices[-1] + 1, float(timing.fps)
     return VideoMetadata(
         total_num_frames=total,
@@ -295,19 +299,19 @@ def _metadata(timing: FrameTiming) -> VideoMetadata:
     )
 
 
-def _join(media: Sequence[Mapping[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
+def _concatenate_media(media: Sequence[Mapping[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
     names = {name: None for one in media for name in one}
     return {name: torch.cat([one[name] for one in media if name in one]) for name in names}
 
 
-def _picture_size(resize: Callable[..., tuple[int, int]]) -> Callable[..., tuple[int, int]]:
+def _build_image_resizer(resize: Callable[..., tuple[int, int]]) -> Callable[..., tuple[int, int]]:
     def size(processor: Any, height: int, width: int, _n_frames: int) -> tuple[int, int]:
-        return resize(height, width, **_bounds(processor.image_processor))
+        return resize(height, width, **_get_resize_bounds(processor.image_processor))
 
     return size
 
 
-def _bounds(half: Any) -> dict[str, int]:
+def _get_resize_bounds(half: Any) -> dict[str, int]:
     return {
         "factor": half.patch_size * half.merge_size,
         "min_pixels": half.size["shortest_edge"],
@@ -315,37 +319,39 @@ def _bounds(half: Any) -> dict[str, int]:
     }
 
 
-def _qwen25_video(processor: Any, height: int, width: int, _n_frames: int) -> tuple[int, int]:
+def _compute_qwen25_size(
+    processor: Any, height: int, width: int, _n_frames: int
+) -> tuple[int, int]:
     found: tuple[int, int] = qwen25_videos.smart_resize(
-        height, width, **_bounds(processor.video_processor)
+        height, width, **_get_resize_bounds(processor.video_processor)
     )
     return found
 
 
-def _qwen3_video(processor: Any, height: int, width: int, n_frames: int) -> tuple[int, int]:
+def _compute_qwen3_size(processor: Any, height: int, width: int, n_frames: int) -> tuple[int, int]:
     found: tuple[int, int] = qwen3_videos.smart_resize(
         n_frames,
         height,
         width,
         temporal_factor=processor.video_processor.temporal_patch_size,
-        **_bounds(processor.video_processor),
+        **_get_resize_bounds(processor.video_processor),
     )
     return found
 
 
-def _llama_video(processor: Any, height: int, width: int, n_frames: int) -> tuple[int, int]:
-    bounds = _bounds(processor.video_processor)
+def _compute_llama_size(processor: Any, height: int, width: int, n_frames: int) -> tuple[int, int]:
+    bounds = _get_resize_bounds(processor.video_processor)
     bounds["max_pixels"] //= n_frames  # its bound is for all frames together
     found: tuple[int, int] = llama_videos.smart_resize(height, width, **bounds)
     return found
 
 
 _SIZES: Final[Mapping[tuple[str, str], Callable[..., tuple[int, int]]]] = {
-    ("qwen2.5-vl", "frames"): _picture_size(qwen_images.smart_resize),
-    ("qwen2.5-vl", "video"): _qwen25_video,
-    ("qwen3-vl", "frames"): _picture_size(qwen_images.smart_resize),
-    ("qwen3-vl", "video"): _qwen3_video,
-    ("videollama3", "frames"): _picture_size(llama_images.smart_resize),
-    ("videollama3", "video"): _llama_video,
+    ("qwen2.5-vl", "frames"): _build_image_resizer(qwen_images.smart_resize),
+    ("qwen2.5-vl", "video"): _compute_qwen25_size,
+    ("qwen3-vl", "frames"): _build_image_resizer(qwen_images.smart_resize),
+    ("qwen3-vl", "video"): _compute_qwen3_size,
+    ("videollama3", "frames"): _build_image_resizer(llama_images.smart_resize),
+    ("videollama3", "video"): _compute_llama_size,
 }
 """How each processor chooses the size to which it resizes; tests hold them against its grids."""

@@ -66,7 +66,7 @@ def _load_whole(folder: Path, dtype: torch.dtype) -> Any:
     except torch.OutOfMemoryError:
         raise
     except _UNREADABLE as error:
-        raise _unreadable(folder, error) from error
+        raise _build_load_error(folder, error) from error
     if absent := sorted({*loaded["missing_keys"], *map(str, loaded["mismatched_keys"])}):
         problem = f"its weights lack {len(absent)} parts of the model, among them {absent[0]}"
         remedy = "Write the whole checkpoint, or name its base for an adapter"
@@ -91,9 +91,9 @@ def _put_adapter(model: Any, folder: Path) -> Any:
         config = LoraConfig.from_pretrained(str(folder))
         return PeftModel.from_pretrained(model, str(folder), config=config)
     except _UNREADABLE as error:
-        raise _unreadable(folder, error) from error
+        raise _build_load_error(folder, error) from error
 
 
-def _unreadable(folder: Path, error: Exception) -> UnreadableSourceError:
+def _build_load_error(folder: Path, error: Exception) -> UnreadableSourceError:
     words = f"its weights cannot be loaded: {type(error).__name__}: {str(error)[:300]}"
     return UnreadableSourceError(str(folder), words, "Write the checkpoint again, or name another")

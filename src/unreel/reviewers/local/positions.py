@@ -32,7 +32,7 @@ def patch_positions(model: torch.nn.Module) -> None:
     for inner in model.modules():
         if isinstance(inner, Qwen2_5_VLModel):
             require_known(Qwen2_5_VLModel.get_rope_index)
-            inner.get_rope_index = MethodType(_rope_index, inner)
+            inner.get_rope_index = MethodType(_compute_rope_index, inner)
 
 
 def require_known(method: Any) -> None:
@@ -45,7 +45,7 @@ def require_known(method: Any) -> None:
         raise InvalidSettingError(setting, problem, remedy)
 
 
-def _rope_index(
+def _compute_rope_index(
     inner: Any,
     input_ids: torch.Tensor,
     mm_token_type_ids: torch.Tensor,
@@ -54,25 +54,40 @@ def _rope_index(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return positions in time, height and width, and the offset of their end from the number of tokens."""
     vision = inner.config.vision_config
-    films, seconds = _rows(media.get("video_grid_thw")), media.get("second_per_grid_ts")
-    paces = [vision.tokens_per_second * float(each) for each in _given(seconds, len(films))]
+    films, seconds = _list_grid_rows(media.get("video_grid_thw")), media.get("second_per_grid_ts")
+    paces = [
+        vision.tokens_per_second * float(each)
+        for each in _fill_missing_seconds(seconds, len(films))
+    ]
     merge = vision.spatial_merge_size
     blocks = {
-        1: iter([_block(grid, merge, 1.0) for grid in _rows(media.get("image_grid_thw"))]),
-        2: iter([_block(grid, merge, pace) for grid, pace in zip(films, paces, strict=True)]),
+        1: iter(
+            [
+                _compute_block_positions(grid, merge, 1.0)
+                for grid in _list_grid_rows(media.get("image_grid_thw"))
+            ]
+        ),
+        2: iter(
+            [
+                _compute_block_positions(grid, merge, pace)
+                for grid, pace in zip(films, paces, strict=True)
+            ]
+        ),
     }
     positions = torch.zeros(3, *input_ids.shape, dtype=torch.long)
     deltas = []
     kept = torch.ones_like(input_ids) if attention_mask is None else attention_mask
     for row, (types, mask) in enumerate(zip(mm_token_type_ids, kept.bool(), strict=True)):
-        placed = _place(types[mask].tolist(), blocks)
+        placed = _compute_row_positions(types[mask].tolist(), blocks)
         positions[:, row, mask.cpu()] = placed
         deltas.append(int(placed.max()) + 1 - placed.shape[1])
     device = input_ids.device
     return positions.to(device), torch.tensor(deltas, device=device).unsqueeze(1)
 
 
-def _place(types: list[int], blocks: Mapping[int, Iterator[torch.Tensor]]) -> torch.Tensor:
+def _compute_row_positions(
+    types: list[int], blocks: Mapping[int, Iterator[torch.Tensor]]
+) -> torch.Tensor:
     """The positions of one row: whatever comes next starts behind all that was."""
     spans, start = [], 0
     for kind, group in groupby(types):
@@ -85,16 +100,16 @@ def _place(types: list[int], blocks: Mapping[int, Iterator[torch.Tensor]]) -> to
     return torch.cat(spans, dim=1)
 
 
-def _block(grid: list[int], merge: int, pace: float) -> torch.Tensor:
+def _compute_block_positions(grid: list[int], merge: int, pace: float) -> torch.Tensor:
     """Positions within a picture or a video; in double precision, as the server works them out."""
     times = (torch.arange(grid[0], dtype=torch.float64) * pace).long()
     rows, columns = (torch.arange(side // merge) for side in grid[1:])
     return torch.stack(torch.meshgrid(times, rows, columns, indexing="ij")).reshape(3, -1)
 
 
-def _given(seconds: Any, n: int) -> Sequence[Any]:
+def _fill_missing_seconds(seconds: Any, n: int) -> Sequence[Any]:
     return [1.0] * n if seconds is None else list(seconds)
 
 
-def _rows(grids: torch.Tensor | None) -> list[list[int]]:
+def _list_grid_rows(grids: torch.Tensor | None) -> list[list[int]]:
     return [] if grids is None else grids.tolist()

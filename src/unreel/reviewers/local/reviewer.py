@@ -112,7 +112,7 @@ class LocalReviewer:
             batch: list[tuple[_WaitingRequest, EncodedRequest]] = []
             following: _WaitingRequest | None = first
             while following is not None:
-                model = model or _open(self._checkpoint, self._encoder.end_id)
+                model = model or _load_model_or_failure(self._checkpoint, self._encoder.end_id)
                 encoded = self._encode(following, model)
                 if encoded is not None:
                     batch.append((following, encoded))
@@ -218,7 +218,7 @@ class _LoadedModel:
     longest: int
 
 
-def _open(checkpoint: LocalCheckpoint, end_id: int) -> _LoadedModel | Failure:
+def _load_model_or_failure(checkpoint: LocalCheckpoint, end_id: int) -> _LoadedModel | Failure:
     """The model on the device of this machine that is best at it."""
     device, dtype = "cpu", torch.float32
     if torch.cuda.is_available():

@@ -119,14 +119,21 @@ def plan_serving(
     config = read_object(base / CONFIG, "Name a folder with a model's config.json")
     named = {} if own is whole else {None: own.folder}
     held = [
-        _suiting(read_adapter(_serve_name(family, name, folder), folder), family, base)
+        _require_matching_adapter(
+            read_adapter(_serve_name(family, name, folder), folder), family, base
+        )
         for name, folder in [*named.items(), *(adapters or {}).items()]
     ]
     remarks: list[str] = []
-    forms = _forms(whole, config, remarks)
-    first = _served(_serve_name(family, None, base), base, family, forms, _declared(whole))
+    forms = _select_forms(whole, config, remarks)
+    first = _build_served_model(
+        _serve_name(family, None, base), base, family, forms, _find_declared_input(whole)
+    )
     tuned = [
-        _served(each.name, base, family, forms, each.taught or _declared(whole)) for each in held
+        _build_served_model(
+            each.name, base, family, forms, each.taught or _find_declared_input(whole)
+        )
+        for each in held
     ]
     models = (first, *tuned) if own is whole else (*tuned, first)
     _require_distinct([model.name for model in models])
@@ -138,14 +145,16 @@ def plan_serving(
         models=models,
         arguments=(
             *("--served-model-name", first.name),
-            *_reach(place),
-            *_shape(place, config, family),
-            *_media(asked, family),
+            *_build_network_options(place),
+            *_build_model_options(place, config, family),
+            *_build_media_options(asked, family),
             *adapter_arguments(held),
         ),
         environment=_ENVIRONMENT,
         usual=_ON_PROCESSORS if place.gpus == 0 else {},
-        changed=_mend_marks(base) if family == "videollama3" and "video" in asked else {},
+        changed=_build_sampling_config(base)
+        if family == "videollama3" and "video" in asked
+        else {},
         remarks=tuple(remarks),
     )
 
@@ -160,11 +169,11 @@ def _read_own(checkpoint: Path) -> LocalCheckpoint:
     return read_checkpoint(checkpoint)
 
 
-def _declared(whole: LocalCheckpoint) -> InputSpec | None:
+def _find_declared_input(whole: LocalCheckpoint) -> InputSpec | None:
     return whole.taught if whole.is_ours else None
 
 
-def _forms(
+def _select_forms(
     whole: LocalCheckpoint, config: Mapping[str, Any], remarks: list[str]
 ) -> tuple[Form, ...]:
     """The forms in which the whole model may be asked."""
@@ -182,16 +191,18 @@ def _forms(
     return ("frames", "video")
 
 
-def _served(
+def _build_served_model(
     name: str, base: Path, family: FamilyName, forms: tuple[Form, ...], taught: InputSpec | None
 ) -> ServedModel:
     kept = forms if taught is None else (taught.input,)
-    spaces = {form: _box_space(base, family, form, taught) for form in kept}
+    spaces = {form: _find_box_space(base, family, form, taught) for form in kept}
     told = {form: space for form, space in spaces.items() if space is not None}
     return ServedModel(name=name, forms=kept, box_spaces=told, taught=taught)
 
 
-def _box_space(base: Path, family: FamilyName, form: Form, taught: InputSpec | None) -> str | None:
+def _find_box_space(
+    base: Path, family: FamilyName, form: Form, taught: InputSpec | None
+) -> str | None:
     """Return the coordinate space of boxes, if it does not follow from the family's name."""
     known = find_family(family)
     convention = known.boxes if taught is None else taught.box_space
@@ -200,7 +211,7 @@ def _box_space(base: Path, family: FamilyName, form: Form, taught: InputSpec | N
     rule = known.film if form == "video" else known.resize
     if convention != "model-input" or rule is None:
         return None
-    bounds = _bounds(base, form)
+    bounds = _find_pixel_bounds(base, form)
     if bounds is None:
         problem = f"its processor does not define the size limits of {form}"
         remedy = "Save the model's processor next to its weights"
@@ -210,7 +221,7 @@ def _box_space(base: Path, family: FamilyName, form: Form, taught: InputSpec | N
     return f"{RESIZED}{bounds[0]}-{bounds[1]}"
 
 
-def _bounds(base: Path, form: Form) -> tuple[int, int] | None:
+def _find_pixel_bounds(base: Path, form: Form) -> tuple[int, int] | None:
     """Between how many pixels the processor in `base` keeps a frame; `None` where none is there."""
     half = "video_processor" if form == "video" else "image_processor"
     own = "video_preprocessor_config.json" if form == "video" else "preprocessor_config.json"
@@ -229,7 +240,7 @@ def _bounds(base: Path, form: Form) -> tuple[int, int] | None:
     return None
 
 
-def _mend_marks(base: Path) -> Mapping[str, str]:
+def _build_sampling_config(base: Path) -> Mapping[str, str]:
     """Return the config of VideoLLaMA3's processor with sampling enabled.
 
     Otherwise vLLM drops the timestamps of a video, and frames are marked one second apart. It still
@@ -247,7 +258,7 @@ def _mend_marks(base: Path) -> Mapping[str, str]:
     raise UnreadableSourceError(str(base), problem, remedy)
 
 
-def _reach(place: ServingAddress) -> Sequence[str]:
+def _build_network_options(place: ServingAddress) -> Sequence[str]:
     return (
         *("--host", place.host, "--port", str(place.port)),
         *("--allowed-media-domains", "nowhere.invalid"),  # an empty list would allow all
@@ -256,7 +267,9 @@ def _reach(place: ServingAddress) -> Sequence[str]:
     )
 
 
-def _shape(place: ServingAddress, config: Mapping[str, Any], family: FamilyName) -> Sequence[str]:
+def _build_model_options(
+    place: ServingAddress, config: Mapping[str, Any], family: FamilyName
+) -> Sequence[str]:
     text = config.get("text_config")
     text = text if isinstance(text, Mapping) else config
     longest = text.get("max_position_embeddings") or config.get("max_position_embeddings")
@@ -277,7 +290,7 @@ def _shape(place: ServingAddress, config: Mapping[str, Any], family: FamilyName)
     )
 
 
-def _media(forms: set[Form], family: FamilyName) -> Sequence[str]:
+def _build_media_options(forms: set[Form], family: FamilyName) -> Sequence[str]:
     images = MOST_EXHIBITS * _MOST_IMAGES if "frames" in forms else 0
     limits = {"image": images, "video": MOST_EXHIBITS if "video" in forms else 0}
     written = ("--limit-mm-per-prompt", json.dumps(limits))
@@ -288,23 +301,25 @@ def _media(forms: set[Form], family: FamilyName) -> Sequence[str]:
     return (*written, *(capped if family != "videollama3" else ()), "--trust-request-mm-kwargs")
 
 
-def _suiting(adapter: ServedAdapter, family: FamilyName, base: Path) -> ServedAdapter:
+def _require_matching_adapter(
+    adapter: ServedAdapter, family: FamilyName, base: Path
+) -> ServedAdapter:
     """`adapter`, if the server shows questions to it as its training did: by the base's processor."""
     if adapter.taught is not None and adapter.taught.family != family:
         problem = f"{adapter.folder} belongs on {adapter.taught.family}, and the base is {family}"
         raise InvalidSettingError(SETTING, problem, "Name an adapter of this base")
     form = "frames" if adapter.taught is None else adapter.taught.input
-    own = _bounds(adapter.folder, form)
+    own = _find_pixel_bounds(adapter.folder, form)
     template = adapter.folder / "chat_template.jinja"
-    same = not template.exists() or template.read_bytes() == _template(base)
-    if own not in {None, _bounds(base, form)} or not same:
+    same = not template.exists() or template.read_bytes() == _read_chat_template(base)
+    if own not in {None, _find_pixel_bounds(base, form)} or not same:
         problem = f"{adapter.folder} was trained with another processor than the one in {base}"
         remedy = "Merge it into its base and serve that, or ask it with local/"
         raise InvalidSettingError(SETTING, problem, remedy)
     return adapter
 
 
-def _template(folder: Path) -> bytes:
+def _read_chat_template(folder: Path) -> bytes:
     file = folder / "chat_template.jinja"
     return file.read_bytes() if file.exists() else b""
 
@@ -320,14 +335,14 @@ def _serve_name(family: FamilyName, name: str | None, folder: Path) -> str:
     if name is not None and not _NAME.fullmatch(name):
         problem = f"{name[:40]!r} is no name of letters, digits, `.`, `_` and `-`"
         raise InvalidSettingError(SETTING, problem, "Write --adapter NAME=FOLDER")
-    given = f"{family}.{name or _plain(folder)}.{digest_weights(folder)[:_DIGITS]}"
+    given = f"{family}.{name or _format_served_name(folder)}.{digest_weights(folder)[:_DIGITS]}"
     if find_family(given).name != family:
         problem = f"{name or folder.name!r} is named like a model of another family"
         raise InvalidSettingError(SETTING, problem, f"Choose a name that suits {family}")
     return given
 
 
-def _plain(folder: Path) -> str:
+def _format_served_name(folder: Path) -> str:
     return (
         re.sub(r"[^A-Za-z0-9._-]", "-", plain_name(get_display_name(folder))).strip("-._")
         or "model"

@@ -104,7 +104,7 @@ class RewardClient:
             try:
                 source, data = _encode_video(video, self.fps, f"video{index}")
             except OSError as error:
-                rewards[index] = _fail("unreadable", f"{video}: {error}")
+                rewards[index] = _build_failure_reward("unreadable", f"{video}: {error}")
                 continue
             prompt = texts[index] if isinstance(texts[index], str) else None
             described = {"id": str(index), "prompt": prompt, "video": source, **fields}
@@ -152,7 +152,7 @@ class RewardClient:
         headers = {"Content-Type": kind, "Accept": "application/json"}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
-        status, wait, reply = _exchange(f"{self.url}/v1/rewards", headers, body, stop_at)
+        status, wait, reply = _post_request(f"{self.url}/v1/rewards", headers, body, stop_at)
         if status != http.client.OK:
             raise _read_error(status, wait, reply)
         try:
@@ -212,9 +212,9 @@ def build_trl_reward(
     def unreel_reward(
         prompts: Sequence[Any], completions: Sequence[Any], **columns: Any
     ) -> list[float | None]:
-        videos = columns.get(video_column) or [_last_text(each) for each in completions]
+        videos = columns.get(video_column) or [_get_last_text(each) for each in completions]
         step = getattr(columns.get("trainer_state"), "global_step", None)
-        texts = [_last_text(each) for each in prompts]
+        texts = [_get_last_text(each) for each in prompts]
         return [each.value for each in connection.score(videos, texts, step=step)]
 
     return unreel_reward
@@ -270,12 +270,12 @@ def _end_process(error: BaseException) -> NoReturn:
     os._exit(FAILED_EXIT_STATUS)
 
 
-def _fail(reason: str, message: str) -> VideoReward:
+def _build_failure_reward(reason: str, message: str) -> VideoReward:
     _LOG.warning("no reward: %s: %s", reason, message)
     return VideoReward(None, RewardClientError(reason, message), {})
 
 
-def _last_text(message: Any) -> Any:
+def _get_last_text(message: Any) -> Any:
     """Return the text of a prompt or completion; of a conversation, that of its last message."""
     if isinstance(message, (list, tuple)) and message and isinstance(message[-1], dict):
         return message[-1].get("content")
@@ -340,7 +340,7 @@ def _encode_request(items: list[_RequestItem], deadline_s: float) -> tuple[str, 
     return f"multipart/form-data; boundary={boundary}", b"".join(pieces)
 
 
-def _exchange(
+def _post_request(
     url: str, headers: dict[str, str], body: bytes, stop_at: float
 ) -> tuple[int, str | None, bytes]:
     """POST `body`, without proxy and redirects, until `stop_at`; return status, Retry-After, reply."""
@@ -381,14 +381,14 @@ def _read_error(status: int, wait: str | None, reply: bytes) -> RewardClientErro
 
 def _read_result(result: Any) -> VideoReward:
     if not isinstance(result, dict):
-        return _fail("unreadable", "the reply has no result for this video")
+        return _build_failure_reward("unreadable", "the reply has no result for this video")
     value, failure = result.get("value"), result.get("failure")
     if failure is not None:
         known = failure if isinstance(failure, dict) else {}
-        return _fail(str(known.get("reason")), str(known.get("message", failure)))
+        return _build_failure_reward(str(known.get("reason")), str(known.get("message", failure)))
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1:
         return VideoReward(float(value), None, result)
-    return _fail("unreadable", f"the value is {value!r}, not a number from 0 to 1")
+    return _build_failure_reward("unreadable", f"the value is {value!r}, not a number from 0 to 1")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from unreel.media.near_duplicates import MOST_BITS
 
 def count_duplicates(fingerprints: Sequence[str]) -> int:
     """Return how many clips repeat an earlier clip: their median frame differs by `MOST_BITS` of 256 at most."""
-    words = [own for each in fingerprints if (own := _decode(each)) is not None]
+    words = [own for each in fingerprints if (own := _decode_fingerprint(each)) is not None]
     if not words:
         return 0
     hashes = np.stack(words)
@@ -26,7 +26,7 @@ def count_duplicates(fingerprints: Sequence[str]) -> int:
     return n_repeats
 
 
-def _decode(text: str) -> NDArray[np.uint64] | None:
+def _decode_fingerprint(text: str) -> NDArray[np.uint64] | None:
     try:
         data = base64.b64decode(text, validate=True)
     except (ValueError, binascii.Error):

@@ -53,16 +53,16 @@ def measure_clip(
     measured = measure(scan, clip="")
     return {
         "motion": measured.motion,
-        "saturation": _saturation(scan),
+        "saturation": _measure_saturation(scan),
         "sharpness": measured.sharpness,
         "duration_s": float(measured.duration_s),
-        "static_fraction": _static_fraction(scan),
-        "fingerprint": _fingerprint(scan) if find_spec("pdqhash") else None,
+        "static_fraction": _measure_static_fraction(scan),
+        "fingerprint": _compute_fingerprint(scan) if find_spec("pdqhash") else None,
         "text": _read_text(scan, wanted=read_text) if find_spec("rapidocr") else None,
     }
 
 
-def _saturation(scan: ClipScan) -> float:
+def _measure_saturation(scan: ClipScan) -> float:
     values = []
     for frame in scan.picked:
         top, bottom = frame.rgb.max(axis=2).astype(np.float64), frame.rgb.min(axis=2)
@@ -70,12 +70,12 @@ def _saturation(scan: ClipScan) -> float:
     return float(np.mean(values))
 
 
-def _static_fraction(scan: ClipScan) -> float:
+def _measure_static_fraction(scan: ClipScan) -> float:
     moves = scan.stirs[1:]
     return float((moves < MotionScreen().least).mean()) if len(moves) else 1.0
 
 
-def _fingerprint(scan: ClipScan) -> str:
+def _compute_fingerprint(scan: ClipScan) -> str:
     return base64.b64encode(hash_frames(scan, find_borders(scan.picked))).decode("ascii")
 
 

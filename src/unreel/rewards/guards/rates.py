@@ -28,7 +28,7 @@ def watch_rate(guard: str, steps: Sequence[StepSummary], settings: GuardSettings
         "nulls": settings.null_rate,
     }
     counts = [(step.step, *_COUNTS[guard](step)) for step in steps]
-    return _watch(guard, [count for count in counts if count[2]], limits[guard], settings)
+    return _test_fraction(guard, [count for count in counts if count[2]], limits[guard], settings)
 
 
 def watch_canaries(steps: Sequence[StepSummary], settings: GuardSettings) -> GuardResult:
@@ -38,7 +38,7 @@ def watch_canaries(steps: Sequence[StepSummary], settings: GuardSettings) -> Gua
     equal rewards count half.
     """
     pairs = list(_iter_pairs(steps))
-    return _watch("canaries", pairs, settings.inversion_rate, settings)
+    return _test_fraction("canaries", pairs, settings.inversion_rate, settings)
 
 
 def _iter_pairs(steps: Sequence[StepSummary]) -> Iterator[tuple[int, float, int]]:
@@ -54,7 +54,7 @@ def _iter_pairs(steps: Sequence[StepSummary]) -> Iterator[tuple[int, float, int]
             n_compared += 1
 
 
-def _watch(
+def _test_fraction(
     guard: str,
     counts: Sequence[tuple[int, float, int]],
     limit: float,

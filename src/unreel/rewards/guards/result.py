@@ -115,7 +115,7 @@ def conclude(
     return GuardResult(
         guard=guard,
         alarm=alarm_at is not None,
-        estimate=_as_estimate(
+        estimate=_build_estimate(
             enclose(slice(start, at + 1), alpha), alpha, n=n, n_steps=at + 1 - start
         ),
         limit=limit,
@@ -128,7 +128,7 @@ def conclude(
     )
 
 
-def _as_estimate(interval: Interval, alpha: float, *, n: int, n_steps: int) -> Measured:
+def _build_estimate(interval: Interval, alpha: float, *, n: int, n_steps: int) -> Measured:
     value, low, high = interval
     if not all(map(math.isfinite, interval)):
         return Unmeasured("too few steps for an interval")

@@ -66,11 +66,11 @@ class StepSummary:
 def summarise_step(step: int, rows: Sequence[LogRow]) -> StepSummary:
     """Summarise the rows of one step; repeated requests for the same clip count once."""
     items = list(_iter_distinct(row for row in rows if not row.get("canary")))
-    values = [_number(row.get("value")) for row in items]
+    values = [_parse_finite_number(row.get("value")) for row in items]
     paired = [
         (value, held_out)
         for row, value in zip(items, values, strict=True)
-        if value is not None and (held_out := _number(row.get("held_out"))) is not None
+        if value is not None and (held_out := _parse_finite_number(row.get("held_out"))) is not None
     ]
     groups: dict[Any, list[float]] = {}
     for row, value in zip(items, values, strict=True):
@@ -87,15 +87,15 @@ def summarise_step(step: int, rows: Sequence[LogRow]) -> StepSummary:
         n_paired=len(paired),
         value=float(np.mean([value for value, _ in paired])) if paired else None,
         held_out=float(np.mean([held_out for _, held_out in paired])) if paired else None,
-        facts={name: own for name, key in FACTS.items() if (own := _summarise(facts, key))},
+        facts={name: own for name, key in FACTS.items() if (own := _summarise_fact(facts, key))},
         n_read=len(texts),
         n_addressing=sum(map(addresses_judge, texts)),
         n_fingerprints=len(prints),
         n_duplicates=count_duplicates(prints),
         n_groups=len(large),
         n_identical=sum(len(set(group)) == 1 for group in large),
-        clean=_canary_values(rows, "clean"),
-        injected=_canary_values(rows, "injected"),
+        clean=_list_canary_values(rows, "clean"),
+        injected=_list_canary_values(rows, "injected"),
     )
 
 
@@ -148,21 +148,21 @@ def read_log(path: Path, *, last_steps: int | None = None) -> Iterator[dict[str,
     """
     with path.open("rb") as file:
         if last_steps is not None:
-            _seek_tail(file, path.stat().st_size, last_steps)
+            _seek_last_steps(file, path.stat().st_size, last_steps)
         for line in file:
-            row = _parse(line)
+            row = _parse_log_line(line)
             if row is not None:
                 yield row
 
 
-def _seek_tail(file: Any, size: int, last_steps: int) -> None:
+def _seek_last_steps(file: Any, size: int, last_steps: int) -> None:
     """Move to the start of a line behind which at least `last_steps` steps begin, or to the start of the file."""
     tail = _TAIL_BYTES
     while tail < size:
         file.seek(size - tail)
         file.readline()
         start = file.tell()
-        steps = Counter(row.get("step") for row in map(_parse, file) if row is not None)
+        steps = Counter(row.get("step") for row in map(_parse_log_line, file) if row is not None)
         n_steps = len(steps) - (None in steps) + steps[None] // BLOCK_ROWS
         if n_steps > last_steps + 1:  # the first of them is cut
             file.seek(start)
@@ -171,7 +171,7 @@ def _seek_tail(file: Any, size: int, last_steps: int) -> None:
     file.seek(0)
 
 
-def _parse(line: bytes) -> dict[str, Any] | None:
+def _parse_log_line(line: bytes) -> dict[str, Any] | None:
     try:
         row = json.loads(line)
     except ValueError:
@@ -188,19 +188,19 @@ def _iter_distinct(rows: Iterable[LogRow]) -> Iterator[LogRow]:
         seen.add(content)
 
 
-def _canary_values(rows: Sequence[LogRow], kind: str) -> tuple[float, ...]:
-    values = (_number(row.get("value")) for row in rows if row.get("canary") == kind)
+def _list_canary_values(rows: Sequence[LogRow], kind: str) -> tuple[float, ...]:
+    values = (_parse_finite_number(row.get("value")) for row in rows if row.get("canary") == kind)
     return tuple(value for value in values if value is not None)
 
 
-def _summarise(facts: Sequence[Mapping[str, Any]], key: str) -> FactSummary | None:
-    values = [value for own in facts if (value := _number(own.get(key))) is not None]
+def _summarise_fact(facts: Sequence[Mapping[str, Any]], key: str) -> FactSummary | None:
+    values = [value for own in facts if (value := _parse_finite_number(own.get(key))) is not None]
     if not values:
         return None
     return FactSummary(len(values), float(np.mean(values)), float(np.var(values) * len(values)))
 
 
-def _number(value: object) -> float | None:
+def _parse_finite_number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return float(value)

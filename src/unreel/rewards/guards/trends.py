@@ -63,7 +63,7 @@ def watch_drift(guard: str, steps: Sequence[StepSummary], settings: GuardSetting
     if len(later) < _LEAST_STEPS:
         why = f"fewer than 3 complete steps after the first {settings.reference_steps}"
         return unmeasured_guard(guard, why, settings, n_steps=len(measured))
-    mean, sd = _pool([step.facts[guard] for step in first])
+    mean, sd = _pool_fact_summaries([step.facts[guard] for step in first])
     shifts = np.array([step.facts[guard].mean - mean for step in later]) / max(sd, LEAST_SD[guard])
     limit = settings.drift_sd
 
@@ -88,7 +88,7 @@ def watch_all_drift(
     return tuple(watch_drift(guard, steps, settings) for guard in FACTS)
 
 
-def _pool(parts: Sequence[FactSummary]) -> tuple[float, float]:
+def _pool_fact_summaries(parts: Sequence[FactSummary]) -> tuple[float, float]:
     """Return mean and standard deviation of all clips of several steps."""
     n = sum(part.n for part in parts)
     mean = sum(part.n * part.mean for part in parts) / n

@@ -130,7 +130,7 @@ class RequestGate:
         except RequestRefusedError as refusal:
             self._service.metrics.refused.labels(refusal.reason).inc()
             if not started:
-                await _refuse(send, refusal)
+                await _send_refusal(send, refusal)
         finally:
             self._held_bytes -= body.n_bytes
 
@@ -217,7 +217,7 @@ def too_large(most: int) -> RequestRefusedError:
     return RequestRefusedError(status, "too-large", message)
 
 
-async def _refuse(send: "Send", refusal: RequestRefusedError) -> None:
+async def _send_refusal(send: "Send", refusal: RequestRefusedError) -> None:
     headers = {"content-type": "application/json", "connection": "close", **refusal.headers}
     encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": refusal.status, "headers": encoded})

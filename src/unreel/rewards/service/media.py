@@ -21,7 +21,7 @@ async def read_media(source: MediaSource, settings: ServiceSettings) -> FileByte
         case LocalPath(path):
             return FileBytes(await asyncio.to_thread(_read_path, path, settings))
         case RemoteUrl(url):
-            return FileBytes(await asyncio.to_thread(_fetch, url, settings))
+            return FileBytes(await asyncio.to_thread(_fetch_clip_bytes, url, settings))
         case _:
             return source
 
@@ -41,7 +41,7 @@ def _read_path(path: str, settings: ServiceSettings) -> bytes:
     raise MediaError(Failure(FailureReason.NOT_A_FILE, "no file below an allowed root"))
 
 
-def _fetch(url: str, settings: ServiceSettings) -> bytes:
+def _fetch_clip_bytes(url: str, settings: ServiceSettings) -> bytes:
     reach = FetchPolicy(
         named=settings.hosts, max_bytes=settings.max_clip_bytes, seconds=settings.upload_s
     )

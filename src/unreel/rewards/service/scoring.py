@@ -200,7 +200,7 @@ class RewardService:
         reward_id, content, cached = "", UNKNOWN_CLIP, False
         verdicts: list[dict[str, Any]] = []
         try:
-            async with asyncio.timeout_at(_loop_time(until_s)):
+            async with asyncio.timeout_at(_convert_to_loop_time(until_s)):
                 media = await read_media(item.video, self.settings)
                 content = await asyncio.to_thread(media.identify)
                 reward_id = digest(self._identity, content)[:_ID_LENGTH]
@@ -209,11 +209,13 @@ class RewardService:
                 scored = scored or await self._share(reward_id, content, media, item)
                 reward, verdicts = scored.reward, scored.verdicts
         except TimeoutError:
-            reward = _failed(FailureReason.OUT_OF_TIME, "not scored before the deadline")
+            reward = _build_failure_reward(
+                FailureReason.OUT_OF_TIME, "not scored before the deadline"
+            )
         except MediaError as error:
             reward = Reward(value=None, failure=error.failure)
         except SQLAlchemyError as error:
-            reward = _failed(FailureReason.STAGE_FAILED, _describe(error))
+            reward = _build_failure_reward(FailureReason.STAGE_FAILED, _format_safe_error(error))
         result = ItemReward(
             id=item.id,
             reward_id=reward_id,
@@ -263,12 +265,14 @@ class RewardService:
                 self._remember(reward_id, scored)
         except Exception as error:  # noqa: BLE001  one clip must not end the others
             self._folder.remove(name)
-            return ScoredClip(_failed(FailureReason.STAGE_FAILED, _describe(error)))
+            return ScoredClip(
+                _build_failure_reward(FailureReason.STAGE_FAILED, _format_safe_error(error))
+            )
         if self._log is None or reward.value is None:
             self._folder.remove(name)
         else:
             self._extras[reward_id] = asyncio.create_task(self._measure(path, content))
-            _forget_oldest(self._extras)
+            _drop_oldest_entries(self._extras)
         return scored
 
     async def _measure(self, path: Path, content: ClipId) -> LogExtras:
@@ -288,7 +292,7 @@ class RewardService:
     ) -> tuple[ClipId, Path] | Failure:
         """Return the clip as a file that lasts as long as `files`."""
         try:
-            async with asyncio.timeout_at(_loop_time(until_s)):
+            async with asyncio.timeout_at(_convert_to_loop_time(until_s)):
                 media = await read_media(item.video, self.settings)
                 content = await asyncio.to_thread(media.identify)
                 name = f"{content}-{id(files):x}.mp4"
@@ -314,37 +318,37 @@ class RewardService:
             share = 0.5
         else:
             try:
-                async with asyncio.timeout_at(_loop_time(until_s)):
+                async with asyncio.timeout_at(_convert_to_loop_time(until_s)):
                     contents = (first[0], second[0])
                     share = await self._model.compare_async(first[1], second[1], contents)
             except TimeoutError:
                 share = Failure(FailureReason.OUT_OF_TIME, "not compared before the deadline")
             except Exception as error:  # noqa: BLE001  one pair must not end the others
-                share = Failure(FailureReason.STAGE_FAILED, _describe(error))
+                share = Failure(FailureReason.STAGE_FAILED, _format_safe_error(error))
         if isinstance(share, Failure):
             return ItemComparison(*pair, None, share)
         return ItemComparison(*pair, share)
 
     def _remember(self, reward_id: str, scored: ScoredClip) -> ScoredClip:
         self._recent[reward_id] = scored
-        _forget_oldest(self._recent)
+        _drop_oldest_entries(self._recent)
         return scored
 
 
-def _forget_oldest(entries: OrderedDict[str, Any]) -> None:
+def _drop_oldest_entries(entries: OrderedDict[str, Any]) -> None:
     while len(entries) > _REMEMBERED:
         entries.popitem(last=False)
 
 
-def _describe(error: Exception) -> str:
+def _format_safe_error(error: Exception) -> str:
     """Return the message of a known error, and only the type of a bug: callers may be strangers."""
     known = None if isinstance(error, SQLAlchemyError) else format_error(error)
     return str(known or type(error).__name__)
 
 
-def _failed(reason: FailureReason, detail: str) -> Reward:
+def _build_failure_reward(reason: FailureReason, detail: str) -> Reward:
     return Reward(value=None, failure=Failure(reason, detail))
 
 
-def _loop_time(until_s: float) -> float:
+def _convert_to_loop_time(until_s: float) -> float:
     return asyncio.get_running_loop().time() + until_s - time.monotonic()

@@ -69,7 +69,7 @@ class SqlStore:
     """
 
     def __init__(self, address: str, *, lease_s: float = 15.0, ask_once: bool = False) -> None:
-        self._engine = _open(address)
+        self._engine = _open_database(address)
         self._lease_s, self._ask_once = lease_s, ask_once
         self._owner = secrets.token_hex(8)
         self._closed = threading.Event()
@@ -80,7 +80,7 @@ class SqlStore:
         except SQLAlchemyError:  # another replica made them in this moment
             _TABLES.create_all(self._engine)
         with self._engine.begin() as connection:
-            connection.execute(insert(_OWNERS).values(owner=self._owner, seen_at=_now()))
+            connection.execute(insert(_OWNERS).values(owner=self._owner, seen_at=_get_wall_time()))
         self._heart = threading.Thread(target=self._beat, name="reward-store", daemon=True)
         self._heart.start()
 
@@ -95,11 +95,15 @@ class SqlStore:
             else:
                 seen = select(_OWNERS.c.seen_at).where(_OWNERS.c.owner == row.owner)
                 seen_at = connection.execute(seen).scalar()
-                if seen_at is not None and seen_at > _now() - self._lease_s:
+                if seen_at is not None and seen_at > _get_wall_time() - self._lease_s:
                     return ClaimState.BUSY
                 if self._ask_once:
                     return ClaimState.INTERRUPTED
-                change = update(_ANSWERS).where(*_claim(key, row.owner)).values(owner=self._owner)
+                change = (
+                    update(_ANSWERS)
+                    .where(*_build_lease_filter(key, row.owner))
+                    .values(owner=self._owner)
+                )
             connection.rollback()
             try:
                 taken = connection.execute(change)
@@ -118,7 +122,7 @@ class SqlStore:
     def release(self, key: str, /) -> None:
         """End this process's claim of a question without an answer."""
         with self._engine.begin() as connection:
-            connection.execute(delete(_ANSWERS).where(*_claim(key, self._owner)))
+            connection.execute(delete(_ANSWERS).where(*_build_lease_filter(key, self._owner)))
 
     def read_reward(self, reward_id: str) -> Mapping[str, Any] | None:
         """Return the stored document of a reward; `None` if there is none."""
@@ -150,18 +154,18 @@ class SqlStore:
         while not self._closed.wait(self._lease_s / 3):
             with suppress(SQLAlchemyError), self._engine.begin() as connection:
                 own = update(_OWNERS).where(_OWNERS.c.owner == self._owner)
-                connection.execute(own.values(seen_at=_now()))
+                connection.execute(own.values(seen_at=_get_wall_time()))
 
 
-def _claim(key: str, owner: str) -> tuple[ColumnElement[bool], ...]:
+def _build_lease_filter(key: str, owner: str) -> tuple[ColumnElement[bool], ...]:
     return _ANSWERS.c.key == key, _ANSWERS.c.owner == owner, _ANSWERS.c.answer.is_(None)
 
 
-def _now() -> float:
+def _get_wall_time() -> float:
     return time.time()  # noqa: TID251  leases are compared between machines
 
 
-def _open(address: str) -> Engine:
+def _open_database(address: str) -> Engine:
     setting, remedy = "--store", "Give the path of a file, or postgresql://USER@HOST/DATABASE"
     if "://" not in address:
         return _open_file(Path(address).resolve())

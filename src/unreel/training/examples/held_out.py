@@ -48,7 +48,7 @@ def find_leaks(
         by_clip |= {clip.id: example.name for clip in example.clips}
         if example.source:
             by_source.setdefault(example.source, example.name)
-    alike = _alike(matches, by_clip)
+    alike = _map_similar_clips(matches, by_clip)
     leaks = []
     for each in unseen:
         ties = {
@@ -78,7 +78,7 @@ def refuse(leaks: Sequence[TrainingLeak]) -> None:
     raise InvalidSettingError(setting, problem, remedy)
 
 
-def _alike(matches: Iterable[ClipMatch], by_clip: Mapping[str, str]) -> dict[str, str]:
+def _map_similar_clips(matches: Iterable[ClipMatch], by_clip: Mapping[str, str]) -> dict[str, str]:
     """For each clip that shows the same as one that is trained on, that one's name."""
     alike: dict[str, str] = {}
     for match in matches:
@@ -99,7 +99,7 @@ def bind(examples: Sequence[TrainingExample], kin: Iterable[tuple[str, str]]) ->
     `kin` are ids of clips that show the same. A bundle is named by one of the sources in it: the same
     however many clips are added that bind nothing new to it.
     """
-    ties = [_ties(example) for example in examples]
+    ties = [_list_group_keys(example) for example in examples]
     names = sorted({tie for own in ties for tie in own})
     known = set(names)
     pairs = [(own[0], other) for own in ties for other in own[1:]]
@@ -108,7 +108,7 @@ def bind(examples: Sequence[TrainingExample], kin: Iterable[tuple[str, str]]) ->
         for first, second in kin
         if _CLIP + first in known and _CLIP + second in known
     ]
-    bundle = {tie: _name(group) for group in join(names, pairs) for tie in group}
+    bundle = {tie: _select_group_name(group) for group in join(names, pairs) for tie in group}
     return [bundle[own[0]] for own in ties]
 
 
@@ -135,13 +135,13 @@ def draw(bundles: Iterable[str], *, share: float, seed: int) -> frozenset[str]:
     return frozenset(name for _, name in placed[:n_held])
 
 
-def _ties(example: TrainingExample) -> list[str]:
+def _list_group_keys(example: TrainingExample) -> list[str]:
     ties = [_CLIP + clip.id for clip in example.clips]
     # Where nobody names a scene the clip is one, and a twin that was made from it names it so.
     return [_SOURCE + (example.source or example.name), *ties]
 
 
-def _name(group: Sequence[str]) -> str:
+def _select_group_name(group: Sequence[str]) -> str:
     """Of its sources the one with the least digest: no larger bundle is likelier drawn."""
     sources = (tie.removeprefix(_SOURCE) for tie in group if tie.startswith(_SOURCE))
     return min(sources, key=lambda source: digest("bundle", source))

@@ -18,7 +18,7 @@ def compute_epoch_order(
     drawn = []
     for place, example in enumerate(examples):
         weight = weights[example.data]
-        begin = _part("phase", seed, example.key)
+        begin = _draw_unit_fraction("phase", seed, example.key)
         times = math.floor(weight * (epoch + 1) + begin) - math.floor(weight * epoch + begin)
         drawn += [
             (digest("order", str(seed), str(epoch), example.key, str(time)), place)
@@ -27,6 +27,6 @@ def compute_epoch_order(
     return [place for _, place in sorted(drawn)]
 
 
-def _part(what: str, seed: int, key: str) -> float:
+def _draw_unit_fraction(what: str, seed: int, key: str) -> float:
     """A number from 0 up to 1 that the key draws."""
     return int(digest(what, str(seed), key)[:13], 16) / 16**13

@@ -82,13 +82,13 @@ def choose(examples: ExampleSet, *, most: int, seed: int) -> list[tuple[Training
             kinds[example.data, side, bool(example.creator)].append((drawn, example))
     queues = [
         [(example, side) for _, example in sorted(found, key=lambda pair: pair[0])]
-        for (_, side, _), found in sorted(kinds.items(), key=lambda kind: _turn(kind[0]))
+        for (_, side, _), found in sorted(kinds.items(), key=lambda kind: _get_sort_key(kind[0]))
     ]
     turns = chain.from_iterable(zip_longest(*queues))
     return [each for each in turns if each is not None][:most]
 
 
-def _turn(kind: tuple[int, str, bool]) -> tuple[int, bool, bool]:
+def _get_sort_key(kind: tuple[int, str, bool]) -> tuple[int, bool, bool]:
     data, side, generated = kind
     return data, side != "train", not generated
 
@@ -104,7 +104,7 @@ def write_page(
 ) -> list[PageExample]:
     """Write the page to the folder `out`, and give what it shows."""
     shown = [
-        _see(example, side, showing=showing, view=view)
+        _build_page_example(example, side, showing=showing, view=view)
         for example, side in choose(examples, most=most, seed=recipe.seed)
     ]
     body = render(
@@ -126,7 +126,7 @@ def write_page(
     return [seen for seen, _ in shown]
 
 
-def _see(
+def _build_page_example(
     example: TrainingExample, side: str, *, showing: PresentationSettings, view: ExampleView
 ) -> tuple[PageExample, list[list[ExamplePicture]]]:
     question = example.question
@@ -157,23 +157,25 @@ def _see(
         answer_tokens=None if isinstance(tokens, Failure) else tokens.answer,
         problem=sanitise_line(str(tokens)) if isinstance(tokens, Failure) else "",
     )
-    return seen, [list(_pictures(exhibit, lesson, view)) for exhibit in lesson.sheet.exhibits]
+    return seen, [
+        list(_iter_example_pictures(exhibit, lesson, view)) for exhibit in lesson.sheet.exhibits
+    ]
 
 
-def _pictures(
+def _iter_example_pictures(
     exhibit: ClipInput, lesson: ShownExample, view: ExampleView
 ) -> Iterator[ExamplePicture]:
-    box, from_s, to_s = _marked(lesson)
-    for frame in _some(exhibit.frames):
+    box, from_s, to_s = _parse_target_box(lesson)
+    for frame in _sample_frames_evenly(exhibit.frames):
         boxed = box is not None and from_s <= frame.at_s < to_s
-        rgb = _resized(frame.jpeg, view.seen_size(exhibit))
+        rgb = _decode_and_resize(frame.jpeg, view.seen_size(exhibit))
         if box is not None and boxed:
             draw_outline(rgb, box, paint(0))
         src = data_uri(encode_jpeg(rgb, quality=_QUALITY), "image/jpeg")
         yield ExamplePicture(src=src, at=mark_instant(frame.at_s), boxed=boxed)
 
 
-def _marked(lesson: ShownExample) -> tuple[Box | None, Fraction, Fraction]:
+def _parse_target_box(lesson: ShownExample) -> tuple[Box | None, Fraction, Fraction]:
     """Return the box parsed from the target answer, and the span of the trace."""
     trace = None if lesson.box_space is None else lesson.example.truth.trace
     if lesson.box_space is None or trace is None:
@@ -187,14 +189,16 @@ def _marked(lesson: ShownExample) -> tuple[Box | None, Fraction, Fraction]:
     return box, Fraction(start_us, MICROSECONDS), Fraction(end_us, MICROSECONDS)
 
 
-def _some(frames: Sequence[ShownFrame]) -> Sequence[ShownFrame]:
+def _sample_frames_evenly(frames: Sequence[ShownFrame]) -> Sequence[ShownFrame]:
     """Return at most the displayed number of items, evenly spaced."""
     if len(frames) <= _MOST_FRAMES:
         return frames
     return [frames[place * len(frames) // _MOST_FRAMES] for place in range(_MOST_FRAMES)]
 
 
-def _resized(jpeg: bytes, size: tuple[int, int]) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+def _decode_and_resize(
+    jpeg: bytes, size: tuple[int, int]
+) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
     # Frames that this process made itself: no stranger shaped the JPEG.
     picture = Image.open(io.BytesIO(jpeg)).convert("RGB").resize(size, Image.Resampling.BICUBIC)
     return np.array(picture)

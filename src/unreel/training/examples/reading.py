@@ -89,7 +89,7 @@ class ExampleSet:
     def digest(self) -> str:
         """Of every clip, question, truth and side: another one is another training."""
         told = (
-            f"{side} {example.data} {example.key} {_truth(example)} {example.answer or ''}".rstrip()
+            f"{side} {example.data} {example.key} {_format_truth_json(example)} {example.answer or ''}".rstrip()
             for side, examples in (("train", self.train), ("held out", self.held_out))
             for example in examples
         )
@@ -119,7 +119,9 @@ def read_examples(
     for place, section in enumerate(recipe.data):
         gathering.take(place, section)
     unseen = [
-        each for section in recipe.holdout.benchmarks for each in _unseen(recipe, section, shelf)
+        each
+        for section in recipe.holdout.benchmarks
+        for each in _iter_unseen_clips(recipe, section, shelf)
     ]
     compared = DuplicateGroups(matches=(), unlooked={})
     if recipe.holdout.near_duplicates:
@@ -159,7 +161,10 @@ class _ExampleCollector:
 
     def take(self, index: int, section: DataSection) -> None:
         """Read the benchmark of `section`, which is the recipe's at that place."""
-        benchmark, reading = _open(section, self._shelf.access, section.path), BenchmarkStats()
+        benchmark, reading = (
+            _open_section_benchmark(section, self._shelf.access, section.path),
+            BenchmarkStats(),
+        )
         entries = list(reading.watch(benchmark))
         held = self._recipe.holdout.split
         split = section.split if reading.splits - {""} else None
@@ -275,23 +280,33 @@ class _ExampleCollector:
             self._first.append(rejected)
 
 
-def _open(section: DataSection | UnseenSection, access: StorageAccess, path: Path) -> Benchmark:
+def _open_section_benchmark(
+    section: DataSection | UnseenSection, access: StorageAccess, path: Path
+) -> Benchmark:
     mapping = section.mapping or None
     return open_benchmark(path, section.layout, mapping=mapping, outside=access.outside)
 
 
-def _unseen(
+def _iter_unseen_clips(
     recipe: TrainRecipe, section: UnseenSection, shelf: ExampleTables
 ) -> Iterator[UnseenClip]:
     """Every clip of the benchmark, or of that split of the data's own."""
     if section.benchmark is None:
         for data in {data.path: data for data in recipe.data}.values():
-            yield from _clips(_open(data, shelf.access, data.path), section.split, shelf)
+            yield from _iter_benchmark_clips(
+                _open_section_benchmark(data, shelf.access, data.path), section.split, shelf
+            )
         return
-    yield from _clips(_open(section, shelf.access, Path(section.benchmark)), section.split, shelf)
+    yield from _iter_benchmark_clips(
+        _open_section_benchmark(section, shelf.access, Path(section.benchmark)),
+        section.split,
+        shelf,
+    )
 
 
-def _clips(benchmark: Benchmark, split: str | None, shelf: ExampleTables) -> Iterator[UnseenClip]:
+def _iter_benchmark_clips(
+    benchmark: Benchmark, split: str | None, shelf: ExampleTables
+) -> Iterator[UnseenClip]:
     reading = BenchmarkStats()
     entries = [entry for entry in reading.watch(benchmark) if split in {None, entry.split}]
     if not entries:
@@ -305,6 +320,6 @@ def _clips(benchmark: Benchmark, split: str | None, shelf: ExampleTables) -> Ite
                 )
 
 
-def _truth(example: TrainingExample) -> str:
+def _format_truth_json(example: TrainingExample) -> str:
     kind = get_protocol(example.question.instrument.protocol).truths.kind
     return TypeAdapter(kind).dump_json(example.truth).decode()

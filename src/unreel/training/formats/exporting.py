@@ -95,7 +95,7 @@ def export_examples(
         remedy = f"The first is {first[0]}" if first else "Check the data"
         raise UnreadableSourceError(str(folder), problem, remedy)
     rows = {part: own for part, own in rows.items() if own}
-    for name, text in form.files(order, rows, _room(longest)).items():
+    for name, text in form.files(order, rows, _add_length_margin(longest)).items():
         into.write(name, text.encode())
     # Put beside what was trained there, it lets `local/PATH` ask that as it was taught.
     write_taught(order.recipe.taught, folder)
@@ -105,12 +105,12 @@ def export_examples(
         n_train=len(rows[TRAIN]),
         n_held_out=len(rows.get(HELD_OUT, ())),
         sampling=form.sampling(order),
-        differences=(*_own_differences(order), *form.differences(order)),
+        differences=(*_list_export_differences(order), *form.differences(order)),
         left_out=dict(reasons),
         first=tuple(first),
         command=form.command(order),
     )
-    into.write(MANIFEST, _manifest(order, form, exported).encode())
+    into.write(MANIFEST, _format_manifest_json(order, form, exported).encode())
     return exported
 
 
@@ -125,7 +125,7 @@ class _MediaStore:
 
     def put_file(self, clip: Clip) -> str:
         """Link or copy the clip's own file unchanged."""
-        name = f"{_MEDIA}/{clip.id[:16]}{_suffix(clip)}"
+        name = f"{_MEDIA}/{clip.id[:16]}{_get_file_suffix(clip)}"
         if clip.id not in self._there:
             with self._showing.open_file(clip.location) as file:
                 if self._keeping == "link" and "://" not in clip.location:
@@ -235,17 +235,17 @@ class _ConversationBuilder:
         return max(abs(float(at - i / pace.fps)) for i, at in enumerate(written.instants))
 
 
-def _suffix(clip: Clip) -> str:
+def _get_file_suffix(clip: Clip) -> str:
     """The ending that trainers know a container by; a stranger's name is not carried over."""
     own = PurePosixPath(clip.location).suffix.lower()
     return own if own in {".mp4", ".mov", ".mkv", ".webm", ".avi", ".gif", ".m4v"} else ".mp4"
 
 
-def _room(longest: int) -> int:
+def _add_length_margin(longest: int) -> int:
     return -(-int(longest * _ROOM) // _ROUND) * _ROUND
 
 
-def _own_differences(order: ExportJob) -> list[str]:
+def _list_export_differences(order: ExportJob) -> list[str]:
     told = []
     prompts = [data.instrument.prompt(data.asked.prompt).text for data in order.recipe.data]
     if any("<video> " in text for text in prompts):
@@ -261,7 +261,7 @@ def _own_differences(order: ExportJob) -> list[str]:
     return told
 
 
-def _manifest(order: ExportJob, form: TrainerFormat, exported: ExportedExamples) -> str:
+def _format_manifest_json(order: ExportJob, form: TrainerFormat, exported: ExportedExamples) -> str:
     pace = order.pace
     document = {
         "unreel": version("unreel"),

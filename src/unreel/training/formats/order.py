@@ -77,13 +77,13 @@ def place_order(
         recipe=recipe,
         shape=shape,
         condition=condition,
-        pace=None if shape == "pictures" else _pace(condition.sampling),
+        pace=None if shape == "pictures" else _parse_frame_rate(condition.sampling),
         keeping=keeping,
         model_folder=folder.resolve() if folder.is_dir() else None,
     )
 
 
-def _pace(sampling: str) -> FrameRateLimit:
+def _parse_frame_rate(sampling: str) -> FrameRateLimit:
     match parse_plan(sampling):
         case PerSecondSampling(fps, at_most):
             return FrameRateLimit(fps, at_most or MOST_FRAMES)

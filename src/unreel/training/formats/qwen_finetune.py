@@ -72,7 +72,7 @@ class _QwenFinetune:
                 ),
                 (
                     "it computes timestamps from the configured rate even if the maximum number of frames was reached, so that "
-                    f"a clip longer than {_longest_s(order):g} s is dated too short"
+                    f"a clip longer than {_compute_longest_seconds(order):g} s is dated too short"
                 ),
                 (
                     "a clip with a longer side than 1024 comes there in its own size, bounded by its area "
@@ -133,7 +133,7 @@ class _QwenFinetune:
         return told | build_shared_arguments(recipe)
 
 
-def _longest_s(order: ExportJob) -> float:
+def _compute_longest_seconds(order: ExportJob) -> float:
     return float(order.pace.at_most / order.pace.fps) if order.pace else 0.0
 
 

@@ -40,7 +40,7 @@ def build_shared_arguments(recipe: TrainRecipe) -> dict[str, Any]:
 
 def write_yaml(values: Mapping[str, Any]) -> str:
     """Flat `values`, one on a line: JSON's spelling of each is YAML's too, but for small numbers."""
-    return "".join(f"{key}: {_scalar(value)}\n" for key, value in values.items())
+    return "".join(f"{key}: {_format_yaml_scalar(value)}\n" for key, value in values.items())
 
 
 def write_json(value: object) -> str:
@@ -55,15 +55,15 @@ def write_lines(rows: Any) -> str:
 
 def write_flags(values: Mapping[str, Any]) -> str:
     """`values` as the arguments of a shell script, one on a line."""
-    flags = [f"--{key} {shlex.quote(_word(value))}" for key, value in values.items()]
+    flags = [f"--{key} {shlex.quote(_format_plain_value(value))}" for key, value in values.items()]
     return " \\\n    ".join(flags)
 
 
-def _word(value: object) -> str:
+def _format_plain_value(value: object) -> str:
     return str(value)
 
 
-def _scalar(value: object) -> str:
+def _format_yaml_scalar(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     if isinstance(value, float) and "e" in text and "." not in text:
         return text.replace("e", ".0e")  # YAML 1.1 reads 1e-05 as a word

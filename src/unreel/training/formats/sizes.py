@@ -34,7 +34,7 @@ def processor_rule(family: FamilyName, folder: Path | None, half: str) -> Resize
     side = side_of(family)
     least, most = (tokens * side**2 for tokens in _PUBLISHED)
     for name in _FILES[half] if folder else ():
-        found = _bounds(folder / name, half) if folder else None
+        found = _find_pixel_bounds(folder / name, half) if folder else None
         if found is not None:
             least, most = found
             break
@@ -53,7 +53,7 @@ def area_bound(width: int, height: int, *, least: int, most: int) -> tuple[int, 
     return width, height
 
 
-def _bounds(file: Path, half: str) -> tuple[int, int] | None:
+def _find_pixel_bounds(file: Path, half: str) -> tuple[int, int] | None:
     if not file.is_file():
         return None
     try:

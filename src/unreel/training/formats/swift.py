@@ -25,7 +25,7 @@ class _SwiftFormat:
         rule = ResizeRule(
             multiple=side,
             min_pixels=_LEAST_TOKENS * side**2,
-            max_pixels=_most_tokens(order) * side**2,
+            max_pixels=_compute_max_tokens(order) * side**2,
         )
         return rule.size(width, height)
 
@@ -112,7 +112,7 @@ class _SwiftFormat:
         return told
 
     def _environment(self, order: ExportJob) -> dict[str, str]:
-        tokens = str(_most_tokens(order))
+        tokens = str(_compute_max_tokens(order))
         told = {
             "IMAGE_MAX_TOKEN_NUM": tokens,
             "IMAGE_MIN_TOKEN_NUM": str(_LEAST_TOKENS),
@@ -129,7 +129,7 @@ class _SwiftFormat:
         return told
 
 
-def _most_tokens(order: ExportJob) -> int:
+def _compute_max_tokens(order: ExportJob) -> int:
     side = side_of(order.recipe.model.family)
     return max(_LEAST_TOKENS, -(-order.most_pixels // side**2))
 

@@ -105,7 +105,7 @@ class _VideoLlama3:
             }
         if order.pace is not None:
             _require_alone(order)
-            told |= {"fps": _whole(order), "max_frames": order.pace.at_most}
+            told |= {"fps": _require_whole_rate(order), "max_frames": order.pace.at_most}
         return told
 
 
@@ -115,7 +115,7 @@ def _require_alone(order: ExportJob) -> None:
         raise InvalidSettingError(setting, problem, 'Set input="frames"')
 
 
-def _whole(order: ExportJob) -> int:
+def _require_whole_rate(order: ExportJob) -> int:
     fps = order.pace.fps if order.pace else None
     if fps is None or fps.denominator != 1:
         setting, problem = "data.condition.sampling", f"its trainer takes no rate of {fps}"

@@ -123,7 +123,7 @@ def run_grpo(
     sampler = AnswerSampler(
         model, start.encoder, max_tokens=recipe.max_tokens, temperature=0, seed=recipe.seed
     )
-    before = _earned(sampler, puts, asked)
+    before = _compute_greedy_rewards(sampler, puts, asked)
     n_steps = len(puts) // (recipe.optimise.batch_size * recipe.optimise.accumulate)
     trainer = GrpoTrainer(
         model,
@@ -139,7 +139,9 @@ def run_grpo(
         step=trainer.state.global_step,
         loss=losses[-1] if losses else None,
         unshown=puts.unshown,
-        gain=bootstrap_mean(np.subtract(_earned(sampler, puts, asked), before), seed=recipe.seed),
+        gain=bootstrap_mean(
+            np.subtract(_compute_greedy_rewards(sampler, puts, asked), before), seed=recipe.seed
+        ),
         terms=puts.terms,
         rewards=tuple(each["reward"] for each in history if "reward" in each),
     )
@@ -162,7 +164,7 @@ def save(
     return checkpoints.finish("model", step=improved.step).path
 
 
-def _earned(
+def _compute_greedy_rewards(
     sampler: AnswerSampler, puts: "PromptDataset", asked: Sequence[RewardedQuestion]
 ) -> list[float]:
     """Return the rewards of greedy answers to `asked`; questions that cannot be shown are skipped each time."""

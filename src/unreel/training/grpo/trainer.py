@@ -74,8 +74,8 @@ class GrpoTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL carries no types he
 
     def _require_same_prompt(self, sheet: ReviewRequest, encoder: RequestEncoder) -> None:
         """Refuse to train on another prompt than the model is asked with."""
-        (theirs,), _, _ = self._tokenize_prompts([_said(encoder.converse(sheet))])
-        if list(theirs) != _said(encoder.encode(sheet)).input_ids.tolist():
+        (theirs,), _, _ = self._tokenize_prompts([_require_success(encoder.converse(sheet))])
+        if list(theirs) != _require_success(encoder.encode(sheet)).input_ids.tolist():
             setting, problem = (
                 "model.name",
                 "TRL writes another prompt than the model is asked with",
@@ -93,14 +93,16 @@ class _PromptLoader:
 
     def __call__(self, rows: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
         puts = {row: self.puts[row] for row in rows[ROW]}  # each comes once for every answer to it
-        talks = {row: _said(self.encoder.converse(put.sheet)) for row, put in puts.items()}
+        talks = {
+            row: _require_success(self.encoder.converse(put.sheet)) for row, put in puts.items()
+        }
         return {
             PROMPT: [talks[row] for row in rows[ROW]],
             KEY: [puts[row].key for row in rows[ROW]],
         }
 
 
-def _said(found: Any) -> Any:
+def _require_success(found: Any) -> Any:
     if isinstance(found, Failure):
         setting, remedy = "the data", "Take that clip out, or show it otherwise"
         raise InvalidSettingError(setting, str(found), remedy)

@@ -90,7 +90,7 @@ class ModelArchitecture:
     known_from: str
 
 
-def _text(  # noqa: PLR0913  one number for each dimension
+def _build_text_part(  # noqa: PLR0913  one number for each dimension
     layers: int, hidden: int, inner: int, heads: int, kv_heads: int, vocabulary: int, *, tied: bool
 ) -> TextPart:
     head = 128
@@ -106,20 +106,22 @@ def _text(  # noqa: PLR0913  one number for each dimension
     )
 
 
-def _merger(hidden: int, out: int, *, copies: int = 1) -> int:
+def _count_merger_parameters(hidden: int, out: int, *, copies: int = 1) -> int:
     wide = hidden * 4
     return copies * (wide**2 + wide * out)
 
 
-def _qwen25(out: int, inner: int = 3420) -> VisionPart:
-    bridge = _merger(1280, out)
+def _build_qwen25_vision(out: int, inner: int = 3420) -> VisionPart:
+    bridge = _count_merger_parameters(1280, out)
     return VisionPart(
         layers=32, hidden=1280, inner=inner, gated=True, patch=14, full_layers=4, bridge=bridge
     )
 
 
-def _qwen3(layers: int, hidden: int, inner: int, out: int) -> VisionPart:
-    bridge = _merger(hidden, out, copies=4)  # one at the end, three from layers below
+def _build_qwen3_vision(layers: int, hidden: int, inner: int, out: int) -> VisionPart:
+    bridge = _count_merger_parameters(
+        hidden, out, copies=4
+    )  # one at the end, three from layers below
     return VisionPart(
         layers=layers,
         hidden=hidden,
@@ -131,7 +133,7 @@ def _qwen3(layers: int, hidden: int, inner: int, out: int) -> VisionPart:
     )
 
 
-def _siglip(out: int) -> VisionPart:
+def _build_siglip_vision(out: int) -> VisionPart:
     bridge = 1152 * out + out**2
     return VisionPart(
         layers=27, hidden=1152, inner=4304, gated=False, patch=14, full_layers=27, bridge=bridge
@@ -140,34 +142,46 @@ def _siglip(out: int) -> VisionPart:
 
 # Sources: config.json of the published checkpoints.
 _KNOWN: Final[Mapping[tuple[FamilyName, str], tuple[TextPart, VisionPart]]] = {
-    ("qwen2.5-vl", "3b"): (_text(36, 2048, 11008, 16, 2, 151936, tied=True), _qwen25(2048)),
-    ("qwen2.5-vl", "7b"): (_text(28, 3584, 18944, 28, 4, 152064, tied=False), _qwen25(3584)),
+    ("qwen2.5-vl", "3b"): (
+        _build_text_part(36, 2048, 11008, 16, 2, 151936, tied=True),
+        _build_qwen25_vision(2048),
+    ),
+    ("qwen2.5-vl", "7b"): (
+        _build_text_part(28, 3584, 18944, 28, 4, 152064, tied=False),
+        _build_qwen25_vision(3584),
+    ),
     ("qwen2.5-vl", "32b"): (
-        _text(64, 5120, 27648, 40, 8, 152064, tied=False),
-        _qwen25(5120, inner=3456),
+        _build_text_part(64, 5120, 27648, 40, 8, 152064, tied=False),
+        _build_qwen25_vision(5120, inner=3456),
     ),
     ("qwen2.5-vl", "72b"): (
-        _text(80, 8192, 29568, 64, 8, 152064, tied=False),
-        _qwen25(8192, inner=3456),
+        _build_text_part(80, 8192, 29568, 64, 8, 152064, tied=False),
+        _build_qwen25_vision(8192, inner=3456),
     ),
     ("qwen3-vl", "2b"): (
-        _text(28, 2048, 6144, 16, 8, 151936, tied=True),
-        _qwen3(24, 1024, 4096, 2048),
+        _build_text_part(28, 2048, 6144, 16, 8, 151936, tied=True),
+        _build_qwen3_vision(24, 1024, 4096, 2048),
     ),
     ("qwen3-vl", "4b"): (
-        _text(36, 2560, 9728, 32, 8, 151936, tied=True),
-        _qwen3(24, 1024, 4096, 2560),
+        _build_text_part(36, 2560, 9728, 32, 8, 151936, tied=True),
+        _build_qwen3_vision(24, 1024, 4096, 2560),
     ),
     ("qwen3-vl", "8b"): (
-        _text(36, 4096, 12288, 32, 8, 151936, tied=False),
-        _qwen3(27, 1152, 4304, 4096),
+        _build_text_part(36, 4096, 12288, 32, 8, 151936, tied=False),
+        _build_qwen3_vision(27, 1152, 4304, 4096),
     ),
     ("qwen3-vl", "32b"): (
-        _text(64, 5120, 25600, 64, 8, 151936, tied=False),
-        _qwen3(27, 1152, 4304, 5120),
+        _build_text_part(64, 5120, 25600, 64, 8, 151936, tied=False),
+        _build_qwen3_vision(27, 1152, 4304, 5120),
     ),
-    ("videollama3", "2b"): (_text(28, 1536, 8960, 12, 2, 151936, tied=True), _siglip(1536)),
-    ("videollama3", "7b"): (_text(28, 3584, 18944, 28, 4, 152064, tied=False), _siglip(3584)),
+    ("videollama3", "2b"): (
+        _build_text_part(28, 1536, 8960, 12, 2, 151936, tied=True),
+        _build_siglip_vision(1536),
+    ),
+    ("videollama3", "7b"): (
+        _build_text_part(28, 3584, 18944, 28, 4, 152064, tied=False),
+        _build_siglip_vision(3584),
+    ),
 }
 
 
@@ -205,38 +219,43 @@ def read_architecture(folder: Path, family: FamilyName) -> ModelArchitecture:
 
 
 def _read_text(config: Mapping[str, Any]) -> TextPart:
-    hidden, heads = _whole(config, "hidden_size"), _whole(config, "num_attention_heads")
+    hidden, heads = (
+        _require_whole_number(config, "hidden_size"),
+        _require_whole_number(config, "num_attention_heads"),
+    )
     return TextPart(
-        layers=_whole(config, "num_hidden_layers"),
+        layers=_require_whole_number(config, "num_hidden_layers"),
         hidden=hidden,
-        inner=_whole(config, "intermediate_size"),
+        inner=_require_whole_number(config, "intermediate_size"),
         heads=heads,
-        kv_heads=_whole(config, "num_key_value_heads"),
-        head_dim=_whole(config, "head_dim") if config.get("head_dim") else max(1, hidden // heads),
-        vocabulary=_whole(config, "vocab_size"),
+        kv_heads=_require_whole_number(config, "num_key_value_heads"),
+        head_dim=_require_whole_number(config, "head_dim")
+        if config.get("head_dim")
+        else max(1, hidden // heads),
+        vocabulary=_require_whole_number(config, "vocab_size"),
         tied=config.get("tie_word_embeddings") is True,
     )
 
 
 def _read_vision(config: Mapping[str, Any], family: FamilyName, out: int) -> VisionPart:
-    layers = _whole(config, "depth", "num_hidden_layers")
-    hidden = _whole(config, "hidden_size")
+    layers = _require_whole_number(config, "depth", "num_hidden_layers")
+    hidden = _require_whole_number(config, "hidden_size")
     full = config.get("fullatt_block_indexes")
     deep = config.get("deepstack_visual_indexes")
     bridges = 1 + len(deep) if isinstance(deep, list) else 1
-    bridge = _merger(hidden, out, copies=bridges)
+    bridge = _count_merger_parameters(hidden, out, copies=bridges)
     return VisionPart(
         layers=layers,
         hidden=hidden,
-        inner=_whole(config, "intermediate_size"),
+        inner=_require_whole_number(config, "intermediate_size"),
         gated=family == "qwen2.5-vl",
-        patch=_whole(config, "patch_size"),
+        patch=_require_whole_number(config, "patch_size"),
         full_layers=len(full) if isinstance(full, list) else layers,
         bridge=hidden * out + out**2 if family == "videollama3" else bridge,
     )
 
 
-def _whole(config: Mapping[str, Any], *keys: str) -> int:
+def _require_whole_number(config: Mapping[str, Any], *keys: str) -> int:
     value = next((config[key] for key in keys if key in config), None)
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _LARGEST:
         msg = f"{keys[0]} is {value!r}, no whole number from 1 to {_LARGEST}"

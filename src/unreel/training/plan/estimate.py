@@ -138,7 +138,7 @@ def plan_training(
     if optimise.max_steps is not None:
         steps = min(steps, optimise.max_steps)
     learned = min(n_examples * optimise.epochs, steps * in_step)
-    mean = _mean(strata, loads)
+    mean = _compute_mean_example(strata, loads)
     shares = [stratum.examples / n_examples for stratum in strata]
     flops = learned * sum(
         share * count_training_operations(model, architecture, load).total
@@ -150,7 +150,7 @@ def plan_training(
         share * count_question_operations(architecture, load).total
         for share, load in zip(shares, loads, strict=True)
     )
-    answering_s = mean.answer_tokens * _word_s(model, architecture, fleet)
+    answering_s = mean.answer_tokens * _estimate_token_seconds(model, architecture, fleet)
     asked = steps // recipe.watch.every * recipe.watch.clips
     watched_s = asked * (reading / (peak * utilisation) + answering_s)
     decoded = learned * sum(share * load.decoded for share, load in zip(shares, loads, strict=True))
@@ -162,13 +162,13 @@ def plan_training(
         architecture,
         mean.largest,
         batch=optimise.batch_size,
-        shards=fleet.count if _strategy(recipe.devices, fleet) == "fsdp" else 1,
+        shards=fleet.count if _select_strategy(recipe.devices, fleet) == "fsdp" else 1,
     )
     return TrainingEstimate(
         recipe=recipe.name,
         device=fleet.device.name,
         devices=fleet.count,
-        strategy=_strategy(recipe.devices, fleet),
+        strategy=_select_strategy(recipe.devices, fleet),
         parameters=architecture.text.parameters + architecture.vision.parameters,
         trained=count_trained(model, architecture),
         examples=round(n_examples),
@@ -180,25 +180,29 @@ def plan_training(
         watch_hours=watched_s / HOUR_S,
         hours=hours,
         well_fed_hours=max(flops / (peak * WELL_FED), decode_s) / HOUR_S,
-        cost_usd=None if fleet.price_usd is None else _cost(fleet.price_usd, fleet.count, hours),
+        cost_usd=None
+        if fleet.price_usd is None
+        else _compute_cost_usd(fleet.price_usd, fleet.count, hours),
         memory=memory,
         memory_gib=fleet.device.memory_gib,
-        remedies=_remedies(recipe, memory, fleet),
-        assumptions=_assumptions(recipe, architecture, fleet, utilisation),
+        remedies=_list_memory_remedies(recipe, memory, fleet),
+        assumptions=_list_assumptions(recipe, architecture, fleet, utilisation),
     )
 
 
-def _strategy(section: DevicesSection, fleet: TrainingHardware) -> str:
+def _select_strategy(section: DevicesSection, fleet: TrainingHardware) -> str:
     if fleet.count == 1:
         return "single"
     return "ddp" if section.strategy == "single" else section.strategy
 
 
-def _cost(price_usd: Decimal, count: int, hours: float) -> Decimal:
+def _compute_cost_usd(price_usd: Decimal, count: int, hours: float) -> Decimal:
     return (price_usd * count * Decimal(hours)).quantize(Decimal("0.01"))
 
 
-def _mean(strata: Sequence[ExampleStratum], loads: Sequence[ExampleCost]) -> MeanExample:
+def _compute_mean_example(
+    strata: Sequence[ExampleStratum], loads: Sequence[ExampleCost]
+) -> MeanExample:
     whole = sum(stratum.examples for stratum in strata)
 
     def average(counts: Sequence[int]) -> float:
@@ -213,14 +217,16 @@ def _mean(strata: Sequence[ExampleStratum], loads: Sequence[ExampleCost]) -> Mea
     )
 
 
-def _word_s(model: ModelSection, architecture: ModelArchitecture, fleet: TrainingHardware) -> float:
+def _estimate_token_seconds(
+    model: ModelSection, architecture: ModelArchitecture, fleet: TrainingHardware
+) -> float:
     """Seconds for a word of an answer: all weights are read once, on all devices side by side."""
     size = 2 if model.precision == "bf16" else 4
     weights = size * (architecture.text.parameters + architecture.vision.parameters)
     return weights / fleet.device.bytes_per_s / fleet.count
 
 
-def _remedies(
+def _list_memory_remedies(
     recipe: TrainRecipe, memory: DeviceMemory, fleet: TrainingHardware
 ) -> tuple[str, ...]:
     """Return the changes that would make the memory sufficient, least intrusive first."""
@@ -236,7 +242,7 @@ def _remedies(
             f"Set optimise.batch_size=1 and optimise.accumulate={accumulate}: the same steps"
         )
     states = memory.weights + memory.gradients + memory.optimiser
-    if _strategy(recipe.devices, fleet) != "fsdp" and states > memory.activations:
+    if _select_strategy(recipe.devices, fleet) != "fsdp" and states > memory.activations:
         remedies.append("Share the states: devices.strategy=fsdp with several devices")
     elif states > memory.activations:
         remedies.append("Take more devices: fsdp divides the states by them")
@@ -247,7 +253,7 @@ def _remedies(
     return (*remedies, f"Take a device with {memory.total:.0f} GiB or more")
 
 
-def _assumptions(
+def _list_assumptions(
     recipe: TrainRecipe,
     architecture: ModelArchitecture,
     fleet: TrainingHardware,

@@ -42,7 +42,7 @@ def count_training_operations(
     spoken = (6 if model.tune == "full" else 4) + again
     learns = model.vision == "trained"
     seen = 6 + again if learns else _FORWARD
-    return _work(architecture, load, tokens=load.tokens, spoken=spoken, seen=seen)
+    return _count_operations(architecture, load, tokens=load.tokens, spoken=spoken, seen=seen)
 
 
 def count_question_operations(
@@ -50,10 +50,10 @@ def count_question_operations(
 ) -> ExampleOperations:
     """Return the operations for reading one question, before the answer."""
     tokens = load.tokens - load.answer_tokens
-    return _work(architecture, load, tokens=tokens, spoken=_FORWARD, seen=_FORWARD)
+    return _count_operations(architecture, load, tokens=tokens, spoken=_FORWARD, seen=_FORWARD)
 
 
-def _work(
+def _count_operations(
     architecture: ModelArchitecture, load: ExampleCost, *, tokens: int, spoken: int, seen: int
 ) -> ExampleOperations:
     """`spoken` and `seen` are operations for each parameter and token, or patch."""
@@ -125,12 +125,14 @@ def estimate_memory(
         weights=weight * held / shards / GIB,
         gradients=gradient * trained / shards / GIB,
         optimiser=optimiser * trained / shards / GIB,
-        activations=scale * batch * _activations(model, architecture, load) / GIB,
+        activations=scale * batch * _count_activations(model, architecture, load) / GIB,
         scores=_SCORES * batch * load.tokens * architecture.text.vocabulary / GIB,
     )
 
 
-def _activations(model: ModelSection, architecture: ModelArchitecture, load: ExampleCost) -> float:
+def _count_activations(
+    model: ModelSection, architecture: ModelArchitecture, load: ExampleCost
+) -> float:
     text, vision = architecture.text, architecture.vision
     kept = _KEPT if model.gradient_checkpointing else _LAYER
     spoken = load.tokens * text.hidden * (kept * text.layers + _LAYER)

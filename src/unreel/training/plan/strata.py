@@ -29,7 +29,7 @@ def expected_strata(recipe: TrainRecipe) -> list[ExampleStratum]:
     Raises:
         InvalidSettingError: Some of its data declare nothing.
     """
-    return [stratum for data in recipe.data for stratum in _declared(data)]
+    return [stratum for data in recipe.data for stratum in _iter_declared_strata(data)]
 
 
 def found_strata(recipe: TrainRecipe, access: "StorageAccess") -> list[ExampleStratum]:
@@ -42,7 +42,7 @@ def found_strata(recipe: TrainRecipe, access: "StorageAccess") -> list[ExampleSt
     light = recipe.model_copy(update={"holdout": holdout})
     with TemporaryDirectory(prefix="unreel-") as folder:
         found = read_examples(light, access=access, folder=Path(folder), accept_leak=True)
-    counted = Counter(_stratum_of(example) for example in found.train)
+    counted = Counter(_build_stratum(example) for example in found.train)
     return [
         replace(stratum, examples=n * found.weights[data]) for (stratum, data), n in counted.items()
     ]
@@ -53,7 +53,7 @@ def is_here(recipe: TrainRecipe) -> bool:
     return all(data.benchmark is not None and data.path.exists() for data in recipe.data)
 
 
-def _stratum_of(example: "TrainingExample") -> tuple[ExampleStratum, int]:
+def _build_stratum(example: "TrainingExample") -> tuple[ExampleStratum, int]:
     """Return the properties that determine the cost; clips of a pair are assumed to be like the first."""
     video, question = example.clips[0].facts.video, example.question
     wording = get_protocol(question.instrument.protocol).wording
@@ -72,7 +72,7 @@ def _stratum_of(example: "TrainingExample") -> tuple[ExampleStratum, int]:
     return stratum, example.data
 
 
-def _declared(data: DataSection) -> Iterator[ExampleStratum]:
+def _iter_declared_strata(data: DataSection) -> Iterator[ExampleStratum]:
     if not data.expected:
         setting, problem = "data.expected", "the content of its benchmark is unknown"
         remedy = "Name a benchmark that is here with --data PATH, or write [[data.expected]]"

@@ -61,7 +61,8 @@ def gather(
     kept = read_harvest(folder, whose)
     if kept is None:
         kept = select_best_answers(
-            _try(recipe, reward, access, examples, base), keep_from=reward.keep_from
+            _sample_rewarded_answers(recipe, reward, access, examples, base),
+            keep_from=reward.keep_from,
         )
         write_harvest(kept, OutputDirectory(folder, published=True), whose)
     return replace(examples, train=build_examples(examples.train, kept))
@@ -73,7 +74,7 @@ def hash_collection(recipe: TrainRecipe, base: BaseModelFolder, examples: Exampl
     return digest("harvest", base.digest, examples.digest, reward, str(recipe.seed))
 
 
-def _try(
+def _sample_rewarded_answers(
     recipe: TrainRecipe,
     reward: RewardSection,
     access: StorageAccess,

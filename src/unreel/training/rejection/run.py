@@ -63,7 +63,7 @@ def select_best_answers(
         worth = [each for each in answers if each[1].total >= keep_from and not is_junk(each[1])]
         if worth:
             text, reward = max(worth, key=lambda each: each[1].total)
-            found[question.called].append(_keep(question, text, reward))
+            found[question.called].append(_build_accepted_answer(question, text, reward))
     _require_all(asked, found, keep_from)
     share = min(len(found[called]) / n for called, n in asked.items())
     kept: list[AcceptedAnswer] = []
@@ -73,7 +73,9 @@ def select_best_answers(
     return tuple(sorted(kept, key=lambda each: each.key))
 
 
-def _keep(question: RewardedQuestion, text: str, reward: AnswerReward) -> AcceptedAnswer:
+def _build_accepted_answer(
+    question: RewardedQuestion, text: str, reward: AnswerReward
+) -> AcceptedAnswer:
     example = question.example
     return AcceptedAnswer(
         key=example.key,
@@ -111,7 +113,9 @@ def write_harvest(kept: Sequence[AcceptedAnswer], folder: OutputDirectory, made_
     """Write one answer per line with its reward; the first line contains `made_by`."""
     lines = [json.dumps({"made_by": made_by})]
     lines += [
-        json.dumps({name: _plain(getattr(each, name)) for name in AcceptedAnswer.__slots__})
+        json.dumps(
+            {name: _convert_to_dict(getattr(each, name)) for name in AcceptedAnswer.__slots__}
+        )
         for each in kept
     ]
     folder.write(FILE, ("\n".join(lines) + "\n").encode())
@@ -148,5 +152,5 @@ def build_examples(
     )
 
 
-def _plain(value: Any) -> Any:
+def _convert_to_dict(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else value

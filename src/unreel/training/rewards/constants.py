@@ -59,7 +59,7 @@ def constant_bars(
     Each of `questions` is the truths of one clip; the nearest of them counts.
     """
     traced = [[truth for truth in truths if truth.trace] for truths in questions]
-    clips = _thinned([truths for truths in traced if truths], _MOST_CLIPS)
+    clips = _sample_evenly([truths for truths in traced if truths], _MOST_CLIPS)
 
     def onset(moment: _ConstantOnset, truth: TraceTruth) -> float | None:
         return onset_closeness(moment.of(truth), truth, within=onset_within)
@@ -67,15 +67,15 @@ def constant_bars(
     def span(moment: _ConstantOnset, truth: TraceTruth) -> float | None:
         return span_closeness(moment.of(truth), truth)
 
-    moments = list(_moments(clips))
+    moments = list(_iter_constant_onsets(clips))
     return ConstantScores(
-        box=_bar(list(_boxes(clips)), clips, box_closeness),
-        onset=_bar(moments, clips, onset),
-        span=_bar(moments, clips, span),
+        box=_compute_best_closeness(list(_iter_constant_boxes(clips)), clips, box_closeness),
+        onset=_compute_best_closeness(moments, clips, onset),
+        span=_compute_best_closeness(moments, clips, span),
     )
 
 
-def _boxes(clips: Sequence[Sequence[TraceTruth]]) -> Iterator[_ConstantAnswer[Box]]:
+def _iter_constant_boxes(clips: Sequence[Sequence[TraceTruth]]) -> Iterator[_ConstantAnswer[Box]]:
     for side in _SIDES:
         edge = (1 - side) / 2
         yield _ConstantAnswer(Box(edge, edge, 1 - edge, 1 - edge))
@@ -85,20 +85,22 @@ def _boxes(clips: Sequence[Sequence[TraceTruth]]) -> Iterator[_ConstantAnswer[Bo
         x0, y0, x1, y1 = (median(side) for side in sides)
         if x0 < x1 and y0 < y1:
             yield _ConstantAnswer(Box(x0, y0, x1, y1))
-    for i, box in _thinned(own, _MOST_TRIED):
+    for i, box in _sample_evenly(own, _MOST_TRIED):
         yield _ConstantAnswer(box, i)
 
 
-def _moments(clips: Sequence[Sequence[TraceTruth]]) -> Iterator[_ConstantAnswer[_ConstantOnset]]:
+def _iter_constant_onsets(
+    clips: Sequence[Sequence[TraceTruth]],
+) -> Iterator[_ConstantAnswer[_ConstantOnset]]:
     for part in _PARTS:
         yield _ConstantAnswer(_ConstantOnset(part=part))
-    for i, truths in _thinned(list(enumerate(clips)), _MOST_TRIED // 2):
+    for i, truths in _sample_evenly(list(enumerate(clips)), _MOST_TRIED // 2):
         start_us = truths[0].start_us or 0
         yield _ConstantAnswer(_ConstantOnset(start_us), i)
         yield _ConstantAnswer(_ConstantOnset(part=start_us / truths[0].duration_us), i)
 
 
-def _bar(
+def _compute_best_closeness(
     guesses: Sequence[_ConstantAnswer[A]],
     clips: Sequence[Sequence[TraceTruth]],
     closeness: Callable[[A, TraceTruth], float | None],
@@ -116,6 +118,6 @@ def _bar(
     return _UNKNOWN_BAR if best is None else min(1.0, max(LOWEST_BAR, best))
 
 
-def _thinned(values: Sequence[A], most: int) -> Sequence[A]:
+def _sample_evenly(values: Sequence[A], most: int) -> Sequence[A]:
     """Return at most that number of items, evenly spaced."""
     return values if len(values) <= most else [values[len(values) * i // most] for i in range(most)]

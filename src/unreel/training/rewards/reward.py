@@ -54,26 +54,30 @@ def compute_reward(
     costs if it is not. Both are linear in the closeness, so that constant evidence earns nothing on average.
     Explanations are not scored.
     """
-    return max((_pay(verdict, truth, terms, prompt) for truth in truths), key=lambda r: r.total)
+    return max(
+        (_compute_reward(verdict, truth, terms, prompt) for truth in truths), key=lambda r: r.total
+    )
 
 
-def _pay(verdict: Verdict, truth: Any, terms: RewardTerms, prompt: str) -> AnswerReward:
+def _compute_reward(verdict: Verdict, truth: Any, terms: RewardTerms, prompt: str) -> AnswerReward:
     match verdict:
         case TraceVerdict():
-            return _pay_trace(verdict, truth, terms, prompt)
+            return _compute_trace_reward(verdict, truth, terms, prompt)
         case RealismVerdict():
-            return _pay_score(verdict, truth.score, terms)
+            return _compute_score_reward(verdict, truth.score, terms)
         case RealityVerdict():
             label = Label.REAL if isinstance(truth, Real) else Label.GENERATED
             formed = not is_unreadable(verdict.confidence)
-            return _pay_label(verdict.label, label, [("format", terms.format, formed)], terms)
+            return _compute_label_reward(
+                verdict.label, label, [("format", terms.format, formed)], terms
+            )
         case PreferenceVerdict():
             return AnswerReward(1.0, {"label": 1.0}) if verdict.real is truth else NOTHING
         case _:
             assert_never(verdict)
 
 
-def _pay_trace(
+def _compute_trace_reward(
     verdict: TraceVerdict, truth: TraceTruth, terms: RewardTerms, prompt: str
 ) -> AnswerReward:
     takes_back = verdict.label is Label.REAL and not isinstance(verdict.box, Unparsed)
@@ -81,22 +85,22 @@ def _pay_trace(
     parts = [("format", terms.format, float(formed))]
     if truth.box is not None:
         near = box_closeness(verdict.box, truth)
-        parts.append(("box", terms.box, _above(near, terms.box_bar)))
+        parts.append(("box", terms.box, _scale_above_bar(near, terms.box_bar)))
     evidence = terms.box + (terms.onset + terms.span if asks_time(prompt) else 0.0)
     if truth.start_us is not None and asks_time(prompt):
         near = onset_closeness(verdict.start_us, truth, within=terms.onset_within)
-        parts.append(("onset", terms.onset, _above(near, terms.onset_bar)))
+        parts.append(("onset", terms.onset, _scale_above_bar(near, terms.onset_bar)))
         near = span_closeness(verdict.start_us, truth)
-        parts.append(("span", terms.span, _above(near, terms.span_bar)))
-    return _pay_label(verdict.label, truth.label, parts, terms, evidence=evidence)
+        parts.append(("span", terms.span, _scale_above_bar(near, terms.span_bar)))
+    return _compute_label_reward(verdict.label, truth.label, parts, terms, evidence=evidence)
 
 
-def _above(closeness: float | None, bar: float) -> float:
+def _scale_above_bar(closeness: float | None, bar: float) -> float:
     """Return the distance above the bar, from -1 to 1."""
     return 0.0 if closeness is None else (closeness - bar) / max(bar, 1 - bar)
 
 
-def _pay_label(
+def _compute_label_reward(
     said: Label | Unparsed,
     true: Label,
     others: Sequence[tuple[str, float, float]],
@@ -123,7 +127,7 @@ def _pay_label(
     return AnswerReward(scale * (1 - (1 - worth) / terms.false_alarm), parts)
 
 
-def _pay_score(verdict: RealismVerdict, true: int, terms: RewardTerms) -> AnswerReward:
+def _compute_score_reward(verdict: RealismVerdict, true: int, terms: RewardTerms) -> AnswerReward:
     if isinstance(verdict.score, Unparsed):
         return NOTHING
     near = 1 - abs(verdict.score - true) / _WIDEST

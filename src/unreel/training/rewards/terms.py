@@ -59,13 +59,13 @@ def compute_reward_terms(section: RewardSection, questions: Sequence[Sequence[An
 
 
 def _label_scales(questions: Sequence[Sequence[Any]]) -> tuple[float, float]:
-    labels = [_label(truths[0]) for truths in questions if truths]
+    labels = [_find_label(truths[0]) for truths in questions if truths]
     n_real, n_generated = labels.count(Label.REAL), labels.count(Label.GENERATED)
     fewest = min(n_real, n_generated)
     return (fewest / n_real, fewest / n_generated) if fewest else (1.0, 1.0)
 
 
-def _label(truth: Any) -> Label | None:
+def _find_label(truth: Any) -> Label | None:
     match truth:
         case TraceTruth():
             return truth.label

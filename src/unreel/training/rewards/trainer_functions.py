@@ -11,7 +11,7 @@ _KEPT: Final = 4096
 
 
 @lru_cache(maxsize=_KEPT)
-def _key(written: str) -> AnswerKey:
+def _parse_answer_key(written: str) -> AnswerKey:
     return read_key(written)
 
 
@@ -27,7 +27,7 @@ def compute_score(
     Raises:
         UnreelError: `ground_truth` is no `AnswerKey`: no answer could make up for that.
     """
-    return _key(ground_truth).mark(solution_str).total
+    return _parse_answer_key(ground_truth).mark(solution_str).total
 
 
 class SwiftReward:
@@ -41,6 +41,6 @@ class SwiftReward:
     ) -> list[float]:
         """One reward for each completion; the column `solution` holds the keys."""
         return [
-            _key(written).mark(text).total
+            _parse_answer_key(written).mark(text).total
             for text, written in zip(completions, solution, strict=True)
         ]

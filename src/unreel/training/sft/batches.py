@@ -89,7 +89,7 @@ class ExampleCollator:
     def lesson(self, example: TrainingExample) -> ShownExample | Failure:
         """The example as shown."""
         if self._showing is None:
-            self._showing = _open(self._access, self._gallery)
+            self._showing = _open_presentation(self._access, self._gallery)
         return lay_out(example, self._showing, self._encoder)
 
     def _encode(self, example: TrainingExample) -> EncodedRequest | Failure:
@@ -137,7 +137,7 @@ class _CachedClips(PresentationSettings):
         return shown
 
 
-def _open(access: StorageAccess, gallery: Any) -> PresentationSettings:
+def _open_presentation(access: StorageAccess, gallery: Any) -> PresentationSettings:
     """Return the presentation of clips in this process."""
     if get_worker_info() is not None:
         serve_parent()

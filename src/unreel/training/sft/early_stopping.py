@@ -81,7 +81,7 @@ def score(asked: Sequence[Asked], *, seed: int) -> tuple[Scorecard, ...]:
     rows: dict[str, list[ScoredQuestion[Any, Any]]] = {}
     for examples, shown, text in asked:
         for example in examples:
-            outcome = shown if isinstance(shown, Failure) else _read(shown, text)
+            outcome = shown if isinstance(shown, Failure) else _parse_answer(shown, text)
             row = ScoredQuestion(
                 subject=example.question.subject,
                 truth=example.truth,
@@ -93,7 +93,7 @@ def score(asked: Sequence[Asked], *, seed: int) -> tuple[Scorecard, ...]:
     return tuple(get_protocol(name).score(scored, seed=seed) for name, scored in rows.items())
 
 
-def _read(lesson: ShownExample, text: str) -> Any:
+def _parse_answer(lesson: ShownExample, text: str) -> Any:
     question = lesson.example.question
     return read_text(
         text,

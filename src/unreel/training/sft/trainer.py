@@ -84,7 +84,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
         vigil: EarlyStoppingState,
     ) -> None:
         self.desk, self.vigil, self.checkpoints = desk, vigil, CheckpointFolder(desk.folder)
-        config = _configure(desk, n_steps)
+        config = _build_sft_config(desk, n_steps)
         places = n_steps * config.per_device_train_batch_size * config.gradient_accumulation_steps
         super().__init__(
             model=model,
@@ -163,7 +163,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
             if LOSS in logged or HELD_OUT in logged:
                 step = logged["step"]
                 found.setdefault(step, {"step": step, "epoch": step * share}).update(
-                    _measured(logged)
+                    _select_logged_metrics(logged)
                 )
         return [found[step] for step in sorted(found)]
 
@@ -247,7 +247,7 @@ def read_vigil(checkpoint: Path) -> EarlyStoppingState:
     return EarlyStoppingState(**parse_object(read_bytes(checkpoint / STATE, most=_STATE_BYTES)))
 
 
-def _configure(desk: TrainerContext, n_steps: int) -> SFTConfig:
+def _build_sft_config(desk: TrainerContext, n_steps: int) -> SFTConfig:
     optimise, watch = desk.recipe.optimise, desk.recipe.watch
     has_workers = optimise.workers > 0
     return SFTConfig(
@@ -264,7 +264,7 @@ def _configure(desk: TrainerContext, n_steps: int) -> SFTConfig:
     )
 
 
-def _measured(logged: Mapping[str, Any]) -> dict[str, float]:
+def _select_logged_metrics(logged: Mapping[str, Any]) -> dict[str, float]:
     names = {"learning_rate": "learning rate", "grad_norm": "gradient norm"}
     dropped = {"step", "epoch", "entropy", "num_tokens", "mean_token_accuracy"}
     return {
