@@ -24,7 +24,7 @@ from unreel.stats.bootstrap import bootstrap_mean
 
 
 class AgreementMetric(StrEnum):
-    """Agreement metric of two people who judged the same task, from 0 to 1."""
+    """Metrics of agreement between two people who judged the same task, from 0 to 1."""
 
     SAME_ANSWER = "same-answer"
     SAME_FAULTS = "same-faults"
@@ -38,7 +38,7 @@ class AgreementMetric(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairComparison:
-    """One figure of one pair of people on one task; on one fault of it where the figure is about faults."""
+    """Value of one agreement metric for two people on one task, or on one fault of the task."""
 
     figure: AgreementMetric
     scene: str
@@ -61,7 +61,7 @@ class CampaignAgreement:
 def measure_agreement(
     opinions: Sequence[AnnotatorOpinion], *, interface: AnnotationInterface, seed: int
 ) -> CampaignAgreement:
-    """Agreement over all people, and of each person and each category with the others."""
+    """Compute the agreement of all people, and by annotator and by fault category."""
     compared = list(compare(opinions))
     people = sorted({opinion.annotator for opinion in opinions})
     named = sorted({kind for each in compared for kind in each.kinds})
@@ -82,7 +82,7 @@ def measure_agreement(
 
 
 def summarise(compared: Sequence[PairComparison], *, seed: int) -> dict[AgreementMetric, Measured]:
-    """The mean of each figure that was compared."""
+    """Compute the mean of each metric in `compared`; metrics without a comparison are omitted."""
     found = {}
     for figure in AgreementMetric:
         rows = [each for each in compared if each.figure is figure]
@@ -96,7 +96,11 @@ def summarise(compared: Sequence[PairComparison], *, seed: int) -> dict[Agreemen
 def measure_shared_answers(
     opinions: Sequence[AnnotatorOpinion], *, seed: int
 ) -> dict[str, Measured]:
-    """By annotator who shares a task with others, the share of their answers that this person gave too."""
+    """Return, by annotator, the share of the other people's answers that equal the annotator's answer.
+
+    Only tasks that the annotator shares with others count; annotators without such a task are
+    omitted.
+    """
     shared: dict[str, list[PairComparison]] = {}
     for one, other in _iter_opinion_pairs(opinions):
         compared = _compare_answers(one, other)
@@ -111,7 +115,7 @@ def measure_shared_answers(
 def compare(
     opinions: Sequence[AnnotatorOpinion], *, same_fault: float = SAME_FAULT
 ) -> Iterator[PairComparison]:
-    """Each figure of each two people on each task that both judged."""
+    """Yield each agreement metric for each two people on each task that both judged."""
     for one, other in _iter_opinion_pairs(opinions):
         compared = _compare_answers(one, other)
         yield compared
@@ -122,7 +126,7 @@ def compare(
 
 
 def measure_unanimity(opinions: Sequence[AnnotatorOpinion], *, seed: int) -> Measured:
-    """Share of the tasks that two or more judged in which all gave the same answer."""
+    """Compute the share of unanimous tasks among the tasks that two or more people judged."""
     judged = [those for those in group_by_task(opinions).values() if len(those) > 1]
     if not judged:
         return Unmeasured("no task was judged by two people")
@@ -134,7 +138,7 @@ def measure_unanimity(opinions: Sequence[AnnotatorOpinion], *, seed: int) -> Mea
 def _iter_opinion_pairs(
     opinions: Sequence[AnnotatorOpinion],
 ) -> Iterator[tuple[AnnotatorOpinion, AnnotatorOpinion]]:
-    """Each two people's opinions on one task."""
+    """Yield each pair of opinions on the same task."""
     for judged in group_by_task(opinions).values():
         yield from combinations(judged, 2)
 
@@ -181,7 +185,7 @@ def _compare_faults(
 def measure_chance_corrected(
     opinions: Sequence[AnnotatorOpinion], interface: AnnotationInterface, *, seed: int
 ) -> dict[str, Measured]:
-    """Unanimity, and alpha and kappa over all people."""
+    """Compute unanimity, Krippendorff's alpha and Fleiss' kappa over all people."""
     answers = _build_answer_table(opinions)
     found = {
         "unanimity": measure_unanimity(opinions, seed=seed),
@@ -197,7 +201,10 @@ def measure_chance_corrected(
 
 
 def _build_answer_table(opinions: Sequence[AnnotatorOpinion]) -> np.ndarray:
-    """`[place, task]`: the answers in numbers. Who gave them does not matter, so lines are places."""
+    """Return the answers as numbers in an array `[row, task]`; NaN fills the empty cells.
+
+    A row is not a person: the order of the answers to a task does not matter.
+    """
     words = sorted({answer_of(each.value) for each in opinions})
     number = {word: float(place) for place, word in enumerate(words)}
     judged = group_by_task(opinions).values()

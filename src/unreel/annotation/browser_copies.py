@@ -103,7 +103,7 @@ def make_copies(
 
 
 def choose_browser_format(video: VideoFacts) -> NormalForm:
-    """The form of a clip's copy: its own size and rate, as near as a browser's player can have them."""
+    """Return the format of a clip's browser copy: the clip's size and frame rate within browser limits."""
     longest = max(video.width, video.height)
     scale = min(Fraction(1), Fraction(LONGEST_SIDE, longest))
     width, height = (_round_to_even(side * scale) for side in (video.width, video.height))

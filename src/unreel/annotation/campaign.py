@@ -1,4 +1,4 @@
-"""A campaign: who is asked what about which clips, in which order."""
+"""Data of a campaign: its annotators, question, clips, and the order of tasks."""
 
 import re
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class AnnotationInterface(StrEnum):
 
     @property
     def n_clips(self) -> int:
-        """Clips that one task shows."""
+        """Return the number of clips in one task."""
         return 2 if self is AnnotationInterface.PREFERENCE else 1
 
 
@@ -45,7 +45,7 @@ class StudyArm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Annotator:
-    """A person who judges clips; `name` appears in tables, `email` is the login."""
+    """Person who judges clips; `name` appears in tables, `email` is the login."""
 
     name: str
     email: str
@@ -81,7 +81,7 @@ class Campaign:
 
     @property
     def guidelines_version(self) -> str:
-        """Follows from the text: another word is another version."""
+        """Return a hash of the guidelines' text; any change of the text changes the version."""
         return digest("guidelines", self.guidelines)[:12]
 
 
@@ -105,15 +105,15 @@ class ClipCopy:
 
     @property
     def duration_us(self) -> int:
-        """From the first frame's start to the last frame's end."""
+        """Return the time from the first frame's start to the last frame's end, in microseconds."""
         return to_us(self.n_frames / self.rate)
 
     def at_us(self, frame: int) -> int:
-        """When the frame of that number, the first is 0, comes on; `n_frames` gives the end."""
+        """Return the start time of a frame in microseconds; frames count from 0, `n_frames` gives the end."""
         return to_us(frame / self.rate)
 
     def frame_at(self, at_us: int) -> int:
-        """Number of the frame on the screen at that instant, the first is 0."""
+        """Return the number of the frame that is visible at `at_us`; frames count from 0."""
         frame = int(Fraction(at_us, 1_000_000) * self.rate)
         # Instants are rounded to microseconds, so the next frame may be on already.
         return min(frame + (self.at_us(frame + 1) <= at_us), self.n_frames - 1)
@@ -144,7 +144,7 @@ class AnnotationTask:
 
     @property
     def id(self) -> str:
-        """Follows from its clips, so that the same task pushed again is the same task."""
+        """Return an id computed from the task's clips; pushing the same task again gives the same id."""
         return _compute_task_id(self.names, tuple(copy.clip for copy in self.copies))
 
 

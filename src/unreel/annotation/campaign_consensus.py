@@ -57,10 +57,10 @@ def compute_campaign_consensus(records: CampaignRecords, rule: ConsensusRule) ->
 
 
 def find_task(records: CampaignRecords, name: str) -> AnnotationTask:
-    """The task of that id, or the one about the clip of that name.
+    """Return the task with the id `name`, or the task that shows the clip `name`.
 
     Raises:
-        UnknownNameError: There is none, or several show the clip.
+        UnknownNameError: No task matches, or several tasks show the clip.
     """
     if name in records.tasks:
         return records.tasks[name]

@@ -121,7 +121,7 @@ def iter_valid_judgements(records: CampaignRecords) -> Iterator[AnnotatorJudgeme
 def _quarantine_unknown_task(
     record: AnnotationRecord, tasks: Mapping[str, AnnotationTask]
 ) -> AnnotationRecord:
-    """The record, or that it says nothing where the campaign has no such task."""
+    """Return the record; its outcome is quarantined if the campaign does not have the record's task."""
     if record.task in tasks or isinstance(record.outcome, QuarantinedSubmission):
         return record
     detail = f"the campaign has no task {record.task!a}"

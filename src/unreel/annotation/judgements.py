@@ -103,7 +103,7 @@ class QuarantineReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedSubmission:
-    """Submission that cannot be used. It is stored, shown and counted, but never used as a judgement."""
+    """Submission that cannot be used. It is stored, shown and counted, but is not a judgement."""
 
     reason: QuarantineReason
     detail: str
@@ -114,7 +114,7 @@ class QuarantinedSubmission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationRecord:
-    """One annotation as it was pulled: who, when, about what, under which words, and what it says."""
+    """Pulled annotation: its annotator, time, task, guidelines and screen versions, and answer."""
 
     campaign: str
     annotator: str
@@ -134,5 +134,5 @@ class AnnotationRecord:
 
     @property
     def key(self) -> str:
-        """The same words of the same annotation have the same key, however often they are pulled."""
+        """Return a hash of the annotation and its content; pulling the same content again gives the same key."""
         return digest("record", self.campaign, self.origin, self.raw)

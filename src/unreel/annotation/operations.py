@@ -208,7 +208,7 @@ def _start_campaign(order: PushOrder, screen: AnnotationScreen, ledger: Ledger) 
 def _select_gold_answers(
     order: PushOrder, tasks: list[AnnotationTask], subjects: list[TaskSubject], ledger: Ledger
 ) -> dict[str, Value]:
-    """Known answers of the batch: chosen once, with the campaign's first one."""
+    """Choose the known answers for the campaign's first batch; return {} for later batches."""
     if not order.n_gold or any(list(ledger.assignments(order.campaign))):
         return {}
     return select_known_answers(

@@ -41,7 +41,7 @@ class AnnotatorOpinion(Protocol):
 
     @property
     def submitted_us(self) -> int:
-        """When, in microseconds since 1970."""
+        """Return the submission time in microseconds since 1970."""
         ...
 
 
@@ -59,7 +59,7 @@ class UnstoredOpinion:
 
 
 def answer_of(value: AnyValue) -> str:
-    """The one word of a value that can be counted: a label, a score, a side."""
+    """Return the countable part of a value as one word: a label, a score or a side."""
     match value:
         case ScreeningAnswer():
             return "keep" if value.keep else "remove"

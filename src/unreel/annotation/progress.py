@@ -52,7 +52,7 @@ class AnnotatorProgress:
 
     @property
     def left(self) -> int:
-        """Tasks without a usable answer."""
+        """Return the number of assigned tasks without a usable answer."""
         return self.given - self.done
 
 
@@ -70,7 +70,7 @@ class CampaignProgress:
 
 
 def tally_people(records: CampaignRecords) -> dict[str, AnnotatorCounts]:
-    """Everybody who was given a task, by name."""
+    """Count assigned, judged and quarantined tasks of every annotator with a task, sorted by name."""
     found = {name: AnnotatorCounts() for name in sorted({name for name, _ in records.assignments})}
     for name, _ in records.assignments:
         found[name].given += 1
@@ -111,7 +111,7 @@ def measure_progress(records: CampaignRecords) -> CampaignProgress:
 
 
 def estimate_median(values: Sequence[float]) -> Measured:
-    """The median, between the two values that enclose it with a certainty of at least 95 %."""
+    """Compute the median with a confidence interval of at least 95 %, whose ends are observed values."""
     if len(values) < _LEAST:
         return Unmeasured(f"{len(values)} values are too few for a median with an interval")
     ordered = np.sort(np.asarray(values, np.float64))

@@ -100,7 +100,7 @@ class _UnplacedTasks:
         )
 
     def draw(self, last: frozenset[str]) -> str | None:
-        """A task to come behind `last`; None where each of those left shares a scene with it."""
+        """Draw a task to follow the scenes `last`; `None` if every remaining task shares a scene with them."""
         scene = self._pressing()
         task = None if scene is None or scene in last else self._first_of(scene, last)
         task = task or self._by_chance(last)
@@ -112,13 +112,16 @@ class _UnplacedTasks:
         return task
 
     def rest(self) -> list[str]:
-        """All that are left, in an order of chance."""
+        """Return all remaining tasks in random order."""
         rest = sorted(self.waiting)
         self.chance.shuffle(rest)
         return rest
 
     def _pressing(self) -> str | None:
-        """The scene that more than half of the tasks left have: put off, it would meet itself."""
+        """Return the scene of more than half of the remaining tasks; `None` if there is no such scene.
+
+        If such a scene is not placed next, two of its tasks become neighbours.
+        """
         while self.largest and -self.largest[0][0] != self.n_of[self.largest[0][1]]:
             heapq.heappop(self.largest)
         if self.largest and -self.largest[0][0] > len(self.waiting) // 2:
@@ -153,7 +156,7 @@ class _UnplacedTasks:
 def _insert_remaining_tasks(
     order: list[str], rest: Sequence[str], scenes: Mapping[str, frozenset[str]], chance: Random
 ) -> list[str]:
-    """The order with the rest put between others where it fits, or else to the end."""
+    """Insert each task of `rest` between tasks of other scenes; append it if no position is found."""
     hopeless: set[frozenset[str]] = set()
     nothing: frozenset[str] = frozenset()
     for task in rest:

@@ -33,7 +33,7 @@ _PAIR: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSubject:
-    """A clip that is asked about, with all that is known of it."""
+    """Clip that annotators are asked about, with its known data."""
 
     wanted: CopyRequest
     group: str = ""
@@ -44,10 +44,10 @@ class TaskSubject:
 def read_subjects(
     path: Path, *, interface: AnnotationInterface, refused: Callable[[Rejected], None]
 ) -> list[TaskSubject]:
-    """Clips of the benchmark or queue at `path`; `refused` hears of rows that name none.
+    """Read the clips of the benchmark or queue at `path`; invalid rows are passed to `refused`.
 
     Raises:
-        InvalidSettingError: There is none.
+        InvalidSettingError: `path` contains no clips.
     """
     queue = path / QUEUE if interface is AnnotationInterface.SCREENING and path.is_dir() else path
     if queue.name == QUEUE and queue.is_file():
@@ -75,9 +75,9 @@ def make_tasks(
     prefill: Mapping[str, Value],
     pairs: Sequence[tuple[str, str]] = (),
 ) -> list[AnnotationTask]:
-    """A task for each clip that has a copy, or for each two of them, without known answers yet.
+    """Build a task for each clip with a copy, or for each pair of such clips, without known answers.
 
-    Where `pairs` are given, names of two clips in alphabetical order, only those are asked about.
+    If `pairs` is given (clip names in alphabetical order), only these pairs become tasks.
     """
     shown = sorted((s for s in subjects if s.wanted.name in copies), key=lambda s: s.wanted.name)
     sets: Iterable[tuple[TaskSubject, ...]] = ((subject,) for subject in shown)
@@ -97,10 +97,10 @@ def make_tasks(
 def select_subjects(
     subjects: Sequence[TaskSubject], pairs: Sequence[tuple[str, str]]
 ) -> list[TaskSubject]:
-    """The clips that `pairs` name, or all where there are none.
+    """Return the clips that `pairs` name; all clips if `pairs` is empty.
 
     Raises:
-        InvalidSettingError: A pair names a clip that is not there.
+        InvalidSettingError: A pair names an unknown clip.
     """
     named = {name for pair in pairs for name in pair}
     if unknown := sorted(named - {subject.wanted.name for subject in subjects}):
@@ -153,10 +153,10 @@ def select_known_answers(
 
 
 def read_prefill(file: Path) -> dict[str, Value]:
-    """Marks that are shown beforehand: JSONL of `name` (`a+b` for a pair) and `value`.
+    """Read prefilled answers: JSONL with `name` (`a+b` for a pair) and `value`.
 
     Raises:
-        UnreadableSourceError: A line is damaged.
+        UnreadableSourceError: A line is invalid.
     """
     found: dict[str, Value] = {}
     for number, row in enumerate(read_table(file), start=1):

@@ -33,7 +33,7 @@ class TraceTube:
 
 
 def sweep(trace: Trace, copy: ClipCopy) -> TraceTube:
-    """The tube of a trace through a copy."""
+    """Return the boxes of a trace on every frame of its span in `copy`."""
     first, end = copy.frame_at(trace.span.start_us), copy.frame_at(trace.span.end_us - 1) + 1
     if not trace.track:
         return TraceTube(trace.span, first, end, None)
@@ -50,19 +50,25 @@ def corners_at(trace: Trace, instants_us: Sequence[int] | npt.NDArray[np.int64])
 
 
 def temporal_iou(one: TimeSpan, other: TimeSpan) -> float:
-    """Time that both spans share, over the time that either takes."""
+    """Compute the IoU of two time spans: shared time divided by the time of their union."""
     shared = one.overlap_us(other)
     return shared / (one.length_us + other.length_us - shared)
 
 
 def shared_box_iou(one: TraceTube, other: TraceTube) -> float | None:
-    """Mean over the frames of both spans of the boxes' IoU; `None` without such a frame or a track."""
+    """Compute the mean IoU of the boxes over the frames that both spans share.
+
+    Return `None` if there is no shared frame, or if a trace has no boxes.
+    """
     overlaps = _compute_frame_overlaps(one, other)
     return None if overlaps is None or not len(overlaps) else float(overlaps.mean())
 
 
 def tube_iou(one: TraceTube, other: TraceTube) -> float | None:
-    """Mean over the frames of either span of the boxes' IoU, 0 where only one trace is; `None` without a track."""
+    """Compute the mean IoU of the boxes over all frames of either span.
+
+    A frame of only one trace counts as 0. Return `None` if a trace has no boxes.
+    """
     overlaps = _compute_frame_overlaps(one, other)
     if overlaps is None:
         return None
@@ -76,7 +82,7 @@ def measure_similarity(one: Trace, other: Trace, copy: ClipCopy) -> float:
 
 
 def measure_overlap(one: TraceTube, other: TraceTube) -> float:
-    """Tube IoU, or temporal IoU where one of them does not say where it is."""
+    """Compute the tube IoU of two traces, or the temporal IoU if a trace has no boxes."""
     found = tube_iou(one, other)
     return temporal_iou(one.span, other.span) if found is None else found
 
@@ -86,7 +92,7 @@ def _get_box_corners(box: Box) -> tuple[float, float, float, float]:
 
 
 def _compute_frame_overlaps(one: TraceTube, other: TraceTube) -> Corners | None:
-    """IoU of the boxes on each frame that both have; `None` where one has no boxes."""
+    """Compute the IoU of the boxes on each shared frame; `None` if a trace has no boxes."""
     if one.corners is None or other.corners is None:
         return None
     first, end = max(one.first, other.first), min(one.end, other.end)

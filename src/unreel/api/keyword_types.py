@@ -21,7 +21,7 @@ _MEMBERS: Final = ("name", "wants", "box_space", "answer", "close")
 
 
 class ReviewerKeys(TypedDict, total=False):
-    """Keys of `[reviewer]`, for those who are named and not for objects."""
+    """Keys of `[reviewer]` for reviewers given by name; reviewer objects do not use them."""
 
     recorded: str | Path
     """The answers that the model `recorded` replays."""
@@ -56,7 +56,7 @@ class RecipeKeys(ReviewerKeys, total=False):
 
 
 def to_recipe_fields(way: Way) -> dict[str, str]:
-    """`way` as a recipe holds it."""
+    """Return `way` as the fields of a recipe."""
     return asdict(way) if isinstance(way, Condition) else dict(way)
 
 
@@ -74,10 +74,10 @@ def require_reviewer(model: object) -> None:
 
 
 def require_parser(parser: Mode) -> Mode:
-    """The parser, if there is one of that name.
+    """Return `parser` if it is a known parser name.
 
     Raises:
-        UnknownNameError: There is none.
+        UnknownNameError: There is no parser of that name.
     """
     if parser not in get_args(Mode):
         kind = "parser"

@@ -120,7 +120,7 @@ async def review_async(  # noqa: PLR0913  one parameter for each option
     perturb: bool = False,
     **reviewer: Unpack[ReviewerKeys],
 ) -> Review:
-    """The same as `review`, for programs with an event loop: several clips can be under way at once."""
+    """Review a clip like `review`, as a coroutine; several clips can be reviewed concurrently."""
     settings = read_settings()
     names = [protocols] if isinstance(protocols, str) else protocols
     if not names:

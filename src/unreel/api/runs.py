@@ -40,12 +40,12 @@ class Run:
 
     @property
     def place(self) -> str:
-        """The folder or prefix that holds it."""
+        """Return the URI of the directory or prefix that contains the run."""
         return self._kept.place.uri
 
     @property
     def reviewer(self) -> str:
-        """The name that its answers carry."""
+        """Return the reviewer's name in the run's answers."""
         return self._kept.reviewer_name()
 
     @property
@@ -54,7 +54,7 @@ class Run:
         return self._kept.recipe.conditions
 
     def scores(self, *, parser: Mode | None = None) -> Mapping[Condition, Scorecard]:
-        """A scorecard for each condition; where no parser is named, the one that the run was given reads.
+        """Return a scorecard for each condition; `parser` defaults to the parser of the run.
 
         Raises:
             UnreadableSourceError: The benchmark or the run cannot be read.
@@ -65,10 +65,10 @@ class Run:
         return {score.condition: score.scorecard for score in found}
 
     def score(self, *, parser: Mode | None = None) -> Scorecard:
-        """The scorecard of a run with one condition.
+        """Return the scorecard of a run with one condition.
 
         Raises:
-            InvalidSettingError: It has several: see `scores`.
+            InvalidSettingError: The run has several conditions; use `scores`.
             UnreadableSourceError: The benchmark or the run cannot be read.
         """
         if len(self.conditions) != 1:
@@ -78,16 +78,16 @@ class Run:
         return card
 
     def rows(self, *, parser: Mode | None = None) -> Iterator[Mapping[str, Any]]:
-        """Every question with its truth, what came back and what it says, as `unreel export` writes them.
+        """Yield each question with its truth, reply and parsed answer, in the format of `unreel export`.
 
-        One row is held at a time.
+        Only one row is in memory at a time.
         """
         from unreel.evaluation.export import export_rows
 
         return export_rows(self._kept, mode=self._parser(parser))
 
     def to_pandas(self, *, parser: Mode | None = None) -> "pd.DataFrame":
-        """The rows as a data frame; `correct` is true, false, or missing without an answer that can be read.
+        """Return the rows as a data frame; `correct` is true, false, or missing if no answer is readable.
 
         Raises:
             MissingExtraError: pandas is not installed.

@@ -65,7 +65,7 @@ def start(  # noqa: PLR0913  what `evaluate` takes
     accept_changed: bool,
     on_progress: Callable[[str, Progress], None] | None,
 ) -> EvalRun:
-    """The run at `out`, once everything that `asked` describes was put to `model`."""
+    """Ask `model` all questions that `asked` describes, and return the run at `out`."""
     named = model if isinstance(model, str) else f"{OBJECT}{model.name}"
     recipe = check_recipe({**asked, "model": named})
     settings = read_settings()
@@ -99,7 +99,7 @@ def find(
     allow_outside: bool = False,
     accept_changed: bool = False,
 ) -> EvalRun:
-    """The run that is kept at `place`."""
+    """Open the run stored at `location`."""
     return open_named_run(
         location,
         read_settings(),

@@ -38,7 +38,7 @@ class ImportedAnswer:
 
 
 def read_answers(path: Path) -> Iterator[ImportedAnswer | Rejected]:
-    """The answers of `path`, a JSONL, CSV, TSV or Parquet file, in order."""
+    """Yield the answers of `path`, a JSONL, CSV, TSV or Parquet file, in order."""
     for number, row in enumerate(read_table(path), start=1):
         if isinstance(row, Rejected):
             yield row
@@ -50,14 +50,15 @@ def read_answers(path: Path) -> Iterator[ImportedAnswer | Rejected]:
 
 
 def read_given(row: Cells) -> ImportedAnswer:
-    """The answer in `row`.
+    """Parse the answer in `row`.
 
-    It names its clip under one of `NAME_COLUMNS`, a pair in the order shown as `FIRST | SECOND` there or
-    under `first` and `second`, or one question by its key under `question`. It holds the raw answer under
-    `text`, or under `failure` why there is none: a failure reason, or any words.
+    The clip's name is in one of `NAME_COLUMNS`. A pair is written there as `FIRST | SECOND`, in the
+    order shown, or in the columns `first` and `second`. The column `question` may give the key of
+    one question instead. The column `text` holds the raw answer; if there is no answer, the column
+    `failure` holds a failure reason or any text.
 
     Raises:
-        InvalidValueError: It names nothing, or a cell cannot be.
+        InvalidValueError: The row names no clip, pair or question, or a cell is invalid.
     """
     key = cells.parse_text_cell(row.get("question"), "question")
     name = "" if key and not _name_column(row) else _parse_subject_name(row)
@@ -68,10 +69,10 @@ def read_given(row: Cells) -> ImportedAnswer:
 
 
 def clip_name(row: Cells) -> str:
-    """The name of the clip that `row` is about.
+    """Return the name of the clip in `row`.
 
     Raises:
-        InvalidValueError: It names none.
+        InvalidValueError: The row names no clip.
     """
     return _require_clip_name(row, _name_column(row))
 
@@ -116,7 +117,7 @@ def _parse_outcome(row: Cells, question: str) -> Outcome:
 
 
 def _parse_failure(text: str, detail: str) -> Failure:
-    """The failure that `words` state: `reason: detail` as unreel prints it, or anything else."""
+    """Parse a failure from `text`: `reason: detail` as unreel prints it, or any other text."""
     reason, _, rest = text.partition(":")
     if reason in {reason.value for reason in FailureReason}:
         told = detail or rest.strip() or "as the answers file states"
@@ -141,14 +142,14 @@ class JoinedAnswers:
 
     @property
     def n_not_asked(self) -> int:
-        """Entries or pairs without an answer."""
+        """Return the number of entries or pairs without an answer."""
         return sum(outcome is None for _, outcome in self.pairs)
 
     def in_split(self, split: str | None) -> "JoinedAnswers":
-        """The entries of that split alone; all of them where none is named.
+        """Return only the entries of `split`; all entries if `split` is `None`.
 
         Raises:
-            UnknownNameError: No entry is in it.
+            UnknownNameError: The split has no entry.
         """
         if split is None:
             return self

@@ -36,7 +36,7 @@ def refuse(what: str, value: object, remedy: str) -> NoReturn:
 
 
 def show_cell(value: object) -> str:
-    """`value` as text that is safe to print and short."""
+    """Format `value` as short text that is safe to print."""
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) > LARGEST:
         return "a number beyond all measure"
     if isinstance(value, str | bytes):
@@ -48,7 +48,7 @@ def show_cell(value: object) -> str:
 
 
 def parse_text_cell(value: object, what: str) -> str:
-    """A text cell without blanks at its ends; nothing is "" and a number its digits."""
+    """Parse a text cell and strip its blanks; `None` gives "", and a number gives its digits."""
     if value is None:
         return ""
     if type(value) is str and value.isascii():
@@ -63,7 +63,7 @@ def parse_text_cell(value: object, what: str) -> str:
 
 
 def parse_exact_number(value: object, what: str) -> Fraction:
-    """A finite number, exactly as written: `29.97` is 2997/100, `30000/1001` stays what it is."""
+    """Parse a finite number exactly as written: `29.97` is 2997/100, `30000/1001` stays 30000/1001."""
     found = _parse_number(value)
     if found is None or abs(found.numerator) > LARGEST * found.denominator:
         refuse(what, value, "Write a plain number")
@@ -71,7 +71,7 @@ def parse_exact_number(value: object, what: str) -> Fraction:
 
 
 def parse_count_cell(value: object, what: str) -> int:
-    """A whole number of zero or more."""
+    """Parse a whole number of zero or more."""
     if type(value) is int and 0 <= value <= LARGEST:
         return value
     found = parse_exact_number(value, what)
@@ -81,7 +81,7 @@ def parse_count_cell(value: object, what: str) -> int:
 
 
 def parse_positive_number(value: object, what: str) -> Fraction:
-    """A number above zero."""
+    """Parse a number above zero."""
     found = parse_exact_number(value, what)
     if found <= 0:
         refuse(what, value, "Write a number above zero")
@@ -89,7 +89,7 @@ def parse_positive_number(value: object, what: str) -> Fraction:
 
 
 def is_blank(value: object) -> bool:
-    """True for a cell that says nothing."""
+    """Return whether a cell is empty: `None`, or text of blanks only."""
     return value is None or (isinstance(value, str) and not value.strip())
 
 
@@ -101,7 +101,7 @@ def quote_found_path(path: str) -> str:
 
 
 def show_name(path: str) -> str:
-    """A path that was rejected, for people: safe to print, to store and to send."""
+    """Format a rejected path as text that is safe to print, store and send."""
     return show_cell(path).strip("'\"")
 
 
@@ -136,7 +136,7 @@ def parse_location(value: object, what: str, *, outside: bool | None = None) -> 
 
 
 def is_url(location: str) -> bool:
-    """True for a location that is no path."""
+    """Return whether a location is a URL instead of a path."""
     return "://" in location
 
 

@@ -1,4 +1,4 @@
-"""Check a user's benchmark before any model is asked."""
+"""Check a user's benchmark before any question is sent to a model."""
 
 import re
 from collections import Counter
@@ -108,7 +108,7 @@ class BenchmarkCheck:
 
     @property
     def is_sound(self) -> bool:
-        """True when every row can be used and every file is there."""
+        """Return whether there are clips, every row can be used and no file is missing."""
         return bool(self.n_clips) and not (self.n_unusable or self.n_not_here)
 
 

@@ -111,7 +111,7 @@ class ColumnBinding:
 
     @property
     def read(self) -> Mapping[str, str]:
-        """The field that each column is read as; a column that is not read is not among them."""
+        """Return the field of each column that is read; unread columns are omitted."""
         found: dict[str, str] = {}
         for field, names in self.columns.items():
             column = next((name for name in names if name in self.present), None)
@@ -180,7 +180,7 @@ def nearest_name(column: str) -> str:
 def guess_columns(
     rows: Iterable[Cells], columns: Iterable[str], known: Mapping[str, Callable[[object], bool]]
 ) -> dict[str, str]:
-    """The column that could hold each field of `known`, by its name, else by what its cells look like."""
+    """Guess the column of each field in `known`: by column name, else by the content of the cells."""
     shown = list(islice(rows, _ROWS_LOOKED_AT))
     guessed: dict[str, str] = {}
     for field, looks_like in known.items():

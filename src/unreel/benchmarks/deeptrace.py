@@ -1,8 +1,9 @@
-"""DeepTraceReward as distributed: `all_data.json`, one row for each annotation.
+"""DeepTraceReward as distributed: `all_data.json`, one row per annotation.
 
-Several rows of one video become the traces of one entry, in their order. A box is given in pixels of
-the original frame and clipped to it; a trace starts at its first frame / frame rate and lasts until its
-last frame has been shown. The schema comes from third-party readers, not from the authors.
+Several rows of one video become the traces of one entry, in row order. A box is in pixels of
+the original frame and is clipped to the frame. A trace starts at first frame / frame rate and
+lasts until the end of its last frame. The schema comes from third-party readers, not from the
+authors.
 """
 
 from collections.abc import Iterator, Mapping
@@ -85,7 +86,7 @@ TAG_WORDS: Final[tuple[tuple[str, Category], ...]] = (
 
 
 def read_deeptrace(root: Path) -> Iterator[Row]:
-    """The damaged rows of `all_data.json` first, then one entry for each video in order."""
+    """Yield the damaged rows of `all_data.json` first, then one entry per video, in order."""
     videos: dict[str, Entry] = {}
     traces: dict[str, list[Trace]] = {}
     places: dict[str, str] = {}
@@ -107,10 +108,10 @@ def read_deeptrace(root: Path) -> Iterator[Row]:
 
 
 def load_rows(root: Path) -> list[object]:
-    """The rows of `all_data.json`, as they are.
+    """Return the raw rows of `all_data.json`.
 
     Raises:
-        UnreadableSourceError: the file is absent, too large, or not a list in JSON.
+        UnreadableSourceError: The file is missing, too large, or not a JSON list.
     """
     path = root / TABLE
     try:
@@ -124,10 +125,10 @@ def load_rows(root: Path) -> list[object]:
 
 
 def read_row(row: object) -> Entry:
-    """The entry of one annotation row, with its one trace or, for a real video, with none.
+    """Parse one annotation row into an entry with one trace, or no trace for a real video.
 
     Raises:
-        InvalidValueError: a field is missing or cannot be.
+        InvalidValueError: A field is missing or invalid.
     """
     if not isinstance(row, Mapping):
         cells.refuse("a row", row, "Write an object")
@@ -142,7 +143,7 @@ def read_row(row: object) -> Entry:
 
 
 def read_categories(tags: object) -> frozenset[Category]:
-    """The kinds of trace that raw `tags` name; a tag that names none of the nine is `other`."""
+    """Return the trace categories of raw `tags`; a tag that matches none of the nine is `other`."""
     if tags is None:
         return frozenset()
     listed = [tags] if isinstance(tags, str) else tags

@@ -55,18 +55,18 @@ class Entry:
 
     @property
     def label(self) -> Label:
-        """The side that the clip belongs to."""
+        """Return the label of the clip: generated or real."""
         return Label.GENERATED if isinstance(self.origin, Generated) else Label.REAL
 
     @property
     def n_units(self) -> int:
-        """Annotation rows, the unit that `trace` scores: one for each trace, one where none is."""
+        """Return the number of annotation rows, the unit that `trace` scores: one per trace, at least 1."""
         return max(1, len(self.traces))
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A row or file that cannot be used, and why. It is shown and counted, never dropped."""
+    """A row or file that cannot be used, with the reason; it is shown and counted, never dropped."""
 
     name: str
     why: str

@@ -27,13 +27,14 @@ _NO_FILE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELO
 
 
 def read_folders(root: Path) -> Iterator[Row]:
-    """One entry for each video below `real/`, then `generated/`, in the order of their paths.
+    """Yield one entry per video below `real/`, then `generated/`, in the order of the paths.
 
-    `generated/Veo/x.mp4` was made by `Veo`, `generated/Veo/text/x.mp4` in its setting `text`; a
-    video directly below `generated/` has an unknown creator. Files of other kinds are passed over.
+    `generated/Veo/x.mp4` has the creator `Veo`, and `generated/Veo/text/x.mp4` the creator `Veo`
+    with the setting `text`. A video directly below `generated/` has an unknown creator. Files of
+    other types are skipped.
 
     Raises:
-        UnreadableSourceError: It has neither folder.
+        UnreadableSourceError: Both directories are missing.
     """
     if not ((root / REAL).is_dir() or (root / GENERATED).is_dir()):
         problem = f"no folder {REAL}/ or {GENERATED}/"
@@ -71,7 +72,10 @@ def walk_videos(root: Path, below: str = "") -> Iterator[str | Rejected]:
 
 
 def _iter_video_paths(root: Path, below: str, depth: int) -> Iterator[str | Rejected | None]:
-    """As `walk_videos`; None for a file that is passed over, because it counts."""
+    """Yield videos as `walk_videos` does, and `None` for each skipped file.
+
+    Skipped files count towards the limit of files.
+    """
     folder = root / below
     if below and folder.is_symlink():
         yield Rejected(below, LINKED)
@@ -129,7 +133,7 @@ def find_file(root: Path, name: str) -> Path | None:
 
 
 class _FolderCheckCache:
-    """Remembers folders that were looked at: a table names the same ones again and again."""
+    """Cache of checked directories, because a table names the same directories many times."""
 
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()

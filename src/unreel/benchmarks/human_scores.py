@@ -42,7 +42,7 @@ class HumanScoreRow:
     figures: Mapping[str, Estimate | Unmeasured]
 
     def __getitem__(self, metric: str) -> Measured:
-        """That figure; what people were not measured by is not measured."""
+        """Return the value of `metric`; `Unmeasured` if people were not measured by that metric."""
         return self.figures.get(metric, Unmeasured("people were not measured by it"))
 
 

@@ -1,6 +1,6 @@
-"""Size limits for untrusted tables and folders.
+"""Size limits for untrusted tables and directories.
 
-How many rows a table and how many files a folder may have is the setting `UNREEL_TABLE_ROWS`.
+The setting `UNREEL_TABLE_ROWS` limits the rows of a table and the files of a directory.
 """
 
 from typing import Final

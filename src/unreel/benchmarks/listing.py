@@ -13,13 +13,12 @@ from unreel.core.errors import UnreadableSourceError
 def read_list(
     table: Path, mapping: Mapping[str, str] | None = None, *, outside: bool = False
 ) -> Iterator[Row]:
-    """One row for each row of `table`, a CSV, TSV, JSONL or Parquet file, read as it goes.
+    """Yield an entry or a rejection for each row of a CSV, TSV, JSONL or Parquet table, as a stream.
 
-    A location and a label column are needed; the label is a word (`real`, `generated` or `fake`), or 0 or 1 in
-    the column `is_fake`.
-    All other columns of `unreel.benchmarks.columns.KNOWN` are read where they are. `mapping` gives
-    the column of a field under another name. Paths are relative to the table's folder, and lead out of it
-    only where `outside` allows that.
+    A location column and a label column are required. A label is `real`, `generated` or `fake`, or
+    0 or 1 in the column `is_fake`. All other columns of `unreel.benchmarks.columns.KNOWN` are read
+    if present. `mapping` gives the column of a field that has another name. Paths are relative to
+    the table's directory, and may lead outside it only if `outside` is true.
     """
     binding = bind(str(table), read_column_names(table), mapping, outside=outside)
     for field in ("location", "label"):

@@ -104,15 +104,15 @@ class Benchmark:
     read: Callable[[], Iterator[Row]]
 
     def __iter__(self) -> Iterator[Row]:
-        """Entries and rejected rows; a second row of one name is rejected.
+        """Yield entries and rejected rows; a repeated name is rejected.
 
-        A digest of each name is kept, about 90 bytes. For tables of a hundred million rows use
-        `read`, which keeps nothing.
+        A hash of each name is stored, about 90 bytes. For tables of a hundred million rows use `read`,
+        which stores nothing.
         """
         return reject_repeated_names(self.read())
 
     def find(self, entry: Entry) -> str:
-        """The path or URL of the entry's file."""
+        """Return the path or URL of the entry's file."""
         return self._place(entry.location)
 
     def find_cleaned(self, entry: Entry) -> str | None:
@@ -141,13 +141,13 @@ def open_benchmark(
     mapping: Columns | None = None,
     outside: bool = False,
 ) -> Benchmark:
-    """The benchmark at `path`, a folder or a table, in the layout named or in the one that fits.
+    """Open the benchmark at `path`, a directory or a table, in the given or the detected layout.
 
-    `mapping` names the columns of a table: field to column, see `unreel.benchmarks.columns.KNOWN`.
-    `outside` lets a table name files outside its folder; the layouts of folders stay inside theirs.
+    `mapping` maps fields to columns of a table, see `unreel.benchmarks.columns.KNOWN`. `outside`
+    lets a table name files outside its directory; directory layouts never do.
 
     Raises:
-        UnreadableSourceError: no layout fits, or several do and none is named.
+        UnreadableSourceError: No layout fits, or several layouts fit and none is given.
     """
     if not path.exists():
         is_address = re.match(r"[a-z0-9+]{2,}:/", str(path))
@@ -175,7 +175,7 @@ def open_benchmark(
 
 
 def find_layouts(path: Path, mapping: Columns | None = None) -> list[BenchmarkLayout]:
-    """Every layout that `path` could be read in."""
+    """Return every layout that fits `path`."""
     if not path.is_dir():
         return _list_file_layouts(path, mapping)
     found = []
@@ -265,7 +265,7 @@ def _list_other_layouts(
 
 
 def find_table(path: Path) -> Path:
-    """The table at `path`, or the manifest in that folder."""
+    """Return the table at `path`, or the manifest in the directory `path`."""
     if not path.is_dir():
         return path
     tables = [table for name in MANIFESTS if (table := find_file(path, name))]

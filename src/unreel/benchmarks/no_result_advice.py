@@ -23,7 +23,7 @@ _PAIRED: Final = (
 def build_no_entry_error(
     source: str, rejected: Sequence[Rejected], *, n_rejected: int
 ) -> UnreelError:
-    """The error of a benchmark that has no row to go by."""
+    """Build the error for a benchmark without a usable row."""
     if rejected:
         # The reason of a row ends with what to do about it.
         problem = f"none of its {n_rejected:,} rows can be used"
@@ -33,7 +33,7 @@ def build_no_entry_error(
 
 
 def build_no_split_error(split: str, known: Collection[str]) -> UnreelError:
-    """The error of a split that no entry is in."""
+    """Build the error for a split without an entry."""
     if named := sorted({*known} - {""}):
         kind = "split"
         return UnknownNameError(kind, split, named)
@@ -58,7 +58,10 @@ def build_no_question_error(
 
 
 def build_no_answer_error(source: str, unknown: Sequence[str], names: Sequence[str]) -> UnreelError:
-    """The error of answers of which none is about one of `names`; `unknown` are what they are about."""
+    """Build the error for an answers file in which no answer matches a name in `names`.
+
+    `unknown` lists the names in the answers file.
+    """
     if not unknown:
         remedy = "Write a row with `name` and `text` for each clip"
         return UnreadableSourceError(source, "it holds no answer", remedy)

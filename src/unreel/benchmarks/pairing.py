@@ -18,7 +18,7 @@ BETWEEN: Final = " | "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedEntries:
-    """Two entries of one group in the order shown, and which of the two is real."""
+    """Two entries of one group in the order shown, and the position of the real entry."""
 
     first: Entry
     second: Entry
@@ -27,22 +27,22 @@ class PairedEntries:
 
     @property
     def shown(self) -> tuple[Entry, Entry]:
-        """Both in their order."""
+        """Return both entries in the order shown."""
         return self.first, self.second
 
     @property
     def name(self) -> str:
-        """Both names in the order shown."""
+        """Return both names, in the order shown, as one name."""
         return pair_name(self.first.name, self.second.name)
 
     @property
     def split(self) -> str:
-        """The split of both; "" where they differ."""
+        """Return the split of both entries; "" if the splits differ."""
         return self.first.split if self.first.split == self.second.split else ""
 
     @property
     def group(self) -> str:
-        """Scene of both clips; "" if unknown."""
+        """Return the group of both entries, which is their scene; "" if unknown."""
         return self.first.group or self.second.group
 
 
@@ -54,10 +54,10 @@ def pair_name(*names: str) -> str:
 def pair_entries(
     clips: Iterable[tuple[Entry, ClipId]], *, seed: int
 ) -> Iterator[PairedEntries | Rejected]:
-    """Each generated clip next to the real clip of its group, and what nothing pairs with.
+    """Yield each generated clip paired with the real clip of its group, and clips without a partner.
 
-    Half of the pairs show the real clip first; which half follows from `seed`. All entries are read
-    before the first pair comes: a clip may stand far from its partner.
+    Half of the pairs show the real clip first; `seed` determines which half. All entries are read
+    before the first pair is returned, because two partners can be far apart.
     """
     entries: dict[ClipId, Entry] = {}
     pairs: list[tuple[ClipId, ClipId]] = []
@@ -99,7 +99,7 @@ def _iter_clip_pairs(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedPairs:
-    """Pairs of a benchmark and the names under which they were asked for."""
+    """Pairs of a benchmark, each with the name that requested it."""
 
     pairs: tuple[tuple[PairedEntries, str | None], ...]
     """In the order of the benchmark, one for each order asked for; None where a pair was not."""
@@ -110,7 +110,7 @@ class NamedPairs:
 
 
 def find_pairs(entries: Sequence[Entry], names: Collection[str]) -> NamedPairs:
-    """The pairs that `names` ask for, and those of one group that none of them does."""
+    """Find the pairs that `names` request, and the pairs within groups that no name requests."""
     asked: dict[tuple[str, str], tuple[PairedEntries, str]] = {}
     unknown: list[str] = []
     rejected: list[Rejected] = []

@@ -30,16 +30,16 @@ _SMALLER: Final = (
 
 
 def parquet_columns(path: Path) -> tuple[str, ...]:
-    """The columns of the file at `path`."""
+    """Return the column names of the Parquet file at `path`."""
     with _translate_parquet_errors(path):
         return tuple(_open_parquet_file(path).schema_arrow.names)
 
 
 def read_parquet(path: Path) -> Iterator[Mapping[str, Any] | Rejected]:
-    """Its rows in order, without embedded media.
+    """Yield the rows of a Parquet file in order, without embedded media.
 
     Raises:
-        UnreadableSourceError: It is no Parquet file, or would take up too much memory.
+        UnreadableSourceError: The file is not a Parquet file, or would need too much memory.
     """
     with _translate_parquet_errors(path), path.open("rb") as raw:
         file = _open_parquet_file(path)
@@ -58,7 +58,7 @@ def read_parquet(path: Path) -> Iterator[Mapping[str, Any] | Rejected]:
 
 
 def _iter_batch_rows(batch: Any) -> Iterator[Mapping[str, Any] | None]:
-    """The rows of `batch`; None for one with text that is no UTF-8, or a date that no calendar has."""
+    """Yield the rows of `batch`; `None` for a row with invalid UTF-8 or an invalid date."""
     try:
         yield from batch.to_pylist()
     except (ValueError, OverflowError):
@@ -208,7 +208,7 @@ def _build_column_extent(
 
 
 def _find_value_bytes(schema: Any) -> int | None:
-    """Bytes of one value; None where they differ from value to value."""
+    """Return the size of one value in bytes; `None` if the size varies."""
     match schema.physical_type:
         case "BYTE_ARRAY":
             return None
@@ -219,7 +219,7 @@ def _find_value_bytes(schema: Any) -> int | None:
 
 
 def _list_light_columns(field: Any) -> Iterable[str]:
-    """Columns to read of `field`: embedded media is left where it is."""
+    """Return the columns of `field` to read; embedded media is skipped."""
     import pyarrow as pa
 
     kind = field.type

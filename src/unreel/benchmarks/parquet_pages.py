@@ -1,8 +1,9 @@
-"""Uncompressed sizes of the pages of a Parquet file, from their headers.
+"""Uncompressed sizes of the pages of a Parquet file, from the page headers.
 
-The footer's sizes are claims, and a dictionary lets a few bytes stand for gigabytes: a string of a
-megabyte, named by a million rows, is a file of three kilobytes. The headers of pages are what the
-decoder goes by, so they are read here, and nothing is unpacked but dictionaries.
+The sizes in the footer are not reliable, and a dictionary lets a few bytes expand to gigabytes:
+a string of one megabyte that a million rows refer to fits in a file of three kilobytes. The
+decoder uses the page headers, so this module reads the page headers. It decompresses only
+dictionaries.
 """
 
 import struct
@@ -30,7 +31,7 @@ _LISTS: Final = frozenset({9, 10})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParquetPage:
-    """One page: what its header says."""
+    """Header of one page of a Parquet file."""
 
     kind: int
     n_values: int
@@ -52,10 +53,10 @@ class ParquetPage:
 
 
 def read_pages(file: BinaryIO, *, start: int, n_bytes: int) -> Iterator[ParquetPage]:
-    """The pages of the column chunk at `start`, in order.
+    """Yield the pages of the column chunk at `start`, in order.
 
     Raises:
-        InvalidValueError: One of them is damaged, too large, or of a kind that cannot be bounded.
+        InvalidValueError: A page is damaged, too large, or of a type without a known size limit.
     """
     at, end = start, start + n_bytes
     while at < end:
@@ -66,7 +67,7 @@ def read_pages(file: BinaryIO, *, start: int, n_bytes: int) -> Iterator[ParquetP
 
 
 def longest_value(file: BinaryIO, page: ParquetPage, codec: str) -> int:
-    """The most bytes that one entry of a dictionary of byte strings has."""
+    """Return the length in bytes of the longest entry of a dictionary of byte strings."""
     import pyarrow as pa
 
     file.seek(page.at)
@@ -138,7 +139,11 @@ class _CompactThriftReader:
         self.at = 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """The fields of a struct by number; `IndexError` where the data ends before it."""
+        """Parse the fields of a struct by number.
+
+        Raises:
+            IndexError: The data ends before the end of the struct.
+        """
         if depth > _DEEPEST:
             msg = "a page whose header is nested too deeply"
             raise InvalidValueError(msg)

@@ -1,4 +1,4 @@
-"""Questions from the entries of a benchmark: the same ones in the same order for every caller."""
+"""Build the questions of a benchmark: the same questions in the same order for every caller."""
 
 import typing
 from collections.abc import Iterable, Iterator
@@ -23,16 +23,16 @@ _UNKNOWN_US: Final = 1
 
 
 class KnownClip(typing.Protocol):
-    """A clip as far as the one who asks knows it."""
+    """Interface of a clip with the properties that the caller knows."""
 
     @property
     def id(self) -> ClipId:
-        """Of its bytes."""
+        """Return the id of the clip, a hash of its bytes."""
         ...
 
     @property
     def facts(self) -> ClipFacts | None:
-        """Properties of its streams; `None` if they were not needed."""
+        """Return the properties of the clip's streams; `None` if they were not needed."""
         ...
 
 
@@ -94,7 +94,7 @@ class QuestionScope:
 
     @property
     def protocol(self) -> Protocol[Any, Any]:
-        """The complete protocol object."""
+        """Return the complete protocol object."""
         return get_protocol(self.instrument.protocol)
 
     @property
@@ -150,7 +150,10 @@ def require_some(
 
 
 def find_truthless(entries: Iterable[Entry], scope: QuestionScope) -> list[Rejected]:
-    """Those of `entries` that no question about one clip can be scored for, whatever is at their files."""
+    """Return the entries that cannot be scored in questions about one clip, with the reasons.
+
+    Files are not opened. The result is empty for protocols about pairs.
+    """
     truthless: list[Rejected] = []
     for entry in entries if scope.protocol.subject == "clip" else ():
         try:

@@ -1,4 +1,4 @@
-"""Realism scores of a row: the agreed one, or what three annotators agree on."""
+"""Realism scores of a row: the agreed rating, or the merged ratings of three annotators."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ ANNOTATORS: Final = (1, 2, 3)
 
 
 def has_scores(binding: ColumnBinding) -> bool:
-    """True when a table has agreed scores, or those of all three annotators."""
+    """Return whether a table has agreed scores, or the scores of all three annotators."""
     return "score" in binding or all(f"score_{number}" in binding for number in ANNOTATORS)
 
 
 def parse_agreed_rating(row: Cells, binding: ColumnBinding) -> Rating | None:
-    """The agreed rating that `row` states; None where it has no score."""
+    """Return the agreed rating in `row`; `None` if the row has no agreed score."""
     if cells.is_blank(cell := binding.cell(row, "score")):
         return None
     return Rating(
@@ -33,7 +33,7 @@ def parse_agreed_rating(row: Cells, binding: ColumnBinding) -> Rating | None:
 
 
 def parse_annotator_ratings(row: Cells, binding: ColumnBinding) -> tuple[Rating, ...]:
-    """The ratings of the three annotators; none where the row has no score of any of them."""
+    """Return the ratings of the three annotators; an empty tuple if the row has no annotator score."""
     fields = [f"score_{number}" for number in ANNOTATORS]
     if all(cells.is_blank(binding.cell(row, field)) for field in fields):
         return ()
@@ -41,10 +41,10 @@ def parse_annotator_ratings(row: Cells, binding: ColumnBinding) -> tuple[Rating,
 
 
 def merge_ratings(ratings: Sequence[Rating]) -> Rating:
-    """The rating that three annotators agree on.
+    """Merge the ratings of three annotators into one rating.
 
-    The score that two or three gave, with the reasons of the first who gave it; else the rounded
-    mean, with the reasons of the annotator whose own score is closest to it.
+    If two or three annotators gave the same score, use that score with the reasons of the first of
+    them. Otherwise use the rounded mean score, with the reasons of the annotator closest to it.
     """
     if len(ratings) != len(ANNOTATORS):
         msg = f"agreement needs three ratings, got {len(ratings)}. Ask the missing annotators"

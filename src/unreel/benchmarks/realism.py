@@ -1,17 +1,17 @@
-"""VideoRealBench: a table of realism scores with their reasons, one row for each clip.
+"""VideoRealBench: a table of realism scores with reasons, one row for each clip.
 
-The paper publishes no layout, so this one is ours. Columns, with other known names in
-`unreel.benchmarks.columns.KNOWN` or any name through a mapping:
+The paper publishes no layout, so unreel defines this layout. Alternative column names are in
+`unreel.benchmarks.columns.KNOWN`; a mapping can set any other name. Columns:
 
 | column | meaning |
 |---|---|
 | `video` | path or URL of the clip |
-| `video_id` | name of the clip; the path where it is absent |
+| `video_id` | name of the clip; the path if missing |
 | `split` | `train` (2,309 rows in the paper) or `test` (988) |
-| `model`, `prompt` | who made the clip, from which text |
-| `error_family` | `human-states`, `object-states` or `human-object-interactions`; may be absent |
+| `model`, `prompt` | creator of the clip, and its text prompt |
+| `error_family` | `human-states`, `object-states`, `human-object-interactions`; optional |
 | `score`, `problem_description`, `standard_adherence` | the agreed rating, or instead: |
-| `score_1`, `problem_description_1`, `standard_adherence_1`, ... `_3` | one rating for each annotator |
+| `score_1`, `problem_description_1`, `standard_adherence_1`, ... `_3` | rating per annotator |
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ from unreel.core.judgement import Label
 def read_realism(
     table: Path, mapping: Mapping[str, str] | None = None, *, outside: bool = False
 ) -> Iterator[Row]:
-    """One row for each row of `table`, read as it goes; without a label column all are generated."""
+    """Yield one row for each row of `table`; without a label column, all clips are labelled generated."""
     binding = bind(str(table), read_column_names(table), mapping, outside=outside)
     if "location" not in binding or not has_scores(binding):
         remedy = "Name them with a mapping: location=COLUMN score=COLUMN"

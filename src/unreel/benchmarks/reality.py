@@ -34,7 +34,7 @@ Folders = tuple[tuple[str, Origin], ...]
 
 
 def read_reality(root: Path) -> Iterator[Row]:
-    """The real clip and its twins for each row of `clips.csv`, in the order of the table."""
+    """Yield the real clip and its generated counterparts for each row of `clips.csv`, in table order."""
     table = root / TABLE
     missing = _NEEDED - set(read_column_names(table))
     if missing:
@@ -69,13 +69,13 @@ def read_reality(root: Path) -> Iterator[Row]:
 
 
 def is_reality(root: Path) -> bool:
-    """True for a folder with `real/` and a `clips.csv` of this layout's columns."""
+    """Return whether `root` contains `real/` and a `clips.csv` with the columns of this layout."""
     table = find_file(root, TABLE)
     return table is not None and (root / REAL).is_dir() and set(read_column_names(table)) >= _NEEDED
 
 
 def find_folders(root: Path) -> Folders:
-    """`real`, then the folder of each creator and setting, sorted, with the origin of its clips."""
+    """Return `real`, then the directory of each creator and setting, sorted, with the origin of its clips."""
     found: list[tuple[str, Origin]] = [(REAL, Real())]
     for creator in _list_folders(root):
         if creator.name == REAL:

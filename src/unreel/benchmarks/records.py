@@ -57,7 +57,7 @@ _VOTES: Final = TypeAdapter(Annotated[tuple[Vote, ...], FailFast()])
 
 
 def read_record(row: Cells | Rejected, binding: ColumnBinding, *, number: int) -> Row:
-    """The entry that `row` describes, or why it describes none; `number` counts rows from 1."""
+    """Return the entry in `row`, or a `Rejected` with the reason; `number` is the row number from 1."""
     if isinstance(row, Rejected):
         return row
     try:
@@ -123,7 +123,7 @@ def parse_declared_facts(row: Cells, binding: ColumnBinding) -> DeclaredFacts:
 
 
 def name_of(row: Cells, binding: ColumnBinding, *, number: int) -> str:
-    """A name for a row that may be damaged: its own, its file's, or its number."""
+    """Return a name for a row that may be damaged: its name, its file name, or its row number."""
     for field in ("name", "location"):
         cell = binding.cell(row, field)
         if isinstance(cell, str | int) and not cells.is_blank(cell):
@@ -132,7 +132,7 @@ def name_of(row: Cells, binding: ColumnBinding, *, number: int) -> str:
 
 
 def to_record(entry: Entry, *, file_name: str) -> dict[str, Any]:
-    """`entry` as one JSON object with the same keys for every entry, `file_name` first."""
+    """Convert `entry` to a JSON object with the same keys for every entry, `file_name` first."""
     generated = entry.origin if isinstance(entry.origin, Generated) else None
     rating, facts = entry.rating, entry.facts
     traces = _TRACES.dump_python(entry.traces, mode="json")
@@ -214,7 +214,7 @@ def _build_generated_origin(creator: str, setting: str) -> Origin:
 
 
 def _parse_nested_list(said: Cells, field: str, adapter: TypeAdapter[Any]) -> Any:
-    """The list under `field`: nested in JSONL and Parquet, JSON text in CSV."""
+    """Parse the list in `field`: a nested list in JSONL and Parquet, JSON text in CSV."""
     cell = said.get(field)
     if cell == [] or cells.is_blank(cell):
         return ()
@@ -243,7 +243,7 @@ def _require_few(value: object, left: int) -> int:
 
 
 def _get_video_path(cell: object) -> object:
-    """The path of a Hugging Face video cell, which may hold it in a struct."""
+    """Return the path in a Hugging Face video cell, which is a path or a struct with a path."""
     if isinstance(cell, Mapping):
         return cell.get("path")
     return cell

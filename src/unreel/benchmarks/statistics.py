@@ -36,7 +36,7 @@ class BenchmarkIdentity:
 
 
 class BenchmarkStats:
-    """Notes what goes by, a row at a time, and holds next to nothing of it."""
+    """Statistics of a benchmark, collected one row at a time with little memory."""
 
     def __init__(self) -> None:
         self.n_entries = 0
@@ -51,7 +51,7 @@ class BenchmarkStats:
         self._is_whole = False
 
     def watch(self, rows: Iterable[Row]) -> Iterator[Entry]:
-        """The entries among `rows`, each noted; the others are counted."""
+        """Yield the entries of `rows` and record each entry; count rejected rows."""
         for row in rows:
             if isinstance(row, Rejected):
                 self.reject(row)
@@ -68,7 +68,7 @@ class BenchmarkStats:
 
     @property
     def identity(self) -> BenchmarkIdentity | None:
-        """Of the benchmark; `None` where it was not read to its end."""
+        """Return the identity of the benchmark; `None` if the benchmark was not read to its end."""
         if not self._is_whole:
             return None
         total = self._sum % (1 << 8 * _BYTES)
@@ -89,7 +89,7 @@ class BenchmarkStats:
 
 
 def identify(rows: Iterable[Row]) -> BenchmarkIdentity | None:
-    """The identity of the benchmark that `rows` are all of."""
+    """Compute the identity of the benchmark that consists of `rows`."""
     reading = BenchmarkStats()
     for _ in reading.watch(rows):
         pass

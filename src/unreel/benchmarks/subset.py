@@ -29,17 +29,18 @@ class SampleCounts:
 
 @dataclass(frozen=True, slots=True)
 class SampledEntries:
-    """The entries chosen, in their order, and what they were drawn from."""
+    """The sampled entries, in benchmark order, and the counts of the sample."""
 
     entries: tuple[Entry, ...]
     drawn: SampleCounts
 
 
 def choose(entries: Iterable[Entry], n: int, *, seed: int) -> SampledEntries:
-    """`n` of `entries`: both sides alike, and every creator alike, as far as they reach.
+    """Sample `n` of `entries`, balanced between labels and between creators as far as possible.
 
-    Which ones follows from `seed`. Clips of one scene have one lot, so that they come together and can
-    still be paired. Every entry is read; no more than twice `n` of each creator are held.
+    The sample is determined by `seed`. Clips of one scene have the same random rank, so that they
+    are sampled together and can be paired. All entries are read; at most 2 * `n` entries of each
+    creator are held in memory.
     """
     lots: defaultdict[str | None, list[_Lot]] = defaultdict(list)
     of = 0
@@ -63,5 +64,5 @@ def _sort_lot(lot: list[_Lot]) -> list[_Lot]:
 
 
 def _iter_round_robin(queues: Iterable[list[_Lot]]) -> Iterator[_Lot]:
-    """The first of each, then the second of each, until all are empty."""
+    """Return the first item of each queue, then the second item of each, until all queues are empty."""
     return (one for one in chain(*zip_longest(*queues)) if one is not None)

@@ -1,6 +1,6 @@
-"""Rows of CSV, TSV, JSONL and Parquet files, one at a time: no file is held in memory.
+"""Rows of CSV, TSV, JSONL and Parquet files, read one at a time: no file is held in memory.
 
-What a stranger's table may take up is in `unreel.benchmarks.limits`.
+Size limits for untrusted tables are in `unreel.benchmarks.limits`.
 """
 
 import csv
@@ -24,10 +24,11 @@ Cells = Mapping[str, object]
 
 
 def read_table(path: Path) -> Iterator[Cells | Rejected]:
-    """The rows of `path` in order; a damaged row is a `Rejected` named after its number.
+    """Return the rows of `path` in order; a damaged row is a `Rejected` named after its row number.
 
     Raises:
-        UnreadableSourceError: It is no table, or has a row or more rows than are taken.
+        UnreadableSourceError: The file is not a table, has a row that is too large, or has too many
+            rows.
     """
     match path.suffix.lower():
         case ".csv" | ".tsv":
@@ -42,7 +43,7 @@ def read_table(path: Path) -> Iterator[Cells | Rejected]:
 
 
 def read_column_names(path: Path) -> tuple[str, ...]:
-    """The columns that `path` has; in JSONL, those of its first sound row."""
+    """Return the column names of `path`; in JSONL, the keys of the first valid row."""
     match path.suffix.lower():
         case ".csv" | ".tsv":
             with _open_text(path) as file:
@@ -57,7 +58,7 @@ def read_column_names(path: Path) -> tuple[str, ...]:
 def _iter_nonblank_rows(
     path: Path, rows: Iterable[Cells | Rejected | None]
 ) -> Iterator[Cells | Rejected]:
-    """`rows` without the blank ones, which count all the same."""
+    """Yield `rows` without blank rows; blank rows count towards the row limit."""
     most = read_settings().table_rows
     for number, row in enumerate(rows, start=1):
         if number > most:
@@ -95,14 +96,14 @@ def _build_csv_reader(path: Path, lines: Iterator[str]) -> Iterator[list[str]]:
 
 
 class _BoundedLines:
-    """The lines of a text file, with an end to what one row may take up."""
+    """Lines of a text file, with a size limit for each row."""
 
     def __init__(self, path: Path, file: Any) -> None:
         self._path, self._file = path, file
         self._left = ROW_BYTES
 
     def begin_row(self) -> None:
-        """A row begins, with all its room."""
+        """Reset the size limit at the start of a row."""
         self._left = ROW_BYTES
 
     def __iter__(self) -> Iterator[str]:

@@ -23,7 +23,7 @@ class NameDigests:
         """Both halves of each, sorted by the first."""
 
     def add(self, name: str) -> bool:
-        """Remember `name`; False when it was there before."""
+        """Add `name`; return False if the name was added before."""
         digest = blake2b(name.encode(), digest_size=2 * _HALF).digest()
         if digest in self._lately or (len(self._before) and self._was_before(digest)):
             return False
@@ -46,7 +46,7 @@ class NameDigests:
 
 
 def reject_repeated_names(rows: Iterable[Row]) -> Iterator[Row]:
-    """`rows`, where an entry whose name was there before is rejected."""
+    """Yield `rows`; replace each entry that repeats an earlier name with a `Rejected`."""
     names = NameDigests()
     for row in rows:
         if isinstance(row, Entry) and not names.add(row.name):

@@ -1,6 +1,6 @@
-"""Hugging Face video folders: media files and a `metadata` table next to them, read and written.
+"""Hugging Face video folders: read and write media files with a `metadata` table next to them.
 
-`datasets.load_dataset("videofolder", data_dir=...)` reads what `write_video_folder` writes.
+`datasets.load_dataset("videofolder", data_dir=...)` reads the output of `write_video_folder`.
 """
 
 import json
@@ -37,9 +37,9 @@ class FolderWriteResult:
 def read_video_folder(
     root: Path, mapping: Mapping[str, str] | None = None, *, outside: bool = False
 ) -> Iterator[Row]:
-    """One row for each row of the metadata tables of `root` or of the folders directly below it.
+    """Yield one row for each row of the metadata tables in `root` or in its direct subdirectories.
 
-    A table in the folder `test/` puts its rows into the split `test` unless they name one.
+    Rows of a table in the directory `test/` get the split `test` unless they name a split.
     """
     for table in find_metadata(root):
         folder = table.parent.relative_to(root).as_posix()
@@ -49,7 +49,7 @@ def read_video_folder(
 
 
 def find_metadata(root: Path) -> tuple[Path, ...]:
-    """The metadata tables of `root`, or else those of the folders directly below it."""
+    """Return the metadata tables of `root`; if none, the metadata tables of its direct subdirectories."""
     at_root = tuple(table for name in METADATA if (table := find_file(root, name)))
     if at_root:
         return at_root

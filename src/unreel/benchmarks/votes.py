@@ -44,7 +44,7 @@ class JoinedVotes:
 
     @property
     def not_asked(self) -> tuple[str, ...]:
-        """Names of clips without a vote."""
+        """Return the names of clips without a vote."""
         return tuple(entry.name for entry, votes in self.ballots if not votes)
 
 
@@ -63,12 +63,13 @@ class VoteScores:
 
 
 def join_votes(rows: Iterable[Record], path: Path, *, split: str | None = None) -> JoinedVotes:
-    """The entries of `rows`, those of one split or all, with the votes of the file `path`.
+    """Join the entries of `rows`, of one split or all, with the votes in the file `path`.
 
-    A vote names its clip as an answer does, its `voter`, and its `label`: real, or generated or fake.
+    Each vote has the name of its clip (in the same columns as an answer), its `voter`, and its
+    `label`: real, generated or fake.
 
     Raises:
-        UnreadableSourceError: No row of it is a vote about one of them.
+        UnreadableSourceError: No row of the file is a vote about one of the entries.
         UnknownNameError: No entry is in that split.
     """
     rejected: list[Rejected] = []
@@ -146,7 +147,7 @@ def _compute_majority_label(votes: Sequence[Vote]) -> Label | Unparsed:
 
 
 def _measure_agreement(ballots: Sequence[Sequence[Vote]], *, seed: int) -> Measured:
-    """Alpha over clips; who said it does not matter, so that a line holds the n-th vote of each clip."""
+    """Compute Krippendorff's alpha over clips, regardless of voter: row n holds vote n of each clip."""
     ratings = np.full((max(map(len, ballots), default=0), len(ballots)), np.nan)
     for clip, votes in enumerate(ballots):
         ratings[: len(votes), clip] = [_CODES[vote.label] for vote in votes]
@@ -154,7 +155,7 @@ def _measure_agreement(ballots: Sequence[Sequence[Vote]], *, seed: int) -> Measu
 
 
 def _read_votes(path: Path, rejected: list[Rejected]) -> Iterator[tuple[str, Vote]]:
-    """The votes of the file, each with the name of its clip."""
+    """Yield the votes in the file, each with the name of its clip."""
     damaged: list[Rejected] = []
     n_votes = 0
     for number, row in enumerate(read_table(path), start=1):

@@ -1,4 +1,4 @@
-"""`unreel benchmarks`: the layouts that can be read, an example of each, and what of yours is understood."""
+"""`unreel benchmarks`: list the supported layouts, write examples, and check a user's benchmark."""
 
 import sys
 from collections.abc import Mapping

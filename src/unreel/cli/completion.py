@@ -13,7 +13,7 @@ _RUNS: Final = "runs"
 def complete_models(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Complete baselines, `recorded`, and `provider/`."""
+    """Complete the names of baselines, `recorded`, and `provider/`."""
     from unreel.reviewers.endpoint.providers import PROVIDERS
     from unreel.reviewers.registry import ENDPOINT, REVIEWERS
 
@@ -25,7 +25,7 @@ def complete_models(
 def complete_runs(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """The runs in the usual folder, else folders."""
+    """Complete the runs in the default directory; if none matches, complete directories."""
     folders = sorted(Path(_RUNS).iterdir()) if Path(_RUNS).is_dir() else []
     runs = [str(folder) for folder in folders if folder.is_dir()]
     found = [CompletionItem(run) for run in runs if run.startswith(incomplete)]
@@ -35,5 +35,5 @@ def complete_runs(
 def complete_paths(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Files and folders, as the shell itself completes them."""
+    """Complete files and directories with the shell's own completion."""
     return [CompletionItem(incomplete, type="file")]

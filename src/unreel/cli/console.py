@@ -1,4 +1,4 @@
-"""The console for tables and colours: loaded when something is shown with them."""
+"""Console for tables and colours, loaded only if needed."""
 
 import re
 import sys

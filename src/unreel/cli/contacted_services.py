@@ -18,7 +18,7 @@ from unreel.reviewers.external.command import resolve_command_files
 
 
 def print_endpoints(models: Sequence[str], settings: EnvironmentSettings) -> None:
-    """One line on stderr for each server behind `models`; a way that shows a key is rejected here."""
+    """Print one line to stderr for each server of `models`; raise if a key would be sent unencrypted."""
     for contact in list_model_endpoints(models, key_hosts=settings.key_hosts):
         silent = "" if is_listening(contact.server) else "; nothing listens there now"
         print_message(f"{contact}{silent}")
@@ -55,7 +55,7 @@ def _print_program_notice(section: ReviewerSection, settings: EnvironmentSetting
 
 
 def print_services(creators: Iterable[CreatorSection], settings: EnvironmentSettings) -> None:
-    """The same for each service that will be asked for clips."""
+    """Print one line to stderr for each service of `creators`; raise if a key would be sent unencrypted."""
     for creator in creators:
         if isinstance(creator.keys, EndpointKeys):
             way = creator.keys.contact(settings.key_hosts)

@@ -1,4 +1,4 @@
-"""`unreel doctor`: what works on this machine, and what to do about the rest."""
+"""`unreel doctor`: check the installation on this machine, and print a fix for each problem."""
 
 import os
 import platform

@@ -29,7 +29,7 @@ class _FittingContext(click.Context):
 
 
 def wrap_help(command: click.Command) -> click.Command:
-    """`command`, and those below it, with help that fits a narrow terminal."""
+    """Make the help of `command` and its subcommands fit a narrow terminal; return `command`."""
     command.context_class = _FittingContext
     for below in command.commands.values() if isinstance(command, click.Group) else ():
         wrap_help(below)
@@ -39,7 +39,7 @@ def wrap_help(command: click.Command) -> click.Command:
 def build_unknown_command_error(
     typed: str, known: Iterable[str], context: click.Context
 ) -> click.UsageError:
-    """The refusal of a command that is none, with the nearest."""
+    """Build the error for an unknown command, with the nearest known command."""
     return click.UsageError(
         f"No such command {typed!r}.{_format_suggestion(typed, known)}", context
     )
@@ -51,7 +51,7 @@ def is_misspelt(typed: str, known: Iterable[str]) -> bool:
 
 
 def add_nearest_choice(error: click.ClickException) -> click.ClickException:
-    """`error`; that of a refused choice with the one that may be meant."""
+    """Return `error`; if it rejects a choice, add the nearest valid choice to the message."""
     if not isinstance(error, click.BadParameter) or error.param is None:
         return error
     refused, kind = _REFUSED.match(error.message), error.param.type
@@ -68,7 +68,7 @@ def _format_suggestion(typed: str, known: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LazyCommand:
-    """A command: where it lives, and its line in the help of its group, which loads none of them."""
+    """A command as an import target, with a help line that is available without importing the command."""
 
     target: LazyImport
     line: str

@@ -36,7 +36,7 @@ def map_option(command: F) -> F:
 
 
 def read_mapping(pairs: tuple[str, ...]) -> Mapping[str, str]:
-    """Field to column."""
+    """Parse FIELD=COLUMN pairs into a mapping from field to column."""
     parts = {pair: pair.partition("=") for pair in pairs}
     for pair, (field, _, column) in parts.items():
         if not (field and column):
@@ -48,7 +48,10 @@ def read_mapping(pairs: tuple[str, ...]) -> Mapping[str, str]:
 def read_conditions(
     options: Sequence[str], *, nframe: int | None, fps: str | None
 ) -> list[Mapping[str, str]] | None:
-    """The conditions typed, with the two short forms below each; `None` where nothing was typed."""
+    """Parse the typed conditions; `--nframe` or `--fps` sets the default sampling of each condition.
+
+    Return `None` if nothing was typed.
+    """
     if nframe is not None and fps is not None:
         option, remedy = "--nframe", "Give one of --nframe and --fps"
         raise InvalidSettingError(option, "cannot be combined with --fps", remedy)
@@ -120,7 +123,7 @@ class InstrumentName(click.Choice[str]):
 
     @property
     def choices(self) -> tuple[str, ...]:  # type: ignore[override]
-        """All names that can be typed."""
+        """Return all valid names."""
         return protocol_names(self._subject)
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:

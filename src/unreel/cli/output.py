@@ -1,7 +1,8 @@
 """Output of commands: data to stdout, messages to stderr, and no control sequences.
 
-Names, answers, signers and server messages are untrusted words. This module, `console` and `streams`
-are the only ones that print, and every text passes `core.plain` here; one line given is one line shown.
+Names, answers, signers and server messages are untrusted text. Only this module, `console` and
+`safe_streams` print. Every text is sanitised with `core.safe_text` here; each input line is
+printed as one line.
 """
 
 import json
@@ -21,13 +22,13 @@ from unreel.core.span import add_seconds
 
 
 def format_rerun_command(*more: str) -> str:
-    """The same command for a shell, with the options `more` behind it."""
+    """Format the current command for a shell, with the options `more` appended."""
     typed = [part for part in sys.argv[1:] if part not in more]
     return f"`{shlex.join(['unreel', *typed, *more])}`"
 
 
 def format_retry_command(run: str) -> str:
-    """The command that asks again what failed in the run of that name."""
+    """Format the command that retries the failed questions of the run named `run`."""
     return f"`{shlex.join(['unreel', 'eval', '--out', run, '--retry-failed'])}`"
 
 
@@ -149,7 +150,7 @@ class SilenceWatch:
         self._ended = threading.Event()
 
     def start(self) -> None:
-        """Watch until the program ends or `stop` is called, if a person sees stderr."""
+        """Start watching until the program ends or `stop` is called, if stderr is a terminal."""
         if sys.stderr.isatty():
             threading.Thread(target=self._watch, daemon=True).start()
 
@@ -172,6 +173,6 @@ SILENCE: Final = SilenceWatch()
 
 
 def print_message(*lines: str) -> None:
-    """Talk to the person, on stderr, one line for each argument."""
+    """Print messages to stderr, one line for each argument."""
     for line in lines:
         click.echo(sanitise_line(line), file=sys.stderr)

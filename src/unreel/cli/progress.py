@@ -66,7 +66,7 @@ class ProgressMeter(ProgressLine):
         self._refresh()
 
     def step(self, part: str, progress: Progress) -> None:
-        """Rows of a part were committed."""
+        """Update the progress of a part after its rows were committed."""
         super().step(part, progress)
         if self._live is None and self._is_time():
             self._say()

@@ -1,4 +1,4 @@
-"""`unreel published`: the papers' figures, shown and recalculated."""
+"""`unreel published`: show and recompute the figures of the papers."""
 
 import sys
 
@@ -14,14 +14,14 @@ from unreel.core.registry import LazyImport
 
 @click.group()
 def published() -> None:
-    """The figures that the three papers print: show them, or recalculate them."""
+    """Show or recompute the figures published in the three papers."""
 
 
 @published.command()
 @click.option("--quiet", is_flag=True, help="Print one line per check, without the misprints.")
 @json_option
 def check(*, quiet: bool, as_json: bool) -> None:
-    """Recompute every printed figure from the counts behind it.
+    """Check every published figure: recompute it from its counts.
 
     Exits with status 1 if the number of reproduced cells changes.
     """

@@ -23,7 +23,7 @@ class OutputClock:
         self.last_s = time.monotonic()
 
     def note_output(self) -> None:
-        """Remember that something was written now."""
+        """Record the current time as the time of the last output."""
         self.last_s = time.monotonic()
 
 

@@ -66,9 +66,9 @@ def install_signal_handlers() -> None:
 
 @contextmanager
 def defer_first_signal() -> Iterator[list[int]]:
-    """Within, the first signal only asks, by standing in the list; the second ends the process.
+    """Yield a list that receives the first stop signal; the second stop signal ends the process.
 
-    For a job that can save what it has, but not in the middle of a step.
+    Use it for a job that can save its results, but not in the middle of a step.
     """
     heard: list[int] = []
 

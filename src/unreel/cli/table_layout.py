@@ -15,7 +15,7 @@ _ANY_WIDTH: Final = 10_000
 def lay_out(
     heads: Sequence[str], lines: Sequence[Sequence[str]], *, title: str, console: Console
 ) -> RenderableType:
-    """A table, whose cells fold at blanks; where words would be cut, a block for each line instead."""
+    """Build a table with cells that wrap at spaces; if words would be cut, build a block for each row."""
     head = Text(title) if title else None
     table = Table(title=head, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in heads:
@@ -30,7 +30,7 @@ def lay_out(
 
 
 def _format_row_block(heads: Sequence[str], cells: Sequence[str]) -> Text:
-    """The first cell as a heading, the others below it with their names; empty ones are excluded."""
+    """Build a block: the first cell as heading, then the other non-empty cells with their column names."""
     first, *others = cells
     told = [f"  {name}: {cell}" for name, cell in zip(heads[1:], others, strict=True) if cell]
     return Text("\n").join([Text(first, style="bold"), *map(Text, told), Text("")])

@@ -25,11 +25,11 @@ class Box:
 
     @property
     def area(self) -> float:
-        """Share of the frame that the box covers."""
+        """Return the fraction of the frame that the box covers."""
         return (self.x1 - self.x0) * (self.y1 - self.y0)
 
     def iou(self, other: "Box") -> float:
-        """Intersection over union: 1 for the same box, 0 when they share no area."""
+        """Compute the intersection over union: 1 for equal boxes, 0 if the boxes share no area."""
         width = min(self.x1, other.x1) - max(self.x0, other.x0)
         height = min(self.y1, other.y1) - max(self.y0, other.y0)
         if width <= 0 or height <= 0:
@@ -38,7 +38,7 @@ class Box:
         return min(1.0, shared / (self.area + other.area - shared))
 
     def centre_distance(self, other: "Box") -> float:
-        """Distance of the centres in parts of the frame's diagonal: 0 to 1."""
+        """Compute the distance of the box centres as a fraction of the frame diagonal, 0 to 1."""
         across = ((self.x0 + self.x1) - (other.x0 + other.x1)) / 2
         down = ((self.y0 + self.y1) - (other.y0 + other.y1)) / 2
         return min(1.0, math.hypot(across, down) / math.sqrt(2))

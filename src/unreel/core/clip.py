@@ -59,13 +59,13 @@ def list_makers(creator: str, setting: str) -> tuple[str, ...]:
 
 
 def get_maker(origin: Origin) -> str:
-    """Whom a clip counts for on a board: its creator in its setting, as far as it has one; "" for a real one."""
+    """Return the leaderboard name of a clip's creator, with the setting if known; "" for a real clip."""
     return (list_makers(get_creator(origin), get_setting(origin)) or ("",))[-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clip:
-    """One video file: known by its bytes, kept where it is."""
+    """One video file, identified by the hash of its bytes; the file is not copied."""
 
     id: ClipId
     location: str
@@ -74,7 +74,7 @@ class Clip:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Width and height of its frames, in pixels."""
+        """Return the width and height of the frames in pixels."""
         return self.facts.video.width, self.facts.video.height
 
     def _repr_html_(self) -> str:

@@ -60,7 +60,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparisons:
-    """Every two of several reviewers, and how many differences were looked at."""
+    """Comparisons of every pair of several reviewers, with the number of tested differences."""
 
     instrument: Instrument
     comparisons: tuple[Comparison, ...]

@@ -1,19 +1,19 @@
 """Every error that unreel raises on purpose.
 
     UnreelError
-    ├── InvalidValueError     (ValueError)   a value that cannot be
-    ├── InvalidSettingError   (ValueError)   a setting that cannot be used
-    ├── UnknownNameError      (LookupError)  a name that no table holds
+    ├── InvalidValueError     (ValueError)   an invalid value
+    ├── InvalidSettingError   (ValueError)   an unusable setting
+    ├── UnknownNameError      (LookupError)  a name that is missing from its table
     ├── MissingExtraError     (ImportError)  an optional package is not installed
-    ├── UnreadableSourceError (OSError)      a file or table of the user's that cannot be read
-    ├── UnsafeTargetError     (RuntimeError) a file that cannot be written without touching another's
-    ├── MachineError          (OSError)      the machine, its store or a server refuses what all items need
-    │   └── KeyRejectedError                 a server takes no key that is here
-    ├── SandboxError          (RuntimeError) untrusted files cannot be opened safely on this machine
-    └── MediaError            (RuntimeError) one clip cannot be opened or decoded: carries a Failure
+    ├── UnreadableSourceError (OSError)      a user's file or table that cannot be read
+    ├── UnsafeTargetError     (RuntimeError) an existing link or file would redirect a write
+    ├── MachineError          (OSError)      a machine, store or server error for all items
+    │   └── KeyRejectedError                 a server rejects every available key
+    ├── SandboxError          (RuntimeError) untrusted files cannot be opened safely here
+    └── MediaError            (RuntimeError) a clip cannot be opened or decoded: has a Failure
 
-Each message ends with what to do next. `args` are the constructor's parameters, so that an error
-survives the trip between processes.
+Each message ends with the next step for the user. `args` are the constructor's parameters, so
+that an error can be sent between processes.
 """
 
 import difflib
@@ -73,7 +73,7 @@ class InvalidSettingError(UnreelError, ValueError):
 
 
 class UnknownNameError(UnreelError, LookupError):
-    """A name was asked for that its table does not hold."""
+    """Error for a requested name that is missing from its table."""
 
     def __init__(self, kind: str, name: str, known: Sequence[str]) -> None:
         super().__init__(kind, name, known)
@@ -100,7 +100,7 @@ class MissingExtraError(UnreelError, ImportError):
 
 
 class UnreadableSourceError(UnreelError, OSError):
-    """A file, folder or table that the user named cannot be read as what it should be."""
+    """Error for a user's file, directory or table that cannot be read in the expected format."""
 
     def __init__(self, source: str, problem: str, remedy: str) -> None:
         super().__init__(source, problem, remedy)
@@ -125,7 +125,7 @@ class UnsafeTargetError(UnreelError, RuntimeError):
 
 
 class MachineError(UnreelError, OSError):
-    """The machine, its store or a server refuses what every item of a job needs: room, a key."""
+    """Error of the machine, its store or a server that affects every item of a job: disk space, a key."""
 
     def __init__(self, problem: str, remedy: str) -> None:
         super().__init__(problem, remedy)
@@ -220,13 +220,13 @@ def format_error(error: Exception) -> UnreelError | None:
 
 
 def format_library_error(error: object) -> str:
-    """An error's words on one line, without the places in its library's source."""
+    """Format an error on one line, without source locations of its library."""
     said = str(error).strip().partition("\n")[0].removeprefix("External error: ")
     return _SOURCE_LINE.sub("", said).rstrip(". ")
 
 
 def _iter_error_chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and all that it came from."""
+    """Yield the error and all errors that caused it."""
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:

@@ -38,7 +38,7 @@ class Estimate:
             raise InvalidValueError(msg)
 
     def scaled(self, factor: float) -> "Estimate":
-        """The same estimate in another unit, for example percent."""
+        """Return the estimate multiplied by `factor`, for example to convert to percent."""
         low, high = sorted((self.low * factor, self.high * factor))
         return replace(self, value=self.value * factor, low=low, high=high)
 
@@ -48,7 +48,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Unmeasured:
-    """The place of a number that does not exist, and why. It is shown empty, never as 0."""
+    """A missing number, with the reason. It is displayed as empty, never as 0."""
 
     why: str
 
@@ -126,7 +126,7 @@ class Scorecard:
     """Answers that came from another model than the requested one, by the name in the response."""
 
     def __getitem__(self, name: str) -> Measured:
-        """The value of the metric of that name; an unknown one names the nearest."""
+        """Return the value of the metric `name`; the error for an unknown name suggests the nearest names."""
         for metric in self.metrics:
             if metric.name == name:
                 return metric.value

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VideoFacts:
-    """The picture stream. `width` and `height` are as shown, after `rotation_deg` is applied."""
+    """Facts of the video stream. `width` and `height` apply after rotation by `rotation_deg`."""
 
     codec: str
     pixel_format: str
@@ -38,10 +38,10 @@ class AudioFacts:
 
 @dataclass(frozen=True, slots=True)
 class FileTag:
-    """A word that a file carries next to its streams, such as who wrote it.
+    """A metadata tag of a file, outside its streams, such as the program that wrote the file.
 
-    `value` is kept only for tags that name a program or a format, and is empty for all others: they
-    may hold a place, a person or a prompt.
+    `value` is stored only for tags that name a program or a format. It is empty for all other tags,
+    because they may contain a location, a person or a prompt.
     """
 
     name: str

@@ -48,7 +48,7 @@ class FailureReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An item that gave no result, and why. It is stored, shown and counted, never scored."""
+    """An item without a result, and the reason. It is stored, displayed and counted, never scored."""
 
     reason: FailureReason
     detail: str
@@ -69,7 +69,7 @@ def read_failure(reason: object, detail: object) -> Failure:
 
 
 def build_damaged_row_failure(what: str) -> Failure:
-    """A stored row that is neither an answer nor a failure: it counts as failed."""
+    """Build the failure for a stored row that is neither an answer nor a failure; it counts as failed."""
     return Failure(FailureReason.UNSTATED, f"the stored row is damaged: {what}")
 
 

@@ -13,7 +13,7 @@ LARGEST_CLIP_BYTES: Final = 16 << 30
 
 
 def digest(*parts: str) -> str:
-    """SHA-256 over `parts`, each with its length, so that no two lists of parts collide."""
+    """Compute the SHA-256 of `parts`, each with its length, so that different lists never collide."""
     framed = bytearray()
     for part in parts:
         data = part.encode()
@@ -28,15 +28,16 @@ def digest_id(*parts: str) -> ClipId:
 
 
 def bytes_id(data: bytes) -> ClipId:
-    """The id of a file that holds `data`."""
+    """Return the id of a file with the content `data`."""
     return ClipId(hashlib.sha256(data).hexdigest())
 
 
 def clip_id(path: Path) -> ClipId:
-    """The id of the clip at `path`: SHA-256 of its bytes.
+    """Return the id of the clip at `path`: the SHA-256 of its bytes.
 
     Raises:
-        MediaError: The file is larger than a clip can be: a hole of a terabyte takes no room on disk.
+        MediaError: The file exceeds the maximum clip size: a sparse file of a terabyte takes no
+            disk space.
     """
     with path.open("rb") as file:
         size_bytes = os.fstat(file.fileno()).st_size

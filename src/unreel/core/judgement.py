@@ -50,7 +50,7 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two clips shown in this order."""
+    """Two clips, in presentation order."""
 
     first: ClipId
     second: ClipId
@@ -67,5 +67,5 @@ def get_subject(first: ClipId, *second: ClipId) -> ClipId | Pair:
 
 
 def get_clips(subject: ClipId | Pair) -> tuple[ClipId, ...]:
-    """The clips in the order shown."""
+    """Return the clips in presentation order."""
     return (subject.first, subject.second) if isinstance(subject, Pair) else (subject,)

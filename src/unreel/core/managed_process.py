@@ -65,7 +65,7 @@ class ManagedProcess:
         return self._holder.poll() is None
 
     def wait(self) -> int:
-        """Come back when it ended; its exit status, 128 and more for a signal."""
+        """Wait until the process ends, and return its exit status: 128 or more if a signal ended it."""
         return self._holder.wait()
 
     def end(self) -> None:

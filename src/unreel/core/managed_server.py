@@ -37,14 +37,14 @@ def require_free(host: str, port: int) -> None:
 
 
 class HeldServer:
-    """A server on the leash. `end` it.
+    """A server process that ends with `end`, or with the process that started it.
 
     Args:
-        name: what people call it.
-        command: what to run.
-        folder: where it runs.
-        log: name of a file there, to which all that it says is added.
-        environment: all that it finds there.
+        name: Display name.
+        command: Command to run.
+        folder: Working directory.
+        log: Name of a file in `folder`; all output is appended to it.
+        environment: The complete environment of the server.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class HeldServer:
         self._leash.end()
 
     def plain_line(self, line: str) -> str:
-        """A line of its log without what only its makers need."""
+        """Return a log line without details that only the server's developers need."""
         return line
 
     def _last_words(self, n: int) -> list[str]:

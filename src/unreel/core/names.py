@@ -15,10 +15,10 @@ _SHOWN: Final = 60
 
 
 def read_clip_id(text: object, source: str) -> ClipId:
-    """The id of a clip, or of other bytes, that `source` states.
+    """Parse the id of a clip, or of other bytes, that `source` contains.
 
     Raises:
-        UnreadableSourceError: It is no SHA-256 as 64 lower-case hexadecimal digits.
+        UnreadableSourceError: The text is not a SHA-256 of 64 lower-case hexadecimal digits.
     """
     if isinstance(text, str) and _CLIP_ID.fullmatch(text):
         return ClipId(text)
@@ -43,18 +43,18 @@ def relative_name(name: str) -> str:
 
 
 def plain_name(text: str) -> str:
-    """`text` as the name of one file: letters, digits, `.`, `_` and `-`, short, never hidden."""
+    """Convert `text` to a short file name of letters, digits, `.`, `_` and `-`, never a hidden file."""
     plain = "".join(c if c.isalnum() or c in "._-" else "-" for c in text).lstrip(".")
     return plain.encode()[:_NAME_BYTES].decode(errors="ignore") or "unnamed"
 
 
 def plain_suffix(location: str) -> str:
-    """The ending of a path or URL, such as `.mp4`; "" where it is not a plain one."""
+    """Return the suffix of a path or URL, such as `.mp4`; "" if the suffix is missing or unusual."""
     suffix = PurePosixPath(location).suffix.lower()
     return suffix if _SUFFIX.fullmatch(suffix) else ""
 
 
 def _format_short_value(value: object) -> str:
-    """`value` short and without anything that a terminal obeys."""
+    """Format `value` as short text without terminal control characters."""
     shown = ascii(value)
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."

@@ -69,7 +69,7 @@ class OutputDirectory:
 
     @contextlib.contextmanager
     def create_text(self, name: str) -> Iterator[TextIO]:
-        """The same for text, as UTF-8, with line ends as they are written."""
+        """Open a text file for writing like `create`, in UTF-8 and without newline translation."""
         with self.create(name) as file:
             text = io.TextIOWrapper(file, encoding="utf-8", newline="")
             yield text
@@ -127,20 +127,23 @@ class OutputDirectory:
             os.fsync(above)
 
     def read(self, name: str) -> io.BufferedReader:
-        """The file `name`, open for reading, if it is a regular one.
+        """Open the file `name` for reading, if it is a regular file.
 
         Raises:
-            FileNotFoundError: There is none.
+            FileNotFoundError: The file does not exist.
         """
         with self._parent(name, make=False) as (parent, last):
             return os.fdopen(self._open(last, os.O_RDONLY, parent=parent, name=name), "rb")
 
     def append(self, name: str) -> IO[bytes]:
-        """The file `name`, open for writing at its end, made where it is not there."""
+        """Open the file `name` for appending; create it if missing."""
         return os.fdopen(self.open(name, os.O_WRONLY | os.O_APPEND), "ab")
 
     def open(self, name: str, flags: int) -> int:
-        """A descriptor of `name` itself, made where it is not there; another user's is rejected."""
+        """Open `name` without following links, and return its descriptor; create the file if missing.
+
+        A file of another user, or a file with a second hard link, is rejected.
+        """
         with self._parent(name) as (parent, last):
             while True:
                 with contextlib.suppress(FileExistsError):
@@ -176,7 +179,10 @@ class OutputDirectory:
         return None
 
     def make(self, name: str = "") -> Path:
-        """The folder `name` below this one, or this one, made where it is not there."""
+        """Create the directory `name` below this directory, or this directory itself, if missing.
+
+        Return its path.
+        """
         with self._parent(_format_child_name(name)):
             return self.root / name
 
@@ -202,7 +208,7 @@ class OutputDirectory:
                     self._refuse(f"{name}/{each}" if name else each, "is a link, or no file")
 
     def _walk(self, at: int, above: str = "", *, depth: int) -> Iterator[tuple[str, bool]]:
-        """Every entry but folders, below an open folder, and whether it is a regular file."""
+        """Yield every non-directory entry below an open directory, and whether it is a regular file."""
         folders: list[str] = []
         for name, is_plain in _list_entries(at, folders):
             yield above + name, is_plain
@@ -217,7 +223,10 @@ class OutputDirectory:
 
     @contextlib.contextmanager
     def _parent(self, name: str, *, make: bool = True) -> Iterator[tuple[int, str]]:
-        """The open folder of `name` and the last part of the name; folders are made on the way."""
+        """Yield the open parent directory of `name` and the last part of `name`.
+
+        Missing directories are created if `make` is true.
+        """
         *folders, last = relative_name(name).split("/")
         try:
             if make:
@@ -244,7 +253,7 @@ class OutputDirectory:
 
     @contextlib.contextmanager
     def _part(self, parent: int, last: str) -> Iterator[str]:
-        """A name for a file that is not whole yet; in the end the file is called `last`, or gone."""
+        """Yield a temporary file name; rename that file to `last` on success, delete it on an error."""
         part = f"{PART}{secrets.token_hex(8)}"
         try:
             yield part
@@ -274,7 +283,7 @@ class OutputDirectory:
 
 
 def open_regular(path: Path) -> io.BufferedReader:
-    """The file at `path`, which the user named, for reading; links are followed, pipes not awaited."""
+    """Open the regular file at the user's `path` for reading; follow links, and never wait for a pipe."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -295,7 +304,7 @@ def _list_entries(at: int, folders: list[str] | None = None) -> list[tuple[str, 
 
 
 def _format_child_name(name: str) -> str:
-    """A name inside the folder `name`, or inside the root where that is empty."""
+    """Return a file name inside the directory `name`, or inside the root if `name` is empty."""
     return f"{name}/x" if name else "x"
 
 

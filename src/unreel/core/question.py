@@ -29,12 +29,15 @@ class Condition:
     marks: Marks = "default"
 
     def written(self) -> dict[str, object]:
-        """The fields by name. Those that came later are absent at their default: keys of before stay."""
+        """Return the fields by name, without newer fields at their default, so that old keys stay valid."""
         told = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in told.items() if (name, value) not in LATER.items()}
 
     def words(self, parts: Sequence[str]) -> list[str]:
-        """Those fields for people, one that is absent in `written` left out: `uniform-8`, `audio on`."""
+        """Format the fields `parts` for display, such as `uniform-8` or `audio on`.
+
+        Fields that `written` omits are omitted.
+        """
         told = self.written()
         return [
             str(told[part]) if part == "sampling" else f"{part.replace('_', ' ')} {told[part]}"
@@ -52,7 +55,7 @@ def _format_condition(condition: Condition) -> str:
 
 
 def list_differing_fields(conditions: Sequence[Condition]) -> tuple[str, ...]:
-    """The fields in which they are not all alike."""
+    """List the fields whose values differ between `conditions`."""
     return tuple(
         field.name
         for field in fields(Condition)
@@ -84,11 +87,11 @@ class Question:
 
     @property
     def shown(self) -> tuple[ClipId, ...]:
-        """The clips in the order shown."""
+        """Return the clips in presentation order."""
         return get_clips(self.subject)
 
     def key(self, reviewer: str) -> str:
-        """Identity of this question put to `reviewer`: the same on every machine and in every run."""
+        """Return the id of this question to `reviewer`, equal on every machine and in every run."""
         return question_key(self.shown, reviewer, self.instrument, str(self.condition))
 
 

@@ -1,4 +1,4 @@
-"""Names that people can choose from, our own and those that other packages bring, loaded when asked."""
+"""Registries of built-in names and names from other packages; objects are loaded on request."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -51,10 +51,10 @@ def require_extra(modules: Sequence[str], extra: str) -> None:
 
 @dataclass(frozen=True)  # with slots, `Registry[T](...)` would fail
 class NameRegistry(Generic[T]):
-    """One table of names; an unknown name lists the known ones.
+    """A table of names; the error for an unknown name lists the known names.
 
-    A package adds a name by an entry point of the `group`. It cannot replace a built-in name,
-    because the meaning of those must not depend on installed packages.
+    A package adds a name through an entry point of the `group`. It cannot replace a built-in name,
+    because the meaning of built-in names must not depend on installed packages.
     """
 
     kind: str
@@ -62,19 +62,19 @@ class NameRegistry(Generic[T]):
     group: str | None = None
 
     def names(self) -> list[str]:
-        """All names, sorted."""
+        """Return all names, sorted."""
         return sorted({*self.entries, *self._brought()})
 
     def __contains__(self, name: str) -> bool:
         return name in self.entries or name in self._brought()
 
     def load(self, name: str) -> T:
-        """The object behind `name`.
+        """Load the object named `name`.
 
         Raises:
-            UnknownNameError: There is none.
-            MissingExtraError: It needs an extra that is not installed.
-            InvalidSettingError: Another package brings it, and it cannot be loaded.
+            UnknownNameError: The name is unknown.
+            MissingExtraError: The object needs an extra that is not installed.
+            InvalidSettingError: The object belongs to another package and cannot be loaded.
         """
         if name in self.entries:
             return self.entries[name].load()  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""When to ask again: a wait with full jitter, and a budget that bounds how much is asked again."""
+"""Retry delays with full jitter, and a budget that limits the number of retries."""
 
 import math
 import random
@@ -49,7 +49,7 @@ class RetryBudget:
         self._seen_s: float | None = None
 
     def earn(self) -> None:
-        """A question was put for the first time."""
+        """Add `SHARE_AGAIN` retries to the budget for a new question, up to `SAVINGS` in total."""
         self._tokens = min(SAVINGS, self._tokens + SHARE_AGAIN)
 
     def take(self, now_s: float) -> bool:
@@ -64,15 +64,18 @@ class RetryBudget:
 
 
 def backoff_s(patience: RetryPolicy, *, key: str, attempt: int, seed: int) -> float:
-    """Seconds to wait after request `attempt` (from 1): full jitter, the same for the same arguments."""
+    """Compute the seconds to wait after request `attempt` (from 1), with deterministic full jitter.
+
+    The same arguments give the same wait.
+    """
     longest = min(LONGEST_BACKOFF_S, patience.backoff_s * 2 ** (attempt - 1))
     return random.Random(digest(str(seed), key, str(attempt))).uniform(0, longest)  # noqa: S311  no secret
 
 
 def read_retry_after(value: str | None, *, now: datetime) -> float:
-    """Seconds that a Retry-After header asks for, as a number or as a date; 0 when it says nothing.
+    """Parse the seconds in a Retry-After header, a number or a date; 0 if missing or invalid.
 
-    Never more than `LONGEST_WAIT_S`.
+    The result is at most `LONGEST_WAIT_S`.
     """
     if value is None:
         return 0.0

@@ -1,4 +1,4 @@
-"""Text of strangers made fit for a terminal and a page: what would act becomes a mark that shows."""
+"""Sanitise untrusted text for terminals and pages: replace control characters with a visible mark."""
 
 import re
 from typing import Final
@@ -17,10 +17,13 @@ _IN_A_LINE: Final = re.compile(rf"[\t\n{_ACTS}]")
 
 
 def sanitise_line(text: str) -> str:
-    """`text` on one line, with a mark in place of each character that a terminal or a reader obeys."""
+    """Return `text` on one line, with control and invisible characters replaced by a mark."""
     return _IN_A_LINE.sub(MARK, text)
 
 
 def sanitise_lines(text: str) -> str:
-    """The same for a text of several lines: its line feeds and tabs stay."""
+    """Return a text of several lines, with control and invisible characters replaced by a mark.
+
+    Line feeds and tabs stay.
+    """
     return _IN_LINES.sub(MARK, text)

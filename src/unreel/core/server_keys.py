@@ -80,7 +80,7 @@ def hide_addresses(text: str) -> str:
 
 
 def read_server(url: str) -> ServerAddress:
-    """The server in `url`; anything but scheme, plain host, port and path is rejected."""
+    """Parse the server address in `url`; reject anything except scheme, plain host, port and path."""
     found = _URL.fullmatch(url)
     if found is not None:
         host, port = read_host(found["host"]), int(found["port"] or _PORTS[found["scheme"]])
@@ -92,7 +92,7 @@ def read_server(url: str) -> ServerAddress:
 
 
 def read_host(text: str) -> str | None:
-    """The one spelling of a host, or None where it is none."""
+    """Return the normalised spelling of a host; `None` if the host is invalid."""
     if not text.startswith("["):
         return text.lower()
     try:
@@ -102,10 +102,12 @@ def read_host(text: str) -> str | None:
 
 
 def key_variable(server: ServerAddress, key_hosts: str) -> str | None:
-    """The variable whose key may go to `server`; `None` where `key_hosts`, the setting, does not name it.
+    """Return the variable whose key may be sent to `server`; `None` if `key_hosts` omits the server.
+
+    `key_hosts` is the setting of that name.
 
     Raises:
-        InvalidSettingError: The setting cannot be read.
+        InvalidSettingError: The setting cannot be parsed.
     """
     for entry in filter(None, (part.strip() for part in key_hosts.split(","))):
         found = _NAMED.fullmatch(entry)

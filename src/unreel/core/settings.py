@@ -70,7 +70,7 @@ class EnvironmentSettings:
 
 
 def read_settings(environment: Mapping[str, str] | None = None) -> EnvironmentSettings:
-    """Settings from `environment` (the process's own by default); an unknown name is an error."""
+    """Read the settings from `environment` (default: the process environment); reject unknown names."""
     given = os.environ if environment is None else environment
     known = {PREFIX + setting.name.upper(): setting for setting in fields(EnvironmentSettings)}
     values: dict[str, Any] = {}
@@ -96,7 +96,7 @@ def _parse_variable(variable: str, text: str, *, number: bool) -> int | str:
 
 
 def read_secret(variable: str, environment: Mapping[str, str] | None = None) -> str | None:
-    """The key in `variable`, or None where it is not set. Pass it on; never store or print it."""
+    """Read the key in `variable`; `None` if it is not set. Never store or print the key."""
     given = os.environ if environment is None else environment
     return given.get(variable) or None
 
@@ -146,11 +146,12 @@ def lend_environment(variables: Mapping[str, str]) -> Iterator[None]:
 def read_storage(
     settings: EnvironmentSettings, environment: Mapping[str, str] | None = None
 ) -> Mapping[str, str]:
-    """Options that open the object store, keys among them: pass them on, never store or print them.
+    """Read the options that open the object store. They contain keys: never store or print them.
 
-    Our own settings go before the usual `AWS_*` variables. Without keys nothing is signed, unless
-    `s3_role` lets the client look for them (see `unreel.engine.location.StorageLocation`). An address without TLS
-    is taken only because it is named.
+    Settings of unreel take precedence over the usual `AWS_*` variables. Without keys, requests are
+    not signed, unless `s3_role` lets the client look for keys (see
+    `unreel.engine.location.StorageLocation`). An endpoint without TLS is accepted only because the
+    user names it.
     """
     given = os.environ if environment is None else environment
     endpoint = settings.s3_endpoint or _select_first_value(given, _ENDPOINTS)

@@ -15,7 +15,7 @@ _TITLE: Final = "text-align:left;font-weight:bold;white-space:nowrap"
 
 
 def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table with its title; without columns the first cell of each row names the others."""
+    """Build an HTML table with a title; without columns, the first cell of each row is its header."""
     head = "".join(
         f'<th scope="col" style="{_CELL}">{escape(sanitise_line(name))}</th>' for name in columns
     )
@@ -52,7 +52,7 @@ _LATEX: Final = str.maketrans(
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
-    """The table with a line for each row; a cell that a spreadsheet would calculate starts with `'`."""
+    """Build a CSV table with one line for each row; a cell with a formula starts with `'`."""
     return "".join(iter_csv(columns, rows, clean=sanitise_line))
 
 
@@ -74,7 +74,7 @@ def iter_csv(
 def latex_text(
     columns: Sequence[str], rows: Iterable[Mapping[str, object]], *, caption: str = ""
 ) -> str:
-    """The table for a paper, in the rules of booktabs; columns of numbers are set to the right."""
+    """Build a LaTeX table with booktabs rules; number columns are right-aligned."""
     cells = [[sanitise_line(str(row[column])) for column in columns] for row in rows]
     aligned = "".join(
         "r" if _is_number_column(column) else "l" for column in zip(*cells, strict=True)
@@ -98,7 +98,7 @@ def latex_text(
 
 
 def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """The table for a card that hubs show: cells are text there, whatever they hold."""
+    """Build a Markdown table for a dataset or model card; cell contents are escaped to plain text."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join(f"| {' | '.join(map(_format_markdown_cell, line))} |" for line in lines)
 
@@ -125,7 +125,7 @@ def _format_latex_cell(cell: str) -> str:
 
 
 def _escape_latex(text: str) -> str:
-    """`text` without commands, and without the ligature that makes one dash of two."""
+    """Escape LaTeX commands in `text`, and prevent the ligature of two hyphens."""
     return re.sub("-(?=-)", "-{}", text.translate(_LATEX))
 
 

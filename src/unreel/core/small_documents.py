@@ -20,10 +20,10 @@ _OPENERS: Final = (b",", b"[", b"{")
 def read_bytes(
     path: Path, *, most: int, remedy: str = "Check the path and that you may read it"
 ) -> bytes:
-    """The bytes of the file at `path`.
+    """Read the bytes of the file at `path`.
 
     Raises:
-        UnreadableSourceError: It cannot be read, or holds more than `most` bytes.
+        UnreadableSourceError: The file cannot be read, or is larger than `most` bytes.
     """
     try:
         with path.open("rb") as file:
@@ -37,15 +37,15 @@ def read_bytes(
 
 
 def build_too_large_error(source: str, most: int) -> UnreadableSourceError:
-    """The refusal of a document above `most` bytes."""
+    """Build the error for a document larger than `most` bytes."""
     return UnreadableSourceError(source, f"larger than {most} bytes", "Split it, or take parts out")
 
 
 def parse_json(data: bytes) -> Any:
-    """The value that `data` holds, in UTF-8 with or without a mark at its start.
+    """Parse the JSON value in `data`, UTF-8 with or without a byte order mark.
 
     Raises:
-        InvalidValueError: It is no JSON, nested too deeply, or made of too many values.
+        InvalidValueError: The data is not JSON, is nested too deeply, or has too many values.
     """
     if sum(map(data.count, _OPENERS)) > JSON_VALUES:
         msg = f"more than {JSON_VALUES} values in one document"
@@ -59,7 +59,7 @@ def parse_json(data: bytes) -> Any:
 
 
 def parse_object(data: bytes) -> Mapping[str, Any]:
-    """The JSON object that `data` holds; anything else is an `InvalidValueError`."""
+    """Parse the JSON object in `data`; raise `InvalidValueError` for anything else."""
     found = parse_json(data)
     if not isinstance(found, dict):
         msg = "not an object in JSON"
@@ -70,10 +70,10 @@ def parse_object(data: bytes) -> Mapping[str, Any]:
 def read_toml(
     path: Path, what: str, *, remedy: str = "Write TOML", parse_float: Any = float
 ) -> dict[str, Any]:
-    """The TOML file at `path`, which should hold `what` (`recipe`, for example).
+    """Read the TOML file at `path`; `what` names the expected content (`recipe`, for example).
 
     Raises:
-        UnreadableSourceError: It cannot be read, is too large, or is no TOML.
+        UnreadableSourceError: The file cannot be read, is too large, or is not TOML.
     """
     data = read_bytes(path, most=RECIPE_BYTES)
     if any(line.partition(b"=")[0].count(b".") > _MOST_DOTS for line in data.split(b"\n")):

@@ -10,7 +10,7 @@ MICROSECONDS: Final = 1_000_000
 
 
 def to_us(seconds: Fraction | float) -> int:
-    """Whole microseconds nearest to `seconds`; ties go to even."""
+    """Round `seconds` to whole microseconds; ties go to even."""
     exact = seconds if type(seconds) is Fraction else Fraction(seconds)
     whole, rest = divmod(exact.numerator * MICROSECONDS, exact.denominator)
     twice = 2 * rest - exact.denominator
@@ -18,12 +18,12 @@ def to_us(seconds: Fraction | float) -> int:
 
 
 def format_seconds(at_us: int) -> str:
-    """An instant or a length for people, to hundredths of a second."""
+    """Format a time or a duration in seconds with two decimals."""
     return f"{at_us / MICROSECONDS:.2f} s"
 
 
 def add_seconds(value: Any) -> Any:
-    """A document of JSON in which seconds, `start_s`, stand beside whole microseconds, `start_us`."""
+    """Add seconds to a JSON document: a field such as `start_s` for each field such as `start_us`."""
     if isinstance(value, list):
         return [add_seconds(part) for part in value]
     if not isinstance(value, dict):
@@ -59,5 +59,5 @@ class TimeSpan:
         return self.end_us - self.start_us
 
     def overlap_us(self, other: "TimeSpan") -> int:
-        """Microseconds both spans share; 0 when they only touch."""
+        """Return the microseconds that both spans share; 0 if the spans only touch."""
         return max(0, min(self.end_us, other.end_us) - max(self.start_us, other.start_us))

@@ -28,7 +28,7 @@ class Unparsed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceVerdict:
-    """`trace`: real or generated, and where, when and why."""
+    """Verdict of protocol `trace`: the label, and the location, start time and explanation of a trace."""
 
     label: Label | Unparsed
     box: Box | Unparsed
@@ -49,7 +49,7 @@ class RealismVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealityVerdict:
-    """`reality`: real or generated, and how sure where that was asked."""
+    """Verdict of protocol `reality`: the label, and the confidence if requested."""
 
     label: Label | Unparsed
     confidence: float | Unparsed | None = None

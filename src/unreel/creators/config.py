@@ -1,4 +1,4 @@
-"""`[[creator]]`: who makes clips, of which kind, and from what; the description opens itself."""
+"""`[[creator]]` sections: name, kind and inputs of each creator; a section opens its creator."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ class CreatorFactory:
 
 
 class CreatorSection(RecipeSection):
-    """Everything that decides who makes clips, and how: besides these keys, those of its kind."""
+    """Config section of one creator: the common keys below, and the keys of its kind."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -116,7 +116,7 @@ class CreatorSection(RecipeSection):
 
     @property
     def held(self) -> str | None:
-        """The creator's name in the benchmark, where that holds its clips; `None` where they are made."""
+        """Return the creator's name in the benchmark that contains its clips; `None` if clips are made."""
         keys = self.keys
         return (keys.creator or self.name) if isinstance(keys, HeldKeys) else None
 
@@ -126,7 +126,7 @@ class CreatorSection(RecipeSection):
         return self.keys.stable_name(self.kind, self.name)
 
     def beside(self, base: Path) -> "CreatorSection":
-        """The same with its paths from the recipe in the folder `base`."""
+        """Return the section with its paths resolved against the recipe directory `base`."""
         return type(self).model_validate(self.model_dump() | self.keys.beside(base))
 
     def opener(self, *, settings: EnvironmentSettings, trusted: bool = False) -> CreatorFactory:

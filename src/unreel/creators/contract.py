@@ -54,7 +54,7 @@ class ClipBrief:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratedClip:
-    """One clip as its creator left it, and how it came about."""
+    """One clip from a creator, with the model, parameters and cost of its generation."""
 
     file: Path
     """In the folder of its workplace."""
@@ -73,7 +73,7 @@ class CreatorContext(Protocol):
 
     @property
     def folder(self) -> Path:
-        """For this brief alone; what it holds is thrown away when the clip was taken."""
+        """Return the directory for this brief only; its contents are deleted after the clip was accepted."""
         ...
 
     def recall(self, what: str) -> str | None:
@@ -94,7 +94,7 @@ class Creator(Protocol):
 
     @property
     def name(self) -> str:
-        """Stable identity: the same name means the same weights and the same parameters."""
+        """Return the stable name: equal names mean equal weights and equal parameters."""
         ...
 
     @property

@@ -1,6 +1,6 @@
-"""Real clips, changed as people change them: who calls these generated is wrong.
+"""Real clips with common edits, as a control: the verdict "generated" is wrong for them.
 
-A control. What a reviewer makes of a clip must not hang on how it was compressed, scaled, cropped or timed.
+The verdict of a reviewer must not depend on compression, scaling, cropping or timing.
 """
 
 from dataclasses import asdict, dataclass

@@ -106,7 +106,7 @@ class DiffusersKeys(CreatorKeys):
         return DiffusersCreator(name, self)
 
     def call(self, brief: ClipBrief) -> dict[str, Any]:
-        """The arguments of the pipeline for `brief`, but for its picture and its noise."""
+        """Return the pipeline arguments for `brief`, except its image and its noise."""
         family = FAMILIES[self.family]
         rate = self.rate or family.rate
         width, height = fit_size(family, brief.width, brief.height)
@@ -183,7 +183,7 @@ class DiffusersCreator:
         self._broken: Failure | None = None
 
     async def make(self, brief: ClipBrief, workplace: CreatorContext) -> GeneratedClip | Failure:
-        """A clip from the words of the brief, from its first frame, or from both."""
+        """Make a clip from the text of the brief, from its first frame, or from both."""
         return await to_thread(self._make, brief, OutputDirectory(workplace.folder))
 
     async def close(self) -> None:
@@ -223,7 +223,7 @@ class DiffusersCreator:
         )
 
     def _pipeline(self, kind: str) -> Any:
-        """The loaded pipeline of that class, or why there is none: no clip fares better than another."""
+        """Return the loaded pipeline of class `kind`, or the failure; after one failure all clips fail."""
         if self._broken is None and kind not in self._pipelines:
             try:
                 self._pipelines[kind] = _load_pipeline(kind, self._keys, self._family)

@@ -53,7 +53,7 @@ class ReworkingCreator:
         )
 
     async def make(self, brief: ClipBrief, workplace: CreatorContext) -> GeneratedClip | Failure:
-        """The changed clip."""
+        """Make the edited clip."""
         if brief.source is None:
             return Failure(FailureReason.NO_BRIEF, f"the scene {brief.id!a} has no real clip")
         rework = ReworkRequest(

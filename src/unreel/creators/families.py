@@ -1,4 +1,4 @@
-"""Families of video pipelines in diffusers: their classes, what sizes they take, and how they are called."""
+"""Families of diffusers video pipelines: classes, supported sizes and call arguments."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ FAMILIES: Final[Mapping[FamilyName, PipelineFamily]] = {
 
 
 def fit_size(family: PipelineFamily, width: int, height: int) -> tuple[int, int]:
-    """The size nearest to the shape of `width` x `height` that the family takes, no larger than trained."""
+    """Return the supported size nearest in shape to `width` x `height`, at most the training size."""
     shrunk = min(1.0, (family.area / (width * height)) ** 0.5)
     return (
         _round_to_multiple(width * shrunk, family.multiple),
@@ -84,7 +84,7 @@ def fit_size(family: PipelineFamily, width: int, height: int) -> tuple[int, int]
 
 
 def fit_frames(family: PipelineFamily, duration_us: int, rate: Fraction) -> int:
-    """As many frames as last nearest to `duration_us`, of the numbers that the family takes."""
+    """Return the supported number of frames whose duration at `rate` is nearest to `duration_us`."""
     wanted = Fraction(duration_us, MICROSECONDS) * rate
     steps = max(1, round((wanted - 1) / family.frames_multiple))
     return min(family.most_frames, steps * family.frames_multiple + 1)

@@ -73,11 +73,11 @@ class FolderCreator:
     settings: frozenset[CreatorInput] = frozenset(CreatorInput)
 
     async def make(self, brief: ClipBrief, workplace: CreatorContext) -> GeneratedClip | Failure:
-        """A copy of the clip of that scene."""
+        """Copy the clip of the scene."""
         return await asyncio.to_thread(self._hand_over, brief, OutputDirectory(workplace.folder))
 
     async def close(self) -> None:
-        """It holds nothing open."""
+        """Do nothing: the creator has no open resources."""
 
     def _hand_over(self, brief: ClipBrief, into: OutputDirectory) -> GeneratedClip | Failure:
         folder = OutputDirectory(Path(self.keys.folder))
@@ -127,7 +127,7 @@ class FolderCreator:
         return Failure(FailureReason.NOT_A_FILE, detail)
 
     def _find(self, brief: ClipBrief, folder: OutputDirectory) -> Iterator[str]:
-        """Every file that could be the clip of the scene."""
+        """Yield every file that could be the clip of the scene."""
         for stem in self._stems(brief):
             for ending in ENDINGS:
                 spelt = (stem + ending, stem + ending.upper())

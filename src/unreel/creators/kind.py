@@ -26,7 +26,7 @@ class CreatorEnvironment:
 
 
 class CreatorKeys(RecipeSection):
-    """The keys of one kind. Inherit it: its fields are what a recipe may say, `open` makes the creator."""
+    """Base class for the keys of one kind: the fields are the recipe keys, `open` makes the creator."""
 
     side: ClassVar[ClipClass] = ClipClass.GENERATED
     places: ClassVar[frozenset[str]] = frozenset()
@@ -52,26 +52,26 @@ class CreatorKeys(RecipeSection):
         return "source" if self.side is ClipClass.CONTROL else "brief"
 
     def label(self, title: str) -> str:
-        """Readable part of its stable name; its title by default."""
+        """Return the readable part of the stable name; `title` by default."""
         return title
 
     def identity(self) -> str:
-        """All that decides the bytes of its clips, besides the brief, as text."""
+        """Return all settings, besides the brief, that determine the bytes of the clips, as text."""
         named = self.model_dump(
             mode="json", exclude_defaults=True, exclude=set(self.places | self.besides)
         )
         return json.dumps(named, sort_keys=True)
 
     def stable_name(self, kind: str, title: str) -> str:
-        """The same for the same label and identity, on every machine."""
+        """Return the stable name: equal for the same label and identity, on every machine."""
         label = self.label(title)
         return f"{kind}:{plain_name(label)}-{digest(kind, label, self.identity())[:_DIGITS]}"
 
     def beside(self, base: Path) -> dict[str, str]:
-        """The paths among its keys, from the recipe in the folder `base`."""
+        """Resolve the paths among the keys against the recipe directory `base`."""
         given = {key: getattr(self, key) for key in self.places & self.model_fields_set}
         return {key: str(base / Path(path).expanduser()) for key, path in given.items()}
 
     def open(self, name: str, around: CreatorEnvironment) -> Creator:
-        """The creator, which goes by the stable name `name`."""
+        """Open the creator with the stable name `name`."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The same number of described pieces is kept of every group of stories."""
+"""Sampling of the same number of described pieces from every group of stories."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,24 +42,24 @@ class StoryClusters:
 
     @property
     def k(self) -> int:
-        """Number of groups."""
+        """Return the number of groups."""
         return len(set(self.groups.values()))
 
 
 def embed(
     stories: Mapping[str, str], encoder: SentenceEncoder
 ) -> dict[str, npt.NDArray[np.float64]]:
-    """A direction for each story whose text gives one, by the same name."""
+    """Compute an embedding for each story, by story name; omit stories without an embedding."""
     names = sorted(stories)
     found = embed_sentences([stories[name] for name in names], encoder)
     return {name: vector for name, vector in zip(names, found, strict=True) if vector is not None}
 
 
 def cluster(vectors: Vectors, *, seed: int, most: int = MOST_CLUSTERS) -> StoryClusters:
-    """The grouping by k-means whose mean silhouette is largest, among 2 to `most` groups.
+    """Group items by k-means, with the number of groups, 2 to `most`, of largest mean silhouette.
 
-    The same for the same items in whatever order. Fewer than three different items are one group:
-    a silhouette needs two groups, of which one has two items.
+    The result does not depend on the order of the items. Fewer than three different items form one
+    group: a silhouette needs two groups, one of them with two items.
     """
     names = sorted(vectors)
     if not names:
@@ -80,10 +80,10 @@ def cluster(vectors: Vectors, *, seed: int, most: int = MOST_CLUSTERS) -> StoryC
 def sample_evenly(
     groups: Mapping[str, int], *, seed: int, per_group: int | None = None
 ) -> tuple[str, ...]:
-    """The same number of items from every group, sorted; as many as the smallest group has.
+    """Sample the same number of items from every group, sorted; by default the smallest group's size.
 
-    Which ones follows from their names and `seed` alone, and a larger `per_group` keeps the items of
-    a smaller one.
+    The sample depends only on the item names and `seed`. A larger `per_group` keeps the items of a
+    smaller `per_group`.
     """
     sizes = Counter(groups.values())
     if not sizes:
@@ -104,7 +104,7 @@ def sample_evenly(
 
 
 def _is_better_fit(silhouettes: Mapping[int, float], k: int) -> bool:
-    """True where `k` groups fit better than any smaller number."""
+    """Return whether `k` groups have a larger silhouette than every smaller number of groups."""
     return all(silhouettes[k] > value + _SAME for tried, value in silhouettes.items() if tried < k)
 
 
@@ -117,7 +117,7 @@ def _compute_cluster_labels(
 
 
 def _number_groups(names: Sequence[str], labels: npt.NDArray[np.intp]) -> dict[str, int]:
-    """Groups numbered by size, then by their first name: k-means numbers them as it likes."""
+    """Assign group numbers by size, then by first name, because k-means numbers are arbitrary."""
     members: dict[int, list[str]] = {}
     for name, label in zip(names, labels.tolist(), strict=True):
         members.setdefault(label, []).append(name)
@@ -130,14 +130,14 @@ CLUSTER: Final = "cluster"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoryGroup:
-    """The group that a story is in, `None` where its text has no direction, and whether it was drawn."""
+    """The group of a story, `None` if its text has no embedding, and whether the story was sampled."""
 
     group: int | None
     kept: bool
 
 
 def run_step(_section: ClusterSection, work: CurationJob, state: CurationState) -> CurationState:
-    """The same number of described pieces from every group of stories; the others go."""
+    """Sample the same number of described pieces from every group of stories; exclude the others."""
     seed = work.recipe.seed
     pieces = state.pieces
     step = StepName(name=CLUSTER, version=1, settings={"seed": seed}, finds=TypeAdapter(StoryGroup))

@@ -31,7 +31,7 @@ from unreel.pages.playable_clip import data_uri
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheetCandidate:
-    """A clip that may be shown."""
+    """A candidate clip for the contact sheet."""
 
     name: str
     location: str
@@ -44,7 +44,7 @@ class SheetCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheetGroup:
-    """Clips that belong together, and how many there are in all."""
+    """A group of clips on the contact sheet, with the total number of clips in the group."""
 
     part: str
     """Split, or step."""
@@ -55,7 +55,7 @@ class SheetGroup:
 
 
 def choose_frozen(benchmark: Path, *, most: int, seed: int) -> list[SheetGroup]:
-    """Clips of the frozen benchmark by split and label."""
+    """Return up to `most` clips of the frozen benchmark for each split and label."""
     opened = open_benchmark(benchmark, BenchmarkLayout.VIDEO_FOLDER)
     rows = (
         ((row.split, row.label.value), _build_frozen_candidate(row, opened.find(row)))
@@ -87,7 +87,10 @@ def choose_left_out(quarantine: Path, *, most: int, seed: int) -> list[SheetGrou
 def _iter_sheet_groups(
     rows: Iterable[tuple[tuple[str, str], SheetCandidate]], *, most: int, seed: int
 ) -> Iterator[SheetGroup]:
-    """The `most` of each group whose digests are smallest: a draw that needs no list of all."""
+    """Yield each group with its `most` clips of smallest hash.
+
+    This draws clips at random by `seed` without keeping all of them in memory.
+    """
     heaps: defaultdict[tuple[str, str], list[tuple[int, str, SheetCandidate]]] = defaultdict(list)
     counts: Counter[tuple[str, str]] = Counter()
     for group, row in rows:
@@ -175,7 +178,7 @@ class ContactSheet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheetWish:
-    """Number of clips to show, and the folders whose files may be opened."""
+    """Settings of a contact sheet: clips per group, seed, and directories whose files may be opened."""
 
     most: int
     """Clips of a group."""
@@ -251,7 +254,7 @@ def _get_access_problem(location: str, roots: tuple[Path, ...]) -> str:
 
 
 def _format_title(benchmark: Path) -> str:
-    """Its name and version."""
+    """Return the name and version of the benchmark."""
     recipe = read_frozen_recipe(benchmark)
     return sanitise_line(f"{recipe.name} {recipe.freeze.version}" if recipe.freeze else recipe.name)
 

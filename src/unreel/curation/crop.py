@@ -9,7 +9,7 @@ from unreel.media.render import PixelCrop
 
 
 def run_step(_section: CropSection, work: CurationJob, state: CurationState) -> CurationState:
-    """Every piece without its filled borders."""
+    """Return the state with the filled borders of every segment cropped."""
     return state.after(work.shelf.sift("crop", map(_crop_segment, state.pieces)))
 
 

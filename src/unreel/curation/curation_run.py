@@ -51,7 +51,10 @@ class CurationRun(CurationJob):
 def open_bench(
     recipe: CurateRecipe, out: str | Path | None, access: StorageAccess, *, engine: str
 ) -> CurationContext:
-    """The bench at `out`, a folder or a prefix; below `curations/`, by its name, where none is named."""
+    """Return the context of the curation at `out`, a directory or a store prefix.
+
+    The default of `out` is `curations/` plus the name of the recipe.
+    """
     folder = str(out or Path("curations") / plain_name(recipe.name))
     place = resolve_location(
         folder if "://" in folder else str(Path(folder).absolute()), access.storage
@@ -62,7 +65,10 @@ def open_bench(
 
 @dataclass(frozen=True, slots=True)
 class CurationStep(Generic[Settings]):
-    """One step: what it is taken with, `None` where a recipe does not take it, and how."""
+    """One step of a curation: its name, its settings and the function that runs it.
+
+    The settings are `None` if a recipe does not use the step.
+    """
 
     name: str
     settings: Callable[[CurateRecipe], Settings | None]
@@ -85,7 +91,10 @@ def _has_cut_step(recipe: CurateRecipe) -> bool:
 
 
 def _build_cut_settings(recipe: CurateRecipe) -> RenderSettings | None:
-    """Marks are looked for on pieces that are files of their own."""
+    """Return the settings to cut segments before the watermark step; `None` if no cut is needed.
+
+    Watermarks are searched only in segments that are separate files.
+    """
     due = recipe.watermark is not None and _has_cut_step(recipe)
     return RenderSettings(form=None, step="cut") if due else None
 
@@ -123,7 +132,7 @@ STEPS: Final[tuple[CurationStep[Any], ...]] = (
 
 
 def plan_steps(recipe: CurateRecipe) -> list[str]:
-    """The steps that `recipe` takes, in order."""
+    """Return the names of the steps that `recipe` runs, in order."""
     return [step.name for step in STEPS if step.settings(recipe) is not None]
 
 
@@ -164,7 +173,7 @@ def _take_steps(curation: CurationRun, *, until: str | None) -> CurationState:
 
 
 def _allow_recipe_stores(curation: CurationRun) -> StorageAccess:
-    """Stores that the recipe reads from and the working place count as named by the user."""
+    """Return storage access that also allows the stores of the recipe's sources and of the curation."""
     access, place = curation.bench.access, curation.bench.place
     stores = [store_of(section) for section in curation.recipe.source]
     stores += [] if place.is_local else [place.uri]

@@ -77,7 +77,11 @@ class ClipDiversity:
 
     @property
     def difficulty(self) -> DifficultyLevel:
-        """Easy or hard, by the rule of this module."""
+        """Return the difficulty: easy or hard.
+
+        A clip is hard if it lasts more than `EASY_LENGTH_S` seconds, or if at least two of its other
+        three measures (actions, objects, background) exceed their limits.
+        """
         not_plain = (
             (self.n_actions > EASY_ACTIONS)
             + (self.n_objects > EASY_OBJECTS)
@@ -88,7 +92,7 @@ class ClipDiversity:
 
 
 def measure_diversity(story: str, frames: Sequence[Rgb], *, length_s: Fraction) -> ClipDiversity:
-    """The four diversities of a clip with that story, frames and length."""
+    """Return the four diversity measures of a clip from its description, frames and length."""
     return ClipDiversity(
         length_s=length_s,
         n_actions=count_actions(story),
@@ -103,13 +107,16 @@ def count_actions(story: str) -> int:
 
 
 def count_objects(story: str) -> int:
-    """Different things that the story names, each by the last word of its name."""
+    """Count the distinct objects in a description, each identified by the last word of its name."""
     heads = (found.split()[-1].lower() for found in _NAMED.findall(story))
     return len({head.removesuffix("s") for head in heads})
 
 
 def measure_background_detail(frames: Sequence[Rgb]) -> float:
-    """Share of the picture that is not flat once what moves is taken out: 0 plain, 1 busy."""
+    """Return the fraction of the background that is not flat: 0 is plain, 1 is busy.
+
+    Moving parts of the picture are removed first.
+    """
     if not frames:
         msg = "a background needs a frame to be seen in. Give the sampled frames"
         raise InvalidValueError(msg)
@@ -130,7 +137,7 @@ _INSTRUMENT: Final = Instrument("storyboard", 1)
 async def describe_clip(
     clip: Clip, teller: OpenReviewer, *, desk: ReviewDispatcher
 ) -> str | Failure:
-    """One paragraph on the clip, which is a file of this machine."""
+    """Return a description of the clip in one paragraph; the clip must be a local file."""
     question = Question(subject=clip.id, instrument=_INSTRUMENT, condition=CONDITION)
     asked = await desk.ask(question, [clip], teller, prompt=STORYBOARD.text)
     if isinstance(asked.outcome, Failure):

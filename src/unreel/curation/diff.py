@@ -103,7 +103,7 @@ def _build_field_texts(entry: Entry) -> dict[str, str]:
 
 
 def _read_manifest_sums(path: Path) -> dict[str, str]:
-    """SHA-256 by name where the manifest states it, as a frozen benchmark does."""
+    """Return the SHA-256 of each clip by name, if the manifest states it, as a frozen benchmark does."""
     tables = find_metadata(path) if path.is_dir() else ()
     rows = (row for table in tables for row in read_table(table) if isinstance(row, Mapping))
     return {

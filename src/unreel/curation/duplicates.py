@@ -1,4 +1,4 @@
-"""Near-duplicates: those of one label are kept once, and all of one family stay in one split."""
+"""Near-duplicates: keep one clip for each label and family, and put each family into one split."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -37,11 +37,11 @@ class StoredPrints:
             self.sketches[places] = packed.reshape(-1, SKETCH_SIDE**2)
 
     def words(self, places: Places) -> Words:
-        """The hashes of the clips at `places`."""
+        """Return the hashes of the clips at the indices `places`."""
         return _unpack_hashes(self._rows.take(places, ["hashes"]).column(0))
 
     def blocks(self) -> Iterator[tuple[Places, Words]]:
-        """The hashes of all clips, as pieces lie."""
+        """Yield the indices and hashes of all clips, in the order of the segment table."""
         for places, hashes in self._lying_in("hashes"):
             yield places, _unpack_hashes(hashes)
 
@@ -59,7 +59,7 @@ def _unpack_hashes(hashes: Any) -> Words:
 
 
 class ClipDigests(Sequence[str]):
-    """Ids of clips, spelled when they are asked for."""
+    """Sequence of clip ids, formatted as text on access."""
 
     def __init__(self, packed: NDArray[np.bytes_]) -> None:
         self._packed = packed
@@ -85,13 +85,16 @@ DUPLICATES: Final = "duplicates"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateFamily:
-    """The family of a clip: the first of those that show the same, or "" where none does."""
+    """Family of a clip: the id of the first clip with the same content, or "" if there is no other."""
 
     family: str
 
 
 def run_step(section: DuplicatesSection, work: CurationJob, state: CurationState) -> CurationState:
-    """Pieces with their families; with `drop`, one of each label and family: the largest picture."""
+    """Return the segments with their families.
+
+    With `drop`, keep only the segment with the largest picture for each label and family.
+    """
     named = name_families(work, state.pieces)
     if section.near == "keep":
         return state.after(StepResult(pieces=named))
@@ -121,7 +124,10 @@ def _build_step_input(row: Row) -> Given:
 def _build_family_lookup(
     pieces: SegmentTable, shelf: WorkDirectory
 ) -> Callable[[int], DuplicateFamily]:
-    """The family of the piece at a place; who has none is not kept in memory."""
+    """Return a function from the index of a segment to its family.
+
+    Segments without a family are not kept in memory.
+    """
     matches = find_matches(StoredPrints(pieces), inside=shelf.folder.root)
     pairs = [(match.first, match.second) for match in matches]
     groups = join(sorted({name for pair in pairs for name in pair}), pairs)

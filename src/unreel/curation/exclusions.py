@@ -37,7 +37,7 @@ class LeftOuts:
         return tally
 
     def read(self, folder: OutputDirectory) -> Iterator[ExcludedSegment]:
-        """Each of them, in their order."""
+        """Yield all excluded segments in sorted order, by name first."""
         for name, step, reason, detail, location, at_us in read_runs(folder, self.files):
             instant = None if at_us == _NOWHERE else at_us
             yield ExcludedSegment(name, step, reason, detail, location, instant)
@@ -47,18 +47,18 @@ NONE_LEFT_OUT: Final = LeftOuts()
 
 
 class LeavingOut:
-    """Takes what one step excludes."""
+    """Collector of the segments that one step excludes."""
 
     def __init__(self, folder: OutputDirectory, step: str) -> None:
         self._runs = SortedRuns(folder, f"{step}.out")
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, left: ExcludedSegment) -> None:
-        """One more."""
+        """Add one excluded segment."""
         self._counts[left.step, left.reason] += 1
         at_us = _NOWHERE if left.at_us is None else left.at_us
         self._runs.add((left.name, left.step, left.reason, left.detail, left.location, at_us))
 
     def end(self) -> LeftOuts:
-        """All of them."""
+        """Return the counts and files of all excluded segments."""
         return LeftOuts(dict(self._counts), self._runs.end())

@@ -1,4 +1,4 @@
-"""The tables of a curation: what a step found out about each clip."""
+"""Tables of a curation: the result of a step for each clip."""
 
 from typing import Final
 

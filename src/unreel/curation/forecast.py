@@ -49,7 +49,7 @@ class SourceCount:
 
     @property
     def n_clips(self) -> int:
-        """Clips that would be looked at."""
+        """Return the number of clips that would be processed."""
         return sum(self.labels.values())
 
 
@@ -78,7 +78,7 @@ class RecipeForecast:
 
 @dataclass(frozen=True, slots=True)
 class _RequiredPackage:
-    """A package that a recipe needs, and for whom."""
+    """Package that some recipes need, the extra that installs it, and a test whether a recipe needs it."""
 
     module: str
     extra: str
@@ -221,7 +221,7 @@ def _list_missing_tools(recipe: CurateRecipe) -> list[str]:
 def _iter_setting_problems(
     recipe: CurateRecipe, root: Path, settings: EnvironmentSettings
 ) -> Iterator[str]:
-    """Settings that only their own step would find out about."""
+    """Yield the errors in settings that otherwise only the step itself would detect."""
     checks: list[Callable[[], object]] = []
     if (screen := recipe.screen) is not None:
         checks += [
@@ -281,7 +281,10 @@ def _estimate_twin_count(recipe: CurateRecipe, real: int) -> int:
 def _forecast_splits(
     recipe: CurateRecipe, members: Sequence[SplitMember]
 ) -> Counter[tuple[str, str]]:
-    """Clips by split and label as they would be drawn by name; the draw itself goes by content."""
+    """Count clips by split and label, with splits drawn by clip name.
+
+    The real draw uses the content of clips, so its counts may differ.
+    """
     if recipe.freeze is None:
         return Counter()
     real = [member for member in members if member.label == Label.REAL]

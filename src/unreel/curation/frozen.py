@@ -30,10 +30,10 @@ def require_empty(folder: Path, setting: str) -> None:
 
 
 def find_frozen(folder: Path) -> Path:
-    """The folder of the frozen benchmark in, or at, `folder`.
+    """Return the directory of the frozen benchmark, which is `folder` or inside `folder`.
 
     Raises:
-        UnreadableSourceError: There is none, or it is not whole.
+        UnreadableSourceError: The benchmark is missing or incomplete.
     """
     for place in (folder / FROZEN, folder):
         if (place / CHECKSUMS).is_file() and (place / RECIPE).is_file():

@@ -1,4 +1,4 @@
-"""The folder that a hub of datasets takes, made from a frozen benchmark whose every byte is checked first."""
+"""Directory for a dataset hub, built from a frozen benchmark after a check of every byte."""
 
 import hashlib
 import json
@@ -49,7 +49,7 @@ Tally = Mapping[tuple[str, str], int]
 
 
 def hub_identifier(licence: str) -> str | None:
-    """The licence as a hub calls it; None where it knows none of that name."""
+    """Return the hub's identifier of the licence; `None` if the hub does not know the licence."""
     word = re.sub(r"[\s_]+", "-", licence.strip().lower())
     word = _SAME.get(word, word)
     return word if word in _KNOWN else None
@@ -75,7 +75,7 @@ def front_matter(tally: Tally) -> list[str]:
 
 
 def write_licences(name: str, tally: Tally) -> str:
-    """The file of licences: how many clips are under which, and where they are from."""
+    """Return the text of the licence file: the number of clips for each licence and source."""
     rows = [(licence, source, n) for (licence, source), n in sorted(tally.items())]
     table = markdown_table(("licence", "source", "clips"), rows)
     return f"# Licences of {' '.join(name.split())}\n\n{_OWN}\n\n{table}\n"
@@ -99,7 +99,7 @@ class AcceptedRisks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubFolder:
-    """A folder that is ready, and what to do with it."""
+    """Directory that is ready for upload, with a summary and the upload commands."""
 
     folder: Path
     n_clips: int
@@ -178,7 +178,7 @@ def _read_audit(benchmark: Path) -> Mapping[str, Any]:
 
 
 def _count_licences(benchmark: Path) -> Counter[tuple[str, str]]:
-    """Clips by licence and source."""
+    """Count the clips by licence and source."""
     tally: Counter[tuple[str, str]] = Counter()
     for row in open_benchmark(benchmark, BenchmarkLayout.VIDEO_FOLDER):
         if isinstance(row, Rejected):
@@ -207,7 +207,7 @@ def _require_licences(tally: Mapping[tuple[str, str], int], accepted: AcceptedRi
 
 
 def _verify_checksums(benchmark: Path) -> dict[str, str]:
-    """The checksum of every file of the benchmark, once each file was found to have it."""
+    """Return the checksum of every file of the benchmark, after verifying each file."""
     sums: dict[str, str] = {}
     for line in read_bytes(benchmark / CHECKSUMS, most=_MOST).decode(errors="replace").splitlines():
         value, _, name = line.partition("  ")

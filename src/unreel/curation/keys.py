@@ -1,4 +1,4 @@
-"""Keys of the questions that a step asks about a whole set: 32 bytes each, whoever they are about."""
+"""Keys of a step's requests for a whole set of clips: 32 bytes each, for any kind of subject."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ class SubjectKeys:
         return len(self.packed)
 
     def chunks(self) -> Iterator[list[str]]:
-        """All keys, so many at once as are looked up together."""
+        """Yield all keys in chunks, each as large as one table lookup."""
         for start in range(0, len(self), LOOKUP_ROWS):
             yield _format_hex_keys(self.packed[start : start + LOOKUP_ROWS])
 

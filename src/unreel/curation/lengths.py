@@ -1,4 +1,4 @@
-"""Real pieces come to last as generated ones do."""
+"""Match the lengths of real segments to the lengths of generated segments."""
 
 import random
 from array import array
@@ -67,7 +67,7 @@ def draw_lengths(real: ClipLengths, wanted: NDArray[np.integer], *, seed: int) -
 
 
 def _compute_quantiles(ordered: NDArray[np.integer], n: int) -> NDArray[np.integer]:
-    """`n` of the lengths, in the middle of `n` equal shares of their distribution."""
+    """Return `n` of the lengths: the middle of each of `n` equal parts of the distribution."""
     middles: NDArray[np.integer] = ordered[(2 * np.arange(n) + 1) * len(ordered) // (2 * n or 1)]
     return middles
 
@@ -86,7 +86,7 @@ class TargetLength:
 
 
 def run_step(_section: LengthsSection, work: CurationJob, state: CurationState) -> CurationState:
-    """Real pieces trimmed so that they last as the generated ones do; those too short for it go."""
+    """Trim real segments to the lengths of generated segments; exclude real segments that are too short."""
     seed = work.recipe.seed
     step = StepName(
         name=LENGTHS, version=1, settings={"seed": seed}, finds=TypeAdapter(TargetLength)

@@ -1,4 +1,4 @@
-"""A clip on its way through a curation: what its makers say, the file it is cut from, and the cut."""
+"""Clip during a curation: its declared metadata, the file that it is cut from, and the cut."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,7 @@ def stored_name(sha256: ClipId, suffix: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeFile:
-    """Bytes that are published: their hash and where they lie."""
+    """File to publish: hash, location and size."""
 
     sha256: str
     location: str
@@ -66,7 +66,7 @@ class ClipSegment:
 
     @property
     def id(self) -> str:
-        """Identity of the piece: the same bytes and the same cut are the same piece."""
+        """Return the id of the segment; segments with the same bytes and the same cut have the same id."""
         return digest("piece", self.clip.id, to_json(as_plain(self.cut)))
 
     def subject(self, **given: Any) -> StepSubject:
@@ -75,12 +75,12 @@ class ClipSegment:
         return StepSubject(clip=clip.id, name=self.entry.name, location=clip.location, given=given)
 
     def left_out(self, step: str, reason: str, detail: str) -> "ExcludedSegment":
-        """The piece as one that `step` does not let in."""
+        """Return the segment as an exclusion by `step`."""
         middle = to_us(self.start_s + self.length_s / 2)
         return ExcludedSegment(self.entry.name, step, reason, detail, self.clip.location, middle)
 
     def remade(self, clip: Clip) -> "ClipSegment":
-        """The piece as a file of its own."""
+        """Return the segment as the separate file `clip`, without shots and fingerprint."""
         length_s = clip.facts.video.duration_s
         whole = replace(self, clip=clip, cut=WHOLE, start_s=Fraction(0), length_s=length_s)
         return replace(whole, shots=(), fingerprint=None)

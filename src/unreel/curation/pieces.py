@@ -69,22 +69,22 @@ class SegmentTable:
                 )
 
     def strings(self, name: str) -> NDArray[np.object_]:
-        """A column of few different texts; equal ones are one object."""
+        """Return a column with few distinct texts; equal texts share one object."""
         codes, words = self.codes(name)
         found: NDArray[np.object_] = np.array(words.to_pylist(), object)[codes]
         return found
 
     def codes(self, name: str) -> tuple[NDArray[np.int32], Any]:
-        """A column as places in an Arrow array of its different texts."""
+        """Return a column as indices, and the Arrow array of distinct texts that the indices refer to."""
         coded = self.rows.column(name).combine_chunks().dictionary_encode()
         return coded.indices.to_numpy(), coded.dictionary
 
     def where(self, kept: NDArray[np.bool_]) -> "SegmentTable":
-        """The pieces that are `kept`."""
+        """Return the segments that the mask `kept` selects."""
         return self if kept.all() else SegmentTable(rows=self.rows.where(kept))
 
     def by_name(self) -> "SegmentTable":
-        """The pieces in the order of their names."""
+        """Return the segments sorted by name."""
         return SegmentTable(rows=self.rows.by_name())
 
 
@@ -117,7 +117,10 @@ class WorkDirectory:
 
     @classmethod
     def of(cls, bench: CurationContext) -> "WorkDirectory":
-        """The shelf of a bench, in its working folder or, where that is a store, next to its ledgers."""
+        """Return the work directory of a curation.
+
+        It is in the directory of the curation or, if the curation is in a store, next to its ledgers.
+        """
         return cls(OutputDirectory(OutputDirectory(bench.ledgers.parent).make(PIECES)))
 
     def sift(self, step: str, stream: Iterable[ClipSegment | ExcludedSegment]) -> StepResult:
@@ -136,7 +139,7 @@ class WorkDirectory:
         return leaving.end()
 
     def lock(self) -> WriterLock:
-        """One curation at a time lays its pieces here."""
+        """Return the lock that lets only one curation at a time write its segments here."""
         return writer_lock(StorageLocation(str(self.folder.root)))
 
     def clear(self, *, keep: SegmentTable = NO_PIECES, left_out: LeftOuts = NONE_LEFT_OUT) -> None:
@@ -148,7 +151,10 @@ class WorkDirectory:
 
 
 def keep_once(pieces: SegmentTable, *, step: str) -> tuple[SegmentTable, Iterable[ExcludedSegment]]:
-    """The first of all pieces with the same bytes and cut; none of them where their labels contradict."""
+    """Return the first of all segments with the same bytes and cut, and the excluded segments.
+
+    If the labels of equal segments contradict, all of these segments are excluded.
+    """
     ids = pieces.rows.digests("id")
     order = np.argsort(ids, kind="stable")
     ids = ids[order]

@@ -40,7 +40,7 @@ class AuditSection(RecipeSection):
 
 
 class ClusterSection(RecipeSection):
-    """`[cluster]`: stories are grouped by meaning, and the same number is kept of each group."""
+    """`[cluster]`: groups descriptions by meaning and keeps the same number of clips from each group."""
 
 
 class CropSection(RecipeSection):
@@ -138,7 +138,7 @@ class InjectSection(RecipeSection):
 
 
 class LengthsSection(RecipeSection):
-    """`[lengths]`: real clips are trimmed until they last as generated ones do."""
+    """`[lengths]`: trims real clips to the lengths of generated clips."""
 
 
 class NormaliseSection(RecipeSection):
@@ -162,7 +162,7 @@ class NormaliseSection(RecipeSection):
 
     @property
     def form(self) -> NormalForm:
-        """The form as `media` knows it."""
+        """Return the form as a `NormalForm` of `unreel.media`."""
         return NormalForm(
             width=self.width,
             height=self.height,
@@ -182,9 +182,10 @@ class ScreenSection(RecipeSection):
 
 
 class SourceSection(RecipeSection):
-    """`[source]` or `[[source]]`: where clips come from, and what holds for each of them.
+    """`[source]` or `[[source]]`: a source of clips, and default values for its clips.
 
-    `label`, `creator`, `licence`, `source` and `group` stand in where the source itself is silent.
+    `label`, `creator`, `licence`, `source` and `group` are fallbacks for values that are missing in
+    the source.
     """
 
     path: Text
@@ -218,7 +219,7 @@ class SourceSection(RecipeSection):
 
 
 class SplitSection(RecipeSection):
-    """`[split]`: single-theme pieces, cut where the colours of two frames differ too much."""
+    """`[split]`: cuts clips into single-theme segments where the colours of two frames differ too much."""
 
     detector: Literal["colour", "transnetv2"] = "colour"
     """What finds cuts; `transnetv2` needs `unreel[transnet]`."""
@@ -242,7 +243,7 @@ def _wrap_in_list(value: object) -> object:
 
 
 class CurateRecipe(RecipeHead):
-    """Everything that decides what a curation gives. It is stored with its result."""
+    """All settings that determine the result of a curation. They are stored with the result."""
 
     source: Annotated[
         tuple[SourceSection, ...],
@@ -271,7 +272,10 @@ class CurateRecipe(RecipeHead):
 
 
 def read_recipe(file: Path, changes: Sequence[str] = ()) -> CurateRecipe:
-    """Defaults below `file` below `changes`, each `section.key=VALUE` with a value in TOML's spelling."""
+    """Read a recipe from `file`, over the defaults, and apply `changes`.
+
+    Each change is `section.key=VALUE` with the value in TOML syntax.
+    """
     values = read_toml(file, "recipe")
     for change in changes:
         apply_change(change, values)
@@ -279,5 +283,5 @@ def read_recipe(file: Path, changes: Sequence[str] = ()) -> CurateRecipe:
 
 
 def check_recipe(values: object) -> CurateRecipe:
-    """The recipe that `values` make, or the first thing that is wrong with them."""
+    """Return the recipe with these `values`; raise for the first invalid value."""
     return check_sections(CurateRecipe, values, typed=lambda key: f"--set {key}=VALUE")

@@ -25,10 +25,10 @@ def describe_recipe() -> Iterator[DescribedSection]:
 
 
 def find_sections(name: str | None) -> list[DescribedSection]:
-    """All sections, or the one of that name with those inside it.
+    """Return all sections, or the section `name` with its subsections.
 
     Raises:
-        UnknownNameError: There is none.
+        UnknownNameError: No section has this name.
     """
     told = list(describe_recipe())
     if name is None:

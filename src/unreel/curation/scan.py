@@ -42,7 +42,10 @@ class ScanSettings:
 
 
 def run_step(settings: ScanSettings, work: CurationJob, state: CurationState) -> CurationState:
-    """Every piece, still a whole file, with its measures and, where asked for, its fingerprint."""
+    """Return every segment with its measurements and, if requested, its fingerprint.
+
+    Each segment is still a whole file.
+    """
     step: StepName[ScannedFile] = StepName(
         name=SCAN,
         version=2,
@@ -105,7 +108,10 @@ def _measure_shot(scan: ClipScan, shot: FrameShot) -> MeasuredShot:
 
 
 def _select_shot_scan(scan: ClipScan, shot: FrameShot) -> ClipScan:
-    """The shot alone; one too short to hold a picked frame is judged by those of the whole clip."""
+    """Return the scan of one shot.
+
+    A shot that is too short to contain a picked frame gets the picked frames of the whole clip.
+    """
     place = slice(shot.first_frame, shot.first_frame + shot.n_frames)
     picked = tuple(frame for frame in scan.picked if place.start <= frame.index < place.stop)
     return replace(

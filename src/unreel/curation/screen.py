@@ -72,7 +72,7 @@ class ClipScreen(Protocol):
 
 
 def measure(scan: ClipScan, *, clip: str, extra: Mapping[str, Any] | None = None) -> ScreenInput:
-    """The findings of one scan."""
+    """Return the measurements of one scan as the input of a screen."""
     return ScreenInput(
         clip=clip,
         duration_s=scan.duration_s,
@@ -89,7 +89,7 @@ def measure(scan: ClipScan, *, clip: str, extra: Mapping[str, Any] | None = None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MotionScreen:
-    """Takes out clips that stand still: what a codec does to a still picture stays below `least`."""
+    """Screen that removes static clips; compression changes a still picture by less than `least`."""
 
     least: Annotated[float, NumberUnit("grey levels")] = 5.0
     """By which the liveliest hundredth of the picture must change in half a second."""
@@ -104,9 +104,9 @@ class MotionScreen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityScreen:
-    """Screen for clips that are blurred, black, white or all grain.
+    """Screen that removes clips that are blurred, black, white or only noise.
 
-    The limits are wide: they remove clips that cannot be judged, not merely poor ones.
+    The limits are wide: they remove clips that cannot be judged, not clips of poor quality.
     """
 
     least_sharpness: float = 0.5
@@ -164,7 +164,7 @@ SCREENS: Final[NameRegistry[Callable[..., ClipScreen]]] = NameRegistry(
 
 
 def build_screen(name: str, settings: Mapping[str, Any] | None = None) -> ClipScreen:
-    """The screen called `name`, ours or another package's, with `settings` (its keyword arguments)."""
+    """Return the screen `name`, built-in or from another package, with `settings` as keyword arguments."""
     factory = SCREENS.load(name)
     try:
         return factory(**(settings or {}))

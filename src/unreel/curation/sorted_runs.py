@@ -27,13 +27,16 @@ class SortedRuns:
         self._n_put_down = 0
 
     def add(self, line: Line) -> None:
-        """One more."""
+        """Add one line."""
         self._waiting.append(line)
         if len(self._waiting) == _RUN:
             self._sort()
 
     def end(self) -> tuple[str, ...]:
-        """The files that hold them: few, because who reads them has all of them open."""
+        """Write the remaining lines and return the file names.
+
+        Files are merged until at most 16 remain, because a reader opens all of them at once.
+        """
         if self._waiting:
             self._sort()
         while len(self._files) > _OPEN:
@@ -56,7 +59,7 @@ class SortedRuns:
 
 
 def read_runs(folder: OutputDirectory, files: Sequence[str]) -> Iterator[Line]:
-    """The lines of all runs, in their order."""
+    """Yield the lines of all files in sorted order."""
     with ExitStack() as stack:
         runs = [stack.enter_context(folder.read(name)) for name in files]
         yield from heapq.merge(*(map(_parse_line, run) for run in runs))

@@ -70,7 +70,7 @@ class FrozenBenchmark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurationState:
-    """State of a curation: the remaining clips, and the excluded ones."""
+    """State of a curation: the remaining segments, the exclusions, and the results of finished steps."""
 
     pieces: SegmentTable = NO_PIECES
     left_out: LeftOuts = NONE_LEFT_OUT
@@ -80,7 +80,7 @@ class CurationState:
     """The steps that were taken."""
 
     def after(self, sifted: StepResult) -> "CurationState":
-        """The state with what a step made of the pieces."""
+        """Return the state with the segments of a step's result, and its exclusions added."""
         return replace(self, pieces=sifted.pieces, left_out=self.left_out + sifted.left_out)
 
     def require_pieces(self, step: str) -> None:
@@ -113,6 +113,6 @@ class CurationState:
 
     @property
     def n_failed(self) -> int:
-        """Files and clips that are out because something went wrong, not because a step chose so."""
+        """Count the files and clips that were excluded by an error, not by the decision of a step."""
         failures = {*FailureReason, REJECTED, CONTRADICTION}
         return sum(n for reason, n in self.left_out.by_reason.items() if reason in failures)

@@ -1,7 +1,7 @@
-"""A step of a curation: what it is asked, under which key, and what it found, in a table of its own.
+"""Steps of a curation: requests, their keys, and one table of results for each step.
 
-A key follows from the step, its version, its settings and what it is asked about, so a changed setting
-redoes that step and those that depend on its findings, and nothing else.
+A key depends on the step, its version, its settings and the request. A changed setting
+therefore repeats only that step and the steps that depend on its results.
 """
 
 import json
@@ -84,7 +84,7 @@ class StepName(Generic[Found]):
     settings: Given = field(default_factory=dict)
 
     def key(self, subject: StepSubject) -> str:
-        """Identity of the question that this step asks about `subject`."""
+        """Return the key of this step's request for `subject`."""
         return digest(
             "curate",
             self.name,
@@ -129,7 +129,7 @@ class CurationContext:
     """Called after a step with the number of remaining segments."""
 
     def table(self, step: str) -> LanceTable:
-        """The table of a step."""
+        """Return the table of a step."""
         return LanceTable(self.place / "steps" / f"{step}.lance", FINDINGS)
 
     @property
@@ -150,10 +150,10 @@ class CurationContext:
     def ask_stage(
         self, step: StepName[Found], subjects: Iterable[StepSubject], stage: Stage
     ) -> Iterator[Found | Failure]:
-        """The same by a stage that reads `_given` and writes `found`.
+        """Run `stage` on the subjects and return the results in order, like `ask`.
 
-        What fails because of the hour is tried again at once, so that a busy machine does not decide
-        which clips a benchmark has.
+        The stage reads `_given` and writes `found`. Transient failures are retried immediately, so that
+        a busy machine does not determine which clips a benchmark contains.
         """
         table, keys = self.table(step.name), SubjectKeys(map(step.key, subjects))
         for _ in range(_TRIES):
@@ -217,7 +217,7 @@ class CurationContext:
     def put_through(
         self, name: str, rows: Iterable[Row], stage: Stage, take: Callable[[Row], None]
     ) -> None:
-        """Process `rows` with `stage`, whose side effects are its only result.
+        """Run `rows` through `stage`, whose side effects are its only result.
 
         The callback `take` gets each finished row, from any thread.
         """
@@ -310,7 +310,7 @@ class ClipStage(MediaStage):
 
 
 class _RowReporter:
-    """Callback for finished rows, which are not kept."""
+    """Sink that passes finished rows to a callback and does not store them."""
 
     def __init__(self, take: Callable[[Row], None]) -> None:
         self._take = take
@@ -323,7 +323,7 @@ class _RowReporter:
         self._take(row)
 
     def require_ready(self) -> None:
-        """It keeps nothing."""
+        """Do nothing, because this sink stores no rows."""
 
 
 class _DecisionWriter(Stage):
@@ -334,7 +334,7 @@ class _DecisionWriter(Stage):
 
 
 def as_plain(found: object) -> Any:
-    """A finding of a step in the values that JSON has."""
+    """Return the result of a step as JSON-compatible values."""
     kind: Any = type(found)
     return _build_type_adapter(kind).dump_python(found, mode="json")
 
@@ -345,7 +345,7 @@ def _build_type_adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def to_json(value: object) -> str:
-    """`value` as JSON with one spelling."""
+    """Return `value` as canonical JSON: equal values give equal text."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 

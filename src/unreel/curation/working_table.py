@@ -37,7 +37,7 @@ class WorkingTable:
     def batches(
         self, columns: Sequence[str] | None = None, *, rows: int = SCAN_ROWS
     ) -> Iterator[Any]:
-        """The rows as Arrow batches of at most `rows`."""
+        """Yield the rows as Arrow batches of at most `rows` rows."""
         if self.file is None:
             return
         from lance.file import LanceFileReader
@@ -52,21 +52,21 @@ class WorkingTable:
             yield from found.combine_chunks().to_batches()
 
     def take(self, places: NDArray[np.intp], columns: Sequence[str]) -> Any:
-        """The rows at `places` of these, in that order, as an Arrow table; one may come twice."""
+        """Return the rows at the indices `places`, in that order, as an Arrow table; indices may repeat."""
         from lance.file import LanceFileReader
 
         own = places if self.places is None else self.places[places]
         return _read_rows_at(LanceFileReader(str(self.file), columns=[*columns]), own)
 
     def column(self, name: str) -> Any:
-        """One column as a chunked Arrow array."""
+        """Return one column as a chunked Arrow array."""
         import pyarrow as pa
 
         found = [batch.column(0) for batch in self.batches([name], rows=_OF_ONE_COLUMN)]
         return pa.chunked_array(found) if found else pa.chunked_array([], pa.string())
 
     def digests(self, name: str) -> NDArray[np.bytes_]:
-        """A column of 32 bytes a row, to be compared and sorted."""
+        """Return a column of 32-byte values as an array that can be compared and sorted."""
         packed = b"".join(
             b"".join(batch.column(0).to_pylist())
             for batch in self.batches([name], rows=_OF_ONE_COLUMN)
@@ -74,16 +74,16 @@ class WorkingTable:
         return np.frombuffer(packed, "S32")
 
     def where(self, kept: NDArray[np.bool_]) -> "WorkingTable":
-        """The rows that are `kept`."""
+        """Return the rows that the mask `kept` selects."""
         return self.reordered(np.flatnonzero(kept))
 
     def reordered(self, order: NDArray[np.intp]) -> "WorkingTable":
-        """The rows at `order`, in that order."""
+        """Return the rows at the indices `order`, in that order."""
         own = order if self.places is None else self.places[order]
         return replace(self, places=own.astype(np.int64))
 
     def by_name(self) -> "WorkingTable":
-        """The rows in the order of their names; those of one name stay as they are."""
+        """Return the rows sorted by name; rows of equal name keep their order."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -102,7 +102,7 @@ NO_ROWS: Final = WorkingTable()
 
 
 def format_digest(packed: bytes) -> str:
-    """32 bytes of a column as they are written; NumPy takes zeros off their end."""
+    """Return 32 bytes of a column in hexadecimal, with the trailing zeros that NumPy removes."""
     return packed.ljust(32, b"\0").hex()
 
 

@@ -40,10 +40,10 @@ class NamedPlace:
 
 
 def read_places(text: str) -> tuple[str, ...]:
-    """The places of a setting, with commas between them.
+    """Parse the comma-separated places of a setting.
 
     Raises:
-        InvalidSettingError: One of them is no store and no host.
+        InvalidSettingError: A place is neither a store nor a host.
     """
     found = tuple(word for word in (part.strip() for part in text.split(",")) if word)
     for word in found:
@@ -69,13 +69,13 @@ def require_named(location: str, named: Iterable[str]) -> None:
 
 
 def resolve_peers(host: str, port: int) -> list[Peer]:
-    """The addresses of a host that was named; one that leads back to this machine is rejected.
+    """Return the addresses of an allowed host; reject a name that resolves to this machine.
 
-    A name may stand for a private address, because the user chose the name. It may not stand for this machine, which
-    must be named as such. Link-local and metadata addresses are always refused.
+    A name may resolve to a private address, because the user chose the name. Only `localhost` or an
+    IP address may mean this machine. Link-local and metadata addresses are always rejected.
 
     Raises:
-        InvalidValueError: One of its addresses is such an address.
+        InvalidValueError: An address of the host is rejected.
         OSError: The name cannot be resolved.
     """
     peers = resolve_host(host, port)
@@ -103,10 +103,10 @@ def require_public(peers: Iterable[Peer]) -> None:
 
 
 def get_site(location: str) -> str:
-    """Scheme, host and port of an address of the web, as a place that can be named.
+    """Return scheme, host and port of a web address, in the form of an allowed place.
 
     Raises:
-        InvalidValueError: It is none.
+        InvalidValueError: `location` is not a web address.
     """
     place = _parse_location(location)
     if place.scheme not in _PORTS:

@@ -1,7 +1,7 @@
 """Number and size of a stage's workers on a cluster; independent of Ray, so that it can be tested.
 
-A stage says what one worker takes and how many rows it holds at once; what those rows are counted against
-decides how both grow with the cluster (see `InFlightLimit`).
+A stage declares the resources of one worker and its number of rows in flight. The stage's
+`InFlightLimit` determines how the workers and the rows in flight grow with the cluster.
 """
 
 import math

@@ -98,11 +98,11 @@ class TableCommitter:
     """Context manager that holds the table's lock; leaving it commits all offered rows.
 
     Args:
-        table: Target table. Rows whose `attempt` is above 1 replace, the others are added.
+        table: Target table. Rows with `attempt` above 1 replace existing rows; others are added.
         pace: Rules for commits.
-        add_up: Adds the job's counts of new rows to the totals.
-        on_commit: Callback with the progress, after readers can see the commit.
-        observe: Callback with the steps of the table's writer, from the committing thread.
+        add_up: Callback that adds the job's counts of new rows to the totals.
+        on_commit: Callback for the progress, called after readers can see the commit.
+        observe: Callback for the steps of the table's writer, called from the committing thread.
     """
 
     def __init__(
@@ -242,7 +242,10 @@ class TableCommitter:
         return self._n_drafted >= self._most or n_bytes >= _LARGEST_BYTES or self._left_s() <= 0
 
     def _take(self) -> list[Row] | None:
-        """Rows to draft: a portion, or those there are when the oldest is due; None at the end."""
+        """Return the next rows to convert for a commit; `None` at the end.
+
+        These are a full portion, or all waiting rows if the oldest row is due.
+        """
         with self._change:
             while not self._closing and not self._has_portion():
                 waits = self._buffer or self._n_drafted
@@ -298,7 +301,7 @@ class TableCommitter:
                 self._cleaned_s = time.monotonic()
 
     def _with_loss(self, error: BaseException) -> BaseException:
-        """The error of a commit, with how many finished rows it cost."""
+        """Return the error of a commit, with the number of finished rows that were lost."""
         n_lost = self._n_offered - self.progress.done - self.progress.failed
         try:
             raise_refusal(error)

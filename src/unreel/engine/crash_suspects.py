@@ -1,21 +1,22 @@
 """Find the rows that crash a worker: rows that ran together are retried in isolation.
 
-A crash shows that a worker ended, not why. Any row that was begun in it and not finished may be the
-cause; so may the out-of-memory killer, a lost node, or a `kill -9`. Two facts decide:
+A crash shows that a worker ended, not why. The cause may be any row that the worker began and
+did not finish, the out-of-memory killer, a lost node, or a `kill -9`. Two assumptions decide:
 
-- a row that crashes its worker does so each time it runs;
-- an innocent row returns the first time it is left to run.
+- a row that crashes its worker crashes it each time;
+- any other row finishes the first time that it can run undisturbed.
 
-So a row with `DEATHS_IN_COMPANY` crashes (see `ledger`) is a suspect. It runs in a fresh worker of
-its own, whose crash counts for no other row and only after the row was begun there. `DEATHS_ALONE`
-such crashes in sequence are the proof; one return clears it. Between two attempts the other
-suspects run, so that one bad minute of the machine does not condemn one row. These crashes are
-counted in the driver's memory: if the driver dies the row is still a suspect, and its trial starts
+A row with `DEATHS_IN_COMPANY` crashes (see `start_log`) is therefore a suspect. It runs in a
+fresh worker of its own. A crash of this worker counts only for this row, and only after the row
+began there. After `DEATHS_ALONE` such crashes in sequence the row is quarantined. A row that
+finishes once is no longer a suspect. Between two attempts the other suspects run, so that a
+short problem of the machine does not affect all attempts of one row. These crashes are counted
+in the driver's memory: if the driver dies, the row is still a suspect and its count starts
 again.
 
 Limit: a row that was killed from outside in each of `DEATHS_ALONE` fresh workers cannot be
-distinguished from a crashing one. All causes of a crash have the same weight, because a row that
-uses all memory ends by the same SIGKILL as its innocent neighbour. The reasons are in
+distinguished from a row that crashes. All causes of a crash have the same weight, because a row
+that uses all memory ends by the same SIGKILL as other rows of its worker. The reasons are in
 docs/decisions/0013-suspects-alone.md.
 """
 
@@ -42,14 +43,14 @@ class WorkerCrashed:
 
 @dataclass(frozen=True, slots=True)
 class IsolatedRetry:
-    """A suspect, and how often it died alone in a row."""
+    """Suspect row, and the number of its consecutive crashes in isolation."""
 
     row: Row
     deaths: int = 0
 
 
 class CrashSuspects:
-    """Rows that wait to be run alone, and what their deaths have shown so far."""
+    """Queue of rows that wait to run in isolation, with their crash counts."""
 
     def __init__(self) -> None:
         self._waiting: deque[IsolatedRetry] = deque()
@@ -63,14 +64,14 @@ class CrashSuspects:
         self._waiting.append(IsolatedRetry(row))
 
     def take(self) -> IsolatedRetry:
-        """The suspect whose turn it is."""
+        """Remove and return the next suspect row from the queue."""
         return self._waiting.popleft()
 
     def judge(self, trial: IsolatedRetry, outcome: Row | WorkerCrashed) -> Row | None:
-        """The row that came back or is condemned; `None` where it has to run alone once more.
+        """Return the finished or quarantined row; `None` if the row must run in isolation again.
 
         Raises:
-            InvalidSettingError: No worker of this engine begins any more.
+            InvalidSettingError: Ten workers in sequence ended before they began a row.
         """
         if isinstance(outcome, WorkerCrashed) and not outcome.began:
             self._note_false_start(outcome)

@@ -41,7 +41,7 @@ class IsolatedProcess:
             raise InvalidValueError(msg) from error
 
     async def __call__(self, row: Row) -> Row | WorkerCrashed:
-        """The row that came back, or how its process ended instead."""
+        """Run the row in a fresh process; return the finished row, or how the process crashed."""
         # Spawned, because a fork of a process with threads may stand still for ever.
         spawn = multiprocessing.get_context("spawn")
         ours, theirs = spawn.Pipe()

@@ -39,15 +39,18 @@ _DIGITS: Final = 2 * STAMP_BYTES
 
 
 def mark_of(key: str) -> int:
-    """Eight bytes that stand for a key in every process, where a table is examined row by row."""
+    """Return an 8-byte hash of a key as an integer, equal in every process.
+
+    It is used to check a table row by row.
+    """
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big")
 
 
 def as_texts(keys: Sequence[str]) -> Iterator[Any]:
-    """The keys as Arrow arrays, neither of which is too long for Arrow.
+    """Yield the keys as Arrow arrays, each short enough for Arrow.
 
     Raises:
-        InvalidValueError: One is no text that can be stored.
+        InvalidValueError: A key is not a text that can be stored.
     """
     import pyarrow as pa
 
@@ -63,7 +66,7 @@ def as_texts(keys: Sequence[str]) -> Iterator[Any]:
 
 
 def find_duplicate_keys(dataset: Any) -> list[str]:
-    """Keys with more than one row, sorted."""
+    """Return the keys with more than one row, sorted."""
     return KeyIndex().follow(dataset).doubled(dataset)
 
 
@@ -77,7 +80,7 @@ def _parse_hex_digits(digits: bytes) -> bytes:
 
 
 class KeyHasher:
-    """Makes stamps and marks of texts; two of them make different ones."""
+    """Hasher that computes stamps and marks of texts; two hashers give different results."""
 
     def __init__(self) -> None:
         # Secret on purpose, and no figure depends on it: a seed that is known could be prepared for.
@@ -85,7 +88,11 @@ class KeyHasher:
         self._addends = np.frombuffer(secrets.token_bytes(STAMP_BYTES), dtype=np.uint32)
 
     def stamps(self, texts: Any) -> NDArray[np.uint8]:
-        """Of each text in an Arrow array of strings: the hash that it spells, or one of its own."""
+        """Return the stamp of each text in an Arrow array of strings.
+
+        The stamp is the hash that the text spells in hexadecimal or, for other texts, a hash of the
+        text.
+        """
         n = len(texts)
         if n == 0:
             return np.empty((0, STAMP_BYTES), dtype=np.uint8)
@@ -104,7 +111,7 @@ class KeyHasher:
         return stamps
 
     def marks(self, stamps: NDArray[np.uint8]) -> NDArray[np.uint64]:
-        """Of each stamp: sums of products of its halves of words, which two stamps seldom share."""
+        """Return the mark of each stamp: a sum of products of 32-bit words, which two stamps rarely share."""
         words = stamps.view(np.uint32) + self._addends
         products = words[:, 0::2].astype(np.uint64) * words[:, 1::2]
         marks: NDArray[np.uint64] = products.sum(axis=1, dtype=np.uint64)
@@ -128,12 +135,12 @@ class KeyHashIndex:
 
     @classmethod
     def sort(cls, marks: NDArray[np.uint64], slots: NDArray[np.uint32]) -> "KeyHashIndex":
-        """Of marks in any order."""
+        """Build the index from marks in any order."""
         order = np.argsort(marks)
         return cls(marks[order], slots[order])
 
     def find(self, marks: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.uint32]]:
-        """Pairs of a place among `marks` and a slot with that mark, in no order."""
+        """Return pairs of an index into `marks` and a slot with that mark, in no particular order."""
         order = np.argsort(marks)
         wanted = marks[order]
         first = self._first(wanted)
@@ -173,14 +180,14 @@ class KeyHashIndex:
         return inside
 
     def join(self, other: "KeyHashIndex") -> "KeyHashIndex":
-        """Both together."""
+        """Return the union of both indexes."""
         marks = np.concatenate([self.marks, other.marks])
         slots = np.concatenate([self.slots, other.slots])
         order = np.argsort(marks, kind="stable")  # linear for two that are in order
         return KeyHashIndex(marks[order], slots[order])
 
     def twins(self) -> NDArray[np.uint32]:
-        """The slots of marks that are there more than once."""
+        """Return the slots of marks that occur more than once."""
         same = self.marks[1:] == self.marks[:-1]
         is_twin = np.zeros(len(self.marks), dtype=np.bool_)
         is_twin[1:] |= same
@@ -209,11 +216,14 @@ class KeyIndex:
 
     @property
     def n_slots(self) -> int:
-        """Slots of all stretches."""
+        """Return the number of slots of all fragments."""
         return int(self.starts[-1])
 
     def follow(self, dataset: Any) -> "KeyIndex":
-        """The index of `dataset`: only fragments that are not in this one are read."""
+        """Return the index of `dataset`; only fragments that are missing in this index are read.
+
+        All fragments are read again if fewer than half of the slots would be used.
+        """
         if _get_version_identity(dataset) == self.seen:
             return self
         present = {
@@ -229,7 +239,7 @@ class KeyIndex:
         return kept.extended(dataset, new)
 
     def _without(self, present: Any) -> "KeyIndex":
-        """Less the rows of fragments that are not `present`."""
+        """Return the index without the rows of fragments that are not `present`."""
         faces = tuple(face if face in present else () for face in self.faces)
         if faces == self.faces:
             return self
@@ -239,7 +249,7 @@ class KeyIndex:
         return replace(self, marks=marks, faces=faces)
 
     def extended(self, dataset: Any, new: Sequence[Any]) -> "KeyIndex":
-        """With the rows of the fragments that are `new`."""
+        """Return the index with the rows of the `new` fragments added."""
         lengths = [fragment.physical_rows for fragment in new]
         longer = KeyIndex(
             mixer=self.mixer,
@@ -263,7 +273,7 @@ class KeyIndex:
         return replace(longer, marks=joined, seen=_get_version_identity(dataset))
 
     def candidates(self, keys: Sequence[str]) -> NDArray[np.uint32]:
-        """The slots that may hold one of `keys`, each once."""
+        """Return the slots that may hold one of `keys`, without duplicates."""
         found = [
             self.marks.find(self.mixer.marks(self.mixer.stamps(texts)))[1]
             for texts in as_texts(keys)
@@ -273,7 +283,7 @@ class KeyIndex:
     def scan(
         self, dataset: Any, columns: list[str], fragments: Sequence[Any] | None = None
     ) -> Iterator[tuple[NDArray[np.uint32], Any]]:
-        """The rows of all fragments or some, a batch at a time, with the slot of each."""
+        """Yield batches of the rows of `fragments` (default: all), each with the slots of its rows."""
         scanner = dataset.scanner(
             columns=columns, fragments=fragments, with_row_address=True, **FRUGAL
         )
@@ -300,7 +310,7 @@ class KeyIndex:
     def take(
         self, dataset: Any, slots: NDArray[np.uint32], columns: list[str] | None
     ) -> Iterator[Any]:
-        """The rows of `slots` in the order of the table, in batches."""
+        """Yield the rows of `slots` in batches, in the order of the table."""
         addresses = np.sort(self.addresses(slots))
         for start in range(0, len(addresses), _TAKEN):
             wanted = addresses[start : start + _TAKEN].tolist()
@@ -308,7 +318,7 @@ class KeyIndex:
             yield from found.to_batches(SCAN_ROWS)
 
     def doubled(self, dataset: Any) -> list[str]:
-        """Keys with more than one row, sorted."""
+        """Return the keys with more than one row, sorted."""
         tally: Counter[str] = Counter()
         for batch in self.take(dataset, self.marks.twins(), ["key"]):
             tally.update(batch.column("key").to_pylist())

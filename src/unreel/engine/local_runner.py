@@ -1,6 +1,6 @@
-"""Runs stages in this process: async ones on an event loop, sync ones in threads.
+"""Runner of stages in this process: async stages on an event loop, sync stages in threads.
 
-A row that was in flight when earlier drivers died runs at the end, in a process of its own.
+A row that was in flight when earlier drivers died runs at the end, in a separate process.
 """
 
 import asyncio

@@ -57,7 +57,7 @@ class StorageLocation:
 
     @property
     def path(self) -> Path:
-        """The folder; only where `is_local`."""
+        """Return the local directory; valid only if `is_local`."""
         return Path(self.uri)
 
     def __truediv__(self, name: str) -> "StorageLocation":
@@ -65,15 +65,15 @@ class StorageLocation:
         return StorageLocation(below, self.options, self.root or self.uri)
 
     def inside(self, name: str = "") -> tuple[OutputDirectory, str]:
-        """The folder that a person named, and `name` below this place as seen from there.
+        """Return the directory that the user named, and the path of `name` relative to that directory.
 
-        Only where `is_local`. Nothing is written below it but through that folder.
+        Valid only if `is_local`. All files below this location are written through that directory.
         """
         above = self.uri.removeprefix(self.root.rstrip("/")).strip("/") if self.root else ""
         return OutputDirectory(Path(self.root or self.uri)), "/".join(filter(None, (above, name)))
 
     def beside(self, ending: str) -> tuple[OutputDirectory, str]:
-        """The same for the file whose name is this place's with `ending`."""
+        """Return the same as `inside` for the file with the name of this location plus `ending`."""
         folder, below = self.inside()
         if below:
             return folder, below + ending
@@ -98,11 +98,11 @@ class StorageLocation:
             folder.write(below, data)
 
     def read(self, name: str, *, most: int | None = None) -> bytes:
-        """The bytes under `name`.
+        """Return the bytes under `name`.
 
         Raises:
-            FileNotFoundError: There are none.
-            UnreadableSourceError: There are more than `most`, or the store cannot be read.
+            FileNotFoundError: `name` is missing.
+            UnreadableSourceError: There are more than `most` bytes, or the store cannot be read.
         """
         source = f"{self.uri.rstrip('/')}/{name}"
         if self.is_local:
@@ -130,7 +130,7 @@ class StorageLocation:
         return folder.files(below)
 
     def size(self, name: str) -> int | None:
-        """Bytes under `name`; None where there are none."""
+        """Return the number of bytes under `name`; `None` if `name` is missing."""
         if self.is_local:
             folder, below = self.inside(name)
             return folder.size(below)
@@ -162,7 +162,7 @@ class StorageLocation:
         return {"aws_region": _REGION} | given | keys
 
     def objects(self, *, patience_s: float = _PATIENCE_S) -> Any:
-        """The store of objects under this place, for reading and writing them by relative path."""
+        """Return the object store at this location, to read and write objects by relative path."""
         if self.is_local:
             return obstore.store.LocalStore(self.path, mkdir=True)
         options = self._signed

@@ -40,14 +40,14 @@ class _ExactKeys:
     def find(
         self, marks: NDArray[np.uint64], stamps: NDArray[np.uint8]
     ) -> tuple[NDArray[np.intp], NDArray[np.uint32]]:
-        """The places of those that are here, and their slots."""
+        """Return the indices of the given keys that are in this set, and the slots of these keys."""
         places, slots = self.marks.find(marks)
         same = (self.stamps[slots] == stamps[places]).all(axis=1)
         return places[same], slots[same]
 
 
 class _IssuedKeys:
-    """The keys that this run gave out: the last ones in a set, those before in packs."""
+    """Keys that this run has issued: recent keys in a set, older keys in sorted index packs."""
 
     def __init__(self, mixer: KeyHasher) -> None:
         self._mixer = mixer
@@ -140,7 +140,7 @@ class _StoredKeys:
 
 
 class PendingKeys:
-    """Filter of due questions: those without a row, and those whose row is to be replaced.
+    """Filter of due questions: questions without a row, and questions whose row must be replaced.
 
     The table is read once, at the first question.
 
@@ -163,7 +163,7 @@ class PendingKeys:
         return _IssuedKeys(self._stored.mixer)
 
     def sift(self, questions: Iterable[Row]) -> Iterator[Row]:
-        """Those that are due, each once and with the number of its try as `attempt`."""
+        """Yield each due question once, with its attempt number in the column `attempt`."""
         source, look = iter(questions), _FIRST_LOOK
         while chunk := list(itertools.islice(source, look)):
             (keys,) = as_texts([row["key"] for row in chunk])

@@ -33,10 +33,13 @@ _UTILS: Final[Any] = import_module("ray._common.utils")
 
 @contextmanager
 def joined_ray() -> Iterator[None]:
-    """The cluster that `RAY_ADDRESS` names, as its owner set it up; else a Ray of our own until the end.
+    """Join the Ray cluster at `RAY_ADDRESS` for the `with` block; if unset, start a private Ray instance.
+
+    The joined cluster keeps the configuration of its owner. A private instance is stopped at the
+    end of the block.
 
     Raises:
-        InvalidSettingError: That cluster cannot be joined from here.
+        InvalidSettingError: The cluster cannot be joined from this machine.
     """
     address = read_ray_address()
     if address:
@@ -72,7 +75,7 @@ def _join_ray_cluster(address: str) -> None:
 
 
 def _format_error_chain(error: BaseException) -> str:
-    """The words of an error and of all that led to it."""
+    """Return the messages of an error and of all its causes, one per line."""
     words: list[str] = []
     cause: BaseException | None = error
     while cause is not None:
@@ -136,6 +139,6 @@ def _force_loopback_address() -> Iterator[None]:
 
 
 def _read_authentication() -> None:
-    """Ray reads its token and whether it needs one once for each process: have it read them again."""
+    """Make Ray read its token and authentication mode again; Ray reads them only once per process."""
     _RAYLET.Config.initialize("")
     _RAYLET.AuthenticationTokenLoader.instance().reset_cache()

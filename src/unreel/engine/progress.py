@@ -24,7 +24,7 @@ class Progress:
 
     @property
     def failed(self) -> int:
-        """Rows that are failures."""
+        """Return the number of failed rows."""
         return sum(self.failures.values())
 
 
@@ -79,7 +79,7 @@ class ProgressLine:
         self._began_s = clock()
 
     def begin(self, whose: str = "") -> None:
-        """Another run begins; where there are several, its lines start with `whose` it is."""
+        """Reset the progress for a new run; `whose` is the prefix of its lines if there are several runs."""
         self._whose, self._part, self._due, self.cost_usd = whose, "", None, None
         self._progress, self._n_of_part = None, {}
 
@@ -93,7 +93,7 @@ class ProgressLine:
         self._progress = None
 
     def step(self, part: str, progress: Progress) -> None:
-        """Rows of a part were committed."""
+        """Update the progress after rows of a part were committed."""
         if part != self._part:
             self._part, self._due = part, None
         self._progress = progress
@@ -117,7 +117,7 @@ class ProgressLine:
 
     @property
     def share(self) -> float | None:
-        """Share of the current part that is finished, 0 to 1; `None` if its length is unknown."""
+        """Return the finished fraction of the current part, 0 to 1; `None` if its length is unknown."""
         if not self._part or not self._due:
             return None
         progress = self._progress or Progress()
@@ -134,7 +134,7 @@ class ProgressLine:
 
 
 def describe(part: str, progress: Progress, *, due: int | None, seconds: float) -> str:
-    """One line: done of due, rate, remaining time, money, and failures by cause."""
+    """Return one line: rows done of due, rate, remaining time, note, cost, and failures by reason."""
     n = progress.done + progress.failed
     rate = n / seconds if seconds > 0 else 0.0
     told = [f"{part}: {n:,}" + ("" if due is None else f" of {due:,}")]
@@ -153,7 +153,7 @@ def describe(part: str, progress: Progress, *, due: int | None, seconds: float) 
 
 
 def format_duration(seconds: float) -> str:
-    """`8 s`, `4 min 10 s` or `2 h 05 min`."""
+    """Return a duration as text: `8 s`, `4 min 10 s` or `2 h 05 min`."""
     whole = round(seconds)
     if whole < _MINUTE_S:
         return f"{whole} s"
@@ -163,5 +163,5 @@ def format_duration(seconds: float) -> str:
 
 
 def format_cost(cost_usd: float) -> str:
-    """Dollars with cents, and with more places where cents would say nothing."""
+    """Return a cost in USD with 2 decimal places; with 4 if it is below 1 USD."""
     return f"{cost_usd:,.2f} USD" if cost_usd >= 1 else f"{cost_usd:.4f} USD"

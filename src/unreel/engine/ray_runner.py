@@ -1,12 +1,17 @@
-"""Runs stages in Ray Data actors, on this machine or on the cluster that `RAY_ADDRESS` names.
+"""Run stages in Ray Data actors, on this machine or on the cluster at `RAY_ADDRESS`.
 
-Rows travel as opaque bytes, so a column of nulls or of mixed types means the same here as in `local`.
-Ray hands the block of a dead worker to another one for ever; the ledger, an actor next to the driver,
-breaks that circle: it knows what each worker had begun and not finished. A row that it suspects passes
-all stages untouched, and once its window is through, and the workers with it, the driver lets it run
-from there in an actor of its own (see `suspects`). A block is what a dead worker's successor repeats,
-so blocks are kept small, in rows and in bytes; a lost node is the death of all its workers, and of the
-blocks that lay in its store. How many workers there are is said in `fleet`.
+Rows are sent as opaque bytes, so that a column of nulls or of mixed types has the same meaning
+as with the `local` engine.
+
+Ray gives the block of a crashed worker to another worker without limit. The ledger, an actor on
+the driver's node, stops this loop: it records the rows that each worker started and did not
+finish. A suspected row passes the remaining stages unchanged. When its window is finished and
+the workers have ended, the driver runs the row from that stage on in a separate actor (see
+`crash_suspects`).
+
+After a crash the next worker repeats the whole block, so blocks are small in rows and bytes.
+The loss of a node counts as a crash of all its workers and loses the blocks in its object
+store. `cluster_size` sets the number of workers.
 """
 
 import asyncio
@@ -110,7 +115,7 @@ class RayRunner:
 
 @dataclass(frozen=True, slots=True)
 class _StageActors:
-    """A stage and who works at it."""
+    """A stage and the size of its worker pool."""
 
     stage: Stage
     crew: WorkerPoolSize

@@ -15,7 +15,7 @@ S3: Final = "s3://"
 
 
 def resolve_location(text: str, storage: Mapping[str, str]) -> StorageLocation:
-    """The place that a person named: a folder, or `s3://bucket/prefix`."""
+    """Return the storage location for a user's text: a directory, or `s3://bucket/prefix`."""
     if "://" not in text:
         _require_writable_name(text)
         return StorageLocation(text)
@@ -35,9 +35,9 @@ def _require_writable_name(text: str) -> None:
 
 
 def local_folder(location: StorageLocation, settings: EnvironmentSettings) -> Path:
-    """The folder of this machine for what a run must not keep in a store, such as its ledgers.
+    """Return the local directory for files of a run that must not be in an object store, such as ledgers.
 
-    The same place gives the same folder each time, so that the next try finds them again.
+    The same location always gives the same directory, so that a retry finds the files.
     """
     if location.is_local:
         return location.path

@@ -1,7 +1,7 @@
 """Hash in each row over its other values, to detect later changes.
 
-Lance has no checksums of its pages, so a flipped bit in a text would be read as the reviewer's
-answer. It detects accidents, not an attacker who writes a new seal.
+Lance has no checksums for its pages, so a flipped bit in a text would be read as the reviewer's
+answer. The hash detects accidental changes, not an attacker who writes a new hash.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ _QUOTE: Final = json.encoder.encode_basestring_ascii
 
 
 def seal_of(row: Mapping[str, Any]) -> int:
-    """The seal that belongs to the values of `row`; an empty column counts as none."""
+    """Return the hash (seal) of the values of `row`; empty columns are ignored."""
     values = [(name, row[name]) for name in sorted(row) if row[name] is not None and name != COLUMN]
     state = hashlib.blake2b(_ENCODER.encode(values).encode(), digest_size=8)
     return int.from_bytes(state.digest(), "big", signed=True)

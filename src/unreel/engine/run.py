@@ -39,7 +39,7 @@ _AHEAD: Final = 4096
 
 
 class PrefetchedIterator(Generic[T]):
-    """A stream whose first items are read at once; it can be iterated once."""
+    """Iterator that reads its first items immediately; it can be iterated once."""
 
     def __init__(self, items: Iterable[T]) -> None:
         self._source = iter(items)
@@ -64,12 +64,12 @@ class RunSummary:
 
     @property
     def failed(self) -> int:
-        """New failure rows."""
+        """Return the number of new failure rows."""
         return sum(self.failures.values())
 
     @property
     def quarantined(self) -> int:
-        """Rows given up because their worker died each time."""
+        """Return the number of rows that were abandoned because their worker crashed each time."""
         return self.failures.get(FailureReason.QUARANTINED.value, 0)
 
 
@@ -152,7 +152,7 @@ def _count_rows(rows: Iterable[Row], progress: "Progress") -> Iterator[Row]:
 
 @contextmanager
 def shared_runner(engine: "str | StageRunner") -> "Iterator[StageRunner]":
-    """`engine` for several runs: what it needs is started once, by the first, and ended here."""
+    """Provide one runner for several runs: the first run starts it, the end of the block stops it."""
     runner: StageRunner = ENGINES.load(engine)() if isinstance(engine, str) else engine
     with ExitStack() as stack:
         if isinstance(runner, AbstractContextManager):

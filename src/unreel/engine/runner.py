@@ -34,5 +34,5 @@ class StageRunner(Protocol):
 
 
 def ledger_item(row: Row) -> str:
-    """Under what name the ledger knows the row: a row that is asked again begins without deaths."""
+    """Return the ledger name of the row: key and attempt, so that a retried row starts with 0 crashes."""
     return f"{row['key']}/{row['attempt']}"

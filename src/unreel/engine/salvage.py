@@ -90,7 +90,7 @@ class _FragmentSalvage:
         self.found_again: set[int] = set()
 
     def right(self, pieces: Iterable[Piece]) -> Iterator[Row]:
-        """The rows that are right; the others are set aside."""
+        """Yield the valid rows of `pieces`; pass invalid rows to the `set_aside` callback."""
         for row in self._rows(pieces):
             fault = find_row_fault(row, self._table, self._judge)
             if fault is None:
@@ -101,7 +101,7 @@ class _FragmentSalvage:
                 self._set_aside(row, fault)
 
     def missing(self, pieces: Iterable[Piece]) -> Iterator[Row]:
-        """The answers that were not kept yet; a failure may have been asked again since."""
+        """Yield valid answers whose key was not kept yet; skip failures, which may have been retried since."""
         known = np.sort(np.array(self._kept, dtype=np.uint64))
         for row in self._rows(pieces):
             mark = mark_of(row["key"])

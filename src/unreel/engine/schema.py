@@ -1,4 +1,4 @@
-"""Kinds of tables: their columns, and how rows of older releases become rows of this one."""
+"""Table schemas: the columns of each kind of table, and the upgrade of rows from older releases."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -53,15 +53,15 @@ class TableSchema:
 
     @property
     def arrow(self) -> Any:
-        """The Arrow schema of this release."""
+        """Return the Arrow schema of this release."""
         return pa.schema([*_EVERY_TABLE, *self._fields, _SEAL])
 
     def batch(self, rows: Sequence[Row]) -> Any:
-        """The rows as Arrow, each with its seal; a column that no field names is rejected.
+        """Return the rows as an Arrow batch, each with its seal.
 
         Raises:
-            InvalidValueError: A row holds an unknown column or a value that its column cannot hold,
-                or all of them are too large for one batch.
+            InvalidValueError: A row has an unknown column or a value that its column cannot hold, or
+                the rows together are too large for one batch.
         """
         batch = self._unsealed(rows)
         # Over what Arrow made of the values, because that is what a reader gets; empty ones do not count.
@@ -84,13 +84,13 @@ class TableSchema:
             raise InvalidValueError(msg) from error
 
     def portions(self, rows: Sequence[Row]) -> list[list[Row]]:
-        """The rows in portions that a batch can hold, in order; a row that none can hold is a failure.
+        """Split the rows, in order, into lists that each fit into one batch.
 
-        Of such a row every value stays that its column can hold. A row that has failed before keeps
-        its reason.
+        A row that fits into no batch becomes a failure row and keeps every value that its column can
+        hold. A row that had already failed keeps its failure reason.
 
         Raises:
-            InvalidValueError: A row holds an unknown column: no row of its stage would fit.
+            InvalidValueError: A row has an unknown column: no row of its stage would fit.
         """
         self._require_known_columns(rows)
         return self._split([row if self._holds([row]) else self._give_up(row) for row in rows])
@@ -180,7 +180,7 @@ def _to_arrow(rows: Sequence[Row], schema: Any) -> Any:
 
 
 def text_size(row: Row) -> int:
-    """Characters and bytes of the texts of `row`; what else it holds is small."""
+    """Return the total length of the texts (characters) and bytes in `row`; other values are small."""
     size = 0
     for value in row.values():
         if isinstance(value, _TEXTS):

@@ -1,8 +1,9 @@
-"""One step of a job, free of any engine: the same class runs here and on a cluster.
+"""One step of a job, independent of the engine: the same class runs locally and on a cluster.
 
-A row is a dict of values that Arrow can hold (None, bool, int, float, str, bytes, lists and dicts of
-them), known by its `key`. A column whose name begins with `_` is scratch: it travels between stages
-(frames, sound) and is never stored. A row that failed carries `failure_reason` and `failure_detail`.
+A row is a dict of values that Arrow can hold (None, bool, int, float, str, bytes, and lists and
+dicts of these), identified by its `key`. A column whose name begins with `_` is a scratch
+column: it is passed between stages (frames, sound) and never stored. A failed row has
+`failure_reason` and `failure_detail`.
 """
 
 from dataclasses import dataclass
@@ -52,7 +53,11 @@ class WorkerResources:
 
     @classmethod
     def asking(cls, whom: StageClient, in_flight: int) -> Self:
-        """Of a worker that asks a reviewer: who counts connections or money counts all of them."""
+        """Return the resources of a worker that queries the client `whom`.
+
+        The limit of rows in flight applies to a single worker if the client is metered, else to all
+        workers together; a client that uses GPUs has the limit per worker.
+        """
         limit = InFlightLimit.ALONE if whom.is_metered else InFlightLimit.SERVICE
         if whom.gpus:
             limit = InFlightLimit.WORKER
@@ -67,28 +72,29 @@ class WorkerResources:
 
 
 class Stage:
-    """Turns one row into one row with the same `key`; inherit and write `__call__`, sync or async.
+    """A step that turns one row into one row with the same `key`; subclasses define `__call__`.
 
-    An instance is built where the job starts and copied to its workers, so it must pickle: open
-    clients and load weights in `setup`. A sync `__call__` runs in `in_flight` threads at once, an
-    async one on a single event loop. What it raises becomes a failure row, so it may simply raise.
+    An instance is created where the job starts and copied to its workers, so it must pickle: open
+    clients and load weights in `setup`. A sync `__call__` runs in up to `in_flight` threads, an
+    async `__call__` in a single event loop. An exception becomes a failure row, so `__call__` may
+    raise.
     """
 
     resources: WorkerResources = WorkerResources()
 
     def setup(self) -> None:
-        """Called once in each worker before its first row; an error here ends the job."""
+        """Prepare the stage, once in each worker before its first row; an error here ends the job."""
 
     def __call__(self, row: Row) -> Any:
-        """The row's successor, or an awaitable of it."""
+        """Return the new row, or an awaitable of the new row."""
         raise NotImplementedError
 
     def close(self) -> Any:
-        """Called once in each worker that ends in peace; may be async."""
+        """Release resources, once in each worker that ends normally; may be async."""
 
 
 def to_failed_row(row: Row, failure: Failure) -> Row:
-    """The row as a failure; its scratch columns are let go."""
+    """Return the row as a failure, without its scratch columns."""
     detail = failure.detail[:DETAIL_CHARACTERS]
     return to_stored_row(row) | {"failure_reason": failure.reason.value, "failure_detail": detail}
 
@@ -99,12 +105,12 @@ def has_failed(row: Row) -> bool:
 
 
 def to_stored_row(row: Row) -> Row:
-    """The row without its scratch columns."""
+    """Return the row without its scratch columns."""
     return {name: value for name, value in row.items() if not name.startswith("_")}
 
 
 def to_failure(error: Exception) -> Failure:
-    """The failure behind an exception that left a stage: its own, or one made from its words."""
+    """Return the failure for an exception of a stage: the attached failure, or one built from its message."""
     carried = getattr(error, "failure", None)
     if isinstance(carried, Failure):
         return carried

@@ -13,11 +13,10 @@ from unreel.engine.stage import Row, Stage, has_failed, to_failed_row, to_failur
 
 
 class StageWorker:
-    """Applies one stage to rows, at most `in_flight` at once, by default what it says itself.
+    """Worker that applies one stage to at most `in_flight` rows at once; by default the stage's limit.
 
-    What it raises becomes a failure row.
-
-    Belongs to the event loop in which it is entered.
+    An exception of the stage becomes a failure row. The worker belongs to the event loop in which
+    it is entered.
     """
 
     def __init__(self, stage: Stage, *, in_flight: int | None = None) -> None:
@@ -53,7 +52,7 @@ class StageWorker:
         self._permits.release()
 
     async def apply(self, row: Row) -> Row:
-        """The stage's row for this row; a row that failed before passes untouched."""
+        """Return the result of the stage for `row`; a row that has already failed is returned unchanged."""
         if has_failed(row):
             return row
         try:
@@ -97,7 +96,7 @@ class StageChain:
         """Return when the stages are set up: from here on a death may be the row's."""
 
     def take(self, row: Row) -> Row:
-        """The row as it comes from the last stage."""
+        """Return the row after all stages."""
         for worker in self._workers:
             row = self._wait(worker.apply(row))
         return row

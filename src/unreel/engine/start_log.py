@@ -75,7 +75,7 @@ class StartLog:
         self._write(_FINISH, item)
 
     def withdraw(self) -> None:
-        """Forget the starts that are open: their worker was stopped on purpose."""
+        """Remove the starts that have no finish: their worker was stopped on purpose."""
         self._records = {item: record for item, record in self._records.items() if not record.open}
         # Made shorter and not longer: this must work on a full disk, or its innocents are dead.
         os.ftruncate(self._file, 0)

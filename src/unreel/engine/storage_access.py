@@ -112,10 +112,10 @@ def find_change(clip: str, file: Path) -> Failure | None:
 
 @contextmanager
 def local_copy(location: str, access: StorageAccess) -> Iterator[Path]:
-    """Provide the clip as a local file: itself, or a temporary copy from its store.
+    """Provide the clip as a local file: the file itself, or a temporary copy from its object store.
 
     Raises:
-        MediaError: Its location is not allowed, or it cannot be fetched.
+        MediaError: The location is not allowed, or the clip cannot be fetched.
     """
     if "://" not in location:
         yield Path(location)

@@ -1,8 +1,8 @@
 """Table as a source of questions: the driver reads the key columns, workers read the rows.
 
-The driver reads the few columns of a question's key, finds the due ones, and sends a row address of
-eight bytes. The worker opens the table at the same version and makes the question there. So a
-hundred million rows never pass through one process.
+The driver reads the few columns that a question's key needs, finds the due questions, and sends
+a row address of eight bytes for each. The worker opens the table at the same version and builds
+the question. So a hundred million rows never pass through one process.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,11 +31,11 @@ class StoredRows:
 
     Args:
         table: The table, at its version when the first question is requested.
-        ask: Makes the question of a complete row in the worker; it must pickle, and so must the
-            table's location. Its key is ignored.
-        key: Makes the question's key of a row with only `columns`, in the driver.
+        ask: Function that builds the question from a complete row, in the worker. The function and
+            the table's location must pickle. The key of the built question is ignored.
+        key: Function that builds the question's key from a row with only `columns`, in the driver.
         columns: Columns that `key` needs.
-        where: Filter of the rows in Lance's SQL; by default those that did not fail.
+        where: Row filter in Lance's SQL; by default rows that did not fail.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class StoredRows:
         self._dataset: Any = None
 
     def __iter__(self) -> Iterator[Row]:
-        """The questions as keys and addresses; `LoadedQuestions` makes them whole."""
+        """Yield each question as a key and a row address; `LoadedQuestions` loads the complete question."""
         batches = self._table.scan(
             self._open(),
             columns=self._columns,
@@ -78,17 +78,17 @@ class StoredRows:
 
 
 class QuestionLoader:
-    """Makes questions of addresses, many at once; it travels without what it has opened."""
+    """Loader that builds questions from row addresses in batches; it pickles without its open dataset."""
 
     def __init__(self, table: "LanceTable", version: int, ask: Callable[[Row], Row]) -> None:
         self._table, self._version, self._ask = table, version, ask
         self._dataset: Any = None
 
     def __call__(self, rows: Sequence[Row]) -> list[Row]:
-        """The whole questions, in order; one that cannot be made is a failure.
+        """Return the complete questions, in order; a question that cannot be built is a failure row.
 
         Raises:
-            UnreadableSourceError: The version is gone, or damaged.
+            UnreadableSourceError: The version of the table is missing or damaged.
         """
         if self._dataset is None:
             self._dataset = self._table.open(self._version)

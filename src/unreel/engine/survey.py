@@ -67,7 +67,7 @@ _NOT_SURVEYED: Final = Failure(
 
 
 class SurveyStage(MediaStage):
-    """Adds a clip's id and facts to its row, where they are not there already."""
+    """Stage that adds the clip's id and facts to each row that lacks facts."""
 
     def __init__(self, access: StorageAccess, *, in_flight: int = 2) -> None:
         super().__init__(access, WorkerResources(in_flight=in_flight))
@@ -83,7 +83,7 @@ class SurveyStage(MediaStage):
 
 
 class _BenchmarkFile(NamedTuple):
-    """A file of a benchmark: in the benchmark's words, and where that is now."""
+    """A file of a benchmark: its name in the benchmark, and its current location."""
 
     words: str
     place: str
@@ -96,7 +96,7 @@ class _BenchmarkFile(NamedTuple):
 def survey_rows(
     benchmark: Benchmark, entries: Iterable[Entry], access: StorageAccess, *, cleaned: bool = False
 ) -> Iterator[Row]:
-    """One row for each file, to be put through `SurveyStage`; `cleaned` files only on demand."""
+    """Yield one row for each file, as input of `SurveyStage`; include cleaned files only if `cleaned`."""
     for chunk in iter_chunks(entries, _NAMED):
         files = [
             (e, file) for e in chunk for file in _list_entry_files(benchmark, e, cleaned=cleaned)
@@ -109,7 +109,7 @@ def survey_rows(
 
 
 def reuse_survey_rows(rows: Iterable[Row], known: "LanceTable") -> Iterator[Row]:
-    """The rows, those whose file another run has surveyed with what it found there."""
+    """Yield each row; add clip id and facts if `known` has a successful row with the same key and mark."""
     for chunk in iter_chunks(rows):
         found = {row["key"]: row for row in known.get([row["key"] for row in chunk])}
         for row in chunk:
@@ -143,7 +143,7 @@ class ClipSurvey:
     def find_files(
         self, benchmark: Benchmark, entries: Iterable[Entry], *, cleaned: bool
     ) -> Iterator[ProbedEntry[Clip]]:
-        """Each entry with what was found at its files, in order; many are looked up at once."""
+        """Yield each entry with the properties of its files, in order; files are looked up in batches."""
         for chunk in iter_chunks(entries):
             files = [_list_entry_files(benchmark, entry, cleaned=cleaned) for entry in chunk]
             rows = self._rows([file for both in files for file in both])
@@ -167,7 +167,7 @@ class ClipSurvey:
         return rows
 
     def _by_location(self) -> dict[str, str]:
-        """The latest key of each path."""
+        """Return the latest key of each path."""
         if self._keys is None:
             tables = [table for table in self._tables if table.exists()]
             rows = (row for table in tables for row in table.rows(["key", "location"]))

@@ -72,9 +72,9 @@ class _AbsentTableError(UnreadableSourceError):
 
 
 class LanceTable:
-    """The table at `place`, read as of the moment of each call.
+    """Reader of the table at `location`; each call reads the latest version.
 
-    It remembers where keys lie: who asks often keeps one of it.
+    An instance caches the index of keys: reuse one instance for repeated lookups.
     """
 
     def __init__(self, location: StorageLocation, schema: TableSchema) -> None:
@@ -97,7 +97,7 @@ class LanceTable:
             return 0 if dataset is None else int(dataset.count_rows(where))
 
     def failures(self) -> Counter[str]:
-        """Failed rows by reason."""
+        """Count failed rows by reason."""
         tally: Counter[str] = Counter()
         dataset = self._find()
         if dataset is not None:
@@ -107,13 +107,13 @@ class LanceTable:
         return tally
 
     def rows(self, columns: Sequence[str] | None = None, where: str | None = None) -> Iterator[Row]:
-        """Every row, upgraded to this release, streamed; a doubled key is an error.
+        """Yield every row, upgraded to this release.
 
-        `columns` of another version's row may not exist in this one: name them only in code that
-        knows the schema. `where` is a filter in Lance's SQL.
+        A row of another version may lack some of `columns`: pass them only in code that knows the
+        schema. `where` is a filter in Lance's SQL.
 
         Raises:
-            UnreadableSourceError: There is no table, it is damaged, or a key is in it twice.
+            UnreadableSourceError: The table is missing or damaged, or has a key twice.
         """
         dataset = self.open()
         self._require_unique_keys(dataset)
@@ -128,11 +128,11 @@ class LanceTable:
         return {row["key"]: StoredKeyState(row["attempt"], row["failure_reason"]) for row in found}
 
     def get(self, keys: Sequence[str]) -> list[Row]:
-        """The whole rows of `keys`, in any order; a key without a row is excluded."""
+        """Return the complete rows of `keys`, in any order; keys without a row are omitted."""
         return list(self._look_up(keys, columns=None))
 
     def at(self, dataset: Any, addresses: Sequence[int]) -> list[Row]:
-        """The whole rows at `addresses` of `dataset`, a version of this table, in their order."""
+        """Return the complete rows at `addresses`, in that order; `dataset` is a version of this table."""
         with self.reading():
             found = dataset._take_rows(list(addresses))  # noqa: SLF001  the one way by address
             batches = found.to_batches(SCAN_ROWS)
@@ -222,10 +222,10 @@ class LanceTable:
                     self.schema.upgrade(row)
 
     def open(self, version: int | None = None) -> Any:
-        """The Lance data set behind the table, at its latest version or at another.
+        """Return the Lance dataset of the table, at `version` or by default the latest version.
 
         Raises:
-            UnreadableSourceError: There is no table, or it is damaged.
+            UnreadableSourceError: The table is missing or damaged.
         """
         self.place.require_plain()
         try:
@@ -248,25 +248,28 @@ class LanceTable:
         return dataset
 
     def files(self) -> list[str]:
-        """The manifests and data files that lie there, by path below the table."""
+        """Return the paths of the table's manifests and data files, relative to the table."""
         with self.reading():
             return [name for name in self.place.names() if _FILE.fullmatch(name)]
 
     def _find(self) -> Any:
-        """The data set, or None where nothing was ever committed; a damaged one is no absent one."""
+        """Return the dataset; `None` if nothing was ever committed. Raise an error for a damaged table."""
         try:
             return self.open()
         except _AbsentTableError:
             return None
 
     def scan(self, dataset: Any, **options: Any) -> Iterator[Any]:
-        """Batches of an open version; what goes wrong between them is not the table's."""
+        """Yield the batches of an open version; read errors become `UnreadableSourceError`.
+
+        Errors that the caller raises between two batches are not converted.
+        """
         with self.reading():
             yield from dataset.scanner(**options).to_batches()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Whatever Lance, Arrow or the store says about unreadable files becomes one error."""
+        """Convert errors of Lance, Arrow and the store about unreadable files to `UnreadableSourceError`."""
         try:
             yield
         except UnreelError:

@@ -94,7 +94,7 @@ class FragmentContents:
 
     @property
     def n_rows(self) -> int:
-        """Rows in it."""
+        """Return the number of rows in the piece."""
         return len(self.marks)
 
 
@@ -130,17 +130,17 @@ class TableCheckResult:
 
     @property
     def n_files(self) -> int:
-        """Data files of the version."""
+        """Return the number of data files of the version."""
         return sum(len(fragment.files) for fragment, _ in self.pieces)
 
     @property
     def n_rows(self) -> int:
-        """Rows that can be read."""
+        """Return the number of readable rows."""
         return sum(found.n_rows for _, found in self.pieces if isinstance(found, FragmentContents))
 
     @property
     def unreadable(self) -> tuple[tuple[CheckedFragment, str], ...]:
-        """Fragments that cannot be read, and why."""
+        """Return the unreadable fragments, each with the reason."""
         found = (
             (fragment, how) for fragment, how in self.pieces if isinstance(how, UnreadableFragment)
         )
@@ -148,7 +148,7 @@ class TableCheckResult:
 
     @property
     def faults(self) -> Mapping[str, int]:
-        """Invalid rows, by their error."""
+        """Count invalid rows by error."""
         tally: Counter[str] = Counter()
         for _, found in self.pieces:
             if isinstance(found, FragmentContents):
@@ -157,7 +157,7 @@ class TableCheckResult:
 
     @property
     def n_doubled(self) -> int:
-        """Keys that have more than one row."""
+        """Count the keys that have more than one row."""
         return count_duplicate_keys(
             [found for _, found in self.pieces if isinstance(found, FragmentContents)]
         )
@@ -189,7 +189,7 @@ class TableChecker:
     def read(
         self, table: LanceTable, piece: Piece, judge: Judge
     ) -> FragmentContents | UnreadableFragment:
-        """The piece, read to its end, each row judged."""
+        """Read the whole piece and check each row; return its contents, or the reason why it is unreadable."""
         found: FragmentContents | UnreadableFragment = self._call(
             partial(_read_fragment, table, piece, judge)
         )
@@ -269,7 +269,7 @@ def examine(table: LanceTable, examiner: TableChecker, judge: Judge) -> TableChe
 
 
 def piece_rows(table: LanceTable, piece: Piece) -> Iterator[Row]:
-    """The stored rows of a piece, as they are; it may raise anything, or end the process."""
+    """Yield the stored rows of a piece, unchecked; this may raise any error or end the process."""
     if isinstance(piece, CheckedFragment):
         fragment = table.open(piece.version).get_fragment(piece.id)
         batches = fragment.scanner(batch_size=SCAN_ROWS).to_batches()
@@ -301,7 +301,7 @@ def _is_whole(found: Sequence[FragmentContents | UnreadableFragment]) -> bool:
 
 
 def _list_lost_versions(table: LanceTable, versions: Sequence[int]) -> list[str]:
-    """Versions that were committed, by Lance's own note of the latest, and are not there."""
+    """Return one problem text if Lance's hint file names a version later than all manifests; else []."""
     try:
         noted = json.loads(table.place.read(_HINT))["version"]
     except (BaseError, OSError, ValueError, TypeError, LookupError):

@@ -1,9 +1,9 @@
 """Operations of the single committer on a Lance table with one row per key.
 
-A failure that is asked again *replaces* its row: the old row goes and the new one comes in the same
-commit, so a reader of any version, in any tool, sees one row for a key and `attempt` says which try
-it was. Keeping all tries and letting the latest win was the alternative; it would double keys for
-everyone who opens the table without unreel.
+A retried failure *replaces* its row: one commit removes the old row and adds the new row. So a
+reader of any version, in any tool, sees one row per key, and `attempt` is the attempt number.
+The alternative, to keep all attempts and use the latest, would give duplicate keys to everyone
+who opens the table without unreel.
 """
 
 import itertools
@@ -184,7 +184,7 @@ class TableWriter:
         ]
 
     def _plan(self, joined: list[TableFragment]) -> list[Any]:
-        """The tasks that make one fragment of neighbours."""
+        """Return the compaction tasks that join neighbouring fragments into one."""
         ours = {fragment.id for fragment in joined}
         others = [number for number in self._dataset.fragment_ids() if number not in ours]
         options = CompactionOptions(
@@ -197,7 +197,7 @@ class TableWriter:
         return list(Compaction.plan(self._dataset, options).tasks)
 
     def _set_forward(self) -> timedelta:
-        """By how much the clock was set forward: Lance would take young versions for old ones."""
+        """Return by how much the clock was set forward; else Lance would treat new versions as old."""
         began, began_s = self._began
         passed = timedelta(seconds=time.monotonic() - began_s)
         return max(timedelta(), datetime.now(UTC) - began - passed)

@@ -1,8 +1,9 @@
-"""One writer for a table: a kernel lock for a folder, a lease on an object for a store.
+"""Single-writer lock of a table: a kernel lock for a directory, a lease object for a store.
 
-The kernel drops its lock with the process, however it ends. A lease is an object that its holder
-rewrites again and again; who finds it unchanged for `LEASE_S` by the own clock may take it over with
-a conditional put, and so may at once a process of the same machine that sees its holder dead.
+The kernel releases its lock when the process ends for any reason. A lease is an object that its
+owner rewrites regularly. A process that sees it unchanged for `LEASE_S` seconds by the
+process's own clock may take it over with a conditional put. A process on the same machine may
+take it over immediately if the owner is dead.
 """
 
 import contextlib
@@ -43,7 +44,7 @@ class WriterLock(Protocol):
 
 
 def writer_lock(location: StorageLocation, *, lease_s: float = LEASE_S) -> WriterLock:
-    """The lock of the table at `place`, not yet taken."""
+    """Return the lock of the table at `location`, not yet acquired."""
     if location.is_local:
         return _FolderLock(location)
     return _LeaseFile(location, lease_s)
@@ -106,7 +107,7 @@ class _FolderLock:
             os.close(self._file)
 
     def verify(self) -> None:
-        """The kernel keeps it while this process lives."""
+        """Do nothing: the kernel holds the lock while this process lives."""
 
 
 def _find_folder_holder(path: Path) -> LockHolder | None:
@@ -186,7 +187,7 @@ class _LeaseFile:
             self._lost = self._tag is None
 
     def _own_tag(self) -> Any:
-        """The tag of the lease if it is ours all the same: the reply to a put may be lost."""
+        """Return the tag of the lease if this process owns it, else `None`; a put may succeed without a reply."""
         try:
             found = self._store.get(self._name)
         except FileNotFoundError:

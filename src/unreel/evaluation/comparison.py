@@ -1,4 +1,4 @@
-"""Every two reviewers on the clips that both judged: what their figures differ by, and whether that is chance."""
+"""Compare each pair of reviewers on the clips that both judged: differences and their significance."""
 
 import itertools
 import math
@@ -37,7 +37,7 @@ _RUNS: Final = "runs"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ComparedReviewer:
-    """One reviewer under one condition, with all that it was asked and answered."""
+    """One reviewer under one condition, with all its questions and answers."""
 
     reviewer: str
     condition: Condition
@@ -78,7 +78,7 @@ def compare_runs(
 def read_sides(
     run: EvalRun, *, parser: Mode | None = None, judge: str | None = None
 ) -> list[ComparedReviewer]:
-    """A side for each condition of `run`."""
+    """Return one `ComparedReviewer` for each condition of `run`."""
     names = {condition: KeptTexts() for condition in run.scope.conditions}
     packed = run.recipe.instrument.packed if judge is None else None
     rows = {condition: KeptRows(packed) for condition in run.scope.conditions}
@@ -103,7 +103,7 @@ def read_sides(
 
 
 def compare_sides(sides: Sequence[ComparedReviewer], *, metrics: Sequence[str] = ()) -> Comparisons:
-    """Every two of `sides`, with Holm's correction over all differences: see `compare_runs`."""
+    """Compare each pair of `sides`, with Holm's correction over all differences: see `compare_runs`."""
     if len(sides) < 2:  # noqa: PLR2004  it takes two
         problem = "there is nothing to compare with"
         remedy = "Name two runs, or one that was asked under several conditions"
@@ -134,7 +134,7 @@ def compare_sides(sides: Sequence[ComparedReviewer], *, metrics: Sequence[str] =
 
 
 def disambiguate_reviewers(sides: Sequence[tuple[str, Condition]]) -> list[str]:
-    """The reviewers' names, with their conditions where these differ, and numbers where that is not enough."""
+    """Return unique reviewer names: with the condition fields that differ, and a number if still equal."""
     telling = list_differing_fields([condition for _, condition in sides])
     names = [" · ".join([reviewer, *condition.words(telling)]) for reviewer, condition in sides]
     taken = {name for name in names if names.count(name) == 1}
@@ -174,10 +174,7 @@ def _compare_reviewers(
 ) -> tuple[Comparison, list[DifferenceInterval | None]]:
     (first, first_name), (second, second_name) = one, other
     by_name = first.condition.watermark != second.condition.watermark
-    pairing = _pair_rows(
-        _iter_clip_identities(first, by_name=by_name),
-        _iter_clip_identities(second, by_name=by_name),
-    )
+    pairing = _pair_rows(_iter_ids(first, by_name=by_name), _iter_ids(second, by_name=by_name))
     if not len(pairing.ours):
         problem = f"{first_name} and {second_name} were asked about other clips"
         remedy = "Compare runs over one benchmark: `unreel eval` asks about it what is missing"
@@ -220,11 +217,11 @@ class _PairedRows:
 
     @property
     def n_shown(self) -> int:
-        """Different clips, or pairs of them."""
+        """Count the distinct clips, or pairs of clips."""
         return len(np.unique(self.shown))
 
     def at(self, chosen: npt.NDArray[np.bool_]) -> "_PairedRows":
-        """The chosen ones of them."""
+        """Return the row pairs that the mask `chosen` selects."""
         return replace(
             self, ours=self.ours[chosen], theirs=self.theirs[chosen], shown=self.shown[chosen]
         )
@@ -240,7 +237,7 @@ class _PairedScores:
 
     @property
     def names(self) -> list[str]:
-        """Metrics that both sides have."""
+        """Return the metrics that both sides have."""
         return [name for name in self.ours if name in self.theirs]
 
     def difference(
@@ -276,7 +273,7 @@ def _is_all_clips_metric(metric: str) -> bool:
 
 
 def _pair_rows(ours: Iterable[str], theirs: Iterable[str]) -> _PairedRows:
-    """Pair the rows of two sides by their clips and by the index of the ground truth."""
+    """Pair the rows of two sides by clip; pair repeated rows of a clip by their order."""
     labels = LabelNumbers(most=0)
     n_ours = 0
     for shown in ours:
@@ -312,7 +309,7 @@ def _count_earlier_occurrences(numbers: Places) -> Places:
     return nth
 
 
-def _iter_clip_identities(side: ComparedReviewer, *, by_name: bool) -> Iterable[str]:
+def _iter_ids(side: ComparedReviewer, *, by_name: bool) -> Iterable[str]:
     """Return the identity of the clips: their bytes, or their names if one side has no watermark."""
     if by_name:
         return side.names
@@ -331,15 +328,15 @@ class _PlacedRows(Sequence[ScoredQuestion[Any, Any]]):
         return len(self._rows)
 
     def __iter__(self) -> Iterator[ScoredQuestion[Any, Any]]:
-        return map(_copy_clip_identity, self._rows, self._others)
+        return map(_copy_id, self._rows, self._others)
 
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
             return [self[each] for each in range(*place.indices(len(self)))]
-        return _copy_clip_identity(self._rows[place], self._others[place])
+        return _copy_id(self._rows[place], self._others[place])
 
 
-def _copy_clip_identity(
+def _copy_id(
     row: ScoredQuestion[Any, Any], place: ScoredQuestion[Any, Any]
 ) -> ScoredQuestion[Any, Any]:
     return replace(row, subject=place.subject, source=place.source, creator=place.creator)
@@ -388,7 +385,7 @@ def _select_metrics(
 
 
 def _compute_metric_span(side: ComparedReviewer, metric: str) -> float:
-    """The most that two values of a figure can differ by; variants of a figure have its range."""
+    """Return the largest possible difference of a metric or its variant; infinity if unknown."""
     plain = metric.partition(": ")[0]
     for figure in side.instrument.figures:
         if plain == figure.metric or plain.startswith(f"{figure.metric}-"):

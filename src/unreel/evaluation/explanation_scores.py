@@ -40,7 +40,11 @@ Judge = Callable[[Sequence[ExplanationPair]], JudgeRulings]
 
 
 def build_judge(model: str, kept: KeptRulings, *, key_hosts: str) -> Judge:
-    """Asks the judge `provider/name` about what no ruling is `kept` of, with the key that may go there."""
+    """Return a function that sends explanations without a stored ruling in `kept` to a judge model.
+
+    `model` is `provider/name`. `key_hosts` is the setting with the hosts that may receive your own
+    key.
+    """
     read_address(model)
     section = check_sections(ReviewerSection, {"model": model})
     opener = section.opener(key_hosts=key_hosts)
@@ -55,12 +59,16 @@ def load_judge_rulings(model: str, run: EvalRun) -> Judge:
 
 
 def open_run_rulings(run: EvalRun) -> KeptRulings:
-    """The rulings that are kept with `run`."""
+    """Return the store of the rulings of `run`."""
     return KeptRulings(table=run.rulings, ledgers=run.ledgers)
 
 
 def open_file_rulings(answers: Path, out: str | None, settings: EnvironmentSettings) -> KeptRulings:
-    """The rulings on a file of answers: in the folder or prefix `out`, else in `ANSWERS.rulings` next to it."""
+    """Return the store of the rulings on a file of answers.
+
+    The rulings are in the directory or prefix `out`; by default in `ANSWERS.rulings` next to the
+    file.
+    """
     place = resolve_location(out or f"{answers}{BESIDE}", read_storage(settings))
     table = LanceTable(place / "rulings.lance", RULINGS)
     return KeptRulings(table=table, ledgers=local_folder(place, settings))
@@ -79,7 +87,7 @@ class ExplanationJudges:
     agreements: list[JudgeAgreement] = field(default_factory=list)
 
     def __call__(self, rows: Rows) -> Rows:
-        """The rows with a score for each explanation that the judge could score."""
+        """Return the rows with a score for each explanation that the first judge could score."""
         asked = [index for index, row in enumerate(rows) if _has_explanation_pair(row)]
         pairs = [_build_explanation_pair(rows[index]) for index in asked]
         first, *others = (judge(pairs) for judge in self.judges)
@@ -96,7 +104,7 @@ class ReasonSimilarity:
     encoder: SentenceEncoder
 
     def __call__(self, rows: Rows) -> Rows:
-        """The rows with the similarity of their reasons to a person's."""
+        """Return the rows with the similarity between the reviewer's reasons and a person's reasons."""
         asked = [i for i, row in enumerate(rows) if isinstance(row.outcome, RealismVerdict)]
         found = compare_reasons([_build_reason_pair(rows[i]) for i in asked], self.encoder)
         scores = dict(zip(asked, (pair.score for pair in found.similarities), strict=True))

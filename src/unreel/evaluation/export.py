@@ -70,9 +70,9 @@ _LOOK: Final = 512
 
 
 def export_rows(run: EvalRun, *, mode: Mode = "strict") -> Iterator[Row]:
-    """Every question of `run`, in the benchmark's order, with what came back and what it says.
+    """Yield one row for each question of `run`, in benchmark order, with the answer and its verdict.
 
-    A question that was not put yet is a row too. The answers are looked up a few at a time.
+    A question that was not sent yet also gets a row. Answers are looked up in small batches.
     """
     reviewer = run.reviewer_name()
     for planned, answer in iter_questions_with_answers(run):

@@ -131,7 +131,10 @@ def show_clips(media: str) -> Solver:
 
 @metric(scores="unreduced")
 def scorecard() -> Metric:
-    """Every figure of our scorecard with its interval, n and coverage, and what failed or was not read."""
+    """Return the metric with all scorecard figures: confidence interval, n, coverage, and failure counts.
+
+    Answers that could not be parsed are counted too.
+    """
 
     def figures(scores: list[SampleScore]) -> Value:
         epochs: list[list[SampleScore]] = []
@@ -152,7 +155,7 @@ def scorecard() -> Metric:
 
 @scorer(metrics=[scorecard()])
 def verdict() -> Scorer:
-    """Reads each reply with our parser: whether there was one, whether it could be read, what it says."""
+    """Return the scorer that parses each reply: whether a reply exists, whether it is valid, its verdict."""
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001  the truth is in the metadata
         recipe, item = _parse_sample_metadata(state.metadata)

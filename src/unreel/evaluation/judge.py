@@ -1,4 +1,4 @@
-"""The judge of explanations: 0, 0.5 or 1 from a pinned model, each pair of texts asked once."""
+"""Judge of explanations: a pinned model that scores 0, 0.5 or 1; each pair of texts is sent once."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
@@ -57,7 +57,7 @@ class ExplanationRuling:
 
     @property
     def score(self) -> float | None:
-        """The ruling's score: what a row carries as `text_score`."""
+        """Return the ruling's score, which a row stores as `text_score`."""
         return self.ruling.score
 
     @property
@@ -68,7 +68,7 @@ class ExplanationRuling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeRulings:
-    """One judge's rulings, in the order of the explanations, and what they cost."""
+    """Rulings of one judge, in the order of the explanations, and their cost."""
 
     judge: str
     judged: tuple[ExplanationRuling, ...]
@@ -81,12 +81,12 @@ class JudgeRulings:
 
     @property
     def n_scored(self) -> int:
-        """Explanations with a score."""
+        """Count the explanations with a score."""
         return sum(judged.score is not None for judged in self.judged)
 
     @property
     def unscored(self) -> Mapping[str, int]:
-        """Explanations without a score, by reason."""
+        """Count the explanations without a score, by reason."""
         return dict(sorted(Counter(judged.why for judged in self.judged if judged.why).items()))
 
 
@@ -102,11 +102,11 @@ class JudgeAgreement:
 
 @runtime_checkable
 class MeteredReviewer(Protocol):
-    """A reviewer that keeps account of what it asks."""
+    """A reviewer that tracks its requests, tokens and cost."""
 
     @property
     def spending(self) -> SpentBudget:
-        """Requests, tokens and money so far."""
+        """Return the requests, tokens and cost so far."""
         ...
 
 
@@ -195,10 +195,12 @@ def read_rulings(
 
 
 def agreement(first: JudgeRulings, second: JudgeRulings, *, seed: int) -> JudgeAgreement:
-    """Cohen's kappa of two judges over the explanations that both scored; clips are drawn whole.
+    """Compute Cohen's kappa of two judges over the explanations that both scored.
+
+    Bootstrap resamples draw whole clips.
 
     Raises:
-        InvalidValueError: They did not judge the same explanations, or are the same judge.
+        InvalidValueError: The judges did not judge the same explanations, or are the same judge.
     """
     if first.judge == second.judge:
         msg = f"both judges are {first.judge!r}. Name another model as the second judge"

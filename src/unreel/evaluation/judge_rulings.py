@@ -45,14 +45,14 @@ class JudgeRuling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptRulings:
-    """The rulings that are kept with a run."""
+    """Store of the rulings of a run."""
 
     table: LanceTable
     ledgers: Path
     """A local folder for the ledger of starts."""
 
     def ledger(self) -> Path:
-        """The file of starts and finishes of those who are asked."""
+        """Return the file that logs the starts and finishes of requests to judges."""
         return OutputDirectory(self.ledgers).make() / "rulings.ledger"
 
     def stored(self, keys: Collection[str]) -> dict[str, JudgeRuling]:
@@ -65,7 +65,7 @@ class KeptRulings:
 
 
 def columns_of(ruling: JudgeRuling) -> Row:
-    """The columns of the table that hold `ruling`."""
+    """Return the table columns that store `ruling`."""
     return {
         "score": ruling.score,
         "why": ruling.why or None,
@@ -75,7 +75,7 @@ def columns_of(ruling: JudgeRuling) -> Row:
 
 
 def read_row(row: Row) -> JudgeRuling:
-    """The ruling that a stored row is; a failed request and a damaged row are unscored, with a cause."""
+    """Return the ruling in a stored row; a failed request or damaged row is unscored, with the reason."""
     usage = None
     if row["input_tokens"] is not None and row["output_tokens"] is not None:
         usage = Usage(input_tokens=row["input_tokens"], output_tokens=row["output_tokens"])

@@ -15,24 +15,24 @@ from unreel.reviewers.contract import ClipInput
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion(ReviewResult):
-    """One question put to one reviewer: what it was shown, what came back, and what that says."""
+    """One question to one reviewer: the input, the reply, and the parsed verdict."""
 
     verdict: Verdict | None
     """What the text says; `None` without a text."""
 
     @property
     def exhibit(self) -> ClipInput | None:
-        """The clip as it was shown; `None` where it could not be shown as the condition asks."""
+        """Return the clip as shown to the reviewer; `None` if the condition could not be met."""
         return self.exhibits[0] if self.exhibits else None
 
     @property
     def is_readable(self) -> bool:
-        """True when the answer gives a label or a score; without one there is no verdict."""
+        """Return whether the answer gives a label or a score; otherwise there is no verdict."""
         return self.verdict is not None and not isinstance(self.decision, Unparsed)
 
     @property
     def wording(self) -> ProtocolTexts[Any, Any]:
-        """Texts of its protocol."""
+        """Return the texts of the opinion's protocol."""
         return get_protocol(self.question.instrument.protocol).wording
 
     @property
@@ -42,14 +42,14 @@ class Opinion(ReviewResult):
 
     @property
     def is_refusal(self) -> bool:
-        """True if the reviewer declined to answer: by its server's word or in its text."""
+        """Return whether the reviewer refused to answer: as its server reports, or in its text."""
         if isinstance(self.outcome, Failure):
             return self.outcome.reason is FailureReason.REFUSED
         return not self.is_readable and is_refusal(self.outcome.text)
 
     @property
     def headline(self) -> str:
-        """The verdict in a word or two, or that there is none."""
+        """Return the verdict in one or two words, or a text for a refusal or a missing answer."""
         if self.is_refusal:
             return "refused to answer"
         return "no answer" if self.verdict is None else self.wording.headline(self.verdict)
@@ -84,7 +84,7 @@ class Opinion(ReviewResult):
 
 
 def build_opinion(asked: ReviewResult, mode: Mode) -> Opinion:
-    """`asked` with what its reply says."""
+    """Return `asked` with the verdict parsed from its reply."""
     return Opinion(
         reviewer=asked.reviewer,
         question=asked.question,

@@ -27,9 +27,10 @@ async def ask_again(
     reader: MediaReader,
     on_variant: Callable[[ClipVariant], None] = lambda _variant: None,
 ) -> Review:
-    """`review` with what the same reviewers say of each variant of its clip.
+    """Return `review` with the opinions of the same reviewers about each variant of its clip.
 
-    A variant that cannot be made is a trial with its reason. `on_variant` hears of each before it is made.
+    A variant that cannot be made becomes a trial with the failure. The callback `on_variant` is
+    called before each variant is made.
     """
     trials: list[VariantTrial] = []
     with tempfile.TemporaryDirectory(prefix="unreel-") as folder:

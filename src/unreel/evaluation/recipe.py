@@ -89,12 +89,12 @@ class EvalRecipe(RecipeSection):
 
     @property
     def instrument(self) -> Protocol[Any, Any]:
-        """The protocol at its current version."""
+        """Return the protocol at its current version."""
         return get_protocol(self.protocol)
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """The conditions, each once."""
+        """Return the conditions without duplicates."""
         return tuple(dict.fromkeys(section.as_condition() for section in self.condition))
 
     def stored(self) -> dict[str, Any]:
@@ -107,13 +107,13 @@ class EvalRecipe(RecipeSection):
 
 
 def resolve_recipe(file: Path | None, flags: Mapping[str, Any]) -> EvalRecipe:
-    """Defaults below `file` below `flags`; a flag that is None was not given."""
+    """Build the recipe: `file` overrides defaults, `flags` override `file`; a flag of `None` is unset."""
     written = {} if file is None else read_toml(file, "recipe")
     return check_recipe(written | drop_missing(flags))
 
 
 def check_recipe(values: object) -> EvalRecipe:
-    """The recipe that `values` make, or the first thing that is wrong with them."""
+    """Return the recipe for `values`; raise an error for the first invalid value."""
     return check_sections(EvalRecipe, values, typed=_format_cli_option)
 
 

@@ -1,6 +1,6 @@
-"""Asking reviewers about one clip, now: no engine and no table; what comes back is shown, not kept.
+"""Ask reviewers about one clip immediately, without engine or table; replies are not stored.
 
-The questions are those of `unreel eval`: the same prompt, the same frames, the same key.
+The questions are the same as in `unreel eval`: same prompt, same frames, same key.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _BOX: Final = "position:absolute;border:2px solid #d00;box-sizing:border-box"
 
 
 def opinion_html(opinion: Opinion) -> str:
-    """Its verdict with its reasons, or why there is none, and a few frames with the box that it names."""
+    """Return HTML with the verdict and its details, or the problem, and up to 4 frames with the named box."""
     rows = [("verdict", opinion.headline), *opinion.details]
     if opinion.problem is not None:
         rows.append(("problem", opinion.problem))
@@ -59,7 +59,7 @@ def _format_frame_strip(opinion: Opinion) -> str:
 
 
 def _find_box_at_frame(frame: ShownFrame, verdict: Verdict | None) -> Box | None:
-    """The box that a verdict names, from the onset that it names."""
+    """Return the box of the verdict if the frame is at or after the named onset; else `None`."""
     if not isinstance(verdict, TraceVerdict) or isinstance(verdict.box, Unparsed):
         return None
     begun = isinstance(verdict.start_us, Unparsed) or verdict.start_us <= to_us(frame.at_s)
@@ -128,7 +128,7 @@ class Review:
 
     @property
     def is_complete(self) -> bool:
-        """True when every question was answered in a form that can be read."""
+        """Return whether every question has a readable answer."""
         answered = all(opinion.is_readable for opinion in self.opinions)
         return answered and all(trial.is_complete for trial in self.trials)
 
@@ -220,7 +220,7 @@ def describe_assumed_space(
 
 
 def survey_clip(file: Path, reader: MediaReader) -> Clip | Failure:
-    """The clip at `file`: its bytes hashed, its streams read."""
+    """Return the clip at `file` with the hash of its bytes and the facts of its streams, or the failure."""
     facts = reader.probe(file)
     if isinstance(facts, Failure):
         return facts
@@ -239,7 +239,7 @@ async def review_clip(
     looks: dict[frozenset[InputKind], asyncio.Task[tuple[ClipInput, ...] | Failure]] = {}
 
     def look(wants: frozenset[InputKind]) -> asyncio.Task[tuple[ClipInput, ...] | Failure]:
-        """The clip decoded once for all that want to see the same of it."""
+        """Return the task that decodes the clip; it is shared by all reviewers that need the same input."""
         if wants not in looks:
             looks[wants] = asyncio.create_task(desk.show([clip], inquiry.condition, wants))
         return looks[wants]

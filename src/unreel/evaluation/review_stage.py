@@ -1,4 +1,4 @@
-"""The stage that shows a clip to a reviewer and keeps what comes back."""
+"""The stage that shows a clip to a reviewer and stores the reply."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ _CONDITION: Final = TypeAdapter(Condition)
 
 
 def answer_row(planned: PlannedQuestion[Clip], reviewer: str) -> Row:
-    """The row of a question before it is asked; what begins with `_` is for the way only."""
+    """Return the row of a question before it is sent; columns that begin with `_` are not stored."""
     question = planned.question
     first, *second = question.shown
     return {

@@ -172,7 +172,7 @@ class StoredRun:
         return _RULES.get(name, self.steps)
 
     def open(self, name: str) -> LanceTable:
-        """The table of that name."""
+        """Return the table with that name."""
         return LanceTable(self.place / name, self.rule(name).schema)
 
 
@@ -187,7 +187,7 @@ def check_run(run: StoredRun, examiner: TableChecker) -> RunCheck:
 
 
 def examine_tables(run: StoredRun, examiner: TableChecker) -> dict[str, TableCheckResult]:
-    """Every table of the run, read in full, by its path below it."""
+    """Read and check every table of the run completely; return the results by path relative to the run."""
     return {
         name: examine(run.open(name), examiner, run.rule(name).judge)
         for name in find_tables(run.place)
@@ -213,7 +213,7 @@ def sum_up(run: StoredRun, tables: Mapping[str, TableCheckResult]) -> RunCheck:
 
 
 def find_tables(location: StorageLocation) -> list[str]:
-    """The tables of a run or of a curation, by their path below it."""
+    """Return the paths of the tables of a run or curation, relative to its location."""
     if not _is_there(location):
         return []
     try:
@@ -268,7 +268,7 @@ def _is_there(location: StorageLocation) -> bool:
 
 
 def find_ledgers(folder: Path) -> list[Path]:
-    """The ledgers in the folder of a run's."""
+    """Return the ledgers in a run's local directory, sorted."""
     return sorted(folder.glob("*.ledger"))
 
 

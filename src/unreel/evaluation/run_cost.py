@@ -1,4 +1,4 @@
-"""The money that the questions of a run cost: read from its answers, and kept by its next tries."""
+"""Cost of a run's questions: read from its answers, and carried over to later attempts."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from decimal import Decimal
@@ -26,16 +26,19 @@ _PAID: Final = ("input_tokens", "output_tokens", "cost_usd")
 
 
 def sum_run_cost_usd(answers: LanceTable, ledgers: Path) -> Decimal | None:
-    """The cost of all questions of a run, failures and lost replies included; `None` if none is known."""
+    """Return the cost of all questions of a run in USD; `None` if no cost is known.
+
+    Failures and lost replies are included.
+    """
     costs = _list_answer_costs(answers)
     logged = read_spent(ledgers / _LOG)
     return max(sum(costs, Decimal()), logged) if costs or logged else None
 
 
 def begin_spending(opener: ReviewerFactory, answers: LanceTable, ledgers: Path) -> ReviewerFactory:
-    """The reviewer, whose cap on cost counts what the run has cost before.
+    """Return the reviewer factory with a cost limit that includes the earlier cost of the run.
 
-    Call it while no other process asks for the run.
+    Call this while no other process sends questions for the run.
     """
     if opener.max_cost_usd is None:
         return opener
@@ -52,7 +55,7 @@ def begin_spending(opener: ReviewerFactory, answers: LanceTable, ledgers: Path) 
 def add_earlier_payments(
     questions: Iterable[Row], answers: LanceTable, *, retry: Collection[str]
 ) -> Iterator[Row]:
-    """The questions; those that failed before and are asked again carry what they cost until now."""
+    """Yield the questions; a retried question carries the tokens and cost of its earlier attempts."""
     paid = _read_paid_failures(answers, retry)
     for question in questions:
         before = paid.get(question["key"])
@@ -60,7 +63,7 @@ def add_earlier_payments(
 
 
 def payment_columns(usage: Usage | None, cost_usd: Decimal | None, before: Row | None) -> Row:
-    """The columns for tokens and money of a question: those of this try and of the tries before."""
+    """Return the token and cost columns of a question: the sum of this attempt and earlier attempts."""
     columns: dict[str, Any] = {
         **usage_columns(usage),
         "cost_usd": None if cost_usd is None else float(cost_usd),
@@ -75,7 +78,7 @@ def payment_columns(usage: Usage | None, cost_usd: Decimal | None, before: Row |
 def note_estimates(
     on_progress: Callable[[Progress], None], on_note: Callable[[str], None]
 ) -> Callable[[Progress], None]:
-    """`on_progress`, with a note once the first row with an estimated cost is committed."""
+    """Return `on_progress`, extended: it sends one note when the first estimated cost is committed."""
     waiting = [ESTIMATE_NOTE]
 
     def look_at(progress: Progress) -> None:

@@ -58,7 +58,7 @@ DRIVER: Final = "run"
 
 @dataclass(frozen=True, kw_only=True)
 class EvalRun:
-    """One run, where it is kept, and what it asks; its tables remember where keys lie."""
+    """One run: its location, recipe and questions; its tables cache their key indexes."""
 
     place: StorageLocation
     recipe: EvalRecipe
@@ -78,17 +78,17 @@ class EvalRun:
 
     @cached_property
     def answers(self) -> LanceTable:
-        """The table of answers."""
+        """Return the table of answers."""
         return LanceTable(self.place / "answers.lance", ANSWERS)
 
     @cached_property
     def clips(self) -> LanceTable:
-        """The table of clips."""
+        """Return the table of clips."""
         return LanceTable(self.place / "clips.lance", CLIPS)
 
     @cached_property
     def rulings(self) -> LanceTable:
-        """The table of what judges made of its explanations."""
+        """Return the table of judges' rulings on the run's explanations."""
         return LanceTable(self.place / "rulings.lance", RULINGS)
 
     @property
@@ -110,10 +110,11 @@ class EvalRun:
         return Path(self.recipe.benchmark) if self.kept is None else self.kept.find(self.place)
 
     def benchmark(self) -> Benchmark:
-        """Benchmark of the run.
+        """Open the benchmark of the run.
 
         Raises:
-            InvalidSettingError: Its table names files outside its folder, and that is not allowed.
+            InvalidSettingError: The benchmark's table names files outside its directory, and that is
+                not allowed.
         """
         recipe, outside = self.recipe, self.access.outside
         if self.asked_outside and not outside:
@@ -152,11 +153,11 @@ class EvalRun:
     def plan(
         self, survey: ClipSurvey | None = None
     ) -> Iterator[PlannedQuestion[Clip] | UnreadableClip | Rejected]:
-        """Its questions, once its clips were surveyed.
+        """Yield the questions of the run, after its clips were surveyed.
 
         Raises:
-            InvalidSettingError: The benchmark is not what it was when the run asked about it.
-            UnreadableSourceError: It gives no question.
+            InvalidSettingError: The benchmark has changed since the run sent its questions.
+            UnreadableSourceError: The benchmark gives no question.
         """
         benchmark, scope, reading = self.benchmark(), self.scope, BenchmarkStats()
         found = (survey or self.survey(benchmark)).find_files(
@@ -168,7 +169,7 @@ class EvalRun:
             require_unchanged(self.kept, reading.identity, path=self.benchmark_path, run=self.place)
 
     def reviewer_name(self) -> str:
-        """The name that its answers carry."""
+        """Return the reviewer name that the run's answers store."""
         return _require_recipe(self.place).reviewer
 
 
@@ -321,7 +322,7 @@ def _get_reviewer_factory(run: EvalRun, reviewer: Reviewer | None) -> ReviewerFa
 
 @contextmanager
 def _hold_driver_lock(location: StorageLocation) -> Iterator[None]:
-    """One driver for a run: a second one is rejected before it changes anything."""
+    """Hold the driver lock of a run: a second driver is rejected before it changes anything."""
     with writer_lock(location / DRIVER):
         yield
 
@@ -334,11 +335,11 @@ def open_run(
     moved_to: Path | None = None,
     accept_changed: bool = False,
 ) -> EvalRun:
-    """The run kept at `place`, with the recipe that it was started with.
+    """Open the run at `location`, with its stored recipe.
 
     Raises:
-        InvalidSettingError: There is none.
-        UnreadableSourceError: Its recipe is damaged, or of another release.
+        InvalidSettingError: There is no run at `location`.
+        UnreadableSourceError: The recipe is damaged, or from another release.
     """
     stored = _require_recipe(location)
     return EvalRun(

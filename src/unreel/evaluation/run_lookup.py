@@ -31,7 +31,7 @@ def plan_run(
     outside: bool = False,
     accept_changed: bool = False,
 ) -> EvalRun:
-    """The run of `recipe` at `out`, a folder or a prefix; below `runs/`, by its name, where none is named."""
+    """Return the run of `recipe` at the directory or prefix `out`; by default below `runs/`, by name."""
     access = open_access(settings, trusted=trusted, outside=outside)
     place = resolve_location(str(out or place_run(recipe, "runs", settings)), access.storage)
     return EvalRun(

@@ -103,7 +103,7 @@ def _require_empty(location: StorageLocation) -> None:
 
 @contextmanager
 def _set_aside(out: StorageLocation) -> Iterator[IO[bytes]]:
-    """A file for the rows that are not right; it is put to `out` where there are any."""
+    """Provide a temporary file for invalid rows; copy it to `out` if it is not empty."""
     with NamedTemporaryFile(prefix="unreel-") as file:
         yield file
         if file.tell():
@@ -127,7 +127,7 @@ def _copy_recipe(run: StorageLocation, out: StorageLocation) -> None:
 
 
 def _copy_ledgers(run: Path, out: Path) -> None:
-    """The ledgers without their torn lines."""
+    """Copy the ledgers without their torn lines."""
     into = OutputDirectory(out)
     for file in find_ledgers(run):
         try:

@@ -73,11 +73,11 @@ class SampleReviewer:
         return Reply(text=text)
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 def sample_reviewers() -> tuple[ReviewerFactory, ...]:
-    """The sample's two reviewers: one that sees the fault, and one that does not."""
+    """Return the sample's two reviewers: one detects the planted fault, the other does not."""
     return tuple(
         ReviewerFactory(name=name, build=partial(SampleReviewer, name, texts))
         for name, texts in _ANSWERS.items()

@@ -25,8 +25,8 @@ class KeptRows(Sequence[ScoredQuestion[Any, Any]]):
     """Sequence of rows that are created from columns on access.
 
     Args:
-        packed: Makes the columns of truths and outcomes, if their texts need not be kept: see
-            `Protocol`.
+        packed: Function that creates the columns of truths and outcomes, used if their texts need
+            not be kept: see `Protocol`.
     """
 
     def __init__(self, packed: Callable[[], tuple[Any, Any]] | None = None) -> None:
@@ -102,7 +102,7 @@ class KeptRows(Sequence[ScoredQuestion[Any, Any]]):
 
 
 class InternedValues(Generic[T]):
-    """Values by number: of equal ones one is held, as long as there are few."""
+    """Column of values stored by code; the first 65,536 distinct values are stored once each."""
 
     def __init__(self) -> None:
         self.codes = array("i")
@@ -131,7 +131,7 @@ class InternedValues(Generic[T]):
 
 
 class KeptTexts:
-    """Texts, one behind the other; of equal ones one is written, as long as there are few."""
+    """Column of texts in one buffer; the first 65,536 distinct texts are stored once each."""
 
     def __init__(self) -> None:
         self._text, self._ends, self._places = bytearray(), array("q", [0]), array("i")
@@ -159,7 +159,7 @@ class KeptTexts:
 
 
 class _SubjectIds:
-    """Ids of clips as bytes, and of second clips where pairs are shown."""
+    """Column of clip ids as bytes, with the ids of second clips if pairs are shown."""
 
     def __init__(self) -> None:
         self._first, self._second = bytearray(), bytearray()
@@ -193,7 +193,7 @@ class _SubjectIds:
 
 
 def _parse_clip_id(clip: ClipId) -> bytes | None:
-    """The id's bytes; `None` where it is not written as ids are."""
+    """Return the bytes of the clip id; `None` if it is not in the standard format of ids."""
     try:
         packed = unhexlify(clip)
     except ValueError:

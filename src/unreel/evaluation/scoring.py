@@ -23,7 +23,7 @@ _MOST_NAMES: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionScore:
-    """One condition of a run: its scorecard, and how many of its questions were never put."""
+    """One condition of a run: its scorecard, and the number of questions that were never sent."""
 
     condition: Condition
     scorecard: Scorecard
@@ -34,10 +34,10 @@ class ConditionScore:
 def score_run(
     run: EvalRun, *, mode: Mode = "strict", score_texts: Callable[[Rows], Rows] | None = None
 ) -> tuple[ConditionScore, ...]:
-    """A scorecard for each condition of `run`, from the answers that are there.
+    """Compute a scorecard for each condition of `run`, from the stored answers.
 
-    `score_texts` may fill in how well the answers' words match the truth's: see
-    `unreel.evaluation.explanation_scores`.
+    The optional callback `score_texts` adds scores for how well the texts of the answers match the
+    ground truth: see `unreel.evaluation.explanation_scores`.
     """
     packed = run.recipe.instrument.packed if score_texts is None else None
     rows = {condition: KeptRows(packed) for condition in run.scope.conditions}

@@ -51,13 +51,13 @@ class ReasonCosines:
 
 
 def join_reasons(problem: str | Unparsed, adherence: str | Unparsed) -> str:
-    """Problem description, then standard adherence, as far as they are there; else empty."""
+    """Return problem description and standard adherence as one text; empty if both are missing."""
     parts = (part.strip() for part in (problem, adherence) if isinstance(part, str))
     return " ".join(part for part in parts if part)
 
 
 def compare_reasons(reasoned: Sequence[ReasonPair], encoder: SentenceEncoder) -> ReasonCosines:
-    """The cosine of each pair of reasons, in order; each text is encoded once."""
+    """Compute the cosine of each pair of reasons, in order; each text is encoded once."""
     pairs = [pair for pair in reasoned if not _explain_missing_text(pair)]
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.truth, pair.predicted)))
     vectors = dict(zip(texts, embed_sentences(texts, encoder), strict=True))

@@ -21,7 +21,7 @@ _GRADES_APART: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantTrial:
-    """A clip changed a little and asked about again: opinions in the order of those about the clip."""
+    """Answers about one variant of a clip: opinions in the order of the opinions about the clip."""
 
     variant: ClipVariant
     opinions: tuple[Opinion, ...]
@@ -30,7 +30,7 @@ class VariantTrial:
 
     @property
     def is_complete(self) -> bool:
-        """True when every question was answered in a form that can be read."""
+        """Return whether the variant was made and every question has a readable answer."""
         return self.failure is None and all(opinion.is_readable for opinion in self.opinions)
 
 
@@ -70,7 +70,10 @@ class OpinionStability:
 
     @property
     def state(self) -> State:
-        """`unsure` where one variant turns the verdict, `steady` where all were answered and none does."""
+        """Return `unsure` if a variant changes the verdict, `steady` if none does, else `not known`.
+
+        `not known` means that a verdict is missing, of the clip or of a variant.
+        """
         flips = [retrial.flips for retrial in self.retrials]
         if any(flips):
             return "unsure"

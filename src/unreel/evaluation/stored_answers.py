@@ -46,7 +46,7 @@ def iter_questions_with_answers(
 def read_answer(
     planned: PlannedQuestion[Clip], answer: Mapping[str, Any], *, mode: Mode
 ) -> Verdict | Failure:
-    """The verdict in the row that answers `planned`, or the failure that it is."""
+    """Return the verdict in the stored answer to `planned`, or the failure."""
     if answer["failure_reason"] is not None:
         return read_failure(answer["failure_reason"], answer["failure_detail"])
     question = planned.question

@@ -56,7 +56,7 @@ class UnusableRecipe:
     """Whether it can be read, so that another release may know what it means."""
 
     def error(self, run: str) -> UnreadableSourceError:
-        """The same as an error that says what to do."""
+        """Return the problem as an error with a remedy."""
         remedy = f"See what is left with `unreel runs check {run}`"
         if self.other_release:
             remedy = "Use the release that wrote it: upgrade unreel where that is a later one"

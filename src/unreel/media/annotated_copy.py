@@ -55,7 +55,10 @@ class AnnotatedCopy:
 def annotate(
     file: BinaryIO, commentary: OverlayCommentary, *, max_pixels: int = MAX_PIXELS
 ) -> Generator[CopyChunk, None, AnnotatedCopy]:
-    """The copy as an mp4 file, piece by piece; a piece may lie in what came before it, or behind."""
+    """Yield the annotated copy as chunks of an mp4 file; a chunk may overwrite bytes of earlier chunks.
+
+    The generator returns the size of the copy and its number of frames.
+    """
     timeline = read_timeline(file, max_pixels=max_pixels)
     if timeline.n_frames > MAX_FRAMES:
         detail = f"the clip has {timeline.n_frames} frames, more than {MAX_FRAMES}"
@@ -112,7 +115,7 @@ class _MuxerBuffer:
         return self._at
 
     def take(self, n_frames: int) -> Iterator[CopyChunk]:
-        """Everything that is held, in the order in which it was written."""
+        """Yield all buffered bytes in the order in which they were written, and empty the buffer."""
         held, self._held, self.n_bytes = self._held, [], 0
         yield from (CopyChunk(at=at, data=bytes(data), n_frames=n_frames) for at, data in held)
 
@@ -143,7 +146,7 @@ def _open_independent_view(file: BinaryIO) -> BinaryIO:
 
 
 class _SoundReader:
-    """The clip's sound from `from_s` of its container on; it ends where it can be read no further."""
+    """Reader of the clip's sound from `from_s` in container time; it ends at the first unreadable part."""
 
     def __init__(self, file: BinaryIO, *, from_s: Fraction, max_pixels: int) -> None:
         self._parts = _iter_stereo_samples(
@@ -174,7 +177,7 @@ class _SoundReader:
 def _iter_stereo_samples(
     file: BinaryIO, *, from_s: Fraction, max_pixels: int
 ) -> Iterator[NDArray[np.int16]]:
-    """Samples, none of the pieces empty; silence before a sound that begins later."""
+    """Yield non-empty blocks of stereo samples; if the sound begins after `from_s`, silence comes first."""
     late: int | None = None
     with open_clip(file, max_pixels=max_pixels) as clip:
         for part in sound_parts(clip, rate_hz=SOUND_RATE_HZ, layout="stereo"):
@@ -193,7 +196,7 @@ def _iter_stereo_samples(
 def _iter_visible_frames(
     file: BinaryIO, timeline: FrameTimeline, *, aspect: Fraction, max_pixels: int
 ) -> Iterator[tuple[int, Rgb]]:
-    """Each frame that is seen, by its index: of two at one instant the later one is."""
+    """Yield each visible frame with its index; of several frames at one instant, only the last."""
     last = {tick: index for index, tick in enumerate(timeline.ticks)}
     frames = decode_frames(file, timeline, indices=list(last.values()), max_pixels=max_pixels)
     for frame in frames:

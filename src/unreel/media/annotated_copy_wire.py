@@ -63,13 +63,13 @@ class AnnotateRequest(ClipRequest):
     duration_us: Annotated[int, Field(ge=1)]
 
     def as_commentary(self) -> OverlayCommentary:
-        """The commentary as a value."""
+        """Return the request as an `OverlayCommentary`."""
         lanes = tuple(lane.as_lane() for lane in self.lanes)
         return OverlayCommentary(lanes=lanes, notes=tuple(self.notes), duration_us=self.duration_us)
 
 
 def commentary_request(commentary: OverlayCommentary) -> dict[str, Any]:
-    """The fields that `AnnotateRequest` reads."""
+    """Return the fields of an `AnnotateRequest` for `commentary`."""
     return {
         "lanes": [
             {

@@ -1,7 +1,8 @@
-"""Find candidate pairs of near hashes in a large set, without comparing all pairs.
+"""Find candidate pairs of similar hashes in a large set, without comparing all pairs.
 
-A band is a drawn choice of the 256 bits. Two hashes that differ by 10 bits agree in a band of 24 with a chance
-of 0.38, unrelated ones with about 2^-24; a dozen bands find nearly all of the first and next to none of the others.
+A band is a random choice of the 256 bits. Two hashes that differ in 10 bits agree in a band of
+24 bits with probability 0.38; unrelated hashes with about 2^-24. A dozen bands find nearly all
+similar pairs and almost no unrelated pairs.
 """
 
 from collections.abc import Callable, Iterator
@@ -42,7 +43,7 @@ class IndexPairs:
         return len(self.first)
 
     def where(self, chosen: NDArray[np.bool_] | slice) -> "IndexPairs":
-        """Those that are chosen."""
+        """Return the pairs that the mask or slice `chosen` selects."""
         return IndexPairs(self.first[chosen], self.second[chosen])
 
 
@@ -54,7 +55,7 @@ class HashBand:
     odd: Hashes
 
     def keys(self, hashes: Hashes) -> Hashes:
-        """32 bits in the upper half: equal where the bits of the band are."""
+        """Return a key for each hash, 32 bits in the upper half; hashes with equal band bits have equal keys."""
         mixed = np.zeros(len(hashes), np.uint64)
         for word in np.flatnonzero(self.masks):
             mixed += (hashes[:, word] & self.masks[word]) * self.odd[word]
@@ -65,7 +66,7 @@ class HashBand:
 
 
 def draw_band(draw: np.random.Generator, n_bits: int) -> HashBand:
-    """A band of `n_bits` of 256."""
+    """Draw a random band of `n_bits` of the 256 bits."""
     masks = np.zeros(HASH_WORDS, np.uint64)
     for bit in draw.choice(HASH_WORDS * _WORD_BITS, n_bits, replace=False).tolist():
         masks[bit // _WORD_BITS] |= np.uint64(1 << bit % _WORD_BITS)
@@ -73,7 +74,7 @@ def draw_band(draw: np.random.Generator, n_bits: int) -> HashBand:
 
 
 def band_bits(n_clips: int) -> int:
-    """Bits of a band, so that a clip meets few unrelated ones in it, however many there are."""
+    """Return the number of bits of a band: enough that few unrelated clips share a key, for any `n_clips`."""
     return max(_FEWEST_BITS, n_clips.bit_length() + _SPARE_BITS)
 
 
@@ -128,7 +129,7 @@ class HashedFrames:
             crowded = np.sort(((crowded + further * _MIX) & ~_LOW) | (crowded & _LOW))
 
     def _met_by_new(self, entries: Hashes) -> Hashes:
-        """Those whose key a clip that is not known may have too."""
+        """Return the entries whose key may also belong to a clip that is not known."""
         marked = np.zeros(1 << _MARK_BITS, np.bool_)
         marks = entries >> np.uint64(64 - _MARK_BITS)
         marked[marks[_extract_clip_indices(entries) >= self.known]] = True
@@ -136,7 +137,7 @@ class HashedFrames:
         return met
 
     def _near(self, entries: tuple[Hashes, Hashes]) -> IndexPairs:
-        """Those of the pairs that may be copies, by this frame."""
+        """Return the pairs of entries that may be copies according to this frame."""
         one, other = entries
         first, second = _extract_clip_indices(one), _extract_clip_indices(other)
         asked = (first != second) & (np.maximum(first, second) >= self.known)
@@ -165,7 +166,7 @@ def _extract_side_bits(entries: Hashes) -> NDArray[np.intp]:
 
 
 def _split_by_key_count(entries: Hashes) -> tuple[Hashes, Hashes]:
-    """Sorted entries of keys that few share, and of those that a crowd shares; who is alone is excluded."""
+    """Split sorted entries into keys shared by at most 64 entries and by more; drop keys with one entry."""
     same = entries[1:] >> _HALF == entries[:-1] >> _HALF
     entries = entries[(np.append(same, False) | np.append(False, same))[: len(entries)]]
     keys = entries >> _HALF
@@ -176,7 +177,7 @@ def _split_by_key_count(entries: Hashes) -> tuple[Hashes, Hashes]:
 
 
 def _pair_all_entries(entries: Hashes) -> tuple[Hashes, Hashes]:
-    """Every two sorted entries of one key."""
+    """Return all pairs of sorted entries with the same key."""
     keys = entries >> _HALF
     one, other = [entries[:0]], [entries[:0]]
     for step in range(1, CROWD):

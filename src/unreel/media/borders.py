@@ -42,7 +42,7 @@ class BorderWidths:
         return any((self.left, self.top, self.right, self.bottom))
 
     def content(self, *, width: int, height: int) -> Box:
-        """The picture inside the bars, in parts of a frame of `width` x `height` pixels."""
+        """Return the picture inside the bars, as fractions of a frame of `width` x `height` pixels."""
         return Box(
             self.left / width,
             self.top / height,
@@ -52,7 +52,7 @@ class BorderWidths:
 
 
 def find_borders(frames: Sequence[PickedFrame]) -> BorderWidths:
-    """The bars that all `frames` of a shot share."""
+    """Find the bars that all `frames` of a shot share."""
     return BorderWidths(**{side.value: _count_border_lines(frames, side) for side in FrameSide})
 
 

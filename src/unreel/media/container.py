@@ -1,9 +1,9 @@
-"""Opens a stranger's file: what may be opened, and what each refusal is called.
+"""Open an untrusted file: the allowed formats and decoders, and the failure reason of each rejection.
 
-A file is opened twice. The first time no decoder may run, and what the file claims of itself is
-checked: container, codec, frame size. The second time only the listed decoders may run, and none of
-them may make a frame above the cap. FFmpeg never learns the file's name, so nothing can be opened
-relative to it.
+A file is opened twice. The first time no decoder may run, and the declared container, codec and
+frame size are checked. The second time only the listed decoders may run, and no decoder may
+produce a frame above the pixel limit. FFmpeg never gets the file's name, so it cannot open
+other files relative to it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -67,22 +67,22 @@ _TS_PACKET_BYTES: Final = 188
 
 @dataclass(frozen=True, slots=True)
 class OpenClip:
-    """An open file that passed every check, with the one stream whose pictures count."""
+    """An open file that passed every check, with the video stream that is used."""
 
     container: InputContainer
     stream: VideoStream
 
     @property
     def format_name(self) -> str:
-        """`mp4` (and its family), `matroska` (and webm), `avi`, `mpegts` or `gif`."""
+        """Return `mp4` (and related formats), `matroska` (and webm), `avi`, `mpegts` or `gif`."""
         name = self.container.format.name
         return _SHORT_NAMES.get(name, name)
 
     @property
     def can_seek(self) -> bool:
-        """True where a jump lands on the key frame that was asked for.
+        """Return whether a seek reaches the requested key frame.
 
-        A transport stream has no index, and a GIF's frames build on each other.
+        A transport stream has no index, and the frames of a GIF depend on earlier frames.
         """
         return self.format_name in _EXACT_SEEK
 
@@ -100,7 +100,7 @@ class _NamelessFile:
 
 @contextmanager
 def open_clip(file: BinaryIO, *, max_pixels: int) -> Iterator[OpenClip]:
-    """The clip in `file`, fit to be decoded; `MediaError` for all that goes wrong meanwhile."""
+    """Open the clip in `file` for decoding; every error within the `with` block becomes a `MediaError`."""
     with media_errors():
         with _open_container(file, decoders=("none",), max_pixels=max_pixels) as claims:
             _require_decodable_stream(_get_first_video_stream(claims), max_pixels=max_pixels)
@@ -118,7 +118,7 @@ def open_clip(file: BinaryIO, *, max_pixels: int) -> Iterator[OpenClip]:
 
 @contextmanager
 def media_errors() -> Iterator[None]:
-    """Turns all that escapes PyAV on damaged or hostile files into `MediaError`."""
+    """Convert the exceptions of PyAV for damaged or hostile files to `MediaError`."""
     try:
         yield
     except UnreelError:

@@ -1,4 +1,4 @@
-"""Decodes the planned frames of a clip, and proves that they are the planned ones."""
+"""Decode the planned frames of a clip, and verify that each decoded frame is the planned frame."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -80,7 +80,7 @@ def decode_frames(
 
 
 def rotate_frame(frame: VideoFrame) -> Rgb:
-    """The pixels of `frame`, turned as the container asks."""
+    """Return the pixels of `frame`, rotated as the container specifies."""
     rgb: Rgb = frame.to_ndarray(format="rgb24", threads=1).astype(np.uint8, copy=False)
     turn = clockwise_turn(frame)
     return np.ascontiguousarray(np.rot90(rgb, -turn // 90)) if turn else rgb
@@ -99,7 +99,7 @@ class _DecoderPass:
         self.jumped = False
 
     def to(self, index: int) -> VideoFrame:
-        """Frame `index`, which has not been passed yet."""
+        """Decode up to frame `index` and return it; the frame must be after the current position."""
         key = self._timeline.key_before(index)
         if self._may_jump and key > self.position:
             self._jump(key)
@@ -121,7 +121,7 @@ class _DecoderPass:
         self.position, self.jumped, self._landing = key, True, True
 
     def _step(self) -> VideoFrame:
-        """The next frame of the timeline."""
+        """Decode and return the next frame of the timeline."""
         planned_s = self._timeline.presented_s(self.position)
         for frame in self._frames:
             at_s = _find_frame_time(frame)

@@ -1,6 +1,6 @@
-"""Writes clips whose bytes follow from their content alone.
+"""Write clips whose bytes depend only on their content.
 
-No tags, no encoder's name, no clock, no threads.
+The files have no tags, encoder name or timestamps of creation; encoding uses one thread.
 """
 
 import io
@@ -105,7 +105,7 @@ class ClipWriter:
         self._write_video(frame)
 
     def add_sound(self, samples: NDArray[np.int16]) -> None:
-        """Append `samples` (one row each, one column for each channel)."""
+        """Append `samples`: one row per sample, one column per channel."""
         if self._sound is None or not len(samples):
             return
         layout = self._sound.codec_context.layout
@@ -117,7 +117,7 @@ class ClipWriter:
         self._output.mux(self._sound.encode(frame))
 
     def finish(self) -> bytes:
-        """The whole file; nothing where its bytes went elsewhere."""
+        """Finish the file and return its bytes; empty if the bytes were written to `into`."""
         self._write_video(None)
         if self._sound is not None:
             self._output.mux(self._sound.encode(None))

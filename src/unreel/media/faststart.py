@@ -37,7 +37,7 @@ def index_first(mp4: bytes) -> bytes:
 def _iter_mp4_boxes(
     data: bytes | bytearray, start: int, end: int
 ) -> Iterator[tuple[bytes, int, int]]:
-    """Kind, start and end of each box between two places."""
+    """Yield kind, start and end of each mp4 box between the offsets `start` and `end`."""
     while start + _HEAD <= end:
         size, kind = struct.unpack_from(">I4s", data, start)
         if size == 1 and start + _LONG_HEAD <= end:

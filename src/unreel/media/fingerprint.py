@@ -1,9 +1,9 @@
-"""The fingerprint of a clip: what stays the same however it is encoded, scaled, cropped or stamped.
+"""Fingerprint of a clip: stable under re-encoding, scaling, cropping and added logos.
 
-A clip is hashed frame by frame with PDQ, its borders cut off first. A plain PDQ hash does not survive
-a crop of five per cent, so each frame is hashed whole and with its edges trimmed in several ways; nor a
-logo on a plain picture, so it is also hashed without its top and without its bottom, where logos and
-lines of text are.
+Each frame is hashed with PDQ after its borders are removed. A plain PDQ hash changes too much
+after a crop of 5%, so each frame is hashed whole and with its edges trimmed in several ways. A
+logo on a plain picture also changes the hash, so each frame is also hashed without its top and
+without its bottom, where logos and lines of text usually are.
 """
 
 import base64
@@ -78,12 +78,12 @@ class ClipFingerprint:
             raise InvalidValueError(msg)
 
     def words(self) -> NDArray[np.uint64]:
-        """The hashes by way, frame and word."""
+        """Return the hashes as an array: trimming, frame, word."""
         return np.frombuffer(self.hashes, "<u8").reshape(len(WAYS), N_PICKED, HASH_WORDS)
 
 
 def fingerprint(scan: ClipScan, borders: BorderWidths) -> ClipFingerprint:
-    """The fingerprint of a clip's picked frames inside its borders."""
+    """Compute the fingerprint of a clip from its picked frames, without the borders."""
     whole = [_extract_content_picture(frame, borders, scan=scan) for frame in scan.picked]
     grids = [_resize_to_square(picture, SKETCH_SIDE) for picture in whole]
     sketch = np.rint(np.mean(grids, axis=0)).astype(np.uint8)
@@ -108,7 +108,7 @@ def _hash_all(
 def _extract_content_picture(
     frame: PickedFrame, borders: BorderWidths, *, scan: ClipScan
 ) -> Image.Image:
-    """The frame inside its borders, grey, at one small size."""
+    """Return the frame without its borders, in grey, at 128 x 128 pixels."""
     inner = borders.content(width=scan.width, height=scan.height)
     across, down = frame.width, frame.height
     box = (inner.x0 * across, inner.y0 * down, inner.x1 * across, inner.y1 * down)
@@ -140,16 +140,16 @@ class FingerprintSet(Protocol):
 
     @property
     def names(self) -> Sequence[str]:
-        """A name for each clip."""
+        """Return the name of each clip."""
         ...
 
     @property
     def sketches(self) -> NDArray[np.uint8]:
-        """Clips x 64 grey levels."""
+        """Return the sketches: one row of 64 grey levels per clip."""
         ...
 
     def words(self, places: Places) -> Words:
-        """The hashes of the clips at `places`."""
+        """Return the hashes of the clips at the indices `places`."""
         ...
 
 
@@ -157,7 +157,7 @@ class ManyPrints(FingerprintSet, Protocol):
     """Fingerprints that may be too many to look at one by one."""
 
     def blocks(self) -> Iterator[tuple[Places, Words]]:
-        """The hashes of all clips and their places, a block at a time, in the order that is read most easily."""
+        """Yield the indices and hashes of all clips in blocks, in the order that is fastest to read."""
         ...
 
 
@@ -171,11 +171,11 @@ class HeldPrints:
         self._own = [own for _, own in prints]
 
     def words(self, places: Places) -> Words:
-        """The hashes of the clips at `places`."""
+        """Return the hashes of the clips at the indices `places`."""
         return np.stack([self._own[place].words() for place in places.tolist()])
 
     def blocks(self) -> Iterator[tuple[Places, Words]]:
-        """The hashes of all clips, in their order."""
+        """Yield the indices and hashes of all clips in blocks, in order."""
         for start in range(0, len(self._own), _READ_AT_ONCE):
             places = np.arange(start, min(start + _READ_AT_ONCE, len(self._own)))
             yield places, self.words(places)

@@ -1,9 +1,9 @@
-"""Frames on their way in: checked one by one, and made into JPEG here where JPEG is wanted.
+"""Receive frames from the decoding process: check each frame, and encode it as JPEG if requested.
 
-A child sends plain pixels only. The JPEG that goes to a server or onto a page, and the one that is kept
-because pixels would not fit, is made by the process that asked: its decoder never meets a picture that
-a hostile file could have shaped. The work is the same on either side of the border, it overlaps with the
-decoding, and the copy of eight frames costs about 10 ms.
+The child process sends raw pixels only. The requesting process makes every JPEG: for a server,
+for a page, or for storage if raw pixels would not fit. So its JPEG decoder never reads data
+that a hostile file could have crafted. The work is the same in either process and overlaps with
+decoding; copying eight frames costs about 10 ms.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class SampledFrame:
     data: bytes
 
     def rgb(self) -> "Rgb":
-        """Its pixels."""
+        """Return the pixels of the frame."""
         import numpy as np
 
         from unreel.media.picture import decode_jpeg
@@ -51,7 +51,7 @@ class SampledFrame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledFrames:
-    """Frames sampled from a clip of `n_clip_frames` frames, in the order shown."""
+    """Frames sampled from a clip of `n_clip_frames` frames, in display order."""
 
     sampling: str
     n_clip_frames: int
@@ -118,7 +118,7 @@ class FrameCollector:
         self._frames.append(frame)
 
     def finish(self, last: TaskPayload) -> SampledFrames:
-        """All frames, once `last` has said that there are no more."""
+        """Check the final message `last` and return all frames."""
         from unreel.media.wire import FramesHeader
 
         header = FramesHeader.model_validate(last.header)

@@ -1,11 +1,11 @@
-"""Near-duplicates: clips with the same content, however they were encoded, scaled, cropped or stamped.
+"""Near-duplicates: clips with the same content, even if re-encoded, scaled, cropped or with a logo.
 
-Two clips match if, for one way of trimming, the median distance of their frames is within
-`MOST_BITS`.
+Two clips match if, for one way of trimming, the median distance of their frames is at most
+`MOST_BITS`, and if their sketches of 64 grey levels are similar.
 
-They must also be similar in a sketch of 64 grey levels. In a set of thousands all pairs are
-compared; in one of millions those whose hashes agree in random bits (`bands`), because copies
-differ by about ten bits of 256 in the best trimming. Decision 0042 gives the loss.
+In a set of thousands all pairs are compared. In a set of millions only pairs whose hashes agree
+in random bits are compared (`bands`), because copies differ in about 10 of 256 bits for the
+best trimming. Decision 0042 gives the number of missed pairs.
 """
 
 import tempfile
@@ -32,7 +32,7 @@ class ClipFamilies:
         self._sizes = np.ones(n_clips, np.intp)
 
     def of(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
-        """One member for all clips of a family, the same for each of them."""
+        """Return the representative clip of the family of each clip in `places`."""
         tops = self._above[places]
         while (higher := self._above[tops] != tops).any():
             tops[higher] = self._above[tops[higher]]
@@ -44,7 +44,7 @@ class ClipFamilies:
         return self._sizes[tops]
 
     def join(self, one: int, other: int) -> None:
-        """Makes one family of two."""
+        """Join the families of two clips."""
         top, under = sorted(self.of(np.array([one, other])).tolist(), key=self._rank)
         if top != under:
             self._above[under] = top
@@ -74,7 +74,7 @@ class FramePlanes:
             start += len(places)
 
     def read(self, frame: int, way: int) -> Hashes:
-        """The hashes of one frame in one way, in the order of the clips."""
+        """Return the hashes of one frame for one trimming, in the order of the clips."""
         self._file.seek(self._offset(frame, way))
         lying = np.frombuffer(self._file.read(self._n_clips * _HASH_BYTES), np.uint64)
         hashes = np.empty((self._n_clips, HASH_WORDS), np.uint64)
@@ -89,7 +89,10 @@ class FramePlanes:
 def transpose_hashes(
     prints: ManyPrints, frames: Sequence[int], inside: Path | None
 ) -> Iterator[FramePlanes]:
-    """These frames of all clips, in a file of the folder `inside`, or where the system puts such files."""
+    """Provide the hashes of `frames` of all clips in a temporary file in the directory `inside`.
+
+    If `inside` is `None`, the file is in the system's temporary directory.
+    """
     with tempfile.TemporaryFile(prefix="unreel-", dir=inside) as file:
         yield FramePlanes(file, prints, frames)
 
@@ -156,7 +159,7 @@ def find_matches(
 
 
 class _PairMatcher:
-    """Compares the pairs that it is shown, each once, and keeps those that match."""
+    """Matcher that compares candidate pairs of clips, each pair once, and stores the matches."""
 
     def __init__(self, prints: FingerprintSet, known: int, *, crowd: int) -> None:
         self._prints = prints
@@ -168,7 +171,7 @@ class _PairMatcher:
         self.families = ClipFamilies(self.n_clips)
 
     def compare(self, pairs: IndexPairs) -> None:
-        """Compares those that are not in one crowd yet; none may have been shown before."""
+        """Compare the pairs that are not already in one large family; no pair may be passed twice."""
         codes = pairs.first * self.n_clips + pairs.second
         for start in range(0, len(codes), _CODES_AT_ONCE):
             apart = self._not_in_a_crowd(codes[start : start + _CODES_AT_ONCE])
@@ -176,7 +179,7 @@ class _PairMatcher:
                 self._look_at(self._not_in_a_crowd(apart[place : place + _PAIRS_AT_ONCE]))
 
     def compare_once(self, pairs: IndexPairs) -> None:
-        """Compares those that are alike and have not been compared."""
+        """Compare the pairs that have similar sketches and were not compared before."""
         low, high = np.minimum(pairs.first, pairs.second), np.maximum(pairs.first, pairs.second)
         codes = self._not_in_a_crowd(np.sort(low * self.n_clips + high))
         codes = codes[np.append(True, codes[1:] != codes[:-1])[: len(codes)]]
@@ -187,7 +190,7 @@ class _PairMatcher:
         self.compare(IndexPairs(fresh // self.n_clips, fresh % self.n_clips))
 
     def matches(self) -> list[ClipMatch]:
-        """All that matched."""
+        """Return all matches."""
         names = self._prints.names
         return [
             ClipMatch(
@@ -227,7 +230,7 @@ class _PairMatcher:
 
 
 class _CachedPrints:
-    """Prints whose hashes are read once."""
+    """Fingerprints whose hashes are all read once and cached."""
 
     def __init__(self, prints: FingerprintSet) -> None:
         self.names, self.sketches = prints.names, prints.sketches
@@ -239,7 +242,7 @@ class _CachedPrints:
 
 
 def _iter_similar_pairs(grids: NDArray[np.uint8], known: int) -> Iterator[IndexPairs]:
-    """Pairs whose sketches are alike, each once."""
+    """Yield the pairs with similar sketches, each pair once; pairs of two known clips are skipped."""
     sketches = _normalise_sketches(grids)
     rows = max(1, _ALIKE_AT_ONCE // max(1, len(sketches)))
     for start in range(0, len(sketches), rows):
@@ -250,7 +253,7 @@ def _iter_similar_pairs(grids: NDArray[np.uint8], known: int) -> Iterator[IndexP
 
 
 def _normalise_sketches(grids: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Sketches of mean 0 and length 1."""
+    """Return the sketches normalised to mean 0 and length 1; uniform sketches become equal unit vectors."""
     sketches = grids.astype(np.float32)
     sketches -= sketches.mean(axis=1, keepdims=True)
     # A picture without any structure is like every other one of its kind.
@@ -260,7 +263,10 @@ def _normalise_sketches(grids: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 def _compare_bands(planes: FramePlanes, judge: _PairMatcher, seed: int) -> None:
-    """Shows the judge the pairs that agree in a band of a frame, hashed in the same way or one of them trimmed."""
+    """Pass the pairs that agree in a band of a frame to `judge`.
+
+    Both frames are trimmed in the same way, or only one of the two is trimmed.
+    """
     draw = np.random.default_rng(seed)
     n_bits = band_bits(judge.n_clips)
     with ThreadPoolExecutor(_THREADS, "bands") as pool:
@@ -284,7 +290,10 @@ def _iter_trimmed_hashes(planes: FramePlanes) -> Iterator[tuple[Hashes, ...]]:
 
 
 def _are_nearly_equal(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Pairs that come near when only one of the two is trimmed: a fifth of the work of `_compute_least_distance`."""
+    """Return a mask of pairs that are similar if at most one clip is trimmed.
+
+    This costs a fifth of the work of `_bits`. Hashes without top or bottom are compared too.
+    """
     trims = len(TRIMS)
     one_way = _compute_median_distance(first[:, :1, None], second[:, None, :trims])
     other_way = _compute_median_distance(first[:, :trims, None], second[:, None, :1])
@@ -297,7 +306,7 @@ def _are_nearly_equal(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> 
 def _compute_least_distance(
     first: NDArray[np.uint64], second: NDArray[np.uint64]
 ) -> NDArray[np.float64]:
-    """For each pair the least median distance over all ways of comparing them."""
+    """Return for each pair the minimum of the median distance over all combinations of trimmings."""
     trims = len(TRIMS)
     trimmed = _compute_median_distance(first[:, :trims, None], second[:, None, :trims])
     return np.minimum(trimmed, _compute_unstamped_distance(first, second))
@@ -313,7 +322,10 @@ def _compute_unstamped_distance(
 def _compute_median_distance(
     first: NDArray[np.uint64], second: NDArray[np.uint64]
 ) -> NDArray[np.float64]:
-    """For pairs x ways x ways x frames x words: the median over frames where it is least."""
+    """Return for each pair the median distance over frames, minimised over the combinations of trimmings.
+
+    The axes of the inputs are pairs, trimmings, trimmings, frames, words.
+    """
     shape = np.broadcast_shapes(first.shape, second.shape)[:-1]
     apart = np.zeros(shape, np.uint16)
     for word in range(HASH_WORDS):

@@ -34,9 +34,9 @@ _FASTEST: Final = 240
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormalForm:
-    """Common format of every clip: H.264 in mp4, the picture fitted inside and centred on black.
+    """Common format of every clip: H.264 in mp4, the picture scaled to fit and centred on black.
 
-    `sound="kept"` gives every clip a stereo AAC track, silent if the clip was mute, so that the
+    `sound="kept"` gives every clip a stereo AAC track, silent if the clip has no sound, so that the
     presence of a track reveals nothing.
     """
 
@@ -66,10 +66,10 @@ _CRF: Final = "crf"
 
 
 def normalise(file: BinaryIO, form: NormalForm, *, max_pixels: int = MAX_PIXELS) -> bytes:
-    """The clip in `file` in `form`: the same bytes for the same clip, without tags or signatures.
+    """Return the clip in `file`, re-encoded in `form`, without tags or signatures.
 
-    At each instant the result shows the frame that the clip shows there, so it keeps the clip's
-    length up to one frame of the form.
+    The same clip always gives the same bytes. At each instant the result shows the same frame as
+    the clip, so the duration differs by at most one frame of the form.
     """
     timeline = read_timeline(file, max_pixels=max_pixels)
     shown = compute_shown_frames(timeline, form.rate)
@@ -87,7 +87,7 @@ def normalise(file: BinaryIO, form: NormalForm, *, max_pixels: int = MAX_PIXELS)
 
 
 def compute_shown_frames(timeline: FrameTimeline, rate: Fraction) -> list[int]:
-    """Index of the frame on the screen at 0, 1/`rate`, 2/`rate`, ... seconds after the first."""
+    """Return the index of the visible frame at 0, 1/`rate`, 2/`rate`, ... seconds after the first frame."""
     n_frames = max(1, -(-timeline.duration_s * rate // 1))
     if n_frames > MAX_FRAMES:
         detail = f"the clip would have {n_frames} frames, more than {MAX_FRAMES}"
@@ -96,7 +96,7 @@ def compute_shown_frames(timeline: FrameTimeline, rate: Fraction) -> list[int]:
 
 
 def fit_inside(rgb: Rgb, *, width: int, height: int) -> Rgb:
-    """`rgb` as large as it fits into `width` x `height`, centred on black."""
+    """Return `rgb` scaled to fit into `width` x `height`, centred on black."""
     rows, columns, _ = rgb.shape
     scale = min(Fraction(width, columns), Fraction(height, rows))
     size = (max(1, round(columns * scale)), max(1, round(rows * scale)))
@@ -123,7 +123,7 @@ def _build_video_track(form: NormalForm) -> VideoTrack:
 def _iter_tick_pictures(
     file: BinaryIO, timeline: FrameTimeline, shown: list[int], *, form: NormalForm, max_pixels: int
 ) -> Iterator[tuple[int, Rgb]]:
-    """Each tick of the form with its picture. A frame that is shown for long is decoded once."""
+    """Yield each tick of the output with its picture; a frame shown for several ticks is decoded once."""
     ticks = enumerate(shown)
     runs = [[tick for tick, _ in run] for _, run in groupby(ticks, key=lambda pair: pair[1])]
     frames = decode_frames(
@@ -142,7 +142,7 @@ def _count_samples_before(tick: int, rate: Fraction) -> int:
 def _read_sound(
     file: BinaryIO, timeline: FrameTimeline, *, n_frames: int, form: NormalForm, max_pixels: int
 ) -> NDArray[np.int16] | None:
-    """Exactly the samples that go with the pictures; nothing where sound is dropped."""
+    """Return exactly the samples that match the pictures; `None` if the sound is dropped."""
     if form.sound == "dropped":
         return None
     if timeline.duration_s > LONGEST_WITH_SOUND_S:
@@ -155,7 +155,7 @@ def _read_sound(
 def read_stereo(
     file: BinaryIO, *, from_s: Fraction, n_samples: int, max_pixels: int
 ) -> NDArray[np.int16]:
-    """`n_samples` of the clip's sound from `from_s` of its container on; silence where it has none."""
+    """Return `n_samples` stereo samples from `from_s` in container time; silence if the sound is missing."""
     samples = np.zeros((n_samples, CHANNELS), np.int16)
     place = 0
     with open_clip(file, max_pixels=max_pixels) as clip:

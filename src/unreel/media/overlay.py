@@ -52,7 +52,11 @@ class MovingMark:
     """False if no end was named: then it is dashed."""
 
     def box_at(self, at_us: int) -> Box | None:
-        """Its box at an instant of its span: straight between marks, still before and after them."""
+        """Return the box at an instant; `None` outside the span or without boxes.
+
+        Positions between two boxes are interpolated linearly; before the first and after the last box
+        the position is constant.
+        """
         if not self.track or not self.span.start_us <= at_us < self.span.end_us:
             return None
         place = bisect_right(self.track, at_us, key=lambda mark: mark.at_us)
@@ -85,7 +89,7 @@ class OverlayCommentary:
 
 
 class OverlayPainter:
-    """Draws a commentary on pictures of one size; `size` is that of what comes out."""
+    """Painter of a commentary on pictures of one size; `size` is the size of the output."""
 
     def __init__(self, commentary: OverlayCommentary, *, width: int, height: int) -> None:
         self._commentary = commentary
@@ -98,7 +102,7 @@ class OverlayPainter:
         self._canvas[:] = _BAR
 
     def draw(self, rgb: Rgb, at_us: int) -> Rgb:
-        """`rgb` with its boxes at that instant, above the panel; the next call overwrites it."""
+        """Return `rgb` with the boxes at that instant, above the panel; the next call overwrites the result."""
         left, top, width, height = self._picture
         shown = self._canvas[top : top + height, left : left + width]
         shown[:] = rgb
@@ -168,7 +172,7 @@ def _iter_line_strokes(
 
 
 def add_caption(rgb: Rgb, sentences: Sequence[str]) -> Rgb:
-    """`rgb` above a panel with `sentences`, each beginning a line."""
+    """Return `rgb` above a panel with `sentences`, each on a new line."""
     height, width, _ = rgb.shape
     pen = OverlayPen(width, height)
     wide = max(width, NARROWEST)
@@ -220,7 +224,7 @@ class OverlayPen:
         self._lacks = self._mask(_STRANGE)
 
     def length(self, text: str) -> float:
-        """Pixels across."""
+        """Return the width of `text` in pixels."""
         return self._font.getlength(text)
 
     def write(
@@ -230,13 +234,16 @@ class OverlayPen:
         brush.text(at, text, fill=colour, font=self._font)
 
     def stamp(self, text: str) -> Rgb:
-        """`text` as a picture of its own."""
+        """Return `text` as a separate picture."""
         picture = Image.new("RGB", (round(self.length(text)) + 2, self.row), _BAR)
         self.write(ImageDraw.Draw(picture), (1, 0), text, _PAPER)
         return np.asarray(picture)
 
     def wrap(self, text: str, room: float) -> list[str]:
-        """`text` in lines that fit into `room`; a letter that the font lacks becomes a plainer one, or a question mark."""
+        """Return `text` in lines that are at most `room` pixels wide.
+
+        A character that the font lacks is replaced by a similar ASCII text, or by a question mark.
+        """
         lines: list[str] = []
         line = ""
         for word in "".join(map(self._known, text)).split():
@@ -300,7 +307,7 @@ def _draw_panel(commentary: OverlayCommentary, pen: OverlayPen, *, width: int) -
 def _draw_swatch(
     brush: ImageDraw.ImageDraw, lane: TimelineLane, *, left: int, top: int, side: int
 ) -> None:
-    """The lane's colour: filled where it marks something, else its edge alone."""
+    """Draw a square in the lane's colour: filled if the lane has marks, else only the outline."""
     colour = paint(lane.colour)
     brush.rectangle(
         (left, top + 2, left + side, top + side),
@@ -334,11 +341,11 @@ def _round_up_to_even(side: int) -> int:
 
 
 def paint(colour: int) -> Colour:
-    """The colour of that number, round and round the palette."""
+    """Return the palette colour with that number, modulo the size of the palette."""
     return PALETTE[colour % len(PALETTE)]
 
 
 def format_clock(at_us: int) -> str:
-    """An instant as players show it, to hundredths of a second."""
+    """Return an instant as minutes, seconds and hundredths of a second, such as `1:02.50`."""
     minutes, rest_us = divmod(max(0, at_us), 60 * MICROSECONDS)
     return f"{minutes}:{rest_us // MICROSECONDS:02d}.{rest_us % MICROSECONDS // 10_000:02d}"

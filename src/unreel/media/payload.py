@@ -29,7 +29,7 @@ OnPart = Callable[[TaskPayload], None]
 
 
 def finish(result: TaskPayload | Parts, on_part: OnPart) -> TaskPayload:
-    """The end of `result`, after `on_part` has heard its parts."""
+    """Pass each part of `result` to `on_part`, and return the final payload."""
     if isinstance(result, TaskPayload):
         return result
     while True:
@@ -51,8 +51,8 @@ class TaskRunner(Protocol):
         request: Mapping[str, Any],
         on_part: OnPart | None = None,
     ) -> TaskPayload | Failure:
-        """The task's payload, or the reason why there is none; never an exception of the file's.
+        """Return the task's payload, or the failure; a faulty file never raises an exception.
 
-        Where `on_part` is absent, a reply in parts is a failure.
+        If `on_part` is missing, a reply in parts is a failure.
         """
         ...

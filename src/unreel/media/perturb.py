@@ -42,7 +42,7 @@ class ClipVariant:
 
     @property
     def parameters(self) -> dict[str, int | str]:
-        """The numbers by name."""
+        """Return the parameters of the change by name."""
         match self.way:
             case NormalForm() as form:
                 size = {"width": form.width, "height": form.height}
@@ -53,7 +53,7 @@ class ClipVariant:
                 assert_never(never)
 
     def make(self, file: str | Path, reader: MediaReader) -> bytes | Failure:
-        """The changed clip as the bytes of an mp4 file."""
+        """Return the changed clip as the bytes of an mp4 file, or the failure."""
         match self.way:
             case NormalForm() as form:
                 return reader.normalise(file, form)
@@ -77,7 +77,7 @@ class ClipVariant:
 
 
 def plan_variants(clip: Clip) -> tuple[ClipVariant, ...]:
-    """The variants of `clip`; what they choose by lot follows from its id."""
+    """Return the variants of `clip`; the random choices depend only on the clip's id."""
     size = clip.size
     seed = int(clip.id[:8] or "0", 16)
     return (
@@ -111,7 +111,7 @@ def get_clip_format(
 
 
 def choose_crop(size: tuple[int, int], seed: int, *, kept: Fraction = MOST_OF_IT) -> PixelCrop:
-    """A rectangle with the part `kept` of each side, at a place that `seed` draws."""
+    """Return a rectangle with the fraction `kept` of each side, at a random position given by `seed`."""
     chance = Random(seed)  # noqa: S311  a choice that can be repeated, no secret
     sides = [max(2, int(side * kept) // 2 * 2) for side in size]
     left, top = (

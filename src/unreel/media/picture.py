@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def fit_longest(rgb: "Rgb", longest_side: int | None, *, most_pixels: int | None = None) -> "Rgb":
-    """`rgb`, scaled down to `longest_side` on its longer side and to `most_pixels`; never scaled up."""
+    """Return `rgb` scaled down to at most `longest_side` and `most_pixels`; it is never scaled up.
+
+    `longest_side` is the limit of the longer side in pixels. `None` means no limit.
+    """
     height, width, _ = rgb.shape
     size = fit_size(width, height, longest_side, most_pixels=most_pixels)
     if size == (width, height):
@@ -25,7 +28,7 @@ def fit_longest(rgb: "Rgb", longest_side: int | None, *, most_pixels: int | None
 def fit_size(
     width: int, height: int, longest_side: int | None, *, most_pixels: int | None = None
 ) -> tuple[int, int]:
-    """Width and height after `fit_longest`."""
+    """Return width and height after `fit_longest`."""
     size = width, height
     if longest_side is not None and max(size) > longest_side:
         scale = longest_side / max(size)
@@ -39,7 +42,7 @@ def fit_size(
 
 
 def encode_jpeg(rgb: "Rgb", *, quality: int = JPEG_QUALITY) -> bytes:
-    """A JPEG file without metadata: the same bytes for the same pixels and quality."""
+    """Return a JPEG file without metadata: the same pixels and quality always give the same bytes."""
     out = io.BytesIO()
     Image.fromarray(rgb).save(out, format="JPEG", quality=quality)
     return out.getvalue()
@@ -53,9 +56,9 @@ def encode_png(rgb: "Rgb") -> bytes:
 
 
 def decode_jpeg(data: bytes) -> "Rgb":
-    """The pixels of a JPEG file that this process made: never one that a child or a stranger sent.
+    """Return the pixels of a JPEG file made by this process; never pass a file from a child or a user.
 
-    A hostile JPEG of 364 kB decodes for over a minute.
+    A hostile JPEG of 364 kB takes over a minute to decode.
     """
     with Image.open(io.BytesIO(data), formats=["JPEG"]) as picture:
         return np.asarray(picture.convert("RGB"))

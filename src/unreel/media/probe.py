@@ -59,7 +59,7 @@ _UNPRINTABLE: Final = re.compile(r"[^ -~]+")
 
 
 def read_tags(clip: OpenClip, first: VideoFrame) -> tuple[FileTag, ...]:
-    """The tags of the container, of its first picture and sound streams and of the pictures."""
+    """Return the tags of the container, its video stream, its first audio stream and its first picture."""
     tags = set(_iter_encoder_signatures(first)) | set(_iter_metadata_tags(clip.container.metadata))
     tags |= set(_iter_metadata_tags(clip.stream.metadata, "video "))
     for sound in clip.container.streams.audio[:1]:
@@ -77,7 +77,7 @@ def _iter_metadata_tags(metadata: Mapping[str, str], of: str = "") -> Iterator[F
 
 
 def _iter_encoder_signatures(first: VideoFrame) -> Iterator[FileTag]:
-    """x264 and x265 sign the first picture with their build."""
+    """Yield the signatures of x264 and x265 with their build number, from the first picture."""
     # The stubs take it for a mapping of names; it goes over the pieces themselves.
     for side in cast("Iterable[SideData]", first.side_data):
         if side.type.name != "SEI_UNREGISTERED":
@@ -123,12 +123,12 @@ def probe(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipFacts:
 
 
 def clockwise_turn(frame: VideoFrame) -> int:
-    """Degrees by which a player turns `frame` clockwise before showing it: 0, 90, 180 or 270."""
+    """Return the clockwise rotation in degrees that a player applies to `frame`: 0, 90, 180 or 270."""
     return -90 * round(frame.rotation / 90) % 360
 
 
 def constant_rate(timeline: FrameTimeline, declared: DeclaredPace) -> Fraction | None:
-    """The rate at which the frames follow each other; nothing where their distances differ."""
+    """Return the constant frame rate; `None` if the intervals between frames differ."""
     ticks = timeline.ticks
     steps = {after - now for now, after in pairwise(ticks)}
     if len(steps) == 1 and (step := steps.pop() * timeline.time_base) * FASTEST >= 1:
@@ -140,7 +140,7 @@ def constant_rate(timeline: FrameTimeline, declared: DeclaredPace) -> Fraction |
 
 
 def _fits_constant_rate(timeline: FrameTimeline, rate: Fraction) -> bool:
-    """True when every frame is where `rate` puts it, but for the rounding of its container."""
+    """Return whether every frame is at its instant for `rate`, within the rounding of the container."""
     slack_s = max(timeline.time_base, min(_ROUNDING_S, 1 / rate / 4))
     slack = slack_s / timeline.time_base
     # Whole numbers throughout: a long clip has millions of frames.

@@ -1,7 +1,7 @@
-"""Facts, frames and sound of clips by path, through any runner of tasks; failures are values.
+"""Read facts, frames and sound of a clip by path, with any task runner; failures are return values.
 
-What a runner hands back is checked before it is believed: the file may have taken over the process
-that read it.
+The reply of a task runner is validated before use: a malicious file may have taken over the
+process that read it.
 """
 
 import os
@@ -55,13 +55,13 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class MediaReader:
-    """Reads clips by path; `run` decides where a file is opened."""
+    """Reader of clips by path; `run` decides in which process a file is opened."""
 
     run: TaskRunner
     max_pixels: int = MAX_PIXELS
 
     def probe(self, path: str | Path) -> ClipFacts | Failure:
-        """The facts of the clip's streams."""
+        """Return the facts of the clip's streams, or the failure."""
         return self._ask("probe", path, {}, lambda payload: _read_facts(payload, Path(path)))
 
     def frames(
@@ -74,7 +74,7 @@ class MediaReader:
         longest_side: int | None = None,
         most_pixels: int | None = None,
     ) -> SampledFrames | Failure:
-        """The frames that `sampling` takes; an unknown sampling is an error, not a failure."""
+        """Return the frames that `sampling` takes; raise an error if `sampling` is unknown."""
         from unreel.media.sampling import get_max_frames, parse_plan
 
         plan = parse_plan(sampling)
@@ -93,7 +93,7 @@ class MediaReader:
         return self._ask("frames", path, request, gathering.finish, on_part=gathering.add)
 
     def frames_at(self, path: str | Path, at_us: Sequence[int]) -> SampledFrames | Failure:
-        """The frames on the screen at those instants, each once, as plain pixels in their own size."""
+        """Return the frames shown at the instants `at_us`, each once, as raw pixels in original size."""
         gathering = FrameCollector(
             RequestedFrames(
                 sampling=INSTANTS,
@@ -108,11 +108,11 @@ class MediaReader:
         return self._ask("instants", path, request, gathering.finish, on_part=gathering.add)
 
     def sound(self, path: str | Path) -> "ClipSound | NoSound | Failure":
-        """The clip's sound at 16 kHz."""
+        """Return the clip's sound at 16 kHz."""
         return self._ask("sound", path, {}, _read_sound)
 
     def normalise(self, path: str | Path, form: "NormalForm") -> bytes | Failure:
-        """The clip in `form`, as the bytes of an mp4 file."""
+        """Return the clip in `form`, as the bytes of an mp4 file."""
         return self._ask("normalise", path, _build_form_request(form), _read_normalised)
 
     def render(
@@ -123,7 +123,7 @@ class MediaReader:
         form: "NormalForm | None" = None,
         speed: Fraction = Fraction(1),
     ) -> bytes | Failure:
-        """A piece of the clip as the bytes of an mp4 file, in `form` or in its own."""
+        """Return a part of the clip as the bytes of an mp4 file, in `form` or in the clip's own form."""
         request = {
             "first_frame": cut.first_frame,
             "end_frame": cut.end_frame,
@@ -150,7 +150,7 @@ class MediaReader:
         return self._ask("annotate", path, request, taker.finish, on_part=taker.add)
 
     def scan(self, path: str | Path) -> "ClipScan | Failure":
-        """Measures of every frame, and eight evenly spaced ones as pictures: see `media.scan`."""
+        """Return measurements of every frame and eight evenly spaced frames as pictures; see `media.scan`."""
         from unreel.media.scan_wire import read_scan
 
         return self._ask("scan", path, {}, read_scan)
@@ -213,7 +213,7 @@ def _build_form_request(form: "NormalForm") -> dict[str, Any]:
 def run_trusted(
     task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
 ) -> TaskPayload | Failure:
-    """Runs `task` in this process, for files whose maker is trusted; links are followed."""
+    """Run `task` in this process, for files from a trusted source; symbolic links are followed."""
     from unreel.media.tasks import TASKS
 
     if task not in TASKS:
@@ -235,7 +235,7 @@ def run_trusted(
 
 
 def _ignore_part(_part: TaskPayload) -> None:
-    """Ignore parts that were not requested."""
+    """Ignore a part that was not requested."""
 
 
 def _read_facts(payload: TaskPayload, path: Path) -> ClipFacts:

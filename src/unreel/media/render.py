@@ -35,7 +35,7 @@ _FINE: Final = Fraction(1, 90_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PixelCrop:
-    """A rectangle of the frame as shown, in pixels."""
+    """A rectangle of the displayed frame, in pixels."""
 
     left: int
     top: int
@@ -194,7 +194,7 @@ def _iter_tick_pictures(
     form: NormalForm | None,
     max_pixels: int,
 ) -> Iterator[Rgb]:
-    """The picture of each tick. A frame that is shown for long is decoded once."""
+    """Yield the picture of each tick. A frame that is shown for several ticks is decoded once."""
     runs = [list(run) for _, run in groupby(shown, key=lambda showing: showing.index)]
     indices = [run[0].index for run in runs]
     frames = decode_frames(file, timeline, indices=indices, max_pixels=max_pixels)
@@ -244,7 +244,7 @@ def _has_sound(file: BinaryIO, max_pixels: int) -> bool:
 def _resample_to_speed(
     heard: NDArray[np.int16], *, n_samples: int, speed: Fraction
 ) -> NDArray[np.int16]:
-    """The sound as a tape gives it at that speed: higher where it runs faster."""
+    """Return the sound resampled to `speed`, as on a tape: a higher speed raises the pitch."""
     if speed == OWN_SPEED:
         return heard
     places = np.arange(n_samples) * float(speed)

@@ -1,6 +1,7 @@
-"""Requests of the tasks that only read a clip, and how exact times are written.
+"""Requests of the tasks that only read a clip, and the text form of exact times.
 
-They are checked by hand: a process that only reads clips would take half of its start to load pydantic.
+The requests are validated without pydantic: loading pydantic would take half of the start time
+of a process that only reads clips.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,7 +57,7 @@ class FramesRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstantsRequest:
-    """Request of `instants`: the instants whose frames are wanted."""
+    """Request of the task `instants`: the instants whose frames are requested."""
 
     at_us: Sequence[int]
     max_pixels: int = MAX_PIXELS

@@ -64,7 +64,7 @@ class UniformSampling:
         return f"uniform-{self.n}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Indices of the frames, perhaps with repeats."""
+        """Return the indices of the frames to take, possibly with repeats."""
         half_share_s = timeline.duration_s / (2 * self.n)
         middles = ((2 * i + 1) * half_share_s for i in range(self.n))
         return (timeline.shown_at(middle) for middle in middles)
@@ -82,7 +82,7 @@ class PerSecondSampling:
         return f"fps-{self.fps}{cap}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Indices of the frames, perhaps with repeats."""
+        """Return the indices of the frames to take, possibly with repeats."""
         chosen = list(self._on_the_beat(timeline))
         if self.at_most is not None and len(chosen) > self.at_most:
             return UniformSampling(self.at_most).choose(timeline)
@@ -108,7 +108,7 @@ class PaperSampling:
         return f"paper-{self.n}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Indices of the frames."""
+        """Return the indices of the frames to take."""
         step = timeline.n_frames // self.n
         return range(0, self.n * step, step) if step else range(timeline.n_frames)
 
@@ -128,17 +128,18 @@ class VlmEvalKitCount:
         return f"vlmevalkit-{self.n}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Indices of the frames, perhaps with repeats."""
+        """Return the indices of the frames to take, possibly with repeats."""
         share = timeline.n_frames / (self.n + 1)
         return (int(i * share) for i in range(1, self.n + 1))
 
 
 @dataclass(frozen=True, slots=True)
 class VlmEvalKitRate:
-    """A frame every rate / `fps` frames, counted from 0; the rate is the header's.
+    """Sampling of one frame every (header frame rate / `fps`) frames, starting at frame 0.
 
-    Source: the same function with `fps`, where decord reads the rate. A clip shorter than 1 / `fps`
-    seconds gives no frame there and its first frame here.
+    Source: the function named in `VlmEvalKitCount`, called with `fps`; decord reads the frame rate
+    there. For a clip shorter than 1 / `fps` seconds, that function returns no frame; this class
+    returns the first frame.
     """
 
     fps: Fraction
@@ -147,7 +148,7 @@ class VlmEvalKitRate:
         return f"vlmevalkit-fps-{self.fps}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Indices of the frames, perhaps with repeats."""
+        """Return the indices of the frames to take, possibly with repeats."""
         clip_fps, fps = float(timeline.declared_rate), float(self.fps)
         n = max(1, int(timeline.n_frames / clip_fps * fps))
         step = clip_fps / fps
@@ -159,11 +160,11 @@ class VlmEvalKitRate:
 
 @dataclass(frozen=True, slots=True)
 class VideoLlava:
-    """`n` frames spread by count from the first to the last.
+    """Sampling of `n` frames, evenly spaced by frame count from the first frame to the last.
 
-    Source: Video-LLaVA's own video processor where it reads with decord, compared with a copy whose
-    commit is not known; VLMEvalKit's `VideoLLaVA` hands it the file. `n` is 8 there.
-    It shows a short clip's frames more than once; here every frame is shown once.
+    Source: Video-LLaVA's own video processor in its decord branch, compared with a copy whose
+    commit is unknown; VLMEvalKit's `VideoLLaVA` passes the file to that processor. `n` is 8 there.
+    The processor repeats frames of a short clip; here every frame is shown once.
     """
 
     n: int
@@ -172,7 +173,7 @@ class VideoLlava:
         return f"video-llava-{self.n}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Indices of the frames, perhaps with repeats."""
+        """Return the indices of the frames to take, possibly with repeats."""
         return map(int, np.linspace(0, timeline.n_frames - 1, self.n, dtype=int))
 
 
@@ -191,21 +192,23 @@ class VideoLlavaHf:
         return f"video-llava-hf-{self.n}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Indices of the frames, perhaps with repeats."""
+        """Return the indices of the frames to take, possibly with repeats."""
         claimed = timeline.declared_frames or timeline.n_frames
         return _iter_present_indices(np.arange(0, claimed, claimed / self.n), timeline)
 
 
 @dataclass(frozen=True, slots=True)
 class LlamaFactorySampling:
-    """Length x `fps` frames, at most `at_most`, spread from first to last, all by the header's claims.
+    """Sampling of length x `fps` frames, at most `at_most`, evenly spaced from the first to the last.
 
-    Source: hiyouga/LLaMA-Factory, src/llamafactory/data/mm_plugin.py, `_get_video_sample_indices` and
-    `_regularize_videos`, in the form that knows videos without a count; compared with copies of that
-    file, whose commit is not known. A header that claims no frames, as in Matroska, gives the first
-    `at_most`; frames that are claimed and not there are excluded. Where the stream has no length that
-    code fails, and the container's is taken here.
-    Its Qwen plugins later repeat the last frame of an odd number: not sampling, not done here.
+    Length and frame count are the values declared in the header.
+    Source: hiyouga/LLaMA-Factory, src/llamafactory/data/mm_plugin.py, `_get_video_sample_indices`
+    and `_regularize_videos`, in the version that supports videos without a frame count; compared
+    with copies of that file whose commit is unknown. If the header declares no frame count, as in
+    Matroska, the first `at_most` frames are taken. Declared frames that do not exist are excluded.
+    If the stream has no length, that code fails; this class uses the container's length.
+    The Qwen plugins of LLaMA-Factory later repeat the last frame of an odd number of frames. That
+    step is not part of sampling and is not done here.
     """
 
     fps: Fraction
@@ -215,7 +218,7 @@ class LlamaFactorySampling:
         return f"llamafactory-{self.fps}-max-{self.at_most}"
 
     def choose(self, timeline: "FrameTimeline") -> Iterable[int]:
-        """Indices of the frames."""
+        """Return the indices of the frames to take."""
         claimed = timeline.declared_frames
         if not claimed:
             return range(min(self.at_most, timeline.n_frames))
@@ -238,13 +241,13 @@ Sampling = (
 
 
 def _iter_present_indices(places: NDArray[np.float64], timeline: "FrameTimeline") -> Iterable[int]:
-    """`places` as indices, without those behind the last frame."""
+    """Return `places` as frame indices, without indices after the last frame."""
     return (int(place) for place in places if place < timeline.n_frames)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FramePlan:
-    """Frames to take from one clip, in the order in which they are shown."""
+    """Frames to take from one clip, in display order."""
 
     sampling: str
     indices: tuple[int, ...]
@@ -263,7 +266,7 @@ class FramePlan:
 
 
 def get_max_frames(sampling: Sampling) -> int:
-    """No clip gives more frames than this under `sampling`."""
+    """Return the maximum number of frames that `sampling` takes from any clip."""
     match sampling:
         case (
             UniformSampling(n)
@@ -282,7 +285,7 @@ def get_max_frames(sampling: Sampling) -> int:
 
 
 def parse_plan(name: str) -> Sampling:
-    """The rule called `name`; the error for an unknown one lists the patterns."""
+    """Return the sampling called `name`; the error for an unknown name lists the valid patterns."""
     for pattern, build in _RULES.items():
         if found := pattern.fullmatch(name):
             return build(*found.groups())
@@ -291,7 +294,7 @@ def parse_plan(name: str) -> Sampling:
 
 
 def plan_frames(sampling: Sampling, timeline: "FrameTimeline") -> FramePlan:
-    """The frames that `sampling` takes from a clip with this `timeline`: at least one."""
+    """Return the frames that `sampling` takes from a clip with this `timeline`: at least one frame."""
     indices = tuple(sorted(set(sampling.choose(timeline))))
     at_s = tuple(timeline.at_s(index) for index in indices)
     return FramePlan(sampling=str(sampling), indices=indices, at_s=at_s)

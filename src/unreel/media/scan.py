@@ -1,8 +1,9 @@
-"""One decode pass over a clip that measures every frame and keeps a few of them.
+"""One decoding pass over a clip that measures every frame and keeps a few frames.
 
-Every frame leaves its exact instant, a colour histogram, its lightness and how much it differs from the
-frame before. `N_PICKED` evenly spaced frames are kept as pictures, with what border detection needs of
-them at full size. Memory grows by `HISTOGRAM_BINS` bytes for a frame, whatever its size.
+For every frame, the pass stores its exact time, a colour histogram, its lightness and its
+difference from the previous frame. `N_PICKED` evenly spaced frames are kept as pictures, with
+the full-size data that border detection needs. Memory grows by `HISTOGRAM_BINS` bytes per
+frame, independent of the frame size.
 """
 
 from collections import deque
@@ -92,18 +93,18 @@ class PickedFrame:
 
     @property
     def width(self) -> int:
-        """Of the picture."""
+        """Return the width of the picture."""
         return int(self.rgb.shape[1])
 
     @property
     def height(self) -> int:
-        """Of the picture."""
+        """Return the height of the picture."""
         return int(self.rgb.shape[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ClipScan:
-    """All that one pass over a clip measured. `width` and `height` are as shown."""
+    """All measurements of one pass over a clip. `width` and `height` are the displayed size."""
 
     width: int
     height: int
@@ -129,7 +130,7 @@ class ClipScan:
 
     @property
     def duration_s(self) -> Fraction:
-        """From the first frame's start to the last frame's end."""
+        """Return the time from the first frame's start to the last frame's end, in seconds."""
         return self.end_s - self.instants_s[0]
 
 
@@ -163,7 +164,7 @@ def scan(file: BinaryIO, *, max_pixels: int) -> ClipScan:
 
 
 class FrameMeter:
-    """Takes a clip's frames one after the other and keeps what each of them measures."""
+    """Accumulator of the measurements of a clip's frames, which are added one by one."""
 
     def __init__(self, n_frames: int) -> None:
         self.histograms = np.zeros((n_frames, HISTOGRAM_BINS), np.uint8)
@@ -196,7 +197,7 @@ class FrameMeter:
 
 
 def colour_histogram(rgb: Rgb) -> NDArray[np.uint8]:
-    """Square roots of the shares of `HISTOGRAM_BINS` colours in a picture, times `FULL`."""
+    """Return the square roots of the shares of `HISTOGRAM_BINS` colours in a picture, times `FULL`."""
     coarse = (rgb // (256 // LEVELS)).astype(np.int16)
     bins = (coarse[..., 0] * LEVELS + coarse[..., 1]) * LEVELS + coarse[..., 2]
     counts = np.bincount(bins.ravel(), minlength=HISTOGRAM_BINS)
@@ -205,7 +206,7 @@ def colour_histogram(rgb: Rgb) -> NDArray[np.uint8]:
 
 
 def grey_levels(rgb: Rgb) -> NDArray[np.int16]:
-    """The luma of each pixel after ITU-R BT.601, 0 to 255."""
+    """Return the luma of each pixel by ITU-R BT.601, from 0 to 255."""
     red, green, blue = (rgb[..., channel].astype(np.int32) for channel in range(3))
     grey: NDArray[np.int16] = ((299 * red + 587 * green + 114 * blue) // 1000).astype(np.int16)
     return grey
@@ -235,7 +236,7 @@ def pick(frame: VideoFrame, *, index: int, at_s: Fraction) -> PickedFrame:
 
 
 def _compute_interpolated_median(levels: NDArray[np.int16]) -> float:
-    """The median of whole numbers from 0 on, as if each were spread evenly over its unit."""
+    """Return the median of integers >= 0, interpolated as if each were spread evenly over one unit."""
     below = np.cumsum(np.bincount(levels.ravel())) / levels.size
     place = int(np.searchsorted(below, 0.5))
     before = float(below[place - 1]) if place else 0.0
@@ -243,7 +244,7 @@ def _compute_interpolated_median(levels: NDArray[np.int16]) -> float:
 
 
 def side_profile(lines: Luma) -> SideProfile | None:
-    """The profile of the side with which `lines` begin; None where its outermost line is not flat."""
+    """Return the profile of the side at which `lines` begin; `None` if the outermost line is not flat."""
     if lines[0].std() > FLAT_STD:
         return None
     level = round(float(np.median(lines[0])))
@@ -254,7 +255,7 @@ def side_profile(lines: Luma) -> SideProfile | None:
 
 
 def _orient_lines_inwards(picture: Luma, side: FrameSide) -> Luma:
-    """The lines of `picture` from `side` on."""
+    """Return the lines of `picture`, ordered from `side` inwards."""
     match side:
         case FrameSide.LEFT:
             return picture.T
@@ -271,7 +272,7 @@ def _orient_lines_inwards(picture: Luma, side: FrameSide) -> Luma:
 def _iter_verified_frames(
     file: BinaryIO, timeline: FrameTimeline, *, max_pixels: int
 ) -> Iterator[tuple[int, VideoFrame]]:
-    """Every frame of `timeline`, proven to be at its instant."""
+    """Yield every frame of `timeline` with its index; raise an error if its time does not match."""
     index = 0
     with open_clip(file, max_pixels=max_pixels) as clip:
         for frame in clip.container.decode(clip.stream):

@@ -33,7 +33,7 @@ _PER_PICKED: Final = 2
 
 
 def scan_payload(scan: ClipScan) -> TaskPayload:
-    """The reply that `read_scan` reads."""
+    """Build the reply that `read_scan` reads."""
     time_base = _compute_common_tick(scan)
     ticks = [int(at_s / time_base) for at_s in scan.instants_s]
     header = {
@@ -95,7 +95,7 @@ def read_scan(payload: TaskPayload) -> ClipScan:
 
 
 def _compute_common_tick(scan: ClipScan) -> Fraction:
-    """The longest tick of which every instant of the scan is a multiple."""
+    """Return the longest tick of which every instant of the scan is a multiple."""
     instants = {*scan.instants_s, scan.end_s}
     per_second = math.lcm(*(at_s.denominator for at_s in instants))
     step = math.gcd(*(int(at_s * per_second) for at_s in instants))

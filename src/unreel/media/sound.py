@@ -35,11 +35,11 @@ class ClipSound:
         return Fraction(len(self.samples), self.rate_hz)
 
     def as_float(self) -> NDArray[np.float32]:
-        """The samples from -1 to 1."""
+        """Return the samples as floats from -1 to 1."""
         return self.samples.astype(np.float32) / np.float32(1 << 15)
 
     def as_wav(self) -> bytes:
-        """A WAV file."""
+        """Return the sound as the bytes of a WAV file."""
         out = io.BytesIO()
         with wave.open(out, "wb") as file:
             file.setnchannels(1)
@@ -59,7 +59,7 @@ class NoSound:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SoundPart:
-    """A piece of sound, one row for each sample. Every part begins where the one before it ends."""
+    """A part of a sound, one row per sample. Each part begins at the end of the previous part."""
 
     samples: NDArray[np.int16]
     start_s: Fraction
@@ -67,7 +67,7 @@ class SoundPart:
 
 
 def read_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipSound | NoSound:
-    """The first sound stream of the clip in `file`, as one channel at 16 kHz."""
+    """Read the first sound stream of the clip in `file`, as one channel at 16 kHz."""
     parts: list[SoundPart] = []
     n_samples = 0
     with open_clip(file, max_pixels=max_pixels) as clip:
@@ -88,7 +88,7 @@ def read_sound(file: BinaryIO, *, max_pixels: int = MAX_PIXELS) -> ClipSound | N
 def sound_parts(
     clip: OpenClip, *, rate_hz: int, layout: Literal["mono", "stereo"]
 ) -> Iterator[SoundPart]:
-    """The first sound stream of `clip` at `rate_hz`, piece by piece; nothing for a mute clip."""
+    """Yield the first sound stream of `clip` at `rate_hz` in parts; nothing for a clip without sound."""
     start_s: Fraction | None = None
     resampler = AudioResampler(format="s16", layout=layout, rate=rate_hz)
     for frame in chain(_iter_audio_frames(clip), (None,)):

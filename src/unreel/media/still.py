@@ -25,7 +25,7 @@ class FaultSpot:
 
 
 def draw_whole(rgb: Rgb, spot: FaultSpot | None, sentences: Sequence[str]) -> Rgb:
-    """The whole frame with the spot's outline, above `sentences`."""
+    """Return the whole frame with the outline of `spot`, above a caption with `sentences`."""
     drawn = rgb.copy()
     if spot is not None:
         draw_outline(drawn, spot.box, paint(spot.colour), dashed=spot.dashed)

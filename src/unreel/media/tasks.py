@@ -1,6 +1,7 @@
-"""The work that can be asked of one opened file. Runs in this process or in a confined child.
+"""Tasks that can be run on one opened file, in this process or in a sandboxed child.
 
-Each task imports its own modules, so that a zygote loads only those of the tasks that it warms up.
+Each task imports its own modules, so that a zygote loads only the modules of the tasks that it
+warms up.
 """
 
 from collections.abc import Mapping
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def probe(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
-    """The facts of the clip."""
+    """Return the facts of the clip."""
     from unreel.media.probe import probe as probe_clip
 
     asked = read_fields(ReadRequest, request)
@@ -35,7 +36,7 @@ def probe(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
 
 
 def frames(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
-    """The frames that a sampling takes, each a part with its pixels as rgb24."""
+    """Yield the frames that a sampling takes, each as one part with rgb24 pixels."""
     from unreel.media.container import open_clip
     from unreel.media.decode import decode_frames
     from unreel.media.picture import fit_longest
@@ -58,7 +59,7 @@ def frames(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
 
 
 def instants(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
-    """The frames on the screen at some instants, each once and a part, in their own size."""
+    """Yield the frames shown at the requested instants, each once, as one part in original size."""
     from unreel.media.decode import decode_frames
     from unreel.media.timeline import read_timeline
 
@@ -83,7 +84,7 @@ def _build_frame_payload(frame: "DecodedFrame", rgb: "Rgb") -> TaskPayload:
 
 
 def sound(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
-    """The sound of the clip as 16-bit little-endian samples; no blob for a mute clip."""
+    """Return the clip's sound as 16-bit little-endian samples; no blob for a clip without sound."""
     from unreel.media.sound import NoSound, read_sound
 
     asked = read_fields(ReadRequest, request)
@@ -99,7 +100,7 @@ def sound(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
 
 
 def normalise(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
-    """The clip in a normal form, as an mp4 file."""
+    """Return the clip in a normal form, as an mp4 file."""
     from unreel.media.normalise import NormalForm
     from unreel.media.normalise import normalise as normalise_clip
     from unreel.media.wire import NormaliseRequest, read_request
@@ -111,7 +112,7 @@ def normalise(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
 
 
 def render(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
-    """A piece of the clip, as an mp4 file."""
+    """Return a part of the clip, as an mp4 file."""
     from unreel.media.normalise import NormalForm
     from unreel.media.render import FrameRange, PixelCrop
     from unreel.media.render import render as render_clip
@@ -130,7 +131,7 @@ def render(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
 
 
 def annotate(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
-    """The clip with a commentary drawn on it, as an mp4 file in pieces."""
+    """Yield the clip with a commentary drawn on it, as pieces of an mp4 file."""
     from unreel.media.annotated_copy import annotate as annotate_clip
     from unreel.media.annotated_copy_wire import AnnotateRequest
     from unreel.media.wire import read_request
@@ -147,7 +148,7 @@ def annotate(file: BinaryIO, request: Mapping[str, Any]) -> Parts:
 
 
 def scan(file: BinaryIO, request: Mapping[str, Any]) -> TaskPayload:
-    """Measures of every frame, and a few pictures."""
+    """Return measurements of every frame, and a few frames as pictures."""
     from unreel.media.scan import scan as scan_clip
     from unreel.media.scan_wire import scan_payload
 

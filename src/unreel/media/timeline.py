@@ -1,8 +1,8 @@
-"""When every frame of a clip is shown, read from its packets: no picture is decoded for it.
+"""Display time of every frame of a clip, read from the packets without decoding pictures.
 
-The one exception is a clip that was cut in the middle of a group of pictures: its first packets
-lean on frames that were cut away and never show. Only the decoder knows how many, so its first
-frame is asked.
+There is one exception: a clip that was cut in the middle of a group of pictures. Its first
+packets depend on removed frames and are never shown. Only the decoder knows their number, so
+the first frame is decoded.
 """
 
 from array import array
@@ -62,7 +62,7 @@ class FrameTimeline:
 
     @classmethod
     def at_rate(cls, rate: Fraction, *, n_frames: int) -> Self:
-        """`n_frames` at a constant rate from 0 on, of which only the first is a key frame."""
+        """Build a timeline of `n_frames` at a constant rate from 0; only the first frame is a key frame."""
         return cls(
             time_base=1 / rate,
             ticks=tuple(range(n_frames)),
@@ -80,24 +80,24 @@ class FrameTimeline:
 
     @property
     def first_at_s(self) -> Fraction:
-        """When the first frame appears, on the container's clock."""
+        """Return when the first frame appears, in seconds on the container's clock."""
         return self.presented_s(0)
 
     @property
     def duration_s(self) -> Fraction:
-        """From the first frame's start to the last frame's end."""
+        """Return the time from the first frame's start to the last frame's end, in seconds."""
         return (self.ticks[-1] + self.last_ticks - self.ticks[0]) * self.time_base
 
     def at_s(self, index: int) -> Fraction:
-        """When frame `index` appears, after the first."""
+        """Return when frame `index` appears, in seconds after the first frame."""
         return (self.ticks[index] - self.ticks[0]) * self.time_base
 
     def presented_s(self, index: int) -> Fraction:
-        """When frame `index` appears, on the container's clock: what a decoder must agree with."""
+        """Return when frame `index` appears, in seconds on the container's clock; a decoder must agree."""
         return self.ticks[index] * self.time_base
 
     def shown_at(self, instant_s: Fraction) -> int:
-        """Index of the frame on the screen at `instant_s`; the first one before the clip begins."""
+        """Return the index of the frame shown at `instant_s`; 0 before the clip begins."""
         tick = self.ticks[0] + instant_s / self.time_base
         return max(0, bisect_right(self.ticks, tick) - 1)
 
@@ -133,7 +133,7 @@ class PacketScan:
             self.latest, self.latest_lasts = packet.pts, packet.duration or 0
 
     def add_sound(self, packet: "Packet[Stream]") -> None:
-        """Widen the span of the packet's stream."""
+        """Extend the time span of the packet's sound stream by the packet."""
         if packet.is_discard or packet.pts is None:
             return
         ends = packet.pts + (packet.duration or 0)
@@ -220,7 +220,7 @@ class DeclaredPace:
 
 
 def read_declared_rates(clip: OpenClip) -> DeclaredPace:
-    """The rates and the length that the header of `clip` claims."""
+    """Return the frame count, frame rates and length that the header of `clip` declares."""
     stream = clip.stream
     length = stream.duration * stream_time_base(stream) if stream.duration else None
     if length is None and clip.container.duration:
@@ -234,7 +234,7 @@ def read_declared_rates(clip: OpenClip) -> DeclaredPace:
 
 
 def stream_time_base(stream: Stream) -> Fraction:
-    """Seconds per tick of `stream`."""
+    """Return the seconds per tick of `stream`."""
     time_base = _find_positive_value(stream.time_base)
     if time_base is None:
         raise MediaError(Failure(FailureReason.UNDECODABLE, "the stream has no time base"))
@@ -248,7 +248,7 @@ def _find_positive_value(claim: Fraction | None) -> Fraction | None:
 def build_timeline(
     packets: PacketScan, *, time_base: Fraction, declared: DeclaredPace, first_tick: int | None
 ) -> FrameTimeline:
-    """The timeline of `packets`, without those that would show before `first_tick`."""
+    """Build the timeline of `packets`, without packets that would be shown before `first_tick`."""
     ticks = tuple(sorted(packets.shown))
     if first_tick is not None:
         ticks = ticks[bisect_left(ticks, first_tick) :]
@@ -286,5 +286,8 @@ def _compute_key_frame_indices(ticks: tuple[int, ...], key_ticks: list[int]) -> 
 
 
 def _is_hidden(packet: "Packet[Stream]", *, decoder: str) -> bool:
-    """True for a reference picture of VP8 that never shows; VP9 packs its own into others."""
+    """Return whether a VP8 packet is a reference picture that is never shown.
+
+    VP9 needs no check: it packs such pictures into other packets.
+    """
     return decoder == "vp8" and not memoryview(packet)[0] & _VP8_SHOWN

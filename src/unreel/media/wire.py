@@ -147,7 +147,7 @@ class ProbeHeader(WireModel):
     facts: _ClipHeader
 
     def as_facts(self) -> ClipFacts:
-        """The facts as a value."""
+        """Return the facts as `ClipFacts`."""
         return ClipFacts(
             container=self.facts.container,
             size_bytes=self.facts.size_bytes,
@@ -158,7 +158,7 @@ class ProbeHeader(WireModel):
 
 
 class FrameHeader(WireModel):
-    """One frame, a part of what `frames` sends back; its pixels are the one blob."""
+    """Header of one frame, a part of the reply to `frames`; the only blob is the frame's pixels."""
 
     index: Count
     at_s: Length
@@ -218,7 +218,7 @@ Request = TypeVar("Request", bound=WireModel)
 
 
 def read_request(shape: type[Request], request: Mapping[str, Any]) -> Request:
-    """`request` in its `shape`; the error names the first field that does not fit."""
+    """Validate `request` against `shape`; the error names the first invalid field."""
     try:
         return shape.model_validate(dict(request))
     except ValidationError as error:

@@ -29,7 +29,7 @@ _ESCAPES: Final = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 def render(template: str, **values: object) -> Markup:
-    """The template of that name, filled in; every value is escaped unless it is `Markup` itself."""
+    """Render the template called `template`; every value is escaped unless it is `Markup`."""
     return Markup(_build_template_environment().get_template(template).render(values))  # noqa: S704  autoescaped
 
 

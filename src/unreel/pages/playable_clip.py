@@ -48,7 +48,10 @@ class PlayerFootage:
     """True for a re-encoded copy, because browsers do not play the clip's own form."""
 
     def instants_us(self) -> Iterator[int]:
-        """When each frame appears, after the first; nothing where they follow no one rate."""
+        """Yield when each frame appears, in microseconds after the first frame.
+
+        Yields nothing if the frame rate varies or the clip has more than 20,000 frames.
+        """
         if self.rate is not None and self.n_frames <= _MOST_INSTANTS:
             yield from (to_us(index / self.rate) for index in range(self.n_frames))
 
@@ -56,7 +59,10 @@ class PlayerFootage:
 def prepare_footage(
     clip: Clip, out: Path, *, reader: MediaReader, inline_bytes: int = INLINE_BYTES
 ) -> PlayerFootage | Failure:
-    """The clip for a page in the folder `out`, into which one above `inline_bytes` is written."""
+    """Prepare the clip for a page in the directory `out`.
+
+    A clip of more than `inline_bytes` bytes is written to `out`; a smaller clip is embedded.
+    """
     facts = clip.facts
     way = _PLAYABLE.get((facts.container, facts.video.codec))
     if way is None or facts.video.pixel_format not in _EIGHT_BIT:
@@ -104,7 +110,7 @@ def _make_playable_copy(
 
 
 def _select_normal_form(video: VideoFacts, *, keeps_sound: bool) -> NormalForm:
-    """The clip's own shape, so that boxes in parts of the frame stay where they are."""
+    """Return a form with the clip's aspect ratio, so that relative box coordinates stay valid."""
     scale = min(Fraction(1), Fraction(_LONGEST_SIDE, max(video.width, video.height)))
     width, height = (max(16, round(side * scale / 2) * 2) for side in (video.width, video.height))
     return NormalForm(
@@ -116,5 +122,5 @@ def _select_normal_form(video: VideoFacts, *, keeps_sound: bool) -> NormalForm:
 
 
 def data_uri(data: bytes, mime: str) -> str:
-    """`data` as an address."""
+    """Return `data` as a `data:` URI."""
     return f"data:{mime};base64,{base64.b64encode(data).decode()}"

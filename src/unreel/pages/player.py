@@ -38,17 +38,17 @@ class BoxSpec:
 
     @classmethod
     def of(cls, mark: BoxAt) -> Self:
-        """The box of `mark` at its instant."""
+        """Build the box of `mark` at its instant."""
         return cls(at_us=mark.at_us, **asdict(mark.box))
 
     def mark(self) -> BoxAt:
-        """The same as a word of the domain."""
+        """Return the same box as a `BoxAt`."""
         return BoxAt(self.at_us, Box(self.x0, self.y0, self.x1, self.y1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceSpec:
-    """One fault on the timeline. A missing start or end was not named by who found it."""
+    """One fault on the timeline. The start or end is `None` if the source did not name it."""
 
     start_us: int | None
     end_us: int | None
@@ -61,7 +61,7 @@ class TraceSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackSpec:
-    """All that one source found, on a line of its own: a reviewer, or those who know."""
+    """All faults from one source, a reviewer or the ground truth, on one line of the timeline."""
 
     name: str
     kind: Literal["truth", "answer"]
@@ -119,7 +119,7 @@ def play(
 
 
 def track_colours(tracks: Iterable[TrackSpec]) -> Iterator[int]:
-    """The colour of each track in the overlay's palette: the same that the player gives it."""
+    """Yield the colour index of each track in the overlay's palette, the same as in the player."""
     n_answers = 0
     for track in tracks:
         if track.kind == "truth":
@@ -130,7 +130,7 @@ def track_colours(tracks: Iterable[TrackSpec]) -> Iterator[int]:
 
 
 def moving_marks(track: TrackSpec, *, duration_us: int) -> Iterator[MovingMark]:
-    """The traces of a track as marks of the overlay."""
+    """Yield the traces of a track as overlay marks."""
     for trace in track.traces:
         start_us = trace.start_us or 0
         end_us = trace.end_us or max(duration_us, start_us + SHORTEST_US)

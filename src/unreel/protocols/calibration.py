@@ -19,7 +19,7 @@ _SCALE = (1.0, 5.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationBin:
-    """One score of `realism`: what people gave to the clips that the reviewer gave it to."""
+    """One `realism` score, and people's scores for the clips to which the reviewer gave this score."""
 
     score: int
     people: Measured
@@ -27,7 +27,7 @@ class CalibrationBin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationTable:
-    """A reviewer's realism scores beside people's."""
+    """Comparison of a reviewer's realism scores with people's scores."""
 
     leniency: Measured
     """Mean of the reviewer's score less people's: above 0, it finds clips more realistic."""
@@ -53,7 +53,7 @@ def calibrate_labels(
 
 
 def compute_calibration_curve(rows: Sequence[RealismRow], *, seed: int) -> CalibrationTable:
-    """People's mean score for each score that the reviewer gave, over the readable answers."""
+    """Compute people's mean score for each score that the reviewer gave, over the readable answers."""
     given = [
         (row.cluster, row.outcome.score, row.truth.score)
         for row in rows

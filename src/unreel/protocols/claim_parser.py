@@ -3,7 +3,7 @@
 A text is split into sentences and these into clauses. A clause that asks, supposes, concedes or
 doubts claims nothing; a denial inverts its claim, also from an earlier clause if grammar continues
 it; a later claim overrides an earlier one only if the text contradicts itself in between ("yet",
-"actually", "hence"). The remaining claims must agree. The words are in `words.py`.
+"actually", "hence"). The remaining claims must agree. The words are in `claim_words.py`.
 """
 
 # ruff: noqa: RUF001  words of other languages
@@ -132,7 +132,7 @@ _SHORT_GAP: Final = 2
 
 
 def read_claim(text: str) -> Label | Unparsed:
-    """The side that `text` takes: missing where it speaks of none, ambiguous where it takes none."""
+    """Return the label that `text` claims, or `Unparsed`: missing without a label, else ambiguous."""
     chosen: Label | None = None
     asked: Label | None = None
     turned = divided = spoken = supposed = False
@@ -147,18 +147,15 @@ def read_claim(text: str) -> Label | Unparsed:
         reply = _YES_NO.match(clause.text) if asked is not None else None
         label: Label | None
         if reply and asked is not None:
-            label = _get_opposite_label(asked) if reply["no"] else asked
+            label = _flip_label(asked) if reply["no"] else asked
         elif chosen is not None and _NOT_SO.fullmatch(clause.text):
-            label, turned = _get_opposite_label(chosen), True
+            label, turned = _flip_label(chosen), True
         else:
             open_ended = (
-                clause.asks
-                or supposed
-                or _CONCEDES.match(clause.text)
-                or _offers_both_labels(found)
+                clause.asks or supposed or _CONCEDES.match(clause.text) or _offers_both(found)
             )
             label = None if open_ended else _find_clause_claim(telling, earlier)
-        asked = _get_word_label(telling[0]) if clause.asks and len(telling) == 1 else None
+        asked = _get_label(telling[0]) if clause.asks and len(telling) == 1 else None
         earlier = f"{earlier} {clause.text}"[-2 * _REACH :]
         if label is None:
             continue
@@ -176,18 +173,11 @@ def is_taken_back(text: str) -> bool:
 
 
 def read_stated(text: str, read: Callable[[str], Label | Unparsed]) -> Label | Unparsed:
-    """Return the field's value as parsed by `read`, unless the text corrects itself after the field.
-
-    Missing without such a field, or if it names no label.
-    """
+    """Return the field's label by `read`; missing without a field or label, or if text corrects it."""
     plain = strip_markup(text)
     found = parse_fields(plain)
     said = get_values(found, "label")
-    readings = [
-        *map(read, said),
-        *_iter_affirmed_labels(found),
-        *_iter_contrary_digit_labels(found),
-    ]
+    readings = [*map(read, said), *_iter_affirmed_labels(found), *_iter_digit_labels(found)]
     if not readings and find_json_object(plain):
         told = read_claim("\n".join(field.value for field in found))
         return told if isinstance(told, Label) else build_unparsed(UnparsedReason.AMBIGUOUS, text)
@@ -206,22 +196,20 @@ def read_stated(text: str, read: Callable[[str], Label | Unparsed]) -> Label | U
 
 
 def _iter_affirmed_labels(found: Iterable[AnswerField]) -> Iterator[Label]:
-    """Fields that name a side and affirm or deny it, such as `is_fake: true`."""
+    """Yield the labels of fields that name a label and affirm or deny it, such as `is_fake: true`."""
     for field in found:
         side = _WORD.search(field.name.replace("_", " "))
         reply = _TRUTH.fullmatch(field.value)
         if side and reply and field.kind in {None, "real"}:
-            yield (
-                _get_opposite_label(_get_word_label(side)) if reply["no"] else _get_word_label(side)
-            )
+            yield _flip_label(_get_label(side)) if reply["no"] else _get_label(side)
 
 
-def _iter_contrary_digit_labels(found: Iterable[AnswerField]) -> Iterator[Label]:
+def _iter_digit_labels(found: Iterable[AnswerField]) -> Iterator[Label]:
     """Return the label with 1 if a field of the other label has 0; one such field alone does not define 1."""
     sides = ((_WORD.fullmatch(field.name.replace("_", " ")), field.value) for field in found)
-    said = {(_get_word_label(side), digit) for side, digit in sides if side and digit in {"0", "1"}}
+    said = {(_get_label(side), digit) for side, digit in sides if side and digit in {"0", "1"}}
     for label in Label:
-        if said == {(label, "1"), (_get_opposite_label(label), "0")}:
+        if said == {(label, "1"), (_flip_label(label), "0")}:
             yield label
 
 
@@ -236,14 +224,14 @@ def _normalise_claim_text(text: str) -> str:
 def names_generated(name: str) -> bool:
     """Return whether a field's name is a word for generated clips, such as `fake_video`."""
     word = _WORD.search(name.replace("_", " "))
-    return word is not None and _get_word_label(word) is Label.GENERATED
+    return word is not None and _get_label(word) is Label.GENERATED
 
 
-def _offers_both_labels(found: Sequence[re.Match[str]]) -> bool:
+def _offers_both(found: Sequence[re.Match[str]]) -> bool:
     """Return whether two of the words are alternatives, as in `real or fake`."""
     return any(
         _OR.fullmatch(now.string, now.end(), after.start())
-        and _get_word_label(now) is not _get_word_label(after)
+        and _get_label(now) is not _get_label(after)
         for now, after in pairwise(found)
     )
 
@@ -255,23 +243,23 @@ def _find_clause_claim(telling: Iterable[re.Match[str]], earlier: str) -> Label 
 
 
 def _label_of(word: re.Match[str], earlier: str) -> Label | None:
-    before, after = _get_text_before(word), word.string[word.end() : word.end() + _REACH]
-    named = _get_word_label(word)
+    before, after = _get_prefix(word), word.string[word.end() : word.end() + _REACH]
+    named = _get_label(word)
     if _is_reported(before) or _CALLING.match(before) or _OF_A_SAYING.match(after):
         refutations = (claim_words.UNTRUE.search(after), _LOW.search(after))
         refuted = _is_denied(before, earlier) or _is_denied(after, "") or any(refutations)
-        return _get_opposite_label(named) if refuted else None
+        return _flip_label(named) if refuted else None
     in_part = _OF_PARTS.search(before) and not claim_words.NEGATIVE_SUBJECT.search(before)
     if in_part or _is_doubted(word.string, before, after):
         return None
     if claim_words.INSTEAD.search(before):
-        return named if "less" in before else _get_opposite_label(named)
+        return named if "less" in before else _flip_label(named)
     denied = (
         _is_denied_behind(after) if _refers_backwards(word.string) else _is_denied(before, earlier)
     )
     if denied is None or (not denied and _is_only_named(before)):
         return None
-    return _get_opposite_label(named) if denied else named
+    return _flip_label(named) if denied else named
 
 
 def _is_only_named(before: str) -> bool:
@@ -380,7 +368,7 @@ def _is_carried_on(before: str, earlier: str) -> bool | None:
     return None if start else True
 
 
-def _get_word_label(word: re.Match[str]) -> Label:
+def _get_label(word: re.Match[str]) -> Label:
     is_real = word["real"] or word["real_phrase"] or word["real_glyphs"]
     return Label.REAL if is_real else Label.GENERATED
 
@@ -394,17 +382,17 @@ def _refers_to_clip(word: re.Match[str]) -> bool:
         return False
     if after is not None and after["clip"]:
         return not (
-            _ANY_SUCH.match(word.string, after.end()) and _ARTICLE.fullmatch(_get_text_before(word))
+            _ANY_SUCH.match(word.string, after.end()) and _ARTICLE.fullmatch(_get_prefix(word))
         )
-    before = _get_text_before(word)
+    before = _get_prefix(word)
     if _TOO.search(before) or claim_words.EVIDENCE.search(before):
         return True
     return any(form(before) for form in (_SUBJECT.search, _LITTLE.fullmatch, _GLYPHS.search))
 
 
-def _get_text_before(word: re.Match[str]) -> str:
+def _get_prefix(word: re.Match[str]) -> str:
     return word.string[max(0, word.start() - _REACH) : word.start()]
 
 
-def _get_opposite_label(label: Label) -> Label:
+def _flip_label(label: Label) -> Label:
     return Label.GENERATED if label is Label.REAL else Label.REAL

@@ -51,7 +51,7 @@ class TextClause:
 
 
 def split_clauses(text: str) -> Iterator[TextClause]:
-    """The clauses of `text`, in order; blank ones are excluded."""
+    """Yield the clauses of `text` in order, without blank clauses."""
     start = 0
     opens: Literal["sentence", "turn", "clause"] = "sentence"
     for end in _CLAUSE_ENDS.finditer(text):

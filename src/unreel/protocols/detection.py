@@ -32,13 +32,16 @@ class LabelPredictions:
     def of(
         cls, clips: Clusters, labels: Sequence[Label], said: Sequence[Label | None]
     ) -> "LabelPredictions":
-        """From one label and one call for each clip."""
+        """Build predictions from the true label and the answered label of each clip."""
         generated = np.array([label is Label.GENERATED for label in labels], np.bool_)
         return cls(clips, generated, np.array([CALLS[each] for each in said], np.int8))
 
 
 def measure_f1(calls: LabelPredictions, *, seed: int) -> Measured:
-    """F1 of the calls `generated` in percent; a generated clip without a readable call was missed."""
+    """Return F1 for the label `generated`, in percent.
+
+    A generated clip without a readable answer counts as missed.
+    """
     if not len(calls.said):
         return Unmeasured("no rows")
     called = calls.said == CALLS[Label.GENERATED]
@@ -71,7 +74,7 @@ class ScoredClips:
 def measure_scores(
     scored: ScoredClips, *, coverage: Coverage, why_none: str, seed: int
 ) -> Iterator[Metric]:
-    """AUC, and the generated clips caught at two rates of false alarms, in percent."""
+    """Yield AUC, and the percentage of generated clips detected at two false positive rates."""
     truth, scores, clips = scored.generated, scored.scores, scored.clips
     value: Measured = Unmeasured(why_none)
     if len(scores):

@@ -1,6 +1,7 @@
-"""Named fields of an answer: JSON, tables, headings and `Verdict: ...`, in the languages that reviewers answer in.
+"""Parser of named fields in an answer: JSON, tables, headings and lines such as `Verdict: ...`.
 
-A field is the answer; what other fields explain states nothing against it.
+Field names are known in all languages that reviewers answer in. The value of a field is the
+answer; explanations in other fields do not contradict it.
 """
 
 import json
@@ -108,7 +109,7 @@ class AnswerField:
 
 @lru_cache(maxsize=4)
 def parse_fields(text: str) -> tuple[AnswerField, ...]:
-    """The fields of `text`, in order; of several JSON objects those of the first."""
+    """Return the fields of `text` in order; if it has several JSON objects, the fields of the first."""
     if len(text) > _LONGEST:
         return ()
     if given := find_json_object(text):
@@ -151,12 +152,12 @@ def find_json_object(text: str) -> Mapping[str, Any]:
 
 
 def format_json_value(value: object) -> str:
-    """A value of JSON as text."""
+    """Return a JSON value as text."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def parse_tables(text: str) -> list[list[str]]:
-    """The rows of cells of all Markdown tables in `text`, without their rules."""
+    """Return the rows of all Markdown tables in `text` as lists of cells, without separator rows."""
     lines = [line.strip() for line in text.splitlines() if _is_row(line)]
     return [
         [_strip_decoration(cell) for cell in line.strip("|").split("|")]
@@ -224,7 +225,10 @@ def _iter_line_fields(text: str) -> Iterator[AnswerField]:
 
 
 def _is_head(head: re.Match[str]) -> bool:
-    """A name without a colon is a field only as a heading or in bold: alone on its line."""
+    """Return whether a match is a field name: with a colon, or else as a heading or in bold.
+
+    A name without a colon must be alone on its line.
+    """
     if head["sign"].strip():
         return True
     return "#" in head["marks"] or "**" in head["marks"] or "【" in head["marks"]

@@ -62,7 +62,7 @@ class MetricDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProtocolMetrics:
-    """The metrics of a protocol, and where each is shown."""
+    """Metrics of a protocol, and where each metric is shown."""
 
     declared: tuple[MetricDefinition, ...]
     leading: tuple[str, ...]
@@ -89,7 +89,7 @@ class ProtocolMetrics:
     """Metrics for each part that the benchmark names, as `METRIC: difficulty=hard`."""
 
     def ranks_by(self, *, judged: bool) -> str:
-        """The metric that ranks; `judged`: whether a judge of explanations was named."""
+        """Return the name of the ranking metric; `judged` says whether a judge of explanations was named."""
         return self.ranking if judged or self.ranking_unjudged is None else self.ranking_unjudged
 
     def __getitem__(self, metric: str) -> MetricDefinition:
@@ -143,7 +143,10 @@ F1: Final = MetricDefinition(
 
 
 def scored_figures(group: str, ranks: str) -> tuple[MetricDefinition, ...]:
-    """The figures of a score by which a generated clip can stand apart from a real one: how it `ranks`."""
+    """Return the definitions of the metrics for a score that separates generated from real clips.
+
+    `ranks` is the phrase for how a generated clip ranks relative to a real clip.
+    """
     return (
         MetricDefinition(
             metric="auc",

@@ -13,9 +13,9 @@ PERCENT: Final = 100
 def compute_overall_score(
     *, accuracy: float, explanation: float, box_iou: float, time_distance: float
 ) -> float:
-    """DeepTraceReward's overall score, 0 to 100, from four figures of 0 to 100 each.
+    """Compute DeepTraceReward's overall score, 0 to 100, from four metrics of 0 to 100 each.
 
-    The box distance is no part of it, and a time distance of 100 is worth nothing.
+    The box distance is not included. A time distance of 100 contributes 0.
     """
     parts = (accuracy, explanation, box_iou, time_distance)
     if not all(0 <= part <= PERCENT for part in parts):
@@ -25,24 +25,28 @@ def compute_overall_score(
 
 
 def pooled_accuracy(*, real_correct: int, n_real: int, fake_correct: int, n_fake: int) -> float:
-    """Percent of all clips that were judged rightly, real and generated ones in one pool."""
+    """Compute the percentage of correctly judged clips, with real and generated clips pooled."""
     _check_counts(real_correct, n_real)
     _check_counts(fake_correct, n_fake)
     return PERCENT * (real_correct + fake_correct) / (n_real + n_fake)
 
 
 def balanced_accuracy(*, real_correct: int, n_real: int, fake_correct: int, n_fake: int) -> float:
-    """Mean of the real and of the generated clips' accuracy in percent, whatever their numbers."""
+    """Compute the mean of the accuracies on real and on generated clips, in percent.
+
+    Both accuracies have equal weight, independent of the number of clips.
+    """
     _check_counts(real_correct, n_real)
     _check_counts(fake_correct, n_fake)
     return float(PERCENT * (Fraction(real_correct, n_real) + Fraction(fake_correct, n_fake)) / 2)
 
 
 def paper_round(value: Fraction | float, places: int = 1) -> Decimal:
-    """`value` as DeepTraceReward prints it: half up to `places + 1`, then half up to `places`.
+    """Round `value` as DeepTraceReward prints it: half up to `places + 1`, then half up to `places`.
 
-    So 372/440 is 84.545.. -> 84.55 -> 84.6 percent. A `Fraction` is taken exactly; a float as the
-    shortest decimal that names it, which is the figure that people read and type.
+    For example, 372/440 is 84.545.. -> 84.55 -> 84.6 percent. A `Fraction` is rounded exactly. A
+    float is first converted to its shortest decimal form, which is the number that people read and
+    type.
     """
     if not math.isfinite(value) or places < 0:
         msg = f"cannot round {value} to {places} places. Give a finite number and places >= 0"

@@ -32,7 +32,7 @@ def score_groups(
     groups_of: Callable[[ScoredQuestion[Any, Any]], Iterable[str]],
     seed: int,
 ) -> dict[str, Scorecard]:
-    """A scorecard for each group, by name; a row may belong to several groups, or to none."""
+    """Compute a scorecard for each group, by group name; a row may belong to several groups or none."""
     groups: dict[str, list[ScoredQuestion[Any, Any]]] = {}
     for row in rows:
         for name in groups_of(row):
@@ -43,7 +43,10 @@ def score_groups(
 def add_part_figures(
     figures: ProtocolMetrics,
 ) -> Callable[[ProtocolScorer[T, V]], ProtocolScorer[T, V]]:
-    """A scorer whose card also has the figures of `figures.by_part` for each part that rows name."""
+    """Build a decorator that adds the metrics of `figures.by_part` for each part to a scorer's scorecard.
+
+    The parts are those named in the rows.
+    """
 
     def tell(score: ProtocolScorer[T, V]) -> ProtocolScorer[T, V]:
         @wraps(score)
@@ -102,7 +105,7 @@ def _iter_row_parts(row: ScoredQuestion[Any, Any]) -> Iterator[str]:
 
 
 def trace_categories(row: ScoredQuestion[Any, Any]) -> tuple[str, ...]:
-    """The categories of an annotation row of `trace`; none for a clip without a trace."""
+    """Return the categories of an annotation row of `trace`; empty for a clip without a trace."""
     trace = row.truth.trace
     if trace is None:
         return ()

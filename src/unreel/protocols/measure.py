@@ -52,32 +52,33 @@ class WeightedMean:
     def of(
         cls, name: str, factor: float, values: Sequence[float | None], creator: str = ""
     ) -> "WeightedMean":
-        """The part that holds the rows whose value is not `None`."""
+        """Build the mean over the rows whose value is not `None`."""
         column = np.array(values, dtype=np.float64)
         held = ~np.isnan(column)
         return cls(name, factor, np.where(held, column, 0.0), held, creator)
 
     @property
     def is_empty(self) -> bool:
-        """True when no row is part of this mean."""
+        """Return whether this mean has no rows."""
         return not self.held.any()
 
     def at(self, chosen: BoolArray) -> "WeightedMean":
-        """The same for the chosen rows."""
+        """Return the same mean, restricted to the chosen rows."""
         return replace(self, values=self.values[chosen], held=self.held[chosen])
 
 
 def percent(measured: Measured) -> Measured:
-    """A share as a percentage."""
+    """Convert a share to a percentage."""
     return measured.scaled(PERCENT) if isinstance(measured, Estimate) else measured
 
 
 def mean_percent(
     values: Sequence[float] | Array | BoolArray, *, clips: Clusters, seed: int
 ) -> Measured:
-    """Mean of `values` (0 to 1) in percent; rows of one clip, or of one cluster, are drawn together.
+    """Compute the mean of `values` (0 to 1) in percent, with a confidence interval.
 
-    Plain shares of independent clips get the mid-P interval, all else a bootstrap by clip.
+    Rows of one clip or one cluster are resampled together. Plain shares of independent clips get
+    the mid-P interval; all other values get a bootstrap by clip.
     """
     column = np.asarray(values, dtype=np.float64)
     if not len(column):
@@ -140,7 +141,10 @@ def _are_independent_shares(parts: Sequence[WeightedMean], ties: ClusterIds) -> 
 
 
 def _group_into_strata(parts: Sequence[WeightedMean]) -> list[WeightedShare]:
-    """The rows by the parts that they belong to: independent shares whose sum is that of the parts."""
+    """Group the rows by the parts that contain them; return one independent weighted share per group.
+
+    The sum of the shares equals the sum of the parts.
+    """
     sizes = [int(part.held.sum()) for part in parts]
     codes = RowCodes.of(part.held for part in parts)
     right = np.zeros(len(codes.code), np.bool_)
@@ -173,7 +177,11 @@ def _iter_part_columns(
 def _sum_of_means(
     sample: RowSample, parts: Sequence[WeightedMean], creators: Sequence[str]
 ) -> Statistic:
-    """The sum of `parts`, where those of `creators` without any row count for the others."""
+    """Return a statistic that computes the sum of `parts`.
+
+    If a creator in `creators` has no row in a resample, the weight of its parts goes to the parts
+    of the other creators.
+    """
     columns = iter(sample.columns)
     # Without the values of the rows, which would be held as long as the figure.
     means = [(part.factor, part.creator, next(columns), next(columns)) for part in parts]
@@ -197,13 +205,13 @@ def _sum_of_means(
 
 
 def count_failures(rows: Iterable[ScoredQuestion[Any, Any]]) -> Mapping[str, int]:
-    """Rows without an answer, by reason."""
+    """Count the rows without an answer, by failure reason."""
     outcomes = (row.outcome for row in rows)
     return _sort_by_name(Counter(o.reason.value for o in outcomes if isinstance(o, Failure)))
 
 
 def count_unparsed(parts: Iterable[tuple[str, object]]) -> Mapping[str, int]:
-    """Parts that could not be read, as `part: reason`."""
+    """Count the parts that could not be parsed, by `part: reason`."""
     return _sort_by_name(
         Counter(
             f"{name}: {part.reason.value}" for name, part in parts if isinstance(part, Unparsed)

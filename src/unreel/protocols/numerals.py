@@ -36,7 +36,11 @@ _GLYPH: Final = re.compile(
 
 
 def spell_in_digits(text: str) -> str:
-    """`text` with its number words from zero to ten as digits; glyphs only alone or before a unit."""
+    """Return `text` with its number words from zero to ten replaced by digits.
+
+    Chinese, Japanese and Korean numerals are replaced only if they are the whole text or precede a
+    unit.
+    """
     if (alone := text.strip()) in _GLYPHS:
         return str(_GLYPHS[alone])
     plain = _WORD.sub(lambda word: str(_VALUES[word[0].lower()]), text)

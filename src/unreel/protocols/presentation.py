@@ -26,7 +26,7 @@ _PLACE: Final = re.compile(r"(?:<video ?>)+(?! )")
 def sample_frames(
     reader: "MediaReader", file: Path, *, sampling: str, max_pixels: int | None
 ) -> "SampledFrames | Failure":
-    """The frames of `file` in the size in which they are shown."""
+    """Return the sampled frames of `file`, in the size in which reviewers see them."""
     return reader.frames(file, sampling=sampling, longest_side=LONGEST_SIDE, most_pixels=max_pixels)
 
 
@@ -44,7 +44,7 @@ def shows_times(instrument: str, marks: Marks = "default") -> bool:
 
 
 def mark_instant(at_s: Fraction, times: TimeFormat = "seconds") -> str:
-    """The text before the frame that appears so long after the clip's first."""
+    """Return the text before the frame that appears `at_s` seconds after the clip's first frame."""
     seconds = f"{float(at_s):.2f}"
     if times == "seconds":
         return f"{seconds} s"
@@ -53,5 +53,5 @@ def mark_instant(at_s: Fraction, times: TimeFormat = "seconds") -> str:
 
 
 def mark_clip(number: int) -> str:
-    """The text before the clip of that number, counted from 1, where several are shown."""
+    """Return the text before clip `number`, counted from 1, if several clips are shown."""
     return f"Video {number}:"

@@ -1,4 +1,4 @@
-"""A stranger's words inside a prompt: kept on one line, where they cannot pass for the prompt's own."""
+"""Quoting of untrusted text in a prompt: on one line, so that it cannot pass for the prompt's text."""
 
 import re
 from typing import Final

@@ -63,7 +63,7 @@ class ParserOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredQuestion(Generic[T, V]):
-    """One question that was put: its subject, the truth, and what came back."""
+    """One question that was asked: its subject, the ground truth and the outcome."""
 
     subject: ClipId | Pair
     truth: T
@@ -143,12 +143,12 @@ class Protocol(Generic[T, V]):
 
     @property
     def read_instruments(self) -> tuple[Instrument, ...]:
-        """The versions whose answers can be scored, the current one last."""
+        """Return the protocol versions whose answers can be scored, with the current version last."""
         name, current = self.instrument.protocol, self.instrument.version
         return tuple(Instrument(name, v) for v in range(self.reads_since or current, current + 1))
 
     def prompt(self, variant: str) -> ProtocolPrompt:
-        """The prompt of that name."""
+        """Return the prompt called `variant`."""
         if variant not in self.prompts:
             kind = f"{self.instrument.protocol} prompt"
             raise UnknownNameError(kind, variant, sorted(self.prompts))

@@ -1,14 +1,17 @@
-"""From marked traces to VideoRealBench's level of 1 to 5, by the share of picture and time they take.
+"""VideoRealBench's level of 1 to 5, computed from the picture area and time that traces cover.
 
-The rubric as annotators saw it: 1 (bad) errors over 40 % of the picture or over 80 % of the time; 2 (poor)
-20 % or 40 %; 3 (normal) 10 % or 20 %; 4 (good) one or two minor errors, under 10 % and a few frames;
-5 (excellent) none. What it leaves open is decided so:
+The rubric that annotators saw: 1 (bad) errors over 40 % of the picture or over 80 % of the
+time; 2 (poor) 20 % or 40 %; 3 (normal) 10 % or 20 %; 4 (good) one or two minor errors, under
+10 % and a few frames; 5 (excellent) none. The rubric leaves some points open; they are decided
+as follows:
 
-- The picture is the union of all boxes of all traces at all times; the time is the union of their spans
-  within the clip. A trace without a box takes no picture, but it takes time and it counts.
+- The picture area is the union of all boxes of all traces at all times. The time is the union
+  of the traces' spans within the clip. A trace without a box covers no picture area, but it
+  covers time and is counted.
 - "Over" is strict for 1 and 2: exactly 40 % of the picture is level 2, exactly 20 % is level 3.
-- "Under 10 %" is strict for 4, and "a few frames" means under 20 % of the time, where level 3 begins.
-- Level 3 is all the rest: three small errors are not "one or two".
+- "Under 10 %" is strict for 4, and "a few frames" means under 20 % of the time, where level 3
+  begins.
+- Level 3 is every other case: three small errors are not "one or two".
 """
 
 from collections.abc import Iterable, Sequence
@@ -44,7 +47,7 @@ class TraceExtent:
 
     @property
     def level(self) -> int:
-        """The rubric's level, from 1 (bad) to 5 (excellent)."""
+        """Return the rubric's level, from 1 (bad) to 5 (excellent)."""
         if self.n_traces == 0:
             return EXCELLENT
         if self.picture > Fraction(40, 100) or self.time > Fraction(80, 100):
@@ -69,7 +72,7 @@ def measure_extent(traces: Sequence[Trace], *, duration_us: int) -> TraceExtent:
 
 
 def union_area(boxes: Iterable[Box]) -> Fraction:
-    """Share of the frame under at least one of `boxes`, to a billionth of its sides."""
+    """Compute the share of the frame covered by `boxes`, to a billionth of its side lengths."""
     rectangles = sorted({_convert_to_grid(box) for box in boxes}, key=lambda r: r[1])
     edges = sorted({x for (x0, x1), _ in rectangles for x in (x0, x1)})
     area = 0
@@ -80,7 +83,7 @@ def union_area(boxes: Iterable[Box]) -> Fraction:
 
 
 def union_us(spans: Iterable[TimeSpan], *, duration_us: int) -> int:
-    """Microseconds of a clip within at least one of `spans`."""
+    """Compute how many microseconds of a clip are covered by `spans`."""
     inside = ((span.start_us, min(span.end_us, duration_us)) for span in spans)
     return _measure_covered_length(sorted(part for part in inside if part[0] < part[1]))
 
@@ -91,7 +94,7 @@ def _convert_to_grid(box: Box) -> tuple[Interval, Interval]:
 
 
 def _measure_covered_length(intervals: Iterable[Interval]) -> int:
-    """Length under at least one of `intervals`, which come sorted by their start."""
+    """Compute the length covered by `intervals`, which are sorted by start."""
     total, reached = 0, 0
     for start, end in intervals:
         total += max(0, end - max(start, reached))

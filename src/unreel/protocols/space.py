@@ -15,7 +15,7 @@ _MODEL_INPUT: Final = re.compile(r"model-input ([0-9]{1,5})x([0-9]{1,5})")
 
 @dataclass(frozen=True, slots=True)
 class BoxSpace:
-    """A frame of `width` by `height` units whose top left corner is 0, 0."""
+    """A coordinate system for boxes: `width` by `height` units with the top left corner at 0, 0."""
 
     name: str
     width: int
@@ -30,16 +30,16 @@ class BoxSpace:
             raise InvalidValueError(msg)
 
     def box(self, corners: Sequence[Fraction]) -> Box | None:
-        """`x0, y0, x1, y1` as parts of the frame, clipped to it; `None` when no area is left.
+        """Return `x0, y0, x1, y1` as fractions of the frame, clipped to it; `None` if no area is left.
 
-        Corners in reverse order are not turned round: they leave no area.
+        Corners in reverse order are not swapped: the result is `None`.
         """
         x0, x1 = (_clamp_to_unit(corners[i] / self.width) for i in (0, 2))
         y0, y1 = (_clamp_to_unit(corners[i] / self.height) for i in (1, 3))
         return Box(x0, y0, x1, y1) if x0 < x1 and y0 < y1 else None
 
     def corners(self, box: Box) -> tuple[float, float, float, float]:
-        """`box` in the units of this space."""
+        """Return the corners of `box` in the units of this space."""
         return (
             box.x0 * self.width,
             box.y0 * self.height,
@@ -49,10 +49,10 @@ class BoxSpace:
 
 
 def declare_space(declared: str, *, width: int, height: int) -> BoxSpace:
-    """The space that `declared` names, for a clip whose frames are `width` by `height` pixels.
+    """Return the space called `declared`, for a clip with frames of `width` by `height` pixels.
 
-    `pixel` are the clip's own pixels, `unit` runs from 0 to 1, `permille` from 0 to 1000, and
-    `model-input 448x252` are pixels of the resized frame that the model saw.
+    `pixel` means the clip's own pixels, `unit` runs from 0 to 1, `permille` from 0 to 1000, and
+    `model-input 448x252` means pixels of the resized frame that the model received.
     """
     if found := _MODEL_INPUT.fullmatch(declared):
         return BoxSpace(declared, int(found[1]), int(found[2]))

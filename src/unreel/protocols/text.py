@@ -65,10 +65,10 @@ def build_unparsed(reason: UnparsedReason, found: str = "") -> Unparsed:
 
 
 def strip_thinking(text: str) -> str:
-    """The answer that follows the thoughts, in the marks of every family that we know.
+    """Return the answer after the thoughts, for the thinking marks of every supported model family.
 
-    A second opening mark closes the first, as in the example that Video Reality Test prints. A thought
-    that never ends holds no answer, unless an `<answer>` is the last thing in it.
+    A second opening mark closes the first, as in the example in Video Reality Test. A thought
+    without an end contains no answer, unless the text ends with an `<answer>`.
     """
     marks = list(_THOUGHT.finditer(text))
     closed = [mark for mark in marks if mark["closes"]]
@@ -89,7 +89,7 @@ def strip_thinking(text: str) -> str:
 
 
 def strip_markup(text: str) -> str:
-    """`text` in plain characters and digits, without the marks that models put around answers."""
+    """Return `text` in plain characters and digits, without markup that models put around answers."""
     plain = unicodedata.normalize("NFKC", text)
     return _WRAPPING.sub(
         r"\g<boxed>", plain if plain.isascii() else plain.translate(_build_digit_table())
@@ -98,14 +98,17 @@ def strip_markup(text: str) -> str:
 
 @cache
 def _build_digit_table() -> dict[int, str | None]:
-    """Digits of every script as ASCII, and the vowel signs of Arabic, which are written or not, as nothing."""
+    """Return a character table that maps digits of every script to ASCII digits.
+
+    The table removes Arabic vowel signs, because they are optional in writing.
+    """
     codes = (code for code in range(0x660, 0x1FC00) if chr(code).isdecimal())
     signs = dict.fromkeys((0x640, 0x200B, 0x2060, *range(0x64B, 0x653)), None)
     return {code: str(unicodedata.decimal(chr(code))) for code in codes} | signs
 
 
 def is_no_answer(text: str) -> bool:
-    """True for a text that begins as a refusal or as a server's error message."""
+    """Return whether `text` begins as a refusal or as a server's error message."""
     return _NO_ANSWER.match(text.lstrip()[:SHORT]) is not None
 
 
@@ -149,7 +152,7 @@ def _compile_tag_pattern(name: str, mode: Mode) -> re.Pattern[str]:
 
 
 def parse_first(attempts: Iterable[R | Unparsed]) -> R | Unparsed:
-    """The first attempt that reads something, else the reason of the one that understood most."""
+    """Return the first successful result; if all fail, the reason of the attempt that parsed most."""
     best = Unparsed(UnparsedReason.MISSING)
     for result in attempts:
         if not isinstance(result, Unparsed):

@@ -17,7 +17,7 @@ class KnownTruth(typing.Protocol):
 
     @property
     def label(self) -> Label:
-        """The side that the clip belongs to."""
+        """Return the label of the clip: real or generated."""
         ...
 
     @property
@@ -27,12 +27,12 @@ class KnownTruth(typing.Protocol):
 
     @property
     def rating(self) -> Rating | None:
-        """The agreed realism score."""
+        """Return the agreed realism rating."""
         ...
 
     @property
     def traces(self) -> tuple[Trace, ...]:
-        """One for each annotation row."""
+        """Return the traces, one for each annotation row."""
         ...
 
 

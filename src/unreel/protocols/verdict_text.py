@@ -48,13 +48,13 @@ class ProtocolTexts(Generic[T, V]):
     """The whole answer to the prompt of that name, as `teach` gives it."""
 
     def teach(self, truth: T, prompt: str, space: BoxSpace | None) -> str:
-        """The answer to learn for a truth, in the form that the prompt of that name asks for.
+        """Return the training answer for `truth`, in the format that the prompt called `prompt` requests.
 
-        Read strictly, it says what `truth` says. Boxes are written in `space`.
+        The strict parser reads the content of `truth` from this answer. Boxes are written in `space`.
 
         Raises:
-            UnknownNameError: The prompt asks for something that no truth holds.
-            InvalidValueError: This truth lacks what it asks for, or cannot be said in its form.
+            UnknownNameError: The prompt requests a part that no truth contains.
+            InvalidValueError: `truth` lacks a requested part, or the format cannot express it.
         """
         if prompt not in self.teaches:
             kind = "prompt that can be taught"
@@ -62,17 +62,17 @@ class ProtocolTexts(Generic[T, V]):
         return self.write(truth, prompt, space)
 
     def decision(self, verdict: V) -> Any:
-        """The part that decides: a label, a score, a place in a pair, or `Unparsed`."""
+        """Return the deciding part of the verdict: a label, a score, a position in a pair, or `Unparsed`."""
         return getattr(verdict, self.decides)
 
     def headline(self, verdict: V) -> str:
-        """The verdict in a word or two, or that there is none."""
+        """Return the verdict in one or two words, or a text saying that there is no verdict."""
         part = self.decision(verdict)
         return NO_VERDICT if isinstance(part, Unparsed) else self.say(part)
 
 
 def format_label(label: Label) -> str:
-    """`real` or `generated`."""
+    """Return `real` or `generated`."""
     return label.value
 
 
@@ -85,7 +85,7 @@ def format_or_missing(part: Part | Unparsed, write: Callable[[Part], str]) -> st
 
 
 def join_lines(text: str) -> str:
-    """A person's words as they are taught: breaks and runs of blanks are one blank."""
+    """Return a person's text for training, with line breaks and repeated spaces as one space."""
     return " ".join(text.split())
 
 

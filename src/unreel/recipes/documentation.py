@@ -52,7 +52,7 @@ class DescribedSection:
 
 
 def describe_sections(shape: type[RecipeSection], name: str = "") -> Iterator[DescribedSection]:
-    """The section `shape` itself, then those inside it, in the order in which it has them."""
+    """Yield the description of the section `shape`, then of its nested sections, in field order."""
     notes = read_notes(shape)
     inner = {
         key: own for key, field in shape.model_fields.items() if (own := _find_field_section(field))
@@ -76,7 +76,7 @@ def describe_sections(shape: type[RecipeSection], name: str = "") -> Iterator[De
 
 
 def describe_key(key: str, annotation: Any, *, default: str | None, meaning: str) -> DescribedKey:
-    """One key, by the type that it is declared with."""
+    """Describe one key by its declared type."""
     return DescribedKey(
         key=key,
         kind=_format_allowed_values(annotation),
@@ -87,7 +87,7 @@ def describe_key(key: str, annotation: Any, *, default: str | None, meaning: str
 
 
 def write_toml(value: object) -> str:
-    """`value` as the right side of a line of TOML."""
+    """Return `value` as the right side of a TOML line."""
     match value:
         case Mapping():
             inside = ", ".join(f"{key} = {write_toml(own)}" for key, own in value.items())
@@ -103,7 +103,7 @@ def write_toml(value: object) -> str:
 
 
 def read_notes(owner: type) -> dict[str, str]:
-    """The docstrings that stand below the fields of a class and of those that it is made from."""
+    """Return the docstrings below the fields of a class and of its base classes, by field name."""
     notes: dict[str, str] = {}
     for each in reversed(owner.__mro__):
         if each.__module__.partition(".")[0] == "unreel":
@@ -122,7 +122,7 @@ def read_notes(owner: type) -> dict[str, str]:
 
 
 def _format_section_summary(shape: type[RecipeSection]) -> str:
-    """The first paragraph of its docstring, without the heading that it begins with."""
+    """Return the first paragraph of the docstring of `shape`, without its leading section heading."""
     first = " ".join((inspect.getdoc(shape) or "").partition("\n\n")[0].split())
     told = first.partition(": ")[2] if first.startswith("`[") else first
     return told[:1].upper() + told[1:]

@@ -36,7 +36,7 @@ class RecipeSection(BaseModel):
 
     @classmethod
     def known_keys(cls) -> list[str]:
-        """The keys that may be written in it."""
+        """Return the keys that are allowed in this section."""
         return list(cls.model_fields)
 
 

@@ -137,7 +137,11 @@ def _select_dissenting_opinions(
 def _build_consensus_rating(
     task: str, score: int, ratings: Mapping[str, Rating]
 ) -> tuple[RatingAnswer, str]:
-    """The settled score with the words of the annotator who is closest to it, or to the mean behind it."""
+    """Return the settled score with one annotator's rationale, and the name of that annotator.
+
+    The rationale comes from an annotator who gave the settled score. If nobody gave that score, it
+    comes from the annotator closest to the mean. The name is "" if nobody wrote a rationale.
+    """
     same = {who: rating for who, rating in ratings.items() if rating.score == score}
     mean = Fraction(sum(rating.score for rating in ratings.values()), len(ratings))
     # Those who gave the very score speak for it; without any, whoever is closest to the mean.
@@ -155,7 +159,10 @@ def _build_consensus_rating(
 def _settle_traces(
     opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, found: MajorityAnswer
 ) -> Outcome:
-    """Label by count, faults by quorum: one that too few people marked is dissent."""
+    """Settle a trace task: the label by majority, each fault by quorum.
+
+    A fault that fewer people than the quorum marked is recorded as dissent.
+    """
     traces = {o.annotator: o.value.traces for o in opinions if isinstance(o.value, TraceAnswer)}
     faults = merge_faults(opinions[0].task, traces, rule)
     n_marked = sum(map(bool, traces.values()))

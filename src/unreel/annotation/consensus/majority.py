@@ -53,7 +53,7 @@ Tally = Callable[[Sequence[AnnotatorOpinion], ConsensusRule], MajorityAnswer | N
 def find_majority(
     opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule
 ) -> MajorityAnswer | NoMajority:
-    """The answer of more than half of the people, if they are a quorum."""
+    """Return the answer of more than half of the people if their number reaches the quorum."""
     return _compute_majority_answer([answer_of(opinion.value) for opinion in opinions], rule)
 
 

@@ -83,7 +83,7 @@ class OpenReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettledTask:
-    """Settled answer of a task, with the people who agree and those who dissent."""
+    """Settled answer of a task, with the people who agree and the people who dissent."""
 
     value: AnyValue
     support: tuple[str, ...]
@@ -133,10 +133,10 @@ class CampaignConsensus:
 
     @property
     def settled(self) -> Mapping[str, SettledTask]:
-        """The tasks with a value."""
+        """Return the settled tasks by id."""
         return {id_: found for id_, found in self.tasks.items() if isinstance(found, SettledTask)}
 
     @property
     def unsettled(self) -> Mapping[str, OpenTask]:
-        """The tasks without one."""
+        """Return the open tasks by id."""
         return {id_: found for id_, found in self.tasks.items() if isinstance(found, OpenTask)}

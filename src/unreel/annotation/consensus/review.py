@@ -1,7 +1,7 @@
 """Reviews of the consensus by people who did not annotate the task.
 
-A review is a notice in the ledger. It names the reviewed value, so it does not apply to another
-one: a new judgement, or an exclusion, reopens the review.
+A review is a notice in the ledger. It names the reviewed value and applies only to that value.
+If a new judgement or an exclusion changes the value, the task needs a new review.
 """
 
 import json
@@ -38,28 +38,28 @@ class ReviewNotice(Protocol):
 
     @property
     def subject(self) -> str:
-        """The task's id."""
+        """Return the id of the reviewed task."""
         ...
 
     @property
     def by(self) -> str:
-        """The reviewer."""
+        """Return the name of the reviewer."""
         ...
 
     @property
     def said(self) -> str:
-        """The review in JSON."""
+        """Return the review as JSON."""
         ...
 
     @property
     def at_us(self) -> int:
-        """When, in microseconds since 1970."""
+        """Return the time of the review in microseconds since 1970."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskReview:
-    """One look of one person at what would stand for a task."""
+    """Review of a task's consensus value by one person."""
 
     task: str
     by: str
@@ -73,7 +73,7 @@ class TaskReview:
 
     @property
     def said(self) -> str:
-        """The review as a notice keeps it."""
+        """Return the review as JSON for a ledger notice."""
         kept = {
             "verdict": self.verdict.value,
             "why": self.why,
@@ -84,10 +84,10 @@ class TaskReview:
 
 
 def read_review(notice: ReviewNotice) -> TaskReview:
-    """A notice of the kind `review`.
+    """Parse a ledger notice of the kind `review`.
 
     Raises:
-        InvalidValueError: It says nothing that a review says.
+        InvalidValueError: The notice does not contain a review.
     """
     try:
         said = json.loads(notice.said)
@@ -111,7 +111,7 @@ def read_review(notice: ReviewNotice) -> TaskReview:
 
 
 def hash_value(value: AnyValue) -> str:
-    """Equal values have the same key, in every process."""
+    """Return a hash of `value`; equal values have the same hash in every process."""
     document = VALUES.dump_python(value, mode="json")
     for trace in document.get("traces", ()):
         trace["categories"] = sorted(trace["categories"])
@@ -123,7 +123,7 @@ def apply_reviews(
     tasks: Mapping[str, Sequence[AnnotatorOpinion]],
     reviews: Sequence[TaskReview],
 ) -> CampaignConsensus:
-    """The consensus after all reviews, which come in the order in which they were made."""
+    """Apply `reviews` in the given order, oldest first, and return the resulting consensus."""
     by_task: dict[str, list[TaskReview]] = {}
     for review in reviews:
         by_task.setdefault(review.task, []).append(review)
@@ -170,7 +170,7 @@ def _build_sent_back_task(review: TaskReview, opinions: Sequence[AnnotatorOpinio
 def _find_taken_answer(
     review: TaskReview, opinions: Sequence[AnnotatorOpinion]
 ) -> SettledTask | None:
-    """One annotator's word, unless they have said another since."""
+    """Return the reviewed annotator's answer as settled; `None` if the annotator changed it since."""
     for opinion in opinions:
         if opinion.annotator == review.annotator and hash_value(opinion.value) == review.of:
             return SettledTask(
@@ -189,7 +189,10 @@ def _find_taken_answer(
 
 
 def _add_acceptance(outcome: Outcome, review: TaskReview) -> Outcome:
-    """The value with one more reviewer behind it, if it is the one that was looked at."""
+    """Add the reviewer to `accepted_by` if the outcome's value is the reviewed value.
+
+    Otherwise return the outcome unchanged.
+    """
     if isinstance(outcome, OpenTask) or hash_value(outcome.value) != review.of:
         return outcome
     return replace(outcome, accepted_by=tuple(sorted({*outcome.accepted_by, review.by})))

@@ -36,7 +36,10 @@ class ConsensusTraces:
 def merge_faults(
     task: AnnotationTask, traces: Mapping[str, Sequence[Trace]], rule: ConsensusRule
 ) -> ConsensusTraces:
-    """The faults that at least `rule.quorum` people marked, each merged into one trace."""
+    """Merge each fault that at least `rule.quorum` people marked into one trace.
+
+    The result also lists the marks of faults that fewer people marked.
+    """
     copy = task.copies[0]
     clusters = cluster_marks(traces, copy, same_fault=rule.same_fault)
     standing = [
@@ -78,7 +81,10 @@ def _merge_trace_cluster(task: AnnotationTask, cluster: Cluster, quorum: int) ->
 
 
 def _compute_mark_distances(cluster: Cluster, copy: ClipCopy) -> dict[str, float]:
-    """By annotator, how unlike the others their mark is; rounded, so that equal marks are equally far."""
+    """Return, by annotator, the distance of the annotator's mark from the other marks.
+
+    Distances are rounded, so that equal marks have equal distances.
+    """
     tubes = {mark.annotator: sweep(mark.trace, copy) for mark in cluster}
     return {
         who: round(
@@ -94,7 +100,10 @@ def _select_majority_categories(cluster: Cluster) -> frozenset[Category]:
 
 
 def _compute_median_span(spans: Sequence[TimeSpan], copy: ClipCopy) -> TimeSpan:
-    """Median start and median end; half-way between two frames' instants is the frame then on screen."""
+    """Return the span from the median start to the median end.
+
+    A median between two frame times is moved to the start of the frame visible at that time.
+    """
     start = _compute_median_instant([span.start_us for span in spans])
     end = _compute_median_instant([span.end_us for span in spans])
     on_frames = [
@@ -116,7 +125,11 @@ def _compute_median_instant(instants: Sequence[int]) -> int:
 
 
 def _select_track_instants(closest: Trace, span: TimeSpan, copy: ClipCopy) -> list[int]:
-    """The closest mark's instants inside `span`, with its ends where some lie outside."""
+    """Return the key-frame times of `closest` inside `span`.
+
+    The start or the end of `span` is added if key frames lie outside on that side; the start is
+    also added if no key frame lies inside.
+    """
     marked = [mark.at_us for mark in closest.track]
     inside = {at for at in marked if span.start_us <= at < span.end_us}
     last = max(span.start_us, copy.at_us(copy.frame_at(span.end_us - 1)))
@@ -128,7 +141,10 @@ def _select_track_instants(closest: Trace, span: TimeSpan, copy: ClipCopy) -> li
 
 
 def _compute_median_track(traces: Sequence[Trace], instants_us: Sequence[int]) -> tuple[BoxAt, ...]:
-    """Median of each corner over the traces that are there at the instant, or over all if none is."""
+    """Return the median box at each instant, computed separately for each coordinate.
+
+    Only traces whose span contains the instant count; all traces count if no span contains it.
+    """
     corners = np.stack([corners_at(trace, instants_us) for trace in traces])
     there = np.array(
         [[t.span.start_us <= at < t.span.end_us for at in instants_us] for t in traces]

@@ -38,11 +38,12 @@ class _TraceSimilarities:
 def cluster_marks(
     traces: Mapping[str, Sequence[Trace]], copy: ClipCopy, *, same_fault: float
 ) -> list[Cluster]:
-    """The faults that people marked, each with one mark of a person at most, in order of time.
+    """Cluster the marks of all people into faults, in order of time.
 
-    Each two people's marks are paired so that the pairs are as alike as can be in sum (one mark with
-    one). Pairs then grow together, the most alike first, while the marks of both sides are alike on
-    average. The order in which people or their marks come changes nothing.
+    A cluster contains at most one mark of each person. For each two people, marks are matched one
+    to one so that the total similarity is largest. Matched pairs are then merged into clusters,
+    most similar first, while the mean similarity between the two sides is at least `same_fault`.
+    The order of people and marks does not change the result.
     """
     marks = [
         AnnotatorTrace(who, trace)
@@ -65,7 +66,7 @@ def cluster_marks(
 
 
 def order(trace: Trace) -> tuple[object, ...]:
-    """A key that sorts traces by time, then by all else that they say."""
+    """Return a sort key for traces: time first, then boxes, categories and explanation."""
     track = tuple((m.at_us, m.box.x0, m.box.y0, m.box.x1, m.box.y1) for m in trace.track)
     return trace.span, track, sorted(trace.categories), trace.explanation
 
@@ -93,7 +94,10 @@ def _compute_description_similarity(one: Trace, other: Trace) -> float:
 def _match_trace_pairs(
     marks: Sequence[AnnotatorTrace], likes: _TraceSimilarities, same_fault: float
 ) -> list[tuple[int, int]]:
-    """Places of marks that two people's best one-to-one pairing joins, the most alike first."""
+    """Return index pairs of matched marks, most similar first.
+
+    For each two people, marks are matched one to one so that the total similarity is largest.
+    """
     from scipy.optimize import linear_sum_assignment
 
     whose = np.array([mark.annotator for mark in marks])

@@ -1,4 +1,4 @@
-"""Answers weighed by how well each person was seen to answer, where that is justified."""
+"""Consensus answers weighted by each person's estimated accuracy, if the data justify weights."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -55,7 +55,7 @@ _SIGNS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversionResult:
-    """Counts of read and written items, and of skipped ones."""
+    """Counts of converted videos and tracks, and of rejected items."""
 
     read_as: AnnotationFormat
     written_as: AnnotationFormat

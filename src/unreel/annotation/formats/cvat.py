@@ -51,7 +51,7 @@ _JOBS: Final = frozenset({"task", "job"})
 
 
 def read_cvat(path: Path, given: FormatDefaults) -> Iterator[Found]:
-    """The videos of a CVAT file, one for each of its tasks, and what could not be read of it."""
+    """Read the videos of a CVAT file, one for each task, then the parts that could not be read."""
     heard = _CvatTaskCollector(path.name, given)
     broken: Rejected | None = None
     with open_regular(path) as file:
@@ -143,7 +143,7 @@ class _CvatTaskCollector:
                 pass
 
     def videos(self) -> Iterator[ForeignVideo]:
-        """One for each task, also where nothing is marked in it."""
+        """Yield one video for each task, also for tasks without marks."""
         for id_, task in self._tasks.items():
             width, height = self._size(task)
             told = task.told
@@ -292,7 +292,7 @@ def _iter_visible_spans(keys: list[_CvatShape], n_frames: int | None) -> Iterato
 
 
 def _collect_answers(shapes: list[_CvatShape]) -> list[ForeignAnswer]:
-    """Answers by question, each once, in the order of the file: CVAT repeats them at every frame."""
+    """Return the answers by question in file order, deduplicated: CVAT repeats them at every frame."""
     found: dict[str, dict[str, None]] = {}
     for shape in shapes:
         for name, value in shape.said:

@@ -28,7 +28,7 @@ MOST_LETTERS: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class KeyFrameBox:
-    """A key frame: where the thing is at `frame`."""
+    """Key frame: the position of the marked object at `frame`."""
 
     frame: int
     box: Box | None
@@ -93,7 +93,7 @@ class ForeignTrack:
         return self._stretch_at(frame) is not None
 
     def marks_in(self, stretch: FrameSpan) -> Sequence[KeyFrameBox]:
-        """The key frames of one stretch."""
+        """Return the key frames inside the frame range `stretch`."""
         return _select_marks_within(self.marks, stretch)
 
     def _stretch_at(self, frame: int) -> FrameSpan | None:
@@ -118,14 +118,20 @@ class ForeignVideo:
     """Answers about the whole video."""
 
     def require_size(self) -> tuple[int, int]:
-        """Width and height in pixels, which formats that count pixels cannot do without."""
+        """Return width and height in pixels; raise `InvalidValueError` if unknown.
+
+        Formats with pixel coordinates need the size.
+        """
         if self.width is None or self.height is None:
             msg = "the size of its frames is unknown. Give --size WIDTHxHEIGHT"
             raise InvalidValueError(msg)
         return self.width, self.height
 
     def require_rate(self) -> Fraction:
-        """Frames a second, without which a frame has no time."""
+        """Return the frame rate in frames per second; raise `InvalidValueError` if unknown.
+
+        Without the frame rate, frame numbers cannot be converted to times.
+        """
         if self.rate is None:
             msg = "its frame rate is unknown. Give --rate, 30000/1001 for example"
             raise InvalidValueError(msg)
@@ -214,7 +220,7 @@ def track_of(
 def _join_adjacent_spans(
     in_order: Sequence[KeyFrameBox], apart: Sequence[FrameSpan]
 ) -> tuple[list[FrameSpan], list[KeyFrameBox]]:
-    """Stretches that touch made one, with a key frame where each begins."""
+    """Merge adjacent frame ranges, and add a key frame at the start of each given range."""
     kept: list[KeyFrameBox] = []
     joined: list[FrameSpan] = []
     for stretch in apart:
@@ -267,7 +273,7 @@ def _get_mark_frame(mark: KeyFrameBox) -> int:
 def _iter_informative_marks(
     marks: Sequence[KeyFrameBox], stretches: Sequence[FrameSpan]
 ) -> Iterable[KeyFrameBox]:
-    """The key frames but those at a stretch's end that repeat the one before."""
+    """Yield the key frames, except those at the end of a range that repeat the previous key frame."""
     firsts = {stretch.first for stretch in stretches}
     lasts = {stretch.last for stretch in stretches}
     for number, mark in enumerate(marks):
@@ -290,7 +296,7 @@ def _interpolate_boxes(before: Box, after: Box, part: Fraction) -> Box:
 def name_video_files(
     videos: Iterable[ForeignVideo], suffix: str
 ) -> Iterator[tuple[ForeignVideo, str]]:
-    """Each video with the name of its own file: two videos of one name get two files."""
+    """Yield each video with a unique file name; videos of the same name get different file names."""
     taken: set[str] = set()
     for video in videos:
         stem = plain_name(video.name)

@@ -49,7 +49,7 @@ _ANSWERS: Final = ("choices", "text", "rating", "number", "labels", "datetime")
 
 
 def read_label_studio(path: Path, given: FormatDefaults) -> Iterator[Found]:
-    """The annotations of an export, one video for each annotation of each task."""
+    """Read a Label Studio export: one video for each annotation of each task."""
     return read_items(
         path, lambda where, task: _iter_task_videos(where, require_mapping(task, "the task"), given)
     )
@@ -87,7 +87,7 @@ def _parse_id(held: Mapping[str, Any]) -> str:
 
 
 def _parse_file_path(address: str) -> str:
-    """The file that an address of Label Studio's leads to, with the folders above it."""
+    """Return the file path, with its parent directories, from a Label Studio URL."""
     return parse_text(address).rpartition("?d=")[2]
 
 

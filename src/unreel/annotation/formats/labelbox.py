@@ -124,7 +124,10 @@ def _build_frame_object(
 
 
 def _build_classification(track: ForeignTrack) -> dict[str, Any]:
-    """A time without a place: its label is the question, and other answers hang below it."""
+    """Return a track without boxes as a Labelbox classification.
+
+    The track's label is the question; answers to other questions are nested below it.
+    """
     chosen = [s for s in track.said if s.question == track.label and not s.written]
     own = [word for said in chosen for word in said.answers]
     others = [said for said in track.said if said not in chosen]
@@ -154,7 +157,7 @@ Size = tuple[int | None, int | None]
 
 
 def read_labelbox(path: Path, given: FormatDefaults) -> Iterator[Found]:
-    """The labels of an export, one video for each label of each data row."""
+    """Read a Labelbox export: one video for each label of each data row."""
     return read_items(
         path, lambda where, row: _iter_row_videos(where, require_mapping(row, "the row"), given)
     )
@@ -306,7 +309,10 @@ def _select_key_frames(
     annotations: Mapping[str, Any],
     stretches: Sequence[FrameSpan],
 ) -> list[int]:
-    """Frames whose boxes count: key frames, where each stretch begins, and every mask."""
+    """Return the frames whose boxes are used: key frames, the first frame of each range, all masks.
+
+    If the export names no key frames, all frames with a drawn shape are returned.
+    """
     drawn = {frame for frame, each in on.items() if _is_drawn(each)}
     told = annotations.get("key_frame_feature_map")
     keys = told.get(id_) if isinstance(told, dict) else None
@@ -382,7 +388,7 @@ def _iter_nested_answers(held: object, depth: int = 0) -> Iterator[ForeignAnswer
 
 
 def _merge_repeated_answers(said: Sequence[ForeignAnswer]) -> list[ForeignAnswer]:
-    """Answers by question, each once: exports repeat them at every frame."""
+    """Return the answers by question, deduplicated: exports repeat them at every frame."""
     found: dict[tuple[str, bool], dict[str, None]] = {}
     for each in said:
         key = each.question, each.written

@@ -14,7 +14,7 @@ class MarkupCallbacks(Protocol):
     """Callbacks of a streaming document parser."""
 
     def begin(self, path: tuple[str, ...], attributes: Mapping[str, str]) -> None:
-        """An element begins; `path` holds the names from the root down to its own."""
+        """Handle the start of an element; `path` lists the element names from the root to this element."""
         ...
 
     def end(self, path: tuple[str, ...], text: str) -> None:
@@ -84,7 +84,7 @@ class _CallbackAdapter:
         self._n_letters = 0
 
     def close(self, parser: expat.XMLParserType) -> None:
-        """Part the two, which hold each other."""
+        """Remove the parser's handlers to break the reference cycle between parser and adapter."""
         parser.StartElementHandler = parser.EndElementHandler = None
         parser.CharacterDataHandler = None
 

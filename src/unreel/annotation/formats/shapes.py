@@ -25,7 +25,7 @@ def clip_box_to_frame(x0: float, y0: float, x1: float, y1: float) -> Box:
 
 
 def parse_number(value: object, what: str) -> float:
-    """A finite number, in JSON or as text."""
+    """Parse a finite number from a JSON number or a string."""
     try:
         found = float(value) if isinstance(value, int | float | str) else math.nan
     except (ValueError, OverflowError):
@@ -37,7 +37,7 @@ def parse_number(value: object, what: str) -> float:
 
 
 def parse_count(value: object, what: str, *, most: int = MOST_FRAMES) -> int:
-    """A whole number from 0 to `most`, in JSON or as text."""
+    """Parse an integer from 0 to `most` from a JSON number or a string."""
     found = parse_number(value, what)
     if not (found == int(found) and 0 <= found <= most):
         msg = f"{what} is {show(value)}. Write a whole number from 0 to {most}"
@@ -46,9 +46,9 @@ def parse_count(value: object, what: str, *, most: int = MOST_FRAMES) -> int:
 
 
 def parse_rate(value: object) -> Fraction | None:
-    """Frames a second from `30`, `29.97` or `30000/1001`; what cannot be one is `None`.
+    """Parse frames per second from `30`, `29.97` or `30000/1001`; return `None` if invalid.
 
-    29.97, 23.976 and 59.94 stand for the broadcast rates that tools round.
+    29.97, 23.976 and 59.94 are read as the exact broadcast rates, which tools round.
     """
     try:
         text = str(value) if isinstance(value, int | float | str) else ""
@@ -68,7 +68,7 @@ def parse_text(value: object) -> str:
 
 
 def require_mapping(value: object, what: str) -> Mapping[str, Any]:
-    """An object of JSON."""
+    """Return `value` if it is a JSON object; otherwise raise `InvalidValueError`."""
     if not isinstance(value, dict):
         msg = f"{what} is {show(value)}. Write an object"
         raise InvalidValueError(msg)
@@ -76,5 +76,5 @@ def require_mapping(value: object, what: str) -> Mapping[str, Any]:
 
 
 def show(value: object) -> str:
-    """A stranger's value in a message."""
+    """Format an untrusted value for a message: at most 60 characters, quoted, in ASCII."""
     return f"{str(value)[:60]!a}"

@@ -67,10 +67,10 @@ def write_traces(videos: Iterable[ForeignVideo], folder: OutputDirectory) -> Ite
 
 
 def convert_tracks_to_traces(video: ForeignVideo) -> tuple[Trace, ...]:
-    """The traces that a video's tracks mark, one for each stretch.
+    """Convert a video's tracks to traces, one for each frame range.
 
     Raises:
-        InvalidValueError: The file does not say how fast or how long the video is.
+        InvalidValueError: The video's frame rate is unknown.
     """
     clock = build_clip_copy(video)
     return tuple(
@@ -118,7 +118,7 @@ def _get_video_label(video: ForeignVideo, traces: tuple[Trace, ...]) -> Label:
 
 
 def build_clip_copy(video: ForeignVideo) -> ClipCopy:
-    """The video's frames as a copy has them, which knows each frame's time."""
+    """Build a `ClipCopy` of the video, which gives the time of each frame."""
     last = max((each.last for track in video.tracks for each in track.stretches), default=0)
     return ClipCopy(
         clip=digest_id("foreign", video.name),
@@ -162,7 +162,7 @@ _TRACES: Final = TypeAdapter(Annotated[tuple[Trace, ...], FailFast()])
 
 
 def read_traces(path: Path, given: FormatDefaults) -> Iterator[Found]:
-    """The rows of a `metadata.jsonl` as videos with tracks."""
+    """Read the rows of a `metadata.jsonl` as videos with tracks."""
     return read_items(
         path,
         lambda where, row: iter([_parse_video_row(where, require_mapping(row, "the row"), given)]),

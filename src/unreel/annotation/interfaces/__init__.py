@@ -1,1 +1,1 @@
-"""The screens that annotators see, and what comes back from them."""
+"""Annotation screens, and parsers of the answers that they return."""

@@ -155,7 +155,7 @@ _READERS: Final[Mapping[AnnotationInterface, Callable[[_SubmittedAnnotation], Va
 
 
 def _parse_box_traces(answers: Answers, sent: _SubmittedAnnotation) -> tuple[Trace, ...]:
-    """The traces of one box."""
+    """Parse the traces of one box."""
     if "box" not in answers:
         detail = f"{cut(next(iter(answers)))} is about a box that is not there"
         refuse(QuarantineReason.MALFORMED, detail)

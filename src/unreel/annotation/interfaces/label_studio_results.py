@@ -37,11 +37,11 @@ _VERDICTS: Final = {Label.GENERATED: "traces", Label.REAL: "looks-real", None: "
 
 
 def write_result(value: Value, task: AnnotationTask, *, swapped: bool) -> list[Result]:
-    """The list of results that says `value` of `task`; `read_result` gives the value back.
+    """Return `value` as Label Studio results for `task`; `read_result` parses the value back.
 
     Raises:
-        InvalidValueError: The screen would not take it: a trace without box or category, a clip that
-            looks generated without any trace, a rating without reasons.
+        InvalidValueError: The screen would reject the value: a trace without box or category, a
+            clip labelled as generated without any trace, or a rating without reasons.
     """
     results = list(iter_results(value, task, swapped=swapped))
     back = read_result(INTERFACE_OF[value.kind], results, task, swapped=swapped)
@@ -52,7 +52,7 @@ def write_result(value: Value, task: AnnotationTask, *, swapped: bool) -> list[R
 
 
 def iter_results(value: Value, task: AnnotationTask, *, swapped: bool) -> Iterator[Result]:
-    """The same without looking whether everything that the screen asks for is there."""
+    """Yield `value` as Label Studio results, without checking that all required answers are present."""
     match value:
         case ScreeningAnswer():
             yield _build_choice_result(

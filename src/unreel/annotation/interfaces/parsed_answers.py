@@ -46,7 +46,7 @@ def refuse(reason: QuarantineReason, detail: str) -> NoReturn:
 
 
 def cut(found: object) -> str:
-    """A stranger's value for a message, harmless and short."""
+    """Format an untrusted value for a message: escaped and shortened."""
     told = ascii(found[:_LONGEST_DETAIL]) if isinstance(found, str) else type(found).__name__
     return told[:_LONGEST_DETAIL]
 
@@ -76,7 +76,7 @@ def sort_out(results: object, controls: Mapping[str, ScreenControl]) -> ParsedAn
 
 
 def get_choices(answers: Answers, control: ScreenControl) -> tuple[str, ...]:
-    """The words that were chosen of a control; none where it was left open."""
+    """Return the selected choices of a control; empty if the control was not answered."""
     words = answers.get(control.name, {}).get("choices", [])
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         refuse(QuarantineReason.MALFORMED, f"{control.name} holds no list of words")
@@ -92,7 +92,7 @@ def get_choices(answers: Answers, control: ScreenControl) -> tuple[str, ...]:
 
 
 def require_choice(answers: Answers, control: ScreenControl) -> str:
-    """The word that was chosen of a control that must be answered."""
+    """Return the selected choice of a required control."""
     words = get_choices(answers, control)
     if not words:
         refuse(QuarantineReason.MISSING, f"{control.name} is not answered")
@@ -100,7 +100,7 @@ def require_choice(answers: Answers, control: ScreenControl) -> str:
 
 
 def get_text(answers: Answers, control: ScreenControl) -> str:
-    """The text of a control without what a terminal or a page would obey; "" where none was written."""
+    """Return a control's text, with control characters replaced; "" if no text was entered."""
     text = answers.get(control.name, {}).get("text", [])
     lines = [text] if isinstance(text, str) else text
     if not isinstance(lines, list):

@@ -1,7 +1,7 @@
-"""The six screens: Label Studio's label configurations, with what may be answered on each.
+"""Six annotation screens: Label Studio label configurations and the answers that each allows.
 
-The configurations are files, so that a campaign's leader can read them. What a screen asks, which
-words it knows and which keys choose them is read off its configuration, never kept twice.
+The configurations are files, so that the leader of a campaign can read them. Questions, choices
+and hotkeys of a screen are read from its configuration and stored nowhere else.
 """
 
 from collections.abc import Mapping
@@ -53,15 +53,16 @@ class AnnotationScreen:
 
     @property
     def version(self) -> str:
-        """Follows from the configuration: another word is another version."""
+        """Return a hash of the label configuration; any change of the text changes the version."""
         return digest("screen", self.config)[:12]
 
 
 def get_screen(interface: AnnotationInterface, *, question: str = "") -> AnnotationScreen:
-    """The screen of an interface; `pass-fail` asks `question`, the others know theirs.
+    """Return the screen of an interface; only `pass-fail` takes a `question`.
 
     Raises:
-        InvalidSettingError: The question is missing, too much, or holds what a screen cannot show.
+        InvalidSettingError: The question is missing, not allowed for this interface, or contains
+            characters that a screen cannot show.
     """
     _require_question(interface, question)
     config = _read_package_file("configs", f"{interface.value}.xml").replace(
@@ -85,7 +86,7 @@ def get_controls(interface: AnnotationInterface) -> Mapping[str, ScreenControl]:
 
 @cache
 def get_box_labels(interface: AnnotationInterface) -> frozenset[str]:
-    """The labels that boxes may carry."""
+    """Return the box labels that the interface allows."""
     tree = _parse_screen_config(_read_package_file("configs", f"{interface.value}.xml"))
     return frozenset(tag.attrib["value"] for tag in tree.iter("Label"))
 

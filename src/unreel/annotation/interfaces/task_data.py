@@ -65,5 +65,5 @@ def build_task_data(
 
 
 def format_frame_rate(rate: Fraction) -> str:
-    """Frames a second in the digits that the player needs to find every frame."""
+    """Format frames per second with the digits that the player needs to locate every frame."""
     return f"{float(rate):.12f}".rstrip("0").rstrip(".")

@@ -33,7 +33,7 @@ def read_track(
     categories: frozenset[Category] = frozenset(),
     explanation: str = "",
 ) -> tuple[Trace, ...]:
-    """The traces of a box: one for each stretch of frames on which it is seen without a gap."""
+    """Return the traces of a box: one for each continuous range of frames that show the box."""
     return tuple(
         Trace(
             span=TimeSpan(copy.at_us(run[0].frame - 1), copy.at_us(_get_last_frame(run, copy))),
@@ -80,5 +80,5 @@ def _iter_visible_runs(keys: Sequence[KeyFrame]) -> Iterator[list[KeyFrame]]:
 
 
 def _get_last_frame(run: Sequence[KeyFrame], copy: ClipCopy) -> int:
-    """The last frame of a stretch, counted from 1."""
+    """Return the number of the last frame of a range, counted from 1."""
     return copy.n_frames if run[-1].enabled else run[-1].frame

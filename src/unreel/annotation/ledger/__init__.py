@@ -1,1 +1,1 @@
-"""The ledger: what people were asked and what they said, added to and never written over."""
+"""Append-only ledger of campaigns: the questions that people were asked and their answers."""

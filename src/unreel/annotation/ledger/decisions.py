@@ -13,7 +13,7 @@ REVIEW: Final = "review"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerNotice:
-    """One recorded decision; later ones about the same subject are added to it."""
+    """One recorded decision; a later decision about the same subject is a new notice."""
 
     seq: int
     """In order of arrival."""

@@ -1,4 +1,4 @@
-"""The ledger of campaigns: who was asked what, and everything that was said."""
+"""Ledger of campaigns: assignments of tasks to people, and all answers."""
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -33,11 +33,11 @@ _FIXED: Final = ("interface", "benchmark", "overlap", "seed")
 
 
 class Ledger:
-    """Campaigns, their tasks and assignments, and what people said: added to, never written over.
+    """Append-only store of campaigns, tasks, assignments and answers.
 
-    Every method is one transaction: it is done when the call returns, or nothing is. Each may be called
-    again with the same, which changes nothing; so a killed command is run again. Iterators read some rows
-    at a time while they are used, and hold nothing in between.
+    Every method is one transaction: it is complete when the call returns, or nothing is stored.
+    Repeating a call with the same arguments changes nothing, so a killed command can be run again.
+    Iterators read a few rows at a time and hold no connection between reads.
     """
 
     def __init__(self, engine: Engine, shown: str) -> None:
@@ -106,18 +106,18 @@ class Ledger:
                 connection.execute(self._insert(tables.revisions), {**place, **revision})
 
     def campaign(self, name: str) -> Campaign:
-        """The newest revision of a campaign.
+        """Return the newest revision of a campaign.
 
         Raises:
-            UnknownNameError: None has that name.
+            UnknownNameError: No campaign has that name.
         """
         return self.revisions(name)[-1]
 
     def revisions(self, name: str) -> list[Campaign]:
-        """A campaign under all the guidelines and screens that it had, the oldest first.
+        """Return all revisions of a campaign (guidelines and screens), oldest first.
 
         Raises:
-            UnknownNameError: None has that name.
+            UnknownNameError: No campaign has that name.
         """
         query = _build_campaigns_query().where(tables.campaigns.c.name == name)
         found = [rows.campaign_of(row) for row in self._read(query)]
@@ -127,7 +127,7 @@ class Ledger:
         return found
 
     def campaigns(self) -> list[Campaign]:
-        """All campaigns by name, each in its newest revision."""
+        """Return the newest revision of every campaign, sorted by name."""
         return list(
             {
                 row["name"]: rows.campaign_of(row) for row in self._read(_build_campaigns_query())
@@ -141,7 +141,7 @@ class Ledger:
             return self._add(connection, tables.tasks, given)
 
     def tasks(self, campaign: str) -> Iterator[AnnotationTask]:
-        """The tasks in the order in which they were added."""
+        """Yield the tasks in the order in which they were added."""
         return self._made(rows.task_of, self._numbered(tables.tasks, campaign))
 
     def assign(self, campaign: str, assignments: Iterable[TaskAssignment]) -> int:
@@ -208,7 +208,7 @@ class Ledger:
             )
 
     def known_keys(self, keys: Collection[str]) -> set[str]:
-        """Those of at most some hundred `keys` under which a record is kept."""
+        """Return the keys in `keys` that have a stored record; `keys` holds at most a few hundred."""
         known = tables.annotations.c.key
         return {row["key"] for row in self._read(select(known).where(known.in_(keys)))}
 
@@ -242,7 +242,7 @@ class Ledger:
 
     @contextlib.contextmanager
     def _writing(self, campaign: str | None = None) -> Iterator[Connection]:
-        """A transaction of the one writer; `campaign` must be known."""
+        """Open a write transaction, one writer at a time; raise an error if `campaign` is unknown."""
         with translate_database_errors(self._shown), self._engine.begin() as connection:
             if self._engine.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _ORDER})
@@ -260,7 +260,7 @@ class Ledger:
             return list(connection.execute(query).mappings())
 
     def _numbered(self, table: Table, campaign: str, *, after: int = 0) -> Iterator[rows.Row]:
-        """A campaign's rows behind number `after` that are there now, in the order of their numbers."""
+        """Yield the campaign's rows with numbers above `after`, by number; rows added later are ignored."""
         known = table.c
         with self._reading() as connection:
             _require_campaign(connection, campaign)
@@ -321,7 +321,7 @@ def _get_dialect_module(engine: Engine) -> Any:
 
 
 def _build_campaigns_query() -> Select[Any]:
-    """Campaigns with their revisions, by name and then by number."""
+    """Build the query for campaigns joined with their revisions, sorted by name, then by number."""
     begun, revised = tables.campaigns, tables.revisions
     query = select(begun, revised.c.guidelines, revised.c.interface_version, revised.c.number)
     return query.join(revised).order_by(begun.c.name, revised.c.number)

@@ -1,7 +1,7 @@
-"""Values of a campaign as rows of the ledger, and back.
+"""Conversion of campaign data to rows of the ledger, and back.
 
-Texts inside JSON are written in ASCII: what an annotator typed may hold characters, such as NUL or half
-of a pair, that a database takes nowhere else.
+Text inside JSON is written in ASCII: annotators may type characters, such as NUL or half of a
+surrogate pair, that databases reject elsewhere.
 """
 
 import json
@@ -37,12 +37,12 @@ _QUARANTINED: Final = "quarantined"
 
 
 def annotator_row(annotator: Annotator) -> dict[str, Any]:
-    """An annotator, with the login by which two of them would be one person."""
+    """Return the row of an annotator, with the lower-case login that identifies the person."""
     return {**asdict(annotator), "login": annotator.email.casefold()}
 
 
 def campaign_of(row: Row) -> Campaign:
-    """A campaign from its row and that of a revision, joined."""
+    """Build a campaign from a joined row of campaign and revision."""
     return Campaign(
         name=row["name"],
         interface=AnnotationInterface(row["interface"]),
@@ -55,7 +55,7 @@ def campaign_of(row: Row) -> Campaign:
 
 
 def task_row(campaign: str, task: AnnotationTask) -> dict[str, Any]:
-    """A task of a campaign."""
+    """Return the row of a task."""
     return {
         "campaign": campaign,
         "id": task.id,
@@ -64,17 +64,17 @@ def task_row(campaign: str, task: AnnotationTask) -> dict[str, Any]:
 
 
 def task_of(row: Row) -> AnnotationTask:
-    """The task in `row`."""
+    """Parse the task in `row`."""
     return _TASKS.validate_python(json.loads(row["body"]))
 
 
 def assignment_row(campaign: str, assignment: TaskAssignment) -> dict[str, Any]:
-    """An assignment of a campaign."""
+    """Return the row of an assignment."""
     return {"campaign": campaign, **asdict(assignment), "arm": assignment.arm.value}
 
 
 def assignment_of(row: Row) -> TaskAssignment:
-    """The assignment in `row`."""
+    """Build the assignment in `row`."""
     return TaskAssignment(
         annotator=row["annotator"],
         task=row["task"],
@@ -86,7 +86,11 @@ def assignment_of(row: Row) -> TaskAssignment:
 
 
 def record_row(record: AnnotationRecord) -> dict[str, Any]:
-    """A record with its key. Names that strangers chose must not keep it, or those next to it, out."""
+    """Return the row of a record, with its key.
+
+    Characters that databases reject are replaced in untrusted names, so that such a name cannot
+    block this record or the others in the same batch.
+    """
     return {
         "key": record.key,
         "campaign": record.campaign,
@@ -103,7 +107,7 @@ def record_row(record: AnnotationRecord) -> dict[str, Any]:
 
 
 def record_of(row: Row) -> AnnotationRecord:
-    """The record in `row`."""
+    """Parse the record in `row`."""
     outcome = json.loads(row["outcome"])
     return AnnotationRecord(
         campaign=row["campaign"],
@@ -122,7 +126,7 @@ def record_of(row: Row) -> AnnotationRecord:
 
 
 def notice_row(**told: Any) -> dict[str, Any]:
-    """A notice with its key: the same words at the same instant are the same notice."""
+    """Return the row of a notice, with its key; the same text at the same time gives the same key."""
     if any("\0" in value for value in told.values() if isinstance(value, str)):
         msg = "a notice is text, and this one holds the character NUL. Take it out"
         raise InvalidValueError(msg)
@@ -130,7 +134,7 @@ def notice_row(**told: Any) -> dict[str, Any]:
 
 
 def notice_of(row: Row) -> LedgerNotice:
-    """The notice in `row`."""
+    """Build the notice in `row`."""
     return LedgerNotice(**{name: row[name] for name in _NOTICE})
 
 
@@ -142,7 +146,7 @@ def _format_outcome_json(record: AnnotationRecord) -> str:
 
 
 def _sanitise_stored_name(name: str) -> str:
-    """The name without what no database takes."""
+    """Return the name with `?` in place of characters that databases reject."""
     if name.isascii() and "\0" not in name:
         return name
     return name.encode(errors="replace").decode().replace("\0", "?")

@@ -1,4 +1,4 @@
-"""The tables of this release; `migrations` says how they came about, and a test compares the two."""
+"""Tables of this release; `migrations` creates the same tables, and a test compares the two."""
 
 from typing import Any, Final
 

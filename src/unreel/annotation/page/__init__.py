@@ -1,1 +1,1 @@
-"""A campaign on one page: what people disagree about first, and everyone's marks on one timeline."""
+"""Campaign page: the most disputed tasks first, and the marks of all annotators on one timeline."""

@@ -47,7 +47,7 @@ def iter_displayed_answers(dispute: TaskDispute, links: dict[By, str]) -> Iterat
 
 
 def format_answer(value: AnyValue) -> str:
-    """The answer in a few words."""
+    """Format the answer in a few words."""
     answer = answer_of(value).replace("-", " ")
     if isinstance(value, TraceAnswer) and value.traces:
         n = len(value.traces)
@@ -64,7 +64,7 @@ def format_outcome(dispute: TaskDispute) -> str:
 
 
 def format_measured(value: Measured, *, places: int) -> tuple[str, str]:
-    """The number, and its interval and count; or nothing, and why."""
+    """Return the number, and its confidence interval and count; or "" and the reason if not measured."""
     if isinstance(value, Estimate):
         ends = f"{value.low:.{places}f} to {value.high:.{places}f}"
         return f"{value.value:.{places}f}", f"{ends}, n {value.n:,}"

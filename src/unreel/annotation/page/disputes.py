@@ -38,12 +38,12 @@ class TaskDispute:
 
     @property
     def name(self) -> str:
-        """Of its clip, or of both."""
+        """Return the name of the task's clip, or the names of both clips."""
         return " | ".join(self.task.names)
 
 
 def rank_disputes(edition: CampaignEdition) -> list[TaskDispute]:
-    """Every task that was judged: those that are not settled first, then by how far apart people are."""
+    """Return all judged tasks: unsettled tasks first, then by decreasing disagreement."""
     found = [
         TaskDispute(
             task=said[0].task,
@@ -81,7 +81,10 @@ def _compute_answer_disagreement(values: Sequence[AnyValue]) -> float:
 
 
 def _compute_trace_agreement(one: TraceAnswer, other: TraceAnswer, copy: ClipCopy) -> float:
-    """Mean over both people's traces of how well the other has each; 1 where neither marked any."""
+    """Compute the mean, over both people's traces, of the best similarity to the other's traces.
+
+    Return 1 if neither person marked a trace.
+    """
     best = [
         max((measure_similarity(mine, theirs, copy) for theirs in there.traces), default=0.0)
         for here, there in ((one, other), (other, one))

@@ -33,7 +33,7 @@ from unreel.stats.bootstrap import bootstrap_mean
 
 
 def build_task_links(ledger: Ledger, records: CampaignRecords, *, address: str) -> dict[By, str]:
-    """The address of each judged task in its annotator's room, as far as rooms are remembered."""
+    """Return the URL of each judged task in its annotator's project; unknown projects are omitted."""
     rooms = read_stored_projects(ledger, records.campaign.name)
     found: dict[By, str] = {}
     for by, record in records.standing.items():
@@ -51,7 +51,7 @@ def _find_assigned_room(
 
 
 def _find_task_number(raw: str) -> int | None:
-    """The server's number of the task that an annotation belongs to."""
+    """Return the server's task number of an annotation; `None` if it is missing or unreadable."""
     try:
         told = json.loads(raw)
     except (ValueError, RecursionError):
@@ -76,12 +76,12 @@ class AnnotatorPageRow:
 
     @property
     def share(self) -> float:
-        """Of the tasks that they were given, 0 to 1."""
+        """Return the share of assigned tasks that the annotator judged, 0 to 1; 0 if none is assigned."""
         return self.n_judged / self.n_assigned if self.n_assigned else 0.0
 
 
 def follow_progress(records: CampaignRecords, *, seed: int) -> Iterator[AnnotatorPageRow]:
-    """Everybody who was given a task, by name."""
+    """Yield the progress of every annotator with an assigned task, sorted by name."""
     for annotator, own in tally_people(records).items():
         notice = records.excluded.get(annotator)
         yield AnnotatorPageRow(
@@ -256,7 +256,10 @@ def _build_dispute_row(dispute: TaskDispute) -> dict[str, object]:
 def _put_media(
     folder: OutputDirectory, shown: Sequence[TaskDispute], media: Path | None
 ) -> dict[str, str]:
-    """Addresses of the clips in the page, by clip; one that cannot be had is not among them."""
+    """Copy clips into the page's folder and return their relative URLs by clip.
+
+    A clip that cannot be copied is omitted.
+    """
     if media is None:
         return {}
     found: dict[str, str] = {}

@@ -46,13 +46,13 @@ def draw_clips(scores: Mapping[str, int], *, seed: int) -> dict[str, int]:
 
 
 def list_strict_pairs(scores: Mapping[str, int]) -> list[NamePair]:
-    """All pairs of clips with different scores, in alphabetical order."""
+    """Return all pairs of clips with different scores, in alphabetical order."""
     pairs = combinations(sorted(scores), 2)
     return [(one, other) for one, other in pairs if scores[one] != scores[other]]
 
 
 def choose_balanced_pairs(pairs: Sequence[NamePair], *, n: int, seed: int) -> list[NamePair]:
-    """`n` of the pairs by `seed`, with each clip in about as many of them as any other."""
+    """Choose `n` pairs at random by `seed`, so that all clips appear about equally often."""
     rng = random.Random(seed)  # noqa: S311  no secret
     left = list(pairs)
     rng.shuffle(left)
@@ -108,10 +108,11 @@ def write_pairs(path: Path, pairs: Iterable[NamePair]) -> None:
 
 
 def read_pairs(path: Path) -> list[NamePair]:
-    """The pairs of a file, each once, with both names in alphabetical order.
+    """Read the pairs of a file, deduplicated, with both names in alphabetical order.
 
     Raises:
-        UnreadableSourceError: It cannot be read, or a line does not name two clips.
+        UnreadableSourceError: The file is unreadable or has no pairs, or a line does not name two
+            clips.
     """
     data = read_bytes(path, most=_MOST_BYTES)
     try:
@@ -131,7 +132,7 @@ def read_pairs(path: Path) -> list[NamePair]:
 
 
 def _parse_clip_name(cell: str | None) -> str:
-    """A clip's name, without the mark that keeps a spreadsheet from calculating it."""
+    """Return a clip's name without the quote that stops a spreadsheet from reading it as a formula."""
     name = cell or ""
     sheet = csv_text(("name",), [{"name": name[1:]}]).splitlines()
     is_marked = name.startswith("'") and len(sheet) > 1 and sheet[1].strip('"').startswith("'")

@@ -93,13 +93,13 @@ def rank(
 
 
 def iter_comparisons(judgements: Iterable[AnnotatorJudgement]) -> Iterator[tuple[str, str]]:
-    """The preferred clip and the other one, for each preference."""
+    """Yield the preferred clip and the other clip of each preference."""
     for battle in _iter_preference_battles(judgements):
         yield battle.first, battle.second
 
 
 def _iter_preference_battles(judgements: Iterable[AnnotatorJudgement]) -> Iterator[ClipBattle]:
-    """The winner first; people's judgements of one pair stand or fall together."""
+    """Yield each preference as a battle, winner first; all judgements of a pair are resampled together."""
     for each in judgements:
         if isinstance(each.value, PreferenceAnswer):
             one, other = each.task.names
@@ -109,7 +109,10 @@ def _iter_preference_battles(judgements: Iterable[AnnotatorJudgement]) -> Iterat
 
 
 def _iter_pass_fail_battles(judgements: Iterable[AnnotatorJudgement]) -> Iterator[ClipBattle]:
-    """All clips that one annotator passed against all that they failed; annotators are drawn whole."""
+    """Yield a battle for each clip that an annotator passed against each clip that they failed.
+
+    All battles of an annotator are resampled together.
+    """
     answers: dict[str, dict[bool, list[str]]] = {}
     for each in judgements:
         if isinstance(each.value, PassFailAnswer):
@@ -162,7 +165,7 @@ def _estimate_clip_strength(
 def _estimate_win_rates(
     battles: Sequence[ClipBattle], *, seed: int, level: float
 ) -> dict[str, Measured]:
-    """Share of each clip's comparisons that it won; those of one pair are drawn together."""
+    """Compute the share of comparisons that each clip won; those of one pair are resampled together."""
     results: dict[str, list[tuple[float, str]]] = {}
     for battle in battles:
         results.setdefault(battle.first, []).append((1.0, battle.clip))
@@ -182,7 +185,7 @@ def _estimate_win_rates(
 def _estimate_pass_rates(
     judgements: Sequence[AnnotatorJudgement], *, level: float
 ) -> dict[str, Measured]:
-    """Share of the people who passed each clip."""
+    """Compute the share of people who passed each clip."""
     asked = Counter(each.task.names[0] for each in judgements)
     passed = Counter(
         each.task.names[0]

@@ -1,4 +1,4 @@
-"""Polished texts and what people say of them, as notices next to what people wrote: nothing is lost."""
+"""Polished texts and their confirmations, stored as notices; the original texts are kept."""
 
 import json
 import re
@@ -63,7 +63,10 @@ def keep(ledger: "Ledger", campaign: str, polished: Iterable[PolishResult], *, a
 
 
 def read_polished_texts(notices: Sequence[LedgerNotice]) -> dict[str, PolishedText]:
-    """The newest text of each task; a confirmation counts for the text that it was given of alone."""
+    """Return the newest polished text of each task, with its confirmation or rejection.
+
+    A confirmation applies only to the text for which it was given.
+    """
     found: dict[str, PolishedText] = {}
     for notice in notices:
         if notice.kind == POLISH:
@@ -126,7 +129,7 @@ class PolishedRationale:
     adherence: str
 
     def reworded(self, value: AnyValue) -> AnyValue:
-        """`value` with these words instead of one annotator's; all else of it stays."""
+        """Return `value` with the polished rationale instead of the annotator's; nothing else changes."""
         if not isinstance(value, RatingAnswer) or value.rating is None:
             return value
         said = replace(value.rating, problem=self.problem, adherence=self.adherence)
@@ -155,7 +158,7 @@ def read_confirmed_rationales(
 
 
 def read_words(text: str) -> PolishedRationale | None:
-    """Problem description and standard adherence of a polished text; `None` where one is missing."""
+    """Parse problem description and standard adherence of a polished text; `None` if one is missing."""
     if (found := _PARTS.search(text)) is None:
         return None
     problem, adherence = (found[part].strip(_MARKS) for part in ("problem", "adherence"))

@@ -1,4 +1,4 @@
-"""Inputs of polishing: the rationales of the people whose score is the consensus, and the prompt."""
+"""Inputs of polishing: the prompt, and the rationales of people who gave the consensus score."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -33,17 +33,17 @@ class OriginalRationales:
 
     @property
     def text(self) -> str:
-        """All of it, as one text."""
+        """Return all rationales as one text, one per line."""
         return "\n".join((*self.problems, *self.adherences))
 
 
 def read_polish_prompt() -> str:
-    """VideoRealBench's own words."""
+    """Read VideoRealBench's original prompt for polishing."""
     return files(__package__).joinpath("vrb-polish.txt").read_text(encoding="utf-8")
 
 
 def ask_for(original: OriginalRationales) -> str:
-    """The prompt with what people wrote, each of them on a line of their own."""
+    """Build the polishing prompt with the score and the people's rationales, separated by ` | `."""
     return (
         f"{read_polish_prompt().rstrip()}\n\n<Score>: {original.score}\n"
         f"<Problem Description>: {_format_texts(original.problems)}\n"

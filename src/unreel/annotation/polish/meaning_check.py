@@ -1,4 +1,4 @@
-"""Check whether a polished text keeps the meaning, to help the person who confirms it."""
+"""Check whether a polished text keeps the meaning, as help for the person who confirms the text."""
 
 import re
 from collections import Counter
@@ -55,7 +55,7 @@ class PolishCheck:
 
 
 def open_encoder() -> SentenceEncoder | None:
-    """The sentence encoder of the extra `sts`, or `None` where it is not installed."""
+    """Load the sentence encoder of the extra `sts`; return `None` if it is not installed."""
     try:
         return MiniLmEncoder()
     except MissingExtraError:
@@ -118,5 +118,5 @@ def _compute_text_similarity(
 
 
 def _extract_word_stems(text: str) -> set[str]:
-    """Content words by their first letters, so that endings do not count."""
+    """Return the first five letters of each word of four or more letters, to ignore word endings."""
     return {word[:5] for word in _WORD.findall(text.lower())}

@@ -44,7 +44,7 @@ def polish_all(
     in_flight: int,
     encoder: SentenceEncoder | None,
 ) -> list[PolishResult | PolishFailure]:
-    """One answer for each, in order; a question that fails is an answer too."""
+    """Polish all rationales; return one result for each, in order, with failures as `PolishFailure`."""
     replies = asyncio.run(_ask_all_originals(originals, opener, in_flight))
     return [
         PolishFailure(original=original, failure=reply)

@@ -1,1 +1,1 @@
-"""From settled judgements to a benchmark that is asked about, taught and reported."""
+"""Publication of settled judgements as a benchmark for evaluation, training and reports."""

@@ -36,7 +36,10 @@ class CampaignCard:
 
 
 def write_card(card: CampaignCard) -> str:
-    """The card as Markdown with the header that dataset hubs read. No path, no machine, no address."""
+    """Format the card as Markdown with the metadata header that dataset hubs read.
+
+    The card contains no path, machine name or address.
+    """
     campaign = card.edition.campaign
     parts = [
         _format_card_header(campaign.name),
@@ -162,7 +165,7 @@ def _format_files_table() -> str:
 
 
 def _format_quotation(text: str) -> str:
-    """The guidelines as a quotation: what they hold cannot become part of the card."""
+    """Quote the guidelines in Markdown, so that their text cannot change the structure of the card."""
     return "\n".join(f"> {line}".rstrip() for line in text.splitlines()) or "None."
 
 

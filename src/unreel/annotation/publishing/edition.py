@@ -56,7 +56,7 @@ class CampaignEdition:
 
     @property
     def annotators(self) -> list[str]:
-        """All annotators with a valid judgement, by name."""
+        """Return the names of all annotators with a valid judgement, sorted."""
         return sorted({opinion.annotator for opinion in self.opinions})
 
     def said_by_task(self, aliases: Mapping[str, str]) -> dict[str, dict[str, AnyValue]]:
@@ -108,7 +108,7 @@ def gather(
 def build_poll(
     edition: CampaignEdition, entries: Mapping[str, Entry], *, seed: int
 ) -> CampaignPoll:
-    """The same, for measuring people: `entries` are the clips by name."""
+    """Convert an edition to a poll for scoring annotators; `entries` are the clips by name."""
     return CampaignPoll(
         interface=edition.campaign.interface,
         rule=edition.consensus.rule,

@@ -85,14 +85,14 @@ def to_realism_verdict(rating: Rating | None) -> RealismVerdict:
 
 
 def to_preference_verdict(value: AnyValue | None) -> PreferenceVerdict:
-    """The clip that was preferred is the one that was taken for real."""
+    """Return the preferred clip as the clip judged real; unparsed if `value` is not a preference."""
     if not isinstance(value, PreferenceAnswer):
         return PreferenceVerdict(real=Unparsed(UnparsedReason.AMBIGUOUS, "not settled"))
     return PreferenceVerdict(real=value.better)
 
 
 def rating_of(value: AnyValue, *, duration_us: int) -> Rating | None:
-    """Its score: as given, or by the rubric from marked traces; `None` where it has none."""
+    """Return the given rating, or the rubric's rating of marked traces; `None` for other answers."""
     match value:
         case RatingAnswer():
             return value.rating
@@ -116,7 +116,7 @@ Measuring = Callable[[AnnotationTask, AnyValue | None, AnyValue | None], Iterato
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignPoll:
-    """A campaign's judgements with what they were settled to, and the clips that they are about."""
+    """Judgements of a campaign, with their consensus and the clips that they judge."""
 
     interface: AnnotationInterface
     rule: ConsensusRule
@@ -130,12 +130,12 @@ class CampaignPoll:
 
     @property
     def annotators(self) -> list[str]:
-        """All annotators with a judgement, by name."""
+        """Return the names of all annotators with a judgement, sorted."""
         return sorted({opinion.annotator for opinion in self.opinions})
 
     @property
     def tasks(self) -> list[AnnotationTask]:
-        """Judged tasks whose clips are known."""
+        """Return the judged tasks whose clips are all in `entries`."""
         found = {o.task.id: o.task for o in self.opinions}
         return [t for t in found.values() if all(name in self.entries for name in t.names)]
 
@@ -179,7 +179,11 @@ def _measure_origin(
 def _measure_truth(
     poll: CampaignPoll, asked: Protocol[Any, Any], measuring: Measuring
 ) -> Iterator[HumanScoreRow]:
-    """Against known answers where all tasks have one, else against what the others settled on."""
+    """Yield the scores of each annotator and of the majority.
+
+    If all tasks have known answers, scores are against these. Otherwise each annotator is scored
+    against the consensus of the others, and the majority only against the clips' origins.
+    """
     known = {task.id: task.known for task in poll.tasks if task.known is not None}
     if known and len(known) == len(poll.tasks):
         for annotator in (*poll.annotators, None):
@@ -201,7 +205,10 @@ def _iter_score_rows(
     *,
     against: Against,
 ) -> Iterator[HumanScoreRow]:
-    """The row of that person, or of the majority; none where there is nothing to compare."""
+    """Yield the score row of annotator `who`, or of the majority if `None`.
+
+    Nothing is yielded if there is no answer to compare.
+    """
     values: Mapping[str, AnyValue] = (
         {id_: found.value for id_, found in poll.consensus.settled.items()}
         if who is None
@@ -259,7 +266,11 @@ def _iter_reality_scores(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
 
 
 def _iter_preference_scores(poll: CampaignPoll) -> Iterator[HumanScoreRow]:
-    """Each pair in the order in which this person saw it; all together saw it in both."""
+    """Yield preference scores of each annotator and of the majority, against the clips' origins.
+
+    An annotator's pairs keep the order in which the annotator saw the clips. The majority has no
+    scores by side, because people saw a pair in different orders.
+    """
     for who in (*poll.annotators, None):
 
         def measuring(

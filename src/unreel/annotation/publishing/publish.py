@@ -1,4 +1,4 @@
-"""Publishing: a campaign's clips with what people settled on, as a folder that every job reads."""
+"""Publication of a campaign's clips with their consensus, as a directory that every command reads."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -152,7 +152,7 @@ def _iter_published_rows(
     aliases: Mapping[str, str],
     undecided: set[str],
 ) -> Iterator[Row]:
-    """One row for each clip; names of those that people did not settle are added to `undecided`."""
+    """Yield one row for each clip; the names of unsettled clips are added to `undecided`."""
     by_name: dict[str, list[AnnotationTask]] = {}
     for task in edition.tasks.values():
         for name in task.names:
@@ -174,7 +174,10 @@ def _iter_published_rows(
 def _match_entry_task(
     entry: Entry, tasks: Sequence[AnnotationTask], benchmark: Benchmark
 ) -> AnnotationTask | Rejected:
-    """The task that showed this very file: one that was changed since is another clip."""
+    """Return the task that showed the entry's present file; reject a file that was changed since.
+
+    For a URL, the last task is returned.
+    """
     if is_url(entry.location):
         return tasks[-1]
     try:

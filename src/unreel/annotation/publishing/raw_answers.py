@@ -57,7 +57,7 @@ def _build_dissent_fields(dissent: Dissent, aliases: Mapping[str, str]) -> dict[
 def _iter_annotation_rows(
     edition: CampaignEdition, aliases: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
-    """In an order that says nothing of who is who or who came when."""
+    """Yield the opinions sorted by clip and alias; the order reveals neither identities nor times."""
     given = sorted(edition.opinions, key=lambda o: (o.task.names, aliases[o.annotator]))
     for opinion in given:
         yield {

@@ -22,9 +22,9 @@ from unreel.protocols.rubric import measure_extent
 def build_settled_entry(
     entry: Entry, value: Value, said: Mapping[str, Value], *, duration_us: int
 ) -> Row:
-    """`entry` with what people settled on as its truth, and what each of them `said` next to it.
+    """Return `entry` with the consensus as its truth, and with each person's answer in `said`.
 
-    Whether a clip is real is not theirs to settle: that stays what its makers say.
+    People do not decide whether a clip is real: that label stays as the clip's makers gave it.
     """
     if why := _format_refusal(value):
         return Rejected(entry.name, why)
@@ -42,7 +42,7 @@ def build_settled_entry(
 
 
 def build_undecided_entry(entry: Entry, said: Mapping[str, Value]) -> Entry:
-    """`entry` as its makers describe it, with the votes that people gave."""
+    """Return `entry` as the clip's makers describe it, with people's votes added."""
     return replace(entry, votes=_collect_votes(said)) if _collect_votes(said) else entry
 
 
@@ -52,7 +52,7 @@ def is_fooled(entry: Entry, value: Value) -> bool:
 
 
 def rate_by_rubric(traces: Sequence[Trace], *, duration_us: int) -> Rating:
-    """The score that the area/time rubric gives to marked traces: truth of `realism` from the same boxes."""
+    """Return the area/time rubric's rating of marked traces, the truth of `realism` for these boxes."""
     taken = measure_extent(traces, duration_us=duration_us)
     reasons = dict.fromkeys(trace.explanation for trace in traces if trace.explanation)
     return Rating(

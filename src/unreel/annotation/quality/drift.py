@@ -67,7 +67,7 @@ def _convert_answers_to_numbers(answers: Sequence[str]) -> Array:
 
 
 def _measure_drift(what: str, values: Array, *, seed: int) -> AnswerDrift:
-    """The largest change between all earlier and all later answers, against the same answers shuffled."""
+    """Find the largest change between earlier and later answers, and its p-value under shuffling."""
     rng = np.random.default_rng(seed)
     heights, since = _compute_largest_shifts(values[np.newaxis])
     shuffled = rng.permuted(np.tile(values, (_SHUFFLES, 1)), axis=1)
@@ -86,7 +86,10 @@ def _measure_drift(what: str, values: Array, *, seed: int) -> AnswerDrift:
 
 
 def _compute_largest_shifts(orders: Array) -> tuple[Array, Array]:
-    """For each line, the largest difference of means in standard errors, and how many come before it."""
+    """Return, for each row, the largest scaled difference of means and the number of values before it.
+
+    The difference is in standard errors, up to a factor that all orders of the values share.
+    """
     n = orders.shape[1]
     least = max(5, n // 20)
     before = np.arange(least, n - least + 1)

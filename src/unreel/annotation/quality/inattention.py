@@ -1,4 +1,4 @@
-"""Detect people whose answers do not depend on the clip."""
+"""Detection of people whose answers do not depend on the clip."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,10 @@ class InformednessEstimate:
 
     @property
     def is_spammer(self) -> bool:
-        """True if the answers are consistent with not looking, and hardly with looking."""
+        """Return whether the answers fit a person who does not look, and not a person who looks.
+
+        False for fewer than `FEW` answers.
+        """
         found = self.informed
         enough = self.n_answers >= FEW
         return enough and isinstance(found, Estimate) and found.low <= 0 and found.high < LOOKS
@@ -107,7 +110,10 @@ def _estimate_informedness(truths: Array, said: Array, *, seed: int) -> Measured
 
 
 def _build_informedness_statistic(sample: RowSample, n_labels: int) -> Statistic:
-    """Mean over labels of saying it where it is true, less what answers without looking would reach."""
+    """Build the informedness statistic: mean recall over labels, relative to chance.
+
+    It is 0 for answers that do not depend on the clip, and 1 if all answers are right.
+    """
     columns = np.stack(sample.columns, axis=1)
     truths, hits = columns[:, :n_labels], columns[:, n_labels:]
 

@@ -30,14 +30,17 @@ class KnownAnswerScore:
 
 
 def select_gold_opinions(opinions: Iterable[Gold]) -> list[Gold]:
-    """The opinions on tasks whose answer is known."""
+    """Return the opinions on tasks with a known answer."""
     return [opinion for opinion in opinions if opinion.task.known is not None]
 
 
 def measure_gold_accuracy(
     opinions: Sequence[AnnotatorOpinion], *, seed: int
 ) -> Mapping[str, Measured]:
-    """By annotator, the share of right answers to tasks with a known answer, drawing clips."""
+    """Compute, by annotator, the share of right answers to tasks with a known answer.
+
+    Confidence intervals come from bootstrap resamples of clips, grouped by scene.
+    """
     found: dict[str, Measured] = {}
     for who in sorted({opinion.annotator for opinion in opinions}):
         rights = score_known_answers([each for each in opinions if each.annotator == who])
@@ -64,11 +67,11 @@ def score_known_answers(opinions: Iterable[AnnotatorOpinion]) -> list[KnownAnswe
 
 
 def score_answer(task: AnnotationTask, said: AnyValue) -> float:
-    """1 for the known answer and 0 for another one; where traces are known, the share that was found.
+    """Return 1 for the known answer and 0 for another; for known traces, the share that was found.
 
-    A clip with known traces that is called generated without a mark of any of them is 0: who calls all
-    clips generated finds nothing. Marks beyond the known traces cost nothing, as an injected clip may
-    have faults of its own.
+    An answer that calls a clip with known traces generated, but marks none of them, scores 0: a
+    person who calls every clip generated finds nothing. Marks beyond the known traces are not
+    penalised, because an injected clip may have other faults.
     """
     known = task.known
     if isinstance(known, TraceAnswer) and isinstance(said, TraceAnswer) and known.traces:

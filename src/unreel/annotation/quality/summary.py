@@ -1,4 +1,4 @@
-"""Everything that is known of how well a campaign's people answer."""
+"""Summary of the quality of a campaign's annotators."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ def measure_quality(
     passing: float = PASSING,
     seed: int,
 ) -> CampaignQuality:
-    """Everything that is measured of each person, and of all together."""
+    """Compute all quality measures of each person and of all people together."""
     agreement = measure_agreement(judged, interface=interface, seed=seed)
     qualification = qualify(judged, interface=interface, passing=passing, seed=seed)
     looking, drift = find_informed(judged, seed=seed), find_drift(judged, seed=seed)

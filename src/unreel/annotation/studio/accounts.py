@@ -65,7 +65,7 @@ def _keep_password(folder: Path, login: str) -> str:
 
 
 def _read_account_ids(client: StudioClient) -> dict[str, int]:
-    """Numbers of all accounts of the organisation, by login."""
+    """Return the account numbers of the organisation by login, in lower case."""
     listed: Any = client.get("/api/users/")
     return {
         str(user["email"]).lower(): int(user["id"])

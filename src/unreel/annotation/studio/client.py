@@ -52,7 +52,7 @@ class StudioReply:
         return self.status in _OK and self.body is not None
 
     def document(self) -> Any:
-        """Its JSON; `None` if there is none."""
+        """Parse the JSON of the reply's body; return `None` if the body is empty or invalid."""
         try:
             return json.loads(self.body or b"null")
         except ValueError:
@@ -89,10 +89,10 @@ class StudioClient:
         self._http.close()
 
     def get(self, path: str, **parameters: object) -> Any:
-        """The document at `path`.
+        """Return the JSON document at `path`.
 
         Raises:
-            MachineError: The server is away, or refuses.
+            MachineError: The server is unreachable or rejects the request.
         """
         reply = self.look(path, **parameters)
         if not reply.is_ok:
@@ -114,7 +114,7 @@ class StudioClient:
         raise AssertionError  # pragma: no cover
 
     def server_time(self) -> datetime:
-        """The end of the second that the server's clock shows; this machine's where it shows none."""
+        """Return the server's clock time plus one second; this machine's time if the server sends none."""
         reply = self.look("/api/current-user/whoami")
         try:
             return parsedate_to_datetime(reply.date) + timedelta(seconds=1)
@@ -126,7 +126,7 @@ class StudioClient:
         return self._write("POST", path, body, parameters)
 
     def patch(self, path: str, body: object) -> Any:
-        """Sent once."""
+        """Send a PATCH request, retried only to renew an expired token; return the JSON of the reply."""
         return self._write("PATCH", path, body, {})
 
     def delete(self, path: str) -> None:
@@ -178,7 +178,10 @@ class StudioClient:
         return self._token.count(".") == _PARTS_OF_JWT - 1
 
     def _authorise(self) -> str:
-        """The header of a call; a personal access token is good only for asking for a short-lived one."""
+        """Return the `Authorization` header.
+
+        A personal access token is first exchanged for a short-lived token.
+        """
         if not self._authorisation:
             if not self._is_refresh_token:
                 self._authorisation = f"Token {self._token}"
@@ -194,7 +197,7 @@ class StudioClient:
 
 
 def build_refusal_error(reply: StudioReply, what: str) -> MachineError:
-    """Words for what the server refused, and what to do next."""
+    """Build the error for a rejected request, with the problem and a remedy."""
     said = f"Label Studio answers {reply.status} to {what}"
     detail = _format_error_detail(reply)
     problem = f"{said} ({detail})" if detail else said

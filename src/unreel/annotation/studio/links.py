@@ -29,7 +29,7 @@ def build_task_url(address: str, project: int, task: int) -> str:
 
 
 def list_annotator_links(ledger: Ledger, campaign: str, *, address: str) -> list[AnnotatorLink]:
-    """Links of all annotators, by name and batch."""
+    """Return the links of all annotators, sorted by name and batch."""
     ledger.campaign(campaign)
     logins = {annotator.name: annotator.email for annotator in ledger.annotators()}
     found = []

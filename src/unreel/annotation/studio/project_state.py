@@ -1,7 +1,7 @@
-"""A room as it was pushed: settings of its project and data of its tasks, kept in the ledger.
+"""Pushed state of a room (an annotator's project): project settings and task data, in the ledger.
 
-Label Studio has no roles, so that any account may change a project or a task. Whatever is read from a
-room is compared with this first.
+Label Studio has no roles, so any account can change a project or a task. All data read from a
+room are first compared with the pushed state.
 """
 
 import json
@@ -58,7 +58,7 @@ class RoomState:
         ledger.remember(campaign, PUSHED, room, json.dumps(asdict(self)))
 
     def changed_settings(self, project: Mapping[str, Any]) -> tuple[str, ...]:
-        """Names of settings that differ from those pushed."""
+        """Return the names of settings that differ from the pushed settings."""
         return tuple(
             name
             for name in SETTINGS
@@ -105,13 +105,13 @@ def record_project_state(
 
 
 def hash_predictions(predictions: Iterable[Mapping[str, Any]]) -> str:
-    """Digest of the marks in a task's predictions; "" where there are none."""
+    """Return a hash of the marks in a task's predictions; "" if there are no predictions."""
     results = [each.get("result") for each in predictions]
     return digest("marks", json.dumps(results, sort_keys=True)) if results else ""
 
 
 def read_project_states(ledger: Ledger, campaign: str) -> dict[str, RoomState]:
-    """States of a campaign's rooms by their keys."""
+    """Read the pushed states of a campaign's projects, by project key."""
     return {
         key: RoomState(**json.loads(value))
         for key, value in ledger.memories(campaign, PUSHED).items()
@@ -119,7 +119,7 @@ def read_project_states(ledger: Ledger, campaign: str) -> dict[str, RoomState]:
 
 
 def is_same_data(pushed: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
-    """Equality of two tasks' data; links that a store signed may have another signature."""
+    """Return whether two tasks have the same data, ignoring the signatures of signed URLs."""
     return {k: _remove_url_signature(v) for k, v in pushed.items()} == {
         k: _remove_url_signature(v) for k, v in found.items()
     }
@@ -130,7 +130,7 @@ def _remove_url_signature(value: object) -> object:
 
 
 def _normalise_setting(value: object) -> object:
-    """A setting as Label Studio keeps it: texts without space around them, and none for an empty one."""
+    """Normalise a setting as Label Studio does: text is stripped, and `None` becomes ""."""
     return (value or "").strip() if isinstance(value, str | None) else value
 
 
@@ -184,19 +184,19 @@ class RoomLook:
             self.changed[number] = change
 
     def reason(self, number: str) -> str:
-        """Words for why answers to the task cannot count; "" where they can."""
+        """Return the reason why answers to the task do not count; "" if they count."""
         if self.settings:
             return f"the room's {', '.join(self.settings)} was changed"
         return self.changed.get(number, "")
 
     @property
     def added(self) -> list[str]:
-        """Numbers of tasks that were not pushed."""
+        """Return the numbers of tasks on the server that were not pushed."""
         return [number for number in self.changed if number not in self.state.numbers]
 
     @property
     def missing(self) -> list[str]:
-        """Numbers of pushed tasks that are gone."""
+        """Return the numbers of pushed tasks that are missing on the server."""
         return sorted(set(self.state.numbers) - self.listed)
 
     @property
@@ -205,7 +205,7 @@ class RoomLook:
         return bool(self.settings or self.changed or self.missing)
 
     def alteration(self, room: StudioProject, *, quarantined: int) -> ProjectAlteration:
-        """The same as a message for the user."""
+        """Return the differences as a message for the user."""
         return ProjectAlteration(
             room=room.key,
             settings=self.settings,

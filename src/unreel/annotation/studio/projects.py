@@ -28,7 +28,7 @@ _SEQUENTIAL: Final = "Sequential sampling"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudioProject:
-    """A project, whose it is, and under which words it was made."""
+    """Label Studio project of one annotator and batch, with its guidelines and screen versions."""
 
     project: int
     annotator: str
@@ -46,12 +46,12 @@ class StudioProject:
 
     @property
     def key(self) -> str:
-        """Its name in the ledger's memory."""
+        """Return the project's key in the ledger: `ANNOTATOR/BATCH`."""
         return f"{self.annotator}/{self.batch}"
 
 
 def read_stored_projects(ledger: Ledger, campaign: str) -> dict[str, StudioProject]:
-    """Rooms of a campaign by their keys, as they were last remembered."""
+    """Read the last stored projects of a campaign, by project key."""
     return {
         key: _read_room(key, json.loads(value))
         for key, value in ledger.memories(campaign, ROOM).items()
@@ -101,7 +101,7 @@ def open_room(
 def _build_project_settings(
     campaign: Campaign, screen: AnnotationScreen, annotator: str, batch: int
 ) -> dict[str, Any]:
-    """Settings of a room's project: all that decides what its annotator sees."""
+    """Return the project settings that determine the annotator's view."""
     mark = format_project_mark(campaign.name, annotator, batch)
     return {
         "title": f"{campaign.name[:24]} {annotator[:16]} {batch}"[:_TITLE],
@@ -125,7 +125,10 @@ def format_project_mark(campaign: str, annotator: str, batch: int) -> str:
 
 
 def find_marked(client: StudioClient) -> dict[str, int]:
-    """Projects by their marks; of two with the same one, which two pushes at once can make, the older."""
+    """Return project numbers by marker; of projects with the same marker, the oldest.
+
+    Two simultaneous pushes can create two projects with the same marker.
+    """
     found: dict[str, int] = {}
     for project in _iter_projects(client):
         mark = str(project.get("description") or "").rpartition("\n")[2]

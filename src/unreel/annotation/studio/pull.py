@@ -1,11 +1,12 @@
 """Import of annotations into the ledger: each version of each annotation once.
 
-Label Studio lets every account write everywhere and does not validate input. So a project has one
-owner, an annotation of another account in it is no judgement, answers to a changed screen or task
-are quarantined, and every result is parsed like an untrusted file.
+Label Studio lets every account write everywhere and does not validate input. Therefore a
+project has one owner, an annotation of another account in the project is not a judgement,
+answers to a changed screen or task are quarantined, and every result is parsed as untrusted
+input.
 
-Every pull lists all tasks and fetches those whose timestamp changed or that have an annotation
-missing in the ledger: a server's clock that is set back hides nothing.
+Every pull lists all tasks. It fetches the tasks whose timestamp changed or that have an
+annotation missing in the ledger, so no answer is missed if the server's clock is set back.
 """
 
 import json
@@ -91,7 +92,7 @@ class RoomDesk:
     """Origins of the campaign's records."""
 
     def marks_of(self, task: str) -> Sequence[Result]:
-        """Marks that the annotator is shown beforehand."""
+        """Return the prefilled marks that the annotator sees; empty if the task is not prefilled."""
         given = self.assigned.get(task)
         if given is None or given.arm is not StudyArm.PREFILLED:
             return ()
@@ -209,7 +210,7 @@ def _read_project(client: StudioClient, room: StudioProject) -> Mapping[str, Any
 
 
 def _format_task_version(task: Mapping[str, Any]) -> str:
-    """Changes whenever an annotation of the task is saved, edited or deleted."""
+    """Return a version that changes if an annotation of the task is saved, edited or deleted."""
     return f"{task.get('updated_at')} {','.join(sorted(_parse_annotation_ids(task)))}"
 
 
@@ -315,7 +316,7 @@ def _judge_submission(
 
 
 def _format_stale_reason(annotation: Mapping[str, Any], number: object, state: RoomState) -> str:
-    """Words for an answer that was begun before the room or the task was restored."""
+    """Return the reason if the answer was begun before its project or task was restored; else ""."""
     saved_us = _parse_timestamp_us(annotation.get("updated_at"))
     begun_us = saved_us - (_parse_lead_time_us(annotation.get("lead_time")) or 0)
     for place in ("", str(number)):
@@ -332,7 +333,7 @@ def _is_strangers(outcome: Value | QuarantinedSubmission) -> bool:
 
 
 def _parse_timestamp_us(stamp: object) -> int:
-    """Microseconds since 1970; 0 where the server gives none."""
+    """Parse a timestamp to microseconds since 1970; return 0 if it is missing or invalid."""
     try:
         passed = datetime.fromisoformat(str(stamp)) - datetime(1970, 1, 1, tzinfo=UTC)
     except (ValueError, TypeError):

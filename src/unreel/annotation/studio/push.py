@@ -60,10 +60,11 @@ class PushResult:
 
 
 def push_assignments(delivery: PushRequest, *, heard: Callable[[int], None]) -> PushResult:
-    """Upload every assigned task to its annotator; the callback `heard` gets the number of uploaded tasks.
+    """Upload every assigned task to its annotator, and pass the number of uploaded tasks to `heard`.
 
     Raises:
-        MachineError: The server is unreachable or rejects a request; run it again, sent tasks stay.
+        MachineError: The server is unreachable or rejects a request. Uploaded tasks stay, so the
+            push can be run again.
     """
     name = delivery.campaign.name
     tasks = {task.id: task for task in delivery.ledger.tasks(name)}
@@ -115,7 +116,7 @@ def _get_room_key(assignment: TaskAssignment) -> tuple[str, int]:
 
 
 def _iter_import_chunks(entries: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Tasks of one import each, neither too many nor too large."""
+    """Split the tasks into chunks for import, each limited in number of tasks and in bytes."""
     chunk: list[dict[str, Any]] = []
     n_bytes = 0
     for entry in entries:
@@ -182,9 +183,9 @@ def _build_task_entry(
 def _delete_duplicate_tasks(
     client: StudioClient, room: StudioProject, state: RoomState
 ) -> set[str]:
-    """Tasks of the room; what a killed push and its successor both sent is taken away once.
+    """Delete duplicate tasks that a killed push and its repetition both sent; return the task ids.
 
-    The first of the two stays, unless only the second one was answered.
+    The first duplicate stays, unless only the second one was answered.
     """
     found: dict[str, tuple[int, bool]] = {}
     for task in read_tasks(client, room.project, fields=("data", "total_annotations")):

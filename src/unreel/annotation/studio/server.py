@@ -48,10 +48,12 @@ def find_program(named: Path | None) -> Path:
 
 
 def make_database(ledger: str) -> str:
-    """Address of Label Studio's own database next to the ledger's, made where it is not there.
+    """Create Label Studio's database beside the ledger's if missing, and return its URL.
+
+    Return "" if the ledger is a file.
 
     Raises:
-        MachineError: The server cannot be reached, or does not let this user make one.
+        MachineError: The server is unreachable, or the user may not create databases.
     """
     if not (address := name_studio_database(ledger)):
         return ""
@@ -74,10 +76,10 @@ def make_database(ledger: str) -> str:
 
 @contextmanager
 def start_studio(plan: StudioPlan, *, tell: Callable[[str], None]) -> Iterator["StudioServer"]:
-    """The server of `plan`, up and answering; when the context ends, so does all of it.
+    """Start the server of `plan`, yield it once it responds, and stop it when the context ends.
 
     Raises:
-        MachineError: It ended, or did not come up in time.
+        MachineError: The server exited, or did not start before the timeout.
     """
     server = StudioServer(plan)
     try:
@@ -128,7 +130,7 @@ class StudioServer(HeldServer):
             raise MachineError(problem, remedy)
 
     def _ask(self, path: str, token: str = "") -> int:
-        """The status of its reply; 0 where none comes."""
+        """Send a GET request and return the status of the reply; 0 if there is no reply."""
         address = urlsplit(self._plan.address)
         connection = HTTPConnection(address.hostname or "", address.port, timeout=30)
         headers = {"Authorization": f"Token {token}"} if token else {}

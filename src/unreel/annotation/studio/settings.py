@@ -45,7 +45,7 @@ _SAFE: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudioPlan:
-    """One server: where it listens, keeps its rows and its files."""
+    """Settings of one Label Studio server: address, database and data directory."""
 
     program: Path
     folder: Path
@@ -86,7 +86,7 @@ def studio_folder(settings: EnvironmentSettings, named: Path | None = None) -> P
 
 
 def studio_secrets(folder: Path) -> StudioSecrets:
-    """The secrets of the server in `folder`, made at the first start and 0600."""
+    """Read the server's secrets in `folder`; create them with mode 0600 at the first start."""
     kept = _read_json_object(folder, _SECRETS)
     if kept is None:
         # 40 hexadecimal digits are the only form of token that can be set before the first start.
@@ -100,9 +100,10 @@ def studio_secrets(folder: Path) -> StudioSecrets:
 
 
 def read_copy_name_key(folder: Path) -> bytes:
-    """The key that names of copies follow from, made at the first push and 0600.
+    """Read the key from which file names of copies are derived; create it at the first push, mode 0600.
 
-    Where it is lost, copies are made again under other names; tasks keep theirs in the ledger.
+    If the key is lost, copies are made again under new names; existing tasks keep their names in
+    the ledger.
     """
     kept = _read_json_object(folder, _NAMES)
     if kept is None:
@@ -146,7 +147,7 @@ def database_variables(address: str) -> dict[str, str]:
 
 
 def name_studio_database(ledger: str) -> str:
-    """The database next to the ledger's that Label Studio keeps its tables in; "" for a file."""
+    """Return the URL of Label Studio's database beside the ledger's; "" if the ledger is a file."""
     parts = urlsplit(ledger)
     if parts.scheme.partition("+")[0] not in {"postgresql", "postgres"}:
         return ""
@@ -160,15 +161,15 @@ def store_connection(folder: Path, address: str) -> None:
 
 
 def delete_connection(folder: Path) -> None:
-    """The server that ran here is gone."""
+    """Delete the stored connection of a server that has stopped."""
     OutputDirectory(folder).remove(_CONNECTION)
 
 
 def find_connection(folder: Path, *, url: str | None = None) -> StudioConnection:
-    """The server at `url`, with the token of the environment; or the one that runs from `folder`.
+    """Return the server at `url` with the environment's token, or the server started from `folder`.
 
     Raises:
-        InvalidSettingError: There is none, or no token for it.
+        InvalidSettingError: No server was started from `folder`, or the token for `url` is missing.
     """
     if url:
         if (token := read_secret(TOKEN)) is None:

@@ -1,4 +1,4 @@
-"""The clips of a season as columns: whose each is, which scene it shows, and what else may sway a reviewer."""
+"""Clips of a season as columns: creator, scene, and other properties that may bias reviewers."""
 
 import math
 from collections.abc import Sequence
@@ -19,10 +19,12 @@ NUISANCES: Final = ("length", "resolution", "sound")
 
 
 def read_lineup(folder: SeasonFolder, *, retired: bool = False) -> SeasonClips:
-    """The clips of the season's set, in the order of their names; those of creators that were taken out on demand.
+    """Read the clips of the season's benchmark, sorted by name.
+
+    Clips of removed creators are included only if `retired` is true.
 
     Raises:
-        UnreelError: Nothing was played here.
+        UnreelError: The season has not been played.
     """
     current = read_current_names(folder, folder.require_played())
     benchmark, controls = open_set(folder), read_controls(folder)

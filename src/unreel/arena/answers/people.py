@@ -1,7 +1,7 @@
-"""People as reviewers of a season: each of them, and what most of them say.
+"""People as reviewers of a season: each person, and the majority.
 
-The truth of a season is where a clip comes from. People never settle that, so their votes are held against
-nothing that they made.
+The truth of a season is the origin of each clip. People do not decide it, so their votes are
+never scored against their own judgements.
 """
 
 import json
@@ -53,7 +53,7 @@ class SeasonVotes(RecipeSection):
 
 
 def iter_benchmark_ballots(entries: Iterable[Entry]) -> Iterator[VoterBallot]:
-    """The votes that a benchmark holds of its clips."""
+    """Yield the votes about clips that the benchmark's entries contain."""
     for entry in entries:
         for vote in entry.votes:
             yield VoterBallot(entry.name, vote.voter, vote.label)
@@ -96,10 +96,11 @@ def read_people(folder: "SeasonFolder") -> tuple[str, tuple[VoterBallot, ...]]:
 
 
 def add_people(play: AnswerTable, ballots: Iterable[VoterBallot]) -> AnswerTable:
-    """`play` with what most people say as one more reviewer, and each person next to it, without a rank.
+    """Add each person, and the majority of people, to `play` as reviewers; persons are not ranked.
 
-    With a rank of their own, people would count twice in how often a creator was caught.
-    Votes about clips that are not in the lineup are left out. Of two votes of a person on a clip the first counts.
+    If persons were ranked, people would count twice in the rate at which a creator is detected.
+    Votes about clips outside the lineup are ignored. Of several votes of a person on a clip, the
+    first counts.
     """
     place = {name: at for at, name in enumerate(play.lineup.clips)}
     said: dict[str, dict[int, int]] = {}

@@ -60,7 +60,7 @@ class SeasonClips:
 
     @property
     def source(self) -> npt.NDArray[np.int64]:
-        """Place of each clip's owner in `sources`."""
+        """Return the index of each clip's source in `sources`."""
         n_made = len(self.creators)
         made = np.where(self.creator == NOBODY, n_made, self.creator)
         return np.where(self.control == NOBODY, made, n_made + 1 + self.control).astype(np.int64)
@@ -110,13 +110,13 @@ def select_generated(lineup: SeasonClips) -> Mask:
 
 
 def select_real(lineup: SeasonClips) -> Mask:
-    """The clips as they were filmed; controls are none."""
+    """Return a mask of the unmodified real clips; controls are excluded."""
     filmed: Mask = ~select_generated(lineup) & (lineup.control == NOBODY)
     return filmed
 
 
 def select_wrong(lineup: SeasonClips, grid: Grid) -> Mask:
-    """Readable answers that do not say what the clip is; a control is real."""
+    """Return a mask of readable answers that are wrong; a control counts as real."""
     truth = select_generated(lineup)[np.newaxis]
     errs: Mask = (grid >= 0) & ((grid == SAID_GENERATED) != truth)
     return errs
@@ -125,7 +125,7 @@ def select_wrong(lineup: SeasonClips, grid: Grid) -> Mask:
 def exclude_rows(
     play: AnswerTable, *, creators: Collection[str], reviewers: Collection[str]
 ) -> AnswerTable:
-    """The same without those rows and columns; everything else is as it was."""
+    """Return the table without these creators and reviewers; all other answers stay the same."""
     kept = np.array([name not in creators for name in play.lineup.creators], dtype=np.bool_)
     clips: BoolArray = np.ones(len(play.lineup.clips), dtype=np.bool_)
     made = play.lineup.creator != NOBODY
@@ -158,6 +158,6 @@ def _filter_season_clips(lineup: SeasonClips, clips: BoolArray, creators: BoolAr
 
 
 def _compute_new_indices(kept: BoolArray) -> Indices:
-    """The new place of each one that is kept."""
+    """Return the new index of each kept element."""
     places: Indices = (np.cumsum(kept) - 1).astype(np.int32)
     return places

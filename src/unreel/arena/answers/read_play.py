@@ -40,7 +40,7 @@ class SeasonAnswer(NamedTuple):
 
 
 def open_season_folder(path: Path | str | SeasonFolder) -> SeasonFolder:
-    """The working folder of a season, by its path."""
+    """Open the working directory of a season by its path."""
     return path if isinstance(path, SeasonFolder) else SeasonFolder(StorageLocation(str(path)))
 
 
@@ -111,7 +111,10 @@ def read_answers(
 def _find_reviewer_run(
     folder: SeasonFolder, reviewer: EnteredReviewer, condition: str, settings: EnvironmentSettings
 ) -> EvalRun | None:
-    """The run that holds a reviewer's answers, as if it asked under that condition alone; `None` where it never did."""
+    """Open the run with a reviewer's answers, limited to one condition.
+
+    Return `None` if the reviewer was never asked under that condition.
+    """
     place = folder.run(reviewer.folder)
     if find_recipe(place) is None:
         return None

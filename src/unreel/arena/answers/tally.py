@@ -1,4 +1,4 @@
-"""A play counted: how often each reviewer said what of whose clips, as it was and on scenes drawn again."""
+"""Counts of each reviewer's answers by clip source, observed and on bootstrap resamples of scenes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ class ClipSources:
 
     @classmethod
     def of(cls, lineup: SeasonClips) -> "ClipSources":
-        """Those of a lineup."""
+        """Build the sources of a lineup's clips."""
         return cls(len(lineup.creators), len(lineup.controls))
 
     @property
     def real(self) -> int:
-        """Place of the real clips."""
+        """Return the index of the real clips."""
         return self.n_creators
 
     @property
@@ -35,17 +35,17 @@ class ClipSources:
 
     @property
     def made(self) -> slice:
-        """Places of the creators."""
+        """Return the index range of the creators."""
         return slice(0, self.n_creators)
 
     @property
     def played(self) -> slice:
-        """Places of creators and real clips: all but the controls."""
+        """Return the positions of the creators and the real clips: all sources except the controls."""
         return slice(0, self.n_creators + 1)
 
     @property
     def changed(self) -> slice:
-        """Places of the controls."""
+        """Return the positions of the controls."""
         return slice(self.n_creators + 1, self.total)
 
 
@@ -102,7 +102,7 @@ class ResampledAnswers:
 
     @property
     def n_scenes(self) -> int:
-        """Scenes that are drawn."""
+        """Return the number of scenes in each resample."""
         return int(self.weights.shape[1])
 
     @property
@@ -111,7 +111,10 @@ class ResampledAnswers:
         return self.clips[self.sources.made] > 0
 
     def counts(self) -> Iterator[ResampledCounts]:
-        """The counts of each reviewer in turn. Whole numbers: their sums are exact in any order."""
+        """Yield the counts of each reviewer.
+
+        Counts are whole numbers, so their sums are exact in any order.
+        """
         for rows in self.rows:
             said = self.play.said[rows]
             asked = self._by_scene(rows)
@@ -135,7 +138,10 @@ class ResampledAnswers:
         return met
 
     def observed(self, *, silent: bool) -> IntArray:
-        """Answers of each reviewer (lines) about each source (columns), with or without silent ones."""
+        """Count the answers of each reviewer (rows) about each source (columns).
+
+        `silent` includes unreadable answers.
+        """
         said, total = self.play.said, self.sources.total
         rows = np.arange(len(said)) if silent else np.flatnonzero(said != SILENT)
         cell = self.play.reviewer[rows].astype(np.int64) * total + self.cell[rows] % total

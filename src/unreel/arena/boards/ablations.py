@@ -44,7 +44,7 @@ Knobs = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AblationEffect:
-    """One figure, percent: what the first has more than the second."""
+    """Difference in one metric: first minus second, in percentage points."""
 
     knob: str
     """What differs: `audio`, `sampling`, ..., `generation setting`, `degradation`."""
@@ -65,10 +65,11 @@ class AblationEffect:
 def measure_ablations(
     plays: Sequence[AnswerTable], *, knobs: Knobs | None = None
 ) -> tuple[AblationEffect, ...]:
-    """Every paired difference that the plays of a season carry, corrected as one family.
+    """Return all paired differences between and within the answer tables of a season.
 
-    Two conditions are compared where they differ in one knob alone; without `knobs`, any two are. The later one
-    comes first, so that a difference says what the change brought.
+    Two conditions are compared if they differ in exactly one knob; without `knobs`, every two
+    conditions are compared. A difference is the later condition minus the earlier condition.
+    All p-values are corrected together (Holm).
     """
     found: list[AblationEffect] = []
     for before, after in combinations(plays, 2):
@@ -83,12 +84,16 @@ def measure_ablations(
 def compare_plays(
     first: AnswerTable, second: AnswerTable, *, knob: str
 ) -> tuple[AblationEffect, ...]:
-    """The same for two plays of any seasons that share clips and reviewers: pair against single, this year and last."""
+    """Return the paired differences between two answer tables, corrected together (Holm).
+
+    The tables may belong to different seasons if they share clips and reviewers. Examples: pairs
+    against single clips, this year against last year.
+    """
     return correct_effects(list(_iter_effects_between_plays(first, second, knob)))
 
 
 def correct_effects(found: Sequence[AblationEffect]) -> tuple[AblationEffect, ...]:
-    """The same differences, corrected as one family."""
+    """Return the same differences with p-values corrected together (Holm)."""
     corrected = apply_holm([each.p for each in found])
     return tuple(replace(a, p_corrected=p) for a, p in zip(found, corrected, strict=True))
 
@@ -121,7 +126,10 @@ def _iter_effects_between_plays(
 
 
 def _build_correctness_grid(play: AnswerTable, names: Sequence[str]) -> Grid:
-    """1 where an answer is right and 0 where it is wrong; what could not be read stays what it is."""
+    """Return 1 for each right answer and 0 for each wrong answer.
+
+    A missing or unreadable answer keeps its code.
+    """
     grid = lay_out(play)[[play.reviewers.index(name) for name in names]]
     right = (grid == SAID_GENERATED) == select_generated(play.lineup)[np.newaxis]
     return np.where(grid < 0, grid, right).astype(np.int8)
@@ -146,13 +154,16 @@ def _iter_effects_within_play(play: AnswerTable) -> Iterator[AblationEffect]:
 
 
 def _map_scenes_to_clips(lineup: SeasonClips, chosen: Mask) -> dict[int, int]:
-    """The chosen clip of each scene, the first where there are several."""
+    """Return the index of the selected clip of each scene; the first if a scene has several."""
     places = np.flatnonzero(chosen)[::-1]
     return dict(zip(lineup.scene[places].tolist(), places.tolist(), strict=True))
 
 
 def _iter_twin_selections(lineup: SeasonClips) -> Iterator[tuple[_Told, Mask, Mask]]:
-    """Clips of which a scene has both: a creator's in two settings, and a control next to the real one."""
+    """Yield two sets of clips to compare within scenes.
+
+    The sets are one creator's clips in two settings, or the clips of a control and the real clips.
+    """
     by_creator: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
     for number, name in enumerate(lineup.creators):
         whole, _, setting = name.rpartition("/")
@@ -169,7 +180,10 @@ def _iter_twin_selections(lineup: SeasonClips) -> Iterator[tuple[_Told, Mask, Ma
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _AblationScores:
-    """Two scores of each reviewer for each pair: 1, 0, or what `AnswerTable.said` holds where nothing was read."""
+    """Two scores of each reviewer for each pair of clips: 1 or 0, or a negative code if unreadable.
+
+    The negative codes are those of `AnswerTable.said`, and `UNASKED`.
+    """
 
     told: _Told
     first: Grid
@@ -208,7 +222,10 @@ class _AblationScores:
 
 
 def _compute_mean_gap(sums: Array) -> Array:
-    """First less second, in percent, the mean over halves: each has three columns."""
+    """Compute first minus second in percentage points, averaged over the halves.
+
+    Each half has three columns: first sum, second sum, count.
+    """
     halves = np.split(sums, sums.shape[1] // 3, axis=1)
     gaps: Array = np.mean([(h[:, 0] - h[:, 1]) / h[:, 2] for h in halves], axis=0)
     return PERCENT * gaps

@@ -70,7 +70,7 @@ def _compute_criterion(sums: Array) -> Array:
 
 
 def _compute_normal_quantiles(sums: Array) -> tuple[Array, Array]:
-    """Shares of generated and of real clips that were called real, as places on the normal curve."""
+    """Compute normal quantiles of the rates at which generated and real clips were called real."""
     from scipy.special import ndtri
 
     counted = np.where(sums[:, 1::2] > 0, sums[:, 1::2], np.nan)

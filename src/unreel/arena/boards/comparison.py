@@ -16,7 +16,7 @@ _ALIKE_PLACES: Final = 9
 
 
 def rank_means(values: Sequence[float], *, better: Literal["high", "low"]) -> list[int]:
-    """The place of each unrounded mean, from 1; equal means share the better place."""
+    """Rank unrounded means from 1; equal means share the better rank."""
     sign = -1 if better == "high" else 1
     keys = [round(sign * value, _ALIKE_PLACES) for value in values]
     return [1 + sum(other < key for other in keys) for key in keys]
@@ -80,7 +80,7 @@ def find_leading(
 
 
 def _select_significant_wins(observed: Array, drawn: Array, *, n_scenes: int) -> BoolArray:
-    """Claims that hold together when all pairs are tested."""
+    """Return which rows are significantly above which columns, corrected for all pairs (Holm)."""
     size = len(observed)
     sure = np.zeros((size, size), dtype=np.bool_)
     if size <= 1:

@@ -1,4 +1,7 @@
-"""Differences between two ways of playing, from sums over scenes: what both find hard cancels."""
+"""Paired differences between two conditions, from sums over scenes.
+
+Pairing cancels the difficulty that both conditions share.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -24,14 +27,14 @@ CLEAR_BELOW: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class JackknifeDifference:
-    """A value with its interval, and how often chance alone would bring one as far from 0."""
+    """A value with its confidence interval, and the p-value of its difference from 0."""
 
     value: Measured
     p: float | None = None
 
 
 def sum_scenes(scene: IntArray, *columns: Array) -> Array:
-    """The sums of equally long `columns` over each scene that has a row: a line a scene."""
+    """Sum `columns` of equal length within each scene that has a row; return one row per scene."""
     _, place = np.unique(scene, return_inverse=True)
     sums = [np.bincount(place, weights=column) for column in columns]
     return np.stack(sums, axis=1) if len(scene) else np.zeros((0, len(columns)))
@@ -40,9 +43,9 @@ def sum_scenes(scene: IntArray, *columns: Array) -> Array:
 def jackknife_difference(
     figure: Figure, sums: Array, *, n: int, reach: float = math.inf
 ) -> JackknifeDifference:
-    """`figure` of all scenes together, with the interval that leaving out scenes gives it.
+    """Compute `figure` over all scenes, with a jackknife confidence interval over scenes.
 
-    `n` counts rows; `reach` is the most that the figure can be, either way.
+    `n` is the number of rows. `reach` is the largest possible absolute value of the figure.
     """
     if not n:
         return JackknifeDifference(Unmeasured("nothing was answered on both sides"))
@@ -66,7 +69,10 @@ def jackknife_difference(
 
 
 def jackknife_proportion(figure: Figure, sums: Array, *, n: int) -> Measured:
-    """The same for a share in percent, whose interval stays between 0 and 100."""
+    """Compute a percentage with a jackknife confidence interval between 0 and 100.
+
+    The method is that of `jackknife_difference`.
+    """
     found = jackknife_difference(lambda each: figure(each) - _EVEN, sums, n=n, reach=_EVEN).value
     if isinstance(found, Unmeasured):
         return found
@@ -81,6 +87,6 @@ def estimate_percentage(count: int, n: int) -> Measured:
 
 
 def apply_holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """Each p-value as it counts among all that are there (Holm)."""
+    """Return the p-values with Holm's correction; `None` stays `None` and does not count."""
     counted = iter(holm([p for p in p_values if p is not None]))
     return [None if p is None else next(counted) for p in p_values]

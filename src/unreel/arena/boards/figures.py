@@ -1,4 +1,4 @@
-"""The figures of both boards: what each is called, what it says, and which way is better."""
+"""Metrics of both boards: name, description, and whether high or low is better."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -199,7 +199,7 @@ CREATOR_FIGURES: Final = _select_board_columns("creators", *_ALL)
 
 
 def get_board_column(name: str) -> BoardColumn:
-    """The figure of that name; an unknown one names the nearest."""
+    """Return the board column called `name`; the error for an unknown name suggests the nearest name."""
     known = {**REVIEWER_FIGURES, **CREATOR_FIGURES}
     if name not in known:
         kind = "figure"

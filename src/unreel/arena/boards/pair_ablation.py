@@ -27,10 +27,11 @@ _Scores = Mapping[_Cell, float]
 
 
 def compare_pairs(pairs: PairPlay, single: AnswerTable) -> tuple[AblationEffect, ...]:
-    """Each reviewer's share of right answers about pairs, less that about the same two clips shown one at a time.
+    """Compare each reviewer's accuracy on pairs with its accuracy on the same two clips shown singly.
 
-    Only the real clip beside a generated one of the same scene counts, where all three answers can be read. Guessing
-    is right half of the time in both.
+    The difference is pairs minus single clips. Only pairs of a real and a generated clip of one
+    scene count, and only if all three answers are readable. Guessing is right half of the time in
+    both cases.
     """
     names = [name for name in pairs.reviewers if name in single.reviewers]
     found: list[AblationEffect] = []
@@ -47,7 +48,10 @@ def compare_pairs(pairs: PairPlay, single: AnswerTable) -> tuple[AblationEffect,
 
 
 def _compute_pair_scores(play: PairPlay, name: str) -> _Scores:
-    """Right or not for each creator and scene; the mean where a pair was shown in both orders."""
+    """Return the score of each creator and scene: 1 if the pair was judged right, else 0.
+
+    The score is the mean if a pair was shown in both orders.
+    """
     own = play.reviewer == play.reviewers.index(name)
     told: dict[_Cell, list[bool]] = {}
     for at in np.flatnonzero(own & np.isin(play.took, (TOOK_FIRST, TOOK_SECOND))):
@@ -61,7 +65,7 @@ def _compute_pair_scores(play: PairPlay, name: str) -> _Scores:
 
 
 def _compute_single_scores(play: AnswerTable, name: str) -> _Scores:
-    """The mean of right answers about a creator's clip of a scene and about its real clip."""
+    """Return the mean score of each creator's clip of a scene and the real clip of that scene."""
     lineup, line = play.lineup, lay_out(play)[play.reviewers.index(name)]
     filmed: dict[int, float] = {}
     for at in np.flatnonzero(select_real(lineup) & (line >= 0))[::-1]:

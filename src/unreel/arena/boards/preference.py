@@ -62,7 +62,10 @@ class PreferenceRates:
 
 
 def rank_preferences(play: PairPlay, *, seed: int) -> PreferenceRates:
-    """Strengths of creators and real clips, and how well each reviewer finds the real one; intervals by scene."""
+    """Rank creators by strength and reviewers by pair accuracy; confidence intervals are by scene.
+
+    Strengths include the real clips. Pair accuracy is how often a reviewer finds the real clip.
+    """
     strengths = bradley_terry(_build_battles(play), seed=seed)
     names = [*play.creators, REAL_CLIPS]
     found = [
@@ -151,7 +154,7 @@ def _select_creator_wins(play: PairPlay, index: int) -> _Rows:
 
 
 def _estimate_pair_accuracy(play: PairPlay, reviewer: int, *, seed: int) -> Measured:
-    """Of the pairs with a real clip, those in which it is found."""
+    """Compute the percentage of pairs with a real clip in which the reviewer finds the real clip."""
     return _estimate_percentage(play, *_select_reviewer_hits(play, reviewer), seed=seed)
 
 
@@ -162,7 +165,7 @@ def _select_reviewer_hits(play: PairPlay, reviewer: int) -> _Rows:
 
 
 def _estimate_first_position_rate(play: PairPlay, reviewer: int, *, seed: int) -> Measured:
-    """The lean towards whichever clip is shown first."""
+    """Compute the percentage of pairs in which the reviewer takes the first clip for real."""
     here = (play.took != SILENT) & (play.reviewer == reviewer)
     return _estimate_percentage(play, here, play.took == TOOK_FIRST, seed=seed)
 

@@ -1,4 +1,4 @@
-"""Both boards of a play: reviewers by accuracy, creators by fakeness, with how sure each place is."""
+"""Both boards of an answer table: reviewers by accuracy, creators by fakeness, with their certainty."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -24,14 +24,14 @@ class ResampledRate:
 
     @classmethod
     def beside(cls, *shares: "ResampledRate") -> "ResampledRate":
-        """The columns of all."""
+        """Return one object with the columns of all `shares`."""
         return cls(
             np.concatenate([share.values for share in shares], axis=1),
             np.concatenate([share.by_scene for share in shares], axis=1),
         )
 
     def measure(self) -> list[Measured]:
-        """Each column in percent, with its interval."""
+        """Return each column in percent, with its confidence interval."""
         n = self.by_scene.sum(axis=0)
         n_scenes = (self.by_scene > 0).sum(axis=0)
         squares = (self.by_scene**2).sum(axis=0)
@@ -111,7 +111,7 @@ def measure(tally: ResampledAnswers, used: BoolArray) -> ResampledRates:
 def _iter_reviewer_rates(
     counts: ResampledCounts, tally: ResampledAnswers
 ) -> Iterator[tuple[str, ResampledRate]]:
-    """The shares of one reviewer, each a single column."""
+    """Yield the name and the values of each metric of one reviewer, as a single column."""
     sources = tally.sources
     met = counts.valid[0, sources.made] > 0
     of = _ReviewerRates.of(counts, real=sources.real, made=np.flatnonzero(met))
@@ -173,17 +173,17 @@ class _ReviewerRates:
         return cls(real, made, np.concatenate([right_real, counts.generated[:, made]], axis=1))
 
     def pooled(self, whole: Array) -> Array:
-        """Right of real clips and one creator's together: a column for each creator."""
+        """Compute the accuracy on real clips pooled with one creator's clips: one column per creator."""
         n_real = whole[:, [self.real]]
         both = _compute_ratio(self.right[:, [0]] + self.right[:, 1:], n_real + whole[:, self.made])
         return np.where(n_real > 0, both, np.nan)
 
     def caught(self, whole: Array) -> Array:
-        """Right of each creator's clips."""
+        """Compute the accuracy on each creator's clips."""
         return _compute_ratio(self.right[:, 1:], whole[:, self.made])
 
     def balanced(self, whole: Array) -> Array:
-        """The mean of both sides: a column for each creator."""
+        """Compute the mean of the accuracies on real and on generated clips: one column per creator."""
         of_real = _compute_ratio(self.right[:, [0]], whole[:, [self.real]])
         balanced: Array = (of_real + self.caught(whole)) / 2
         return balanced
@@ -239,7 +239,7 @@ class _PooledAnswers:
         self.n_reviewers += used
 
     def shares(self) -> Mapping[str, ResampledRate]:
-        """The figures of each source, a column each."""
+        """Return the metrics by name, with one column per source."""
         return {
             "fakeness": ResampledRate(
                 _compute_ratio(self.caught, self.n_reviewers), self.scene_valid
@@ -261,7 +261,7 @@ def _compute_ratio(part: Array, whole: Array) -> Array:
 
 
 def _compute_column_mean(values: Array) -> Array:
-    """Mean over the columns; NaN without any."""
+    """Return the mean over the columns; NaN if there are no columns."""
     if not values.shape[1]:
         return np.full(len(values), np.nan)
     mean: Array = values.mean(axis=1)

@@ -1,8 +1,9 @@
-"""Attempts of a team: their number, the ranked one, and the correction for the best of several.
+"""Attempts of a team: their number, the ranked attempt, and the correction for the best of several.
 
-Who submits ten seeds of one generator and shows the best gains by chance alone. So each team has one ranked row on each
-board: the try that it declared before any of its tries was played, or else the first that was accepted, withdrawn or
-not. Its other tries are rows without a rank, and the best of all is shown with the chance gain taken out.
+A team that submits ten seeds of one generator and shows the best gains by chance alone.
+Therefore each team has one ranked row on each board: the attempt that the team declared before
+any of its attempts was played, else its first accepted attempt, even if withdrawn. The other
+attempts are rows without a rank. The best attempt is shown with the chance gain subtracted.
 """
 
 from collections import defaultdict
@@ -52,12 +53,12 @@ class TeamAttempts:
 
     @property
     def unranked(self) -> tuple[str, ...]:
-        """Rows that are shown without a rank."""
+        """Return the accepted entries that are shown without a rank."""
         return tuple(entry for entry in self.entries if entry != self.ranked)
 
 
 def count_tries(history: SeasonLog) -> tuple[TeamAttempts, ...]:
-    """The tries of every team that entered, by team and board."""
+    """Return the attempts of every team that submitted an entry, by team and board."""
     told: defaultdict[tuple[str, Kind], list[LogEvent]] = defaultdict(list)
     for event in history.events:
         if event.kind != "season":
@@ -119,7 +120,7 @@ def rank_tries(
 def _add_unranked_rows(
     board: Sequence[LeaderboardRow], whole: Sequence[LeaderboardRow], added: frozenset[str]
 ) -> tuple[LeaderboardRow, ...]:
-    """The board, its ranked rows first, then those that were added, then all others."""
+    """Return the board's ranked rows, then the rows in `added`, then the board's other rows."""
     extra = (replace(s, rank=None, first_class=False) for s in whole if s.name in added)
     ranked = [s for s in board if s.rank is not None]
     return (*ranked, *extra, *(s for s in board if s.rank is None))
@@ -141,7 +142,7 @@ def is_row_of(row: str, entry: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestAttempt:
-    """The best of a team's tries, and what it is worth. Percent."""
+    """Best attempt of a team, with its raw and its corrected value in percent."""
 
     entry: str
     n_tries: int
@@ -154,10 +155,11 @@ class BestAttempt:
 def correct_best(
     play: AnswerTable, entries: Sequence[str], *, kind: Kind, seed: int
 ) -> BestAttempt | Unmeasured:
-    """The best of `entries`, rows of one board, as if all were equally good.
+    """Return the best of `entries`, corrected for choosing the best of several attempts.
 
-    Scenes are drawn again; how far the luckiest of the tries gets above its own mean is what picking brings. The
-    tries are drawn together, so that what all find hard is no luck.
+    `entries` are rows of one board, assumed equally good. The correction is the mean gain of the
+    luckiest attempt over its own observed value, on bootstrap resamples of scenes. All attempts
+    share the resamples, so difficulty that all attempts share does not count as luck.
     """
     sums = _sum_scene_counts(play, entries, kind)
     if len(sums) < FEWEST:
@@ -192,7 +194,11 @@ def _compute_rates(sums: Array) -> Array:
 
 
 def _sum_scene_counts(play: AnswerTable, entries: Sequence[str], kind: Kind) -> Array:
-    """Counts and answers of each try on each scene that all tries share: scenes x tries x 2."""
+    """Count each attempt's hits and answers on each scene that all attempts share.
+
+    The shape is scenes x attempts x 2. A hit is "generated" for a creator, a right answer for a
+    reviewer.
+    """
     lineup, grid = play.lineup, lay_out(play)
     sums = np.zeros((len(lineup.scenes), len(entries), 2))
     ranked = [n for n, name in enumerate(play.reviewers) if name not in play.floors]

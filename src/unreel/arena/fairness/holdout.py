@@ -77,7 +77,10 @@ def hash_secret(secret: bytes) -> str:
 def choose_hidden_scenes(
     scenes: Iterable[str], *, share: float, secret: bytes, season: str
 ) -> frozenset[str]:
-    """The scenes that are hidden this season: a `share` of them, at least one where that is not 0, never all."""
+    """Choose the hidden scenes of a season: the fraction `share`, never all scenes.
+
+    At least one scene is hidden if `share` is not 0.
+    """
     drawn = _shuffle_scenes_secretly(scenes, _HIDDEN, secret=secret, season=season)
     if not 0 <= share < 1:
         msg = f"the fraction of hidden scenes must be between 0 and 1, got {share}. Use 0.2"
@@ -89,7 +92,7 @@ def choose_hidden_scenes(
 def choose_canary_scenes(
     scenes: Iterable[str], *, count: int, secret: bytes, season: str
 ) -> frozenset[str]:
-    """The scenes of which a canary is made this season."""
+    """Choose the scenes of the season that get a canary."""
     return frozenset(
         _shuffle_scenes_secretly(scenes, _CANARY, secret=secret, season=season)[:count]
     )
@@ -190,7 +193,7 @@ class _HoldoutScores:
 
 
 def _compute_balanced_percentage(sums: Array) -> Array:
-    """Percent, the mean over sides: two columns each."""
+    """Compute the mean percentage over the clip classes; each class has two columns: sum and count."""
     shares: Array = PERCENT * np.mean(sums[:, 0::2] / sums[:, 1::2], axis=1)
     return shares
 
@@ -202,7 +205,7 @@ def _compute_hidden_difference(sums: Array) -> Array:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryAnswers:
-    """Answers of a reviewer about canaries: clips whose published label or name is a trap."""
+    """Answers of a reviewer about canaries: clips with a deliberately wrong published label or name."""
 
     reviewer: str
     followed: Measured
@@ -218,10 +221,12 @@ class CanaryAnswers:
 def measure_canary_answers(
     play: AnswerTable, canaries: Mapping[str, int]
 ) -> tuple[CanaryAnswers, ...]:
-    """Every reviewer on `canaries`: clips by name, with the wrong label (`SAID_REAL`, ...) that was published.
+    """Measure how often each reviewer repeats the wrong published labels of `canaries`.
 
-    A reviewer that looks errs on them as on any clip of their side. One that knows the published labels follows
-    them: its errors there are more than a fair draw from all of its errors would bring (Fisher's exact test).
+    `canaries` maps the name of each clip to its wrong published label (`SAID_REAL`, ...). A
+    reviewer that judges the clip errs on canaries as often as on other clips with the same true
+    label. A reviewer that knows the published labels errs on canaries more often than its overall
+    error rate explains (Fisher's exact test).
     """
     lineup, grid = play.lineup, lay_out(play)
     chosen = np.array([name in canaries for name in lineup.clips])
@@ -268,7 +273,7 @@ PROMISE: Final = "the secret of the hold-out has the hash"
 
 
 def find_hidden(folder: Path, recipe: SeasonRecipe, scenes: Iterable[str]) -> frozenset[str]:
-    """The scenes that the season at `folder` hides; none where its recipe asks for none."""
+    """Return the hidden scenes of the season at `folder`; an empty set if the recipe hides none."""
     share = recipe.holdout.share
     if not share:
         return frozenset()
@@ -276,7 +281,11 @@ def find_hidden(folder: Path, recipe: SeasonRecipe, scenes: Iterable[str]) -> fr
 
 
 def find_canaries(folder: Path, recipe: SeasonRecipe, lineup: SeasonClips) -> Mapping[str, int]:
-    """Real clips of known scenes that are published as generated, by name, with that wrong label."""
+    """Return the real clips that are published as generated: name and wrong label.
+
+    The clips belong to scenes that are not hidden. The result is empty if the recipe has no
+    canaries.
+    """
     count = recipe.holdout.canaries
     if not count:
         return {}

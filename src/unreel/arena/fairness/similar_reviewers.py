@@ -1,11 +1,11 @@
 """Search for reviewers with suspiciously similar errors: copies, or one model under two names.
 
-Two good reviewers agree because they are right, and two honest ones err together on hard clips. So
-only errors are compared, within strata of clips with the same label and the same number of errors
-by the *other* reviewers: there the errors of two independent reviewers coincide as often as two
-random samples (the exact conditional test of Mantel and Haenszel). A pair is suspected if chance is
-excluded, by Holm's correction over all pairs, and if most of their errors are the same: hard clips
-alone never cause that.
+Two good reviewers agree because both are right, and two independent reviewers both err on hard
+clips. Therefore only errors are compared, within strata of clips with the same label and a
+similar error rate of the *other* reviewers. Within a stratum, the errors of two independent
+reviewers coincide as often as two random samples (the exact conditional test of Mantel and
+Haenszel). A pair is suspected if chance is excluded, by Holm's correction over all pairs, and
+if most of the pair's errors are the same. Hard clips alone never make most errors the same.
 """
 
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ class ReviewerSimilarities:
 
     @property
     def suspected(self) -> tuple[SimilarReviewers, ...]:
-        """The suspected pairs."""
+        """Return the suspected pairs of reviewers."""
         return tuple(pair for pair in self.pairs if pair.suspected)
 
 
@@ -96,7 +96,7 @@ def find_alike(play: AnswerTable, *, seed: int) -> ReviewerSimilarities:
 def _measure_error_overlaps(
     errs: Mask, read: Mask, made: Mask
 ) -> "list[tuple[_ErrorOverlap, float]]":
-    """Every two lines with their p-value among all."""
+    """Return the error overlap of every two reviewers, with p-values corrected for all pairs (Holm)."""
     counted = [
         _ErrorOverlap.of(errs, read, made, pair) for pair in combinations(range(len(errs)), 2)
     ]
@@ -152,7 +152,10 @@ class _ErrorOverlap:
 
 
 def _compute_clip_strata(n_erring: IntArray, n_others: IntArray, made: Mask) -> IntArray:
-    """Numbers of strata: the side of a clip, and the share of the others that err on it, in fifths of the clips."""
+    """Return the stratum number of each clip: its label and its difficulty, in fifths of the clips.
+
+    Difficulty is the fraction of the other reviewers that err on the clip.
+    """
     hard = np.where(n_others > 0, n_erring / np.maximum(n_others, 1), 0.5)
     order = np.argsort(np.argsort(hard, kind="stable"), kind="stable")
     # Clips that are equally hard stay together, whatever their order.
@@ -165,7 +168,7 @@ def _compute_clip_strata(n_erring: IntArray, n_others: IntArray, made: Mask) -> 
 
 
 def _compute_overlap_chance(ours: Mask, theirs: Mask, strata: IntArray) -> tuple[float, float]:
-    """Shared errors that are expected, and the chance of as many as there are, or more."""
+    """Return the expected number of shared errors, and the probability of at least the observed number."""
     kinds = int(strata.max(initial=0)) + 1
     sizes, mine, yours = (
         np.bincount(strata, weights=column, minlength=kinds)

@@ -30,7 +30,7 @@ class DiskWorkplace:
 
     @property
     def folder(self) -> Path:
-        """For this brief alone."""
+        """Return the working directory of this brief; create it if missing."""
         return OutputDirectory(self.root).make(f"{BENCH}/{self.key}")
 
     def recall(self, what: str) -> str | None:
@@ -61,7 +61,11 @@ class DiskWorkplace:
         return None
 
     def _copy(self, url: str, file: IO[bytes]) -> None:
-        """From a place that the user named, or else from the open internet alone."""
+        """Download `url` into `file`.
+
+        An address that the user allowed is fetched with the user's storage settings, any other address
+        only from the public internet.
+        """
         reach = self.access.reach
         try:
             require_named(url, reach.named)

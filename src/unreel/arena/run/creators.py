@@ -1,4 +1,4 @@
-"""Every creator of a season in its turn: what it was not asked for yet is made, and it is entered by its stable name."""
+"""Run the creators of a season: enter each by its stable name and request its missing clips."""
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
@@ -49,7 +49,7 @@ def _build_entered_creator(section: CreatorSection) -> EnteredCreator:
 
 
 def count_clips(opener: CreatorFactory, asking: ReviewSettings) -> tuple[int, int]:
-    """Clips that the creator is still to be asked for, and those that failed and are not asked for again."""
+    """Count the clips still to request, and the failed clips that are not requested again."""
     made = asking.folder.made
     keys = [row["key"] for row in _iter_creator_rows(opener, asking)]
     due = PendingKeys(made, UNPAID.union(asking.retry_failed)).are_due(keys)
@@ -91,7 +91,10 @@ def make_clips(
     left_usd: Decimal | None,
     callbacks: JobCallbacks,
 ) -> tuple[RunSummary, int]:
-    """Request missing clips from a creator, at most `most` and `left_usd`; return the number missing."""
+    """Request missing clips from a creator; return the run summary and the number of missing clips.
+
+    At most `most` clips are requested, and at most `left_usd` is spent.
+    """
     folder = asking.folder
     again = UNPAID.union(asking.retry_failed)
     due = list(PendingKeys(folder.made, again).sift(_iter_creator_rows(opener, asking)))

@@ -50,12 +50,12 @@ class SeasonForecast:
 
     @property
     def n_questions(self) -> int:
-        """Questions that are due in all."""
+        """Return the total number of questions to send."""
         return sum(each.n_due for each in self.reviewers)
 
     @property
     def n_clips(self) -> int:
-        """Clips that are due in all."""
+        """Return the total number of clips to make."""
         return sum(each.n_due for each in self.creators)
 
 

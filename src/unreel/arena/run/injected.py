@@ -53,7 +53,7 @@ class InjectKeys(CreatorKeys):
         return ReworkingCreator(name, self._inject, side=self.side, around=around)
 
     def _inject(self, rework: ReworkRequest) -> GeneratedClip | Failure:
-        """The real clip with a trace, and the truth about that."""
+        """Return the real clip with one injected trace, and the ground truth of that trace."""
         draw = digest(str(rework.brief.seed), rework.brief.id)
         why = []
         for category in sorted(self.categories, key=lambda each: digest(each.value, draw)):
@@ -96,7 +96,7 @@ class EncodedKeys(CreatorKeys):
 
 
 def _encode_real_clip(rework: ReworkRequest) -> GeneratedClip | Failure:
-    """The real clip, encoded as an injected one is."""
+    """Return the real clip without a trace, encoded in the same way as injected clips."""
     failure = write_twin(rework.source, reader=rework.reader, into=rework.into)
     return failure or GeneratedClip(
         file=rework.into, model="unreel encode", parameters={}, cost_usd=Decimal(0)

@@ -51,7 +51,7 @@ _OF_ONE: Final = (KeyRejectedError, InvalidSettingError, UnreadableSourceError, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonJob:
-    """A season, where it is played, and how."""
+    """Season to run, with its directory, storage access and run settings."""
 
     season: Season
     folder: SeasonFolder

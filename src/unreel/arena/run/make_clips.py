@@ -42,19 +42,19 @@ class RemainingBudget:
         return self.left_usd is not None and self.left_usd <= 0
 
     def pay(self, cost_usd: Decimal | None) -> None:
-        """Subtract the reported cost of a clip."""
+        """Subtract the reported cost of a clip; do nothing without a budget or a reported cost."""
         if self.left_usd is not None and cost_usd is not None:
             self.left_usd -= cost_usd
 
 
 class MakeStage(MediaStage):
-    """Puts a row's brief to the creator, and takes the clip into the season's folder.
+    """Stage that sends a row's brief to the creator and stores the clip in the season's directory.
 
     Args:
-        opener: of the creator, once in each worker.
-        access: how clips are opened.
-        folder: the season's.
-        left_usd: what may still be spent.
+        opener: factory of the creator, called once in each worker.
+        access: storage access for opening clips.
+        folder: directory of the season.
+        left_usd: remaining budget.
     """
 
     opened = MediaStage.opened | {"_creator"}
@@ -118,7 +118,10 @@ class MakeStage(MediaStage):
     def _take(
         self, row: Row, made: GeneratedClip, workplace: DiskWorkplace, took_us: int
     ) -> Row | Failure:
-        """The clip as a row, once it was looked at and moved; what it was made in is thrown away."""
+        """Check the clip, move it into the season's directory and return it as a row.
+
+        The working directory of the clip is deleted.
+        """
         files, bench = OutputDirectory(self._root), f"{BENCH}/{row['key']}"
         facts = self._look_at(made.file, workplace.folder)
         if isinstance(facts, Failure):
@@ -152,7 +155,10 @@ class MakeStage(MediaStage):
         return row | told if file.is_file() and clip_id(file) == told["sha256"] else None
 
     def _look_at(self, file: Path, bench: Path) -> ClipFacts | Failure:
-        """The facts of a file that may be anything; frames are taken too, because a header promises much."""
+        """Return the properties of an untrusted file.
+
+        Two frames are decoded too, because a header can be wrong.
+        """
         inside = file.resolve().is_relative_to(bench.resolve())
         if file.is_symlink() or not file.is_file() or not inside:
             return Failure(FailureReason.NOT_A_FILE, "the creator left no file in its workplace")

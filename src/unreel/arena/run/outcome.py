@@ -27,7 +27,7 @@ class EntrantRunSummary:
 
     @property
     def n_failed(self) -> int:
-        """Clips or answers that failed, in this call or an earlier one."""
+        """Return the number of clips or answers that failed in this call or an earlier call."""
         return sum(self.failures.values()) + self.failed_before
 
 
@@ -49,7 +49,7 @@ class SeasonOutcome:
 
     @property
     def n_failed(self) -> int:
-        """Failures of this call and of earlier ones, and entrants that could not be asked."""
+        """Return the number of failures in this call and earlier calls, plus entrants that could not run."""
         turns = (*self.creators, *self.reviewers)
         return sum(turn.n_failed + bool(turn.problem) for turn in turns)
 

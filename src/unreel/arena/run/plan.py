@@ -49,7 +49,7 @@ class QuestionPlan:
     """Questions that are not put, by reviewer."""
 
     def wants(self, reviewer: str) -> frozenset[tuple[str, str]]:
-        """Condition and clip of the questions that are put to a reviewer."""
+        """Return condition and clip of each question for `reviewer`."""
         return frozenset((how, clip) for who, how, clip in self.chosen if who == reviewer)
 
 
@@ -112,7 +112,7 @@ def _group_due_questions(
     *,
     seed: int,
 ) -> dict[tuple[str, str], list[_Turn]]:
-    """The questions of each cell as a heap: the scene that was asked about least is on top."""
+    """Build a heap of questions for each cell; the scene with the fewest questions is on top."""
     waiting: defaultdict[tuple[str, str], list[_Turn]] = defaultdict(list)
     for each in due:
         scene = scenes[each.clip]
@@ -126,7 +126,10 @@ def _group_due_questions(
 def _pop_next_question(
     turns: list[_Turn], scenes: Mapping[str, str], asked: Counter[str]
 ) -> SeasonQuestion:
-    """The question whose scene was asked about least; scenes that were asked since go back into the heap."""
+    """Remove and return the question whose scene has the fewest questions so far.
+
+    A question with an outdated count returns to the heap with the current count.
+    """
     while True:
         count, lot, question = heapq.heappop(turns)
         now = asked[scenes[question.clip]]
@@ -233,5 +236,5 @@ def read_plan(folder: SeasonFolder) -> QuestionPlan | None:
 
 
 def hash_plan_inputs(*parts: object) -> str:
-    """The hash of what a plan is made from."""
+    """Return the hash of the inputs of a plan."""
     return digest("plan", *(json.dumps(part, sort_keys=True, default=str) for part in parts))

@@ -33,7 +33,7 @@ class SeasonQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonReviewer:
-    """A reviewer of the season that is about to be asked."""
+    """A reviewer of the season, with the recipe of its evaluation."""
 
     entered: EnteredReviewer
     recipe: EvalRecipe
@@ -53,12 +53,12 @@ def iter_questions(
     *,
     retry: Collection[str] = (),
 ) -> Iterator[SeasonQuestion]:
-    """Every question about the set that the reviewer gets, in the order of the set.
+    """Yield every question for the reviewer about the season's clip set, in the order of the set.
 
-    What failed for a reason in `retry` counts as not answered.
+    A question that failed for a reason in `retry` counts as unanswered.
 
     Raises:
-        UnreelError: The set gives no question.
+        UnreelError: The set has no question.
     """
     run = judge.run(folder, access)
     pending = PendingKeys(run.answers, NEVER_PUT.union(retry))

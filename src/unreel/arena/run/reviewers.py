@@ -25,7 +25,7 @@ from unreel.reviewers.registry import FLOORS
 
 @dataclass(frozen=True, slots=True)
 class EntrantError:
-    """An entrant that could not even be asked, and why."""
+    """An entrant that could not be run, with the reason."""
 
     title: str
     why: str

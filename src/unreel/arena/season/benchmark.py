@@ -58,17 +58,17 @@ def look_table(folder: SeasonFolder) -> LanceTable:
 
 
 def open_set(folder: SeasonFolder) -> Benchmark:
-    """The set as a benchmark."""
+    """Open the clip set of the season as a benchmark."""
     return open_benchmark(folder.set, "video-folder")
 
 
 def gather(
     folder: SeasonFolder, scenery: SeasonBenchmark, entrants: SeasonEntrants, access: StorageAccess
 ) -> frozenset[str]:
-    """Rewrite the set from the benchmark and the generated clips, and survey its new files.
+    """Rewrite the clip set from the benchmark and the generated clips, and survey its new files.
 
     Returns:
-        The names of the clips for reviewers: all except those of removed creators.
+        The names of the clips for reviewers: all except the clips of removed creators.
     """
     played = [
         *_iter_benchmark_clips(folder, scenery, entrants),
@@ -90,7 +90,7 @@ def gather(
 
 
 def read_current_names(folder: SeasonFolder, entrants: SeasonEntrants) -> frozenset[str]:
-    """The clips of the set that reviewers are asked about; none where no set was written yet."""
+    """Return the names of the clips that reviewers judge; an empty set if no clip set was written."""
     if not (folder.set / METADATA).is_file():
         return frozenset()
     gone = entrants.retired_creators
@@ -195,7 +195,7 @@ def _link_or_copy_file(files: OutputDirectory, source: Path, name: str) -> None:
 def _survey_season_set(
     folder: SeasonFolder, known: Mapping[str, Mapping[str, str]], access: StorageAccess
 ) -> None:
-    """Survey the set; known files are not opened again."""
+    """Survey the clip set; known files are not opened again."""
     benchmark = open_set(folder)
     entries = [row for row in benchmark if isinstance(row, Entry)]
     words = {benchmark.find(entry): entry.location for entry in entries}

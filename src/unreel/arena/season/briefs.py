@@ -1,4 +1,4 @@
-"""From the scenes of real clips to what creators are asked for."""
+"""Briefs for creators, from the scenes of real clips."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ _SEEDS: Final = 2**31
 def iter_generation_rows(
     opener: CreatorFactory, scenery: SeasonBenchmark, *, seed: int
 ) -> Iterator[Row]:
-    """A row for each clip that the creator is asked for."""
+    """Yield a row for each clip to request from the creator."""
     stems = name_files(scenery.scenes)
     for scene, entry in scenery.scenes.items():
         drawn = int(digest("brief", str(seed), str(opener.seed), scene)[:12], 16) % _SEEDS
@@ -66,7 +66,10 @@ def _build_clip_columns(clip: Clip | Failure) -> dict[str, Any]:
 def build_brief(
     row: Row, file: Path | None, reader: MediaReader, given: Given
 ) -> ClipBrief | Failure:
-    """The brief of a row; a scene that lacks what the setting needs is a failure, and says what it lacks."""
+    """Build the brief of a row; return a failure if the scene lacks an input that the setting needs.
+
+    The failure names the missing input.
+    """
     if file is None:
         return Failure(FailureReason.NO_BRIEF, f"its real clip cannot be read: {row['_problem']}")
     setting = CreatorInput(row["setting"])

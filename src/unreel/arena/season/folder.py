@@ -98,7 +98,7 @@ class EnteredCreator(RecipeSection):
 
 
 class SeasonEntrants(RecipeSection):
-    """Entrants of a season, withdrawn ones included."""
+    """Entrants of a season, including withdrawn entrants."""
 
     # Lists that were written before hold knobs too: the recipe beside them tells those.
     model_config = ConfigDict(extra="ignore")
@@ -119,7 +119,7 @@ class SeasonEntrants(RecipeSection):
 
     @property
     def heard(self) -> tuple[EnteredReviewer, ...]:
-        """Reviewers that took part: all except baselines that could not be fitted."""
+        """Return the reviewers that took part: all except baselines that could not be fitted."""
         return tuple(each for each in self.reviewers if not each.unfitted)
 
     def require_condition(self, title: str) -> None:
@@ -130,7 +130,7 @@ class SeasonEntrants(RecipeSection):
 
     @property
     def retired(self) -> tuple[str, ...]:
-        """Titles of those that were taken out."""
+        """Return the titles of the withdrawn creators and reviewers."""
         creators = [each.title for each in self.creators if each.retired]
         return (*creators, *(each.title for each in self.reviewers if each.retired))
 
@@ -169,17 +169,17 @@ class SeasonFolder:
 
     @property
     def path(self) -> Path:
-        """On this machine."""
+        """Return the path of the directory on this machine."""
         return self.place.path
 
     @property
     def files(self) -> OutputDirectory:
-        """The door through which it is written to."""
+        """Return the output directory for writing files of the season."""
         return OutputDirectory(self.path)
 
     @property
     def made(self) -> "LanceTable":
-        """The table of clips that creators were asked for."""
+        """Return the table of clips that were requested from creators."""
         from unreel.engine.table import LanceTable
 
         return LanceTable(self.place / "made.lance", MADE)
@@ -193,7 +193,7 @@ class SeasonFolder:
 
     @property
     def set(self) -> Path:
-        """All clips that are played, in our own layout."""
+        """Return the directory of the season's clip set: all its clips, in unreel's own layout."""
         return self.path / SET
 
     def run(self, folder: str) -> StorageLocation:
@@ -241,7 +241,7 @@ class SeasonFolder:
 
 
 def open_folder(season: Season, out: str | Path | None) -> SeasonFolder:
-    """The working folder of `season`: `out`, or `seasons/NAME`."""
+    """Open the working directory of `season`: `out`, or `seasons/NAME` if `out` is missing."""
     folder = str(out or Path(SEASONS) / plain_name(season.recipe.name))
     return _require_local_folder(folder)
 
@@ -269,5 +269,5 @@ def run_name(title: str, identity: str) -> str:
 
 
 def creator_folder(title: str, name: str) -> str:
-    """The folder of a creator's clips below `made/`."""
+    """Return the name of the directory of a creator's clips below `made/`."""
     return f"{plain_name(title)}-{digest('creator of a season', name)[:_DIGITS]}"

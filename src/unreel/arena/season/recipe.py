@@ -1,4 +1,4 @@
-"""A season as people write it down: the benchmark by its hash, who makes, who judges, and how they are asked."""
+"""Recipe of a season: the benchmark and its hash, the creators, the reviewers and the conditions."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ _FILES: Final = ("recorded", "prices")
 
 
 class ReviewerEntry(ReviewerSection):
-    """`[[reviewer]]`: who judges."""
+    """Section `[[reviewer]]`: a reviewer of the season."""
 
     title: Line | None = None
     """The name on the board; the model without its server's address where none is written."""
@@ -41,7 +41,7 @@ class ReviewerEntry(ReviewerSection):
         return self.title or drop_address(self.model)
 
     def values(self, base: Path) -> dict[str, Any]:
-        """Its keys as an eval takes them, with paths from the recipe in the folder `base`."""
+        """Return the settings for an evaluation; paths start at `base`, the recipe's directory."""
         given = self.model_dump(mode="json", exclude={"title"}, exclude_unset=True)
         for key in _FILES:
             if given.get(key):
@@ -55,13 +55,13 @@ class ReviewerEntry(ReviewerSection):
 
 
 class ConditionEntry(ConditionSection):
-    """`[[condition]]`: how questions are put."""
+    """Section `[[condition]]`: settings of the questions."""
 
     title: Line | None = None
     """Title on the board; by default its differences from the default condition."""
 
     def values(self) -> dict[str, Any]:
-        """The keys that were written, as an eval takes them."""
+        """Return the keys that the recipe sets, as settings for an evaluation."""
         written = self.model_fields_set - {"title"}
         return {name: getattr(self, name) for name in sorted(written)}
 
@@ -78,7 +78,7 @@ class BudgetSection(RecipeSection):
 
 
 class SeasonHoldoutSection(RecipeSection):
-    """`[holdout]`: what entrants do not see before the season is over."""
+    """Section `[holdout]`: data that entrants do not see before the end of the season."""
 
     share: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = 0.0
     """Of the scenes."""
@@ -157,7 +157,7 @@ class SeasonRecipe(RecipeSection):
 
     @property
     def judges(self) -> tuple[ReviewerEntry, ...]:
-        """All reviewers: the named ones, then the other baselines."""
+        """Return all reviewers: those in the recipe, then the baselines that the recipe does not name."""
         named = {each.model for each in self.reviewer}
         floors = ALWAYS_THERE if self.floors else ()
         added = [ReviewerEntry(model=name) for name in floors if name not in named]
@@ -192,7 +192,7 @@ class Season:
 
     @property
     def creators(self) -> Iterator[CreatorSection]:
-        """Its creators, with paths from the recipe."""
+        """Return the creators; their paths start at the recipe's directory."""
         return (each.beside(self.base) for each in self.recipe.creator)
 
     def asks(self, judge: ReviewerEntry, benchmark: Path) -> EvalRecipe:
@@ -201,17 +201,17 @@ class Season:
 
 
 def read_season(file: Path) -> Season:
-    """The season that the TOML file describes.
+    """Read a season from its TOML file.
 
     Raises:
-        UnreelError: It cannot be read, or the first thing that is wrong with it.
+        UnreelError: The file cannot be read or is invalid; the error names the first problem.
     """
     recipe = check_season(read_toml(file, "season"))
     return Season(recipe=recipe, base=file.absolute().parent, text=file.read_bytes())
 
 
 def check_season(values: object) -> SeasonRecipe:
-    """The season that `values` make, or the first thing that is wrong with them."""
+    """Validate `values` as the recipe of a season; the error names the first problem."""
     return check_sections(SeasonRecipe, values)
 
 

@@ -42,13 +42,13 @@ class SeasonBenchmark:
     n_rejected: int
 
     def real(self) -> Iterator[Entry]:
-        """The real clips of the scenes that are played."""
+        """Return the real clips of the season's scenes."""
         return (
             e for e in self.entries if isinstance(e.origin, Real) and get_scene(e) in self.scenes
         )
 
     def held(self, creator: str) -> list[Entry]:
-        """The clips that it holds of a creator."""
+        """Return the benchmark's clips of a creator."""
         made = (e for e in self.entries if isinstance(e.origin, Generated))
         return [e for e in made if get_creator(e.origin) == creator]
 
@@ -81,10 +81,10 @@ def get_scene(entry: Entry) -> str:
 
 
 def open_scenery(season: Season, *, outside: bool = False) -> SeasonBenchmark:
-    """The benchmark of `season`, with the scenes that are played.
+    """Open the benchmark of `season` and select the scenes of the season.
 
     Raises:
-        UnreelError: It cannot be read, holds no real clip, or is frozen and not whole.
+        UnreelError: The benchmark cannot be read, has no real clip, or is frozen and incomplete.
     """
     recipe, path = season.recipe, season.benchmark
     mapping = recipe.mapping or None
@@ -168,7 +168,7 @@ def _select_training_entries(
 
 
 def _check_sums(root: Path) -> str:
-    """The hash of a frozen benchmark's checksums, once every file was found to have its own."""
+    """Check every file of a frozen benchmark against its checksum; return the hash of the checksums."""
     data = read_bytes(root / CHECKSUMS, most=_MOST_BYTES)
     for line in data.decode(errors="replace").splitlines():
         told, _, name = line.partition("  ")

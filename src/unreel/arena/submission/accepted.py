@@ -24,7 +24,7 @@ _DIGITS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class AcceptedEntry:
-    """An entry that plays, and how far it has come."""
+    """An accepted entry that takes part, with its state."""
 
     recipe: EntryRecipe
     state: EntryState
@@ -44,10 +44,12 @@ def keep_entry(folder: Path, recipe: EntryRecipe, text: bytes) -> None:
 
 
 def read_accepted_entries(folder: Path) -> list[AcceptedEntry]:
-    """Those of the season at `folder` that were accepted and did not leave, in that order.
+    """Return the accepted entries of the season at `folder`, in the order of acceptance.
+
+    Entries that were withdrawn or retired are omitted.
 
     Raises:
-        UnreadableSourceError: The log or an entry was damaged.
+        UnreadableSourceError: The log or an entry is damaged.
     """
     history = read_log(folder)
     history.require_whole()

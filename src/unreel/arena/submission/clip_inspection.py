@@ -41,7 +41,10 @@ class ClipInspection:
 def look_at(
     subjects: Iterable[InspectedClip], reader: MediaReader, *, at_once: int = 2
 ) -> list[ClipInspection | Failure]:
-    """A look at each, in their order; what cannot be decoded whole is a failure."""
+    """Inspect clips in parallel; return the results in input order.
+
+    A clip that cannot be decoded completely gives a failure.
+    """
     with ThreadPoolExecutor(at_once, "look") as pool:
         return list(pool.map(lambda subject: _inspect_clip(subject, reader), subjects))
 

@@ -1,4 +1,4 @@
-"""Clips that show what another clip shows: the real one handed in as generated, or another creator's."""
+"""Search for clips that copy a real clip or another creator's clip."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ more.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FingerprintedClip:
-    """A clip by its fingerprint, and whose it is; "" for a real one."""
+    """Fingerprint and owner of a clip; the owner of a real clip is ""."""
 
     clip: str
     owner: str
@@ -50,7 +50,10 @@ class NearCopy:
 
 
 def find_copies(clips: Sequence[FingerprintedClip]) -> tuple[NearCopy, ...]:
-    """Every two clips of different owners that show the same, the nearest first; the real one is always `of`."""
+    """Find pairs of near-identical clips of different owners, nearest first.
+
+    A real clip is always in the field `of`.
+    """
     known = {each.clip: each for each in clips}
     found = []
     prints = HeldPrints([(each.clip, each.own) for each in clips])
@@ -69,7 +72,7 @@ def find_copies(clips: Sequence[FingerprintedClip]) -> tuple[NearCopy, ...]:
 
 
 def find_copies_of_real(copies: Iterable[NearCopy], owner: str) -> dict[str, NearCopy]:
-    """The clips of `owner` that come near a real clip, each with the nearest."""
+    """Return the clips of `owner` that are near-copies of a real clip, each with its nearest match."""
     nearest: dict[str, NearCopy] = {}
     for each in copies:
         if each.owner == owner and not each.of_owner:
@@ -78,7 +81,10 @@ def find_copies_of_real(copies: Iterable[NearCopy], owner: str) -> dict[str, Nea
 
 
 def find_season_copies(folder: SeasonFolder, access: StorageAccess) -> tuple[NearCopy, ...]:
-    """Clips that show what a real clip or another creator's clip shows; controls do so by right and are left out."""
+    """Find clips of the season that are near-copies of a real clip or of another creator's clip.
+
+    Controls are excluded, because they are changed copies of real clips.
+    """
     benchmark, controls = open_set(folder), read_controls(folder)
     printed = []
     with media_reader(access.settings, trusted=access.trusted) as reader:

@@ -1,4 +1,4 @@
-"""ENTRY.toml: what a team hands in, a creator or a reviewer, and what it says of it."""
+"""File ENTRY.toml: the creator or reviewer that a team submits, and the team's statements about it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class EntryRecipe(RecipeSection):
         return "" if self.reviewer is None else self.reviewer.shown
 
     def beside(self, base: Path) -> "EntryRecipe":
-        """The same with all paths from the folder `base`."""
+        """Return the same recipe with all paths starting at the directory `base`."""
         if self.creator is not None:
             return self.model_copy(update={"creator": self.creator.beside(base)})
         if self.reviewer is None:  # validation excludes it
@@ -68,10 +68,10 @@ class SubmittedEntry:
 
 
 def read_entry(file: Path) -> SubmittedEntry:
-    """The entry that the TOML file describes.
+    """Read an entry from its TOML file.
 
     Raises:
-        UnreelError: It cannot be read, or the first thing that is wrong with it.
+        UnreelError: The file cannot be read or is invalid; the error names the first problem.
     """
     base = file.absolute().parent
     recipe = check_sections(EntryRecipe, read_toml(file, "entry")).beside(base)

@@ -1,4 +1,4 @@
-"""Test whether file properties instead of content distinguish an entry's clips from real ones."""
+"""Test whether file properties instead of content distinguish an entry's clips from real clips."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -20,7 +20,11 @@ _ENTRY: Final = "entry "
 def find_telltales(
     entered: Sequence[ClipInspection], real: Sequence[ClipInspection], *, seed: int
 ) -> Iterator[EntryFinding]:
-    """Warnings: a property that all clips of the entry have and no real one, marks, and what the audit finds."""
+    """Yield warnings about properties that distinguish an entry's clips from real clips.
+
+    The warnings are visible watermarks, properties that all clips of the entry and no real clip
+    have, and findings of the audit.
+    """
     yield from _iter_watermark_findings(entered)
     if min(len(entered), len(real)) >= LEAST_CLIPS:
         yield from _iter_property_findings(entered, real)

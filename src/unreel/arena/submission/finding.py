@@ -32,7 +32,7 @@ class EntryFinding:
 
 
 def gather(found: Iterable[EntryFinding]) -> tuple[EntryFinding, ...]:
-    """Findings that say the same become one with all of their clips; what refuses comes first."""
+    """Merge equal findings into one with all their clips; findings that refuse the entry come first."""
     clips: dict[tuple[str, FindingSeverity, str], list[str]] = {}
     for each in found:
         clips.setdefault((each.check, each.weight, each.words), []).extend(each.clips)

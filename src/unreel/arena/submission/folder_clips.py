@@ -1,4 +1,4 @@
-"""Copies of the clips of an entry in a folder, so that the checked clips are the ones that take part."""
+"""Copies of an entry's clips in a directory, so that the checked clips are the clips that take part."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from unreel.engine.storage_access import StorageAccess
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectedFiles:
-    """Collected files, with missing and surplus ones."""
+    """Collected files of an entry, and findings about clips that could not be collected."""
 
     subjects: tuple[InspectedClip, ...]
     findings: tuple[EntryFinding, ...]
@@ -98,7 +98,7 @@ def _store_clip(made: GeneratedClip, name: str, scene: str, into: OutputDirector
 def iter_unknown_clips(
     folder: Path, scenes: Mapping[str, str], settings: Sequence[CreatorInput]
 ) -> Iterator[str]:
-    """Clips in `folder` that no scene of the season asks for."""
+    """Yield the names of clips in `folder` that match no scene of the season."""
     names = {*scenes, *scenes.values()}
     known = {*names, *(f"{name}-{each.value}" for name in names for each in settings)}
     for name in OutputDirectory(folder).files():

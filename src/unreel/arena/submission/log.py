@@ -1,8 +1,8 @@
-"""History of every entry of a season: an append-only file whose lines are chained by hashes.
+"""History of every entry of a season: an append-only log file with a chain of hashes.
 
-A line contains the hash of the previous one, so an edited, moved or removed line is detected. To
-detect a truncated or completely rewritten file, compare with a stored last hash: `unreel arena log`
-prints it, and the site shows it.
+Each line contains the hash of the previous line, so an edited, moved or removed line is
+detected. To detect a truncated or completely rewritten file, compare with a stored last hash:
+`unreel arena log` prints the last hash, and the site shows it.
 """
 
 import fcntl
@@ -80,7 +80,7 @@ class LogEvent:
 
     @property
     def when(self) -> datetime | None:
-        """The same as a date; `None` beyond all calendars."""
+        """Return the time of the event as a date; `None` if the date is out of range."""
         try:
             return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=self.at_us)
         except OverflowError:
@@ -155,7 +155,7 @@ def append(folder: Path, event: LogEvent) -> LogLine:
 
 
 def append_all(folder: Path, decide: Callable[[SeasonLog], Iterable[LogEvent]]) -> list[LogLine]:
-    """Append the lines that `decide` returns for the present log, under a lock."""
+    """Append the events that `decide` returns for the current log, under a lock; return the new lines."""
     descriptor = OutputDirectory(folder).open(LOG, os.O_RDWR | os.O_APPEND)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -272,7 +272,10 @@ def _parse_log_line(raw: bytes) -> LogLine | None:
 
 
 def _parse_event(found: Mapping[str, Any]) -> LogEvent:
-    """An event of any release: what it does not know yet is kept by the hash alone."""
+    """Build an event from a log line of any release; unknown fields are ignored.
+
+    The hash of the line still covers the unknown fields.
+    """
     known = {field.name: found[field.name] for field in fields(LogEvent) if field.name in found}
     known |= {"state": EntryState(found["state"]), "reasons": tuple(found.get("reasons", ()))}
     return LogEvent(**known)

@@ -1,4 +1,8 @@
-"""Every check of a reviewer's entry. What costs money is not asked: a server's price is, and its answers come later."""
+"""Checks of a reviewer's entry.
+
+Checks cost no money: if the season has a budget, a served
+model must have a known price, but receives no question.
+"""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -68,7 +72,7 @@ def _iter_price_findings(
 def _iter_probe_findings(
     opener: ReviewerFactory, recipe: EvalRecipe, grounds: EntryCheckContext
 ) -> Iterator[EntryFinding]:
-    """Each condition once, about clips that no benchmark holds."""
+    """Ask the reviewer once under each condition about sample clips that are in no benchmark."""
     access = grounds.access
     with (
         TemporaryDirectory(prefix="unreel-") as folder,

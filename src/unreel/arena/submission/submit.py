@@ -142,7 +142,7 @@ def _require_free(recipe: EntryRecipe, grounds: EntryCheckContext) -> None:
 
 
 def _append_submission_event(recipe: EntryRecipe, folder: Path, clock: Clock) -> LogEvent:
-    """The try, with its number among the team's, on the disk before anything is looked at."""
+    """Log the submission with its attempt number within the team, before any check."""
 
     def submitted(history: SeasonLog) -> list[LogEvent]:
         before = [
@@ -205,7 +205,7 @@ def _check_entry(
 
 
 def _compute_entry_identity(recipe: EntryRecipe, checked: EntryCheckResult) -> str:
-    """All that decides what it makes or answers, whatever it is called."""
+    """Return a hash of everything that determines the entry's clips or answers, except its name."""
     if recipe.creator is not None:
         told = [str(part) for part in _get_creator_identity(recipe.creator)]
     else:
@@ -239,7 +239,7 @@ def _get_creator_identity(section: CreatorSection) -> tuple[str, str, int]:
 
 
 def _find_identical_entry(identity: str, first: LogEvent, folder: Path) -> str:
-    """The entry of another name that is the same."""
+    """Return the name of another entry with the same identity; "" if there is none."""
     for event in read_log(folder).events:
         same = event.identity == identity and event.kind == first.kind
         if same and event.state in _HEARD and event.entry != first.entry:
@@ -248,7 +248,10 @@ def _find_identical_entry(identity: str, first: LogEvent, folder: Path) -> str:
 
 
 def _pin_entry_clips(recipe: EntryRecipe, folder: Path, identity: str) -> EntryRecipe:
-    """The recipe with the clips that were taken over, under a version that follows from their bytes."""
+    """Return the recipe with the copied clips, and a version derived from the bytes of the clips.
+
+    A recipe without a folder of clips is returned unchanged.
+    """
     creator = recipe.creator
     if creator is None or not isinstance(creator.keys, FolderKeys):
         return recipe

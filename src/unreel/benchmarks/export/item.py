@@ -1,6 +1,6 @@
-"""Questions as plain rows, and the recipe that they share: all that reading and scoring an answer needs.
+"""Questions as plain rows, with their shared recipe: all data for parsing and scoring an answer.
 
-Nothing here opens a clip: exported tasks run beside whatever PyAV the other tool wants, or none.
+This module opens no clip, so exported tasks run with any version of PyAV, or without PyAV.
 """
 
 import json
@@ -76,7 +76,7 @@ class ExportRecipe:
 
     @property
     def instrument(self) -> Protocol[Any, Any]:
-        """The protocol at its current version."""
+        """Return the protocol at its current version."""
         return get_protocol(self.protocol)
 
 
@@ -118,12 +118,12 @@ class ExportItem:
 
     @property
     def places(self) -> list[str]:
-        """Paths of the clips below the media folder, in the order shown."""
+        """Return the paths of the clips below the media directory, in the order shown."""
         return [str(place) for place in json.loads(self.videos)]
 
 
 def parse_export_item(row: Mapping[str, Any]) -> ExportItem:
-    """The item that `row` holds; other columns are left alone."""
+    """Parse an export item from `row`; other columns are ignored."""
     return ExportItem(
         id=str(row["id"]),
         clips=str(row["clips"]),
@@ -139,7 +139,7 @@ def parse_export_item(row: Mapping[str, Any]) -> ExportItem:
 
 
 def read_truths(recipe: ExportRecipe, item: ExportItem) -> tuple[Any, ...]:
-    """The truths of `item`, as the protocol's scorer takes them."""
+    """Return the ground truths of `item` in the form that the protocol's scorer needs."""
     return truth.read_truths(recipe.protocol, item.truth)
 
 
@@ -156,7 +156,7 @@ def save_recipe(recipe: ExportRecipe, folder: Path, *, media: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SavedRecipe:
-    """A recipe as it was exported, and where its clips lie."""
+    """An exported recipe, and the directory of its clips."""
 
     recipe: ExportRecipe
     media: Path
@@ -180,7 +180,7 @@ def load_recipe(folder: Path) -> SavedRecipe:
 
 
 def read_rows(folder: Path) -> Iterator[Mapping[str, Any]]:
-    """The questions of an exported folder with all their columns; the n-th has the index n - 1."""
+    """Yield the questions of an export directory with all columns; question n has the index n - 1."""
     with (folder / QUESTIONS_FILE).open(encoding="utf-8") as file:
         for line in file:
             yield json.loads(line)

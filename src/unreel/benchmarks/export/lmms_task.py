@@ -25,22 +25,25 @@ class LmmsTask:
         self.prompt = "".join(self._around)
 
     def visuals(self, doc: Mapping[str, Any]) -> list[Any]:
-        """The frames, or the paths of the files, for models that take them apart from the text."""
+        """Return the frames or file paths, for models that take them separately from the text."""
         return [part["url"] for part in self._content(doc) if "url" in part]
 
     def messages(self, doc: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """One turn with the frames or files, each after its mark, where the prompt has them."""
+        """Build one user message: the prompt with the frames or files at their place in the text.
+
+        Each frame or file follows its text label, if it has one.
+        """
         before, after = ([{"type": "text", "text": t}] if t else [] for t in self._around)
         return [{"role": "user", "content": [*before, *self._content(doc), *after]}]
 
     def results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
-        """The reply, once for each figure: figures are made of all replies together."""
+        """Return the reply once for each metric, because metrics are computed from all replies together."""
         text = results[0] if results and isinstance(results[0], str) else ""
         said = {"id": str(doc["id"]), "reply": text}
         return {figure: said for figure, _ in list_reported_figures(self._recipe.protocol)}
 
     def figure(self, name: str, results: Sequence[Mapping[str, str]]) -> float | None:
-        """The figure `name` of all replies; None where it was not measured, which is shown as N/A."""
+        """Compute the metric `name` over all replies; `None`, shown as N/A, if it was not measured."""
         said = [dict(result) for result in results]
         if self._scored is None or self._scored[0] != said:
             replies = [(self._items[each["id"]], each["reply"]) for each in said]

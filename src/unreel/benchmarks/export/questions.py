@@ -29,7 +29,7 @@ from unreel.media.sampling import parse_plan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LocalClip:
-    """A clip that the other tool will open itself; its facts are read only where the truth needs them."""
+    """A clip that the other tool opens; its properties are read only if the ground truth needs them."""
 
     id: ClipId
     location: str
@@ -41,11 +41,11 @@ class _LocalClip:
 def ask_about(
     benchmark: Benchmark, recipe: ExportRecipe, *, reader: MediaReader
 ) -> Iterator[ExportItem | Rejected]:
-    """One item for each question of `recipe`, in the benchmark's order, and what cannot be asked.
+    """Yield one item per question of `recipe`, in benchmark order, and the rejected rows.
 
-    The size of the frame and the duration are those that the benchmark declares, else the file's.
-    `preference` asks about each generated clip next to the real clip of its group; the other protocols
-    ask about each clip.
+    Frame size and duration come from the benchmark, or from the file if the benchmark does not
+    declare them. `preference` asks about each generated clip next to the real clip of its group;
+    the other protocols ask about each clip.
     """
     if recipe.sampling is not None:
         parse_plan(recipe.sampling)
@@ -81,7 +81,10 @@ def _iter_local_entries(
 
 
 def _identify_local_clip(entry: Entry, root: Path) -> _LocalClip | Rejected:
-    """The file of `entry`, which must lie on this machine: the other tools take paths."""
+    """Find the file of `entry`; reject a file that is not on this machine.
+
+    The other tools need paths.
+    """
     if is_url(entry.location):
         return Rejected(entry.name, "it is a URL. Download the clips, then export the folder")
     path = root / entry.location

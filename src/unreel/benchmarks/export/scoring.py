@@ -35,7 +35,7 @@ def read_reply(recipe: ExportRecipe, item: ExportItem, text: str) -> Any:
 def score_replies(
     recipe: ExportRecipe, replies: Iterable[tuple[ExportItem, str | Failure]]
 ) -> Scorecard:
-    """The scorecard of `replies`, from our own parser and formulas; the text of each is as it came."""
+    """Score the raw text of `replies` with unreel's own parser and formulas; return the scorecard."""
     rows = [
         row
         for item, reply in replies
@@ -47,9 +47,9 @@ def score_replies(
 
 
 def list_figures(card: Scorecard) -> dict[str, float]:
-    """`card` as numbers by name: the counts, then each figure with its interval, n and parse coverage.
+    """Return `card` as numbers by name: counts, then metrics with interval, n and parse coverage.
 
-    A figure that was not measured is absent: it is no 0.
+    A metric that was not measured is omitted, not 0.
     """
     figures: dict[str, float] = {"questions": card.n_questions, "answered": card.n_answered}
     figures |= {f"failed: {reason}": n for reason, n in card.failures.items()}

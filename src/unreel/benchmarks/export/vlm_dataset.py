@@ -26,7 +26,10 @@ class VlmDataset:
         self.media = saved.media
 
     def message(self, index: int, *, whole: bool) -> list[dict[str, str]]:
-        """The question of that index: frames where the prompt has them; `whole` shows the files instead."""
+        """Build the message of question `index`, with its frames at their place in the prompt.
+
+        `whole` shows the video files instead of frames.
+        """
         if self._recipe.sampling is None and not whole:
             setting, problem = "sampling", "exported without a plan, and this model takes frames"
             raise InvalidSettingError(setting, problem, "Export it again with uniform-8")
@@ -39,7 +42,10 @@ class VlmDataset:
     def evaluate(
         self, predictions: Sequence[Mapping[str, Any]], *, eval_file: Path
     ) -> dict[str, float]:
-        """All figures of `predictions`, also written beside `eval_file`; an absent reply is a failure."""
+        """Compute all metrics of `predictions`, and write them next to `eval_file`.
+
+        A missing reply counts as a failure.
+        """
         said = {int(row["index"]): row.get("prediction") for row in predictions}
         replies = [
             (parse_export_item(row), _format_cell(said.get(row["index"]))) for row in self._rows
@@ -65,7 +71,10 @@ class VlmDataset:
 
 
 def _format_cell(cell: object) -> str:
-    """The reply that a cell of VLMEvalKit's table held: a column of digits comes back as numbers."""
+    """Return the reply in a cell of VLMEvalKit's table as text.
+
+    VLMEvalKit turns a column of digits into numbers. An empty cell gives "".
+    """
     if isinstance(cell, float):
         if math.isnan(cell):
             return ""

@@ -24,7 +24,7 @@ Part = str | SampledFrame | Path
 def show(
     recipe: ExportRecipe, item: ExportItem, *, media: Path, reader: MediaReader
 ) -> list[Part] | Failure:
-    """The parts to show before the prompt, in order; the clips of a pair are numbered."""
+    """Return the parts to show before the prompt, in order; the clips of a pair are numbered."""
     parts: list[Part] = []
     places = item.places
     for number, place in enumerate(places, start=1):

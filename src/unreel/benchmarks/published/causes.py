@@ -40,19 +40,19 @@ class PrintedCell:
 
     @property
     def name(self) -> str:
-        """The cell's place in its table."""
+        """Return the position of the cell in its table: row and column."""
         return f"{self.line}, {self.column}"
 
     @property
     def formula(self) -> str:
-        """The arithmetic, with its numbers."""
+        """Return the formula of the cell with its numbers."""
         if self.real is None:
             return f"100 x {self.fake.said_fake}/{self.fake.valid}"
         above = f"({self.real.said_real} + {self.fake.said_fake})"
         return f"100 x {above}/({self.real.valid} + {self.fake.valid})"
 
     def value(self, fake: GeneratedCount | None = None) -> Decimal:
-        """The cell recalculated, with its own counts or with `fake` in their place."""
+        """Recalculate the cell from its own counts, or with `fake` instead of its generated counts."""
         count = self.fake if fake is None else fake
         if self.real is None:
             return round_to_two_places(Fraction(PERCENT * count.said_fake, count.valid))
@@ -66,7 +66,7 @@ class PrintedCell:
 
 
 def explain_cell(cell: PrintedCell, tables: CountTables) -> Explanation:
-    """The first cause whose recalculation gives the printed figure."""
+    """Return the first cause whose recalculation gives the printed figure."""
     for guess in (_find_table_repeat, _find_count_rotation, _find_total_swap):
         found = guess(cell, tables)
         if found is not None:
@@ -101,7 +101,7 @@ def explain_average(line: PrintedLine, cells: Sequence[PrintedCell]) -> Explanat
 def rank_by(
     values: Mapping[str, Fraction], lines: Sequence[PrintedLine], *, best_is_high: bool
 ) -> dict[str, int]:
-    """Places from 1 of `lines` by `values`; a variant with audio takes no place of its own."""
+    """Rank `lines` by `values`, from 1; a variant with audio has the rank of its base line."""
     bases = [line.name for line in lines if line.base == line.name]
     order = sorted(bases, key=lambda name: values[name], reverse=best_is_high)
     places = {name: place for place, name in enumerate(order, start=1)}
@@ -170,7 +170,7 @@ def _find_total_swap(cell: PrintedCell, tables: CountTables) -> Explanation | No
 
 
 def _iter_near_counts(count: GeneratedCount) -> Iterator[GeneratedCount]:
-    """Counts within two answers of `count`, nearest first."""
+    """Yield counts that differ from `count` by one or two answers, nearest first."""
     steps = [(said, valid) for said in range(-2, 3) for valid in range(-2, 3)]
     for said, valid in sorted(steps, key=lambda step: abs(step[0]) + abs(step[1])):
         slip = GeneratedCount(valid=count.valid + valid, said_fake=count.said_fake + said)

@@ -24,12 +24,12 @@ PRINTED_PAIRS: Final = 345
 
 
 def ordered_pairs(clips_by_score: tuple[int, ...]) -> int:
-    """Pairs of clips with different scores: all pairs less the tied ones."""
+    """Count the pairs of clips with different scores: all pairs minus ties."""
     return comb(sum(clips_by_score), 2) - sum(comb(clips, 2) for clips in clips_by_score)
 
 
 def check_pairs() -> FigureCheck:
-    """The number of strictly ordered pairs."""
+    """Check the printed number of strictly ordered pairs."""
     pairs = ordered_pairs(CLIPS_BY_SCORE)
     misprint = PrintedMisprint(
         cell="ordered pairs",
@@ -52,7 +52,7 @@ def check_pairs() -> FigureCheck:
 
 
 def check() -> tuple[FigureCheck, ...]:
-    """All printed figures recalculated from counts and cells; sound while every `ok` is True."""
+    """Check all printed figures against counts and cells; the figures are sound if every `ok` is true."""
     tables = count_tables()
     reviewers, creators = reviewer_lines(), creator_lines()
     return (

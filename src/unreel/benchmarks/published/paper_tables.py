@@ -35,7 +35,7 @@ _PROMPT: Final = "paper"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScorecardFile:
-    """One scorecard, whose answers it is about, and how the questions were put."""
+    """A scorecard, with its reviewer and the condition of the questions."""
 
     reviewer: str
     card: Scorecard
@@ -46,12 +46,13 @@ class ScorecardFile:
 
 
 def read_scored(named: str) -> list[ScorecardFile]:
-    """The scorecards of a file, `NAME=FILE` or `FILE`, whose name without ending is the reviewer's then.
+    """Read the scorecards of `NAME=FILE` or `FILE`.
 
-    Of people's votes the majorities are taken: each clip counts once.
+    For `FILE`, the reviewer's name is the file name without its suffix. For human votes the
+    majority is used: each clip counts once.
 
     Raises:
-        UnreadableSourceError: `unreel score --json` did not write it.
+        UnreadableSourceError: The file was not written by `unreel score --json`.
     """
     name, _, file = named.rpartition("=") if not Path(named).is_file() else ("", "", named)
     path = Path(file)
@@ -114,18 +115,18 @@ class CreatorSetting:
 
     @property
     def title(self) -> str:
-        """Its line or column."""
+        """Return the title of the row or column: creator and setting."""
         return f"{self.creator} {self.setting}".strip()
 
 
 def make_table(name: str, scored: Sequence[ScorecardFile]) -> PublishedTable:
-    """The published table `name` with the figures of `scored`; a figure that is not there is an empty cell.
+    """Build the published table `name` with the metrics of `scored`; a missing metric is an empty cell.
 
-    Lines and columns that the paper has come first, in its order and spelling, then the others.
+    Rows and columns of the paper come first, in the paper's order and spelling, then the others.
 
     Raises:
-        UnknownNameError: No such table can be made.
-        InvalidSettingError: The figures do not fit into it.
+        UnknownNameError: The table cannot be built.
+        InvalidSettingError: The metrics do not fit the table.
     """
     if name not in MADE:
         kind = "table that can be made from answers"
@@ -139,7 +140,7 @@ Made = tuple[tuple[str, ...], Iterable[Cells]]
 
 
 def _build_creators_table(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
-    """Table 3: how many percent of each creator's clips, by setting, each reviewer catches."""
+    """Build table 3: the percentage of each creator's clips, by setting, that each reviewer catches."""
     found: dict[str, tuple[CreatorSetting, dict[str, float]]] = {}
     for each in scored:
         for maker in makers_of(each.card, CAUGHT):
@@ -176,7 +177,7 @@ def _build_creators_table(scored: Sequence[ScorecardFile], printed: PublishedTab
 
 
 def _build_think_table(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
-    """Table 4: right on real clips, and caught of each creator's, with and without thoughts."""
+    """Build table 4: accuracy on real clips and on each creator's clips, with and without thinking."""
     figures = {each: {"real": "real-accuracy"} for each in scored}
     for each in scored:
         figures[each] |= {m.title: f"{CAUGHT}: {m.name}" for m in makers_of(each.card, CAUGHT)}
@@ -184,7 +185,10 @@ def _build_think_table(scored: Sequence[ScorecardFile], printed: PublishedTable)
 
 
 def _build_preference_table(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
-    """Table 5: right on pairs with each creator's clips, the real one always in one place or in both."""
+    """Build table 5: accuracy on pairs with each creator's clips.
+
+    The real clip is always in the same position, or in both positions.
+    """
     figures = {
         each: {m.title: f"pooled: {m.name}" for m in makers_of(each.card, "pooled")}
         for each in scored
@@ -223,7 +227,7 @@ def _build_metric_table(
 
 
 def _build_humans_table(scored: Sequence[ScorecardFile], printed: PublishedTable) -> Made:
-    """Table 16: how often real and each creator's clips are taken for which, and the mean of both shares."""
+    """Build table 16: counts of human answers on real and each creator's clips, and balanced accuracy."""
     if len(scored) != 1:
         setting, problem = "SCORES", f"this table shows one group of people, got {len(scored)}"
         raise InvalidSettingError(setting, problem, "Name one file")
@@ -285,7 +289,10 @@ def makers_of(card: Scorecard, figure: str) -> list[CreatorSetting]:
 
 
 def _order_names(found: Iterable[str], printed: Iterable[str]) -> dict[str, str]:
-    """The names of `found`, each with what to show: those of print first, in its order and spelling."""
+    """Map each name in `found` to its printed spelling; printed names come first, in printed order.
+
+    A name that is not printed keeps its spelling.
+    """
     names = list(found)
     by_key = {_normalise_name(name): name for name in names}
     known = {
@@ -295,12 +302,12 @@ def _order_names(found: Iterable[str], printed: Iterable[str]) -> dict[str, str]
 
 
 def _normalise_name(name: str) -> str:
-    """`name` without what spellings differ in: `wan/without text` is `wan_without_text`."""
+    """Normalise `name` for comparison: `wan/without text` and `wan_without_text` give the same key."""
     return re.sub(r"[\W_]+", "", name).lower()
 
 
 def _compute_ranks(means: Mapping[str, float]) -> dict[str, int]:
-    """Places from 1, the lowest first; a line with audio bears the rank of the one without."""
+    """Rank `means` from 1, lowest first; a row with audio has the rank of the row without audio."""
     bases = {
         title: get_base_line_name(title) if get_base_line_name(title) in means else title
         for title in means

@@ -31,7 +31,7 @@ HUMAN_REAL_IN_TEXT: Final = 30
 
 
 def check_reviewer_cells(tables: CountTables) -> FigureCheck:
-    """Table 2: the pooled accuracy of each reviewer against each creator."""
+    """Check table 2: the pooled accuracy of each reviewer against each creator."""
     return _check_cells(
         reviewer_cells(tables),
         name="VRT table 2 cells",
@@ -43,7 +43,7 @@ def check_reviewer_cells(tables: CountTables) -> FigureCheck:
 
 
 def check_creator_cells(tables: CountTables) -> FigureCheck:
-    """Table 3: the share of each creator's clips that each reviewer calls generated."""
+    """Check table 3: the percentage of each creator's clips that each reviewer calls generated."""
     return _check_cells(
         creator_cells(tables),
         name="VRT table 3 cells",
@@ -57,7 +57,7 @@ def check_creator_cells(tables: CountTables) -> FigureCheck:
 def check_averages(
     lines: Sequence[PrintedLine], cells: Sequence[PrintedCell], *, name: str, expected: int
 ) -> FigureCheck:
-    """The averages of `lines`, each from its printed cells; `cells` are those with counts."""
+    """Check the average of each line against its printed cells; `cells` are the cells with counts."""
     misprints = []
     for line in lines:
         calculated = round_to_two_places(_compute_mean(line))
@@ -87,7 +87,7 @@ def check_averages(
 
 
 def check_ranks(lines: Sequence[PrintedLine], *, name: str, best_is_high: bool) -> FigureCheck:
-    """The ranks of `lines` on unrounded means; a `+ audio` line bears the rank of its base."""
+    """Check the ranks of `lines` by unrounded mean; a `+ audio` line has the rank of its base line."""
     ranks = rank_by(
         {line.name: _compute_mean(line) for line in lines}, lines, best_is_high=best_is_high
     )
@@ -117,7 +117,7 @@ def check_ranks(lines: Sequence[PrintedLine], *, name: str, best_is_high: bool) 
 
 
 def check_humans() -> FigureCheck:
-    """Table 16 and the human line of table 2: the mean of real and fake accuracy."""
+    """Check table 16 and the human line of table 2: the mean of real and fake accuracy."""
     rows = human_rows()
     human = next(line for line in reviewer_lines() if line.name == "Human")
     in_table_2 = {_normalise_creator_name(name): cell for name, cell in human.cells.items()}
@@ -182,7 +182,7 @@ def check_human_clips() -> FigureCheck:
 
 
 def reviewer_cells(tables: CountTables) -> list[PrintedCell]:
-    """The cells of table 2 that have counts, in printed order."""
+    """Return the cells of table 2 that have counts, in printed order."""
     return [
         PrintedCell(
             line=line.name,
@@ -200,7 +200,7 @@ def reviewer_cells(tables: CountTables) -> list[PrintedCell]:
 
 
 def creator_cells(tables: CountTables) -> list[PrintedCell]:
-    """The cells of table 3 that have counts, in printed order."""
+    """Return the cells of table 3 that have counts, in printed order."""
     return [
         PrintedCell(
             line=line.name,

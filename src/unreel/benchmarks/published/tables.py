@@ -52,7 +52,7 @@ SOURCES: Final[Mapping[str, TableSource]] = {
 
 
 def show(name: str) -> PublishedTable:
-    """The table called `name`, as printed; an unknown name lists the known ones."""
+    """Return the published table `name` as printed; the error for an unknown name lists known names."""
     if name not in SOURCES:
         kind = "published table"
         raise UnknownNameError(kind, name, sorted(SOURCES))
@@ -64,7 +64,7 @@ def show(name: str) -> PublishedTable:
 
 
 def read_goldens() -> dict[str, Any]:
-    """The integer counts behind the printed cells, as `read_goldens.json` holds them."""
+    """Return the integer counts behind the printed cells, from `goldens.json`."""
     found: dict[str, Any] = json.loads(_get_data_file("goldens.json").read_text(encoding="utf-8"))
     return found
 
@@ -85,7 +85,7 @@ class TraceRow:
 
 
 def trace_rows(split: str) -> tuple[TraceRow, ...]:
-    """The lines of `split`, `test` or `val`, in printed order."""
+    """Return the lines of `split`, `test` or `val`, in printed order."""
     return tuple(
         TraceRow(model=row["model"], **{key: Decimal(row[key]) for key in row if key != "model"})
         for row in show(f"deeptrace_{split}").rows
@@ -114,12 +114,12 @@ def get_base_line_name(line: str) -> str:
 
 
 def reviewer_lines() -> tuple[PrintedLine, ...]:
-    """Table 2: a line for each reviewer, a cell for each creator."""
+    """Return the lines of table 2: one line per reviewer, one cell per creator."""
     return tuple(_parse_line(row, name=row["reviewer"]) for row in show("reality_reviewers").rows)
 
 
 def creator_lines() -> tuple[PrintedLine, ...]:
-    """Table 3: a line for each creator and setting, a cell for each reviewer."""
+    """Return the lines of table 3: one line per creator and setting, one cell per reviewer."""
     return tuple(
         _parse_line(row, name=f"{row['creator']} {row['setting']}")
         for row in show("reality_creators").rows
@@ -140,7 +140,7 @@ class PrintedHumanRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRow:
-    """One creator's line in DeepTraceReward's table 1: its rows, and how many percent are explained."""
+    """A creator's line in DeepTraceReward's table 1: number of rows and percentage with explanation."""
 
     source: str
     annotations: int
@@ -148,7 +148,7 @@ class SourceRow:
 
 
 def source_rows() -> tuple[SourceRow, ...]:
-    """Table 1, a line for each creator; real clips have no explanations."""
+    """Return the lines of table 1, one per creator; real clips are omitted: they have no explanations."""
     return tuple(
         SourceRow(
             source=row["source"],
@@ -161,7 +161,7 @@ def source_rows() -> tuple[SourceRow, ...]:
 
 
 def human_rows() -> tuple[PrintedHumanRow, ...]:
-    """Table 16, a line for each creator."""
+    """Return the lines of table 16, one per creator."""
     return tuple(
         PrintedHumanRow(
             creator=row["creator"],
@@ -241,14 +241,14 @@ _LINES: Final[Mapping[tuple[str, str], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class GeneratedCount:
-    """Valid answers about one source, and how many of them say generated."""
+    """Number of valid answers about one source, and number of answers that say generated."""
 
     valid: int
     said_fake: int
 
     @property
     def said_real(self) -> int:
-        """Valid answers that say real."""
+        """Return the number of valid answers that say real."""
         return self.valid - self.said_fake
 
     def __str__(self) -> str:
@@ -256,7 +256,7 @@ class GeneratedCount:
 
 
 def round_to_two_places(percent: Fraction | float) -> Decimal:
-    """`percent` as Video Reality Test prints it: half up to two places, in one step."""
+    """Round `percent` half up to two decimal places in one step, as Video Reality Test prints it."""
     exact = percent if isinstance(percent, Fraction) else Fraction(str(percent))
     quotient = Decimal(exact.numerator) / Decimal(exact.denominator)
     return quotient.quantize(Decimal("0.01"), ROUND_HALF_UP)
@@ -266,7 +266,7 @@ CountTables = Mapping[int, Mapping[str, GeneratedCount]]
 
 
 def count_tables() -> CountTables:
-    """Every count, by table number and by `Real` or the line of table 3 that it belongs to."""
+    """Return all counts by table number, then by `Real` or line of table 3."""
     tables: dict[int, dict[str, GeneratedCount]] = {}
     for row in show("reality_counts").rows:
         name, *setting = re.findall(r"[\w.-]+", row["source"].lower())

@@ -22,7 +22,7 @@ N_FAKE: Final = {"test": 440, "val": 434}
 
 
 def check_overall() -> FigureCheck:
-    """Overall scores from the four printed figures that make them, within 0.05."""
+    """Check overall scores against their four printed components, within 0.05."""
     rows = [(split, row) for split in SPLITS for row in trace_rows(split)]
     misprints = []
     for split, row in rows:
@@ -51,7 +51,7 @@ def check_overall() -> FigureCheck:
 
 
 def check_accuracy() -> FigureCheck:
-    """Accuracy, fake accuracy and real accuracy of each line from whole counts of rows."""
+    """Check accuracy, fake accuracy and real accuracy of each line against whole counts of rows."""
     counts = read_goldens()["deeptracereward"]
     rows = [
         (split, row, golden["fake_correct"], golden["real_correct"])
@@ -76,7 +76,7 @@ def check_accuracy() -> FigureCheck:
 
 
 def check_sources() -> FigureCheck:
-    """Table 1: the share of each creator's rows with an explanation, from some whole count of rows."""
+    """Check table 1: whether a whole count of rows gives each creator's percentage with explanation."""
     rows = source_rows()
     misprints = tuple(_build_share_misprint(row) for row in rows if not _list_possible_counts(row))
     return FigureCheck(

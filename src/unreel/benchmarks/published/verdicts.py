@@ -23,7 +23,7 @@ class MisprintCause(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """The cause in plain words."""
+        """Return the cause as a sentence."""
         return _SENTENCES[self]
 
 
@@ -79,7 +79,7 @@ class FigureCheck:
 
     @property
     def ok(self) -> bool:
-        """True when exactly the expected cells reproduce and every other one has its cause."""
+        """Return whether exactly the expected cells reproduce and every other cell has a cause."""
         return (
             self.reproduced == self.expected
             and self.total == self.expected_total

@@ -123,7 +123,7 @@ def _build_outcome_state(outcome: Outcome) -> dict[str, object]:
 
 
 def _sort_categories(value: Any) -> Any:
-    """A document in which categories, which have no order, stand in one."""
+    """Return a JSON document with each `categories` list sorted, because categories have no order."""
     if isinstance(value, dict):
         return {
             key: sorted(part) if key == "categories" else _sort_categories(part)

@@ -1,4 +1,4 @@
-"""`unreel annotate exclude` and `include`: whose judgements count."""
+"""`unreel annotate exclude` and `include`: exclude or include the judgements of an annotator."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

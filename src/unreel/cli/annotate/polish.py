@@ -59,7 +59,7 @@ def polish(*, as_json: bool, **options: Any) -> None:
 @ledger_option
 @json_option
 def confirm(*, as_json: bool, **options: Any) -> None:
-    """Confirm that the polished text of TASK (its id, or its clip's name) keeps the annotators' meaning."""
+    """Confirm that the polished text of TASK (task id or clip name) keeps the annotators' meaning."""
     LazyImport("unreel.cli.annotate.polish_job:confirm_text", extra="annotate").load()(
         options, as_json=as_json
     )

@@ -23,7 +23,7 @@ from unreel.reviewers.endpoint.providers import read_address
 
 
 def polish_campaign(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Request missing texts, store them, and print all."""
+    """Request the missing polished texts if a model is named, store them, and print all texts."""
     settings = read_settings()
     rule = ConsensusRule(quorum=options["quorum"], min_overlap=options["min_overlap"])
     with open_ledger(resolve_ledger_url(options["ledger"], settings)) as ledger:

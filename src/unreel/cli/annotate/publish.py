@@ -1,4 +1,4 @@
-"""`unreel annotate publish`: what people settled on, as a benchmark."""
+"""`unreel annotate publish`: write the consensus of a campaign as a benchmark."""
 
 from pathlib import Path
 from typing import Any

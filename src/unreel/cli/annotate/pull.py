@@ -1,4 +1,4 @@
-"""`unreel annotate links`, `pull` and `status`: what annotators are sent, say, and have left."""
+"""`unreel annotate links`, `pull` and `status`: links, answers and progress of annotators."""
 
 from pathlib import Path
 from typing import Any

@@ -21,7 +21,7 @@ from unreel.engine.progress import Progress
 
 
 def print_links(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """One row for each annotator and batch."""
+    """Print the links of a campaign, one row for each annotator and batch."""
     settings = read_settings()
     kept = read_passwords(studio_folder(settings, options["state"]))
     with open_desk(options, settings) as (client, ledger):
@@ -40,7 +40,7 @@ def print_links(options: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def pull_answers(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Pull new answers, and report those that cannot be used."""
+    """Pull new answers, and report unusable answers."""
     campaign, decided = options["campaign"], {}
     with open_desk(options, read_settings()) as (client, ledger):
         with ProgressMeter() as meter:
@@ -79,7 +79,7 @@ def _print_pulled(campaign: str, pulled: PullResult, decided: Mapping[str, int])
 
 
 def print_status(options: Mapping[str, Any], *, as_json: bool) -> None:
-    """One row for each annotator."""
+    """Print the progress of a campaign, one row for each annotator."""
     progress = open_campaign(options["campaign"], ledger=options["ledger"]).status()
     if as_json:
         print_json(progress)

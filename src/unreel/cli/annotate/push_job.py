@@ -30,7 +30,7 @@ _SHOWN: Final = 10
 def open_desk(
     options: Mapping[str, Any], settings: EnvironmentSettings
 ) -> Iterator[tuple[StudioClient, Ledger]]:
-    """The server and the ledger that were typed."""
+    """Open the Label Studio server and the ledger that the command options name."""
     folder = studio_folder(settings, options["state"])
     address = resolve_ledger_url(options["ledger"], settings)
     connection = find_connection(folder, url=options["url"])
@@ -86,7 +86,10 @@ def print_alterations(altered: Sequence[ProjectAlteration]) -> None:
 
 
 def read_annotators(text: str) -> tuple[Annotator, ...]:
-    """`name=address` with commas between, or a file with one in each line; an address names itself."""
+    """Parse comma-separated `name=address` pairs, or a file with one pair per line.
+
+    An address without a name is named after its part before `@`, in lower case.
+    """
     file = Path(text)
     is_file = "@" not in text and file.is_file()
     words = file.read_text(encoding="utf-8-sig").splitlines() if is_file else text.split(",")

@@ -1,4 +1,4 @@
-"""`unreel annotate quality`: how well each annotator answers."""
+"""`unreel annotate quality`: measure the quality of each annotator."""
 
 from typing import Any
 

@@ -45,7 +45,10 @@ def _read_answer_tables(folder: SeasonFolder) -> list[AnswerTable]:
 def _compute_ablation_effects(
     plays: Sequence[AnswerTable], other: SeasonFolder, name: str
 ) -> list[AblationEffect]:
-    """Each condition next to that of the same title, or all next to the only one that there is."""
+    """Compare each condition with the condition of the same title in `other`.
+
+    If `other` has only one condition, compare all conditions with it.
+    """
     entrants = other.require_played()
     titles = entrants.conditions
     found: list[AblationEffect] = []

@@ -10,7 +10,7 @@ from unreel.core.estimate import Estimate, Measured
 
 
 def format_interval(found: Measured | None, places: int) -> str:
-    """A value with its interval; "" where nothing was measured."""
+    """Format a value with its confidence interval; return "" if nothing was measured."""
     if not isinstance(found, Estimate):
         return ""
     return f"{found.value:.{places}f} [{found.low:.{places}f}, {found.high:.{places}f}]"

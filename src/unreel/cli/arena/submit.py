@@ -1,4 +1,4 @@
-"""`unreel arena submit`, `withdraw` and `log`: who enters a season, and what became of it."""
+"""`unreel arena submit`, `withdraw` and `log`: entries of a season, and their results."""
 
 import sys
 from typing import Any
@@ -22,9 +22,9 @@ _JOB = "unreel.cli.arena.submit_job"
 @trusted_option
 @json_option
 def submit(*, as_json: bool, **options: Any) -> None:
-    """Enter a creator or a reviewer: ENTRY is a TOML file, see docs/arena-entries.md.
+    """Submit a creator or a reviewer: ENTRY is a TOML file, see docs/arena-entries.md.
 
-    Its clips are checked before anything is paid for: names, length, size, rate, sound, licence,
+    The clips are checked before any cost arises: names, length, size, frame rate, sound, licence,
     copies of real clips, watermarks, and file properties that reveal the label. Every attempt is
     recorded in the season's log.
 

@@ -1,4 +1,4 @@
-"""`unreel arena ablations` and `watch`: what one change does, and who plays foul."""
+"""`unreel arena ablations` and `watch`: measure the effect of one change, and detect cheating."""
 
 import sys
 from typing import Any

@@ -41,7 +41,7 @@ class ConditionFindings:
 
     @property
     def n_suspected(self) -> int:
-        """Number of suspected pairs and entrants."""
+        """Return the number of suspected pairs and entrants."""
         known = sum(gap.flagged for gap in self.hidden)
         return len(self.alike.suspected) + known + sum(sung.flagged for sung in self.canaries)
 

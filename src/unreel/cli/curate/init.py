@@ -1,4 +1,4 @@
-"""`unreel curate init`, `check` and `settings`: a recipe to start with, what it would do, and what it may say."""
+"""`unreel curate init`, `check` and `settings`: write, check and document a recipe."""
 
 import sys
 from dataclasses import asdict

@@ -56,7 +56,7 @@ class EvalRunSettings:
 
     @property
     def retry(self) -> frozenset[str]:
-        """Reasons of failures that are asked again."""
+        """Return the failure reasons to retry: all reasons with `retry_failed`, otherwise none."""
         return ALL_FAILURES if self.retry_failed else frozenset()
 
 
@@ -140,7 +140,7 @@ def _build_runs(
     settings: EnvironmentSettings,
     ways: Mapping[str, bool],
 ) -> list[EvalRun]:
-    """A run for each recipe: at `out` itself, or where there are several, below it by its usual name."""
+    """Plan a run for each recipe: at `out`, or for several recipes, below `out` under default names."""
     if len(recipes) == 1:
         return [plan_run(recipes[0], out, settings, **ways)]
     runs: dict[str, EvalRun] = {}

@@ -31,7 +31,7 @@ _REJECTED_KEY: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedRun:
-    """A run that was asked to its end."""
+    """A finished run, with its outcome, cost and scores."""
 
     run: EvalRun
     outcome: EvalOutcome
@@ -40,7 +40,7 @@ class FinishedRun:
 
     @property
     def n_questions(self) -> int:
-        """Questions that were put."""
+        """Return the number of questions sent."""
         return sum(score.scorecard.n_questions for score in self.scores)
 
     @property
@@ -50,14 +50,18 @@ class FinishedRun:
 
     @property
     def failures(self) -> Mapping[str, int]:
-        """Questions without an answer, by reason."""
+        """Count the questions without an answer, by failure reason."""
         tally: Counter[str] = Counter()
         for score in self.scores:
             tally.update(score.scorecard.failures)
         return tally
 
     def status(self, fail_on_error: float) -> int:
-        """1 where more failed than may, and where nothing was measured; 2 where no clip could be asked about."""
+        """Return the exit status of the run.
+
+        1 if the fraction of failed questions exceeds `fail_on_error` or nothing was measured; 2 if no
+        clip could be used in a question; 0 otherwise.
+        """
         answers = self.outcome.answers
         if self.outcome.unreadable and not (answers.already + answers.done + answers.failed):
             return 2
@@ -75,7 +79,7 @@ class StoppedRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRunResult:
-    """A run that was not asked."""
+    """A planned run and its forecast, without any question sent."""
 
     run: EvalRun
     forecast: EvalForecast

@@ -1,4 +1,4 @@
-"""A run as a command names it: opened, and what to know of it said."""
+"""Open the runs that a command names, and print messages about them."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,7 +13,7 @@ from unreel.evaluation.run_lookup import name_runs, open_named_run
 def open_all_told(
     names: Iterable[str], settings: EnvironmentSettings, **options: Any
 ) -> list[EvalRun]:
-    """The runs at `names`, and those below names that are folders of runs: see `open_told`."""
+    """Open the runs at `names`, and all runs in directories of runs; see `open_told`."""
     return [open_told(name, settings, **options) for name in name_runs(names, settings)]
 
 
@@ -25,7 +25,7 @@ def open_told(
     outside: bool,
     accept_changed: bool,
 ) -> EvalRun:
-    """The run at the folder or prefix `name`; that its benchmark cannot be known again is said."""
+    """Open the run at the directory or prefix `name`; print a message if its benchmark is not verifiable."""
     run = open_named_run(
         name, settings, moved_to=moved_to, outside=outside, accept_changed=accept_changed
     )

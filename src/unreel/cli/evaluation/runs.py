@@ -24,7 +24,7 @@ _JOB: Final = "unreel.cli.evaluation.runs_job"
 
 
 class _ListsByDefault(click.Group):
-    """A group whose first command is meant where none is named: `unreel runs FOLDER`."""
+    """A click group that runs `list` if no command is named: `unreel runs FOLDER`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         first = args[0] if args else ""

@@ -53,7 +53,7 @@ class ScoredAnswers:
 
     @property
     def is_complete(self) -> bool:
-        """True when every clip has an answer and every row could be used."""
+        """Return whether every clip has an answer and every row is usable."""
         left_over = self.not_asked or self.unknown or self.rejected or self.without_truth
         return not (left_over or self.scorecard.failures)
 

@@ -1,4 +1,4 @@
-"""`unreel score --judge` and `--sts`: how well the words of answers match people's, of a run or a file."""
+"""`unreel score --judge` and `--sts`: score explanations of a run or file against human texts."""
 
 from collections.abc import Sequence
 from pathlib import Path

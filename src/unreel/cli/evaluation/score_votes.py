@@ -1,4 +1,4 @@
-"""`unreel score VOTES`: what people say of the clips of a benchmark, scored as `reality`."""
+"""`unreel score VOTES`: score human votes on the clips of a benchmark with protocol `reality`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -39,7 +39,7 @@ def print_scores(scores: "Sequence[ConditionScore]", form: Form = "text") -> Non
 
 
 def score_rows(scores: "Iterable[ConditionScore]") -> list[dict[str, object]]:
-    """The same for `--json`."""
+    """Return the scorecard of each condition as a row for `--json`."""
     return [
         {
             "condition": score.condition.written(),
@@ -114,7 +114,7 @@ def print_metrics(card: Scorecard, form: Form = "text") -> None:
 
 
 def _group_metrics(metrics: Sequence[Metric]) -> dict[str, dict[str, Metric]]:
-    """Metrics by the group that their name gives after a colon, "" for all clips."""
+    """Group metrics by the part of the metric name after the colon; the group "" contains all clips."""
     groups: dict[str, dict[str, Metric]] = {}
     for metric in metrics:
         name, _, group = metric.name.partition(": ")
@@ -144,7 +144,7 @@ def _build_metric_row(metric: Metric) -> dict[str, object]:
 
 
 def format_figure_cell(value: Measured) -> str:
-    """A figure with its interval and count in one cell; empty where it was not measured."""
+    """Format a figure with its confidence interval and count as one cell; empty if not measured."""
     if isinstance(value, Unmeasured):
         return ""
     return f"{value.value:.1f} [{value.low:.0f}, {value.high:.0f}] n={value.n}"

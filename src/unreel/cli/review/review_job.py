@@ -60,7 +60,7 @@ class ReviewCommandOptions:
 
 
 class ReviewSession:
-    """Takes clips in, has them reviewed, and shows what comes back as it comes."""
+    """A session that reads clips, sends them to reviewers, and prints each result when it arrives."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class ReviewSession:
         self._waited: dict[tuple[str, str], None] = {}
 
     async def review_all(self, batch: ClipBatch) -> list[dict[str, object]]:
-        """A row for each file, in order."""
+        """Review all files of `batch`, and return one row for each file, in order."""
         from unreel.evaluation.review import survey_clip
 
         files = batch.files

@@ -57,7 +57,7 @@ def compare(
 
 
 def _run_of(name: str, out: str, *, benchmark: str | None, trusted: bool, **asked: Any) -> str:
-    """The run at `name`, or that of the checkpoint there, asked now."""
+    """Return the run at `name`; if `name` is a checkpoint, evaluate it first and return its new run."""
     checkpoint = Path(name)
     if not (checkpoint / FILE).is_file():
         return name

@@ -1,4 +1,4 @@
-"""`unreel train examples` and `recipes`: what a model will see, before anything is trained."""
+"""`unreel train examples` and `recipes`: inspect the model input and the recipes before training."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""`unreel train plan`: what a training will take, before anything starts."""
+"""`unreel train plan`: estimate the resources of a training before it starts."""
 
 from typing import Any
 

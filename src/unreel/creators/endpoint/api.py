@@ -98,7 +98,7 @@ class ServiceApi(RecipeSection):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiPreset:
-    """A kind of service that is known, and its home where it has one: a key of the home goes nowhere else."""
+    """A known service API, and its home URL if it has one; the key of the home is sent only there."""
 
     api: ServiceApi
     home: str = ""

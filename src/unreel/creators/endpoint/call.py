@@ -1,4 +1,4 @@
-"""One call to a service: asked again where that may help, ended where it may not, always before its deadline."""
+"""One call to a service: retried if a retry may help, and always ended before its deadline."""
 
 import asyncio
 import json
@@ -83,7 +83,7 @@ async def _send_once(asked: RetriedCall) -> ServiceReply | ServiceFailure:
 
 
 def read_told(raw: HttpReply, *, now: datetime) -> ServiceReply | ServiceFailure:
-    """The object in `raw`; anything else is a setback that says what it was."""
+    """Parse the JSON object in `raw`; for any other reply, return a failure that describes the reply."""
     if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
         return _build_refusal_failure(raw, now)
     try:

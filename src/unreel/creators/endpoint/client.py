@@ -48,7 +48,7 @@ class ServiceClient:
             return False
 
     def resolve(self, target: str) -> str:
-        """The whole address of what the service names, which may be a part of one."""
+        """Resolve `target`, a URL or part of a URL from the service, to an absolute URL."""
         return urljoin(self._base, target)
 
     async def get(self, path: str) -> HttpReply | Failure:

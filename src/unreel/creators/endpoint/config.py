@@ -1,4 +1,4 @@
-"""`kind = "endpoint"`: which service, spoken to how, for how long and for how much."""
+"""`kind = "endpoint"`: the service, its API, timeouts and spend limits."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -24,7 +24,7 @@ Dollars = Annotated[Decimal, Field(ge=0, le=10**6), NumberUnit("US dollars")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceConfig:
-    """A service, and the variable whose key goes along. It never holds the key."""
+    """A service, and the environment variable of its key. It never contains the key."""
 
     server: ServerAddress
     variable: str | None
@@ -108,7 +108,7 @@ class EndpointKeys(CreatorKeys):
         return f"{self.model} {self.spoken().model_dump_json()}"
 
     def spoken(self) -> ServiceApi:
-        """The shape with what the recipe changes of it."""
+        """Return the API preset with the changes from the recipe."""
         return check_sections(ServiceApi, self._shape.api.model_dump() | self.api)
 
     def contact(self, key_hosts: str) -> ServiceConfig:
@@ -125,10 +125,10 @@ class EndpointKeys(CreatorKeys):
         return ServiceConfig(server=server, variable=variable, needs_key=home)
 
     def way(self, key_hosts: str) -> ServiceEndpoint:
-        """The same with the key itself.
+        """Return the URL of the service with its key.
 
         Raises:
-            InvalidSettingError: The key would travel in clear, or the home is asked without one.
+            InvalidSettingError: The key would be sent unencrypted, or the home host has no key.
         """
         api, asked = self.spoken(), self.contact(key_hosts)
         key = None if asked.variable is None else read_secret(asked.variable)

@@ -189,7 +189,7 @@ class EndpointCreator:
         return Failure(FailureReason.MALFORMED_REPLY, detail)
 
     async def _copy(self, url: str, workplace: CreatorContext) -> Failure | None:
-        """The clip at `url` as a file of the workplace: of the service itself with its key, of others without."""
+        """Download the clip at `url` into the workplace; only the service itself receives the key."""
         for _ in range(_HOPS):
             if not self._client.owns(url):
                 refused = require_host(url, self._terms.download_hosts)
@@ -211,7 +211,7 @@ class EndpointCreator:
 
 
 def _check_clip_file(file: Path) -> Path | Failure:
-    """The file, unless it is words: services answer with a page or an error where a clip should be."""
+    """Return `file`; a failure if it is empty or text, such as an HTML page or a JSON error."""
     with file.open("rb") as opened:
         head = opened.read(_HEAD).lstrip()
     if head.startswith((b"<", b"{", b"[")):

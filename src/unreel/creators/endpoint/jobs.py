@@ -85,7 +85,7 @@ class JobDesk:
     async def submit(
         self, order: GenerationRequest, workplace: CreatorContext, until_s: float
     ) -> ServiceJob | Failure:
-        """The job for `order`: the one that an earlier life submitted, or a new one."""
+        """Return the job for `order`: the job that an earlier process submitted, or a new job."""
         known = workplace.recall(JOB)
         if known:
             return ServiceJob(known)

@@ -61,7 +61,10 @@ class GenerationRequest:
         }
 
     def _image(self) -> str | None:
-        """The first frame in the size that is asked for: services refuse one that differs."""
+        """Return the first frame as a data URL in the requested size; services reject other sizes.
+
+        `None` if the brief has no first frame or uses only text.
+        """
         frame = self.brief.first_frame
         if frame is None or self.brief.setting is CreatorInput.TEXT:
             return None
@@ -73,7 +76,7 @@ class GenerationRequest:
 
 
 def place_order(brief: ClipBrief, api: ServiceApi, *, model: str) -> GenerationRequest:
-    """The order for `brief`: the size with the nearest shape, and the shortest length that is enough."""
+    """Build the request for `brief`: the size of nearest shape, and the shortest sufficient length."""
     width, height = _select_nearest_size(brief, api.sizes)
     return GenerationRequest(
         brief=brief,
@@ -128,7 +131,7 @@ def look_up(reply: Any, location: str) -> Any:
 
 
 def read_id(reply: Any, location: str) -> str | None:
-    """The id of a job; `None` where it is none, or would lead elsewhere in an address."""
+    """Return the id of a job; `None` if it is missing, invalid, or would change the path of a URL."""
     found = look_up(reply, location)
     text = str(found) if isinstance(found, str | int) and not isinstance(found, bool) else ""
     parts = text.split("/")
@@ -137,7 +140,7 @@ def read_id(reply: Any, location: str) -> str | None:
 
 
 def fill_path(template: str, job: str) -> str:
-    """A path of the service with the job's id in its place."""
+    """Fill the job's id into a path of the service."""
     return template.replace("{id}", quote(job, safe="/:"))
 
 

@@ -20,5 +20,5 @@ class ServiceEndpoint:
         return read_server(self.url)
 
     def redact(self, text: str) -> str:
-        """`text` without the key: a server may repeat it."""
+        """Remove the key from `text`, because a server may repeat the key."""
         return text.replace(self.key, "[key]") if self.key else text

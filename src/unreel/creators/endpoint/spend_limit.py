@@ -49,6 +49,6 @@ class SpendLimit:
         return None
 
     def release(self, seconds: int) -> None:
-        """The service did not take the job."""
+        """Release the reserved cost of a job that the service did not accept."""
         self._n_clips -= 1
         self._spent_usd -= self.cost_usd(seconds) or Decimal(0)

@@ -1,1 +1,1 @@
-"""`[audit]`: whether file properties reveal the labels; which leak, how much, and in which clips."""
+"""`[audit]`: test if file properties reveal the labels; report the leaks, their size and clips."""

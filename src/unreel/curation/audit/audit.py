@@ -151,12 +151,13 @@ def audit(observations: Iterable[ClipObservation], *, seed: int) -> AuditResult:
 
 
 def judge(auc: Measured, *, n_least: int, p_value: float, n_unjudged: int = 0) -> AuditFinding:
-    """`leaks` above 0.60 where chance is excluded; `clean` up to 0.60 where 0.70 is excluded.
+    """Return `leaks` above 0.60 if chance is excluded; `clean` up to 0.60 if 0.70 is excluded.
 
-    Chance is excluded by the interval and by `p_value`, which counts all views together. An AUC below
-    0.5 is no leak: where sizes, say, are balanced over the set, the scenes that teach are unbalanced
-    the other way than the scenes that are judged. A set with clips that no model could judge is not
-    clean. `n_least` counts the clips of the smaller side.
+    All other results are `inconclusive`, and so is every result with too few clips in the smaller
+    class (`n_least`). Chance must be excluded by the confidence interval and by `p_value`, which
+    covers all views together. An AUC below 0.5 is not a leak: if a property such as size is
+    balanced over the set, its imbalance in the training scenes is opposite to its imbalance in the
+    test scenes. A set with clips that no model could judge is not clean.
     """
     if isinstance(auc, Unmeasured) or n_least < LEAST_PER_SIDE:
         return AuditFinding.INCONCLUSIVE
@@ -170,7 +171,7 @@ def judge(auc: Measured, *, n_least: int, p_value: float, n_unjudged: int = 0) -
 def _select_observations(
     observations: Iterable[ClipObservation], *, seed: int
 ) -> list[ClipObservation]:
-    """At most `MOST_PER_SIDE` of either side, drawn by name, in the order of their names."""
+    """Sample at most `MOST_PER_SIDE` clips of each label by a hash of name and `seed`, sorted by name."""
     sides: dict[bool, list[tuple[int, int, ClipObservation]]] = {True: [], False: []}
     for number, seen in enumerate(observations):
         side = sides[seen.creator is None]
@@ -226,7 +227,7 @@ class _ViewModels:
         return cls(sight, own, folding, scaled, cross_fit(scaled, folding, sight.rows))
 
     def transfer(self, folding: FoldAssignment) -> Measured:
-        """Judge the clips by models that know neither their scene nor their creator."""
+        """Judge each clip with models fitted without its scene and without its creator; return the AUC."""
         if folding.n_parts == 1:
             return Unmeasured("there is one creator")
         return cross_fit(self.scaled, folding, self.sight.rows).auc(self.owners)
@@ -287,7 +288,7 @@ def _build_view_counts(sight: _ModelFeatures, auc: Measured) -> ViewAudit:
 
 
 def _measure_property_leaks(fit: _ViewModels) -> tuple[PropertyLeak, ...]:
-    """Each property judged alone, in the same way as all of them together."""
+    """Measure the leak of each property alone, with the method used for all properties together."""
     columns: defaultdict[str, list[int]] = defaultdict(list)
     for index, name in enumerate(fit.sight.table.names):
         columns[get_feature_family(name)].append(index)
@@ -325,7 +326,7 @@ def _add_revealing_clips(outcome: ViewAudit, fit: _ViewModels) -> ViewAudit:
 
 
 def _list_revealing_properties(row: int, fit: _ViewModels) -> tuple[str, ...]:
-    """The properties that pushed the clip towards its own side, the strongest first."""
+    """Return the properties that moved the clip's score towards its own label, strongest first."""
     total: Counter[str] = Counter()
     for name, push in zip(fit.sight.table.names, fit.pushes(row).tolist(), strict=True):
         total[get_feature_family(name)] += push

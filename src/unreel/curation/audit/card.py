@@ -51,7 +51,7 @@ UNGROUPED_ALARMS: Final = "6 and 27 of 100"
 
 
 def to_markdown(audit: AuditResult) -> str:
-    """The audit as a section of a data card."""
+    """Format the audit as a Markdown section of a data card."""
     return "\n".join(_iter_card_lines(audit)) + "\n"
 
 
@@ -108,7 +108,7 @@ def _format_above_chance(view: ViewAudit, auc: Estimate) -> str:
 
 
 def format_p_value(p_value: float | None) -> str:
-    """A share of relabelled sets as a cell of a table."""
+    """Format the fraction of relabelled sets as a table cell; "—" for `None`."""
     return "—" if p_value is None else f"{p_value:.3f}"
 
 
@@ -146,5 +146,5 @@ def format_auc(auc: Measured) -> str:
 
 
 def _escape_cell(text: str) -> str:
-    """Text of untrusted files inside a table: no cell ends, no markup starts."""
+    """Escape untrusted text for a table cell, so that it cannot end the cell or start markup."""
     return "".join("\\" + c if c in "\\|`*_[]<>#" else c for c in sanitise_line(text))

@@ -24,7 +24,7 @@ RELABELLINGS: Final = 199
 
 
 def relabel(owners: Sequence[FoldGroup], folding: FoldAssignment, *, seed: int) -> Numbers:
-    """A line for each relabelled set: the clip whose label each clip takes."""
+    """Return one row for each relabelled set: for each clip, the index of the clip that gives its label."""
     scenes: defaultdict[str, list[int]] = defaultdict(list)
     for index, own in enumerate(owners):
         scenes[own.scene].append(index)
@@ -86,25 +86,26 @@ class CrossFit:
 
     @property
     def value(self) -> float:
-        """Chance that a generated clip seems more generated than a real one; 0.5 where none was judged."""
+        """Return the probability that a generated clip scores above a real clip; 0.5 if none was judged."""
         met = float(self.met.sum())
         return float(self.won.sum()) / met if met else _CHANCE
 
     @property
     def n_unjudged(self) -> int:
-        """Clips that no model could judge."""
+        """Return the number of clips that no model could judge."""
         return int((self.met == 0).sum())
 
     def told_from(self) -> Array:
-        """Fraction of the clips of the other label, in its fold, that each clip was separated from."""
+        """Return, for each clip, the fraction of other-label clips in its fold that it was separated from."""
         share: Array = self.won / np.maximum(self.met, 1)
         return np.where(self.met == 0, 0.0, np.where(self.made, share, 1 - share))
 
     def auc(self, owners: Sequence[FoldGroup], *, null: Array | None = None) -> Measured:
-        """The chance, with its interval; `null` holds the values of relabelled sets. n counts clips.
+        """Return the AUC with its confidence interval; n counts clips. `null` has the relabelled sets' AUCs.
 
-        The interval is that of a share of as many trials as would be as sure: as the scenes, and the
-        creators where they are held out, differ among each other, or as relabelled sets do, whichever is less sure.
+        The interval is the interval of a proportion with an effective number of trials. That number
+        comes from the variance between scenes (and between creators if they are held out) or from the
+        variance between relabelled sets, whichever gives fewer trials.
         """
         judged = self.met > 0
         if not judged.any():
@@ -152,9 +153,9 @@ def _estimate_variance(influence: Array, clusters: Sequence[str]) -> float:
 
 
 def cross_fit(values: Array, folding: FoldAssignment, rows: Numbers) -> CrossFit:
-    """Judge the clips at `rows` of the folding by models without their scenes and the creators of their part.
+    """Judge the clips at `rows` with models fitted without their scenes and their part's creators.
 
-    `values` has one line of scaled features for each of them.
+    `values` has one row of scaled features for each of these clips.
     """
     (won,), (met,), (weights,) = _compute_pair_wins(values, folding, rows, rows[None])
     return CrossFit(folding.made[rows], won, met, weights, folding.n_parts > 1)
@@ -163,7 +164,7 @@ def cross_fit(values: Array, folding: FoldAssignment, rows: Numbers) -> CrossFit
 def compute_relabelled_auc(
     values: Array, folding: FoldAssignment, rows: Numbers, labels: Numbers
 ) -> Array:
-    """`CrossFit.value` under the labels of other clips: each line of `labels` names one for each clip."""
+    """Compute `CrossFit.value` for each row of `labels`, which assigns each clip another clip's label."""
     if not values.size:  # nothing to tell by, under any labels
         return np.full(len(labels), _CHANCE)
     told = []
@@ -178,7 +179,7 @@ def compute_relabelled_auc(
 def _compute_pair_wins(
     values: Array, folding: FoldAssignment, rows: Numbers, labels: Numbers
 ) -> tuple[Array, Array, Array]:
-    """Pairs won and met by each clip, and the weights, under each line of labels."""
+    """Return the pairs won and compared by each clip, and the weights, for each row of labels."""
     made, parts = folding.made[labels], folding.parts[labels]
     cells = folding.folds[rows] * (folding.n_parts + 1) + np.where(made, parts, folding.n_parts)
     weights, fitted = _fit_weights(values, cells, folding)
@@ -203,7 +204,10 @@ def _compute_pair_wins(
 
 
 def _fit_weights(values: Array, cells: Numbers, folding: FoldAssignment) -> tuple[Array, Mask]:
-    """Weights by labelling, fold, part and feature, and which cells had both sides to learn from."""
+    """Fit weights by labelling, fold, part and feature; also return the cells with training data.
+
+    A cell has training data if it has clips of both labels to learn from.
+    """
     n_sides = folding.n_parts + 1
     sums = _compute_cell_sums(values, cells, folding.n_folds * n_sides)
     sums = sums.reshape(len(cells), folding.n_folds, n_sides, -1)
@@ -219,9 +223,10 @@ def _fit_weights(values: Array, cells: Numbers, folding: FoldAssignment) -> tupl
 
 
 def _compute_cell_sums(values: Array, cells: Numbers, n_cells: int) -> Array:
-    """Sums of the columns by labelling and cell, with the number of clips as a further column.
+    """Sum the columns by labelling and cell, with the number of clips as an additional column.
 
-    No matrix product: the threads of a BLAS spin against other processes, five times the work here.
+    A matrix product is not used: BLAS threads compete with other processes by busy waiting, which
+    costs five times the work here.
     """
     n_labellings, n_clips = cells.shape
     sums = np.zeros((n_labellings * n_cells, values.shape[1] + 1))

@@ -22,7 +22,7 @@ from unreel.stats.sample import Array
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipObservation:
-    """One clip as the audit sees it. What could not be read is a failure and is excluded."""
+    """Audit data of one clip. A part that could not be read is a `Failure` and is excluded."""
 
     clip: str
     """Name or id, as reports should call it; unique."""
@@ -45,7 +45,7 @@ def observe(
     reader: MediaReader,
     read_text: ReadText | None = None,
 ) -> ClipObservation:
-    """All that the audit needs of the clip at `path`; texts are read where `read_text` is given."""
+    """Read all audit data of the clip at `path`; text in frames is read only if `read_text` is given."""
     middle = reader.frames(path, sampling="uniform-1", encoding="rgb24")
     from unreel.curation.watermark.clip import find_clip_watermarks  # loads scipy.signal
 
@@ -76,23 +76,23 @@ class FeatureTable:
 
     @property
     def scaled(self) -> Array:
-        """Every column around 0, in its own spreads."""
+        """Return the columns with mean 0, in units of their standard deviation."""
         spread = self.raw.std(axis=0)
         scaled: Array = (self.raw - self.raw.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
         return scaled
 
     def only(self, chosen: Sequence[int]) -> "FeatureTable":
-        """The table of the columns at `chosen`."""
+        """Return the table of the columns at `chosen`."""
         own = list(chosen)
         names, bins = zip(*((self.names[i], self.is_bin[i]) for i in own), strict=True)
         return FeatureTable(names, self.raw[:, own], bins)
 
 
 def tabulate(clips: Sequence[Features]) -> FeatureTable:
-    """`clips` without features that are rare or the same for all, and with the fifths of all that is measured on a scale.
+    """Build a table of `clips` without rare or constant features, and with quintiles of scale features.
 
-    The fifths let a model that adds up features see a value that is typical in the middle: all
-    generated clips lasting five seconds, say, and real ones less or more.
+    Quintiles let a linear model detect a typical middle value: for example, if all generated clips
+    last five seconds and real clips last less or more.
     """
     holders = Counter(name for features in clips for name, value in features.items() if value)
     common = sorted(name for name, n in holders.items() if n >= LEAST_HOLDERS)
@@ -148,7 +148,7 @@ _FAMILIES: Final[Mapping[str, str]] = {
 
 
 def get_feature_family(feature: str) -> str:
-    """The property of a clip that `feature` is one number of."""
+    """Return the clip property that `feature` measures."""
     name = feature.partition("=")[0]
     return _FAMILIES.get(name, name)
 

@@ -1,17 +1,17 @@
-"""Numbers of one frame that say nothing of its scene: noise, spectrum, blocks, colour, sharpness, borders.
+"""Features of one frame, independent of its scene: noise, spectrum, blocks, colour, edges, borders.
 
-| feature | what it is |
+| feature | meaning |
 |---|---|
-| `noise`, `noise tails` | spread and kurtosis of what a 3 x 3 median takes away |
-| `noise across`, `noise down` | how alike neighbouring noise is: cameras' sensors and coders differ |
-| `colour noise` | the same spread in the two colour differences |
+| `noise`, `noise tails` | spread and kurtosis of the residual of a 3 x 3 median filter |
+| `noise across`, `noise down` | correlation of neighbouring noise; sensors and coders differ |
+| `colour noise` | spread of the noise in the two colour differences |
 | `blocks 8`, `blocks 16` | steps on the borders of coding blocks over steps elsewhere |
-| `spectrum k` | share of the power in octave k of spatial frequency, the finest being 0 |
-| `spectrum peak` | the sharpest lone line in the fine octaves: a trace of upsampling |
-| `sharpness`, `sharpness lost` | mean edge height; how much of it is left at half size |
-| `brightness`, `contrast`, `saturation`, `cast red`, `cast blue` | means and spreads of colour |
-| `black share`, `white share` | clipped pixels |
-| `border across`, `border down` | black bars beside or above and below the picture |
+| `spectrum k` | fraction of the power in octave k of spatial frequency; 0 is the finest |
+| `spectrum peak` | the sharpest single line in the fine octaves: a trace of upsampling |
+| `sharpness`, `sharpness lost` | mean edge height; its ratio to the edge height at half size |
+| `brightness`, `contrast`, `saturation`, `cast red`, `cast blue` | colour means and spreads |
+| `black share`, `white share` | fraction of clipped pixels |
+| `border across`, `border down` | black bars at the sides, or above and below the picture |
 """
 
 import math
@@ -35,7 +35,7 @@ _BRIGHT: Final = 250
 
 
 def frame_features(rgb: Rgb) -> Features:
-    """The numbers of the table above for one frame in its own size; logarithms where ratios count."""
+    """Compute the features in the module's table for one frame at its own size; ratios are logarithms."""
     planes = rgb.astype(np.float32)
     red, green, blue = planes[..., 0], planes[..., 1], planes[..., 2]
     grey = 0.299 * red + 0.587 * green + 0.114 * blue
@@ -148,6 +148,6 @@ def _measure_borders(grey: Floats) -> dict[str, float]:
 
 
 def _compute_bar_share(lines: Floats) -> float:
-    """Share of the lines that lie in the dark before the first bright one and after the last."""
+    """Return the fraction of lines before the first and after the last bright line; 1 if all are dark."""
     bright = np.flatnonzero(lines > _DARK)
     return 1 - (bright[-1] - bright[0] + 1) / len(lines) if bright.size else 1.0

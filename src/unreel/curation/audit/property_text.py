@@ -21,7 +21,10 @@ class PropertyByLabel:
 
 
 def describe_sides(table: FeatureTable, made: Mask) -> PropertyByLabel:
-    """The feature in which generated clips (`made`) and real ones differ most: its share or its median."""
+    """Describe the feature that differs most between generated (`made`) and real clips.
+
+    The description is the share or the median of each label.
+    """
     measured = [i for i, is_bin in enumerate(table.is_bin) if not is_bin]
     best = max(measured, key=lambda i: _compute_rank_gap(table.raw[made, i], table.raw[~made, i]))
     column = table.raw[:, best]
@@ -32,7 +35,7 @@ def describe_sides(table: FeatureTable, made: Mask) -> PropertyByLabel:
 
 
 def _compute_rank_gap(some: Array, others: Array) -> float:
-    """Distance from 1/2 of the chance that one of `some` is larger than one of `others`."""
+    """Compute |p - 1/2|, with p the probability that a value of `some` exceeds a value of `others`."""
     larger = np.sign(some[:, None] - others[None]).mean()
     return abs(float(larger)) / 2
 

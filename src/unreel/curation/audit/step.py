@@ -33,7 +33,7 @@ _DIGITS: Final = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectedFile:
-    """Result of inspecting a clip whose marks are known from an earlier step."""
+    """Inspection result of a clip with watermarks known from an earlier step."""
 
     frame: Mapping[str, float]
 
@@ -139,7 +139,7 @@ def _round_floats(value: Any) -> Any:
 
 
 def _format_card_text(judged: AuditResult) -> str:
-    """The audit for the card."""
+    """Format the audit for the data card."""
     rows = "\n".join(map(_format_view_row, judged.views))
     remarks = " ".join(iter_notes(judged))
     return (

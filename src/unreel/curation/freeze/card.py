@@ -59,7 +59,7 @@ class ManifestStats:
         self._sources: defaultdict[str, bytearray] = defaultdict(bytearray)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """One more clip."""
+        """Add the row of one clip to the counts."""
         label, traces = row["label"], json.loads(row["traces"])
         self.clips[row["split"], label] += 1
         self.licences[row["licence"] or "not stated"] += 1
@@ -74,20 +74,23 @@ class ManifestStats:
 
     @property
     def sizes(self) -> Counter[str]:
-        """Clips by resolution."""
+        """Count the clips by resolution."""
         whole: Counter[str] = Counter()
         for origin in self.origins.values():
             whole.update(origin.sizes)
         return whole
 
     def n_sources(self, *splits: str) -> int:
-        """Different source videos of these splits."""
+        """Count the distinct source videos of `splits`."""
         packed = b"".join(self._sources[split] for split in splits)
         return len(np.unique(np.frombuffer(packed, "S32")))
 
 
 def write_card(card: BenchmarkCard) -> str:
-    """The card as Markdown with the header that dataset hubs read. No date, no path, no machine."""
+    """Return the card as Markdown with the metadata header that dataset hubs read.
+
+    The card contains no date, no local path and no machine name.
+    """
     tally = card.tally
     n_sources = tally.n_sources(*SPLITS)
     parts = [

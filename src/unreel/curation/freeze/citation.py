@@ -12,7 +12,7 @@ _NOTHING: Final = "not stated"
 
 
 def list_missing_citation_keys(citation: CitationSection | None) -> list[str]:
-    """The keys of `[freeze.citation]` that a reader would need and the recipe does not give."""
+    """Return the keys of `[freeze.citation]` that a reader needs and the recipe does not set."""
     given = citation or _UNSAID
     if given.bibtex:
         return []
@@ -21,7 +21,10 @@ def list_missing_citation_keys(citation: CitationSection | None) -> list[str]:
 
 
 def write_bibtex(name: str, version: str, citation: CitationSection | None) -> str:
-    """The entry that the recipe gives, or one made of what it says; gaps say so."""
+    """Return the BibTeX entry of the recipe, or build one from its keys.
+
+    Missing fields of a built entry say "not stated".
+    """
     given = citation or _UNSAID
     if given.bibtex:
         return given.bibtex.strip()
@@ -80,5 +83,5 @@ def _escape_tex(text: str) -> str:
 
 
 def _format_yaml_string(text: str) -> str:
-    """A string that every YAML reader takes for that string."""
+    """Return `text` as a quoted string that every YAML parser reads as the same text."""
     return json.dumps(text, ensure_ascii=False)

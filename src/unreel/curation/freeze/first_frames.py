@@ -1,4 +1,4 @@
-"""First frames as pictures of their own: what image-to-video generators start from."""
+"""First frames of clips as JPEG files, the input of image-to-video generators."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +25,7 @@ FIRST_FRAME_PLAN: Final = "fps-1/86400"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstFrame:
-    """A first frame that was kept."""
+    """Stored first frame of a clip: hash, file name and size in bytes."""
 
     sha256: ClipId
     name: str
@@ -33,7 +33,7 @@ class FirstFrame:
 
 
 def run_step(_section: FreezeSection, work: CurationJob, state: CurationState) -> CurationState:
-    """Every piece with its first frame as a JPEG at full size."""
+    """Return the state with the first frame of every segment stored as a full-size JPEG."""
     step = StepName(name=FIRST_FRAME, version=1, finds=TypeAdapter(FirstFrame))
     media = work.bench.media
     look = partial(_store_first_frame, media=media)
@@ -45,7 +45,7 @@ def run_step(_section: FreezeSection, work: CurationJob, state: CurationState) -
 
 
 def first_frame(reader: MediaReader, path: Path) -> SampledFrame | Failure:
-    """The clip's first frame as a JPEG at full size."""
+    """Return the first frame of the clip as a full-size JPEG."""
     found = reader.frames(path, sampling=FIRST_FRAME_PLAN)
     return found if isinstance(found, Failure) else found.frames[0]
 

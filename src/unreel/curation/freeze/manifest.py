@@ -79,13 +79,13 @@ class ManifestWriter:
         self._writer: Any = None
 
     def add(self, row: dict[str, Any]) -> None:
-        """One more clip."""
+        """Add the row of one clip."""
         self._rows.append(row)
         if len(self._rows) == _GROUP:
             self._put_down()
 
     def end(self) -> None:
-        """No clip comes any more; there was one at least."""
+        """Write the remaining rows and close the file; at least one row must have been added."""
         if self._rows:
             self._put_down()
         self._writer.close()

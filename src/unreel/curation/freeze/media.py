@@ -1,4 +1,4 @@
-"""The media of a frozen benchmark: which files there are, under which names, and how workers copy them."""
+"""Media of a frozen benchmark: the list of files, their names, and the workers that copy them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _CHANGED: Final = "the file is not the one that was ingested"
 def iter_clip_files(
     piece: ClipSegment, split: str, *, in_place: bool
 ) -> Iterator[tuple[str, MadeFile]]:
-    """A clip, its cleaned copy and its first frame, by the names they get."""
+    """Yield a clip, its cleaned copy and its first frame, each with its published name."""
     for clip in (piece.clip, piece.cleaned):
         if clip is not None:
             size_bytes = clip.facts.size_bytes
@@ -52,7 +52,7 @@ class BenchmarkMedia:
             before = name
 
     def strays(self, names: Iterator[str]) -> Iterator[str]:
-        """Those of sorted `names` that are none of these."""
+        """Yield the names in the sorted `names` that are not media of this benchmark."""
         own = (name for name, _ in self)
         mine = next(own, None)
         for name in names:

@@ -25,7 +25,7 @@ Tally = Mapping[tuple[str, str], int]
 
 
 def find_lack(tally: Tally, section: FreezeSection) -> InvalidSettingError | None:
-    """The refusal of splits that lack a label; None where each has all that `section` wants."""
+    """Return the error for splits that lack a label; `None` if each split has all labels of `section`."""
     splits = [split for split, share in zip(SPLITS, section.shares, strict=True) if share]
     lacking = [
         split for split in splits for label in section.labels if not tally.get((split, label))
@@ -84,10 +84,11 @@ class LinkedClips:
 def assign_splits(
     members: Sequence[SplitMember], *, shares: Mapping[str, int], seed: int
 ) -> dict[str, str]:
-    """The split of each clip, by its id, close to `shares` for each label.
+    """Return the split of each clip by clip id, close to `shares` for each label.
 
-    Bound clips are placed as one, the largest bundles first and equal ones in an order that `seed`
-    shuffles, each where its labels are missing most. The order of `members` does not matter.
+    Linked clips form a bundle and get one split. The largest bundles are placed first; `seed`
+    shuffles bundles of equal size. Each bundle goes to the split that lacks its labels most. The
+    order of `members` does not matter.
     """
     clips = [member.clip for member in members]
     labels = np.unique([member.label for member in members], return_inverse=True)[1]
@@ -103,7 +104,7 @@ def assign_splits(
 def link_clips(
     clips: NDArray[Any], labels: NDArray[np.integer], pairs: Iterable[tuple[Numbers, Numbers]]
 ) -> LinkedClips:
-    """The bundles that `pairs` of places make of clips."""
+    """Return the bundles of clips that are linked by `pairs` of clip indices."""
     n = len(clips)
     ends = [np.concatenate(side) for side in zip(*pairs, strict=True)]
     graph = coo_array((np.ones(len(ends[0]), np.int8), ends), shape=(n, n))
@@ -119,7 +120,7 @@ def link_clips(
 def place_bundles(
     bundles: LinkedClips, spell: Callable[[int], str], *, shares: Mapping[str, int], seed: int
 ) -> NDArray[np.int8]:
-    """For each clip, which of the splits with a share it goes to."""
+    """Return the split of each clip, as an index into the splits with a non-zero share."""
     given = [share for share in shares.values() if share]
     draws = (bytes.fromhex(digest("split", str(seed), spell(int(clip)))) for clip in bundles.first)
     drawn = np.fromiter(draws, "S32", len(bundles.first))
@@ -133,9 +134,9 @@ def place_bundles(
 
 
 class _SplitAllocator:
-    """Puts bundle after bundle where the squared distance from the targets grows least.
+    """Allocator that puts each bundle where the squared distance from the targets grows least.
 
-    In whole numbers: of all that is compared, parts of a common denominator.
+    All compared values are integers, because they have a common denominator.
     """
 
     def __init__(self, totals: Sequence[int], shares: Sequence[int]) -> None:
@@ -169,7 +170,7 @@ class _SplitAllocator:
 
 
 def _pair_equal_codes(places: Numbers, codes: NDArray[Any]) -> tuple[Numbers, Numbers]:
-    """Places that have one code, each with the next of them."""
+    """Return pairs of consecutive `places` with the same code, as two arrays."""
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
     bound = ordered[1:] == ordered[:-1]
@@ -207,7 +208,7 @@ def draw_splits(
 
 
 def _iter_related_pairs(pieces: SegmentTable) -> Iterator[tuple[Numbers, Numbers]]:
-    """Pairs of pieces with the same bytes, of one source video, one family or one group."""
+    """Yield pairs of segment indices with the same bytes, source video, family or group."""
     for name in ("clip", "source"):
         yield _pair_equal_codes(np.arange(len(pieces)), pieces.rows.digests(name))
     for name in ("family", "group"):
@@ -223,7 +224,13 @@ def _build_step_input(row: Row) -> Given:
 
 
 def _require_split(name: str) -> str:
-    """A split is a folder of the benchmark: a table that something else wrote names no other."""
+    """Return `name` if it is a valid split.
+
+    The name becomes a directory of the benchmark, so other names in a foreign table are rejected.
+
+    Raises:
+        UnreadableSourceError: `name` is not a split.
+    """
     if name in SPLITS:
         return name
     source, problem = "steps/splits.lance", f"{name!a} is no split of a benchmark"

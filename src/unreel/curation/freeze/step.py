@@ -135,7 +135,7 @@ def freeze(section: FreezeSection, work: CurationJob, state: CurationState) -> F
 
 
 def _count_clips(pieces: SegmentTable, splits: NDArray[np.int8]) -> Counter[tuple[str, str]]:
-    """Clips by split and label."""
+    """Count the clips by split and label."""
     labels = pieces.strings("label")
     return Counter((SPLITS[split], label) for split, label in zip(splits, labels, strict=True))
 

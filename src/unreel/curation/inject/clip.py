@@ -50,12 +50,12 @@ class LoadedClip:
 
     @property
     def instants_us(self) -> tuple[int, ...]:
-        """When each frame appears."""
+        """Return the timestamp of each frame in microseconds."""
         return tuple(to_us(tick * self.time_base) for tick in self.ticks)
 
 
 class JpegFrames(Sequence[Rgb]):
-    """Frames that are decoded when asked for, cut to an even width and height."""
+    """Sequence of frames that are decoded on access and cropped to an even width and height."""
 
     def __init__(self, frames: Sequence[SampledFrame]) -> None:
         self._frames = frames
@@ -87,10 +87,11 @@ def inject_clip(
     into: Path,
     strength: float = 0.7,
 ) -> Trace | UnsuitableClip | Failure:
-    """Writes the clip at `path` with a trace of `category` to `into`; the same bytes for a seed.
+    """Write the clip at `path` with a trace of `category` to `into`; equal seeds give equal bytes.
 
-    Frames larger than `LONGEST_SIDE` are scaled down. The trace is on the clock of the written clip, whose first frame appears at 0. Nothing is written
-    where the clip is unfit or cannot be read.
+    Frames larger than `LONGEST_SIDE` are scaled down. The times of the trace refer to the written
+    clip, whose first frame appears at 0. Nothing is written if the clip is unsuitable or cannot be
+    read.
     """
     clip = load_clip(path, reader=reader)
     if isinstance(clip, Failure):
@@ -112,7 +113,7 @@ def inject_clip(
 
 
 def write_twin(path: Path, *, reader: MediaReader, into: Path) -> Failure | None:
-    """Writes the clip at `path` as `inject_clip` does, without a trace: what to compare with."""
+    """Write the clip at `path` as `inject_clip` does but without a trace, for comparison."""
     clip = load_clip(path, reader=reader)
     if isinstance(clip, Failure):
         return clip
@@ -123,7 +124,7 @@ def write_twin(path: Path, *, reader: MediaReader, into: Path) -> Failure | None
 def load_clip(
     path: Path, *, reader: MediaReader, longest_side: int = LONGEST_SIDE
 ) -> LoadedClip | Failure:
-    """The frames and the sound of the clip at `path`, scaled down to `longest_side`."""
+    """Return the frames of the clip at `path`, scaled down to `longest_side`, and its sound."""
     facts = reader.probe(path)
     if isinstance(facts, Failure):
         return facts
@@ -149,7 +150,7 @@ def load_clip(
 
 
 def encode_clip(clip: LoadedClip, pictures: Iterator[Rgb]) -> bytes:
-    """An mp4 file of `pictures` at the instants of `clip`, with its sound."""
+    """Return an MP4 file of `pictures` with the timestamps and the sound of `clip`."""
     height, width, _ = clip.pictures[0].shape
     track = VideoTrack(
         codec="libx264",
@@ -174,7 +175,7 @@ def encode_clip(clip: LoadedClip, pictures: Iterator[Rgb]) -> bytes:
 
 
 def _lay_out(sound: ClipSound, *, end_s: Fraction) -> NDArray[np.int16]:
-    """The sound at 48 kHz from the first frame's start to the last frame's end."""
+    """Return the sound at 48 kHz from the start of the first frame to the end of the last frame."""
     finer = signal.resample_poly(
         sound.samples.astype(np.float64), SOUND_RATE_HZ // sound.rate_hz, 1
     )

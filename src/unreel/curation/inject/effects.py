@@ -65,17 +65,17 @@ class EffectCanvas:
     strength: float
 
     def objects(self) -> list[TrackedRegion]:
-        """Some moving objects, in an order of the seed's."""
+        """Return at most `_MOST_OBJECTS` moving objects, in an order that depends on the seed."""
         found = list(islice(iter_moving_objects(self.shot), _MOST_OBJECTS))
         return [found[index] for index in self.rng.permutation(len(found))]
 
     def places(self, *, share: float, apart: bool = False) -> Iterator[TrackedRegion]:
-        """Places rich in detail, in an order of the seed's."""
+        """Yield regions rich in detail, in an order that depends on the seed."""
         return iter_textured_regions(self.shot, self.rng, share=share, apart=apart)
 
 
 def iter_effects(category: Category, canvas: EffectCanvas) -> Iterator[TraceEffect]:
-    """Ways to put a trace of `category` into the shot; none where nothing there lends itself."""
+    """Yield effects that put a trace of `category` into the shot; none if the shot is unsuitable."""
     return EFFECTS[category](canvas)
 
 
@@ -189,7 +189,7 @@ def _iter_merge_effects(canvas: EffectCanvas) -> Iterator[TraceEffect]:
 def _draw_melt_frame(
     canvas: EffectCanvas, pair: tuple[TrackedRegion, TrackedRegion], run: range, index: int
 ) -> Rgb:
-    """Two objects slide into each other, the second one half seen through."""
+    """Return the frame with two objects moved into each other, the second object half transparent."""
     shot = canvas.shot
     much = compute_envelope(index - run.start, len(run), rise=max(3, len(run) // 3))
     first, second = (cut_out(shot, region, index) for region in pair)
@@ -291,7 +291,7 @@ EFFECTS: Final[Mapping[Category, Callable[[EffectCanvas], Iterator[TraceEffect]]
 def _pad_region_windows(
     region: TrackedRegion, part: float, shot: ObservedShot
 ) -> tuple[PixelWindow, ...]:
-    """The region's windows with some room around them."""
+    """Return the windows of the region, each padded by `part` of its longer side."""
     return tuple(
         pad_window(window, round(part * max(window.width, window.height)), frame=shot.size)
         for window in region.windows
@@ -301,7 +301,7 @@ def _pad_region_windows(
 def _iter_offsets(
     canvas: EffectCanvas, region: TrackedRegion, *, parts: Sequence[float], signs: Sequence[int]
 ) -> Iterator[Offset]:
-    """Moves by `parts` of the region's size that keep it in the picture, both ways if so asked."""
+    """Yield offsets (`parts` of the region's size) that keep it in the picture for all `signs`."""
     width = max(window.width for window in region.windows)
     height = max(window.height for window in region.windows)
     start = canvas.rng.uniform(0, 2 * np.pi)
@@ -331,7 +331,7 @@ def _has_self_overlap(window: PixelWindow, offset: Offset) -> bool:
 def _is_close_pair(
     first: PixelWindow, second: PixelWindow, shot: ObservedShot, *, farthest: float
 ) -> bool:
-    """True where two windows are close without lying on each other."""
+    """Return whether two windows are close together but not on top of each other."""
     apart = float(np.hypot(*np.subtract(first.centre, second.centre)))
     sizes = (max(first.width, first.height) + max(second.width, second.height)) / 2
     share = merge_windows((first, second)).area / (shot.size[0] * shot.size[1])
@@ -339,7 +339,7 @@ def _is_close_pair(
 
 
 def _select_longest_run(holds: Sequence[bool]) -> range:
-    """The longest stretch of places at which it holds."""
+    """Return the longest range of consecutive indices at which `holds` is true."""
     best = range(0)
     start = 0
     for place, so in enumerate(holds):
@@ -351,7 +351,7 @@ def _select_longest_run(holds: Sequence[bool]) -> range:
 
 
 def _build_jump_path(n: int, rng: np.random.Generator, *, other_end: float) -> Floats:
-    """A path that stays near 1 for a few frames, then is suddenly at `other_end`, and so on."""
+    """Return a path of `n` values that jumps between about 1 and about `other_end` every few frames."""
     path = np.empty(n, np.float32)
     place, at_far_end = 0, bool(rng.integers(2))
     while place < n:
@@ -387,7 +387,7 @@ def _build_ripple_field(waves: Floats, pushes: Floats, phases: Floats) -> Field:
 def _build_pinch_field(
     both: PixelWindow, first: PixelWindow, second: PixelWindow, pull: float
 ) -> Field:
-    """Pull both ends of the line between two windows to its middle."""
+    """Return a warp field that pulls both ends of the line between two windows to its middle."""
     axis = np.subtract(second.centre, first.centre) / (both.width / 2, both.height / 2)
     axis = axis / np.linalg.norm(axis)
 

@@ -68,7 +68,7 @@ def place_name(box: Box) -> str:
 
 
 def direction_name(towards: tuple[int, int]) -> str:
-    """The nearer of the four directions."""
+    """Return the name of the nearest of the four directions left, right, up and down."""
     across, down = towards
     if abs(across) >= abs(down):
         return "to the right" if across > 0 else "to the left"
@@ -76,7 +76,7 @@ def direction_name(towards: tuple[int, int]) -> str:
 
 
 def colour_name(pixels: Rgb) -> str:
-    """The word for the colour that `pixels` (rows of red, green, blue) mostly have."""
+    """Return the name of the median colour of `pixels` (rows of red, green, blue)."""
     red, green, blue = (float(level) / 255 for level in np.median(pixels.reshape(-1, 3), axis=0))
     hue, saturation, value = colorsys.rgb_to_hsv(red, green, blue)
     if value < _DARK:
@@ -194,7 +194,7 @@ def changed_pixels(before: Rgb, after: Rgb, *, levels: int = VISIBLE) -> Mask:
 
 
 def find_bounds(changed: Mask) -> PixelWindow | None:
-    """The smallest window around all that `changed`; none where nothing did."""
+    """Return the smallest window around all changed pixels; `None` if no pixel changed."""
     rows, columns = np.nonzero(changed.any(axis=1))[0], np.nonzero(changed.any(axis=0))[0]
     if not len(rows):
         return None
@@ -204,7 +204,10 @@ def find_bounds(changed: Mask) -> PixelWindow | None:
 def _choose_span(
     instants_us: Sequence[int], rng: np.random.Generator, *, longest_s: float
 ) -> tuple[int, int]:
-    """First frame and number of frames; at least one frame stays clean on either side."""
+    """Return the first frame and the number of frames of a random span.
+
+    At least one frame before the span and one after it stay unchanged.
+    """
     step_us = (instants_us[-1] - instants_us[0]) / (len(instants_us) - 1)
     n_wanted = round(rng.uniform(_SHORTEST_S, longest_s) * 1e6 / max(1.0, step_us))
     n_most = min(LONGEST, len(instants_us) - 2)
@@ -215,7 +218,7 @@ def _choose_span(
 def _render_effect(
     idea: TraceEffect, shot: ObservedShot, category: Category, instants_us: Sequence[int]
 ) -> InjectedFrames | None:
-    """The idea, if it shows in the frames as it should."""
+    """Return the frames with the effect and its trace; `None` if the effect is not visible enough."""
     run = idea.run or range(shot.n)
     if len(run) < SHORTEST or _look_at(idea, shot, run[len(run) // 2]) is None:
         return None
@@ -237,7 +240,7 @@ class _ChangedPixels:
 
 
 def _look_at(idea: TraceEffect, shot: ObservedShot, index: int) -> _ChangedPixels | None:
-    """The frame with the trace; none where too little of it shows."""
+    """Return the frame with the effect and its changed pixels; `None` if too little is visible."""
     clean, frame = shot.picture(index), idea.paint(index)
     changed = changed_pixels(clean, frame)
     box, n_plain = find_bounds(changed), int(changed_pixels(clean, frame, levels=PLAIN).sum())
@@ -254,7 +257,7 @@ def _build_trace(
     changed: Mapping[int, Mask],
     instants_us: Sequence[int],
 ) -> Trace:
-    """The truth, from the pixels that differ."""
+    """Return the ground-truth trace, computed from the changed pixels."""
     width, height = shot.size
     track = []
     for index, mask in changed.items():

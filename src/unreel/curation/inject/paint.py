@@ -15,13 +15,17 @@ Field = Callable[[Floats, Floats], tuple[Floats, Floats]]
 
 
 def compute_envelope(index: int, n: int, *, rise: int) -> float:
-    """0 before and after the span, 1 inside, with `rise` frames of smooth change at both ends."""
+    """Return the strength of an effect at frame `index`, from 0 to 1.
+
+    The strength is 0 before and after the span and 1 inside it, with a smooth change over `rise`
+    frames at both ends.
+    """
     part = min(1.0, (index + 1) / (rise + 1), (n - index) / (rise + 1))
     return part * part * (3 - 2 * part)
 
 
 def warp(frame: Rgb, window: PixelWindow, field: Field) -> Rgb:
-    """`frame` with the ellipse in `window` bent by `field`; the ellipse's edge stays where it is."""
+    """Return `frame` with the ellipse in `window` warped by `field`; the edge of the ellipse is fixed."""
     across = (np.arange(window.width, dtype=np.float32) + 0.5) / window.width * 2 - 1
     down = (np.arange(window.height, dtype=np.float32) + 0.5) / window.height * 2 - 1
     columns, rows = (grid.astype(np.float32) for grid in np.meshgrid(across, down))
@@ -43,13 +47,13 @@ def warp(frame: Rgb, window: PixelWindow, field: Field) -> Rgb:
 
 
 def blend(below: Floats, above: Floats, alpha: Floats | float) -> Floats:
-    """`above` over `below`, as far as `alpha` goes."""
+    """Return `above` blended over `below` with the opacity `alpha`."""
     blended: Floats = (below + (above - below) * alpha).astype(np.float32)
     return blended
 
 
 def paste_patch(frame: Rgb, window: PixelWindow, patch: Floats) -> Rgb:
-    """A copy of `frame` that shows `patch` in `window`."""
+    """Return a copy of `frame` with `patch` pasted into `window`."""
     drawn = frame.copy()
     drawn[window.slices] = np.clip(np.rint(patch), 0, 255).astype(np.uint8)
     return drawn
@@ -61,7 +65,10 @@ def erase_region(frame: Rgb, cut: RegionCutout, much: float = 1.0) -> Rgb:
 
 
 def paste_copy(frame: Rgb, cut: RegionCutout, offset: tuple[int, int], much: float = 1.0) -> Rgb:
-    """`frame` with a copy of the cut's object `offset` columns and rows away, cut at the edges."""
+    """Return `frame` with a copy of the cut-out object, moved by `offset` columns and rows.
+
+    The copy is clipped at the edges of the frame.
+    """
     height, width, _ = frame.shape
     left, top = cut.window.left + offset[0], cut.window.top + offset[1]
     rows = slice(max(0, -top), min(cut.window.height, height - top))

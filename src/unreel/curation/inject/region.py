@@ -50,7 +50,7 @@ class TrackedRegion:
 
     @property
     def moves(self) -> bool:
-        """True for an object that goes somewhere."""
+        """Return whether the region moves far enough to count as a moving object."""
         centres = [window.centre for window in self.windows]
         path = sum(float(np.hypot(b[0] - a[0], b[1] - a[1])) for a, b in pairwise(centres))
         return path >= _MIN_PATH * max(self.windows[0].width, self.windows[0].height)
@@ -70,7 +70,7 @@ class RegionCutout:
 
 
 def iter_moving_objects(shot: ObservedShot) -> Iterator[TrackedRegion]:
-    """Objects that move through the whole shot, the largest first."""
+    """Yield the objects that move through the whole shot, largest first."""
     middle = shot.n // 2
     labels, n_found = ndimage.label(shot.moving[middle])
     sizes = ndimage.sum_labels(shot.moving[middle], labels, np.arange(1, n_found + 1))
@@ -87,7 +87,10 @@ def iter_moving_objects(shot: ObservedShot) -> Iterator[TrackedRegion]:
 def iter_textured_regions(
     shot: ObservedShot, rng: np.random.Generator, *, share: float, apart: bool
 ) -> Iterator[TrackedRegion]:
-    """Places rich in detail, about `share` of the shorter side wide; `apart` from all that moves."""
+    """Yield regions rich in detail, about `share` of the shorter side wide.
+
+    With `apart`, the regions stay away from everything that moves.
+    """
     rows, columns = shot.grey.shape[1:]
     half = max(3, round(share * min(rows, columns) / 2))
     detail = _compute_local_spread(shot.grey[shot.n // 2], half)
@@ -113,7 +116,7 @@ def iter_textured_regions(
 
 
 def cut_out(shot: ObservedShot, region: TrackedRegion, index: int) -> RegionCutout:
-    """The region at frame `place` of the shot."""
+    """Return the cutout of the region at frame `index` of the shot."""
     window = region.windows[index]
     patch = shot.picture(index)[window.slices].astype(np.float32)
     if region.silhouettes is None or shot.plate is None:
@@ -129,7 +132,10 @@ def cut_out(shot: ObservedShot, region: TrackedRegion, index: int) -> RegionCuto
 
 
 def ellipse(window: PixelWindow) -> Floats:
-    """1 inside, falling smoothly to 0 at the ellipse that touches the window's sides."""
+    """Return the opacity of each pixel for the ellipse inscribed in `window`.
+
+    The opacity is 1 inside the ellipse and falls smoothly to 0 at its edge.
+    """
     far = np.sqrt(radius_squared(window))
     alpha = np.clip((1 - far) / _FEATHER, 0, 1)
     soft: Floats = (alpha * alpha * (3 - 2 * alpha)).astype(np.float32)
@@ -137,7 +143,7 @@ def ellipse(window: PixelWindow) -> Floats:
 
 
 def radius_squared(window: PixelWindow) -> Floats:
-    """Of each pixel: 0 in the middle, 1 on the ellipse that touches the window's sides."""
+    """Return the squared radius of each pixel: 0 in the middle, 1 on the ellipse inscribed in `window`."""
     across = (np.arange(window.width) + 0.5) / window.width * 2 - 1
     down = (np.arange(window.height) + 0.5) / window.height * 2 - 1
     squared: Floats = (across[None] ** 2 + down[:, None] ** 2).astype(np.float32)
@@ -145,7 +151,7 @@ def radius_squared(window: PixelWindow) -> Floats:
 
 
 def fill(patch: Floats, alpha: Floats) -> Floats:
-    """`patch` with the pixels under `alpha` made up from those around them."""
+    """Return `patch` with the pixels under `alpha` filled in from the surrounding pixels."""
     known = (alpha < 0.02).astype(np.float32)  # noqa: PLR2004  all but invisible
     if not known.any():
         return np.broadcast_to(patch.mean(axis=(0, 1)), patch.shape).astype(np.float32)
@@ -174,7 +180,10 @@ def _is_suitable_shape(shape: Mask) -> bool:
 
 
 def _is_shadow(shot: ObservedShot, shape: Mask) -> bool:
-    """True where the plate shows through, darker by about the same in every colour."""
+    """Return whether `shape` is a shadow.
+
+    In a shadow the background is visible and darker by about the same factor in every colour.
+    """
     if shot.plate is None:
         return False
     behind = shrink(shot.plate)[shape] + 1
@@ -188,7 +197,10 @@ def _is_shadow(shot: ObservedShot, shape: Mask) -> bool:
 
 
 def _follow_shape(shot: ObservedShot, seed: Mask) -> TrackedRegion | None:
-    """The silhouette that overlaps the one before, from the middle of the shot to both ends."""
+    """Return the object tracked from the middle of the shot to both ends; `None` if tracking fails.
+
+    In each frame the object is the silhouette that overlaps the previous silhouette.
+    """
     middle = shot.n // 2
     shapes: dict[int, Mask] = {middle: seed}
     for steps in (range(middle + 1, shot.n), range(middle - 1, -1, -1)):
@@ -217,7 +229,10 @@ def _find_overlap_component(moving: Mask, before: Mask) -> Mask | None:
 
 
 def _follow_loosely(shot: ObservedShot, seed: Mask) -> TrackedRegion | None:
-    """The object in windows with room for an ellipse around it: its outline is known in small only."""
+    """Return the tracked object in windows with room for an ellipse; `None` if tracking fails.
+
+    The outline of the object is known only at low resolution.
+    """
     followed = _follow_shape(shot, seed)
     if followed is None:
         return None
@@ -305,7 +320,7 @@ def _compute_peak_offset(values: Floats, peak: int) -> float:
 
 
 def _compute_local_spread(grey: Floats, half: int) -> Floats:
-    """Spread of the levels around each pixel."""
+    """Return the standard deviation of the grey levels around each pixel."""
     mean = ndimage.uniform_filter(grey, 2 * half)
     squares = ndimage.uniform_filter(grey * grey, 2 * half)
     spread: Floats = np.sqrt(np.maximum(squares - mean * mean, 0))

@@ -43,33 +43,33 @@ class ObservedShot:
 
     @property
     def n(self) -> int:
-        """Frames in the span."""
+        """Return the number of frames in the span."""
         return len(self.small)
 
     @property
     def size(self) -> tuple[int, int]:
-        """Width and height of the frames."""
+        """Return the width and height of the frames."""
         height, width, _ = self.frames[self.first].shape
         return width, height
 
     @property
     def scale(self) -> float:
-        """Pixels of a frame for each small one."""
+        """Return the number of frame pixels for each pixel of a small picture, along one side."""
         return self.size[0] / int(self.small.shape[2])
 
     @property
     def grey(self) -> Floats:
-        """The small pictures without colour."""
+        """Return the small pictures in grey."""
         grey: Floats = self.small.mean(axis=3)
         return grey
 
     def picture(self, index: int) -> Rgb:
-        """Frame `place` of the span."""
+        """Return frame `index` of the span."""
         return self.frames[self.first + index]
 
 
 def look(frames: Sequence[Rgb], *, first: int, n: int) -> ObservedShot | None:
-    """The shot of `n` frames from `first` on; none where the picture is cut in between."""
+    """Return the shot of `n` frames from `first` on; `None` if the shot contains a cut."""
     small = np.stack([shrink(frames[index]) for index in range(first, first + n)])
     steps = np.abs(np.diff(small, axis=0)).mean(axis=(1, 2, 3))
     if steps.max(initial=0) > _CUT_LEVELS:
@@ -91,7 +91,7 @@ def look(frames: Sequence[Rgb], *, first: int, n: int) -> ObservedShot | None:
 
 
 def shrink(rgb: Rgb) -> Floats:
-    """`rgb` with its longest side brought down to `SMALL`."""
+    """Return `rgb` scaled down so that its longest side is at most `SMALL` pixels."""
     height, width, _ = rgb.shape
     scale = min(1.0, SMALL / max(width, height))
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
@@ -100,7 +100,7 @@ def shrink(rgb: Rgb) -> Floats:
 
 
 def global_shift(before: Floats, after: Floats) -> tuple[int, int]:
-    """Rows and columns by which most of `before` moved to give `after`: where they correlate best."""
+    """Return the shift from `before` to `after` in rows and columns that gives the best correlation."""
     spectrum = np.fft.rfft2(_compute_fine_detail(after)) * np.conj(
         np.fft.rfft2(_compute_fine_detail(before))
     )
@@ -111,7 +111,10 @@ def global_shift(before: Floats, after: Floats) -> tuple[int, int]:
 
 
 def _compute_fine_detail(grey: Floats) -> Floats:
-    """Fine detail, faded towards the frame, which would else correlate with itself."""
+    """Return the fine detail of the picture, faded towards its borders.
+
+    Without the fading, the borders would correlate with themselves.
+    """
     detail = grey - ndimage.gaussian_filter(grey, 4)
     rows, columns = (np.hanning(side + 2)[1:-1] for side in grey.shape)
     faded: Floats = detail * np.sqrt(rows[:, None] * columns).astype(np.float32)
@@ -138,7 +141,7 @@ def _compute_motion_mask(small: Floats, shifts: Sequence[tuple[int, int]]) -> Ma
 
 
 def _shift_picture(picture: Floats, by: tuple[int, int]) -> Floats:
-    """`picture` moved by rows and columns; what comes in at its edges is not known."""
+    """Return `picture` shifted by rows and columns; pixels that enter at the edges are NaN."""
     moved = np.roll(picture, by, axis=(0, 1))
     for axis, step in enumerate(by):
         if step:
@@ -148,7 +151,10 @@ def _shift_picture(picture: Floats, by: tuple[int, int]) -> Floats:
 
 
 def _compute_difference(now: Floats, behind: Floats) -> Floats:
-    """By how much each pixel differs, in any colour, from all within a pixel of it; 0 if unknown."""
+    """Return how far each pixel is outside the range of background values within one pixel of it.
+
+    The largest difference over all colours counts. The result is 0 if the background is unknown.
+    """
     low = ndimage.minimum_filter(np.nan_to_num(behind, nan=np.inf), (3, 3, 1))
     high = ndimage.maximum_filter(np.nan_to_num(behind, nan=-np.inf), (3, 3, 1))
     away: Floats = np.maximum(np.maximum(now - high, low - now), 0)
@@ -157,7 +163,7 @@ def _compute_difference(now: Floats, behind: Floats) -> Floats:
 
 
 def _clean_mask(found: Mask) -> Mask:
-    """Without specks, and with small gaps closed."""
+    """Return the mask without specks and with small gaps closed."""
     disc = ndimage.generate_binary_structure(2, 1)[None]
     opened = ndimage.binary_opening(found, disc)
     closed: Mask = ndimage.binary_closing(opened, disc, iterations=2)

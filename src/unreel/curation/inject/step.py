@@ -116,7 +116,7 @@ def _iter_segments_with_twins(
     found: Iterable[tuple[ClipSegment, InjectedClip | UninjectedClip | Failure]],
     media: StorageLocation,
 ) -> Iterator[ClipSegment | ExcludedSegment]:
-    """Each chosen piece, and its twin after it."""
+    """Yield each selected segment, followed by its twin with a trace."""
     for piece, own in found:
         match own:
             case Failure():
@@ -141,7 +141,7 @@ def _inject_first_category(
     wanted: InjectionSettings,
     media: StorageLocation,
 ) -> InjectedClip | UninjectedClip | Failure:
-    """The first category, in an order drawn for the clip, that the clip lends itself to."""
+    """Inject a trace of the first suitable category, in an order drawn for the clip."""
     draw = digest(str(wanted.seed), given["draw"])
     order = sorted(wanted.section.categories, key=lambda category: digest(category.value, draw))
     with TemporaryDirectory(prefix="unreel-") as folder:

@@ -9,7 +9,7 @@ from unreel.core.errors import InvalidValueError
 
 @dataclass(frozen=True, slots=True)
 class PixelWindow:
-    """Columns `left` to `right` and rows `top` to `bottom` of a frame; the last ones are outside."""
+    """Columns `left` to `right` and rows `top` to `bottom` of a frame; `right`, `bottom` are exclusive."""
 
     left: int
     top: int
@@ -23,38 +23,38 @@ class PixelWindow:
 
     @property
     def width(self) -> int:
-        """Columns."""
+        """Return the number of columns."""
         return self.right - self.left
 
     @property
     def height(self) -> int:
-        """Rows."""
+        """Return the number of rows."""
         return self.bottom - self.top
 
     @property
     def area(self) -> int:
-        """Pixels."""
+        """Return the number of pixels."""
         return self.width * self.height
 
     @property
     def centre(self) -> tuple[float, float]:
-        """Column and row of the middle."""
+        """Return the column and row of the centre."""
         return (self.left + self.right) / 2, (self.top + self.bottom) / 2
 
     @property
     def slices(self) -> tuple[slice, slice]:
-        """Rows and columns, as an array takes them."""
+        """Return the rows and columns as array slices."""
         return slice(self.top, self.bottom), slice(self.left, self.right)
 
     def as_box(self, width: int, height: int) -> Box:
-        """The window in parts of a frame of that size."""
+        """Return the window as fractions of a frame of `width` x `height` pixels."""
         return Box(self.left / width, self.top / height, self.right / width, self.bottom / height)
 
 
 def build_window(
     centre: tuple[float, float], size: tuple[float, float], *, frame: tuple[int, int]
 ) -> PixelWindow | None:
-    """The window of `size` about `centre`, cut at the edges of `frame`; none where nothing is left."""
+    """Return the window of `size` around `centre`, clipped to `frame`; `None` if nothing remains."""
     left, right = (round(centre[0] + sign * size[0] / 2) for sign in (-1, 1))
     top, bottom = (round(centre[1] + sign * size[1] / 2) for sign in (-1, 1))
     left, top = max(0, left), max(0, top)
@@ -63,7 +63,7 @@ def build_window(
 
 
 def merge_windows(windows: Sequence[PixelWindow]) -> PixelWindow:
-    """The smallest window that holds all of `windows`."""
+    """Return the smallest window that contains all `windows`."""
     return PixelWindow(
         min(window.left for window in windows),
         min(window.top for window in windows),
@@ -73,7 +73,7 @@ def merge_windows(windows: Sequence[PixelWindow]) -> PixelWindow:
 
 
 def pad_window(window: PixelWindow, by: int, *, frame: tuple[int, int]) -> PixelWindow:
-    """`window` with `by` more pixels on each side, as far as `frame` goes."""
+    """Return `window` with `by` more pixels on each side, clipped to `frame`."""
     return PixelWindow(
         max(0, window.left - by),
         max(0, window.top - by),

@@ -36,7 +36,7 @@ class FrameMapping:
     shown_in: Box = FRAME
 
     def map(self, box: Box) -> Box | None:
-        """`box` of the old frame in the new one; None where nothing of it is shown."""
+        """Return `box` of the old frame in the new frame; `None` if no part of `box` is visible."""
         x0, x1 = (
             _compute_relative_position(x, self.window.x0, self.window.x1) for x in (box.x0, box.x1)
         )
@@ -56,7 +56,10 @@ class FrameMapping:
 
 
 def map_traces(traces: Sequence[Trace], *, span: TimeSpan, view: FrameMapping) -> tuple[Trace, ...]:
-    """`traces` as they are in the piece that shows `view` during `span`; others are let go."""
+    """Return `traces` in the time and coordinates of the segment that shows `view` during `span`.
+
+    Traces outside the segment are dropped.
+    """
     return tuple(
         carried for trace in traces if (carried := _map_trace(trace, span, view)) is not None
     )
@@ -104,12 +107,15 @@ class RenderSettings:
 
 
 def run_step(rendering: RenderSettings, work: CurationJob, state: CurationState) -> CurationState:
-    """Every piece as a file of its own."""
+    """Render every segment as a separate file."""
     return state.after(render_pieces(work, state.pieces, rendering))
 
 
 def render_pieces(work: CurationJob, pieces: SegmentTable, rendering: RenderSettings) -> StepResult:
-    """Every piece as a file of its own; a whole clip in no given form stays the file that it is."""
+    """Render every segment as a separate file.
+
+    Without a form, a segment that is a whole clip keeps its file.
+    """
     form, media = rendering.form, work.bench.media
     step = StepName(
         name=RENDER,
@@ -133,7 +139,7 @@ def _is_due(piece: ClipSegment, form: NormalForm | None) -> bool:
 
 
 def _iter_subjects(pieces: Iterable[ClipSegment], form: NormalForm | None) -> Iterator[StepSubject]:
-    """Each piece that is to be rendered, and its cleaned copy after it."""
+    """Yield the request for each segment to render, followed by the request for its cleaned copy."""
     for piece in pieces:
         if not _is_due(piece, form):
             continue

@@ -1,4 +1,4 @@
-"""Clips that a curation makes: kept under the hash of their bytes."""
+"""Clips that a curation writes, stored under the hash of their bytes."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ class StoredClip:
     facts: ClipFacts
 
     def below(self, media: StorageLocation) -> Clip:
-        """The file below the folder of media."""
+        """Return the stored file in the media directory as a clip."""
         clip = read_clip_id(self.made, media.uri)
         location = (media / stored_name(clip, ".mp4")).uri
         return Clip(id=clip, location=location, facts=self.facts)

@@ -40,7 +40,7 @@ STORE: Final = "s3://"
 
 @dataclass(frozen=True, slots=True)
 class SourceClip:
-    """A clip that a source names, and where its bytes are."""
+    """Clip of a source: its metadata and the location of its bytes."""
 
     entry: Entry
     location: str
@@ -62,7 +62,7 @@ class SourceContext:
 def list_sources(
     sections: Iterable[SourceSection], around: SourceContext
 ) -> Iterator[SourceClip | Rejected]:
-    """All clips of all sources, in their order; a name may come twice."""
+    """Yield all clips of all sources in order; a name may occur twice."""
     return (row for section in sections for row in _list_source(section, around))
 
 
@@ -149,7 +149,10 @@ def _get_folder_prefix(table: Path, root: Path) -> str:
 def _iter_table_rows(
     table: Path, section: SourceSection, *, below: str = "", outside: bool = False
 ) -> Iterator[Entry | Rejected]:
-    """The rows of a table; paths are relative to its folder, which is `below` of the source."""
+    """Yield the rows of a table.
+
+    Paths are relative to the directory of the table, which is `below` in the source.
+    """
     binding = bind(table.name, read_column_names(table), section.columns or None, outside=outside)
     if "location" not in binding:
         remedy = 'Name it: columns = { location = "COLUMN" }'
@@ -187,7 +190,7 @@ def _iter_file_rows(
 
 
 def _build_origin(location: str, section: SourceSection) -> Origin:
-    """The side that the recipe names, or the one that the first folder of the path is called."""
+    """Return the origin by the label in the recipe or, if missing, by the first directory of the path."""
     first, *rest = PurePosixPath(location).parts[:-1] or [""]
     label = section.label or LABELS.get(first)
     match label:
@@ -253,7 +256,7 @@ def _iter_store_table(
 
 
 def store_of(section: SourceSection) -> str | None:
-    """The prefix of a store that the clips of a source lie below; None for one of this machine."""
+    """Return the store prefix that contains the clips of a source; `None` for a local source."""
     uri = section.path.rstrip("/")
     if not uri.startswith(STORE):
         return None
@@ -276,7 +279,7 @@ def _build_store_clip(
 
 @contextmanager
 def _open_table_copy(table: str, access: StorageAccess) -> Iterator[Path]:
-    """Provide the table of a source as a local file while it is read."""
+    """Yield a temporary local copy of the table of a source."""
     named = replace(access, named=(*access.named, table))
     with TemporaryDirectory(prefix="unreel-") as folder:
         name = f"table{PurePosixPath(table).suffix.lower()}"

@@ -44,7 +44,10 @@ def write_listing(
 def filter_listing(
     listing: WorkingTable, shelf: WorkDirectory, *, require_licence: bool
 ) -> tuple[WorkingTable, LeftOuts]:
-    """The rows that can be ingested: the first of each name, with a licence where that is required."""
+    """Return the rows that can be ingested, and the exclusions.
+
+    The first row of each name is kept; with `require_licence` it must have a licence.
+    """
     leaving = LeavingOut(shelf.folder, "listing-sifted")
     kept = np.ones(len(listing), np.bool_)
     place, before = 0, None
@@ -63,7 +66,7 @@ def filter_listing(
 
 
 def read_listing(listing: WorkingTable) -> Iterator[SourceClip]:
-    """The rows as they were listed."""
+    """Yield the rows of the listing as source clips."""
     for batch in listing.batches(("entry", "location", "mark")):
         for row in batch.to_pylist():
             yield SourceClip(_ENTRY.validate_json(row["entry"]), row["location"], row["mark"])
@@ -113,7 +116,7 @@ INGEST: Final = StepName(name="ingest", version=1, finds=TypeAdapter(IngestedFil
 def run_step(
     sections: Sequence[SourceSection], work: CurationJob, state: CurationState
 ) -> CurationState:
-    """The clips of all sources in the order of their names, each set of bytes once."""
+    """Return the clips of all sources, sorted by name and deduplicated by content."""
     bench, shelf = work.bench, work.shelf
     around = SourceContext(root=work.root, access=bench.access, place=bench.place)
     listing, rejected = write_listing(list_sources(sections, around), shelf)
@@ -135,7 +138,7 @@ def _build_subject(row: SourceClip) -> StepSubject:
 
 
 def look_at_file(reader: MediaReader, file: Path, _given: Given) -> IngestedFile | Failure:
-    """The id of the file's bytes and the facts of its streams."""
+    """Return the hash of the file's bytes and the properties of its streams."""
     facts = reader.probe(file)
     return facts if isinstance(facts, Failure) else IngestedFile(clip=clip_id(file), facts=facts)
 

@@ -1,4 +1,4 @@
-"""The objects under a prefix of a store, listed once and kept with the curation."""
+"""Listing of the objects under a store prefix, cached with the curation."""
 
 import json
 from collections.abc import Iterator

@@ -13,9 +13,10 @@ METRIC: Final = "bhattacharyya"
 
 
 class ColourDetector(SceneDetector):
-    """Cuts where the Bhattacharyya distance of two frames' colour histograms exceeds `threshold`.
+    """Cut detector: the distance of two frames' colour histograms must exceed `threshold`.
 
-    Frames come one by one here, so only the threshold is applied; `find_cuts` also sees lonely peaks.
+    The distance is the Bhattacharyya distance. Frames arrive one by one, so only the threshold
+    applies; `find_cuts` also detects isolated peaks.
     """
 
     def __init__(self, threshold: float = THRESHOLD) -> None:
@@ -24,7 +25,7 @@ class ColourDetector(SceneDetector):
         self._before: Any = None
 
     def process_frame(self, timecode: FrameTimecode, frame_img: Any) -> list[FrameTimecode]:
-        """The timecode of `frame_img` (blue, green, red) if a new shot begins with it."""
+        """Return the timecode of `frame_img` (blue, green, red) in a list; empty if no new shot begins."""
         now = colour_histogram(fit_longest(np.ascontiguousarray(frame_img[..., ::-1]), SMALL_SIDE))
         before, self._before = self._before, now
         if before is None:
@@ -35,5 +36,5 @@ class ColourDetector(SceneDetector):
         return [timecode] if distance > self._threshold else []
 
     def get_metrics(self) -> list[str]:
-        """The name under which a `StatsManager` gets the distances."""
+        """Return the metric name of the distances in a `StatsManager`."""
         return [METRIC]

@@ -37,7 +37,7 @@ class FrameShot:
 
 
 def colour_distances(histograms: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Bhattacharyya distance (0 to 1) of each frame of a scan to the one before; 0 for the first."""
+    """Return the Bhattacharyya distance (0 to 1) of each frame to the previous frame; 0 for the first."""
     roots = histograms.astype(np.float64) / FULL
     roots /= np.maximum(np.linalg.norm(roots, axis=1, keepdims=True), np.finfo(np.float64).tiny)
     alike = np.einsum("ij,ij->i", roots[1:], roots[:-1])
@@ -47,11 +47,12 @@ def colour_distances(histograms: NDArray[np.uint8]) -> NDArray[np.float64]:
 def find_cuts(
     histograms: NDArray[np.uint8], *, threshold: float = THRESHOLD, peak: float | None = PEAK
 ) -> tuple[int, ...]:
-    """Indices of the frames with which a new shot begins; the clip's first frame is not among them.
+    """Return the indices of the frames that begin a new shot, without the first frame of the clip.
 
-    A frame begins a shot when its distance to the one before is above `threshold`, or above `peak` and
-    `PEAK_RATIO` times as large as any other near it: a cut between scenes of like colours. `None` for
-    `peak` leaves the rule of Video Reality Test alone.
+    A frame begins a shot if its distance to the previous frame is above `threshold`. It also begins
+    a shot if the distance is above `peak` and at least `PEAK_RATIO` times every other distance near
+    the frame: a cut between scenes of similar colours. With `None` for `peak`, only the first rule
+    applies, as in Video Reality Test.
     """
     distances = colour_distances(histograms)
     cuts = distances > threshold
@@ -63,7 +64,7 @@ def find_cuts(
 
 
 def split_shots(scan: ClipScan, cuts: Sequence[int]) -> tuple[FrameShot, ...]:
-    """The shots between `cuts`, at exact times, in order; together they are the whole clip."""
+    """Return the shots between `cuts` in order, with exact times; together they cover the whole clip."""
     edges = [0, *cuts, scan.n_frames]
     instants_s = (*scan.instants_s, scan.end_s)
     return tuple(
@@ -78,7 +79,7 @@ def split_shots(scan: ClipScan, cuts: Sequence[int]) -> tuple[FrameShot, ...]:
 
 
 def _compute_neighbour_maxima(distances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each distance the largest of its neighbours; infinite where it has none."""
+    """Return the largest neighbour of each distance; infinite if the distance has no neighbour."""
     beside = np.full(len(distances), -np.inf)
     for step in range(1, PEAK_FRAMES + 1):
         beside[step:] = np.maximum(beside[step:], distances[:-step])

@@ -11,7 +11,10 @@ from unreel.media.render import FrameRange
 
 
 def run_step(section: SplitSection, work: CurationJob, state: CurationState) -> CurationState:
-    """A piece for each shot that lasts `shortest_s`; pieces of a cut clip have their number behind `#`."""
+    """Return one segment for each shot that lasts at least `shortest_s`.
+
+    Segments of a cut clip have `#` and the number of the shot at the end of their names.
+    """
     return state.after(work.shelf.sift("split", _iter_shot_segments(state.pieces, section)))
 
 
@@ -29,7 +32,7 @@ def _iter_shot_segments(
 
 
 def shot_piece(piece: ClipSegment, shot: MeasuredShot, *, number: int | None) -> ClipSegment:
-    """One shot of a whole clip; without a `number` it is all of it."""
+    """Return the segment of one shot; the whole clip if `number` is `None`."""
     if number is None:
         return piece
     return replace(

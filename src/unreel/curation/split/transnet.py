@@ -33,7 +33,7 @@ class TransNet:
         self._model.eval()
 
     def read_cuts(self, reader: MediaReader, path: Path) -> tuple[int, ...] | Failure:
-        """The cuts of the clip at `path`, as indices of frames like those of `find_cuts`."""
+        """Return the cuts of the clip at `path` as frame indices, like `find_cuts`."""
         sampled = reader.frames(
             path, sampling=_EVERY_FRAME, encoding="rgb24", longest_side=_SIZE[0]
         )
@@ -42,7 +42,7 @@ class TransNet:
         return self.cuts(np.stack([_resize_frame(frame.rgb()) for frame in sampled.frames]))
 
     def cuts(self, frames: NDArray[np.uint8]) -> tuple[int, ...]:
-        """Indices of the frames with which a new shot begins; `frames` are 27 rows of 48 pixels."""
+        """Return the indices of the frames that begin a new shot; `frames` have 27 rows of 48 pixels."""
         likely, _ = self._model.predict_frames(self._tensor(frames), quiet=True)
         changing = likely.numpy() > THRESHOLD
         # A run of frames that belong to a change ends where the new shot begins.

@@ -24,7 +24,7 @@ _LICENCE: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecipeGuess:
-    """Sections `[[source]]` as a recipe would hold them, and what a person still has to say."""
+    """Guessed `[[source]]` sections of a recipe, and the questions that the user must answer."""
 
     sources: tuple[dict[str, Any], ...]
     open_questions: tuple[str, ...] = ()

@@ -31,7 +31,7 @@ _WIDTH: Final = 44
 
 
 def write_recipe(values: Mapping[str, Any], *, head: str) -> str:
-    """`values` as TOML below the comment `head`; a section that is not taken is a comment."""
+    """Return `values` as TOML below the comment `head`; unused sections are commented out."""
     blocks = [[f"# {line}".rstrip() for line in head.splitlines()]]
     for section in describe_recipe():
         held = _find_value(section.name, values)

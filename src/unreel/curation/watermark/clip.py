@@ -41,7 +41,7 @@ def remove_watermarks(frames: Sequence[Rgb], marks: Sequence[WatermarkRegion]) -
 
 
 def grow_box(box: Box, *, width: int, height: int) -> tuple[slice, slice]:
-    """Rows and columns of the pixels that painting `box` over may change."""
+    """Return the rows and columns of the pixels that may change when `box` is painted over."""
     margin = max(2, round(MARGIN * float(np.hypot(width, height))))
     top, left = int(box.y0 * height) - margin, int(box.x0 * width) - margin
     bottom, right = np.ceil([box.y1 * height, box.x1 * width]).astype(int) + margin
@@ -146,7 +146,7 @@ def _encode_clip(
 
 
 def _align_sound(sound: ClipSound) -> NDArray[np.int16]:
-    """The samples at the encoder's rate, starting with the first frame."""
+    """Return the sound samples at the encoder's rate, starting at the first frame."""
     finer = SOUND_RATE_HZ // sound.rate_hz
     samples = np.clip(resample_poly(sound.as_float(), finer, 1), -1, 1) * ((1 << 15) - 1)
     late = round(sound.start_s * SOUND_RATE_HZ)

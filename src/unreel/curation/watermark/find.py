@@ -31,9 +31,9 @@ _SAME_HEIGHT: Final = 1.25
 def find_roaming_texts(
     frames: Sequence[Rgb], read_text: ReadText, *, fixed: Iterable[TextLine]
 ) -> tuple[str, ...]:
-    """Texts of one size that were read at two places or more, never at two in one frame.
+    """Return texts of one size that appear at two or more places, but never twice in one frame.
 
-    A sign that the camera passes looks the same, so this is a hint and no proof.
+    The result is a hint and no proof: a sign that the camera passes looks the same.
     """
     known = {_normalise_text(line.text) for line in fixed}
     step = max(1, len(frames) // N_FRAMES)
@@ -111,9 +111,9 @@ class _MarkCandidate:
 
 
 def find_watermarks(frames: Sequence[Rgb], *, read_text: ReadText | None = None) -> WatermarkSearch:
-    """The overlays on a clip, from 6 frames or more that are spread over it; 12 are enough.
+    """Return the overlays on a clip, from at least 6 frames that are spread over it; 12 are enough.
 
-    Without `read_text` every mark is a logo and none roams.
+    Without `read_text`, every overlay is a logo and no moving text is found.
     """
     still = lay_over(frames)
     lines = read_text(still.picture) if read_text else ()
@@ -145,7 +145,7 @@ def _find_inconclusive_reason(still: StaticPicture) -> str | None:
 
 
 def _list_edge_rectangles(still: StaticPicture) -> list[_PixelRectangle]:
-    """Clumps of fixed edges that are of the size and density of a mark."""
+    """Return the groups of fixed edges that have the size and density of a watermark."""
     gap = max(2, round(_LETTER_GAP * float(np.hypot(*still.edges.shape))))
     # A box of edges grown by half the gap on each side touches its neighbour.
     joined = ndimage.maximum_filter(still.edges, size=(gap // 2 * 2 + 1, gap * 2 + 1))
@@ -180,7 +180,7 @@ def _is_mark_like(edges: NDArray[np.bool_], shape: tuple[int, ...]) -> bool:
 def _build_candidates(
     places: Sequence[_PixelRectangle], lines: Iterable[TextLine], *, shape: tuple[int, ...]
 ) -> list[_MarkCandidate]:
-    """Each line of text with the edges that it meets; edges without text are logos."""
+    """Return each text line merged with the edges that it overlaps, and the other edges as logos."""
     left = list(places)
     candidates = []
     for line in lines:
@@ -192,7 +192,11 @@ def _build_candidates(
 
 
 def _compute_outline(line: _PixelRectangle, edges: Sequence[_PixelRectangle]) -> _PixelRectangle:
-    """The edges of a line of text where they span it, since readers draw wide boxes; else both."""
+    """Return the rectangle of a text line and its edges.
+
+    If the edges span the line, this is the rectangle of the edges, because text readers draw wide
+    boxes. Otherwise it contains both.
+    """
     if not edges:
         return line
     around = functools.reduce(_PixelRectangle.joined, edges)
@@ -201,7 +205,10 @@ def _compute_outline(line: _PixelRectangle, edges: Sequence[_PixelRectangle]) ->
 
 
 def _is_certain_mark(candidate: _MarkCandidate, still: StaticPicture) -> bool:
-    """True where the picture moves around the candidate; words inside it must also stay exactly."""
+    """Return whether the picture moves around the candidate.
+
+    Words away from the border of the picture must also stay exactly in place.
+    """
     place = candidate.place
     exact = _compute_stability(place, still) >= _LEAST_INNER_STABILITY
     return _has_motion_around(still.moves, place) and (
@@ -216,7 +223,7 @@ def _compute_stability(place: _PixelRectangle, still: StaticPicture) -> float:
 
 
 def _has_motion_around(moves: NDArray[np.bool_], place: _PixelRectangle) -> bool:
-    """True where the picture moves on all sides of `place` but one at most, two at least."""
+    """Return whether the picture moves on two or more sides of `place`, and is still on one at most."""
     height, width = moves.shape
     reach = max(4, round(0.02 * min(height, width)))
     above, below = slice(max(0, place.y0 - reach), place.y0), slice(place.y1, place.y1 + reach)

@@ -42,12 +42,15 @@ class CleanedClip(MarkedClip):
 
     @property
     def copy(self) -> StoredClip:
-        """The copy."""
+        """Return the copy without watermarks."""
         return StoredClip(made=self.made, name=self.name, facts=self.facts)
 
 
 def run_step(section: WatermarkSection, work: CurationJob, state: CurationState) -> CurationState:
-    """Every piece with the marks found on it in its notes, and with `clean` a copy without them."""
+    """Return every segment with its watermarks in its notes.
+
+    With `clean`, each segment also gets a copy without watermarks.
+    """
     media = work.bench.media
     step: StepName[MarkedClip] = StepName(
         name=WATERMARK,
@@ -93,5 +96,5 @@ def _search_watermarks(
 
 @lru_cache(maxsize=1)
 def read_texts() -> ReadText:
-    """The reader of texts, loaded once for each process."""
+    """Return the text reader, which is loaded once per process."""
     return build_text_reader()

@@ -46,7 +46,7 @@ class StaticPicture:
 
     @property
     def share_moving(self) -> float:
-        """Part of the picture that changes."""
+        """Return the fraction of the picture that changes."""
         return float(self.moves.mean())
 
 
@@ -66,9 +66,10 @@ def lay_over(frames: Sequence[Rgb]) -> StaticPicture:
 
 
 def median(arrays: Sequence[NDArray[Number]]) -> NDArray[Number]:
-    """The median of equally shaped arrays, pixel by pixel; of an even number the middle two's mean, rounded down.
+    """Return the median of arrays of equal shape, pixel by pixel.
 
-    Passes of smallest and largest run over whole arrays at a time, far faster than sorting each pixel.
+    For an even number of arrays this is the mean of the middle two, rounded down. Minimum and
+    maximum of whole arrays are computed repeatedly, which is far faster than sorting each pixel.
     """
     rows = [array.copy() for array in arrays]
     for first in range(len(rows) // 2 + 1):
@@ -87,7 +88,7 @@ def _convert_to_grey(frame: Rgb) -> Levels:
 
 
 def _compute_sobel_gradients(grey: Levels) -> tuple[Levels, Levels]:
-    """Sobel's gradients across and down, eight times as steep as the grey levels; 0 on the border."""
+    """Return the horizontal and vertical Sobel gradients: 8 times the slope; 0 on the border."""
     across, down = np.zeros_like(grey), np.zeros_like(grey)
     step = grey[:, 2:] - grey[:, :-2]
     across[1:-1, 1:-1] = step[:-2] + 2 * step[1:-1] + step[2:]

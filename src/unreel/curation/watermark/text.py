@@ -41,10 +41,11 @@ ReadText = Callable[[Rgb], tuple[TextLine, ...]]
 
 
 def build_text_reader(*, detect_side: int | None = None) -> ReadText:
-    """A reader by rapidocr, whose models lie in its wheel: nothing is fetched.
+    """Build a text reader with rapidocr. Its models are in its wheel, so nothing is downloaded.
 
-    Make one for each process: loading takes about a second. It holds no state between pictures. With
-    `detect_side` lines are looked for in a picture of that longest side, and read at its full size.
+    Build one reader per process: loading takes about a second. The reader has no state between
+    pictures. With `detect_side`, lines are detected in a picture of that longest side and read at
+    full size.
     """
     small = {"Det.limit_type": "max", "Det.limit_side_len": detect_side} if detect_side else {}
     engine = _ENGINE.load()(params=_QUIET_AND_SINGLE | small)

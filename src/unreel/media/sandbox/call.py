@@ -54,7 +54,7 @@ class _CallTimer:
         self._looked_s = time.monotonic()
 
     def wait_for(self, descriptor: int) -> None:
-        """Come back once `descriptor` has bytes or an end; `_OutOfTimeError` when time is up."""
+        """Wait until `descriptor` has bytes or is closed; raise `_OutOfTimeError` on timeout."""
         while True:
             now_s = time.monotonic()
             self._left_s -= min(now_s - self._looked_s, _LONGEST_STEP_S)
@@ -109,7 +109,7 @@ class SandboxCall:
         self.close()
 
     def close(self) -> None:
-        """Hang up: the zygote kills a child that still runs."""
+        """Close the call; the zygote then kills the child if the child still runs."""
         self._line.close()
         os.close(self._reply)
 
@@ -169,7 +169,7 @@ class SandboxCall:
         return taken.getvalue()
 
     def _speaks_within(self, seconds: float) -> bool:
-        """True once the zygote has sent something or is gone."""
+        """Return whether the zygote sends data or exits within `seconds`."""
         return _wait_until_readable(self._line.fileno(), time.monotonic() + seconds)
 
     def _report(self) -> dict[str, Any] | None:

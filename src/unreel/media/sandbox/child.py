@@ -39,7 +39,7 @@ class ChildDescriptors:
 def serve_request(
     tasks: Mapping[str, Task], layers: ConfinementLayers, *, ends: ChildDescriptors, parent: int
 ) -> NoReturn:
-    """Answer one request and end this process, whatever happens."""
+    """Answer one request and exit this process, also after an error."""
     exit_code = 1
     try:
         os.setpgid(0, 0)
@@ -74,7 +74,7 @@ def _build_task_reply(
 
 
 def _is_memory_failure(error: BaseException) -> bool:
-    """True when `error` comes from a lack of memory that a task has taken for damage."""
+    """Return whether `error` was caused by a memory error that a task reported as file damage."""
     causes: list[Any] = [error.__cause__, error.__context__]
     return any(
         isinstance(cause, MemoryError) or _is_memory_failure(cause) for cause in causes if cause

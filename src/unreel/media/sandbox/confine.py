@@ -1,4 +1,4 @@
-"""Giving up rights, for good: what a child does between its birth and the first byte of the file."""
+"""Permanent removal of a child's rights, after the fork and before it reads the file's first byte."""
 
 import ctypes
 import errno
@@ -52,7 +52,7 @@ class ConfinementLayers:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Layers that this machine lacks."""
+        """Return the confinement layers that this machine lacks."""
         there = {"landlock": self.landlock_abi > 0, "seccomp": self.syscall_filter is not None}
         return tuple(layer for layer, is_there in there.items() if not is_there)
 
@@ -83,7 +83,7 @@ def _measure_memory_sizes() -> dict[str, Any]:
 
 
 def die_with_parent(libc: ctypes.CDLL, *, parent: int) -> None:
-    """From here on, the end of `parent` ends this process; it ends now if that has happened."""
+    """Make this process exit when `parent` exits; exit now if `parent` has already exited."""
     _call_prctl(libc, _PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
@@ -142,7 +142,7 @@ def _lower_resource_limit(kind: int, value: int) -> None:
 
 
 def _block_file_system(abi: int) -> None:
-    """No path opens any more; from ABI 4 no TCP, from ABI 6 no signals or abstract sockets outside."""
+    """Block opening any path; from ABI 4 also TCP, from ABI 6 also outside signals and abstract sockets."""
     from landlock import FSAccess
     from landlock.plumbing import RulesetAttr, get_create_ruleset, get_restrict_self
 

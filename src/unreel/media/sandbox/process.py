@@ -76,7 +76,7 @@ class ZygoteProcess:
 
     @property
     def pid(self) -> int:
-        """Process id of the zygote."""
+        """Return the process id of the zygote."""
         return self._process.pid
 
     def hand_over(self, task: str, *descriptors: int) -> None:
@@ -84,7 +84,7 @@ class ZygoteProcess:
         socket.send_fds(self._control, [task.encode()], descriptors)
 
     def end(self) -> None:
-        """Hang up, and wait until the zygote, and with it every child, is gone."""
+        """Close the connection and wait until the zygote and all of its children have exited."""
         self._control.close()
         if self.owner != os.getpid():
             return  # A fork of the caller: the process is not ours to end.

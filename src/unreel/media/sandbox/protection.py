@@ -38,7 +38,7 @@ class ProtectionReport:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Layers of `LAYERS` that this machine cannot give."""
+        """Return the layers of `LAYERS` that this machine cannot provide."""
         return tuple(layer for layer in LAYERS if layer not in self.active)
 
 

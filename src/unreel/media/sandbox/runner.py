@@ -53,7 +53,7 @@ class FileSandbox:
     def __call__(
         self, task: str, path: Path, request: Mapping[str, Any], on_part: OnPart | None = None
     ) -> TaskPayload | Failure:
-        """The task's payload, or the reason why there is none."""
+        """Run `task` and return its payload, or a `Failure` with the reason."""
         return self.run(task, path, request=request, on_part=on_part).result
 
     def __enter__(self) -> Self:
@@ -63,7 +63,7 @@ class FileSandbox:
         self.close()
 
     def with_limits(self, limits: SandboxLimits) -> TaskRunner:
-        """The same sandbox under other limits, for a task that may take longer."""
+        """Return a runner with the same sandbox and other limits, for a task that may take longer."""
         return partial(_run_within, self, limits)
 
     def run(
@@ -75,7 +75,7 @@ class FileSandbox:
         limits: SandboxLimits | None = None,
         on_part: OnPart | None = None,
     ) -> CallOutcome:
-        """Like a call, under `limits` if given, with what the child cost."""
+        """Run `task` under `limits` (default: the sandbox's limits); return its result and resource usage."""
         file = open_regular(path)
         if isinstance(file, Failure):
             return CallOutcome(result=file)

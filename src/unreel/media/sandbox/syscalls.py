@@ -51,7 +51,7 @@ ADVICES: Final = (mmap.MADV_DONTNEED, mmap.MADV_FREE)
 
 
 def child_filter(seccomp: Any) -> Any:
-    """The filter, built once in the zygote from the `pyseccomp` module and loaded in each child."""
+    """Build the system call filter with the `pyseccomp` module: once in the zygote, loaded in each child."""
     rules = seccomp.SyscallFilter(seccomp.ERRNO(errno.EPERM))
     for name in ALLOWED:
         if seccomp.resolve_syscall(seccomp.system_arch(), name) >= 0:

@@ -56,7 +56,7 @@ _REASONS: Final = frozenset(
 
 
 class MalformedReplyError(Exception):
-    """The bytes of a reply are not what the wire format says."""
+    """Error for a reply whose bytes do not match the wire format."""
 
 
 class OversizedReplyError(Exception):
@@ -71,7 +71,7 @@ class ReplyPart:
 
 
 def encode(result: TaskPayload | ReplyPart | Failure) -> list[bytes]:
-    """The pieces of a reply, in the order in which they are written."""
+    """Return the byte blocks of a reply, in the order in which they are written."""
     body: dict[str, Any]
     blobs: tuple[bytes, ...] = ()
     match result:
@@ -88,11 +88,11 @@ def encode(result: TaskPayload | ReplyPart | Failure) -> list[bytes]:
 
 
 def decode(take: Callable[[int], bytes], *, reply_bytes: int) -> TaskPayload | ReplyPart | Failure:
-    """The reply, or the part of one, that `take(n)` gives piece by piece.
+    """Read a reply, or one part of a reply, with calls of `take(n)`, which returns the next `n` bytes.
 
     Raises:
-        MalformedReplyError: a length, a type or a word is wrong.
-        OversizedReplyError: it would be longer than `reply_bytes`; nothing beyond was taken.
+        MalformedReplyError: A length, a type or a word is invalid.
+        OversizedReplyError: The reply would exceed `reply_bytes`; no further bytes were read.
     """
     magic, length = _PREFIX.unpack(take(_PREFIX.size))
     _require_valid(magic == MAGIC, "it does not start as a reply")
@@ -190,6 +190,6 @@ def _require_valid(holds: bool, otherwise: str) -> None:  # noqa: FBT001  reads 
 
 
 def sanitise_text(text: str) -> str:
-    """`text` on one line and cut short, without characters that could steer a terminal."""
+    """Return `text` on one line, truncated, without terminal control characters."""
     kept = sanitise_line(" ".join(text.split()))
     return kept if len(kept) <= _LONGEST_DETAIL else kept[: _LONGEST_DETAIL - 3] + "..."

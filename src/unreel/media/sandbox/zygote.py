@@ -1,10 +1,11 @@
-"""The zygote: a warm, single-threaded process that forks one child for each file.
+"""The zygote: a preloaded, single-threaded process that forks one child for each file.
 
-It never reads a file or a reply. A caller sends the name of a task with four descriptors: the file, the
-request, the pipe for the reply, and a socket for this one call. A task that was not requested before is
-warmed up first, because its children can load nothing. On the call's socket the zygote says
-`STARTED`, and later how the child ended; when the caller writes there or hangs up, the child is
-killed. The end of the caller, seen as hang-up or as a new parent, ends all.
+The zygote never reads a file or a reply. A caller sends the name of a task with four
+descriptors: the file, the request, the pipe for the reply, and a socket for this call. The
+zygote warms up a task at its first request, because children cannot load modules. On the
+call's socket the zygote sends `STARTED`, and later the exit status of the child. If the caller
+writes to that socket or closes it, the zygote kills the child. If the caller exits (the
+connection closes or the parent process changes), the zygote and all children exit.
 """
 
 import contextlib
@@ -73,7 +74,7 @@ class ForkServer:
         gc.freeze()  # Children then share these pages instead of copying them.
 
     def serve(self) -> None:
-        """Work until the caller is gone. Children that still run die with this process."""
+        """Serve requests until the caller exits. Children that still run are killed with this process."""
         self._poll.register(self._control, select.POLLIN)
         # A hang-up may go unseen when a fork of the caller holds its end open, hence the question.
         while os.getppid() == self._caller:

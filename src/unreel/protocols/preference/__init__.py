@@ -14,8 +14,10 @@ from unreel.protocols.truths import KnownTruth, ProtocolTruths
 
 
 def _get_true_positions(
-    shown: Sequence[KnownTruth], *, duration_us: int | None
-) -> tuple[Position, ...]:  # noqa: ARG001
+    shown: Sequence[KnownTruth],
+    *,
+    duration_us: int | None,  # noqa: ARG001
+) -> tuple[Position, ...]:
     first, _ = shown
     return (Position.FIRST if first.label is Label.REAL else Position.SECOND,)
 

@@ -226,7 +226,7 @@ def _parse_leading_position(body: str) -> Position | Unparsed:
 
 
 def _parse_prose_position(body: str) -> Position | Unparsed:
-    """The clip that every claim about one of the two leaves as the real one, or the closing words."""
+    """Return the clip that all claims in `body` identify as real, or the clip named in its last words."""
     said = set(_iter_claimed_positions(body))
     if closing := _CLOSING.search(body.rstrip()[-SHORT:]):
         said = {_POSITIONS[closing["said"]]}
@@ -259,7 +259,10 @@ def _iter_claimed_positions(body: str) -> Iterator[Position]:
 def _iter_named_pieces(
     sentence: str, named: list[re.Match[str]]
 ) -> Iterator[tuple[str, re.Match[str]]]:
-    """Every name with the part of the sentence that speaks of it; two that `and` or `nor` joins have none of their own."""
+    """Yield each clip name in a sentence with the part of the sentence about that clip.
+
+    Two names joined by `and` or `nor` are skipped: neither has a part of its own.
+    """
     start = 0
     joined = {
         after.start()

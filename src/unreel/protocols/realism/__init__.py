@@ -15,8 +15,10 @@ from unreel.protocols.truths import KnownTruth, ProtocolTruths
 
 
 def _get_true_ratings(
-    shown: Sequence[KnownTruth], *, duration_us: int | None
-) -> tuple[Rating, ...]:  # noqa: ARG001
+    shown: Sequence[KnownTruth],
+    *,
+    duration_us: int | None,  # noqa: ARG001
+) -> tuple[Rating, ...]:
     (clip,) = shown
     if clip.rating is None:
         msg = "no rating. Add a score column, or choose another protocol"

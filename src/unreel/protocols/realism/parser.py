@@ -128,12 +128,13 @@ _REASONS_END: Final = re.compile(r"</think>|<answer>", re.IGNORECASE | re.ASCII)
 
 
 def parse(text: str, reading: ParserOptions) -> RealismVerdict:
-    """The score of the last `<answer>` that holds one, and the two reasons where they are headed.
+    """Parse the score of the last `<answer>` with a score, and the two reasons if they have headings.
 
-    `strict` takes an integer from 1 to 5, or one of the five terms when a verbal variant was asked.
-    `lenient` takes all of that, the two forms mixed, an unclosed tag, and an answer that is nothing
-    but the score. A number outside 1 to 5 is out of range; a fraction is malformed, never rounded.
-    Where free thoughts were asked for, a thought without headings is the problem as a whole.
+    `strict` accepts an integer from 1 to 5, or one of the five terms if the prompt variant is
+    verbal. `lenient` also accepts the two forms mixed, an unclosed tag, and an answer that contains
+    only the score. A number outside 1 to 5 is out of range. A fraction is malformed; it is never
+    rounded. If the prompt asks for free thoughts, a thought without headings is taken as the
+    problem.
     """
     asks = reading.prompt in FAMILY_PROMPTS
     return RealismVerdict(
@@ -145,7 +146,10 @@ def parse(text: str, reading: ParserOptions) -> RealismVerdict:
 
 
 def _iter_parsed_families(text: str, mode: Mode) -> Iterator[Family | Unparsed]:
-    """The last term in its tag; `lenient` takes other cases, blanks for hyphens and a missing plural."""
+    """Yield the last term in a `family` tag.
+
+    `lenient` also accepts other letter case, spaces instead of hyphens, and a missing plural.
+    """
     body = strip_thinking(text).strip()
     pieces = find_tagged(body, "family", "strict")
     yield _parse_family(pieces[-1]) if pieces else Unparsed(UnparsedReason.MISSING)
@@ -221,7 +225,10 @@ def _parse_leading_score(plain: str) -> int | Unparsed:
 
 
 def _parse_prose_score(text: str) -> int | Unparsed:
-    """The score that a clause gives; of several the last, where the text turns to it."""
+    """Return the score that a clause states.
+
+    If clauses state different scores, return the last score if its clause marks a contradiction.
+    """
     chosen: int | None = None
     divided = False
     for clause in split_clauses(_NOT_BUT.sub(" ", _SCALE.sub(" ", spell_in_digits(text)))):

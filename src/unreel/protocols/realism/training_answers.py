@@ -21,9 +21,10 @@ _FLAWLESS: Final = len(TERMS)
 
 
 def write(truth: Rating, prompt: str, _space: BoxSpace | None) -> str:
-    """Reasons, where the prompt asks for them, then the score as an integer or as a word.
+    """Write the reasons, if the prompt asks for them, then the score as an integer or as a word.
 
-    Where thoughts without headings are asked for, the thought is the problem: so such answers are read.
+    If the prompt asks for thoughts without headings, the thought is the problem, because the parser
+    reads such answers this way.
     """
     score = TERMS[truth.score - 1] if prompt in VERBAL_PROMPTS else str(truth.score)
     answer = f"<answer>{score}</answer>"

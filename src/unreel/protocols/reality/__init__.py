@@ -14,8 +14,10 @@ from unreel.protocols.truths import KnownTruth, ProtocolTruths
 
 
 def _get_true_origins(
-    shown: Sequence[KnownTruth], *, duration_us: int | None
-) -> tuple[Origin, ...]:  # noqa: ARG001
+    shown: Sequence[KnownTruth],
+    *,
+    duration_us: int | None,  # noqa: ARG001
+) -> tuple[Origin, ...]:
     (clip,) = shown
     return (clip.origin,)
 

@@ -1,4 +1,4 @@
-"""The clips that were asked about as columns: a scorecard of ten million holds no object for each."""
+"""Columns of the clips in the questions: a scorecard of ten million clips needs no object per clip."""
 
 from array import array
 from collections import Counter
@@ -44,7 +44,7 @@ class AskedClips:
     """Probability of being generated, from each answer."""
 
     def only(self, chosen: BoolArray) -> "AskedClips":
-        """The chosen ones of them; all are held once."""
+        """Return the chosen clips; return this same object if all clips are chosen."""
         if chosen.all():
             return self
         return replace(
@@ -58,12 +58,12 @@ class AskedClips:
 
     @property
     def makers(self) -> list[str]:
-        """All makers, by name."""
+        """Return all makers, sorted by name."""
         return sorted({maker for makers in self.kinds for maker in makers})
 
     @property
     def creators(self) -> list[str]:
-        """All who made a clip, whatever the setting, by name."""
+        """Return all creators of the clips, independent of the setting, sorted by name."""
         return sorted({makers[0] for makers in self.kinds if makers})
 
     def made_by(self, maker: str | None) -> BoolArray:
@@ -85,7 +85,7 @@ class AskedClips:
 
     @property
     def right(self) -> Array:
-        """1 for a right answer; a missing one is not right."""
+        """Return 1 for each correct answer and 0 for each wrong or missing answer."""
         right: Array = (self.said == self.generated).astype(np.float64)
         return right
 
@@ -101,13 +101,13 @@ class AskedClips:
 
     @property
     def believed(self) -> BoolArray:
-        """Of which of them a probability was asked for."""
+        """Return a mask of the clips for which a probability was requested."""
         believed: BoolArray = self.belief != _NOT_ASKED
         return believed
 
     @property
     def told(self) -> BoolArray:
-        """Mask of the clips with a reported probability."""
+        """Return a mask of the clips with a reported probability."""
         return self.belief >= 0
 
 
@@ -123,7 +123,7 @@ class RealityCounts:
 
 
 def count_rows(rows: Iterable[RealityRow]) -> RealityCounts:
-    """Go through `rows` once."""
+    """Return the clips of `rows` as columns, and counts of failures and unreadable parts, in one pass."""
     tying, kinds = ClusterIdBuilder(), dict[tuple[str, ...], int]()
     kind, said, answered, belief = array("i"), array("b"), bytearray(), array("d")
     failures, unparsed = Counter[str](), Counter[str]()

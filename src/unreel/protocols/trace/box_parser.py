@@ -82,12 +82,13 @@ _Y_CENTRE: Final = ("cy", "yc", "ycenter", "ycentre", "centery", "centrey")
 
 
 def read_box(piece: str, mode: Mode, *, space: BoxSpace) -> Box | Unparsed:
-    """The box that `piece` writes, read in `space` and clipped to the frame.
+    """Parse the box in `piece`, in units of `space`, and clip it to the frame.
 
-    `strict` takes four corners in brackets. `lenient` also takes sides by name or in an order that the text
-    names, a corner or a centre with width and height, percentages, parts of 1 that are called so, and the
-    first of several boxes. Gemini's `box_2d`, and parts of 1 where the space counts otherwise, are
-    refused: as corners they would be another box.
+    `strict` accepts four corners in brackets. `lenient` also accepts named sides, sides in an order
+    that the text names, a corner or a centre with width and height, percentages, fractions of 1
+    that the text calls fractions, and the first of several boxes. Gemini's `box_2d` is rejected,
+    and so are fractions of 1 if `space` has other units: read as corners, they would be a different
+    box.
     """
     if len(piece) > SHORT:
         return build_unparsed(UnparsedReason.MALFORMED, piece)
@@ -122,7 +123,7 @@ def _parse_decimal_ratio(number: str) -> tuple[int, int]:
 
 
 def find_boxes(text: str) -> list[str]:
-    """The pieces of prose in brackets that hold four numbers."""
+    """Return the bracketed parts of `text` that contain four numbers."""
     groups = (found[0] for found in _GROUP.finditer(text))
     return [group for group in groups if len(_ANY_NUMBER.findall(group)) == _N]
 
@@ -138,7 +139,7 @@ def _parse_loose_box(piece: str, declared: BoxSpace) -> Box | Unparsed:
 
 
 def _find_box_space(piece: str, declared: BoxSpace) -> BoxSpace | None:
-    """The space that the text itself names, else the declared one; `None` where the two cannot be brought together."""
+    """Return the space that the text names, else `declared`; `None` if the two are incompatible."""
     if _ELSEWHERE.search(piece):
         return None
     if "%" in piece:
@@ -152,7 +153,7 @@ def _find_box_space(piece: str, declared: BoxSpace) -> BoxSpace | None:
 
 
 def _remove_unit_words(piece: str) -> str:
-    """`piece` without words that hold numbers of their own, its decimals with a point."""
+    """Return `piece` without unit names that contain numbers, with points for decimal commas."""
     plain = piece
     for form in (_PERMILLE, _UNIT, _PIXELS):
         plain = form.sub(" ", plain)
@@ -161,7 +162,10 @@ def _remove_unit_words(piece: str) -> str:
 
 
 def _find_corners(piece: str) -> list[Fraction] | None:
-    """The four sides that the text writes: by names, by a named order, else in the order of corners."""
+    """Return the four sides in the text: by name, by a stated order, else in the order of corners.
+
+    Returns `None` if the sides cannot be read.
+    """
     if ranges := _RANGES.search(piece):
         return _find_corners_by_ranges(ranges)
     if opposite := _find_opposite_corners(piece):

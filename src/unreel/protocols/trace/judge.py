@@ -49,20 +49,23 @@ _LABEL: Final = re.compile(
 
 
 def judge_prompt(truth: str, predicted: str) -> str:
-    """The judge's prompt, then the pair to rate as its examples are laid out, each text on its line."""
+    """Build the judge's prompt, followed by the two texts to compare, each on its own line.
+
+    The texts have the same layout as the examples in the prompt.
+    """
     shown, said = quote_explanation(truth), quote_explanation(predicted)
     return f"{JUDGE.text}\n\nGround Truth: '{shown}'\nPredicted : '{said}'\nAnswer    :"
 
 
 def quote_explanation(text: str) -> str:
-    """An explanation as the judge sees it: on one line, and without the labels of a pair in it."""
+    """Return an explanation as the judge sees it: on one line, without the labels of a pair."""
     return _LABEL.sub(r"\1", quote_for_prompt(text))
 
 
 def parse_judge(text: str) -> float | Unparsed:
-    """0, 0.5 or 1 when that is all the text says, as `1.0`, `**1**` or `Score: 1` too.
+    """Parse a score of 0, 0.5 or 1 if the text contains nothing else.
 
-    Anything else is worth asking again.
+    Forms such as `1.0`, `**1**` and `Score: 1` are accepted. Any other text justifies a retry.
     """
     said = text.strip()
     if found := _SCORE.fullmatch(said):

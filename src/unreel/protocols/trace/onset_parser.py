@@ -101,7 +101,7 @@ def _parse_loose_seconds(plain: str) -> Fraction | None:
 
 
 def find_onsets(text: str) -> list[str]:
-    """The pieces of prose that say when something starts, each with its unit."""
+    """Return the parts of `text` that say when something starts, each with its unit."""
     plain = _join_thousands(strip_markup(text))
     return [found["time"] for found in _STARTING.finditer(plain)]
 
@@ -136,7 +136,7 @@ def _convert_to_seconds(found: re.Match[str]) -> Fraction | None:
 
 
 def _parse_clock_seconds(clock: str) -> Fraction | None:
-    """Seconds of `m:s` or `h:m:s`; `None` where a later field counts sixty or more."""
+    """Convert `m:s` or `h:m:s` to seconds; `None` if a field after the first is 60 or more."""
     first, *later = (Fraction(field) for field in clock.split(":"))
     if any(field >= _SIXTY for field in later):
         return None

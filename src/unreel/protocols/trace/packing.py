@@ -38,7 +38,10 @@ class _BoxColumn:
 
 
 class VerdictColumn:
-    """Verdicts and failures; of what could not be read the reason stays, of an explanation that it was given."""
+    """Compact column of verdicts and failures.
+
+    Of an unreadable part, only the reason is kept; of an explanation, only that it was given.
+    """
 
     def __init__(self) -> None:
         self.codes = array("i")

@@ -38,30 +38,30 @@ class PointColumn:
 
     @property
     def asked(self) -> BoolArray:
-        """Mask of the units that the metric applies to."""
+        """Return a mask of the units to which the metric applies."""
         asked: BoolArray = self.values != _ABSENT
         return asked
 
     @property
     def scored(self) -> BoolArray:
-        """Mask of the units with a value."""
+        """Return a mask of the units with a value."""
         scored: BoolArray = self.values >= 0
         return scored
 
     @property
     def unscored(self) -> BoolArray:
-        """Mask of the units with an explanation that no judge has scored."""
+        """Return a mask of the units with an explanation that no judge has scored."""
         unscored: BoolArray = (self.values == _UNSCORED) & self.read
         return unscored
 
     @property
     def lacks_judge(self) -> bool:
-        """True if parts were read, but none of them was scored."""
+        """Return whether parts were read, but none of them was scored."""
         read = self.asked & self.read
         return bool(read.any()) and not (read & self.scored).any()
 
     def at(self, places: npt.NDArray[Any]) -> "PointColumn":
-        """The same for the chosen units."""
+        """Return the values of the chosen units."""
         return PointColumn(self.values[places], self.read[places])
 
 
@@ -81,7 +81,7 @@ class UnitColumns:
         return len(self.clip)
 
     def at(self, places: npt.NDArray[Any]) -> "UnitColumns":
-        """The chosen units, by place or by truth value."""
+        """Return the chosen units, selected by index or by mask."""
         return replace(
             self,
             clip=self.clip[places],
@@ -93,7 +93,7 @@ class UnitColumns:
 
     @property
     def calls(self) -> LabelPredictions:
-        """True labels and answered labels."""
+        """Return the true labels and the answered labels."""
         return LabelPredictions(self.ties, self.generated, self.said)
 
     def by_clip(self) -> "UnitColumns":
@@ -212,7 +212,7 @@ def _raise_conflicting_rows(row: TraceRow) -> None:
 
 
 def _iter_unparsed_parts(verdict: TraceVerdict) -> Iterator[str]:
-    """An answer of REAL owes no box, time or explanation."""
+    """Yield `part: reason` for each unreadable part; an answer of REAL needs only a label."""
     parts: list[tuple[str, object]] = [("label", verdict.label)]
     if verdict.label is not Label.REAL:
         parts += [("box", verdict.box), ("start", verdict.start_us)]

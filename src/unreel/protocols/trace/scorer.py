@@ -20,23 +20,23 @@ _OVERALL: Final = ("accuracy", "explanation", "box-iou", "time-distance")
 
 @add_part_figures(FIGURES)
 def score(rows: Sequence[TraceRow], *, seed: int) -> Scorecard:
-    """All figures of `trace`, in percent: per annotation row, per video, and against the best trace.
+    """Compute all metrics of `trace`, in percent: per annotation row, per video, and per best trace.
 
-    - A row counts when its question was answered. A failure enters no figure, only `failures`.
-    - A label that could not be read is wrong; for `f1` it is no call `generated`. Real rows carry labels
-      only. `confusion` counts clips.
-    - On a generated row the box, the time and the explanation are those of the answer, unless it says
-      REAL. One that is missing or unreadable has IoU 0, distance 100, explanation 0. Distances are
-      capped at 100. Each is asked only of rows whose truth holds it.
-    - An explanation that no judge scored is excluded, and counted by row as `explanation: unscored`;
-      when none was scored, explanation and overall are unmeasured.
-    - The bare names weigh annotation rows alike. `-per-video` takes the mean of a clip's rows first.
-      `-best-of` compares an answer with the one trace of its clip that it meets best: by IoU,
-      then by time.
+    - A row counts if its question was answered. A failure is counted only in `failures`.
+    - An unreadable label is wrong; for `f1` it does not count as an answer of `generated`. Real
+      rows have only labels. `confusion` counts clips.
+    - For a generated row, the box, the time and the explanation come from the answer, unless the
+      answer is REAL. A missing or unreadable part has IoU 0, distance 100 or explanation 0.
+      Distances are capped at 100. Each part is scored only for rows whose truth contains that part.
+    - An explanation that no judge scored is excluded, and counted per row as
+      `explanation: unscored`. If no explanation was scored, explanation and overall are unmeasured.
+    - Metrics without a suffix weight all annotation rows equally. `-per-video` first takes the mean
+      over the rows of a clip. `-best-of` compares an answer with the trace of its clip that matches
+      best: by IoU, then by time.
     - `answered-real` and `whole-frame-boxes` count clips, among readable labels and readable boxes.
 
-    The rows of one clip share one answer; they, and clips of one source, are drawn together for every
-    interval.
+    The rows of one clip share one answer. For every confidence interval, rows of one clip and clips
+    of one source are resampled together.
     """
     count = count_rows(rows)
     units = count.units

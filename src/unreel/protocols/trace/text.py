@@ -16,7 +16,7 @@ from unreel.protocols.verdict_text import EVEN, ProtocolTexts, format_label, for
 
 
 def describe_box(box: Box) -> str:
-    """A box in parts of the frame."""
+    """Return a text that describes a box in percentages of the frame."""
     whole = ", nearly the whole frame" if box.area >= WHOLE_FRAME else ""
     return (
         f"{box.x0:.0%} to {box.x1:.0%} across, {box.y0:.0%} to {box.y1:.0%} down"

@@ -19,10 +19,11 @@ _COARSEST: Final = 2
 
 
 def write(truth: TraceTruth, prompt: str, space: BoxSpace | None) -> str:
-    """The answer for one annotation row.
+    """Write the training answer for one annotation row.
 
-    The box is the first of the track, in whole units of `space` (never less than one wide and high);
-    the time is the span's start in seconds, to two places. What the row does not hold is excluded.
+    The box is the first box of the track, in whole units of `space` (at least one unit wide and
+    high). The time is the start of the span in seconds, to two decimal places. Parts that are
+    missing in the row are excluded.
     """
     if space is None or min(space.width, space.height) < _COARSEST:
         msg = "a box is taught in whole units. Declare a space that has them, for example permille"

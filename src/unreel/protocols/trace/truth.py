@@ -31,12 +31,12 @@ class TraceTruth:
 
     @property
     def box(self) -> Box | None:
-        """The box to compare with: where the trace begins. `None` when no place was marked."""
+        """Return the first box of the trace, used for comparison; `None` if no box was marked."""
         return self.trace.track[0].box if self.trace and self.trace.track else None
 
     @property
     def start_us(self) -> int | None:
-        """When the trace begins; `None` without a trace."""
+        """Return when the trace begins, in microseconds; `None` if there is no trace."""
         return self.trace.span.start_us if self.trace else None
 
     @property
@@ -46,7 +46,7 @@ class TraceTruth:
 
 
 def trace_truths(shown: Sequence[KnownTruth], *, duration_us: int | None) -> tuple[TraceTruth, ...]:
-    """One truth for each annotation row of the clip; one without a trace where it has none."""
+    """Return one truth per annotation row of the clip; one truth without a trace if it has no rows."""
     (clip,) = shown
     if duration_us is None:
         msg = "no duration declared. Add a duration_s column, or read it from the file"

@@ -58,7 +58,7 @@ REVIEWERS: Final = "reviewers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardPanel:
-    """One question and its answer: words, a chart where there is one, and the table behind it."""
+    """One question and its answer: text, an optional chart, and the table with the data."""
 
     id: str
     heading: str
@@ -72,7 +72,7 @@ class BoardPanel:
 
     @property
     def all_tables(self) -> tuple[BoardTable, ...]:
-        """Its tables, those behind headings last."""
+        """Return all tables of the panel; tables under extra headings come last."""
         return (*self.tables, *(table for _, tables in self.extras for table in tables))
 
 
@@ -90,18 +90,18 @@ class BoardContender:
 
     @property
     def page(self) -> str:
-        """Its own page, next to that of all boards."""
+        """Return the path of the contender's own page, relative to the page of all boards."""
         return f"{REVIEWERS}/{self.place}.html"
 
     @property
     def kind(self) -> str:
-        """`reviewer`, or `floor` for a baseline."""
+        """Return `reviewer`, or `floor` for a baseline."""
         return "floor" if self.entrant.is_floor else "reviewer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportBoard:
-    """Contenders over the same questions, best first; who lacks a place comes after all others."""
+    """Leaderboard of contenders that were asked the same questions, best first and unranked last."""
 
     id: str
     protocol: str
@@ -130,41 +130,44 @@ class ReportBoard:
 
     @property
     def asked(self) -> Protocol[Any, Any]:
-        """The protocol of the board."""
+        """Return the protocol of the board."""
         return self.contenders[0].entrant.instrument
 
     @property
     def figures(self) -> tuple[MetricDefinition, ...]:
-        """Every figure that its panels show, once."""
+        """Return every metric that the panels show, without duplicates."""
         shown = (f for panel in self.panels for table in panel.all_tables for f in table.figures)
         return tuple({figure.metric: figure for figure in shown}.values())
 
     @property
     def placed(self) -> tuple[BoardContender, ...]:
-        """Complete entrants, including baselines."""
+        """Return the contenders with complete results, which have a rank, including baselines."""
         return tuple(contender for contender in self.contenders if not contender.unranked)
 
     @property
     def entrants(self) -> list[ReportEntrant]:
-        """The entrants in order."""
+        """Return the entrants in the order of the board."""
         return [contender.entrant for contender in self.contenders]
 
     @property
     def shown(self) -> tuple[BoardContender, ...]:
-        """Entrants that one chart can distinguish: reviewers before baselines, unranked ones last."""
+        """Return the contenders that fit in one chart, in the order of the board.
+
+        Reviewers are chosen before baselines, and unranked contenders last.
+        """
         by_kind = sorted(self.contenders, key=lambda c: (c.unranked != "", c.kind == "floor"))
         kept = by_kind[:SHOWN]
         return tuple(contender for contender in self.contenders if contender in kept)
 
     @property
     def palette(self) -> Palette:
-        """Colour of each of these, the same on every chart; baselines are grey."""
+        """Return the colour of each contender in `shown`, the same in every chart; baselines are grey."""
         colours = {"reviewer": itertools.cycle(SERIES), "floor": itertools.cycle(FLOORS)}
         return {contender.name: next(colours[contender.kind]) for contender in self.shown}
 
     @property
     def spoken(self) -> tuple[BoardContender, ...]:
-        """Entrants in the text: the first reviewers, or the baselines if there is none."""
+        """Return the contenders named in the text: the first reviewers, or baselines if none is a reviewer."""
         reviewers = tuple(
             contender for contender in self.contenders if contender.kind == "reviewer"
         )
@@ -174,7 +177,7 @@ class ReportBoard:
 def set_up_board(
     entrants: Sequence[ReportEntrant], places: Sequence[int], *, number: int
 ) -> ReportBoard:
-    """A board without panels; `places` are those of the entrants among all of the report."""
+    """Build a board without panels; `places` are the entrants' numbers in the whole report."""
     ranks_by = entrants[0].instrument.figures.ranks_by(judged=entrants[0].judged)
     names = name_entrants(entrants)
     contenders = [
@@ -202,7 +205,7 @@ def set_up_board(
 
 
 def name_entrants(entrants: Sequence[ReportEntrant]) -> list[str]:
-    """The reviewers' names, with their conditions where these differ, and numbers where that is not enough."""
+    """Return the reviewers' names, made distinct by differing conditions, then by numbers if needed."""
     return disambiguate_reviewers([(entrant.reviewer, entrant.condition) for entrant in entrants])
 
 
@@ -213,7 +216,7 @@ def _format_shared_condition(conditions: Sequence[Condition]) -> str:
 
 
 def _get_rank_key(ranks_by: str, contender: BoardContender) -> tuple[bool, float]:
-    """Sorts the best first and those without a place last."""
+    """Return a sort key that puts the best contender first and unranked contenders last."""
     measured = metric_of(contender.entrant, ranks_by)
     if contender.unranked or not isinstance(measured, Estimate):
         return True, 0.0
@@ -221,6 +224,6 @@ def _get_rank_key(ranks_by: str, contender: BoardContender) -> tuple[bool, float
 
 
 def short_path(path: str, *, more: int = 0) -> str:
-    """The last parts of a path: enough to know it, without telling about the machine."""
+    """Return the last parts of a path: enough to identify it, without details of the machine."""
     parts = PurePath(path).parts
     return "/".join(parts[-(2 if PurePath(path).suffix else 1) - more :])

@@ -13,7 +13,7 @@ ALL: Final = "all clips"
 
 
 def name_boards(boards: Sequence[ReportBoard]) -> list[ReportBoard]:
-    """The boards, each with what sets it apart from the others: no two have one name."""
+    """Return the boards, each with the facts that distinguish it, so that no two names are equal."""
     located = [
         replace(board, benchmark=where)
         for board, where in zip(boards, _list_short_benchmarks(boards), strict=True)
@@ -40,7 +40,10 @@ def name_boards(boards: Sequence[ReportBoard]) -> list[ReportBoard]:
 
 
 def name_contenders(boards: Sequence[ReportBoard]) -> dict[int, str]:
-    """A name for every place of the report; who is on several boards has the board's next to its own."""
+    """Return the name of each contender, by its number in the report.
+
+    If a reviewer is on several boards, the name includes the board's name.
+    """
     boards_of = Counter(who for board in boards for who in {e.reviewer for e in board.entrants})
     return {
         contender.place: full_name(board, contender)

@@ -48,7 +48,7 @@ class BoardChart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartPoint:
-    """One number of a chart: who it is of, in which group, and what it is."""
+    """One number of a chart, with the name of its entrant and its group."""
 
     who: str
     measured: Measured
@@ -56,7 +56,7 @@ class ChartPoint:
     kind: str = "reviewer"
 
     def datum(self, *, places: int = 1) -> Mapping[str, Any] | None:
-        """Row of the chart's data; `None` if there is no number."""
+        """Return the row of chart data; `None` if the number is unmeasured."""
         if isinstance(self.measured, Unmeasured):
             return None
         estimate = self.measured
@@ -77,7 +77,10 @@ class ChartPoint:
 def ranked_chart(
     points: Sequence[ChartPoint], *, title: str, domain: tuple[float, float], places: int
 ) -> Spec:
-    """A line for each entrant, best first: its value and its interval; kinds differ in shape too."""
+    """Build a chart with one line per entrant, best first: its value and its confidence interval.
+
+    Kinds of entrants differ in colour and in shape.
+    """
     data = _build_chart_rows(points, places=places)
     order = list(dict.fromkeys(row["who"] for row in data))
     kinds = [kind for kind in _KINDS if any(row["kind"] == kind for row in data)]
@@ -108,7 +111,7 @@ def grouped_chart(
     domain: tuple[float, float],
     places: int,
 ) -> Spec:
-    """For each group a line for each name of the palette."""
+    """Build a chart with one line per name of the palette in each group."""
     data = _build_chart_rows(points, places=places)
     names = list(palette)
     groups = list(dict.fromkeys(row["group"] for row in data))
@@ -126,7 +129,10 @@ def grouped_chart(
 def stepped_chart(
     points: Sequence[ChartPoint], palette: Palette, *, steps: Sequence[str], title: str
 ) -> Spec:
-    """A line for each name of the palette over ordered steps, which must be words of our own."""
+    """Build a chart with one line per name of the palette over ordered steps.
+
+    `steps` must be trusted text from this project: they are inserted into an expression unescaped.
+    """
     shown = [point for point in points if not isinstance(point.measured, Unmeasured)]
     data = _offset_side_by_side(
         _build_chart_rows(shown, places=1), palette, [list(steps).index(p.group) for p in shown]
@@ -159,7 +165,7 @@ def stepped_chart(
 def stacked_chart(
     rows: Sequence[Mapping[str, Any]], *, order: Sequence[str], names: Sequence[str]
 ) -> Spec:
-    """Shares of a whole for each entrant: `rows` hold who, part, n, share and tip."""
+    """Build a chart of shares of a whole per entrant; `rows` hold who, part, n, share and tip."""
     colours = ["$--good", "$--warn", *SERIES[2:], *SERIES[:2]]
     bar = {
         "mark": {"type": "bar", "height": {"band": 0.62}},
@@ -189,7 +195,7 @@ def stacked_chart(
 
 
 def calibration_chart(points: Sequence[ChartPoint], palette: Palette, *, title: str) -> Spec:
-    """People's mean score over the score given, with the line on which both agree."""
+    """Build a chart of people's mean score over the score given, with the line of equal scores."""
     shown = [point for point in points if not isinstance(point.measured, Unmeasured)]
     data = _offset_side_by_side(
         _build_chart_rows(shown, places=2), palette, [int(point.group) for point in shown]
@@ -215,7 +221,10 @@ def calibration_chart(points: Sequence[ChartPoint], palette: Palette, *, title: 
 def _offset_side_by_side(
     data: Sequence[Mapping[str, Any]], palette: Palette, at: Sequence[int]
 ) -> list[Mapping[str, Any]]:
-    """The rows with their place across: those of one step side by side, in the palette's order."""
+    """Return the rows with their horizontal positions.
+
+    Rows of one step are placed side by side, in the order of the palette.
+    """
     names = list(palette)
     apart = 0.6 / max(1, len(names))
     middle = (len(names) - 1) / 2

@@ -74,7 +74,7 @@ def build_coverage_panel(board: ReportBoard) -> BoardPanel:
 
 
 def build_cost_panel(board: ReportBoard) -> BoardPanel:
-    """Tokens, money and time."""
+    """Build the panel of tokens, money and time."""
     notes = FootnoteMarks()
     costs_by_name = {contender.name: sum_cost(contender.entrant) for contender in board.contenders}
     lines = [

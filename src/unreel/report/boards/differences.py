@@ -1,4 +1,7 @@
-"""Two contenders on the clips that both answered: what their ranking figures differ by, and the sentence about it."""
+"""Difference of the ranking metric between two contenders, as a number and as a sentence.
+
+Only the clips that both contenders answered are compared.
+"""
 
 from dataclasses import dataclass
 from typing import Final

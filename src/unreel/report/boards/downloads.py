@@ -16,7 +16,7 @@ _DIGITS: Final = 6
 
 
 def name_tables(panel: BoardPanel) -> BoardPanel:
-    """The panel, with the name of its files in each of its tables."""
+    """Return the panel with a file name set in each of its tables."""
     names = _number_repeated_names([f"{FOLDER}/{panel.id}"] * len(panel.all_tables), "-{}")
     named = (replace(t, file=name) for t, name in zip(panel.all_tables, names, strict=True))
     tables = tuple(itertools.islice(named, len(panel.tables)))
@@ -27,7 +27,10 @@ def name_tables(panel: BoardPanel) -> BoardPanel:
 
 
 def table_csv(table: BoardTable) -> str:
-    """Columns of their own for both ends of an interval, for n, and for why a number is missing."""
+    """Return the table as CSV.
+
+    Both ends of an interval, n, and the reason for a missing number have separate columns.
+    """
     return csv_text(
         *_build_named_rows(list(_iter_download_columns(table)), n_rows=len(table.lines))
     )
@@ -46,7 +49,7 @@ def table_latex(table: BoardTable) -> str:
 
 
 def table_files(table: BoardTable) -> dict[str, str]:
-    """Both, by name."""
+    """Return the CSV file and the LaTeX file of a table, by file name."""
     return {f"{table.file}.csv": table_csv(table), f"{table.file}.tex": table_latex(table)}
 
 
@@ -103,7 +106,7 @@ def _format_displayed_cell(cell: TableCell) -> str:
 def _build_named_rows(
     columns: Sequence[tuple[str, Sequence[str]]], *, n_rows: int
 ) -> tuple[list[str], list[dict[str, str]]]:
-    """Names, no two of them equal, and the rows by name."""
+    """Return distinct column names, and the rows as dictionaries by column name."""
     names = distinct_names([title for title, _ in columns])
     values = [cells for _, cells in columns]
     return names, [
@@ -118,7 +121,7 @@ def distinct_names(names: Sequence[str]) -> list[str]:
 
 
 def _number_repeated_names(names: Sequence[str], form: str) -> list[str]:
-    """The names, numbered from 2 where one was there before; contenders may be called anything."""
+    """Return the names, with duplicates numbered from 2; contenders may have any name."""
     told: list[str] = []
     for name in names:
         numbered = (name + form.format(number) for number in itertools.count(2))

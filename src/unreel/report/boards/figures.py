@@ -1,4 +1,4 @@
-"""The figures of a report: which ones a board shows, in which words, and what they cost."""
+"""Metrics of a report: which metrics a board shows, their wording, and the cost of the answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from unreel.stats.bootstrap import bootstrap_mean
 
 
 def metric_of(entrant: ReportEntrant, name: str) -> Measured:
-    """That figure of the entrant's scorecard."""
+    """Return the metric called `name` from the entrant's scorecard; unmeasured if missing."""
     try:
         return entrant.card[name]
     except UnknownNameError:
@@ -26,7 +26,7 @@ def metric_of(entrant: ReportEntrant, name: str) -> Measured:
 
 
 def invert_distance(measured: Measured) -> Measured:
-    """100 less a distance, so that more is better."""
+    """Return 100 minus a distance, so that more is better."""
     if isinstance(measured, Unmeasured):
         return measured
     low, high = 100 - measured.high, 100 - measured.low

@@ -1,4 +1,4 @@
-"""The figures that no other panel shows, and what each clip was called."""
+"""Panel of the metrics that no other panel shows, and of the labels that clips were given."""
 
 from unreel.core.estimate import Estimate
 from unreel.protocols.figures import MetricDefinition

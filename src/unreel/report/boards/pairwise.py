@@ -89,7 +89,10 @@ def _pair_within_board(board: ReportBoard) -> _ComparisonGroup:
 
 
 def _pair_across_boards(board: ReportBoard, other: ReportBoard) -> _ComparisonGroup:
-    """The leaders of both boards; who was asked the same way on both is not compared with itself."""
+    """Return the comparisons between the leaders of two boards.
+
+    A reviewer with the same condition on both boards is not compared with itself.
+    """
     pairs = [
         (replace(one, name=full_name(board, one)), replace(two, name=full_name(other, two)))
         for one in _select_leaders(board)

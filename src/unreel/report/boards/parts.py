@@ -54,7 +54,7 @@ def build_categories_panel(board: ReportBoard) -> BoardPanel | None:
 
 
 def named_parts(board: ReportBoard) -> Iterator[BoardPanel]:
-    """The parts that the benchmark's makers name: by difficulty, by family of errors."""
+    """Yield one panel per kind of part that the benchmark names: difficulty and family of errors."""
     for kind in PARTS:
         breakdowns = by_part(board.entrants, kind)
         if breakdowns:
@@ -88,7 +88,7 @@ def _build_breakdown_panel(
 def _split_by_group_size(
     breakdowns: Sequence[MetricBreakdown],
 ) -> tuple[list[MetricBreakdown], list[MetricBreakdown]]:
-    """The breakdowns of the groups with enough behind them, and of the others."""
+    """Split the breakdowns into groups with an n of at least `FEW` and all other groups."""
     large = {
         group
         for breakdown in breakdowns
@@ -162,12 +162,12 @@ def _build_breakdown_table(board: ReportBoard, breakdown: MetricBreakdown) -> Bo
 
 
 def _format_filter_link(title: str, group: str) -> str:
-    """The fragment that shows the clips of a group, where they can be filtered by it."""
+    """Return the URL fragment that shows the clips of a group; "" if no such filter exists."""
     return f"#{urlencode({title: group})}" if title in _FILTERS else ""
 
 
 def _format_best_and_worst(board: ReportBoard, breakdown: MetricBreakdown) -> str:
-    """The group that the leading contender does best and worst on."""
+    """Return a sentence on the groups with the leading contender's highest and lowest values."""
     places = [
         i for i, contender in enumerate(board.contenders) if contender.kind == "reviewer"
     ] or [0]

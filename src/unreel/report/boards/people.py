@@ -1,4 +1,4 @@
-"""People beside models: the rows that a campaign wrote with its benchmark, never ranked among reviewers."""
+"""People's scores next to models: rows that a campaign wrote with its benchmark, never ranked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -59,7 +59,7 @@ def people_beside(entrant: ReportEntrant) -> HumanComparison:
 
 
 def people_points(rows: Sequence[HumanScoreRow], figure: MetricDefinition) -> list[ChartPoint]:
-    """People on the chart of a figure: those who have it, all together first."""
+    """Return the chart points of the people who have the metric, with the majority first."""
     return [
         ChartPoint(who=_format_row_name(row), measured=row[figure.metric], kind=KIND)
         for row in _sort_by_score(rows, figure)
@@ -73,7 +73,7 @@ def people_lines(
     figures: Sequence[MetricDefinition],
     notes: FootnoteMarks,
 ) -> list[TableLine]:
-    """People's lines of the leaderboard: no place, a name, `figures`, and how many they judged."""
+    """Return people's leaderboard lines: no rank, a name, `figures`, and the number of judgements."""
     lines = []
     for row in _sort_by_score(rows, ranking):
         name = TableCell(
@@ -86,7 +86,7 @@ def people_lines(
 
 
 def _sort_by_score(rows: Sequence[HumanScoreRow], figure: MetricDefinition) -> list[HumanScoreRow]:
-    """All together first, then the best of those who have the figure, then the others by name."""
+    """Sort rows: the majority first, then people with the metric, best first, then others by name."""
 
     def height(row: HumanScoreRow) -> tuple[bool, float, str]:
         measured = row[figure.metric]

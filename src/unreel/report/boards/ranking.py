@@ -1,4 +1,4 @@
-"""Panels of the ranking, and of the decrease from the easy question to the hard ones."""
+"""Panels of the ranking, and of the decrease in scores from easy to hard questions."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -117,7 +117,10 @@ def leaderboard(board: ReportBoard) -> BoardPanel:
 
 
 def build_difficulty_panel(board: ReportBoard) -> BoardPanel | None:
-    """From telling that a clip is generated to telling why, where and when; where all are asked."""
+    """Build the panel of scores from the easiest question (is the clip generated?) to why, where, when.
+
+    Returns `None` if the protocol does not ask all of these questions.
+    """
     steps = _list_step_metrics(board)
     if not steps:
         return None
@@ -178,7 +181,7 @@ def name_cell(contender: BoardContender) -> TableCell:
 
 
 def line_of(contender: BoardContender, cells: Iterable[TableCell]) -> TableLine:
-    """A contender's line of a table: its name, then `cells`."""
+    """Return a contender's table line: its name, then `cells`."""
     return TableLine(cells=(name_cell(contender), *cells), kind=contender.kind)
 
 
@@ -231,7 +234,7 @@ def _build_leader_table(board: ReportBoard) -> BoardTable:
 
 
 def _build_published_tables(board: ReportBoard) -> tuple[tuple[str, tuple[BoardTable, ...]], ...]:
-    """The published rows, marked as such."""
+    """Return the tables of published rows, marked as published; empty if none are published."""
     printed = printed_board(board.protocol)
     if printed is None:
         return ()

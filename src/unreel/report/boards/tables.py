@@ -21,7 +21,7 @@ class TableColumn:
 
 
 def figure_column(figure: MetricDefinition) -> TableColumn:
-    """The column of a figure, under its own name."""
+    """Return the column of a metric, titled with the metric's name."""
     return TableColumn(title=figure.title, figure=figure)
 
 
@@ -65,7 +65,7 @@ class BoardTable:
 
     @property
     def figures(self) -> tuple[MetricDefinition, ...]:
-        """All that it shows and defines."""
+        """Return all metrics that the table shows and defines."""
         found = (self.figure, *(column.figure for column in self.columns))
         return tuple(figure for figure in found if figure is not None)
 
