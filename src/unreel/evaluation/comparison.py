@@ -261,10 +261,10 @@ def _score_pairs(
     first: ComparedReviewer, second: ComparedReviewer, pairs: _PairedRows
 ) -> _PairedScores:
     groups = JackknifeGroups()
-    ours = _compute_metric_values(first, ChosenRows(first.rows, pairs.ours), groups)
+    ours = _score_rows(first, ChosenRows(first.rows, pairs.ours), groups)
     # A clip without its watermark has other bytes, and is the same clip here.
     placed = _PlacedRows(second.rows, pairs.theirs, first.rows, pairs.ours)
-    return _PairedScores(ours, _compute_metric_values(second, placed, groups), groups)
+    return _PairedScores(ours, _score_rows(second, placed, groups), groups)
 
 
 def _is_all_clips_metric(metric: str) -> bool:
@@ -393,9 +393,7 @@ def _compute_metric_span(side: ComparedReviewer, metric: str) -> float:
     return math.inf
 
 
-def _compute_metric_values(
-    side: ComparedReviewer, rows: Rows, groups: JackknifeGroups
-) -> dict[str, Measured]:
+def _score_rows(side: ComparedReviewer, rows: Rows, groups: JackknifeGroups) -> dict[str, Measured]:
     with jackknife_context(groups):
         card = side.instrument.score(rows, seed=_SEED)
     return {metric.name: metric.value for metric in card.metrics}
