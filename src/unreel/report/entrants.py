@@ -97,7 +97,7 @@ class StoredAnswer(Mapping[str, Any]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunItem:
-    """One question of a run: what it is about, the rows that score it, and the stored answer."""
+    """One question of a run: its clips, the rows that score it, and the stored answer."""
 
     key: str
     """Id of the clip, or both of a pair joined with `+`."""
@@ -109,7 +109,7 @@ class RunItem:
 
     @property
     def outcome(self) -> Any:
-        """The verdict, or the failure."""
+        """Return the verdict, or the failure."""
         return self.rows[0].outcome
 
     @property
@@ -147,7 +147,7 @@ class ReportEntrant:
 
     @property
     def rows(self) -> list[ScoredQuestion[Any, Any]]:
-        """The rows of all items."""
+        """Return the rows of all items."""
         return [row for item in self.items for row in item.rows]
 
     @property
@@ -212,7 +212,7 @@ def _iter_run_items(
 
 
 def _index_subjects(run: EvalRun, reading: BenchmarkStats) -> dict[str, ReportSubject]:
-    """Every clip by the id that its rows carry; of two entries with the same bytes, the first."""
+    """Return every clip by the id in its rows; of two entries with the same bytes, the first is kept."""
     benchmark = run.benchmark()
     subjects: dict[str, ReportSubject] = {}
     entries = run.entries(benchmark, reading)
@@ -267,7 +267,7 @@ def notes_of(item: RunItem) -> Mapping[str, Any]:
 
 
 def shared_boards(entrants: Sequence[ReportEntrant]) -> list[list[ReportEntrant]]:
-    """Entrants that answered the same questions together, in the order in which they came."""
+    """Group entrants that answered the same questions; the input order is kept."""
     boards: dict[tuple[str, str, str], list[ReportEntrant]] = {}
     for entrant in entrants:
         place = (str(entrant.instrument.instrument), entrant.benchmark, entrant.extent)

@@ -62,7 +62,7 @@ class ReviewerMistake:
 
 
 def worst_first(entrant: ReportEntrant) -> list[ReviewerMistake]:
-    """Every answer of `entrant` that is not right."""
+    """Return every answer of `entrant` that is not right, the worst mistakes first."""
     return sorted(_iter_mistakes(entrant), key=lambda mistake: mistake.weight)
 
 
@@ -144,7 +144,10 @@ def reviewer_files(
     name: str,
     addresses: Mapping[tuple[str, str], Mapping[str, str]],
 ) -> dict[str, str]:
-    """The page of `contender` and its tables; the report calls it `name`, and leads to its clips by `addresses`."""
+    """Return the page of `contender` and its tables as texts by file name.
+
+    The report shows `contender` as `name`; `addresses` gives the links to the clips.
+    """
     found = worst_first(contender.entrant)
     figures = replace(
         _build_metric_table(board, contender), file=f"{FOLDER}/reviewer-{contender.place}"

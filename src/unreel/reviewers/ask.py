@@ -1,7 +1,7 @@
-"""The whole way of one question: its clips are shown, the sheet is put, and what comes back is read.
+"""Ask one question: show its clips, send the request, and parse the reply.
 
-It needs no benchmark, no table and no recipe: `evaluate` puts its rows through it, `review` its clips,
-and a service its requests.
+This module needs no benchmark, table or recipe. `evaluate` uses it for its rows, `review` for
+its clips, and a service for its requests.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ FindChange = Callable[[ClipId, Path], Failure | None]
 
 @contextmanager
 def open_local_file(location: str) -> Iterator[Path]:
-    """The file at a path of this machine."""
+    """Yield the local file at `location`."""
     yield Path(location)
 
 
@@ -43,7 +43,7 @@ def _find_no_change(_clip: ClipId, _file: Path) -> Failure | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewResult:
-    """One question put to one reviewer: what it was shown, and what came back."""
+    """Result of one question to one reviewer: the shown input and the reply."""
 
     reviewer: str
     question: Question
@@ -58,7 +58,7 @@ class ReviewResult:
 
     @property
     def key(self) -> str:
-        """The question's identity, as a run keeps it."""
+        """Return the key of the question, as stored in a run."""
         return self.question.key(self.reviewer)
 
     def read(self, mode: Mode) -> Verdict | None:
@@ -88,7 +88,7 @@ class PresentationSettings:
     def show(
         self, clips: Sequence[Clip], condition: Condition, wants: frozenset[InputKind]
     ) -> tuple[ClipInput, ...] | Failure:
-        """The clips as one who wants this sees them, or why one cannot be shown."""
+        """Return the clips with the input kinds in `wants`, or the reason why a clip cannot be shown."""
         exhibits: list[ClipInput] = []
         for clip in clips:
             with self.open_file(clip.location) as file:
@@ -162,7 +162,7 @@ class ReviewDispatcher:
     async def show(
         self, clips: Sequence[Clip], condition: Condition, wants: frozenset[InputKind]
     ) -> tuple[ClipInput, ...] | Failure:
-        """The clips as a reviewer that wants this sees them, or why one cannot be shown."""
+        """Return the clips with the input kinds in `wants`, or the reason why a clip cannot be shown."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(
             self._decoders, self._showing.show, clips, condition, wants

@@ -1,4 +1,4 @@
-"""`[[condition]]`: how questions are put, as people write it."""
+"""Config section `[[condition]]`: how questions are asked."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -27,7 +27,7 @@ class ConditionSection(RecipeSection):
 
     @model_serializer(mode="wrap")
     def _written(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without the keys that came later and are not set: recipes of before stay what they were."""
+        """Return the section without newer keys that are not set, so that older recipes stay unchanged."""
         kept: dict[str, Any] = dump(self)
         return {name: value for name, value in kept.items() if (name, value) not in LATER.items()}
 

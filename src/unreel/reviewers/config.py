@@ -1,4 +1,7 @@
-"""`[reviewer]`: who is asked, where, how patiently and for how much; the description opens itself."""
+"""Config section `[reviewer]`: model, server, timeouts and cost limits.
+
+The section builds the factory that opens the reviewer.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -65,7 +68,7 @@ _OUTSIDE_FIELDS: Final = {COMMAND: "command", HTTP: "url"}
 
 
 class ReviewerSection(RecipeSection):
-    """Everything that decides who answers, and how."""
+    """Config of a reviewer: all settings that decide which reviewer answers, and how."""
 
     model: Text
     """`provider/name`, `provider/name@URL`, `local/FOLDER`, `command:NAME`, `http:NAME`, or a name of
@@ -243,7 +246,7 @@ class ReviewerSection(RecipeSection):
         return switched if isinstance(switched, str) else None
 
     def _family(self) -> ModelFamily | None:
-        """The family of a model; `None` for a reviewer that is no model, or whose folder is not here."""
+        """Return the model family; `None` if the reviewer is not a model or its directory is missing."""
         if self.is_served:
             return detect_family(read_address(self.model), self.family)
         if not self.model.startswith(LOCAL):
@@ -333,7 +336,10 @@ class ReviewerSection(RecipeSection):
 
     @property
     def patience(self) -> "RetryPolicy":
-        """Two tries of full length fit the deadline; a server that is down is waited for no longer."""
+        """Return a retry policy whose deadline allows two full attempts.
+
+        An outage is waited for at most half of the deadline, and at most 60 s.
+        """
         from unreel.core.retry import RetryPolicy
 
         half_s = self.deadline_s / 2

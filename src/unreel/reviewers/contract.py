@@ -15,7 +15,7 @@ MOST_EXHIBITS: Final = 2
 
 
 class InputKind(StrEnum):
-    """Kind of input that may be shown of a clip besides its facts."""
+    """Kind of input that may be shown of a clip, besides its metadata."""
 
     FRAMES = "frames"
     CLIP = "clip"
@@ -24,7 +24,10 @@ class InputKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownFrame:
-    """One frame as a JPEG: its number in the stream, its exact instant after the first, its size as shown."""
+    """One frame as a JPEG, with its index in the stream, its exact time and its shown size.
+
+    The time counts from the first frame.
+    """
 
     index: int
     at_s: Fraction
@@ -43,7 +46,7 @@ class WholeClip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipInput:
-    """One clip as shown. What the reviewer does not want, or the condition forbids, is excluded."""
+    """One clip as shown, without input that the reviewer does not want or the condition forbids."""
 
     clip: Clip
     """Its location is for messages and for recorded answers, never sent to a server."""
@@ -53,14 +56,14 @@ class ClipInput:
 
     @property
     def shown_size(self) -> tuple[int, int]:
-        """Width and height of the frames as shown, or of the clip where no frame is."""
+        """Return width and height of the shown frames; of the clip if no frame is shown."""
         shown = self.frames[0] if self.frames else self.clip.facts.video
         return shown.width, shown.height
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewRequest:
-    """One question as a reviewer receives it: one clip, two in the order shown, or words alone."""
+    """One question as a reviewer receives it: one clip, two clips in the order shown, or text only."""
 
     key: str
     """`Question.key` for this reviewer."""
@@ -82,7 +85,7 @@ class Reviewer(Protocol):
 
     @property
     def name(self) -> str:
-        """Stable identity: the same name means the same weights, decoding and way of showing."""
+        """Return the stable name: an equal name means equal weights, decoding and input format."""
         ...
 
     @property
@@ -91,11 +94,14 @@ class Reviewer(Protocol):
         ...
 
     def box_space(self, exhibit: ClipInput) -> str:
-        """The space of the boxes in its answers, in the words of `protocols.space.declare_space`."""
+        """Return the coordinate space of the boxes in the answers.
+
+        `protocols.space.declare_space` defines the notation.
+        """
         ...
 
     async def answer(self, sheet: ReviewRequest) -> Reply | Failure:
-        """Answer `sheet` once. A failure is an answer; nothing is raised but a cancellation."""
+        """Answer `sheet` once. A failure is a return value; only a cancellation is raised."""
         ...
 
     async def close(self) -> None:

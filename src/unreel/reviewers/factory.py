@@ -1,4 +1,4 @@
-"""Reviewers that are ready to be asked: described by a name that workers can open, and kept open."""
+"""Factories and pool of reviewers: workers open a reviewer by its name and keep it open."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from unreel.reviewers.endpoint.budget import SpentBefore, TokenPrice
 
 @dataclass(frozen=True, slots=True)
 class OpenReviewer:
-    """A reviewer that can be asked now, and what its tokens cost."""
+    """A reviewer that is ready to answer, and the price of its tokens."""
 
     reviewer: Reviewer
     price: TokenPrice | None = None
@@ -75,7 +75,7 @@ class _BorrowedReviewer:
         return answered
 
     async def close(self) -> None:
-        """Its owner closes it."""
+        """Do nothing: the owner of the reviewer closes it."""
 
 
 def wrap_open_reviewer(reviewer: Reviewer) -> ReviewerFactory:
@@ -90,7 +90,7 @@ class ReviewerPool:
         self._open: dict[str, OpenReviewer] = {}
 
     def open(self, opener: ReviewerFactory) -> OpenReviewer:
-        """The open reviewer of that name."""
+        """Return the open reviewer named by `opener`; open it on first use."""
         if opener.name not in self._open:
             self._open[opener.name] = opener.open()
         return self._open[opener.name]

@@ -19,25 +19,25 @@ _PATCH: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class FrameTiming:
-    """Frame `indices[i]` of a video of `fps` frames a second is the i-th that is shown."""
+    """Frame times of a video: the i-th shown frame is frame `indices[i]` at `fps` frames per second."""
 
     fps: Fraction
     indices: tuple[int, ...]
 
     @property
     def seconds(self) -> tuple[Fraction, ...]:
-        """When each is shown, as the processor will work it out."""
+        """Return the time of each frame in seconds, as the processor computes it."""
         return tuple(index / self.fps for index in self.indices)
 
 
 def compute_exact_timing(frames: Sequence[ShownFrame]) -> FrameTiming:
-    """The very instants of `frames`, however they lie: the rate is their common denominator."""
+    """Compute the exact times of `frames`; the frame rate is the common denominator of the times."""
     rate = math.lcm(*(frame.at_s.denominator for frame in frames))
     return FrameTiming(Fraction(rate), tuple(int(frame.at_s * rate) for frame in frames))
 
 
 def compute_even_timing(frames: Sequence[ShownFrame]) -> FrameTiming:
-    """One distance for all of `frames`, counted from the first: the mean of theirs."""
+    """Compute evenly spaced times that start at the first frame, with the mean distance of `frames`."""
     length_s = frames[-1].at_s - frames[0].at_s
     rate = (len(frames) - 1) / length_s if length_s else Fraction(1)
     return FrameTiming(rate, tuple(range(len(frames))))

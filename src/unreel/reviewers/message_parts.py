@@ -87,7 +87,7 @@ def compose_message(
 
 
 def request_rejected(reason: str) -> Failure:
-    """A sheet that is not put, and why."""
+    """Return the failure of a question that is not asked, with the reason."""
     return Failure(FailureReason.REQUEST_REJECTED, f"not asked: {reason}")
 
 

@@ -33,16 +33,17 @@ class RecordedOutcomes(Protocol):
     """Recorded answers by handle: a dict, or an indexed file."""
 
     def get(self, handle: str, /) -> Reply | Failure | None:
-        """The outcome under `handle`, `None` when there is none."""
+        """Return the outcome stored under `handle`; `None` if missing."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedReviewer:
-    """Replays outcomes by question key, else by what the benchmark calls the clip, its id, or its path.
+    """Reviewer that replays recorded outcomes, found by question key, clip name, clip id or path.
 
-    Of a path, the end is enough: `street/a.mp4` or `a.mp4`. An answer that names its protocol goes before
-    one that does not. A pair goes by its clips in the order shown, `FIRST | SECOND`.
+    The end of a path is enough: `street/a.mp4` or `a.mp4`. An answer that names its protocol is
+    preferred to an answer without a protocol. A pair is found by its clips in the order shown,
+    `FIRST | SECOND`.
     """
 
     name: str
@@ -66,7 +67,7 @@ class RecordedReviewer:
         return Failure(FailureReason.NOT_RECORDED, f"no answer is recorded for {shown}")
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,10 @@ class RecordedFile:
     """Where in the file the line of each mark begins."""
 
     def get(self, handle: str, /) -> Reply | Failure | None:
-        """The outcome under `handle`, read from the file now; `None` when there is none."""
+        """Read the outcome stored under `handle` from the file; `None` if missing.
+
+        Return a failure if the file changed after it was indexed.
+        """
         mark = np.uint64(_hash_handle(handle))
         first = int(np.searchsorted(self._marks, mark, side="left"))
         last = int(np.searchsorted(self._marks, mark, side="right"))
@@ -112,10 +116,10 @@ class RecordedFile:
 
 
 def read_recorded(path: Path, *, name: str) -> RecordedReviewer:
-    """The recorded reviewer in a file of answers, as `unreel score` takes it: JSONL, CSV, TSV or Parquet.
+    """Read a recorded reviewer from a file of answers: JSONL, CSV, TSV or Parquet, as for `unreel score`.
 
     Raises:
-        UnreadableSourceError: It cannot be read, or a row holds no answer or one that was there before.
+        UnreadableSourceError: The file cannot be read, or a row has no answer or a repeated answer.
     """
     if path.suffix.lower() in _HELD:
         return RecordedReviewer(name, _load_outcomes(path))
@@ -137,7 +141,7 @@ def read_recorded(path: Path, *, name: str) -> RecordedReviewer:
 
 
 def _load_outcomes(path: Path) -> dict[str, Reply | Failure]:
-    """The outcomes of a table whose rows cannot be found again by their place."""
+    """Read all outcomes of a table whose rows cannot be read again by their offset."""
     outcomes: dict[str, Reply | Failure] = {}
     for given in read_answers(path):
         if isinstance(given, Rejected):
@@ -178,7 +182,7 @@ def _get_answer_handle(given: ImportedAnswer) -> str:
 
 
 def _iter_request_handles(sheet: ReviewRequest) -> Iterator[str]:
-    """All that an answer to `sheet` may be recorded under, what says most first."""
+    """Yield all keys under which an answer to `sheet` may be recorded, the most specific first."""
     yield sheet.key
     clips = [exhibit.clip for exhibit in sheet.exhibits]
     tails = zip(*(_list_path_suffixes(clip.location) for clip in clips), strict=True)
@@ -190,7 +194,10 @@ def _iter_request_handles(sheet: ReviewRequest) -> Iterator[str]:
 
 
 def _list_path_suffixes(location: str) -> list[str]:
-    """`a/b/c.mp4`, `b/c.mp4`, `c.mp4`: as many parts for every location, the longest first."""
+    """Return the ends of a path, the longest first: `a/b/c.mp4`, `b/c.mp4`, `c.mp4`.
+
+    The list has the same length for every location.
+    """
     parts = [""] * _DEEPEST + location.split("/")
     return ["/".join(filter(None, parts[-n:])) for n in range(_DEEPEST, 0, -1)]
 

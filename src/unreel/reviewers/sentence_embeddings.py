@@ -1,4 +1,4 @@
-"""Sentence embeddings, whose angles measure similarity of meaning."""
+"""Sentence embeddings: the angle between two vectors measures similarity of meaning."""
 
 import hashlib
 from collections.abc import Sequence
@@ -17,15 +17,15 @@ _MODEL: Final = LazyImport("sentence_transformers:SentenceTransformer", _EXTRA)
 
 
 class SentenceEncoder(Protocol):
-    """Encoder of sentences as vectors, whose angles measure similarity of meaning."""
+    """Encoder of sentences as vectors; the angle between two vectors measures similarity of meaning."""
 
     @property
     def name(self) -> str:
-        """The checkpoint: the same name means the same weights."""
+        """Return the name of the checkpoint: an equal name means equal weights."""
         ...
 
     def encode(self, texts: Sequence[str]) -> npt.NDArray[np.floating[Any]]:
-        """One row for each text, in order."""
+        """Return one row for each text, in order."""
         ...
 
 
@@ -56,7 +56,7 @@ class MiniLmEncoder:
 def embed_sentences(
     texts: Sequence[str], encoder: SentenceEncoder
 ) -> list[npt.NDArray[np.float64] | None]:
-    """A vector of length 1 for each text, in order; `None` where a vector points nowhere."""
+    """Return a vector of length 1 for each text, in order; `None` for a zero or non-finite vector."""
     if not texts:
         return []
     vectors = np.asarray(encoder.encode(texts), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Interface of the answer cache: a question is claimed before it is asked, so that it is asked once."""
+"""Interface of the answer cache: a question is claimed before it is asked, so it is asked once."""
 
 from dataclasses import dataclass
 from enum import Enum

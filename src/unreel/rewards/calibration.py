@@ -31,7 +31,7 @@ _NEAREST: Final = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewardCalibration:
-    """Fitted correction of one reviewer's probability of real, and how good it is on scenes it was not fitted on."""
+    """Fitted correction of one reviewer's probability of real, with its accuracy on held-out scenes."""
 
     reviewer: str
     protocol: str

@@ -41,18 +41,18 @@ _POLL_S: Final = 0.1
 
 
 class RewardModel:
-    """Reviewers that score clips. Close it, or use it as a context manager.
+    """Reviewers that score clips. Close the model, or use it as a context manager.
 
-    All questions are asked in one event loop of its own, so that connections stay open between calls. Its methods may
-    be called from several threads.
+    All questions are asked in one separate event loop, so that connections stay open between calls.
+    The methods may be called from several threads.
 
     Args:
         models: names as `--model` takes them, or reviewer objects.
-        protocols: protocols about one clip; each must be answered by each reviewer.
+        protocols: protocols about one clip; each reviewer must answer each protocol.
         condition: input settings of the questions, for example `{"sampling": "uniform-16"}`.
-        parser: `lenient` also reads usual variations of the requested form, `strict` that form alone.
+        parser: `strict` accepts only the requested form; `lenient` also accepts usual variations.
         trusted: decode files in this process, without the sandbox.
-        calibration: fitted corrections; each reviewer and protocol needs its own.
+        calibration: fitted corrections; each pair of reviewer and protocol needs a correction.
         answers: cache of answers.
         reviewer: further keys of `[reviewer]`, for example `deadline_s=30`.
     """
@@ -99,7 +99,7 @@ class RewardModel:
 
     @property
     def identity(self) -> str:
-        """Digest of all settings that can change a reward: equal digests give comparable rewards."""
+        """Return a digest of all settings that affect a reward: equal digests give comparable rewards."""
         fitted = [f"{key} {calibrator}" for key, calibrator in sorted(self._calibrators.items())]
         instruments = [str(get_protocol(name).instrument) for name in self._inquiry.protocols]
         reviewers = [factory.name for factory in self._factories]

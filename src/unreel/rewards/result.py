@@ -59,7 +59,7 @@ class RewardMap:
 
     @cached_property
     def array(self) -> NDArray[np.float32]:
-        """Time x height x width, float32, from 0 to 1, without NaN."""
+        """Return the map as time x height x width, float32, from 0 to 1, without NaN."""
         n_steps, n_rows, n_columns = self.shape
         marked = np.zeros(self.shape)
         for trace in filter(None, self.traces):
@@ -73,7 +73,7 @@ class RewardMap:
 
     @property
     def instants_s(self) -> NDArray[np.float64]:
-        """Middle of each time step, in seconds after the start of the clip."""
+        """Return the middle of each time step, in seconds after the start of the clip."""
         n_steps = self.shape[0]
         return (np.arange(n_steps) + 0.5) * self.duration_us / MICROSECONDS / n_steps
 

@@ -22,10 +22,10 @@ _ROUNDING: Final = 1e-12
 def krippendorff_alpha(
     ratings: npt.ArrayLike, *, scale: Scale, seed: int, level: float = 0.95
 ) -> Measured:
-    """Krippendorff's alpha of `ratings[rater, unit]`, NaN where a rater did not rate.
+    """Compute Krippendorff's alpha of `ratings[rater, unit]`; NaN marks a missing rating.
 
-    The interval draws units; n counts the units that two raters or more rated, as the others say
-    nothing about agreement.
+    The confidence interval resamples units. n counts the units with at least two ratings, as other
+    units contain no information about agreement.
     """
     found = _build_rating_units(ratings)
     if isinstance(found, Unmeasured):
@@ -44,7 +44,7 @@ def cohen_kappa(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> Measured:
-    """Cohen's kappa of two raters who put the same rows into categories; n counts rows."""
+    """Compute Cohen's kappa of two raters that put the same rows into categories; n counts rows."""
     if len(first) != len(second):
         msg = f"two raters must rate the same rows, got {len(first)} and {len(second)}. Align them"
         raise InvalidValueError(msg)
@@ -64,11 +64,11 @@ def cohen_kappa(
 
 
 def fleiss_kappa(ratings: npt.ArrayLike, *, seed: int, level: float = 0.95) -> Measured:
-    """Fleiss' kappa of `ratings[rater, unit]`, labels in numbers and NaN where a rater did not rate.
+    """Compute Fleiss' kappa of `ratings[rater, unit]`: labels as numbers, NaN for a missing rating.
 
-    Fleiss has every unit rated equally often; where units differ, each counts by its ratings' pairs'
-    mean agreement, and labels are as common as in all ratings. The interval draws units; n counts the
-    units that two raters or more rated.
+    Fleiss assumes the same number of ratings for every unit. If the numbers differ, each unit
+    counts with the mean agreement of its pairs of ratings, and label frequencies are taken from all
+    ratings. The confidence interval resamples units. n counts the units with at least two ratings.
     """
     found = _build_rating_units(ratings)
     if isinstance(found, Unmeasured):
@@ -80,7 +80,7 @@ def fleiss_kappa(ratings: npt.ArrayLike, *, seed: int, level: float = 0.95) -> M
 
 
 def _build_rating_units(ratings: npt.ArrayLike) -> tuple[RowSample, IntArray, Array] | Unmeasured:
-    """The units that two raters or more rated, each rating as its place among the values."""
+    """Return the units with at least two ratings; each rating is an index into the sorted values."""
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2 or np.isinf(table).any():  # noqa: PLR2004  raters by units
         msg = f"ratings must be finite or NaN, raters by units, got shape {table.shape}. Pivot them"
@@ -116,7 +116,7 @@ def _build_fleiss_statistic(held: csr_array[np.float64, tuple[int, int]]) -> Sta
 
 
 def _build_alpha_statistic(units: IntArray, values: Array, *, scale: Scale) -> Statistic:
-    """Alpha of weighted `units`, whose ratings are places in `values`, or beyond them where missing."""
+    """Return alpha of weighted `units`; ratings are indices into `values`, beyond the end if missing."""
     match scale:
         case "nominal":
             return _build_nominal_alpha(_count_values(units, len(values)))
@@ -144,7 +144,7 @@ def _build_nominal_alpha(held: csr_array[np.float64, tuple[int, int]]) -> Statis
 
 
 def _build_ordinal_alpha(held: csr_array[np.float64, tuple[int, int]]) -> Statistic:
-    """Krippendorff's ordinal distance is the squared difference of the values' middle ranks."""
+    """Return alpha with the ordinal distance: the squared difference of the values' middle ranks."""
     m = np.asarray(held.sum(axis=1), dtype=np.float64)
     given = held.T.tocsr()
 
@@ -177,7 +177,7 @@ def _build_interval_alpha(ratings: Array, m: IntArray) -> Statistic:
 
 
 def _compute_alpha(n: Array, observed: Array, expected: Array) -> Array:
-    """Alpha from sums of disagreement: `observed` within units, `expected` between all ratings."""
+    """Compute alpha from sums of disagreement: `observed` within units, `expected` between all ratings."""
     expected[expected == 0] = np.nan
     agreement: Array = 1 - (n - 1) * observed / expected
     return agreement

@@ -31,7 +31,7 @@ ROUNDING: Final = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class StatisticLimits:
-    """The least and the most that a statistic can be, and how many free observations it rests on."""
+    """Range of a statistic, and the number of free observations that it is computed from."""
 
     low: float
     high: float
@@ -46,10 +46,10 @@ def bootstrap(
     level: float = 0.95,
     limits: StatisticLimits | None = None,
 ) -> Measured:
-    """`statistic` of the sample with an interval by clip; n counts rows.
+    """Compute `statistic` of the sample with a confidence interval clustered by clip; n counts rows.
 
-    `limits` serve when all resamples agree, which shows no doubt although there is some, and when clips
-    are too few to be drawn again.
+    `limits` are used if all resamples agree, because the resamples then show no uncertainty, and if
+    the clips are too few to resample.
     """
     if sample.n_rows == 0:
         return Unmeasured("no rows")
@@ -129,10 +129,10 @@ def bootstrap_mean(
     bounds: tuple[float, float] | None = None,
     level: float = 0.95,
 ) -> Measured:
-    """Mean of `values` with an interval by clip; n counts values.
+    """Compute the mean of `values` with a confidence interval clustered by clip; n counts values.
 
-    `bounds` are the least and the most that one value can be. With them, few clips or clips that are
-    all alike still get an interval; without them they are unmeasured.
+    `bounds` are the minimum and maximum of one value. With `bounds`, few clips or equal clips still
+    get an interval; without `bounds`, the mean is then unmeasured.
     """
     (column,) = as_columns(values)
     sample = RowSample.of((column,), clusters)
@@ -146,10 +146,11 @@ def bootstrap_mean(
 
 
 def bounded_mean(sample: RowSample, bounds: tuple[float, float], *, level: float) -> Estimate:
-    """Mean of the first column, with an interval that needs no resampling and exists for one clip.
+    """Compute the mean of the first column with an interval that needs no resampling.
 
-    A mean of k bounded clips varies at most as much as a share of k trials, so it gets the interval of
-    one: too wide where clips differ little.
+    The interval exists even for one clip. A mean of k bounded clips varies at most as much as a
+    proportion of k trials, so the interval is that of a proportion. It is too wide if the clips
+    differ little.
     """
     value = float(_build_mean_statistic(sample)(sample.observed)[0])
     return _estimate_by_mid_p(value, sample, StatisticLimits(*bounds, sample.n_free), level=level)
@@ -180,7 +181,7 @@ def compute_interval(
     level: float,
     limits: StatisticLimits | None = None,
 ) -> tuple[float, float] | Unmeasured:
-    """Ends of the interval that `replicates` put around `value`, or why there is none."""
+    """Compute the confidence interval of `value` from `replicates`, or return why it has none."""
     defined = replicates[np.isfinite(replicates)]
     if len(defined) < (1 - MOST_UNDEFINED) * len(replicates):
         lost = len(replicates) - len(defined)
@@ -205,7 +206,10 @@ def compute_interval(
 def _compute_share_interval(
     value: float, replicates: Array, limits: StatisticLimits, *, n_clusters: float, level: float
 ) -> tuple[float, float]:
-    """The interval of a share of as many trials as would be as sure as the resamples are."""
+    """Compute the interval of a proportion that is as uncertain as the resamples.
+
+    The number of trials of the proportion is chosen to match the variance of the resamples.
+    """
     from scipy.special import stdtrit
 
     reach = limits.high - limits.low
@@ -219,7 +223,7 @@ def _compute_share_interval(
 
 
 def outer_tail(n_clusters: float, *, level: float) -> float:
-    """Share of resamples to leave out on each side of an interval by `n_clusters` clips."""
+    """Return the share of resamples to omit on each side of an interval from `n_clusters` clips."""
     from scipy.special import (
         ndtr,
         stdtrit,
@@ -232,10 +236,10 @@ def outer_tail(n_clusters: float, *, level: float) -> float:
 def bound_constant_statistic(
     value: float, limits: StatisticLimits, *, level: float
 ) -> tuple[float, float]:
-    """Interval of a statistic that was the same in every resample.
+    """Compute the interval of a statistic that was the same in every resample.
 
-    In n observations none was different, so a share q of all may be, by the bound of a count of none;
-    were these as far away as can be, the statistic would lie at the ends given here.
+    None of n observations differed, so at most a share q of all observations differs: the upper
+    bound for a count of 0. The ends are the values of the statistic if that share lay at a limit.
     """
     _, share = mid_p_interval(0.0, limits.n_free, level=level)
     low = value - share * max(0.0, value - limits.low)

@@ -42,7 +42,7 @@ class LabelNumbers:
         self._digests = bytearray()
 
     def add(self, label: str) -> None:
-        """The label of the next row."""
+        """Add the label of the next row."""
         if self._digests:
             self._digests += digest_label(label)
             return
@@ -54,16 +54,16 @@ class LabelNumbers:
 
     @property
     def met(self) -> Numbers:
-        """The number of every row's label, as labels were met."""
+        """Return the label number of every row; labels are numbered in order of first occurrence."""
         return np.frombuffer(self._numbers, np.int32)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The labels by number; none where they are too many to be held."""
+        """Return the labels by number; empty if the labels are too many to keep in memory."""
         return tuple(self._known if self._stand else sorted(self._known))
 
     def numbers(self) -> Numbers:
-        """The number of every row's label."""
+        """Return the label number of every row."""
         if self._digests:
             return rank_digests(self._digests)
         if self._stand or not self._known:
@@ -101,7 +101,7 @@ class ClusterIds:
 
     @classmethod
     def of(cls, clusters: "Clusters", n_rows: int) -> "ClusterIds":
-        """The ties of `n_rows` rows; without `clusters` every row is a scene of its own."""
+        """Return the scene and creator of `n_rows` rows; without `clusters` every row is its own scene."""
         if isinstance(clusters, ClusterIds):
             ties = clusters
         elif clusters is None and get_requested_groups() is None:
@@ -118,22 +118,25 @@ class ClusterIds:
         return ties
 
     def only(self, chosen: npt.NDArray[Any]) -> "ClusterIds":
-        """The ties of the rows at `chosen`, places or truth values."""
+        """Return the scene and creator of the rows in `chosen`, which holds indices or booleans."""
         return ClusterIds(self.scene[chosen], self.creator[chosen], self.names)
 
     @property
     def n_scenes(self) -> int:
-        """Different scenes."""
+        """Return the number of distinct scenes."""
         return count_kinds(self.scene)
 
     @property
     def n_creators(self) -> int:
-        """Different creators."""
+        """Return the number of distinct creators."""
         return count_kinds(self.creator[self.creator != NOBODY])
 
     @property
     def n_free(self) -> float:
-        """Scenes that would carry as much if all held equally many rows (Kish's effective size)."""
+        """Return Kish's effective number of scenes.
+
+        It is the number of scenes with equally many rows that would give the same information.
+        """
         rows = np.bincount(self.scene)
         return float(rows.sum() ** 2 / (rows**2).sum())
 
@@ -143,7 +146,7 @@ Clusters = ClusterIds | Sequence[str | RowCluster] | npt.NDArray[Any] | None
 
 
 class ClusterIdBuilder:
-    """Takes what every row is drawn with as rows go by."""
+    """Collector of the scene and creator of every row, one row at a time."""
 
     def __init__(self) -> None:
         groups = get_requested_groups()
@@ -161,7 +164,7 @@ class ClusterIdBuilder:
             self._creators.add(creator)
 
     def ties(self) -> ClusterIds:
-        """The ties of all rows that went by."""
+        """Return the scene and creator of all added rows."""
         made = np.frombuffer(self._made, np.bool_)
         creator = np.full(len(made), NOBODY, np.int32)
         creator[made] = self._creators.numbers()
@@ -169,7 +172,7 @@ class ClusterIdBuilder:
 
 
 def build_cluster_ids(clusters: Iterable[Any]) -> ClusterIds:
-    """The ties of rows that are drawn with `clusters`, scenes with their creators."""
+    """Build the cluster ids of rows from `clusters`: the scene and creator of each row."""
     tying = ClusterIdBuilder()
     for scene, creator in clusters:
         tying.add(scene, creator)

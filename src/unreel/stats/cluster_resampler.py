@@ -45,11 +45,11 @@ class ClusterResampler:
 
     @property
     def n_groups(self) -> int:
-        """Groups in one draw."""
+        """Return the number of groups in one resample."""
         return int(self.sizes.sum())
 
     def draw(self, rng: np.random.Generator, count: int) -> Array:
-        """Weights of `count` resamples, one per line."""
+        """Draw `count` resamples and return the weights of the distinct rows, one resample per line."""
         kinds, n = len(self.sizes), self.n_groups
         if kinds * _BINOMIAL_COST < n:
             return self._spread(rng.multinomial(n, self.sizes / n, size=count).astype(np.float64))
@@ -79,7 +79,10 @@ class _RowHolders:
 
     @classmethod
     def of(cls, numbers: IntArray, starts: IntArray, *, n_groups: int) -> "_RowHolders":
-        """Of sorted rows with these numbers of groups, the distinct ones of which start at `starts`."""
+        """Build the table of groups per distinct row from `numbers`, the group number of each sorted row.
+
+        `starts` holds the index at which each distinct row starts.
+        """
         rows = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(numbers)))
         held, times = np.unique(rows * (n_groups + 1) + numbers, return_counts=True)
         row, group = np.divmod(held, n_groups + 1)
@@ -87,7 +90,7 @@ class _RowHolders:
         return cls(group, times.astype(np.float64), begins, n_groups)
 
     def spread(self, drawn: Array) -> Array:
-        """Weights of the distinct rows from those of the groups."""
+        """Compute the weights of the distinct rows from the weights of the groups."""
         if self.group.max() == self.n_groups:
             drawn = np.pad(drawn, ((0, 0), (0, 1)))
         rows = drawn.take(self.group, axis=1)

@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components
 
 
 def join(names: Sequence[str], pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
-    """`names` in the groups that `pairs` make of them; groups and members in the order of `names`."""
+    """Return `names` grouped by the connections in `pairs`; groups and members keep their order."""
     place = {name: number for number, name in enumerate(names)}
     ends = np.array([(place[first], place[second]) for first, second in pairs], np.intp)
     rows, columns = ends.reshape(-1, 2).T

@@ -1,8 +1,8 @@
-"""Pairs of people who agree more often than their accuracy explains.
+"""Find pairs of people who agree more often than their accuracy explains.
 
-If people err independently, agreement beyond chance of two people (Cohen's kappa) is the product of
-two factors, one for each person. With four people or more the product of a pair is known from all
-other pairs, so a pair that shares its answers is an outlier.
+If people err independently, the agreement of two people beyond chance (Cohen's kappa) is the
+product of two factors, one per person. With four or more people, all other pairs predict the
+product of a pair, so a pair with copied answers is an outlier.
 """
 
 from collections.abc import Iterator
@@ -18,9 +18,10 @@ from unreel.stats.sample import Array, IntArray
 
 
 def hypergeometric_probabilities(n: int, ours: int, theirs: int) -> Array:
-    """Chances that 0, 1, ... of `n` things carry both marks, where `ours` and `theirs` of them carry each by chance.
+    """Return the probabilities that 0, 1, ... of `n` items carry both of two independent marks.
 
-    The hypergeometric distribution, by logarithms of factorials: exact to ten digits for millions of things.
+    `ours` items carry the first mark and `theirs` items the second. This is the hypergeometric
+    distribution, computed from log factorials: exact to ten digits for millions of items.
     """
     if not (0 <= ours <= n and 0 <= theirs <= n):
         msg = f"{ours} and {theirs} marks do not fit on {n} things. Check the counts"
@@ -143,7 +144,10 @@ def _iter_copied_pairs(
 
 
 def _fit_factor_products(kappas: Array, weights: Array, i: int, j: int) -> Array:
-    """`[draw]`: the product of the factors of two people, by least squares over the pairs with a weight."""
+    """Return `[draw]`: the product of the factors of persons `i` and `j`.
+
+    The factors are fitted by least squares over the pairs with a weight.
+    """
     factors = np.full(kappas.shape[:2], _FIRST_FACTOR)
     weighed = weights * kappas
     for _ in range(_N_ROUNDS):

@@ -20,7 +20,7 @@ def plcc(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> Measured:
-    """Pearson's linear correlation with an interval by clip; n counts rows."""
+    """Compute Pearson's linear correlation with an interval clustered by clip; n counts rows."""
     x, y = as_columns(human, scores)
     flat = _explain_constant_scores(x, y)
     if flat:
@@ -37,7 +37,10 @@ def srocc(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> Measured:
-    """Spearman's rank correlation, ties at their average rank, with an interval by clip; n counts rows."""
+    """Compute Spearman's rank correlation with an interval clustered by clip; n counts rows.
+
+    Ties have their average rank.
+    """
     x, y = as_columns(human, scores)
     flat = _explain_constant_scores(x, y)
     if flat:
@@ -63,7 +66,7 @@ def _explain_constant_scores(x: Array, y: Array) -> str:
 
 
 def _standardise_column(column: Array) -> Array:
-    """Centred and scaled, so that sums of products lose no digits."""
+    """Return the column centred and scaled, so that sums of products keep their precision."""
     # The largest distance scales first: squares of tiny or huge scores leave the range of floats.
     centred = column - column.mean()
     centred /= np.abs(centred).max()
@@ -109,7 +112,10 @@ def _build_spearman_statistic(sample: RowSample) -> Statistic:
 
 
 def _compute_centred_ranks(weights: Array, runs: npt.NDArray[np.bool_]) -> Array:
-    """Average ranks less their mean, for sorted rows whose runs of equal values start at `runs`."""
+    """Return average ranks minus their mean, for sorted rows.
+
+    `runs` is true at the first row of each run of equal values.
+    """
     total = weights if runs.all() else np.add.reduceat(weights, np.flatnonzero(runs), axis=1)
     ranks = np.cumsum(total, axis=1)
     middle = ranks[:, -1:] / 2

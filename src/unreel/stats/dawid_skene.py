@@ -1,9 +1,10 @@
 """Estimate true labels and annotators' error rates together from overlapping labels.
 
-Dawid and Skene 1979 (doi:10.2307/2346806): every annotator has a table of how often they say each label
-for each true one; the truth of a task is as likely as those tables make its labels; the tables are
-counted from likely truths; and so on until nothing moves. Where an annotator said little, a weak prior
-holds their table: without one, three answers that happen to agree make a person infallible.
+Dawid and Skene 1979 (doi:10.2307/2346806): every annotator has a table of how often they give
+each label for each true label. The tables give the probabilities of the true labels, and these
+probabilities give new tables, until nothing changes. A weak prior stabilises the table of an
+annotator with few answers: without it, three answers that agree by chance would make the
+annotator infallible.
 """
 
 from dataclasses import dataclass
@@ -41,7 +42,7 @@ class AnnotatorSkills:
 
     @property
     def accuracy(self) -> Array:
-        """`[annotator]`: chance that they say the true label of a task drawn from all tasks."""
+        """Return `[annotator]`: the probability that the annotator gives the true label of a random task."""
         right: Array = np.einsum("k,akk->a", self.shares, self.confusion)
         return right
 
@@ -55,12 +56,12 @@ def dawid_skene(
     most_rounds: int = MOST_ROUNDS,
     shape: tuple[int, int] = (0, 0),
 ) -> AnnotatorSkills:
-    """Skills and truths from labels `[i]`: whole numbers from 0 that name who, what and which.
+    """Estimate annotator skills and true labels from the labels `[i]`.
 
-    Starts at the shares of each task's labels, so that the same labels give the same skills in any
-    order. `pull` is how many made-up tasks of each true label stand behind the prior; 0 is the method
-    as published. `shape` is the number of annotators and of labels, where `label` may not
-    hold the last of them.
+    `annotator`, `task` and `label` hold whole numbers from 0. The estimate starts at the label
+    shares of each task, so the order of the labels has no effect. `pull` is the strength of the
+    prior, as a number of artificial tasks per true label; 0 gives the published method. `shape` is
+    the number of annotators and of labels, in case the last of them do not occur in the data.
     """
     who, what, said = (_require_index_column(column) for column in (annotator, task, label))
     if not len(who) == len(what) == len(said) > 0 or pull < 0:
@@ -86,7 +87,10 @@ def _run_expectation_maximisation(
     pull: float,
     most_rounds: int,
 ) -> AnnotatorSkills:
-    """Tables from truths and truths from tables; `given[annotator and label, task]` are counts."""
+    """Alternate between estimating confusion tables and true labels until the labels stop changing.
+
+    `given[annotator and label, task]` holds counts. At most `most_rounds` rounds are run.
+    """
     asked = given.T.tocsr()
     n_labels = posterior.shape[1]
     moved, n_rounds = np.inf, 0
@@ -125,7 +129,7 @@ def _estimate_confusion_tables(counts: Array, *, pull: float) -> Array:
 
 
 def _normalise_rows(counts: Array) -> Array:
-    """Lines as shares of their sum; a line of nothing is even."""
+    """Return each line of `counts` divided by its sum; a line of zeros becomes uniform."""
     total = counts.sum(axis=-1, keepdims=True)
     even = 1 / counts.shape[-1]
     shares: Array = np.divide(counts, total, out=np.full_like(counts, even), where=total > 0)
@@ -133,7 +137,7 @@ def _normalise_rows(counts: Array) -> Array:
 
 
 def _compute_softmax(logs: Array) -> Array:
-    """Chances from their logarithms, of which any constant may be missing."""
+    """Return probabilities from their logarithms, which may lack a constant per line."""
     chances = np.exp(logs - logs.max(axis=1, keepdims=True))
     shares: Array = chances / chances.sum(axis=1, keepdims=True)
     return shares

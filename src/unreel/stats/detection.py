@@ -44,9 +44,10 @@ def auc(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> Measured:
-    """Chance that a generated clip scores higher than a real one, a tie being half; n counts rows.
+    """Compute the probability that a generated clip scores higher than a real one; n counts rows.
 
-    `generated` is 1 for generated and 0 for real. The interval draws clips.
+    A tie counts as half. `generated` is 1 for generated and 0 for real. The interval resamples
+    clips.
     """
     truth, column = _require_binary_truth(generated, scores)
     if len(np.unique(truth)) < 2:  # noqa: PLR2004  real and generated
@@ -71,9 +72,9 @@ def f1(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> Measured:
-    """Harmonic mean of precision and recall of the calls `generated`; n counts rows.
+    """Compute the harmonic mean of precision and recall for the answer `generated`; n counts rows.
 
-    Both columns are 1 for generated. Real clips that were called real are no part of it.
+    Both columns are 1 for generated. Real clips that were called real have no effect.
     """
     truth, said = _require_binary_truth(generated, called)
     counted = (truth > 0) | (said > 0)
@@ -161,7 +162,10 @@ def balanced_accuracy(
     n_generated: int,
     level: float = 0.95,
 ) -> Measured:
-    """Mean of the accuracy on real and on generated clips, each clip asked once; n counts all clips."""
+    """Compute the mean of the accuracies on real and on generated clips; n counts all clips.
+
+    Each clip must be asked once.
+    """
     if n_real == 0:
         return Unmeasured("no real clips")
     if n_generated == 0:
@@ -202,7 +206,10 @@ def calibrate(
     bins: int = 10,
     level: float = 0.95,
 ) -> ProbabilityCalibration:
-    """Calibration of probabilities in `bins` of equal mass; equal probabilities share a bin."""
+    """Compute the calibration of probabilities in `bins` bins with equally many rows.
+
+    Equal probabilities share a bin.
+    """
     truth, told = _require_binary_truth(generated, p_generated)
     if len(told) == 0:
         nothing = Unmeasured("no rows")
@@ -235,7 +242,7 @@ def _require_binary_truth(generated: npt.ArrayLike, scores: npt.ArrayLike) -> tu
 
 
 def _assign_equal_bins(told: Array, bins: int) -> Array:
-    """Number of each row's bin: the middle of the ranks that its probability takes up decides."""
+    """Return the bin number of each row, by the middle rank of the rows with the same probability."""
     _, place, count = np.unique(told, return_inverse=True, return_counts=True)
     middle = np.cumsum(count) - count / 2
     return np.floor(middle * bins / len(told))[place]

@@ -24,7 +24,7 @@ FEWEST: Final = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifferenceInterval:
-    """A difference with its interval, and how often chance alone would give one as large."""
+    """Difference with its confidence interval, and the probability of one as large by chance."""
 
     estimate: Estimate
     p: float
@@ -49,7 +49,7 @@ class DifferenceInterval:
 
 @dataclass(frozen=True, slots=True)
 class _VarianceEstimate:
-    """A variance, and how many degrees of freedom it is known with."""
+    """Variance estimate and its degrees of freedom."""
 
     variance: float
     free: float
@@ -64,14 +64,15 @@ def compute_difference_interval(
     reach: float = math.inf,
     level: float = 0.95,
 ) -> DifferenceInterval | Unmeasured:
-    """The difference `value` with its interval, from what it is without each group.
+    """Compute the confidence interval of the difference `value` from its values without each group.
 
-    Student's t with as many degrees of freedom as the spread itself is sure of (Satterthwaite, by the
-    kurtosis of the groups): where few clips make the whole difference, they count as few. Where creators
-    vary too, their part is added as for every other interval: see `unreel.stats.resampling`.
+    The interval uses Student's t. Its degrees of freedom follow from the kurtosis of the groups
+    (Satterthwaite): if few clips cause the whole difference, the degrees of freedom are few. If
+    creators vary too, their variance is added as in every other interval: see
+    `unreel.stats.resampling`.
 
-    `n` counts rows of the figure, `few` their scenes; `reach` is the most that the difference can be,
-    either way.
+    `n` counts the rows of the metric, `few` their scenes; `reach` is the maximum absolute
+    difference.
     """
     bare = f"the bare value is {value:.4g}"
     if few < FEWEST:

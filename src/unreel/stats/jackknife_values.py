@@ -1,7 +1,8 @@
-"""Figures without parts of their clips: what every figure is asked for when two reviewers are compared.
+"""Metric values without groups of clips, for the comparison of two reviewers.
 
-Whoever scores inside `jackknife_context` gets figures that also tell what they would be without each group of
-clips. Formulas stay where they are: a figure is a function of weights, and a clip left out weighs 0.
+Metrics that are computed inside `jackknife_context` also give their values without each group
+of clips. The formulas do not change: a metric is a function of weights, and an omitted clip has
+weight 0.
 """
 
 from collections.abc import Callable, Iterator
@@ -41,7 +42,7 @@ class JackknifeValues:
     """How far creators and scenes cross, and how many of both: see `Sample.crossing`."""
 
     def less(self, other: "JackknifeValues", groups: JackknifeGroups) -> "JackknifeValues":
-        """The same of a difference, for the groups that hold something."""
+        """Return these values minus `other`, for the groups that contain anything."""
         n_scenes, n_creators = len(groups.scenes), len(groups.creators)
         scenes = (self.scenes - other.scenes)[:n_scenes]
         if self.creators is None or other.creators is None:
@@ -51,7 +52,7 @@ class JackknifeValues:
         return JackknifeValues(scenes, creators, cells, self.crossing)
 
     def scaled(self, factor: float) -> "JackknifeValues":
-        """The same in another unit."""
+        """Return the values multiplied by `factor`."""
         return replace(
             self,
             scenes=self.scenes * factor,
@@ -62,7 +63,7 @@ class JackknifeValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JackknifeEstimate(Estimate):
-    """A value, and what it is without each group; it has no interval of its own."""
+    """Value of a metric, and its values without each group; it has no confidence interval."""
 
     leave_out: Callable[[], JackknifeValues]
     """Computes it on demand: few metrics of a scorecard are compared."""
@@ -75,7 +76,7 @@ class JackknifeEstimate(Estimate):
         return self.leave_out().scaled(self.unit)
 
     def scaled(self, factor: float) -> "JackknifeEstimate":
-        """The same in another unit."""
+        """Return the estimate multiplied by `factor`."""
         value = self.value * factor
         return replace(self, value=value, low=value, high=value, unit=self.unit * factor)
 
@@ -85,7 +86,7 @@ _GROUPS: Final[ContextVar[JackknifeGroups | None]] = ContextVar("groups", defaul
 
 @contextmanager
 def jackknife_context(groups: JackknifeGroups) -> Iterator[None]:
-    """Inside, figures are `JackknifeEstimate`; every set of rows that is scored shares `groups`."""
+    """Make metrics inside this context `JackknifeEstimate`; all scored sets of rows share `groups`."""
     before = _GROUPS.set(groups)
     try:
         yield
@@ -94,5 +95,5 @@ def jackknife_context(groups: JackknifeGroups) -> Iterator[None]:
 
 
 def get_requested_groups() -> JackknifeGroups | None:
-    """The groups that are to be excluded; `None` where intervals are wanted, as nearly always."""
+    """Return the groups to leave out; `None` if confidence intervals are wanted, the usual case."""
     return _GROUPS.get()

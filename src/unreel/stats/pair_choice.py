@@ -1,9 +1,10 @@
 """Choose the next pair to compare by its expected information about all strengths.
 
-Strengths have a normal prior around 0 whose spread is estimated from the results, and each result
-updates it by the Bradley-Terry model; the posterior is approximated by a normal distribution around
-its mode. The information of a comparison is the mutual information of its result and the strengths
-(Houlsby et al. 2011, arXiv:1112.5745), by their closed form for a normal posterior.
+Strengths have a normal prior around 0 with a spread that is estimated from the results. Each
+result updates the prior by the Bradley-Terry model; a normal distribution around the mode
+approximates the posterior. The information of a comparison is the mutual information of its
+result and the strengths (Houlsby et al. 2011, arXiv:1112.5745), by their closed form for a
+normal posterior.
 """
 
 import math
@@ -41,7 +42,7 @@ class StrengthPosterior:
     covariance: Array
 
     def spread_of(self, first: IntArray, second: IntArray) -> Array:
-        """Variance of the difference of each two strengths."""
+        """Return the variance of the difference between the strengths of each pair."""
         own = np.diagonal(self.covariance)
         between = self.covariance[first, second]
         return np.asarray(np.maximum(own[first] + own[second] - 2 * between, 0.0))
@@ -65,7 +66,7 @@ def estimate_posterior(wins: Array, *, spread: float | None = None) -> StrengthP
 
 
 def _estimate_spread(wins: Array) -> float:
-    """The most likely spread, by Laplace's approximation of how likely it makes the results."""
+    """Estimate the most likely spread of strengths, by Laplace's approximation of its likelihood."""
     from scipy.optimize import minimize_scalar
 
     met = wins.sum(axis=1) + wins.sum(axis=0) > 0
@@ -90,7 +91,7 @@ def _estimate_spread(wins: Array) -> float:
 def _fit_strengths(
     wins: Array, spread: float, *, start: Array | None = None
 ) -> tuple[Array, Array]:
-    """The most likely strengths, and the precision around them."""
+    """Compute the most likely strengths and the precision matrix at these strengths."""
     size = len(wins)
     met = wins + wins.T
     mean = np.zeros(size) if start is None else start.copy()
@@ -121,11 +122,11 @@ def compute_information_gain(belief: StrengthPosterior, first: IntArray, second:
 def choose_pairs(
     belief: StrengthPosterior, pairs: Sequence[tuple[int, int]], *, n: int, seed: int
 ) -> list[int]:
-    """Places in `pairs` of the `n` to compare next, the most telling first.
+    """Return the indices in `pairs` of the `n` pairs to compare next, the most informative first.
 
-    After each choice the belief is as sure as the result would make it, whatever it is, so that one
-    batch does not ask the same twice over. Of equals, `seed` chooses. A pair may be chosen again once all
-    of `pairs` were.
+    After each choice the posterior variance is reduced as if the result were known, so that one
+    batch does not ask for the same information twice. `seed` breaks ties. A pair is chosen again
+    only after all of `pairs` were chosen.
     """
     order = np.random.default_rng(seed).permutation(len(pairs))
     sides = [np.array([pairs[place][side] for place in order], dtype=np.int64) for side in (0, 1)]
@@ -144,7 +145,7 @@ def choose_pairs(
 
 
 def _update_posterior(belief: StrengthPosterior, first: int, second: int) -> StrengthPosterior:
-    """The belief after one more comparison of the two, by its expected curvature."""
+    """Return the posterior after one more comparison of the pair, by its expected curvature."""
     mean, covariance = belief.mean, belief.covariance
     along = covariance[:, first] - covariance[:, second]
     spread = along[first] - along[second]

@@ -11,7 +11,7 @@ from unreel.stats.sample import Array, Clusters, IntArray, RowSample, as_columns
 
 
 def count_ordered_pairs(human: npt.ArrayLike) -> int:
-    """Pairs of clips to which people gave different scores."""
+    """Count the pairs of clips to which people gave different scores."""
     (column,) = as_columns(human)
     _, tied = np.unique(column, return_counts=True)
     return int(len(column) ** 2 - (tied**2).sum()) // 2
@@ -25,9 +25,10 @@ def pair_consistency(
     clusters: Clusters = None,
     level: float = 0.95,
 ) -> Measured:
-    """Share of the pairs that people order strictly which `scores` order the same way; a tie disagrees.
+    """Compute the share of strictly ordered pairs that `scores` order as people do.
 
-    The interval draws clips, because the pairs of one clip stand or fall together; n counts rows.
+    A tie in `scores` counts as disagreement. The interval resamples clips, because the pairs of one
+    clip are correlated; n counts rows.
     """
     x, y = as_columns(human, scores)
     if count_ordered_pairs(x) == 0:
@@ -45,7 +46,7 @@ def pair_consistency(
 
 
 def bound_pair_consistency(sample: RowSample, truth: Array) -> StatisticLimits:
-    """0 to 1, resting on the ordered pairs that can be formed without using a clip twice."""
+    """Return the limits 0 and 1, with the number of ordered pairs that use no clip twice."""
     _, tied = np.unique(truth, return_counts=True)
     return StatisticLimits(0.0, 1.0, min(sample.n_free / 2, float(len(truth) - tied.max())))
 
@@ -82,7 +83,7 @@ class OrderedPairCounter:
         return cls(rank, tuple(_RankDigit.of(rank, place, digit) for digit in range(n_digits)))
 
     def count(self, weights: Array) -> PairCounts:
-        """Counts of pairs when rows occur as often as `weights` say, one line per weighting."""
+        """Count pairs for each line of `weights`, which holds how often each row occurs."""
         starts = np.flatnonzero(np.diff(self.rank, prepend=-1))
         by_truth = np.add.reduceat(weights, starts, axis=1)
         ordered = (weights.sum(axis=1) ** 2 - np.einsum("rt,rt->r", by_truth, by_truth)) / 2
@@ -95,7 +96,7 @@ class OrderedPairCounter:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RankDigit:
-    """The pairs whose truths differ first in one binary digit of their ranks."""
+    """Pairs of rows whose truth ranks differ first in one given binary digit."""
 
     lower: IntArray
     """Rows of the lower halves by block, then by score."""

@@ -9,10 +9,10 @@ from unreel.stats.jackknife_values import JackknifeEstimate, JackknifeGroups
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Each p-value as it counts among all, in their order (Holm 1979).
+    """Return the p-values adjusted for multiple tests by Holm's method (1979), in the same order.
 
-    Calling different what stays at or below 0.05 is wrong even once in at most 5 of 100 such families,
-    however the tests depend on each other.
+    If adjusted p-values of at most 0.05 count as different, at most 5 of 100 such families of tests
+    contain a false difference, however the tests depend on each other.
     """
     n = len(p_values)
     counted = [1.0] * n

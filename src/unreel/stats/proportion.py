@@ -13,10 +13,10 @@ _STEPS = 60
 
 
 def estimate_proportion(successes: int, n: int, *, level: float = 0.95) -> Measured:
-    """Share of `successes` among `n` independent trials, with the mid-P interval.
+    """Compute the share of `successes` in `n` independent trials, with the mid-P interval.
 
-    It stays inside 0..1 and keeps a width when every trial went the same way. Rows of one clip are
-    not independent trials: use `bootstrap_mean` for them.
+    The interval stays inside 0..1 and has a positive width even if all trials have the same result.
+    Rows of one clip are not independent trials: use `bootstrap_mean` for such rows.
     """
     if not 0 <= successes <= n:
         msg = f"a share needs 0 <= successes <= n, got {successes} of {n}. Check the counts"
@@ -29,11 +29,12 @@ def estimate_proportion(successes: int, n: int, *, level: float = 0.95) -> Measu
 
 
 def mid_p_interval(share: float, n: float, *, level: float) -> tuple[float, float]:
-    """Ends of the mid-P interval for an observed `share` of `n` trials, which may be fractions.
+    """Compute the mid-P interval for an observed `share` of `n` trials; counts may be fractions.
 
-    Clopper and Pearson's interval with half of the chance of the very count that was seen (Lancaster
-    1961, doi:10.1080/01621459.1961.10482105). Theirs covers too often; Wilson's, which the mid-P
-    interval replaces, covers 0.886 where 6 clips hold a true 0.98.
+    This is Clopper and Pearson's interval with half of the probability of the observed count
+    (Lancaster 1961, doi:10.1080/01621459.1961.10482105). Clopper and Pearson's interval covers too
+    often. Wilson's interval, which the mid-P interval replaces, covers 0.886 for 6 clips and a true
+    share of 0.98.
     """
     from scipy.special import betainc  # a third of a second that a single review does not need
 
@@ -86,7 +87,7 @@ class WeightedShare:
 
 
 def sum_shares(shares: Sequence[WeightedShare], *, level: float = 0.95) -> Measured:
-    """The sum of `shares`, with its interval; n counts the trials of all of them."""
+    """Compute the sum of `shares` with its confidence interval; n counts the trials of all shares."""
     if not shares or any(share.n == 0 for share in shares):
         return Unmeasured("nothing was counted")
     value = below = above = spread = doubt = 0.0

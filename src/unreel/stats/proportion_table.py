@@ -30,10 +30,11 @@ def compute_proportion_intervals(
     n_free: Array,
     level: float = 0.95,
 ) -> IntervalBounds:
-    """Intervals of `values`, shares of 0 to 1, from their resamples: a line each, a column for each value.
+    """Compute the intervals of `values`, shares from 0 to 1, from their resamples.
 
-    `n_clusters` scenes carry a value; `n_free` says how many independent trials they are worth, which
-    serves where all resamples agree or scenes are too few to be drawn again.
+    `replicates` has one line per resample and one column per value. `n_clusters` is the number of
+    scenes of each value. `n_free` is the equivalent number of independent trials; it is used if all
+    resamples agree or the scenes are too few to resample.
     """
     known = np.isfinite(replicates)
     enough = known.sum(axis=0) >= (1 - MOST_UNDEFINED) * len(replicates)
@@ -62,7 +63,7 @@ def compute_proportion_intervals(
 def _compute_effective_trials(
     values: Array, variance: Array, *, n_clusters: Array, level: float
 ) -> Array:
-    """Independent trials that would be as sure as the resamples are."""
+    """Return the number of independent trials that would be as uncertain as the resamples."""
     from scipy.special import stdtrit
 
     wider = n_clusters / (n_clusters - 1)
@@ -73,7 +74,7 @@ def _compute_effective_trials(
 
 
 def mid_p_intervals(shares: Array, n: Array, *, level: float) -> tuple[Array, Array]:
-    """`stats.proportion.mid_p_interval` for columns of shares."""
+    """Compute `stats.proportion.mid_p_interval` for arrays of shares."""
     tail = (1 - level) / 2
     share = np.clip(np.nan_to_num(shares), 0.0, 1.0)
     low = np.zeros_like(share)
@@ -99,7 +100,7 @@ def _compute_upper_bound(share: Array, n: Array, tail: float) -> Array:
     at = np.where(none, 1.0, seen)
 
     def short(p: Array) -> Array:
-        """By how much the chance of more is still too small at `p`."""
+        """Return the mid-P probability of a larger count at `p` minus its target; negative if too small."""
         fewer = np.where(none, 1.0, betainc(at, unseen + 1, p))
         return np.asarray((fewer + betainc(seen + 1, unseen, p)) / 2 - (1 - tail))
 

@@ -56,11 +56,12 @@ class ClipBattle:
 def bradley_terry(
     battles: Sequence[ClipBattle], *, seed: int, level: float = 0.95
 ) -> dict[str, Measured]:
-    """Strength of every competitor, by name, with an interval by clip; n counts its battles.
+    """Compute the strength of every competitor, by name, with an interval clustered by clip.
 
-    Strengths are natural logarithms whose sum is 0: who is stronger by d wins with probability
-    1 / (1 + exp(-d)). A tie is half a win for both. `estimate.scaled(400 / math.log(10))` gives Elo
-    points around 0. When battles do not tie all competitors together, no strength exists.
+    n counts the competitor's battles. Strengths are natural logarithms with sum 0: a competitor
+    that is stronger by d wins with probability 1 / (1 + exp(-d)). A tie is half a win for both.
+    `estimate.scaled(400 / math.log(10))` gives Elo points around 0. If battles do not connect all
+    competitors, all strengths are unmeasured.
     """
     names = sorted({name for battle in battles for name in (battle.first, battle.second)})
     if not names:
@@ -83,7 +84,7 @@ def bradley_terry(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ResultTable:
-    """Distinct results, and who beat whom in each (both ways for a tie)."""
+    """Distinct battle results with the winner and loser of each; a tie counts in both directions."""
 
     names: list[str]
     first: IntArray
@@ -108,7 +109,10 @@ class _ResultTable:
     def groups(
         self, weights: Array, *, connection: Literal["weak", "strong"]
     ) -> tuple[int, IntArray]:
-        """Groups of competitors, tied together by single results or by results in both directions."""
+        """Return the number of groups of connected competitors, and the group of each competitor.
+
+        A `weak` connection needs one result, a `strong` one needs results in both directions.
+        """
         seen = weights[self.row] > 0
         size = len(self.names)
         edges = (self.winner[seen], self.loser[seen])

@@ -44,10 +44,10 @@ class ResampledStatistic:
 def resample(
     statistic: Statistic, sample: RowSample, *, seed: int, level: float
 ) -> ResampledStatistic:
-    """The statistic of `RESAMPLES` resamples, in bounded memory.
+    """Compute the statistic of `RESAMPLES` resamples, in bounded memory.
 
-    Fewer creators than an interval at `level` needs say nothing about other creators: the clips are then
-    drawn by scene alone, and the statistic is about these creators.
+    If the creators are fewer than an interval at `level` needs, clips are resampled by scene only,
+    and the result is valid for these creators only.
     """
     rng = np.random.default_rng(seed)
     values = _draw_replicates(statistic, sample.scenes, RESAMPLES, block=sample.block, rng=rng)
@@ -96,7 +96,7 @@ def _draw_replicates(
 def _widen_replicates(
     values: Array, statistic: Statistic, sample: RowSample, rng: np.random.Generator
 ) -> ResampledStatistic:
-    """The resamples by scene, stretched to the spread that scenes and creators have together."""
+    """Return the resamples by scene, widened to the joint variance of scenes and creators."""
     without = np.concatenate([statistic(weights) for weights in sample.without_creators()])
     cells = sample.cells
     drawn = _draw_replicates(statistic, cells, _CELL_RESAMPLES, block=sample.block, rng=rng)
@@ -131,7 +131,7 @@ def compute_shared_variance(
 
 
 def _compute_row_variance(values: Array) -> Array:
-    """Variance over the lines; NaN where too many have no value."""
+    """Return the variance over the lines; NaN if too many lines have no value."""
     known = np.isfinite(values)
     n = known.sum(axis=0)
     n = np.where(n < (1 - MOST_UNDEFINED) * len(values), np.nan, n)
@@ -141,12 +141,15 @@ def _compute_row_variance(values: Array) -> Array:
 
 
 def _compute_bias_correction(n_clusters: int) -> float:
-    """Resampling k clusters shows k - 1 parts of k of their variance."""
+    """Return the factor k / (k - 1) that corrects the variance of resamples of k clusters."""
     return n_clusters / (n_clusters - 1)
 
 
 def _rescale_replicates(values: Array, here: Array, spread: Array) -> Array:
-    """`values` with that standard deviation around `here`, in the shape that they have or else a normal one."""
+    """Return `values` rescaled around `here` to the standard deviation `spread`.
+
+    If `values` do not vary, the result has a normal distribution.
+    """
     from scipy.special import ndtri
 
     shown = np.sqrt(_compute_row_variance(values))

@@ -54,11 +54,11 @@ def as_columns(*columns: npt.ArrayLike) -> tuple[Array, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowSample:
-    """The distinct rows of a table, and the scenes and creators that hold them.
+    """Distinct rows of a table, with the scenes and creators that contain the rows.
 
-    A resample is a vector of weights: how often each distinct row occurs when whole scenes are drawn
-    with replacement. A table of ratings from 1 to 5 costs twenty-five weights however long it is.
-    The order in which rows came changes nothing.
+    A resample is a vector of weights: how often each distinct row occurs when whole scenes are
+    drawn with replacement. A table with two ratings from 1 to 5 needs 25 weights, whatever its
+    length. The order of the rows has no effect.
     """
 
     columns: tuple[Array, ...]
@@ -80,32 +80,38 @@ class RowSample:
 
     @property
     def n_clusters(self) -> int:
-        """Scenes."""
+        """Return the number of scenes."""
         return self.scenes.n_groups
 
     @property
     def n_rows(self) -> int:
-        """Rows, alike ones counted one by one."""
+        """Return the number of rows, including duplicates."""
         return len(self.ties.scene)
 
     @property
     def n_free(self) -> float:
-        """Scenes that would carry as much if all held equally many rows (Kish's effective size)."""
+        """Return Kish's effective number of scenes.
+
+        It is the number of scenes with equally many rows that would give the same information.
+        """
         return self.ties.n_free
 
     @property
     def observed(self) -> Array:
-        """Weights of the rows as they came, shaped as one resample."""
+        """Return the weights of the observed rows, in the shape of one resample."""
         return np.diff(self.starts, append=self.n_rows)[np.newaxis].astype(np.float64)
 
     @property
     def block(self) -> int:
-        """Resamples to draw at once, so that memory stays bounded."""
+        """Return the number of resamples to draw at once, so that memory stays bounded."""
         return max(1, _BLOCK // max(1, self.n_rows))
 
     @property
     def cells(self) -> ClusterResampler:
-        """Draws of what one creator made of one scene; real clips are in every resample."""
+        """Return a resampler of cells; a cell is all clips of one scene by one creator.
+
+        Real clips are in every resample.
+        """
         is_real = self.ties.creator == NOBODY
         return ClusterResampler.of(
             np.where(is_real, NOBODY, _compute_cell_ids(self.ties)), self.starts
@@ -134,7 +140,10 @@ class RowSample:
         return GroupCounts.of(group, self.starts, block=self.block)
 
     def without_creators(self) -> Iterator[Array]:
-        """Weights with each creator left out, one per line, in blocks; of very many creators, some at a time."""
+        """Yield blocks of weights with each creator left out, one creator per line.
+
+        If creators are very many, each line leaves out several creators.
+        """
         _, place = np.unique(self.ties.creator, return_inverse=True)
         group = np.where(self.ties.creator == NOBODY, NOBODY, place % MOST_GROUPS)
         return self._without(group, np.unique(group[group != NOBODY]))
@@ -205,7 +214,7 @@ class RowCodes:
 
     @classmethod
     def of(cls, columns: Iterable[npt.NDArray[Any]]) -> "RowCodes":
-        """Of the rows of equally long `columns`, sorted by the first column, then the second, ..."""
+        """Build the row codes of equally long `columns`, sorted by the first column, then the second, ..."""
         code, counts = None, np.zeros(0, np.int64)
         distinct: tuple[Array, ...] = ()
         for column in columns:
@@ -234,7 +243,7 @@ def _compute_cell_ids(ties: ClusterIds) -> IntArray:
 
 
 def _rank_distinct_values(column: npt.NDArray[Any]) -> tuple[Array, npt.NDArray[Any]]:
-    """The different values in order, and the place of every row's among them."""
+    """Return the sorted distinct values of `column`, and the index of each row's value in them."""
     if len(column) and column.min() >= 0 and column.max() <= _FEW:
         small = column.astype(np.uint8)
         if (small == column).all():
@@ -248,7 +257,7 @@ def _rank_distinct_values(column: npt.NDArray[Any]) -> tuple[Array, npt.NDArray[
 def _compact_codes(
     codes: npt.NDArray[Any], *, most: int
 ) -> tuple[IntArray, npt.NDArray[Any], IntArray]:
-    """The different codes below `most` in order, the place of every row's among them, and how often each is."""
+    """Return the sorted distinct codes below `most`, each row's index in them, and their counts."""
     if most > 4 * len(codes):
         found, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
         return found, place.astype(_select_code_dtype(len(found))), counts
@@ -259,7 +268,7 @@ def _compact_codes(
 
 
 def _select_code_dtype(n: int) -> npt.DTypeLike:
-    """Few codes are sorted by their digits, in one pass."""
+    """Return the integer type for `n` codes: 16 bits if they fit, because they sort in one pass."""
     return np.uint16 if n < 1 << 16 else np.int32
 
 
@@ -274,7 +283,7 @@ def weighted_sum(weights: Array, column: Array) -> Array:
 
 
 def first_of_run(*columns: Array) -> npt.NDArray[np.bool_]:
-    """True where sorted rows differ from the row before; the first row always does."""
+    """Return true for each sorted row that differs from the previous row, and for the first row."""
     differs = np.ones(len(columns[0]), dtype=np.bool_)
     differs[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
     return differs

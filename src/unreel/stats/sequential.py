@@ -1,11 +1,13 @@
 """Sequential tests whose false-alarm rate holds over all looks at a growing series.
 
-Each test is an e-process: a series of evidence values whose expectation is at most 1 at any stopping time if the
-null hypothesis is true. By Ville's inequality it ever reaches 1 / alpha with probability alpha at most, however
-often it is looked at. The t-tests are the scale-invariant mixture of Lai (1976) and Wang and Ramdas (2024,
-arXiv:2310.03722) over normal effects; the test of a fraction is the betting test of Waudby-Smith and Ramdas (2024,
-doi:10.1093/jrsssb/qkad009) and assumes nothing but values in 0..1. A change may begin at any time, so each test
-starts again every `START_EVERY` values, and the starts share the false-alarm rate with weights that sum to 1.
+Each test is an e-process: a series of evidence values whose expectation is at most 1 at any
+stopping time if the null hypothesis is true. By Ville's inequality, the probability that the
+series ever reaches 1 / alpha is at most alpha, however often it is checked. The t-tests are the
+scale-invariant mixture of Lai (1976) and Wang and Ramdas (2024, arXiv:2310.03722) over normal
+effects. The test of a fraction is the betting test of Waudby-Smith and Ramdas (2024,
+doi:10.1093/jrsssb/qkad009); its only assumption is that values lie in 0..1. A change may begin
+at any time, so each test restarts every `START_EVERY` values. The restarts share the
+false-alarm rate with weights that sum to 1.
 """
 
 import math

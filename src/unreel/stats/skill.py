@@ -1,18 +1,20 @@
-"""Skill model: ability of reviewers and realism of creators, which raw means mix.
+"""Skill model: separate the ability of reviewers from the realism of creators.
 
-A reviewer `i` calls a clip generated with probability g + (1 - 2g) / (1 + exp(-e)). For a real clip
-e = bias_i; for one of creator `j` e = bias_i + ability_i - realism_j; nuisance variables of the
-clip may be added. This is signal detection in its logistic form: ability is the discrimination,
-bias the criterion. The guess rate g allows for a few slips: of 100 answers 200 g are random. A
-normal prior around 0 keeps reviewers finite that never err. Realism has mean 0 over the creators,
-so ability refers to a creator of mean realism.
+Raw means mix the two. A reviewer `i` calls a clip generated with probability
+g + (1 - 2g) / (1 + exp(-e)). For a real clip e = bias_i; for a clip of creator `j`
+e = bias_i + ability_i - realism_j; nuisance variables of the clip may be added. This is signal
+detection in its logistic form: ability is the discrimination, bias the criterion. The guess
+rate g allows for a few random answers: 200 g of 100 answers. A normal prior around 0 keeps the
+terms of reviewers without errors finite. Realism has mean 0 over the creators, so ability
+refers to a creator of mean realism.
 
-Intervals use the larger of two variances: the sandwich by scene, because answers about one scene
-are correlated, and the curvature of the likelihood, which covers a reviewer without errors.
+Intervals use the larger of two variances: the sandwich variance by scene, because answers about
+one scene are correlated, and the variance from the curvature of the likelihood, which covers a
+reviewer without errors.
 
 A reviewer whose answers do not depend on the clip has no ability, although the prior and the
-differences between creators would give it one. Its ability is unmeasured if one probability for
-every clip explains its answers better.
+differences between creators would give it one. The ability is unmeasured if one probability for
+every clip explains the reviewer's answers better.
 """
 
 from collections.abc import Sequence
@@ -60,7 +62,7 @@ class SkillTerms:
 
     @classmethod
     def of(cls, vector: Array, shape: TermLayout) -> "SkillTerms":
-        """The parts of one vector."""
+        """Split one vector into its terms."""
         return cls(**{name: vector[part] for name, part in shape.parts.items()})
 
 
@@ -111,7 +113,10 @@ def fit_skill(
     model: SkillPrior = _DEFAULT,
     anchors: BoolArray | None = None,
 ) -> SkillFit:
-    """The most likely terms under `model`. Realism has mean 0 over `anchors`, by default all creators."""
+    """Fit the most likely terms under `model`.
+
+    Realism has mean 0 over `anchors`, by default all creators.
+    """
     rows = AnswerGroups.of(answers, shape)
     guess = _estimate_guess_rate(answers, shape, model)
     terms, _ = _fit_terms(rows, guess, model.spread)
@@ -200,9 +205,10 @@ def _estimate_guess_rate(answers: AnswerColumns, shape: TermLayout, model: Skill
 def _fit_terms(
     rows: AnswerGroups, guess: float, spread: float, *, start: Array | None = None
 ) -> tuple[Array, float]:
-    """The terms, and how likely they are with the answers.
+    """Return the most likely terms, and their log-likelihood including the prior.
 
-    Fisher's scoring, a step halved until it climbs; the prior makes every step solvable.
+    The method is Fisher scoring. A step is halved until the likelihood increases; the prior makes
+    every step solvable.
     """
     pull = 1 / spread**2
     terms = np.zeros(rows.shape.n_terms) if start is None else start.copy()
@@ -249,7 +255,10 @@ def _detect_blind_reviewers(rows: AnswerGroups, likelihoods: Array) -> BoolArray
 
 
 def _build_centring_matrix(shape: TermLayout, anchors: BoolArray) -> Array:
-    """Takes the anchors' mean realism from every ability and realism: chances stay as they are."""
+    """Build the matrix that subtracts the anchors' mean realism from each ability and realism.
+
+    Probabilities do not change.
+    """
     centre = np.eye(shape.n_terms)
     if anchors.any():
         mean = np.zeros(shape.n_terms)
@@ -355,7 +364,10 @@ class _AnswerComponents:
 
 
 def standardise(columns: Array, chosen: Sequence[int] | IntArray) -> Array:
-    """Each column as standard deviations from its mean over the rows `chosen`; 0 where it is not known or alike."""
+    """Return each column in standard deviations from its mean over the rows `chosen`.
+
+    Unknown values and constant columns become 0.
+    """
     known = columns[chosen]
     seen = np.isfinite(known)
     n = np.maximum(seen.sum(axis=0), 1)

@@ -44,12 +44,12 @@ class TermLayout:
 
     @property
     def sizes(self) -> tuple[int, int, int, int]:
-        """Of bias, ability, realism and sway."""
+        """Return the numbers of bias, ability, realism and sway terms."""
         return self.n_reviewers, self.n_reviewers, self.n_creators, self.n_nuisances
 
     @property
     def n_terms(self) -> int:
-        """All of them."""
+        """Return the total number of terms."""
         return sum(self.sizes)
 
     @property
@@ -70,7 +70,11 @@ class RowWeights:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AnswerGroups:
-    """Answers that have one chance, counted together: those about one cell, or single ones with nuisances."""
+    """Counts of answers with the same probability.
+
+    A group holds all answers about one cell (reviewer and creator), or one answer if there are
+    nuisance variables.
+    """
 
     shape: TermLayout
     reviewer: IntArray
@@ -106,7 +110,7 @@ class AnswerGroups:
 
     @classmethod
     def one_by_one(cls, answers: AnswerColumns, shape: TermLayout) -> "AnswerGroups":
-        """Every answer a row of its own."""
+        """Build groups of one answer each."""
         return cls(
             shape=shape,
             reviewer=answers.reviewer.astype(np.int64),
@@ -128,7 +132,7 @@ class AnswerGroups:
         return log_odds
 
     def likelihoods(self, terms: Array, guess: float) -> Array:
-        """Logarithm of the likelihood of each row."""
+        """Return the log-likelihood of each row."""
         log_odds = self.odds(terms)
         if guess == 0:
             certain: Array = self.said * log_odds - self.n * np.logaddexp(0.0, log_odds)
@@ -139,11 +143,11 @@ class AnswerGroups:
         return slipping
 
     def likelihood(self, terms: Array, guess: float) -> float:
-        """Its logarithm, over all rows."""
+        """Return the log-likelihood of all rows together."""
         return float(self.likelihoods(terms, guess).sum())
 
     def weigh(self, terms: Array, guess: float) -> RowWeights:
-        """Slopes and curves of each row."""
+        """Compute the slope and the expected curvature of the log-likelihood of each row."""
         bare = _compute_logistic(self.odds(terms))
         if guess == 0:
             return RowWeights(self.said - self.n * bare, self.n * bare * (1 - bare))
@@ -165,7 +169,7 @@ class AnswerGroups:
         )
 
     def slope(self, score: Array) -> Array:
-        """Slope of the likelihood in every term."""
+        """Compute the slope of the log-likelihood in every term."""
         shape, made = self.shape, self.made * score
         return np.concatenate(
             [
@@ -177,7 +181,7 @@ class AnswerGroups:
         )
 
     def slopes(self, score: Array, scene: IntArray, n_scenes: int) -> Array:
-        """The same by scene: a line for each."""
+        """Compute the slope of the log-likelihood in every term by scene, one scene per line."""
         shape, made = self.shape, self.made * score
 
         def by(column: IntArray, weights: Array, size: int) -> Array:
@@ -198,7 +202,7 @@ class AnswerGroups:
         )
 
     def curve(self, weight: Array) -> Array:
-        """Curvature of the likelihood between every two terms, its sign turned."""
+        """Compute the negated curvature of the log-likelihood for every two terms."""
         shape = self.shape
         bias, ability, realism, sway = shape.parts.values()
         curve = np.zeros((shape.n_terms, shape.n_terms))

@@ -45,12 +45,12 @@ class KitCreatorContext:
         self.notes[what] = text
 
     async def fetch(self, url: str, into: Path) -> Failure | None:  # noqa: ARG002  nobody is asked
-        """Nothing is fetched in tests."""
+        """Return a failure: tests fetch nothing."""
         return Failure(FailureReason.NOT_NAMED, f"{url!a} is not fetched in tests")
 
 
 def sample_briefs(folder: Path, settings: frozenset[CreatorInput]) -> list[ClipBrief]:
-    """Two scenes or more, so that each setting comes up; their real clips are written to `folder`."""
+    """Return briefs of two or more scenes that cover each setting; write real clips to `folder`."""
     briefs = []
     for number in range(max(len(SCENES), len(settings))):
         setting = sorted(settings)[number % len(settings)]
@@ -71,7 +71,7 @@ def sample_briefs(folder: Path, settings: frozenset[CreatorInput]) -> list[ClipB
 
 
 def sample_frame() -> bytes:
-    """A first frame, as PNG."""
+    """Return a sample first frame as PNG bytes."""
     picture = Image.new("RGB", _SIZE, (40, 90, 140))
     picture.paste((220, 180, 60), (30, 40, 80, 90))
     out = io.BytesIO()
@@ -191,7 +191,7 @@ class CreatorKit:
 
 
 def run(creator: Creator, act: Callable[[], Awaitable[T]]) -> T:
-    """The result of `act` in an event loop of its own, the creator closed at its end."""
+    """Run `act` in a new event loop, close the creator, and return the result of `act`."""
 
     async def closing() -> T:
         try:

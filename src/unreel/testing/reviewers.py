@@ -34,7 +34,7 @@ _RATE = 25
 
 
 def sample_exhibit(name: str, *, n_frames: int = 4) -> ClipInput:
-    """A made-up clip of two seconds whose frames are real JPEGs of a moving edge."""
+    """Build a sample clip of two seconds with real JPEG frames of a moving edge."""
     frames = tuple(
         ShownFrame(index=i, at_s=Fraction(i, _RATE), width=64, height=48, jpeg=_draw_edge_jpeg(i))
         for i in range(n_frames)
@@ -148,7 +148,7 @@ class ReviewerKit:
 
 
 def run(reviewer: Reviewer, act: Callable[[], Awaitable[T]]) -> T:
-    """The result of `act` in an event loop of its own, the reviewer closed at its end."""
+    """Run `act` in a new event loop, close the reviewer, and return the result of `act`."""
 
     async def closing() -> T:
         try:

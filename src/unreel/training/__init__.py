@@ -10,7 +10,7 @@ Where to look:
     `examples/`: questions with the answers to learn.
     `plan/`: estimate of memory, time and cost.
     `formats/`: examples for other trainers.
-    `checkpoints.py`: complete or absent checkpoints.
-    `manifest.py`: what a training may resume as.
-    `card.py`: the card of a checkpoint.
+    `checkpoints.py`: atomic checkpoints.
+    `manifest.py`: start settings, compared before a training resumes.
+    `card.py`: model card of a checkpoint.
 """

@@ -28,7 +28,7 @@ class AnswerSampler:
         self._max_tokens, self._temperature, self._seed = max_tokens, temperature, seed
 
     def draw(self, sheet: ReviewRequest, n: int) -> list[str] | Failure:
-        """`n` answers to `sheet`, or why it cannot be asked."""
+        """Sample `n` answers to `sheet`, or return why the model cannot be asked."""
         encoded = self._encoder.encode(sheet)
         if isinstance(encoded, Failure):
             return encoded

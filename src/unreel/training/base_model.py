@@ -1,4 +1,4 @@
-"""The model that a training starts from: its folder, its digest, its licence, and how it will be asked."""
+"""Base model of a training: its directory, hash, licence and input format."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +22,10 @@ class BaseModelFolder:
 
 
 def find_base(section: ModelSection) -> BaseModelFolder:
-    """The model of that name: a folder, or one that was fetched from a hub.
+    """Find the model that `section` names: a directory, or a model downloaded from a hub.
 
     Raises:
-        UnreadableSourceError: It is not here.
+        UnreadableSourceError: The model is not on this machine.
     """
     folder = locate_model(section.name, section.revision)
     return BaseModelFolder(

@@ -50,7 +50,7 @@ class CheckpointCard:
 
 
 def read_versions() -> dict[str, str]:
-    """The packages that decide what a training gives, with their versions."""
+    """Return the versions of the installed packages that affect the result of a training."""
     found: dict[str, str] = {}
     for name in _PACKAGES:
         try:
@@ -61,7 +61,7 @@ def read_versions() -> dict[str, str]:
 
 
 def base_licence(folder: Path) -> str:
-    """The licence that the README of a model declares in its head; "" where it declares none."""
+    """Return the licence in the front matter of a model's README; "" if missing."""
     try:
         text = read_bytes(folder / PAGE, most=_MOST_BYTES).decode(errors="replace")
     except UnreadableSourceError:
@@ -82,10 +82,10 @@ def write_card(card: CheckpointCard, folder: OutputDirectory) -> None:
 
 
 def read_card(folder: Path) -> CheckpointCard:
-    """The card of the checkpoint in `folder`.
+    """Read the card of the checkpoint in `folder`.
 
     Raises:
-        UnreadableSourceError: There is none, or it is damaged.
+        UnreadableSourceError: The card is missing or damaged.
     """
     remedy = "Name a checkpoint that unreel trained: OUT/model, or one below OUT/checkpoints"
     data = read_bytes(folder / FILE, most=_MOST_BYTES, remedy=remedy)
@@ -96,7 +96,7 @@ def read_card(folder: Path) -> CheckpointCard:
 
 
 def as_markdown(card: CheckpointCard) -> str:
-    """The card as a page."""
+    """Return the card as a Markdown page."""
     recipe = TrainRecipe.model_validate(card.recipe)
     parts = [
         *_format_card_header(card, recipe),
@@ -199,6 +199,6 @@ def _format_measurement(value: Mapping[str, Any]) -> str:
 
 
 def _escape_table_cell(text: str) -> str:
-    """Text of others that may stand in a table: one line, no bars, no markup of its own."""
+    """Return foreign text that is safe in a table cell: one line, no `|` and no markup."""
     safe = sanitise_line(text).replace("|", "/").replace("<", "&lt;").replace("`", "'")
     return " ".join(safe.split())

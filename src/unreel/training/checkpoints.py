@@ -35,10 +35,10 @@ class TrainingCheckpoint:
 
 
 class CheckpointFolder:
-    """The checkpoints of one training, below its folder.
+    """Checkpoints of one training, in the directory of the training.
 
     Args:
-        folder: of the training; made where it is not there.
+        folder: Directory of the training; created if missing.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -46,17 +46,20 @@ class CheckpointFolder:
         self._folder = OutputDirectory(folder, published=True)
 
     def draft(self, name: str) -> Path:
-        """The folder in which `name` (`step-000100`, `model`) is written before it is sealed."""
+        """Return the directory in which `name` (`step-000100`, `model`) is written before it is sealed."""
         return self._folder.root / _get_draft_path(name)
 
     def begin(self, name: str, *, inner: str = "") -> Path:
-        """An empty draft of `name`, with the folder `inner` in it; what another training left of one is taken away."""
+        """Create an empty draft of `name` with the subdirectory `inner`, and return its path.
+
+        A leftover draft of another training is deleted.
+        """
         self._folder.remove_folder(_get_draft_path(name))
         self._folder.make(f"{_get_draft_path(name)}/{inner}".rstrip("/"))
         return self.draft(name)
 
     def finish(self, name: str, *, step: int) -> TrainingCheckpoint:
-        """Seal the draft of `name` and give it its place; what had it before goes."""
+        """Seal the draft of `name` and move it to its final path; an older version is deleted."""
         draft, place = _get_draft_path(name), _get_checkpoint_path(name)
         self._folder.settle(draft)
         files = self._folder.files(draft)
@@ -69,18 +72,18 @@ class CheckpointFolder:
         return TrainingCheckpoint(path=self._folder.root / place, step=step)
 
     def whole(self) -> Iterator[TrainingCheckpoint]:
-        """Those whose seals hold, the newest first; each is looked at when it is reached."""
+        """Yield the checkpoints with a valid seal, newest first; each is verified when it is reached."""
         for name in reversed(self._named()):
             found = read_sealed(self._folder.root / _get_checkpoint_path(name))
             if found is not None:
                 yield found
 
     def newest(self) -> TrainingCheckpoint | None:
-        """The newest whole one."""
+        """Return the newest checkpoint with a valid seal; `None` if missing."""
         return next(self.whole(), None)
 
     def at(self, step: int) -> TrainingCheckpoint | None:
-        """The whole one of that step."""
+        """Return the checkpoint of `step` if its seal is valid, else `None`."""
         return read_sealed(self._folder.root / _get_checkpoint_path(step_name(step)))
 
     def model(self) -> TrainingCheckpoint | None:
@@ -124,7 +127,7 @@ def step_name(step: int) -> str:
 
 
 def read_sealed(folder: Path) -> TrainingCheckpoint | None:
-    """The checkpoint in `folder` if its seal holds for every file; `None` where it does not."""
+    """Read the checkpoint in `folder`; `None` if the seal does not match every file."""
     try:
         seal = read_seal(folder)
         for name, said in seal["files"].items():

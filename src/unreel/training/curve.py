@@ -35,12 +35,12 @@ class PlotAxis:
     end: float
 
     def __call__(self, value: float) -> float:
-        """The place of `value`."""
+        """Return the position of `value` on the axis, in pixels."""
         share = (value - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
 
     def ticks(self) -> list[float]:
-        """Values to write next to the line."""
+        """Return the values of the axis labels."""
         return [self.low + (self.high - self.low) * i / (_TICKS - 1) for i in range(_TICKS)]
 
 
@@ -51,7 +51,7 @@ def write_curve(moments: Sequence[Moment], folder: OutputDirectory) -> None:
 
 
 def as_csv(moments: Sequence[Moment]) -> str:
-    """One line for each step at which something was measured; an empty cell was not."""
+    """Return CSV with one line per step that has a measurement; a missing value is an empty cell."""
     names = {name: None for moment in moments for name in moment}
     columns = [*_FIRST, *(name for name in names if name not in _FIRST)]
     out = io.StringIO()
@@ -63,7 +63,7 @@ def as_csv(moments: Sequence[Moment]) -> str:
 
 
 def as_svg(moments: Sequence[Moment]) -> str:
-    """Loss and held-out loss over the steps."""
+    """Return an SVG plot of the loss and the held-out loss over the steps."""
     lines = {
         name: [(m["step"], m[name]) for m in moments if isfinite(m.get(name, inf))]
         for name in _COLOURS
@@ -120,7 +120,7 @@ def _draw_curve(
 
 
 def _average_neighbours(line: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Means over neighbours, so that a long training is a line and no wall."""
+    """Return means over neighbouring points, so that the plot of a long training stays readable."""
     size = -(-len(line) // _MOST_POINTS)
     groups = [line[i : i + size] for i in range(0, len(line), size)]
     return [(g[-1][0], sum(y for _, y in g) / len(g)) for g in groups]

@@ -1,7 +1,7 @@
 """Size of one example: frames, and tokens of the question, of the input and of the answer.
 
-The frames are those that the sampling plan takes, in the size in which they are shown. What the model's
-processor makes of them follows the rule of its family, as the published checkpoints declare it.
+The frames are those of the sampling plan, at the size at which they are shown. Their size and
+tokens in the model's processor follow the rule of its family, as published checkpoints declare.
 """
 
 import math
@@ -44,7 +44,7 @@ class VisionTokenRule:
     """What the processor writes before each stretch of a video, for an instant."""
 
     def seen(self, width: int, height: int, n_frames: int) -> tuple[int, int]:
-        """The size in which the model sees each of `n_frames` that are shown at that size."""
+        """Return the size at which the model sees each of `n_frames` frames of `width` x `height` pixels."""
         side = self.patch * self.merge
         most = self.per_frame if self.in_all is None else self.in_all // max(1, n_frames)
         rule = ResizeRule(multiple=side, min_pixels=4 * side**2, max_pixels=max(4, most) * side**2)
@@ -67,7 +67,7 @@ SIGHT: Final[dict[tuple[FamilyName, Form], VisionTokenRule]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExampleStratum:
-    """Examples that are alike in all that costs: how many, and the clips that each of them shows."""
+    """Examples with the same cost: their number, and the clips of each example."""
 
     examples: float
     seconds: Fraction
@@ -105,7 +105,7 @@ class ExampleCost:
 
     @property
     def tokens(self) -> int:
-        """All that the text part reads."""
+        """Return the number of tokens that the text part reads."""
         return self.prompt_tokens + self.vision_tokens + self.answer_tokens
 
 
@@ -144,7 +144,10 @@ def _count_timestamp_tokens(
     rule: VisionTokenRule,
     stretches: int,
 ) -> int:
-    """Tokens of the instants: the families here spell digits one by one, so a character is a token."""
+    """Count the tokens of the timestamps.
+
+    A character counts as a token, because these model families tokenise digits one by one.
+    """
     if form == "video":
         return len(rule.mark) * stretches
     if not shows_times(stratum.protocol, stratum.condition.marks):

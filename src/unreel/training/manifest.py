@@ -23,7 +23,7 @@ Going = Literal["resume", "fresh", "either"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingManifest:
-    """All that decides what a training gives."""
+    """Settings and hashes that determine the result of a training."""
 
     recipe: Mapping[str, Any]
     data: str
@@ -70,10 +70,10 @@ def read_begun(folder: Path) -> TrainingManifest | None:
 def open_training_folder(
     begun: TrainingManifest, folder: Path, *, going: Going
 ) -> TrainingCheckpoint | None:
-    """The checkpoint that a training goes on from, or `None` where it begins; its folder is made ready.
+    """Prepare the directory of a training and return the checkpoint to resume from; `None` if new.
 
     Raises:
-        UnreadableSourceError: It cannot go on as is asked: nothing was changed.
+        UnreadableSourceError: The training cannot continue as requested; nothing was changed.
     """
     checkpoints = CheckpointFolder(folder)
     _require_own(folder)

@@ -21,7 +21,7 @@ _EYES: Final[Mapping[FamilyName, tuple[str, ...]]] = {
 
 
 def prepare_model(section: ModelSection, start: Path, *, adapter: Path | None, seed: int) -> Any:
-    """The model in `start`, ready to learn; with the adapter of a checkpoint where one goes on."""
+    """Load the model in `start` for training, with the adapter of a checkpoint if one is resumed."""
     dtype = torch.float32
     if section.tune == "lora" and section.precision == "bf16":
         dtype = torch.bfloat16  # Only the adapters learn, and they stay exact.
@@ -39,7 +39,7 @@ def prepare_model(section: ModelSection, start: Path, *, adapter: Path | None, s
 
 
 def build_lora_config(section: ModelSection, model: Any) -> LoraConfig:
-    """Adapters on every linear layer that may learn, but never on the one that spells words."""
+    """Build the config of adapters on every trainable linear layer except the output layer."""
     mouth = model.get_output_embeddings()
     names = [
         name

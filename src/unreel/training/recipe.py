@@ -120,7 +120,7 @@ class DataSection(RecipeSection):
 
     @property
     def instrument(self) -> Protocol[Any, Any]:
-        """The protocol at its current version."""
+        """Return the protocol at its current version."""
         return get_protocol(self.protocol)
 
     @property
@@ -130,7 +130,7 @@ class DataSection(RecipeSection):
 
 
 class UnseenSection(RecipeSection):
-    """`[[holdout.benchmarks]]`: what the checkpoint will be scored on."""
+    """`[[holdout.benchmarks]]`: a benchmark that the checkpoint will be scored on."""
 
     benchmark: Text | None = None
     """Absent: the benchmarks of the data themselves, of which `split` is scored."""
@@ -151,7 +151,7 @@ def _wrap_in_list(value: object) -> object:
 
 
 def _convert_to_sections(value: object) -> object:
-    """Each as a section: a text alone is a path."""
+    """Convert each entry to a section; a plain string is the path of a benchmark."""
     listed = _wrap_in_list([value] if isinstance(value, str) else value)
     if not isinstance(listed, list | tuple):
         return listed
@@ -177,7 +177,7 @@ class TrainingHoldoutSection(RecipeSection):
 
 
 class OptimiseSection(RecipeSection):
-    """`[optimise]`: how it learns."""
+    """`[optimise]`: settings of the optimiser."""
 
     epochs: Positive = 1.0
     max_steps: Count | None = None
@@ -209,7 +209,7 @@ class WatchSection(RecipeSection):
 
 
 class RewardSection(RecipeSection):
-    """`[reward]`: what an answer earns after the supervised part; see `train.rewards`."""
+    """`[reward]`: rewards of answers after the supervised part; see `train.rewards`."""
 
     method: Literal["grpo", "rejection"] = "grpo"
     label: Annotated[Share, Field(gt=0)] = 0.4
@@ -244,7 +244,7 @@ class PublishedSection(RecipeSection):
 
 
 class DevicesSection(RecipeSection):
-    """`[devices]`: how several devices share the work."""
+    """`[devices]`: distribution of the work over several devices."""
 
     strategy: Literal["single", "ddp", "fsdp"] = "single"
     count: Count = 1
@@ -252,7 +252,7 @@ class DevicesSection(RecipeSection):
 
 
 class TrainRecipe(RecipeSection):
-    """Everything that decides what a training gives. It is stored with the checkpoint."""
+    """All settings that determine the result of a training; stored with the checkpoint."""
 
     name: Text
     seed: Seed = 0
@@ -293,12 +293,12 @@ class TrainRecipe(RecipeSection):
 
 
 def check_recipe(values: object) -> TrainRecipe:
-    """The recipe that `values` make, or the first thing that is wrong with them."""
+    """Validate `values` and return the recipe, or raise an error for the first problem."""
     return check_sections(TrainRecipe, values, typed=lambda key: f"--set {key}=VALUE")
 
 
 def shipped_recipes() -> tuple[str, ...]:
-    """The names of the recipes that come with this package."""
+    """Return the names of the recipes in this package."""
     found = (file.name for file in _SHIPPED.iterdir())
     return tuple(sorted(name.removesuffix(_TOML) for name in found if name.endswith(_TOML)))
 

@@ -9,7 +9,7 @@ from unreel.training.recipe import TrainRecipe
 
 
 def build_trainer_arguments(recipe: TrainRecipe, folder: Path, *, n_steps: int) -> dict[str, Any]:
-    """The settings that supervised and paid training share, by transformers' own names."""
+    """Build the arguments that supervised and reward training share, by transformers' names."""
     optimise, model = recipe.optimise, recipe.model
     is_warmed = optimise.schedule == "constant" and optimise.warmup > 0
     return {

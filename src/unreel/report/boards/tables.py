@@ -84,7 +84,7 @@ class FootnoteMarks:
     marks: dict[str, str] = field(default_factory=dict)
 
     def mark(self, reason: str) -> str:
-        """The mark of that reason."""
+        """Return the footnote mark for `reason`; a new reason gets the next mark."""
         if reason not in self.marks:
             number = len(self.marks)
             mark = _MARKS[number % len(_MARKS)] * (1 + number // len(_MARKS))
@@ -92,12 +92,12 @@ class FootnoteMarks:
         return self.marks[reason]
 
     def listed(self) -> tuple[tuple[str, str], ...]:
-        """All marks with their reasons, in order."""
+        """Return all footnote marks with their reasons, in order of first use."""
         return tuple((mark, why) for why, mark in self.marks.items())
 
 
 def measured_cell(measured: Measured | None, notes: FootnoteMarks, *, places: int = 1) -> TableCell:
-    """A number with its doubt, or an empty place with a note."""
+    """Return a cell with a number, its interval and its count, or an empty cell with a footnote."""
     if measured is None:
         return TableCell(note=notes.mark("there was nothing to measure it on"))
     if isinstance(measured, Estimate):
@@ -109,16 +109,16 @@ def measured_cell(measured: Measured | None, notes: FootnoteMarks, *, places: in
 
 
 def format_interval_and_count(estimate: Estimate, *, places: int = 1) -> str:
-    """The interval and the count, as a person reads them."""
+    """Return the confidence interval and the count as text, for example `1.0 to 2.0, n 1,000`."""
     ends = f"{estimate.low:z.{places}f} to {estimate.high:z.{places}f}"
     return f"{ends}, n {estimate.n:,}"
 
 
 def count_cell(count: int | None, notes: FootnoteMarks, *, why: str) -> TableCell:
-    """A whole number, which has no doubt, or an empty place with a note."""
+    """Return a cell with an exact count; if `count` is `None`, an empty cell with the footnote `why`."""
     return TableCell(note=notes.mark(why)) if count is None else exact_cell(count)
 
 
 def exact_cell(count: int) -> TableCell:
-    """A whole number, which has no doubt."""
+    """Return a cell with an exact count, without a confidence interval."""
     return TableCell(text=f"{count:,}", number=count)

@@ -56,7 +56,7 @@ class ClipBrowser:
 
     @property
     def n_clips(self) -> int:
-        """Clips, or pairs."""
+        """Return the number of clips, or of pairs."""
         return len(self.lines)
 
 
@@ -67,9 +67,10 @@ def build_browser(
     *,
     put: Callable[[str, str], object],
 ) -> ClipBrowser:
-    """The clips of all `entrants`, which the page knows by `names`, with their media put in place.
+    """Build the clip browser of all `entrants`, shown under `names`, and write its media to `media`.
 
-    `put` is given each page of clips, a file's name and text, once: none is held.
+    `put` is called once for each page of clips, with the file name and the text of the page, so
+    that no page stays in memory.
     """
     places: dict[tuple[str, str], int] = {}
     sheets: list[_Sheet] = []
@@ -158,7 +159,7 @@ class _WordIndex:
 
 
 def _build_short_ids(keys: Sequence[str]) -> list[str]:
-    """The beginnings of the keys; those that are alike get a number."""
+    """Return shortened keys as ids; a repeated id gets a number."""
     seen: dict[str, int] = {}
     ids = []
     for key in keys:
@@ -213,7 +214,10 @@ class _IndexLines(Sequence[list[Any]]):
 
 
 def status_of(item: RunItem) -> int:
-    """Right, wrong, unreadable or failed; a realism score is wrong when it is far off."""
+    """Return the status of the answer: right, wrong, unreadable or failed.
+
+    A realism score is wrong if it is far from the true score.
+    """
     if isinstance(item.outcome, Failure):
         return FAILED
     right = is_correct(item.outcome, item.rows[0].truth, item.subjects[0].entry.label)
@@ -324,7 +328,7 @@ def _build_answer_json(index: int, item: RunItem) -> dict[str, Any]:
 
 
 def shown_us(item: RunItem) -> Iterator[list[int]]:
-    """When the frames that were shown appear, for each clip of the question."""
+    """Yield, for each clip of the question, the times of the shown frames in microseconds."""
     notes = notes_of(item)
     counted = notes.get("clock") == CLIP_CLOCK
     for subject, frames in zip(item.subjects, notes.get("frames") or (), strict=False):

@@ -59,7 +59,7 @@ class PaginatedClips:
         return digest(json.dumps(words), packed)[:_SHORT_DIGEST]
 
     def page(self, number: int, packed: str) -> str:
-        """The page as a document; `packed` are the details of its clips."""
+        """Return page `number` as an HTML document; `packed` holds the details of the page's clips."""
         lines, first = self._lines(number), number * CHUNK + 1
         beside = {"before": number, "after": (number + 2) * (number + 1 < self.n_pages)}
         body = render(

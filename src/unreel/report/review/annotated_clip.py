@@ -105,7 +105,7 @@ def _build_empty_track(name: str) -> TrackSpec:
 
 
 def _format_opinion(opinion: Opinion) -> str:
-    """An opinion in a few words."""
+    """Return a short text of an opinion."""
     if opinion.problem is not None:
         return f"{opinion.headline} ({opinion.problem})"
     verdict = opinion.verdict

@@ -145,7 +145,7 @@ def build_page(
     annotated: Path | Failure,
     stills: ClipStills,
 ) -> str:
-    """The whole page as HTML."""
+    """Return the whole page as HTML."""
     name = sanitise_line(Path(review.clip.location).name)
     opinions = [_build_opinion_row(opinion, background.records) for opinion in review.opinions]
     body = render(
@@ -219,7 +219,10 @@ def _format_span(trace: player.TraceSpec) -> str:
 
 
 def _build_reviewer_rows(opinions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each reviewer once, with its answers; its records once where they are the same for all of them."""
+    """Return one row for each reviewer, with its answers and records.
+
+    Records that are the same for all answers of a reviewer are listed once.
+    """
     rows = []
     for name in dict.fromkeys(row["reviewer"] for row in opinions):
         own = [row for row in opinions if row["reviewer"] == name]
@@ -231,7 +234,7 @@ def _build_reviewer_rows(opinions: Sequence[dict[str, Any]]) -> list[dict[str, A
 
 
 def _build_opinion_row(opinion: Opinion, records: Sequence[ReviewerRecord]) -> dict[str, Any]:
-    """One opinion as the template shows it: texts only."""
+    """Return one opinion as a row for the template."""
     reply = opinion.outcome if isinstance(opinion.outcome, Reply) else None
     usage = reply.usage if reply else None
     frames = opinion.exhibit.frames if opinion.exhibit else ()

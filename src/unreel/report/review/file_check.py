@@ -1,4 +1,4 @@
-"""One thing that was looked for in a file before any model was asked."""
+"""Result of one check of a file, made before any model is asked."""
 
 from dataclasses import dataclass
 from enum import StrEnum

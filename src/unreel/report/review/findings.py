@@ -55,7 +55,7 @@ def _iter_reported_traces(opinion: Opinion, *, duration_us: int) -> Iterator[Tra
 
 
 def known_traces(truth: Iterable[Trace]) -> tuple[TraceSpec, ...]:
-    """The faults that are known, as the player shows them."""
+    """Return the known faults in the form that the player shows."""
     return tuple(map(_build_annotated_trace, truth))
 
 

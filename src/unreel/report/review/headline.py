@@ -1,4 +1,4 @@
-"""The sentence that a review opens with: how many call the clip what, and from when."""
+"""First sentence of a review: how many reviewers give each verdict, and the onset that they name."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ _PAIR: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewerVoice:
-    """One reviewer in a word: what it says of the clip over all that it was asked."""
+    """One reviewer's overall statement about a clip, from all its answers."""
 
     reviewer: str
     says: Says

@@ -120,7 +120,7 @@ def check_marks(found: WatermarkSearch, *, unread: str = "") -> FileCheck:
 
 
 def find_generator_name(text: str) -> str | None:
-    """The generator that `text` names; `None` where it names none that is known here."""
+    """Return the known generator that `text` names; `None` if `text` names no known generator."""
     whole = _normalise_letters(text)
     for part, generator in _ANYWHERE.items():
         if _normalise_letters(part) in whole:

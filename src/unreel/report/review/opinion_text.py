@@ -1,4 +1,4 @@
-"""Opinions in plain words: what the terminal and the page say alike."""
+"""Plain text of opinions, shared by the terminal and the page."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ _SAYS: Final = {
 
 
 def format_stability(found: OpinionStability) -> str:
-    """One sentence about one opinion."""
+    """Return one sentence about the stability of one opinion."""
     if found.state != "unsure":
         return _SAYS[found.state]
     turned = [retrial.variant.name for retrial in found.retrials if retrial.flips]
@@ -31,7 +31,7 @@ def format_stability(found: OpinionStability) -> str:
 
 
 def stability_lines(stabilities: Sequence[OpinionStability]) -> list[str]:
-    """Lines for a terminal: each opinion with its variants, and why one has no verdict."""
+    """Return lines for a terminal: each opinion with its variants, and why a variant has no verdict."""
     lines = []
     for found in stabilities:
         lines.append(f"stability, {found}")
@@ -44,7 +44,7 @@ def stability_lines(stabilities: Sequence[OpinionStability]) -> list[str]:
 
 
 def stability_rows(stabilities: Sequence[OpinionStability]) -> list[dict[str, Any]]:
-    """As the template shows them."""
+    """Return the stabilities as rows for the template."""
     return [
         {
             "reviewer": sanitise_line(found.opinion.reviewer),

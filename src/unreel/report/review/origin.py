@@ -1,4 +1,4 @@
-"""Information in the file itself, before any model is asked."""
+"""Checks of the file itself, made before any model is asked."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -31,7 +31,7 @@ _PIXELS: Final = "Traces of compression in the picture itself were not looked fo
 
 
 def check_programs(facts: ClipFacts) -> FileCheck:
-    """The programs that left their names in the file."""
+    """Check which programs wrote their names into the file."""
     named = [
         tag for tag in facts.tags if tag.value and _get_tag_kind(tag) in {*_NAMING, _SIGNATURE}
     ]
@@ -50,7 +50,7 @@ def check_programs(facts: ClipFacts) -> FileCheck:
 
 
 def check_encoding_passes(facts: ClipFacts) -> FileCheck:
-    """Signs that the file is not the first encoding of its picture."""
+    """Check for signs that the file was re-encoded."""
     signs = list(_iter_origin_signs(facts.tags))
     if not signs:
         says = "None in the names that programs left. Many programs leave none, so that proves nothing."
@@ -110,7 +110,7 @@ class FileOrigin:
 
     @property
     def claims(self) -> tuple[str, ...]:
-        """Sentences by which the file itself says that it was generated."""
+        """Return the sentences in which the file itself states that it was generated."""
         return tuple(check.claim for check in self.checks if check.claim)
 
 

@@ -1,6 +1,7 @@
-"""Origin stated by the file: its C2PA manifest, read in a sandboxed process.
+"""Origin stated by the file in its C2PA manifest, read in a sandboxed process.
 
-A manifest is a signed claim, no proof of what the picture shows; its absence proves nothing at all.
+A manifest is a signed claim and does not prove what the picture shows. A missing manifest
+proves nothing.
 """
 
 from enum import StrEnum
@@ -71,7 +72,7 @@ class ProvenanceResult(BaseModel):
 
 
 def read_provenance(file: Path, *, without_seccomp: bool = False) -> ProvenanceResult:
-    """The manifest of `file`; what cannot be read is a state, never an exception."""
+    """Read the manifest of `file`; a manifest that cannot be read gives a state, never an exception."""
     if find_spec("c2pa") is None:
         return _build_skipped_result("c2pa-python is not installed (pip install 'unreel[review]')")
     form = _detect_file_type(file)
@@ -90,7 +91,7 @@ def read_provenance(file: Path, *, without_seccomp: bool = False) -> ProvenanceR
 
 
 def check_credentials(found: ProvenanceResult) -> FileCheck:
-    """`found` as one of the things that were looked for in the file."""
+    """Return `found` as a file check."""
     looked = {
         ManifestState.NOT_LOOKED_FOR: FileCheckResult.NOT_LOOKED,
         ManifestState.UNREADABLE: FileCheckResult.NOT_LOOKED,

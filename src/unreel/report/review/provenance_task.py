@@ -70,7 +70,10 @@ def _truncate_text(value: object) -> str:
 
 
 def _prepare_tasks() -> Mapping[str, Task]:
-    """The tasks, once run: ctypes takes executable memory at first use, which is forbidden later."""
+    """Run the task once and return the tasks.
+
+    The first use of ctypes needs executable memory, which is forbidden later.
+    """
     manifest(io.BytesIO(), {"format": "video/mp4"})
     return {"manifest": manifest}
 

@@ -31,7 +31,7 @@ class ReviewerRecord:
 def select_matching_records(
     opinion: Opinion, records: Sequence[ReviewerRecord]
 ) -> tuple[ReviewerRecord, ...]:
-    """The records of this reviewer with this question under this condition."""
+    """Return the records with the reviewer, protocol and condition of `opinion`."""
     asked = opinion.question
     wanted = (opinion.reviewer, asked.instrument, asked.condition)
     return tuple(r for r in records if (r.reviewer, r.instrument, r.condition) == wanted)

@@ -47,7 +47,7 @@ class StillPicture:
     """A small JPEG of it."""
 
     def to_json(self) -> dict[str, Any]:
-        """All but the preview."""
+        """Return all fields except the preview."""
         return {
             "file": self.file,
             "sha256": self.sha256,
@@ -56,13 +56,13 @@ class StillPicture:
         }
 
     def as_row(self) -> dict[str, Any]:
-        """As the template shows it."""
+        """Return the picture as a row for the template."""
         return self.to_json() | {"uri": data_uri(self.preview, "image/jpeg")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkedFault:
-    """Annotated fault, at its shown timestamp."""
+    """A marked fault, with the time at which it is shown."""
 
     reviewer: str
     kind: Literal["truth", "answer"]
@@ -110,7 +110,7 @@ class FaultStill:
         }
 
     def as_row(self) -> dict[str, Any]:
-        """As the template shows it."""
+        """Return the still as a row for the template."""
         return {
             "fault": self.fault,
             "at": None if self.at_us is None else format_seconds(self.at_us),
@@ -134,7 +134,7 @@ class ClipStills:
         return {"stills": [still.to_json() for still in self.stills], "left_out": self.left_out}
 
     def as_rows(self) -> dict[str, Any]:
-        """As the template shows them."""
+        """Return the stills as rows for the template."""
         return {"stills": [still.as_row() for still in self.stills], "left_out": self.left_out}
 
 
@@ -169,7 +169,7 @@ def write_stills(
 
 
 def find_faults(tracks: Sequence[TrackSpec], *, duration_us: int) -> Iterator[MarkedFault]:
-    """All that was marked, source by source."""
+    """Yield all marked faults, track by track."""
     for track, colour in zip(tracks, track_colours(tracks), strict=True):
         marks = moving_marks(track, duration_us=duration_us)
         for trace, mark in zip(track.traces, marks, strict=True):

@@ -1,4 +1,8 @@
-"""A review in a terminal: one sentence, who said what, the file, then each opinion with a small timeline."""
+"""A review in a terminal.
+
+The order is: one sentence, the verdict of each reviewer, the findings in the file, then each
+opinion with a small timeline.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -38,7 +42,7 @@ _RAW_LETTERS = 800
 def review_blocks(
     review: Review, origin: FileOrigin, records: Sequence[ReviewerRecord]
 ) -> Iterator[RenderableType]:
-    """The whole review, what matters most first."""
+    """Yield the parts of the whole review, the most important first."""
     name = sanitise_line(Path(review.clip.location).name)
     yield Text(f"{name}: {format_headline(review)}", "bold")
     yield from (Text(claim, "bold red") for claim in origin.claims)
@@ -80,7 +84,7 @@ def _format_protocol_title(opinion: Opinion) -> str:
 
 
 def opinion_block(opinion: Opinion, clip: Clip) -> RenderableType:
-    """One opinion: verdict, reasons and timeline, or why there is none with the text that came."""
+    """Return one opinion: verdict, reasons and timeline, or the failure with the received text."""
     head = Text()
     head.append(sanitise_line(opinion.reviewer), Style(bold=True))
     head.append(f", {_format_protocol_title(opinion)}: ", "dim")
@@ -122,7 +126,10 @@ def _render_raw_reply(opinion: Opinion) -> Iterator[RenderableType]:
 
 
 def _render_timeline(opinion: Opinion, clip: Clip) -> Iterator[RenderableType]:
-    """When, on a line as long as the clip, above the instants of the frames that were shown."""
+    """Yield a timeline of the clip with the stated onset, then a line with the times of shown frames.
+
+    Yield nothing if the verdict is not a `TraceVerdict`.
+    """
     verdict = opinion.verdict
     if not isinstance(verdict, TraceVerdict):
         return
@@ -148,7 +155,7 @@ def _render_timeline(opinion: Opinion, clip: Clip) -> Iterator[RenderableType]:
 
 
 def _iter_frame_lines(box: Box) -> Iterator[str]:
-    """The frame with the box in it, in characters."""
+    """Yield the lines of a text drawing of the frame with the box."""
     wide, high = 24, 7
     left, right = round(box.x0 * (wide - 1)), max(round(box.x1 * (wide - 1)), 1)
     top, bottom = round(box.y0 * (high - 1)), max(round(box.y1 * (high - 1)), 1)

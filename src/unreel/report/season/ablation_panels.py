@@ -24,7 +24,7 @@ _NO_LEAD: Final = "Percentage points that the first has more than the second, on
 def ablation_panels(
     ablations: Sequence[AblationEffect], leanings: Sequence[ReviewerBias]
 ) -> Iterator[BoardPanel]:
-    """A panel for each thing that was changed, and one for the bias towards real."""
+    """Yield one panel for each changed setting, and one panel for the bias towards real."""
     by_knob: defaultdict[str, list[AblationEffect]] = defaultdict(list)
     for ablation in ablations:
         by_knob[ablation.knob].append(ablation)

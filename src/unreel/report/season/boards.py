@@ -35,7 +35,7 @@ from unreel.report.season.view import PAGES, SeasonView, get_page_name, select_s
 
 
 def read_boards(folder: SeasonFolder, *, resamples: int) -> SeasonView:
-    """A season with its boards alone, which is all that the history of a later one needs."""
+    """Read a season with its boards only, as the history of a later season needs it."""
     entrants = folder.require_played()
     if entrants.is_about_pairs:
         boards = tuple(_build_pair_leaderboard(ranked) for ranked in rank_pairs(folder))
@@ -61,7 +61,7 @@ def _build_pair_leaderboard(ranked: RankedPairs) -> SeasonLeaderboard:
 
 
 def _list_retired_rows(entrants: SeasonEntrants, play: AnswerTable) -> frozenset[str]:
-    """Rows of those that were taken out."""
+    """Return the rows of retired reviewers and creators."""
     shown = entrants.shown(entrants.reviewers)
     reviewers = {shown[reviewer.name] for reviewer in entrants.reviewers if reviewer.retired}
     gone = entrants.retired_creators
@@ -82,7 +82,7 @@ _LEADS: Final[Mapping[Side, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionSheet:
-    """One condition: its place among others, and what it is called."""
+    """One condition of a season: its id, leaderboard and attempts."""
 
     id: str
     standings: SeasonLeaderboard
@@ -92,7 +92,7 @@ class ConditionSheet:
 
 
 def board_panel(sheet: ConditionSheet, side: Side) -> BoardPanel:
-    """One board: its chart, its table, and behind a heading who is above whom how often."""
+    """Build the panel of one board: chart, table, and how often each entrant ranks above another."""
     standings = select_side(sheet.standings, side)
     figure = figure_of(ranks_by(side, standings))
     entrants = [standing for standing in standings if standing.kind != "control"]
@@ -131,7 +131,7 @@ def board_panel(sheet: ConditionSheet, side: Side) -> BoardPanel:
 
 
 def name_cell(standing: LeaderboardRow, side: Side, *, retired: Collection[str] = ()) -> TableCell:
-    """An entrant's name, marked by its kind and class, with a way to its own page."""
+    """Return a cell with the entrant's name, a badge for its kind and class, and a link to its page."""
     badge = "taken out" if standing.name in retired else ""
     badge = badge or {"floor": "baseline", "control": "control"}.get(standing.kind, "")
     if not badge and standing.first_class and standing.rank is not None:
@@ -203,7 +203,7 @@ def _build_lead_cell(standing: LeaderboardRow, below: Sequence[LeaderboardRow]) 
 
 
 def share_cell(share: float | None) -> TableCell:
-    """A share of resamples as percent."""
+    """Return a cell with a share of bootstrap resamples in percent; an empty cell for `None`."""
     if share is None:
         return TableCell()
     return TableCell(text=f"{100 * share:.0f} %", number=round(100 * share, 2))
@@ -251,7 +251,7 @@ def _iter_metric_tables(
 
 
 def _format_leader_summary(standings: Sequence[LeaderboardRow], figure: MetricDefinition) -> str:
-    """The first, how sure it is of the second, and who leads with it."""
+    """Return a text: the first entrant, how often it is above the second, and how many are leading."""
     placed = [standing for standing in standings if standing.rank is not None]
     if not placed:
         return "Nobody has a rank here."
@@ -278,7 +278,10 @@ def _format_axis_title(figure: MetricDefinition) -> str:
 def _compute_axis_domain(
     figure: MetricDefinition, points: Sequence[ChartPoint]
 ) -> tuple[float, float]:
-    """The figure's range; where that has no end, as far as intervals go."""
+    """Return the metric's range; an infinite end is replaced with the outermost interval end.
+
+    Without any interval, an infinite end becomes 0 (low) or 1 (high).
+    """
     low, high = figure.range
     known = [point.measured for point in points if isinstance(point.measured, Estimate)]
     lows, highs = [e.low for e in known] or [0.0], [e.high for e in known] or [1.0]
@@ -289,6 +292,6 @@ def _compute_axis_domain(
 
 
 def format_names(names: Sequence[str]) -> str:
-    """The first of them, and how many more there are."""
+    """Return the first three names and the number of further names."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more

@@ -35,7 +35,7 @@ def iter_log_edits(log: SeasonLog) -> Iterator[str]:
 
 
 def iter_similar_reviewers(play: AnswerTable, *, seed: int) -> Iterator[str]:
-    """Reviewers that err alike beyond what hard clips explain."""
+    """Yield a warning for each pair of reviewers that share more errors than hard clips explain."""
     for pair in find_alike(play, seed=seed).suspected:
         share = pair.shared_errors
         told = f"{share.value:.0f} %" if isinstance(share, Estimate) else "most"
@@ -64,7 +64,7 @@ def iter_seen_before(folder: SeasonFolder, play: AnswerTable) -> Iterator[str]:
 def iter_repeated_attempts(
     play: AnswerTable, tries: Sequence[TeamAttempts], *, seed: int
 ) -> Iterator[str]:
-    """Teams that tried more than once: what the best of their tries is worth without luck."""
+    """Yield a note for each team with several entries: its best result, corrected for selection."""
     for each in tries:
         rows = select_team_rows(each, play)
         best = correct_best(play, rows, kind=each.kind, seed=seed) if len(rows) > 1 else None
@@ -78,6 +78,6 @@ def iter_repeated_attempts(
 
 
 def select_team_rows(tries: TeamAttempts, play: AnswerTable) -> list[str]:
-    """The rows of a board that are the entries of a team."""
+    """Return the board rows that are entries of the team."""
     board = play.reviewers if tries.kind == "reviewer" else play.lineup.creators
     return [row for row in board if any(is_row_of(row, entry) for entry in tries.entries)]

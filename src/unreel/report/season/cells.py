@@ -1,4 +1,4 @@
-"""The clips of one cell: what one reviewer said of each clip by one maker."""
+"""The clips of one cell: the answers of one reviewer about the clips of one creator."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -48,7 +48,10 @@ class ReviewerCells:
 def iter_sections(
     season: SeasonView, heard: Mapping[str, AnswerMatrix], maker: str
 ) -> Iterator[ReviewerCells]:
-    """Every reviewer that was asked about clips of `maker`, under each condition; `heard` is by sheet."""
+    """Yield every reviewer that was asked about clips of `maker`, for each condition.
+
+    `heard` maps the id of a sheet to the answers of its condition.
+    """
     for sheet, table in heard.items():
         clips = table.clips_of(maker)
         for reviewer in range(len(table.play.reviewers)):
@@ -58,7 +61,7 @@ def iter_sections(
 
 
 def shorten_reason(text: str) -> str:
-    """A reason on one line, cut where it is long."""
+    """Return the reason on one line, shortened if it is too long."""
     words = " ".join(text.split())
     return words if len(words) <= LONGEST else f"{words[:LONGEST]}…"
 

@@ -53,11 +53,14 @@ class AnswerMatrix:
         return WORDS.get(int(self.said[reviewer, clip]), "")
 
     def asked(self, reviewer: int) -> npt.NDArray[np.bool_]:
-        """The clips that it was asked about."""
+        """Return a mask of the clips that the reviewer was asked about."""
         return np.asarray(self.said[reviewer] != UNASKED)
 
     def worst(self, reviewer: int) -> npt.NDArray[np.intp]:
-        """Clips that it got wrong, those first that most others got right; then what could not be read."""
+        """Return the clips that the reviewer got wrong, then the clips with unreadable answers.
+
+        Clips that most other reviewers got right come first.
+        """
         n_others = np.maximum(self.n_read - self.read[reviewer], 1)
         share = (self.n_right - self.right[reviewer]) / n_others
         missed = np.flatnonzero(self.asked(reviewer) & ~self.right[reviewer])
@@ -66,7 +69,7 @@ class AnswerMatrix:
 
 
 def group_answers_by_clip(play: AnswerTable) -> AnswerMatrix:
-    """The answers of `play`; of two about one clip, the later."""
+    """Return the answers of `play` by clip; of two answers about one clip, the later is kept."""
     said, made = lay_out(play), select_generated(play.lineup)
     truth = np.where(made, SAID_GENERATED, SAID_REAL).astype(np.int8)
     right, read = said == truth[None, :], (said == SAID_REAL) | (said == SAID_GENERATED)

@@ -1,4 +1,4 @@
-"""The page of one creator: the clips that gave it away, how they came about, and who said what of them."""
+"""The page of one creator: its most detected clips, how they were made, and the reviewers' answers."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
@@ -24,7 +24,7 @@ _MOST_LINES: Final = 12
 
 
 def creator_page(season: SeasonView, heard: Mapping[str, AnswerMatrix], name: str) -> EntrantPage:
-    """The page of a creator, of a control, or of all real clips."""
+    """Build the page of a creator, of a control, or of all real clips."""
     boards = [board.creators for board in season.standings]
     standings = [next((s for s in board if s.name == name), None) for board in boards]
     file = f"{FOLDER}/{get_page_name('creator', name)}"

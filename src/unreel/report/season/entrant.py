@@ -61,12 +61,12 @@ class EntrantPage:
 
     @property
     def address(self) -> str:
-        """Its name among the pages of entrants."""
+        """Return the file name of the page, without its ending."""
         return get_page_name(self.side, self.name)
 
 
 def entrant_files(season: SeasonView, page: EntrantPage) -> dict[str, str]:
-    """The page and its tables, whose CSV have every line."""
+    """Return the page and its tables as texts by file name; the CSV files have all lines."""
     tables: dict[str, str] = {}
     shown = []
     for part in page.parts:
@@ -88,7 +88,7 @@ def entrant_files(season: SeasonView, page: EntrantPage) -> dict[str, str]:
 
 
 def cut(table: BoardTable) -> BoardTable:
-    """The first lines of it."""
+    """Return the table with its first 200 lines only."""
     return replace(table, lines=table.lines[:MOST])
 
 
@@ -113,7 +113,7 @@ def _format_rank(standing: LeaderboardRow | None) -> str:
 def figures_table(
     season: SeasonView, standings: Sequence[LeaderboardRow | None], *, file: str
 ) -> BoardTable:
-    """Every figure of an entrant, with a column for each condition."""
+    """Build a table of all metrics of an entrant, with one column for each condition."""
     names = dict.fromkeys(name for standing in standings if standing for name in standing.figures)
     notes = FootnoteMarks()
     lines = []

@@ -1,4 +1,4 @@
-"""A season as JSON for programs: what its pages show, each number with its interval, count and reason."""
+"""Export of a season as JSON: the content of its pages, each number with interval, count and reason."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,14 @@ from unreel.report.season.view import SeasonView, get_page_name, select_side
 
 
 def standings_json(season: SeasonView) -> dict[str, Any]:
-    """Both boards of every condition."""
+    """Return both boards of every condition."""
     return _build_season_json(season) | {
         "conditions": [_build_board_json(board) for board in season.standings]
     }
 
 
 def matrix_json(season: SeasonView) -> dict[str, Any]:
-    """Every cell of every condition."""
+    """Return every cell of every condition."""
     conditions = [
         {"condition": board.condition, "cells": [_build_cell_json(cell) for cell in board.cells]}
         for board in season.standings
@@ -28,7 +28,7 @@ def matrix_json(season: SeasonView) -> dict[str, Any]:
 
 
 def history_json(seasons: Sequence[SeasonView]) -> dict[str, Any]:
-    """The figure that ranks of every entrant in every season; `null` where it did not play."""
+    """Return the ranking metric of every entrant in every season; `null` if it did not take part."""
     told: dict[str, Any] = {"seasons": [season.name for season in seasons]}
     for side in SIDES:
         rows = track(seasons, side)
@@ -41,7 +41,7 @@ def history_json(seasons: Sequence[SeasonView]) -> dict[str, Any]:
 
 
 def entrant_json(season: SeasonView, side: str, name: str) -> dict[str, Any]:
-    """One entrant under each condition, with all the cells that it is in."""
+    """Return one entrant under each condition, with all its cells."""
     found = []
     for board in season.standings:
         for standing in select_side(board, side):
@@ -53,12 +53,12 @@ def entrant_json(season: SeasonView, side: str, name: str) -> dict[str, Any]:
 
 
 def to_text(value: Mapping[str, Any]) -> str:
-    """`value` as JSON that any parser reads."""
+    """Return `value` as standard JSON text, which has no NaN."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def measured_json(measured: Measured) -> dict[str, Any]:
-    """A number with its doubt, or why there is none."""
+    """Return a number with its interval, count and level, or `null` with the reason."""
     if isinstance(measured, Estimate):
         return {
             "value": measured.value,

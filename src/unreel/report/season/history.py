@@ -27,7 +27,7 @@ _LEAST: Final = 2
 
 
 def history_panel(seasons: Sequence[SeasonView], side: Side) -> BoardPanel | None:
-    """A line for each entrant over the seasons; `None` for one season."""
+    """Build a panel with one line for each entrant over the seasons; `None` for one season."""
     if len(seasons) < _LEAST:
         return None
     figure = figure_of(ranks_by(side, _select_board_rows(seasons[-1], side)))
@@ -64,7 +64,10 @@ def history_panel(seasons: Sequence[SeasonView], side: Side) -> BoardPanel | Non
 
 
 def track(seasons: Sequence[SeasonView], side: Side) -> dict[str, list[LeaderboardRow | None]]:
-    """Each entrant's standing in every season, those of the last season first and in its order."""
+    """Return each entrant's row in every season; `None` for a season without the entrant.
+
+    Entrants of the last season come first, in the order of that season.
+    """
     boards = [
         {standing.name: standing for standing in _select_board_rows(season, side)}
         for season in seasons

@@ -45,7 +45,7 @@ class HubListing:
 
 
 def hub_files(season: SeasonView, listing: HubListing) -> dict[str, str]:
-    """The files by name: one for the data set, one for each entrant with a rank."""
+    """Return the files by name: one for the data set and one for each entrant with a rank."""
     files = {DATASET_FILE: _format_registration(season, listing)}
     for side in SIDES:
         for name in dict.fromkeys(name for kind, name in season.entrants() if kind == side):
@@ -104,7 +104,11 @@ def _get_ranking_metric(board: SeasonLeaderboard, side: Side) -> MetricDefinitio
 
 
 def _convert_to_higher_better(known: Estimate, figure: MetricDefinition) -> Estimate:
-    """As the hub wants it: of a creator's clips the share that was not caught."""
+    """Return the estimate so that higher is better, as the hub requires.
+
+    A metric that is better when lower becomes 100 minus its value: for a creator, the share of
+    clips that were not detected.
+    """
     if figure.better != "less":
         return known
     value, low, high = 100 - known.value, 100 - known.high, 100 - known.low
@@ -136,7 +140,7 @@ def _format_result_entry(listing: HubListing, task: str, known: Estimate, notes:
 
 
 def _quote_yaml_string(text: str) -> str:
-    """A string that every YAML reader takes for that string: JSON's spelling is one of YAML's."""
+    """Return `text` as a quoted YAML string; a JSON string is also valid YAML."""
     return json.dumps(sanitise_line(text), ensure_ascii=False)
 
 

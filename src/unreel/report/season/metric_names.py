@@ -27,7 +27,7 @@ _NO_END: Final = (-math.inf, math.inf)
 
 
 def ranks_by(side: Side, standings: Sequence[LeaderboardRow]) -> str:
-    """The figure that orders that board: the one that decides, or the first where pairs were played."""
+    """Return the metric that orders the board: the deciding metric, or the first if pairs were played."""
     known = figures.REVIEWER_FIGURES if side == "reviewer" else figures.CREATOR_FIGURES
     decides = next(figure.name for figure in known.values() if figure.decides)
     told = _list_metric_names(standings)
@@ -35,7 +35,7 @@ def ranks_by(side: Side, standings: Sequence[LeaderboardRow]) -> str:
 
 
 def figure_of(name: str) -> MetricDefinition:
-    """That figure with its words, as tables and charts take it."""
+    """Return the definition of the metric `name`, for tables and charts."""
     told = figures.get_board_column(name)
     is_share = told.unit == "percent"
     words = told.words.rstrip(".")
@@ -69,7 +69,7 @@ class MetricDefinitions:
 
 
 def format_definitions(names: Iterable[str]) -> MetricDefinitions:
-    """The definitions of those figures, each once."""
+    """Return the definitions of the metrics `names`, each once."""
     return MetricDefinitions(
         id="season", figures=tuple(map(_build_metric_entry, dict.fromkeys(names)))
     )

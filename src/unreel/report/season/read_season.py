@@ -55,7 +55,7 @@ class SeasonReadOptions:
 
 
 def read_season_view(folder: SeasonFolder, reading: SeasonReadOptions) -> SeasonView:
-    """All that pages show of a season."""
+    """Read everything that the pages of a season show."""
     boards = read_boards(folder, resamples=reading.resamples)
     entrants, recipe = folder.require_played(), read_stored_recipe(folder)
     hidden = bool(recipe.holdout.share or recipe.holdout.canaries) and not reading.reveals

@@ -25,7 +25,10 @@ from unreel.report.season.view import SeasonView, get_page_name
 
 
 def reviewer_page(season: SeasonView, heard: Mapping[str, AnswerMatrix], name: str) -> EntrantPage:
-    """The page of the reviewer of that name; `heard` is by sheet, in the order of the season's conditions."""
+    """Build the page of the reviewer `name`.
+
+    `heard` maps the id of a sheet to its answers, in the order of the season's conditions.
+    """
     standings = [_find_standing(board.reviewers, name) for board in season.standings]
     placed = [standing for standing in standings if standing]
     file = f"{FOLDER}/{get_page_name('reviewer', name)}"
@@ -134,7 +137,7 @@ def _format_truth(table: AnswerMatrix, clip: int) -> str:
 
 
 def _get_clip_anchor(season: SeasonView, shown: str, clip: int, cell: str) -> str:
-    """The clip in the player where it may be shown, or the cell that it is in."""
+    """Return the link target of a clip: the player if the clip may be shown, otherwise its cell."""
     known = season.clips.get(shown)
     return f"clip-{clip}" if known and known.player else cell
 

@@ -48,7 +48,7 @@ _LONGEST: Final = 40
 def badge(
     season: str, standing: LeaderboardRow, board: Sequence[LeaderboardRow], side: Side
 ) -> str:
-    """SVG that draws text alone, whatever the season is called."""
+    """Return a badge as an SVG that only draws text, for any name of the season."""
     left = _shorten_line(f"unreel {season}")
     right = _shorten_line(_format_standing(standing, board, side))
     widths = [len(text) * _LETTER + 2 * _MARGIN for text in (left, right)]
@@ -87,7 +87,7 @@ _TITLES: Final = ("When (UTC)", "Entry", "Kind", "Team", "Attempt", "State", "Wh
 
 
 def entry_tables(events: Sequence[LogEvent]) -> list[BoardTable]:
-    """One table, the latest first; none where no log is kept."""
+    """Return one table of the entries, the latest first; an empty list if no log is kept."""
     if not events:
         return []
     columns = tuple(TableColumn(title=title, numbers=title == "Attempt") for title in _TITLES)

@@ -74,7 +74,7 @@ class SeasonView:
             raise InvalidValueError(msg)
 
     def entrants(self) -> dict[tuple[str, str], list[LeaderboardRow]]:
-        """Every entrant by its side of the board and its name, with its standing under each condition."""
+        """Return the rows of every entrant, one for each condition, by side and name."""
         found: dict[tuple[str, str], list[LeaderboardRow]] = {}
         for board in self.standings:
             for side, standings in (("reviewer", board.reviewers), ("creator", board.creators)):
@@ -84,7 +84,7 @@ class SeasonView:
 
 
 def select_side(board: SeasonLeaderboard, side: str) -> tuple[LeaderboardRow, ...]:
-    """Reviewers or creators, in order."""
+    """Return the rows of reviewers or of creators, in order."""
     return board.reviewers if side == "reviewer" else board.creators
 
 

@@ -1,4 +1,4 @@
-"""Reviewers that know nothing of the clip: what every other one must beat."""
+"""Baseline reviewers that ignore the clip; every other reviewer should be better."""
 
 import random
 from collections.abc import Sequence
@@ -13,7 +13,10 @@ from unreel.reviewers.contract import ClipInput, InputKind, ReviewRequest
 
 
 def format_answer(sheet: ReviewRequest, p_generated: Sequence[float]) -> Reply | Failure:
-    """The answer of someone who holds each clip of `sheet` to be generated with that probability."""
+    """Return the answer that gives each clip of `sheet` its probability in `p_generated`.
+
+    Return a failure if the protocol is unknown or needs another number of clips.
+    """
     name = sheet.instrument.protocol
     if name in PROTOCOLS and get_protocol(name).n_clips == len(p_generated):
         return Reply(text=get_protocol(name).wording.phrase(p_generated, sheet.condition.prompt))
@@ -43,7 +46,7 @@ class CoinReviewer:
         return format_answer(sheet, [dice.random() for _ in sheet.exhibits])
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +71,14 @@ class AlwaysReviewer:
         return format_answer(sheet, [p_generated] * len(sheet.exhibits))
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 def always_real() -> AlwaysReviewer:
-    """Calls every clip real."""
+    """Return a reviewer that calls every clip real."""
     return AlwaysReviewer(Label.REAL)
 
 
 def always_generated() -> AlwaysReviewer:
-    """Calls every clip generated."""
+    """Return a reviewer that calls every clip generated."""
     return AlwaysReviewer(Label.GENERATED)

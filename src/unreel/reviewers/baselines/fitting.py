@@ -126,7 +126,7 @@ class FittedReviewer:
         return format_answer(sheet, beliefs)
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 _NOTHING_LEFT: Final = (

@@ -1,12 +1,12 @@
-"""Held-out groups for the score of a clip: its creator with its part, its scene with its fold.
+"""Held-out groups for the score of a clip: its creator by part, and its scene by fold.
 
-Scenes are assigned to folds, for real and generated clips alike, so that each fold has both labels;
-creators are assigned to parts. A *cell* is a part and a fold. Its model is fitted without the
-creators of the part and without the scenes of the fold, and scores the cell's clips of **both**
-labels. So training data remain if each creator covers every scene, has its own ones, or is the only
-one, and no clip of one label is compared with one of the other through two different models: a
-held-out group shifts the rest of its label in the other direction, and such a comparison is below
-chance for random labels.
+Scenes are assigned to folds, for real and generated clips alike, so that each fold has both
+labels. Creators are assigned to parts. A *cell* is a part and a fold. The model of a cell is
+fitted without the creators of the part and without the scenes of the fold, and scores the clips
+of **both** labels in the cell. So training data remain if each creator covers every scene, has
+its own scenes, or is the only creator. Clips of different labels are never compared through two
+different models: a held-out group shifts the rest of its label in the other direction, so such
+a comparison is below chance for random labels.
 """
 
 from collections import Counter, defaultdict
@@ -39,7 +39,7 @@ class FoldGroup:
 
     @classmethod
     def of(cls, clip: str, *, creator: str | None, group: str) -> "FoldGroup":
-        """The owner of a clip whose group is "" where it shares its scene with no other."""
+        """Return the group of a clip; `group` is "" if the clip shares its scene with no other clip."""
         return cls(creator, f"group {group}" if group else f"clip {clip}")
 
 
@@ -62,11 +62,11 @@ class FoldAssignment:
         return replace(self, parts=np.zeros_like(self.parts), n_parts=1)
 
     def cells(self) -> Iterator[tuple[int, int]]:
-        """Part and fold of every cell that holds a clip."""
+        """Yield the part and the fold of every cell that has a clip."""
         yield from sorted(set(zip(self.parts.tolist(), self.folds.tolist(), strict=True)))
 
     def teachers(self, part: int, fold: int) -> NDArray[np.bool_]:
-        """The clips that the model of a cell is fitted to."""
+        """Return a mask of the clips that the model of a cell is fitted to."""
         elsewhere: NDArray[np.bool_] = self.folds != fold
         if self.n_parts == 1:
             return elsewhere
@@ -75,7 +75,7 @@ class FoldAssignment:
 
 
 def fold(owners: Sequence[FoldGroup], *, seed: int) -> FoldAssignment | Unmeasured:
-    """Deal scenes to folds and creators to parts, or say which scenes are missing."""
+    """Assign scenes to folds and creators to parts, or return which scenes are missing."""
     sides = [
         {own.scene for own in owners if (own.creator is None) is real} for real in (False, True)
     ]
@@ -93,7 +93,10 @@ def fold(owners: Sequence[FoldGroup], *, seed: int) -> FoldAssignment | Unmeasur
 
 
 def _assign_scene_folds(owners: Sequence[FoldGroup], n_folds: int, *, seed: int) -> dict[str, int]:
-    """Scenes of both sides first, then those of one: each to the fold that has least of its clips."""
+    """Assign each scene to the fold with the fewest clips of the scene's labels.
+
+    Scenes with both labels are assigned first, then scenes with one label.
+    """
     creators: defaultdict[str, list[str | None]] = defaultdict(list)
     for own in owners:
         creators[own.scene].append(own.creator)

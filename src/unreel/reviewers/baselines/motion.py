@@ -26,7 +26,10 @@ def fit_motion(specimens: Iterable[TrainingClip], *, seed: int = 0) -> FittedRev
 
 
 def motion_features(exhibit: ClipInput) -> Features | Failure:
-    """First and second temporal differences of the frames, in size, spread and unevenness."""
+    """Compute the size, spread and unevenness of first and second differences between frames.
+
+    Return a failure if there are too few frames or a frame cannot be decoded.
+    """
     if len(exhibit.frames) < LEAST_FRAMES:
         detail = f"not asked: motion needs {LEAST_FRAMES} frames, got {len(exhibit.frames)}"
         return Failure(FailureReason.REQUEST_REJECTED, detail)

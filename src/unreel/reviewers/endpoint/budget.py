@@ -41,7 +41,7 @@ class TokenPrice:
 
 
 def read_prices(path: Path) -> Mapping[str, TokenPrice]:
-    """Prices by model name (`provider/name`) from a TOML file; unknown words in it are rejected."""
+    """Read prices by model name (`provider/name`) from a TOML file; unknown keys are rejected."""
     content = read_toml(path, "price table", remedy=_FORM, parse_float=Decimal)
     models = content.pop("models", None)
     if content or not isinstance(models, dict):
@@ -141,7 +141,7 @@ class RequestBudget:
         return self._price is not None
 
     def spending(self) -> SpentBudget:
-        """The state of the account."""
+        """Return the questions, requests, tokens and cost so far."""
         return SpentBudget(
             n_questions=self._n_questions,
             n_requests=self._n_requests,
@@ -152,7 +152,7 @@ class RequestBudget:
         )
 
     def count_question(self) -> None:
-        """A question was put."""
+        """Count one question."""
         self._n_questions += 1
 
     async def reserve(self, most: Usage) -> Decimal | Failure:

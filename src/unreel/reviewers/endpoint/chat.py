@@ -26,7 +26,7 @@ from unreel.reviewers.message_parts import (
 def build_body(
     sheet: ReviewRequest, *, family: ModelFamily, show: Showing, fields: Mapping[str, Any]
 ) -> bytes | Failure:
-    """The request for `sheet`, with `fields` next to its messages, or why it cannot be asked."""
+    """Build the request body for `sheet`, with `fields` next to its messages, or return a failure."""
     condition = sheet.condition
     if condition.audio == "on" and not family.audio:
         return request_rejected(f"the {family.name} family takes no sound")
@@ -52,7 +52,7 @@ def build_body(
 
 
 def _format_times(sheet: ReviewRequest, family: ModelFamily) -> Mapping[str, Any] | Failure:
-    """The fields by which vLLM passes the instants of our frames on, or why it cannot."""
+    """Return the fields that give vLLM the times of the frames, or the reason why vLLM cannot take them."""
     if why := explain_missing_video(family.kind, sheet):
         return request_rejected(why)
     timings = {get_timing(family.kind, exhibit.frames) for exhibit in sheet.exhibits}

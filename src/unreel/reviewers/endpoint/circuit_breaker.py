@@ -67,14 +67,14 @@ class CircuitBreaker:
         return CircuitOpen(min(patience_s, LONGEST_PAUSE_S if self._probing else probe_s, 0.25))
 
     def record_answer(self) -> None:
-        """The server works."""
+        """Record that the server answered."""
         self._streak = 0
         self._opened_at_s = self._throttled_since_s = None
         self._pause_s = FIRST_PAUSE_S
         self._probing = False
 
     def record_failure(self, failure: Failure, *, now_s: float, probe: bool, wait_s: float) -> None:
-        """The server gave nothing, and asked for `wait_s` of peace."""
+        """Record that the server gave no answer and asked for a wait of `wait_s` seconds."""
         self._streak += 1
         self._last = failure
         if probe:
@@ -88,7 +88,10 @@ class CircuitBreaker:
     def record_throttled(
         self, failure: Failure, *, now_s: float, probe: bool, wait_s: float
     ) -> None:
-        """The server works and has a rate limit; an outage once it gives nothing else for `outage_s`."""
+        """Record that the server is rate-limiting requests.
+
+        Rate limiting counts as an outage if the server gives no other reply for `outage_s` seconds.
+        """
         if self._throttled_since_s is None:
             self._throttled_since_s = now_s
         if probe or now_s >= self._throttled_since_s + self._outage_s:
@@ -96,6 +99,6 @@ class CircuitBreaker:
             self.record_failure(failure, now_s=now_s, probe=probe, wait_s=wait_s)
 
     def drop(self, gate: RequestPermit) -> None:
-        """The request was never finished: let another one probe."""
+        """Record that the request was never finished, so that another request may probe."""
         if gate.probe:
             self._probing = False

@@ -154,7 +154,7 @@ class EndpointClient:
         return ticket
 
     async def _admit(self, course: _QuestionState) -> "_RequestTicket | Failure":
-        """A place among the requests, the breaker's leave and the money for one request."""
+        """Wait for a free place, the circuit breaker and the budget; return a ticket or a failure."""
         while True:
             number = await self._pace.enter(before_s=course.ends_at_s)
             gate = self._breaker.check(_get_loop_time_s())
@@ -182,7 +182,7 @@ class EndpointClient:
     async def _attempt(
         self, course: _QuestionState, ticket: "_RequestTicket"
     ) -> Reply | RequestFailure:
-        """One request; the place, the probe and the reservation are given back however it ends."""
+        """Send one request; its place, probe and budget reservation are always released."""
         outcome: Reply | RequestFailure | None = None
         course.n_requests += 1
         try:

@@ -47,12 +47,12 @@ class ConcurrencyLimit:
 
     @property
     def limit(self) -> int:
-        """Requests that may be in flight now."""
+        """Return the number of requests that may be in flight now."""
         return int(self._limit)
 
     @property
     def in_flight(self) -> int:
-        """Requests that are in flight now."""
+        """Return the number of requests that are in flight now."""
         return self._in_flight
 
     async def enter(self, *, before_s: float = math.inf) -> int:
@@ -90,7 +90,7 @@ class ConcurrencyLimit:
             asyncio.get_running_loop().call_at(until_s, self._resume, until_s)
 
     def record(self, signal: LoadSignal, *, number: int) -> None:
-        """Learn from how the request in place `number` ended."""
+        """Adjust the limit by the result of request `number`."""
         match signal:
             case LoadSignal.FINE:
                 self._grow()

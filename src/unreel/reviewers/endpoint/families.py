@@ -32,7 +32,7 @@ class ResizeRule:
     max_pixels: int
 
     def size(self, width: int, height: int) -> tuple[int, int]:
-        """Width and height of the frame that the model sees."""
+        """Return width and height of the frame that the model sees."""
         wide, high = (max(1, round(side / self.multiple)) for side in (width, height))
         area = wide * high * self.multiple**2
         if area > self.max_pixels:
@@ -76,15 +76,15 @@ class ModelFamily:
         return self.of or self.name
 
     def box_space(self, width: int, height: int, *, film: bool = False) -> str:
-        """The space of the boxes for frames shown at that size, in the words of `declare_space`."""
+        """Return the coordinate space of boxes for frames of that size, as `declare_space` names it."""
         shown, rule = (width, height), (self.film if film else None) or self.resize
         return name_space(self.boxes, shown=shown, seen=rule.size(*shown) if rule else shown)
 
 
 def name_space(boxes: str, *, shown: tuple[int, int], seen: tuple[int, int]) -> str:
-    """The space of boxes of that convention, for frames `shown` and `seen` in those sizes.
+    """Return the coordinate space of boxes in the convention `boxes`, for the sizes `shown` and `seen`.
 
-    A model that answers in pixels means those of the frame it was shown, not those of the clip.
+    A model that answers in pixels means pixels of the shown frame, not of the clip.
     """
     match boxes:
         case "pixel":
@@ -223,10 +223,10 @@ def detect_family(address: ModelAddress, named: str | None = None) -> ModelFamil
 def switch_thinking(
     family: ModelFamily, thinking: Switch, *, asked: bool
 ) -> Mapping[str, Any] | str:
-    """The fields of a request that carry out `thinking`, or why they cannot.
+    """Return the request fields that set `thinking`, or the reason why it cannot be set.
 
-    `asked` says whether the prompt asks for thoughts. Such a prompt makes every model think aloud,
-    so it needs no switch, and it contradicts `off`.
+    `asked` is whether the prompt asks for thoughts. Such a prompt makes every model think aloud, so
+    it needs no switch, and it contradicts `off`.
     """
     if thinking == "off" and asked:
         return "the prompt asks for thoughts, so thinking cannot be off"
@@ -238,12 +238,12 @@ def switch_thinking(
 
 
 def limit_family(family: ModelFamily, space: str) -> ModelFamily:
-    """`get_family` with the bounds of its processor's resize that `space` declares: `resized 3136-50176`.
+    """Return `family` with the resize bounds that `space` declares, for example `resized 3136-50176`.
 
-    Any other declaration leaves it as it is.
+    Any other declaration leaves the family unchanged.
 
     Raises:
-        InvalidSettingError: No such bounds can be, or the family's boxes do not depend on them.
+        InvalidSettingError: The bounds are invalid, or the family's boxes do not depend on them.
     """
     if not space.startswith(RESIZED):
         return family
@@ -259,7 +259,7 @@ def limit_family(family: ModelFamily, space: str) -> ModelFamily:
 
 
 def find_family(model: str) -> ModelFamily:
-    """The first family whose pattern is found in the model's name; `unknown` matches the rest."""
+    """Return the first family whose pattern matches the model name; `unknown` matches all other names."""
     return next(f for f in FAMILIES if re.search(f.pattern, model, re.IGNORECASE))
 
 

@@ -1,7 +1,7 @@
-"""Choose the key of a request: a provider's for its own server, yours for the hosts that you named.
+"""Choose the key of a request: a provider's key for its own server, your key for hosts you named.
 
-A recipe may come from a stranger, and with it the address that is asked. So an address alone never
-brings a key: the environment says which key there is, and the environment says where it may go.
+A recipe may come from a stranger and may contain any server address. So an address alone never
+gets a key: the environment defines the key, and the environment defines the hosts that get it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ class ModelEndpoint:
 
     @property
     def key_words(self) -> str:
-        """Description of its key, for the message about a rejected key."""
+        """Return a description of the key, for the message about a rejected key."""
         if self.variable is None:
             return f"asked without a key: {self.remark}" if self.remark else "asked without a key"
         if not read_secret(self.variable):
@@ -40,7 +40,7 @@ class ModelEndpoint:
         return f"asked with the key in {self.variable}"
 
     def read_key(self) -> str | None:
-        """The key for this server, from the environment of this process."""
+        """Return the key for this server from the environment; `None` if it has no key."""
         return None if self.variable is None else read_secret(self.variable)
 
     def __str__(self) -> str:
@@ -78,7 +78,7 @@ def find_model_endpoint(
 
 
 def list_model_endpoints(models: Iterable[str], *, key_hosts: str) -> tuple[ModelEndpoint, ...]:
-    """Those of `models` that a server answers for, each once."""
+    """Return the endpoints of all `models` that run on a server, each once."""
     asked = filter(names_server, models)
     return tuple(dict.fromkeys(find_model_endpoint(model, key_hosts=key_hosts) for model in asked))
 

@@ -80,7 +80,7 @@ class ModelAddress:
 
     @property
     def name(self) -> str:
-        """`provider/model`: where the server runs is no part of who judges."""
+        """Return `provider/model`; the server address is not part of the name."""
         return f"{self.provider}/{self.model}"
 
     @property
@@ -95,7 +95,7 @@ def names_server(model: str) -> bool:
 
 
 def read_address(text: str) -> ModelAddress:
-    """The model that `text` names, for example `openai/gpt-5` or `vllm/tiny@http://127.0.0.1:8000/v1`."""
+    """Parse a model address, for example `openai/gpt-5` or `vllm/tiny@http://127.0.0.1:8000/v1`."""
     found = _FORM.fullmatch(text)
     if found is None:
         remedy = "Write provider/name, or provider/name@http://host:port/v1 (no user or password)"

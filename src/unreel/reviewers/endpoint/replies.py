@@ -36,7 +36,7 @@ class RequestFailure:
 
 
 def read_raw(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:
-    """The reply in `raw`, checked field by field; anything else is a setback that says what it was."""
+    """Parse the reply in `raw` field by field; return a failure with the reason if it is invalid."""
     if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
         return _read_refusal(raw, now=now)
     body = _parse_json_body(raw.body)
@@ -55,7 +55,7 @@ def read_raw(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:
 
 
 def read_object(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:
-    """The JSON object in `raw` as its text, for servers that speak no chat."""
+    """Return the JSON object in `raw` as text, for servers without a chat API."""
     if not HTTPStatus.OK <= raw.status < HTTPStatus.MULTIPLE_CHOICES:
         return _read_refusal(raw, now=now)
     body = _parse_json_body(raw.body)
@@ -154,7 +154,7 @@ def _format_body_text(body: bytes) -> str:
 
 
 def _replace_lone_surrogates(text: str) -> str:
-    """`text` itself, unless JSON escapes left half characters in it, which no table can hold."""
+    """Return `text`; replace lone surrogates from JSON escapes, which no table can store."""
     try:
         text.encode()
     except UnicodeEncodeError:

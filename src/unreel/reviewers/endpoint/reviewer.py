@@ -66,7 +66,7 @@ class EndpointLimits:
 
 
 def endpoint_name(model: str, manner: ModelIOFormat) -> str:
-    """The stable name of `model` asked in that manner; where its server runs is no part of it."""
+    """Return the stable name of `model` in the format `manner`; the server address is not part of it."""
     name, label = read_address(model).name, manner.label()
     return f"{name}?{label}" if label else name
 
@@ -136,7 +136,7 @@ class EndpointReviewer:
 
     @property
     def spending(self) -> SpentBudget:
-        """Requests, tokens and money so far."""
+        """Return the requests, tokens and cost so far."""
         return self._budget.spending()
 
     def box_space(self, exhibit: ClipInput) -> str:

@@ -1,4 +1,4 @@
-"""Check whether a local server listens and what it offers, before a question waits for it."""
+"""Check whether a local server listens and which models it offers, before a question is sent."""
 
 import json
 import socket
@@ -42,7 +42,10 @@ def require_listening(contact: ModelEndpoint) -> None:
 
 
 def offered_models(base_url: str) -> tuple[str, ...]:
-    """The models that the server of this machine at `base_url` lists without a key, the first few."""
+    """Return the first models that a local server lists without a key; empty if it lists none.
+
+    At most 20 models are returned.
+    """
     address = urlsplit(base_url)
     connection = HTTPConnection(address.hostname or "", address.port, timeout=_KNOCK_S)
     try:

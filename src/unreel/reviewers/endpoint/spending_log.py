@@ -1,8 +1,8 @@
-"""The money that the requests of a run cost: an append-only file that outlives `kill -9`.
+"""Log of the cost of a run's requests: an append-only file that survives `kill -9`.
 
-Each line is an amount in US dollars, written in one piece. A reservation is written before its request is
-sent, and the difference from the actual cost after the reply. So a request whose reply is lost stays counted
-with its reservation.
+Each line is an amount in US dollars, written in one piece. A reservation is written before its
+request is sent, and the difference from the actual cost is written after the reply. So a
+request whose reply is lost stays counted with its reservation.
 """
 
 import errno
@@ -49,9 +49,9 @@ def read_spent(path: Path) -> Decimal:
 
 
 def begin_log(path: Path, *, at_least_usd: Decimal) -> Decimal:
-    """Shorten the log to its sum, `at_least_usd` where that is more; returns that sum.
+    """Replace the log with one line, the larger of its sum and `at_least_usd`; return that amount.
 
-    Call it while no other process spends.
+    Call it while no other process spends money.
     """
     spent_usd = max(read_spent(path), at_least_usd)
     OutputDirectory(path.parent).write(path.name, f"{spent_usd}\n".encode())

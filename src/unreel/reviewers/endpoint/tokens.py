@@ -1,7 +1,7 @@
-"""Estimate the tokens of a question before it is sent: text by its length, pictures by their size.
+"""Estimate the tokens of a question before it is sent: text by length, pictures by size.
 
-Servers count in their own ways and change them. So the formula is part of the estimate, and what a
-server counted for answers that are there goes before it.
+Servers count tokens in different ways and change them. So the formula is part of the estimate,
+and the token counts that a server reported for existing answers are preferred to the formula.
 """
 
 import math
@@ -130,7 +130,7 @@ def load_of(question: Question, clips: Sequence[Clip], family: ModelFamily) -> R
 
 
 def estimate_usage(sheet: ReviewRequest, *, family: ModelFamily, max_tokens: int) -> Usage:
-    """The tokens that a request for `sheet` takes, at most `max_tokens` of them written."""
+    """Estimate the tokens of a request for `sheet`; the output counts as `max_tokens`."""
     rule, tokens = picture_rule(family), 0
     characters = len(sheet.prompt)
     for exhibit in sheet.exhibits:
@@ -145,7 +145,7 @@ def estimate_usage(sheet: ReviewRequest, *, family: ModelFamily, max_tokens: int
 
 
 def _list_frame_times(clip: Clip, sampling: str) -> tuple[Fraction, ...]:
-    """When the frames are shown that a plan takes, as if they followed each other at one distance."""
+    """Return the times of the frames that `sampling` takes, as if all frames were evenly spaced."""
     video = clip.facts.video
     rate = video.average_rate or Fraction(1)
     return plan_frames(

@@ -33,7 +33,7 @@ class RequestTransport(Protocol):
     """Carries one request. It neither retries nor limits time: the caller does."""
 
     async def send(self, body: bytes, *, key: str) -> HttpReply | Failure:
-        """The server's reply to `body`, or why none came; `key` is the idempotency key."""
+        """Send `body` and return the server's reply, or a failure; `key` is the idempotency key."""
         ...
 
     async def close(self) -> None:

@@ -38,14 +38,14 @@ CLIP_PLACE: Final = "{clip}"
 
 @dataclass(frozen=True, slots=True)
 class ExternalProgram:
-    """A command whose files are named by their whole paths."""
+    """A command whose files have absolute paths."""
 
     command: tuple[str, ...]
     identity: tuple[str, ...]
     """Its words, with the digest of each file in the place of its path."""
 
     def with_clip(self, clip: Path) -> list[str]:
-        """The command for one clip."""
+        """Return the command for one clip."""
         if any(CLIP_PLACE in word for word in self.command):
             return [word.replace(CLIP_PLACE, str(clip)) for word in self.command]
         return [*self.command, str(clip)]
@@ -64,7 +64,7 @@ class ProgramSettings:
 
 
 def resolve_command_files(command: Sequence[str], base: Path) -> list[str]:
-    """`command` with the whole paths of those words that name files from the folder `base`."""
+    """Return `command` with absolute paths for all words that name files relative to `base`."""
     return [
         _find_file_path(word, base, first=number == 0) or word
         for number, word in enumerate(command)
@@ -72,10 +72,12 @@ def resolve_command_files(command: Sequence[str], base: Path) -> list[str]:
 
 
 def read_program(command: Sequence[str], base: Path) -> ExternalProgram:
-    """The program that `command` names; paths are relative to `base`. The first word may be found by PATH.
+    """Read the program that `command` names, with paths relative to `base`.
+
+    The first word may be found through PATH.
 
     Raises:
-        InvalidSettingError: There is no command, or it names a program that is not there.
+        InvalidSettingError: The command is empty, or its program is missing.
     """
     if not command or not command[0].strip() or any("\0" in word for word in command):
         setting, problem = "command", "names no program"
@@ -93,7 +95,7 @@ def read_program(command: Sequence[str], base: Path) -> ExternalProgram:
 
 
 def _find_file_path(word: str, base: Path, *, first: bool) -> str | None:
-    """The path of the file that `word` names; `None` where it names none, or is looked for by PATH."""
+    """Return the absolute path of the file `word`; `None` if it is no file or is searched in PATH."""
     if CLIP_PLACE in word or (first and "/" not in word):
         return None
     file = base / Path(word).expanduser()
@@ -169,7 +171,7 @@ class CommandReviewer:
         return format_answer(sheet, beliefs)
 
     async def close(self) -> None:
-        """Nothing to close: no program outlives its clip."""
+        """Do nothing: every program ends with its clip."""
 
     async def _ask(self, exhibit: ClipInput) -> float | Failure:
         if exhibit.whole is None:

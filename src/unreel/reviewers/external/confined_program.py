@@ -1,9 +1,11 @@
-"""Runs one program without its rights, in a process of its own that watches how much the program takes.
+"""Run one program without privileges, in a separate process that limits its resources.
 
-bubblewrap gives the program a file system of its own, and this process the limits and the seccomp filter. The weak
-cage does without bubblewrap: the program may read what its user may read and write into one folder, has no
-network, no other process in sight where the kernel can hide them, no capabilities, and no way to get more.
-It is started under a `core.leash.Leash`, which ends it with all that it started.
+With bubblewrap, the program gets its own file system from bubblewrap, and its limits and the
+seccomp filter from this process. Weak confinement works without bubblewrap: the program can
+read all files that its user can read and write to one directory. It has no network, no
+capabilities and no way to gain privileges, and it sees no other process if the kernel can hide
+them. The program is started under a `core.leash.Leash`, which ends the program and all its
+child processes.
 """
 
 import contextlib
@@ -150,7 +152,7 @@ def _write_confinement_error(error: Exception) -> None:
 
 
 def _drop_capabilities(libc: ctypes.CDLL) -> None:
-    """As the sandbox does."""
+    """Drop all capabilities, as the sandbox does; raise `OSError` if any remain."""
     file = Path(__file__).parents[2] / "media" / "sandbox" / "capabilities.py"
     loaded = _load_module(file)
     loaded.drop_capabilities(libc)
@@ -160,7 +162,10 @@ def _drop_capabilities(libc: ctypes.CDLL) -> None:
 
 
 def _unshare_namespaces(libc: ctypes.CDLL) -> None:
-    """Processes and network of its own, as far as the machine allows; what follows holds without them."""
+    """Create separate process, network and IPC namespaces if the machine allows it.
+
+    The later restrictions do not depend on these namespaces.
+    """
     apart = _NEW_PROCESSES | _NEW_NETWORK | _NEW_IPC
     if libc.unshare(apart) == 0:
         return
@@ -173,7 +178,10 @@ def _unshare_namespaces(libc: ctypes.CDLL) -> None:
 
 
 def _limit_ids() -> None:
-    """Since Linux 6.14 the highest number of a process is one of its namespace: it bounds how many there are."""
+    """Limit the number of processes by the highest process id of the namespace.
+
+    Since Linux 6.14 each process namespace has its own highest process id.
+    """
     if os.getpid() == 1:
         _write_kernel_file("/proc/sys/kernel/pid_max", str(_MOST_PROCESSES))
 
@@ -210,7 +218,10 @@ def _count_user_threads() -> int:
 
 
 def _restrict_file_access(folder: Path, *, graphics: bool) -> None:
-    """Everything may be read and run, as far as the user may; only `folder` and harmless devices be written."""
+    """Restrict file access with Landlock to the user's own read and execute rights.
+
+    Only `folder` and harmless devices, with `graphics` also graphics devices, may be written.
+    """
     from landlock import FSAccess
     from landlock.plumbing import (
         PathBeneathAttr,

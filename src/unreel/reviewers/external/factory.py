@@ -35,10 +35,10 @@ class ExternalServiceConfig:
 
 
 def read_outside_name(model: str) -> str:
-    """`model`, where it is one of these with a plain name.
+    """Return `model` if the part after `:` is a valid name for an external reviewer.
 
     Raises:
-        InvalidSettingError: Its name is none.
+        InvalidSettingError: The name is invalid.
     """
     kind, _, name = model.partition(":")
     if not _NAME.fullmatch(name):

@@ -96,7 +96,7 @@ class _OutputCapture:
         self._first = output.fileno()
 
     def listen(self, *, until_s: float, stop: threading.Event) -> FailureReason | None:
-        """Until both ends are closed; why not, where that did not happen."""
+        """Read until both streams are closed; return `None`, or the reason why reading stopped earlier."""
         with selectors.DefaultSelector() as waiting:
             for stream in self._streams:
                 waiting.register(stream, selectors.EVENT_READ)

@@ -53,12 +53,12 @@ class ScoreInterpretation:
 
 
 def name_external_model(model: str, reading: ScoreInterpretation, *parts: str) -> str:
-    """The stable name of `model`: another file of a program, another argument or threshold is another."""
+    """Return the stable name of `model`; it changes with the program's files, arguments or threshold."""
     return f"{model}-{digest(*parts, reading.score_means, repr(reading.threshold))[:8]}"
 
 
 def read_last_line(output: bytes) -> Any | Failure:
-    """The reply of a program: the last line that it wrote."""
+    """Return the reply of a program: the last non-empty line of its output, parsed as JSON."""
     lines = [line for line in output.split(b"\n") if line.strip()]
     if not lines:
         return Failure(
@@ -68,7 +68,7 @@ def read_last_line(output: bytes) -> Any | Failure:
 
 
 def read_reply(data: bytes) -> Any | Failure:
-    """The JSON in `data`, in which NaN is no number."""
+    """Parse the JSON in `data`; NaN is invalid."""
     try:
         told = parse_json(data)
         json.dumps(told, allow_nan=False)

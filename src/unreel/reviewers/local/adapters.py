@@ -1,4 +1,4 @@
-"""Adapters as peft writes them: what of them a server must know, read without loading a tensor."""
+"""Metadata of peft adapters that a server needs, read without loading tensors."""
 
 import json
 import struct
@@ -31,11 +31,11 @@ class ServedAdapter:
 
 
 def read_adapter(name: str, folder: Path) -> ServedAdapter:
-    """The adapter in `folder`, to be served under `name`.
+    """Read the adapter in `folder`, to be served under `name`.
 
     Raises:
-        UnreadableSourceError: The folder holds no adapter.
-        InvalidSettingError: vLLM does not serve this kind.
+        UnreadableSourceError: The directory has no adapter.
+        InvalidSettingError: vLLM does not support this kind of adapter.
     """
     remedy = "Name a folder that peft wrote: adapter_config.json and adapter_model.safetensors"
     config = read_object(folder / "adapter_config.json", remedy)
@@ -79,7 +79,7 @@ def adapter_arguments(adapters: Sequence[ServedAdapter]) -> Sequence[str]:
 
 
 def read_object(file: Path, remedy: str) -> Mapping[str, Any]:
-    """The JSON object in a file of a model's folder."""
+    """Read the JSON object in a file of a model's directory."""
     try:
         return parse_object(read_bytes(file, most=_CONFIG_BYTES, remedy=remedy))
     except InvalidValueError as error:

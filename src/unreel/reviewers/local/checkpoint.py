@@ -1,4 +1,4 @@
-"""A model in a folder of this machine: which family it is of, how it is asked, and who it is. No weights are loaded."""
+"""A model in a local directory: its family, input format and identity. No weights are loaded."""
 
 import hashlib
 import json
@@ -49,7 +49,7 @@ MAX_TOKENS: Final = 2048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalCheckpoint:
-    """A model that can be asked."""
+    """A local model with its input format."""
 
     folder: Path
     taught: InputSpec
@@ -58,18 +58,18 @@ class LocalCheckpoint:
 
     @property
     def name(self) -> str:
-        """Its title with a digest of its weights and of what decides how it sees a question."""
+        """Return the display name with a digest of the weights and of the input settings."""
         return f"local/{get_display_name(self.folder)}@{self.digest[:_SHORT]}"
 
     def asked_name(self, *, max_tokens: int, box_space: str | None) -> str:
-        """Its name as a reviewer: what differs from the usual manner is part of it."""
+        """Return the name as a reviewer; settings that differ from their defaults are part of it."""
         changed = {"max_tokens": (max_tokens, MAX_TOKENS), "box_space": (box_space, None)}
         label = ",".join(f"{name}={now}" for name, (now, usual) in changed.items() if now != usual)
         return f"{self.name}?{label}" if label else self.name
 
     @property
     def digest(self) -> str:
-        """Digest of everything that affects its answers, independent of its location."""
+        """Return a digest of everything that affects the answers, independent of the model's location."""
         base = self.base
         return _compute_checkpoint_digest(
             self.folder, self.taught, "" if base is None else digest_weights(base)
@@ -77,7 +77,7 @@ class LocalCheckpoint:
 
     @property
     def base(self) -> Path | None:
-        """The model that an adapter belongs on; `None` for a whole model."""
+        """Return the directory of an adapter's base model; `None` for a whole model."""
         if self.taught.base is None:
             return None
         beside = self.folder / self.taught.base
@@ -85,11 +85,13 @@ class LocalCheckpoint:
 
 
 def read_checkpoint(folder: str | Path, *, form: Form | None = None) -> LocalCheckpoint:
-    """The checkpoint in `folder`, asked in that `form`; as it was taught where none is named.
+    """Read the checkpoint in `folder`, to be asked in `form`; the default is its training form.
+
+    A checkpoint that declares no training form is asked on frames by default.
 
     Raises:
         UnreadableSourceError: There is no model that is safe to load.
-        InvalidSettingError: It was taught in the other form, or belongs on other weights.
+        InvalidSettingError: The model was trained in the other form, or on another base model.
     """
     place = locate_model(folder)
     require_weights(place)
@@ -140,7 +142,7 @@ def _hash_file_content(file: Path, _size: int, _changed_ns: int) -> str:
 
 
 def digest_weights(folder: Path) -> str:
-    """A digest of the weights in `folder`, whatever their files are called."""
+    """Compute a digest of the weights in `folder`, independent of file names."""
     return digest("weights", *sorted(_get_file_digest(file) for file in folder.glob(_WEIGHTS)))
 
 
@@ -167,7 +169,7 @@ def _format_adapter_config(folder: Path) -> str:
 
 
 def read_config(folder: Path, name: str = CONFIG) -> dict[str, Any]:
-    """The settings of a model or adapter, as they are written."""
+    """Read the config of a model or adapter without changes; empty if it is not a JSON object."""
     told = parse_json(read_bytes(folder / name, most=RECIPE_BYTES))
     return told if isinstance(told, dict) else {}
 

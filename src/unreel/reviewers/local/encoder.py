@@ -59,11 +59,11 @@ class EncodedRequest:
 
 
 class RequestEncoder:
-    """Turns sheets into numbers for one checkpoint. It holds no weights, and pickles by reopening.
+    """Encoder of requests as tensors for one checkpoint. It has no weights, and unpickling reopens it.
 
     Args:
-        folder: of the checkpoint, or of any model of the family.
-        taught: how the checkpoint is asked.
+        folder: directory of the checkpoint, or of any model of the family.
+        taught: input format of the checkpoint.
     """
 
     def __init__(self, folder: str | Path, taught: InputSpec) -> None:
@@ -77,10 +77,10 @@ class RequestEncoder:
 
     @classmethod
     def open(cls, folder: str | Path, taught: InputSpec) -> "RequestEncoder":
-        """The encoder of the checkpoint in `folder`: its processor only, no weights.
+        """Open the encoder of the checkpoint in `folder`: its processor only, no weights.
 
         Raises:
-            InvalidSettingError: The folder holds no processor of that family.
+            InvalidSettingError: The directory has no processor of that family.
         """
         return cls(folder, taught)
 
@@ -94,12 +94,12 @@ class RequestEncoder:
 
     @property
     def end_id(self) -> int:
-        """The token that ends an answer."""
+        """Return the id of the token that ends an answer."""
         return self._end_id
 
     @property
     def pad_id(self) -> int:
-        """The token that fills rows of a batch up."""
+        """Return the id of the token that pads the rows of a batch."""
         return self._pad_id
 
     @property
@@ -112,7 +112,10 @@ class RequestEncoder:
         self._processor.save_pretrained(folder)
 
     def seen_size(self, exhibit: ClipInput) -> tuple[int, int]:
-        """Width and height of its frames after the processor's resize; as shown where it refuses them."""
+        """Return width and height of the frames after the processor's resize.
+
+        If the processor rejects the frames, return their shown size.
+        """
         width, height = exhibit.shown_size
         size = _SIZES[self._taught.family, self._taught.input]
         try:
@@ -122,12 +125,12 @@ class RequestEncoder:
         return wide, tall
 
     def box_space(self, exhibit: ClipInput) -> str:
-        """The space of the boxes in its answers, in the words of `declare_space`."""
+        """Return the coordinate space of the boxes in the answers, as `declare_space` names it."""
         boxes, shown = self._taught.box_space, exhibit.shown_size
         return name_space(boxes, shown=shown, seen=self.seen_size(exhibit))
 
     def encode(self, sheet: ReviewRequest, target: str | None = None) -> EncodedRequest | Failure:
-        """The numbers of `sheet`, and of the answer to learn behind it; or why there are none."""
+        """Encode `sheet`, followed by the training answer `target` if given; or return a failure."""
         if why := self._impossible(sheet, target):
             return request_rejected(why)
         parts = compose_message(
@@ -146,7 +149,10 @@ class RequestEncoder:
         return EncodedRequest(ids, n_prompt, dict(inputs))
 
     def converse(self, sheet: ReviewRequest) -> list[dict[str, Any]] | Failure:
-        """The conversation that puts `sheet` in pictures, for trainers that write the prompt themselves."""
+        """Return the conversation that asks `sheet` with pictures, for trainers that build the prompt.
+
+        Return a failure if the model is asked with videos or `sheet` cannot be asked.
+        """
         if self._taught.input != "frames":
             return request_rejected(
                 "a conversation holds pictures, and this model is asked in videos"
@@ -168,7 +174,7 @@ class RequestEncoder:
     def collate(
         self, encoded: Sequence[EncodedRequest], *, pad: Literal["left", "right"]
     ) -> dict[str, torch.Tensor]:
-        """One batch; with `labels` where there are targets."""
+        """Build one batch; it has `labels` if any request has a target."""
         longest = max(len(one.input_ids) for one in encoded)
         ids = torch.full((len(encoded), longest), self._pad_id)
         mask, labels = torch.zeros_like(ids), torch.full_like(ids, IGNORED)
@@ -193,7 +199,7 @@ class RequestEncoder:
         return batch
 
     def decode(self, ids: torch.Tensor | Sequence[int]) -> str:
-        """The text of `ids`, without the marks of turns, pictures and padding."""
+        """Return the text of `ids`, without special tokens for turns, pictures and padding."""
         text: str = self._processor.tokenizer.decode(ids, skip_special_tokens=True)
         return text
 

@@ -29,7 +29,10 @@ class TaughtInstrument(RecipeSection):
 
 
 class InputSpec(RecipeSection):
-    """All that decides what a checkpoint sees of a question. Another form is another model."""
+    """Input format of a checkpoint: all settings that decide what it sees of a question.
+
+    The same weights with another form count as another model.
+    """
 
     family: FamilyName
     input: Form
@@ -58,6 +61,6 @@ def read_taught(folder: Path) -> InputSpec | None:
 
 
 def write_taught(taught: InputSpec, folder: Path) -> None:
-    """Declare it next to the weights."""
+    """Write the input format to a file next to the weights."""
     text = taught.model_dump_json(indent=2) + "\n"
     OutputDirectory(folder.absolute(), published=True).write(FILE, text.encode())

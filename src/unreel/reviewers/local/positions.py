@@ -88,7 +88,7 @@ def _compute_rope_index(
 def _compute_row_positions(
     types: list[int], blocks: Mapping[int, Iterator[torch.Tensor]]
 ) -> torch.Tensor:
-    """The positions of one row: whatever comes next starts behind all that was."""
+    """Compute the positions of one row; each part starts after the highest position before it."""
     spans, start = [], 0
     for kind, group in groupby(types):
         left = len(list(group))
@@ -101,7 +101,7 @@ def _compute_row_positions(
 
 
 def _compute_block_positions(grid: list[int], merge: int, pace: float) -> torch.Tensor:
-    """Positions within a picture or a video; in double precision, as the server works them out."""
+    """Compute positions within a picture or video, in double precision like the server."""
     times = (torch.arange(grid[0], dtype=torch.float64) * pace).long()
     rows, columns = (torch.arange(side // merge) for side in grid[1:])
     return torch.stack(torch.meshgrid(times, rows, columns, indexing="ij")).reshape(3, -1)

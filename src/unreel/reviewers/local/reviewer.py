@@ -42,13 +42,13 @@ class _WaitingRequest:
 
 
 class LocalReviewer:
-    """Asks one model that runs here, greedily. One thread loads it and answers all sheets.
+    """Reviewer that runs one model locally with greedy decoding; one thread loads it and answers.
 
     Args:
-        checkpoint: the model, and how it is asked.
-        max_tokens: of an answer.
-        most: sheets that are answered together; fewer where the device has no room for them.
-        box_space: of its answers, where that is not what the checkpoint declares.
+        checkpoint: the model with its input format.
+        max_tokens: maximum number of tokens of an answer.
+        most: maximum batch size; smaller if the device has too little memory.
+        box_space: coordinate space of the boxes, if it differs from the checkpoint's declaration.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class LocalReviewer:
         return switched if isinstance(switched, str) else ""
 
     def _work(self) -> None:
-        """Answer queued requests until stopped; later ones are not answered."""
+        """Answer queued requests until stopped; later requests are rejected."""
         model: _LoadedModel | Failure | None = None
         while (first := self._waiting.get()) is not None:
             batch: list[tuple[_WaitingRequest, EncodedRequest]] = []
@@ -137,7 +137,7 @@ class LocalReviewer:
     def _encode(
         self, waiting: _WaitingRequest, model: "_LoadedModel | Failure"
     ) -> EncodedRequest | None:
-        """The numbers of a sheet; `None` where it is settled without an answer."""
+        """Encode a waiting request; `None` if it is cancelled or failed and gets no answer."""
         if waiting.answered.cancelled():
             return None
         if isinstance(model, Failure):
@@ -210,7 +210,7 @@ class LocalReviewer:
 
 @dataclass(frozen=True)
 class _LoadedModel:
-    """A loaded model and what asking it needs to know."""
+    """A loaded model with its device, end tokens and maximum length."""
 
     model: Any
     device: str
@@ -219,7 +219,10 @@ class _LoadedModel:
 
 
 def _load_model_or_failure(checkpoint: LocalCheckpoint, end_id: int) -> _LoadedModel | Failure:
-    """The model on the device of this machine that is best at it."""
+    """Load the model on the best device of this machine: CUDA if available, otherwise the CPU.
+
+    Return a failure if the model does not fit into memory or cannot be loaded.
+    """
     device, dtype = "cpu", torch.float32
     if torch.cuda.is_available():
         device, dtype = "cuda", torch.bfloat16
@@ -237,7 +240,7 @@ def _load_model_or_failure(checkpoint: LocalCheckpoint, end_id: int) -> _LoadedM
 
 
 def _to_end(ids: list[int], ends: Sequence[int]) -> list[int]:
-    """`ids` up to the token that ended the answer, which belongs to it."""
+    """Return `ids` up to and including the first end token; all `ids` if there is no end token."""
     for place, token in enumerate(ids):
         if token in ends:
             return ids[: place + 1]

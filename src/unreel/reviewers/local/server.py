@@ -102,10 +102,10 @@ def require_place(place: ServingAddress) -> None:
 def start_vllm(
     plan: ServingPlan, engine: VllmInstallation, *, tell: Callable[[str], None]
 ) -> Iterator["VllmServer"]:
-    """The server of `plan`, up and answering; when the context ends, so does all of it.
+    """Start the server of `plan`, yield it when it answers, and stop it when the context ends.
 
     Raises:
-        MachineError: It ended, or did not come up in time.
+        MachineError: The server exited, or did not start within the timeout.
     """
     with tempfile.TemporaryDirectory(prefix="unreel-serve-") as room:
         server = VllmServer(plan, engine, Path(room))
@@ -136,7 +136,7 @@ class VllmServer(HeldServer):
         self.wait_until(lambda: wanted <= {*self._offered()}, tell, seconds=seconds)
 
     def plain_line(self, line: str) -> str:
-        """Without who says it and when."""
+        """Return the log line without its source and timestamp."""
         return _STAMP.sub("", line)
 
     def _offered(self) -> tuple[str, ...]:

@@ -74,7 +74,7 @@ class ServingAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedModel:
-    """A name under which the server answers, and how that model is asked."""
+    """A model name that the server answers to, and the input format of that model."""
 
     name: str
     """Begins with the family, which defines the accepted input."""
@@ -107,11 +107,11 @@ class ServingPlan:
 def plan_serving(
     checkpoint: Path, *, place: ServingAddress, adapters: Mapping[str, Path] | None = None
 ) -> ServingPlan:
-    """The server for the model or adapter in `checkpoint`, with further `adapters` of the same base.
+    """Plan the server for the model or adapter in `checkpoint`, with more `adapters` of the same base.
 
     Raises:
-        UnreadableSourceError: A folder does not hold what it should.
-        InvalidSettingError: The parts do not go together, or vLLM cannot serve them.
+        UnreadableSourceError: A directory lacks required files or has invalid files.
+        InvalidSettingError: The parts are not compatible, or vLLM cannot serve them.
     """
     own = _read_own(checkpoint)
     whole = own if own.base is None else read_checkpoint(own.base)
@@ -176,7 +176,7 @@ def _find_declared_input(whole: LocalCheckpoint) -> InputSpec | None:
 def _select_forms(
     whole: LocalCheckpoint, config: Mapping[str, Any], remarks: list[str]
 ) -> tuple[Form, ...]:
-    """The forms in which the whole model may be asked."""
+    """Return the forms in which the whole model may be asked."""
     if whole.is_ours:
         return (whole.taught.input,)
     said = re.findall(r"\d+", str(config.get("transformers_version")))
@@ -222,7 +222,7 @@ def _find_box_space(
 
 
 def _find_pixel_bounds(base: Path, form: Form) -> tuple[int, int] | None:
-    """Between how many pixels the processor in `base` keeps a frame; `None` where none is there."""
+    """Return the least and most pixels of a frame for the processor in `base`; `None` if missing."""
     half = "video_processor" if form == "video" else "image_processor"
     own = "video_preprocessor_config.json" if form == "video" else "preprocessor_config.json"
     for name in ("processor_config.json", own):
@@ -304,7 +304,7 @@ def _build_media_options(forms: set[Form], family: FamilyName) -> Sequence[str]:
 def _require_matching_adapter(
     adapter: ServedAdapter, family: FamilyName, base: Path
 ) -> ServedAdapter:
-    """`adapter`, if the server shows questions to it as its training did: by the base's processor."""
+    """Return `adapter` if it was trained with the processor of the base; otherwise raise an error."""
     if adapter.taught is not None and adapter.taught.family != family:
         problem = f"{adapter.folder} belongs on {adapter.taught.family}, and the base is {family}"
         raise InvalidSettingError(SETTING, problem, "Name an adapter of this base")

@@ -343,7 +343,10 @@ def _encode_request(items: list[_RequestItem], deadline_s: float) -> tuple[str, 
 def _post_request(
     url: str, headers: dict[str, str], body: bytes, stop_at: float
 ) -> tuple[int, str | None, bytes]:
-    """POST `body`, without proxy and redirects, until `stop_at`; return status, Retry-After, reply."""
+    """Send `body` by POST, without proxy and redirects; return status, Retry-After and reply.
+
+    The exchange ends at the monotonic time `stop_at`.
+    """
     address = urlsplit(url)
     client = http.client
     kind = client.HTTPSConnection if address.scheme == "https" else client.HTTPConnection

@@ -14,15 +14,16 @@ if TYPE_CHECKING:
 
 
 class LiveGuards:
-    """Guards over the rows that a service logs. Its methods are called from one thread.
+    """Guards that check the rows that a service logs. All methods must be called from one thread.
 
     Args:
-        registry: Gets the gauges `unreel_reward_guard_alarm`, `..._evidence` and `..._estimate`, by guard.
+        registry: Gets the gauges `unreel_reward_guard_alarm`, `..._evidence` and `..._estimate`,
+            by guard.
         stop_on: Names of guards whose alarm is a reason to stop, or `any`.
         settings: Limits of the guards.
 
     Raises:
-        UnknownNameError: No guard has one of the names.
+        UnknownNameError: A name in `stop_on` is not the name of a guard.
     """
 
     def __init__(

@@ -100,7 +100,7 @@ def summarise_step(step: int, rows: Sequence[LogRow]) -> StepSummary:
 
 
 class StepCollector:
-    """Rows of a log as they arrive, summarised by step. The newest step is open and is left out.
+    """Collector of log rows that summarises them by step. The newest step is incomplete and left out.
 
     Args:
         keep_open: Summarise at the end only, for logs whose rows are not in the order of steps.

@@ -115,7 +115,7 @@ class RewardItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemReward:
-    """Reward of one item, and where it comes from."""
+    """Reward of one item, with its source."""
 
     id: str | None
     reward_id: str

@@ -60,11 +60,11 @@ _REWARDS: Final = Table(
 
 
 class SqlStore:
-    """Store of answers and rewards; its methods block and may be called in several threads.
+    """Store of answers and rewards; its methods block and may be called from several threads.
 
     Args:
-        address: a file of SQLite, or `postgresql://...`.
-        lease_s: seconds without a sign of life after which a process counts as ended.
+        address: an SQLite file, or `postgresql://...`.
+        lease_s: seconds without a heartbeat after which a process counts as ended.
         ask_once: whether an interrupted question is never asked again.
     """
 

@@ -10,7 +10,7 @@ from unreel.reviewers.contract import ReviewRequest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingExample:
-    """One annotation row as a lesson. Nothing of it is decoded or tokenised before it is shown."""
+    """One annotation row as a training example; it is decoded and tokenised only when shown."""
 
     key: str
     """Of the question and the row: decides order and seeds."""
@@ -31,7 +31,7 @@ class TrainingExample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownExample:
-    """An example as shown: the sheet that a reviewer would receive, and the answer to learn."""
+    """Example as shown: the request that a reviewer would receive, and the answer to learn."""
 
     example: TrainingExample
     sheet: ReviewRequest

@@ -81,7 +81,7 @@ class ExampleTables:
         yield from ClipSurvey(table).find_files(benchmark, entries, cleaned=cleaned)
 
     def compare(self, clips: Sequence[Clip]) -> DuplicateGroups:
-        """All pairs of `clips` that show the same, by their ids."""
+        """Find all pairs of `clips` with the same content, by clip id."""
         locations = {clip.id: clip.location for clip in clips}
         table = self._table("prints", PRINTS)
         run(

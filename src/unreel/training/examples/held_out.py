@@ -79,7 +79,7 @@ def refuse(leaks: Sequence[TrainingLeak]) -> None:
 
 
 def _map_similar_clips(matches: Iterable[ClipMatch], by_clip: Mapping[str, str]) -> dict[str, str]:
-    """For each clip that shows the same as one that is trained on, that one's name."""
+    """Return, by clip id, the name of a training example with the same content."""
     alike: dict[str, str] = {}
     for match in matches:
         if match.first in by_clip:
@@ -94,10 +94,11 @@ _CLIP: Final = "clip "
 
 
 def bind(examples: Sequence[TrainingExample], kin: Iterable[tuple[str, str]]) -> list[str]:
-    """For each example the bundle that it belongs to: clips of one source, with one set of bytes, or that show the same.
+    """Return the bundle of each example.
 
-    `kin` are ids of clips that show the same. A bundle is named by one of the sources in it: the same
-    however many clips are added that bind nothing new to it.
+    A bundle joins clips with the same source, the same bytes or the same content. `kin` holds pairs
+    of ids of clips with the same content. A bundle has the name of one of its sources; the name
+    stays the same if added clips connect nothing new to the bundle.
     """
     ties = [_list_group_keys(example) for example in examples]
     names = sorted({tie for own in ties for tie in own})
@@ -113,12 +114,14 @@ def bind(examples: Sequence[TrainingExample], kin: Iterable[tuple[str, str]]) ->
 
 
 def draw(bundles: Iterable[str], *, share: float, seed: int) -> frozenset[str]:
-    """Those of `bundles` that are held out: each decides by its own name, so that one more moves no other.
+    """Return the bundles that are held out.
 
-    Where any share is held out, one bundle is at least, and one is left to learn from.
+    Each bundle is chosen by the hash of its own name, so that a new bundle does not affect the
+    others. If `share` is above 0, at least one bundle is held out and at least one is left to
+    train.
 
     Raises:
-        InvalidSettingError: There is but one.
+        InvalidSettingError: There is only one bundle.
     """
     placed = sorted({(digest("held out", str(seed), name), name) for name in bundles})
     if share == 0 or not placed:
@@ -142,6 +145,9 @@ def _list_group_keys(example: TrainingExample) -> list[str]:
 
 
 def _select_group_name(group: Sequence[str]) -> str:
-    """Of its sources the one with the least digest: no larger bundle is likelier drawn."""
+    """Return the source with the lowest hash in the bundle.
+
+    With this name a larger bundle is not more likely to be held out.
+    """
     sources = (tie.removeprefix(_SOURCE) for tie in group if tie.startswith(_SOURCE))
     return min(sources, key=lambda source: digest("bundle", source))

@@ -42,15 +42,15 @@ class ExampleView(Protocol):
         ...
 
     def box_space(self, exhibit: ClipInput) -> str:
-        """The space of its boxes, in the words of `declare_space`."""
+        """Return the coordinate space of the boxes for `exhibit`, in the format of `declare_space`."""
         ...
 
     def seen_size(self, exhibit: ClipInput) -> tuple[int, int]:
-        """Width and height of the frames after the model's resize."""
+        """Return the width and height of the frames after the model's resize."""
         ...
 
     def count(self, lesson: ShownExample) -> TokenCounts | Failure:
-        """Its tokens, or why the model cannot be given it."""
+        """Count the tokens of `lesson`, or return why the model cannot receive it."""
         ...
 
 
@@ -67,16 +67,16 @@ class ByRule:
         return f"the rule of the {self.family} family: tokens are an estimate"
 
     def seen_size(self, exhibit: ClipInput) -> tuple[int, int]:
-        """By the bounds of the published processor."""
+        """Return the frame size within the limits of the published processor."""
         return SIGHT[self.family, self.form].seen(*exhibit.shown_size, len(exhibit.frames))
 
     def box_space(self, exhibit: ClipInput) -> str:
-        """By the family's convention."""
+        """Return the coordinate space of the boxes by the convention of the model family."""
         boxes, shown = get_family(self.family).boxes, exhibit.shown_size
         return name_space(boxes, shown=shown, seen=self.seen_size(exhibit))
 
     def count(self, lesson: ShownExample) -> TokenCounts | Failure:
-        """As `unreel train plan` counts."""
+        """Count the tokens of `lesson` by the method of `unreel train plan`."""
         question, video = lesson.example.question, lesson.example.clips[0].facts.video
         answer = math.ceil(len(lesson.target) / CHARACTERS)
         load = load_of(
@@ -110,15 +110,15 @@ class ByProcessor:
         return f"the processor in {self.folder}"
 
     def seen_size(self, exhibit: ClipInput) -> tuple[int, int]:
-        """As the processor works it out."""
+        """Return the frame size that the processor computes."""
         return self.encoder.seen_size(exhibit)
 
     def box_space(self, exhibit: ClipInput) -> str:
-        """As the checkpoint will be read."""
+        """Return the coordinate space in which the boxes of the checkpoint's answers will be parsed."""
         return self.encoder.box_space(exhibit)
 
     def count(self, lesson: ShownExample) -> TokenCounts | Failure:
-        """The tokens that the model is given."""
+        """Count the tokens that the model receives."""
         encoded = self.encoder.encode(lesson.sheet, lesson.target)
         if isinstance(encoded, Failure):
             return encoded
@@ -139,5 +139,5 @@ def open_view(recipe: TrainRecipe) -> ExampleView:
 
 
 def missing_packages() -> Sequence[str]:
-    """Packages that a processor needs and that are not installed."""
+    """Return the packages that a processor needs and that are not installed."""
     return [name for name in _NEEDED if find_spec(name) is None]

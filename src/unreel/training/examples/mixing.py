@@ -10,10 +10,11 @@ from unreel.training.examples.example import TrainingExample
 def compute_epoch_order(
     examples: Sequence[TrainingExample], *, weights: Sequence[float], seed: int, epoch: int
 ) -> list[int]:
-    """Places in `examples` in the order of that epoch, counted from 0.
+    """Return the indices in `examples` in the order of `epoch`, which counts from 0.
 
-    An example of weight 2 comes twice in each epoch, one of weight 0.5 in every other. Each draws its
-    place from its own key, so that one more example moves no other against another.
+    An example of weight 2 occurs twice in each epoch, an example of weight 0.5 in every second
+    epoch. The position of each example depends on its own key, so that a new example does not
+    change the order of the others.
     """
     drawn = []
     for place, example in enumerate(examples):
@@ -28,5 +29,5 @@ def compute_epoch_order(
 
 
 def _draw_unit_fraction(what: str, seed: int, key: str) -> float:
-    """A number from 0 up to 1 that the key draws."""
+    """Return a pseudorandom number from 0 up to 1 (exclusive) that depends on the key."""
     return int(digest(what, str(seed), key)[:13], 16) / 16**13

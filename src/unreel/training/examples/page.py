@@ -74,7 +74,7 @@ class PageExample:
 
 
 def choose(examples: ExampleSet, *, most: int, seed: int) -> list[tuple[TrainingExample, str]]:
-    """Examples of all data, both sides and both labels in turn, drawn by hash, each with its side."""
+    """Choose examples by hash, in turn from all data, both sides and both labels, each with its side."""
     kinds: defaultdict[tuple[int, str, bool], list[tuple[str, TrainingExample]]] = defaultdict(list)
     for side, part in (("train", examples.train), ("held out", examples.held_out)):
         for example in part:

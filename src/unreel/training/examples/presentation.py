@@ -1,4 +1,4 @@
-"""From an example to the lesson that a model is given: shown as a question is, answered in the model's own space."""
+"""Convert an example to model input: shown like a question, with boxes in the model's space."""
 
 from typing import Final, Protocol
 
@@ -18,16 +18,16 @@ class BoxSpaceSource(Protocol):
     """Knows the space of a model's boxes; an encoder does, and the rule of a family."""
 
     def box_space(self, exhibit: ClipInput) -> str:
-        """In the words of `declare_space`."""
+        """Return the coordinate space of the boxes for `exhibit`, in the format of `declare_space`."""
         ...
 
 
 def lay_out(
     example: TrainingExample, showing: PresentationSettings, sees: BoxSpaceSource
 ) -> ShownExample | Failure:
-    """The lesson of `example`, or why its clips cannot be shown.
+    """Build the shown form of `example`, or return why its clips cannot be shown.
 
-    The sheet is the one that an evaluation would put, but for its key, which names no reviewer.
+    The request is the same as in an evaluation, except for its key, which names no reviewer.
     """
     shown = showing.show(example.clips, example.question.condition, SEEN)
     return shown if isinstance(shown, Failure) else build_lesson(example, shown, sees)

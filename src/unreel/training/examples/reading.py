@@ -53,7 +53,7 @@ class SkippedExamples:
 
     @property
     def n(self) -> int:
-        """All of them."""
+        """Return the number of all skipped rows and clips."""
         return sum(self.reasons.values())
 
 
@@ -87,7 +87,7 @@ class ExampleSet:
 
     @property
     def digest(self) -> str:
-        """Of every clip, question, truth and side: another one is another training."""
+        """Return the hash of every clip, question, truth and side; another hash means another training."""
         told = (
             f"{side} {example.data} {example.key} {_format_truth_json(example)} {example.answer or ''}".rstrip()
             for side, examples in (("train", self.train), ("held out", self.held_out))
@@ -143,7 +143,7 @@ def read_examples(
 
 
 class _ExampleCollector:
-    """Takes the examples of one benchmark after the other, and counts what gives none."""
+    """Collector of the examples of all benchmarks, with counts of rows that give no example."""
 
     def __init__(self, recipe: TrainRecipe, shelf: ExampleTables) -> None:
         self._recipe, self._shelf = recipe, shelf
@@ -243,7 +243,7 @@ class _ExampleCollector:
         return examples
 
     def _teach(self, index: int, planned: PlannedQuestion[Clip]) -> Iterator[TrainingExample]:
-        """One example for each annotation row that can be taught."""
+        """Yield one example for each annotation row that can be taught."""
         question = planned.question
         if question in self._asked:
             before = self._asked[question]
@@ -290,7 +290,7 @@ def _open_section_benchmark(
 def _iter_unseen_clips(
     recipe: TrainRecipe, section: UnseenSection, shelf: ExampleTables
 ) -> Iterator[UnseenClip]:
-    """Every clip of the benchmark, or of that split of the data's own."""
+    """Yield every clip of the benchmark in `section`, or of the given split of the training data."""
     if section.benchmark is None:
         for data in {data.path: data for data in recipe.data}.values():
             yield from _iter_benchmark_clips(

@@ -1,1 +1,1 @@
-"""The same examples for trainers of other people: their files, their settings, and where they cannot do what we do."""
+"""Export of the examples to other trainers: their files, settings and limitations."""

@@ -23,12 +23,12 @@ class TrainerFormat(Protocol):
 
     @property
     def known_from(self) -> str:
-        """The version or commit that was read for it."""
+        """Return the version or commit of the trainer that this format was written for."""
         ...
 
     @property
     def families(self) -> Mapping[FamilyName, str]:
-        """The models that it trains, each by that trainer's own name."""
+        """Return the model families that the trainer supports, each with the trainer's name for it."""
         ...
 
     @property
@@ -37,11 +37,11 @@ class TrainerFormat(Protocol):
         ...
 
     def seen(self, order: ExportJob, width: int, height: int) -> tuple[int, int]:
-        """The size in which the model sees a frame that comes to the trainer at that size."""
+        """Return the size at which the model sees a frame that the trainer receives at the given size."""
         ...
 
     def sampling(self, order: ExportJob) -> str:
-        """The frames that the trainer really samples: an equal plan of ours, or a text."""
+        """Return the frames that the trainer samples: an equal sampling plan of unreel, or a description."""
         ...
 
     def differences(self, order: ExportJob) -> Sequence[str]:
@@ -49,13 +49,16 @@ class TrainerFormat(Protocol):
         ...
 
     def row(self, conversation: TrainerConversation) -> Mapping[str, Any]:
-        """One row."""
+        """Return one row in the trainer's format."""
         ...
 
     def files(
         self, order: ExportJob, rows: Mapping[str, Sequence[Mapping[str, Any]]], longest: int
     ) -> Mapping[str, str]:
-        """All files by name: the rows of each part, and the settings for texts of up to `longest` tokens."""
+        """Return the text of all files by name.
+
+        The files are the rows of each part, and settings for texts of up to `longest` tokens.
+        """
         ...
 
     def command(self, order: ExportJob) -> str:

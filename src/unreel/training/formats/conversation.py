@@ -37,7 +37,7 @@ class TrainerConversation:
         return self.lesson.target
 
     def by_role(self) -> dict[str, Any]:
-        """The row in the words of chat servers: messages of roles, and lists of media."""
+        """Return the row in the format of chat servers: messages with roles, and lists of media."""
         turns = [
             {"role": "user", "content": self.asked},
             {"role": "assistant", "content": self.answer},
@@ -45,7 +45,7 @@ class TrainerConversation:
         return {"messages": turns} | self._media("videos", "images")
 
     def by_speaker(self) -> dict[str, Any]:
-        """The row in LLaVA's words: who says what, and media in lists of a single name."""
+        """Return the row in LLaVA's format: messages by speaker, and media lists with singular names."""
         turns = [{"from": "human", "value": self.asked}, {"from": "gpt", "value": self.answer}]
         return self._media("video", "image") | {"conversations": turns}
 
@@ -63,10 +63,10 @@ class MediaPart:
 def build_conversation(
     lesson: ShownExample, parts: Sequence[Part], places: Sequence[MediaPart]
 ) -> TrainerConversation | Failure:
-    """The row of `lesson`, whose media lie at `places` in the order of `parts`.
+    """Build the row of `lesson`; its media files are at `places`, in the order of `parts`.
 
-    The mark that a prompt itself has for its clip gives way to the clip's own: these trainers would look
-    for a second clip there.
+    Media marks in the prompt text are removed and each clip gets its own mark: otherwise these
+    trainers would expect a second clip.
     """
     if found := _OWN.search(lesson.target):
         why = f"not taught: its answer holds {found[0]!r}, a mark of the trainer's own"

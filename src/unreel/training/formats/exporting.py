@@ -1,4 +1,4 @@
-"""Examples as a folder for another trainer: rows, media, settings, and what cannot be made equal."""
+"""Export of examples to a directory for another trainer: rows, media, settings and differences."""
 
 import json
 from collections import Counter
@@ -124,7 +124,7 @@ class _MediaStore:
         self._there: dict[str, str] = {}
 
     def put_file(self, clip: Clip) -> str:
-        """Link or copy the clip's own file unchanged."""
+        """Link or copy the clip's file unchanged, and return its path."""
         name = f"{_MEDIA}/{clip.id[:16]}{_get_file_suffix(clip)}"
         if clip.id not in self._there:
             with self._showing.open_file(clip.location) as file:
@@ -136,7 +136,7 @@ class _MediaStore:
         return self._there[clip.id]
 
     def put_frame(self, clip: Clip, frame: ShownFrame) -> str:
-        """A frame as it was shown, byte for byte."""
+        """Write a frame with exactly the bytes that were shown, and return its path."""
         mark = digest("shown frame", clip.id, str(frame.index), str(frame.width), str(frame.height))
         if mark not in self._there:
             size = f"{frame.width}x{frame.height}"
@@ -208,7 +208,7 @@ class _ConversationBuilder:
         return self._showing.show(example.clips, example.question.condition, SEEN)
 
     def box_space(self, exhibit: ClipInput) -> str:
-        """The space of the boxes that the trainer teaches about what comes to it."""
+        """Return the coordinate space of the boxes after the trainer's resize of `exhibit`."""
         shown = exhibit.shown_size
         return name_space(self._boxes, shown=shown, seen=self._form.seen(self._order, *shown))
 
@@ -236,7 +236,7 @@ class _ConversationBuilder:
 
 
 def _get_file_suffix(clip: Clip) -> str:
-    """The ending that trainers know a container by; a stranger's name is not carried over."""
+    """Return the clip's file suffix if it is a known container suffix, else `.mp4`."""
     own = PurePosixPath(clip.location).suffix.lower()
     return own if own in {".mp4", ".mov", ".mkv", ".webm", ".avi", ".gif", ".m4v"} else ".mp4"
 

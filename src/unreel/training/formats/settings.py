@@ -39,22 +39,25 @@ def build_shared_arguments(recipe: TrainRecipe) -> dict[str, Any]:
 
 
 def write_yaml(values: Mapping[str, Any]) -> str:
-    """Flat `values`, one on a line: JSON's spelling of each is YAML's too, but for small numbers."""
+    """Return flat `values` as YAML, one per line.
+
+    Each value is written as JSON, which is also valid YAML, except for small numbers.
+    """
     return "".join(f"{key}: {_format_yaml_scalar(value)}\n" for key, value in values.items())
 
 
 def write_json(value: object) -> str:
-    """One document."""
+    """Return `value` as one JSON document."""
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def write_lines(rows: Any) -> str:
-    """One document on each line."""
+    """Return one JSON document per line."""
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def write_flags(values: Mapping[str, Any]) -> str:
-    """`values` as the arguments of a shell script, one on a line."""
+    """Return `values` as arguments for a shell script, one per line."""
     flags = [f"--{key} {shlex.quote(_format_plain_value(value))}" for key, value in values.items()]
     return " \\\n    ".join(flags)
 

@@ -30,7 +30,10 @@ def side_of(family: FamilyName) -> int:
 
 
 def processor_rule(family: FamilyName, folder: Path | None, half: str) -> ResizeRule:
-    """The bounds of a model's processor for `image` or `video`: its folder's, or the published ones."""
+    """Return the resize limits of a model's processor for `image` or `video`.
+
+    The limits come from the model's directory, or else from the published processors.
+    """
     side = side_of(family)
     least, most = (tokens * side**2 for tokens in _PUBLISHED)
     for name in _FILES[half] if folder else ():
@@ -42,7 +45,10 @@ def processor_rule(family: FamilyName, folder: Path | None, half: str) -> Resize
 
 
 def area_bound(width: int, height: int, *, least: int, most: int) -> tuple[int, int]:
-    """LLaMA-Factory's own step before the processor: by area alone, cut to whole pixels."""
+    """Return the size after LLaMA-Factory's resize, which precedes the processor.
+
+    This resize depends on the area only and rounds down to whole pixels.
+    """
     for limit, is_wrong in ((most, width * height > most), (least, width * height < least)):
         if is_wrong:
             scale = math.sqrt(limit / (width * height))

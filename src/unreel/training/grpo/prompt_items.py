@@ -1,4 +1,4 @@
-"""The questions behind examples: each once, with all its truths, and with what its answers are marked by."""
+"""Distinct questions of examples, each with all its truths and the key that scores its answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from unreel.training.rewards.terms import RewardTerms
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptItem:
-    """A question as a model is shown it, and what its answers are marked by."""
+    """Question as shown to a model, with the key that scores its answers."""
 
     sheet: ReviewRequest
     key: AnswerKey
@@ -22,7 +22,7 @@ class PromptItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewardedQuestion:
-    """One question, whose answers are paid by the truth that they meet best."""
+    """Question whose answers are rewarded by the best-matching truth."""
 
     example: TrainingExample
     """Of its first row."""
@@ -30,7 +30,7 @@ class RewardedQuestion:
 
     @property
     def called(self) -> str:
-        """The answer that its truth calls for, in a word."""
+        """Return the correct answer by the ground truth, as one word."""
         return get_protocol(self.example.question.instrument.protocol).wording.right(self.truths[0])
 
     def key(self, lesson: ShownExample, terms: RewardTerms) -> AnswerKey:
@@ -49,7 +49,7 @@ class RewardedQuestion:
 
 
 def group_by_question(examples: Sequence[TrainingExample]) -> list[RewardedQuestion]:
-    """The questions of `examples` in their order: a clip with several rows is asked once."""
+    """Return the questions of `examples` in order; a clip with several rows is asked once."""
     rows: dict[Any, list[TrainingExample]] = {}
     for example in examples:
         rows.setdefault(example.question, []).append(example)

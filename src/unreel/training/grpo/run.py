@@ -1,4 +1,4 @@
-"""GRPO from recipe to model: a checkpoint is asked, paid, and left better than it was."""
+"""GRPO from recipe to model: a checkpoint answers questions and learns from the rewards."""
 
 import json
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ class GrpoResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartCheckpoint:
-    """The checkpoint that is asked first."""
+    """Checkpoint that the training starts from."""
 
     weights: Path
     """Of the whole model."""
@@ -178,14 +178,14 @@ def _compute_greedy_rewards(
 
 
 class PromptDataset(Sequence[PromptItem]):
-    """The questions of a training in its order, each shown when it is looked at.
+    """Questions of a training in order; each is shown when it is accessed.
 
     Args:
-        order: of the first examples of the questions.
-        asked: the questions.
-        lessons: show them.
-        terms: by which answers are paid.
-        n: how many are asked; the order itself has no end.
+        order: Order of the first examples of the questions.
+        asked: The questions.
+        lessons: Collator that shows the questions.
+        terms: Terms of the rewards.
+        n: Number of questions to ask; the order itself is endless.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ class PromptDataset(Sequence[PromptItem]):
     @overload
     def __getitem__(self, place: slice) -> list[PromptItem]: ...
     def __getitem__(self, place: int | slice) -> PromptItem | list[PromptItem]:
-        """The question at that place, or the next one that can be shown."""
+        """Return the question at `place`, or the next question that can be shown."""
         if isinstance(place, slice):
             return [self[i] for i in range(*place.indices(len(self)))]
         for further in range(place, place + _MOST_TRIES):
@@ -222,7 +222,7 @@ class PromptDataset(Sequence[PromptItem]):
         raise build_too_few_error(self.unshown.values(), met=_MOST_TRIES)
 
     def show(self, asked: RewardedQuestion) -> PromptItem | Failure:
-        """One question, or why it cannot be shown."""
+        """Return the question as shown, or why it cannot be shown."""
         lesson = self._lessons.lesson(asked.example)
         if isinstance(lesson, Failure):
             return lesson

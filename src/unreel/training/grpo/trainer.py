@@ -28,7 +28,7 @@ _COMPARED: Final = 8
 def build_reward_function(
     completions: Sequence[Any], key: Sequence[AnswerKey], **told: Any
 ) -> list[float]:
-    """TRL's reward function: one reward for each answer; the means of its parts go to the log."""
+    """Compute the reward of each answer for TRL, and log the mean of each part of the rewards."""
     rewards = [one.mark(said[0]["content"]) for said, one in zip(completions, key, strict=True)]
     if log := told.get("log_metric"):
         for name in sorted({part for reward in rewards for part in reward.parts}):
@@ -86,7 +86,7 @@ class GrpoTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL carries no types he
 
 @dataclass(frozen=True, slots=True)
 class _PromptLoader:
-    """Shows the questions of rows when they are asked."""
+    """Loader that shows the questions of rows on demand."""
 
     puts: Sequence[PromptItem]
     encoder: RequestEncoder
@@ -112,10 +112,10 @@ def _require_success(found: Any) -> Any:
 def build_grpo_config(
     recipe: TrainRecipe, reward: RewardSection, folder: Path, *, n_steps: int
 ) -> GRPOConfig:
-    """TRL's settings for the recipe.
+    """Build TRL's config for the recipe.
 
-    A step takes as many questions as a supervised one takes examples, and `generations` answers to each; a
-    device holds `batch_size` answers at once.
+    A step uses as many questions as a supervised step uses examples, with `generations` answers to
+    each question; a device processes `batch_size` answers at once.
     """
     return GRPOConfig(
         **build_trainer_arguments(recipe, folder, n_steps=n_steps),

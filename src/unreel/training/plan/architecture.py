@@ -31,7 +31,10 @@ class TextPart:
 
     @property
     def linear(self) -> tuple[tuple[int, int], ...]:
-        """In- and outputs of the matrices of one layer: queries, keys, values, output, and three of the MLP."""
+        """Return the input and output sizes of the matrices of one layer.
+
+        The matrices are queries, keys, values, output, and three of the MLP.
+        """
         wide, narrow = self.heads * self.head_dim, self.kv_heads * self.head_dim
         return (
             (self.hidden, wide),
@@ -45,22 +48,22 @@ class TextPart:
 
     @property
     def worked(self) -> int:
-        """Parameters that every token is multiplied with: all but the embedding that is looked up."""
+        """Return the number of parameters that multiply every token: all but the embedding lookup."""
         return self.layers * sum(a * b for a, b in self.linear) + self.hidden * self.vocabulary
 
     @property
     def parameters(self) -> int:
-        """All of them."""
+        """Return the number of all parameters of the text part."""
         return self.worked + (0 if self.tied else self.hidden * self.vocabulary)
 
     def adapter(self, rank: int) -> int:
-        """Parameters of a LoRA of that rank on every matrix of every layer."""
+        """Return the number of parameters of a LoRA of rank `rank` on every matrix of every layer."""
         return self.layers * sum(rank * (a + b) for a, b in self.linear)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisionPart:
-    """The part that sees, with what brings its patches into the text part's width."""
+    """Vision part of a model, with the projection of its patches to the width of the text part."""
 
     layers: int
     hidden: int
@@ -75,7 +78,7 @@ class VisionPart:
 
     @property
     def parameters(self) -> int:
-        """All of them, with the bridge."""
+        """Return the number of all parameters of the vision part, including the bridge."""
         matrices = 3 if self.gated else 2
         layer = 4 * self.hidden**2 + matrices * self.hidden * self.inner
         return self.layers * layer + self.bridge
@@ -83,7 +86,7 @@ class VisionPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelArchitecture:
-    """A model's two parts, and where they are known from."""
+    """Text and vision part of a model, and the source of their sizes."""
 
     text: TextPart
     vision: VisionPart

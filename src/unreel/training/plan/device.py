@@ -10,7 +10,7 @@ GIB: Final = 1 << 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceleratorDevice:
-    """One accelerator: dense peaks without sparsity, memory, and how fast it reads that memory."""
+    """Accelerator: dense peak speeds without sparsity, memory, and memory bandwidth."""
 
     name: str
     bf16_flops: float
@@ -19,7 +19,7 @@ class AcceleratorDevice:
     bytes_per_s: float
 
     def peak(self, precision: str) -> float:
-        """Operations a second in `bf16` or `fp32`."""
+        """Return the peak operations per second in `bf16` or `fp32`."""
         return self.bf16_flops if precision == "bf16" else self.fp32_flops
 
 
@@ -88,7 +88,7 @@ DEVICES: Final = {
 
 
 def get_device(name: str) -> AcceleratorDevice:
-    """The device of that name, in any letter case."""
+    """Return the device with the given name; letter case is ignored."""
     found = DEVICES.get(name.lower())
     if found is None:
         kind = "device"

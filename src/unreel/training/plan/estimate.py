@@ -1,4 +1,4 @@
-"""Steps, memory, hours and money of a training, each with what it was reckoned by."""
+"""Estimate the steps, memory, hours and cost of a training, each with the basis of the estimate."""
 
 import math
 from collections.abc import Sequence
@@ -220,7 +220,7 @@ def _compute_mean_example(
 def _estimate_token_seconds(
     model: ModelSection, architecture: ModelArchitecture, fleet: TrainingHardware
 ) -> float:
-    """Seconds for a word of an answer: all weights are read once, on all devices side by side."""
+    """Return the seconds per token of an answer: all weights are read once, split over all devices."""
     size = 2 if model.precision == "bf16" else 4
     weights = size * (architecture.text.parameters + architecture.vision.parameters)
     return weights / fleet.device.bytes_per_s / fleet.count

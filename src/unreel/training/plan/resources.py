@@ -1,13 +1,15 @@
 """Memory of a training on one device.
 
-- Weights, gradients and AdamW of mixed precision: 2 + 2 + 12 bytes for a parameter that learns (a 32-bit
-  copy and two moments), 2 for one that does not; in `fp32` 4 + 4 + 8, and 4. `fsdp` divides all of it by
-  the devices.
-- Activations of a layer: 34 bytes x tokens x width in 16 bits (Korthikanti et al., arXiv 2205.05198,
-  without the attention matrix, which fused kernels never write). With gradient checkpointing a layer keeps
-  2 bytes x tokens x width, and one layer at a time has all of them.
-- The last layer's scores: 3 x 4 bytes x tokens x vocabulary (scores, their log and its gradient).
-- What libraries, kernels and fragments take: 4 GiB.
+- Weights, gradients and AdamW states in mixed precision: 2 + 2 + 12 bytes per trained parameter
+  (a 32-bit copy and two moments), 2 bytes per frozen parameter; in `fp32` 4 + 4 + 8 bytes and
+  4 bytes. `fsdp` divides all of them by the number of devices.
+- Activations of a layer: 34 bytes x tokens x width in 16 bits (Korthikanti et al., arXiv
+  2205.05198, without the attention matrix, which fused kernels never write). With gradient
+  checkpointing a layer keeps 2 bytes x tokens x width, and only one layer at a time has all its
+  activations.
+- Scores of the last layer: 3 x 4 bytes x tokens x vocabulary (the scores, their logarithm and
+  its gradient).
+- Libraries, kernels and fragmentation: 4 GiB.
 """
 
 from dataclasses import dataclass
@@ -30,7 +32,7 @@ class ExampleOperations:
 
     @property
     def total(self) -> float:
-        """Of both parts."""
+        """Return the operations of the text and the vision part together."""
         return self.text + self.vision
 
 
@@ -56,7 +58,11 @@ def count_question_operations(
 def _count_operations(
     architecture: ModelArchitecture, load: ExampleCost, *, tokens: int, spoken: int, seen: int
 ) -> ExampleOperations:
-    """`spoken` and `seen` are operations for each parameter and token, or patch."""
+    """Count the operations for one example.
+
+    `spoken` is the number of operations per parameter and token of the text part, `seen` the number
+    per parameter and patch of the vision part.
+    """
     text, vision = architecture.text, architecture.vision
     attention = spoken * text.layers * text.hidden * tokens**2
     looking = 2 * seen * vision.full_layers * vision.hidden * load.patches * load.patches_at_once
@@ -86,7 +92,7 @@ class DeviceMemory:
 
     @property
     def total(self) -> float:
-        """All parts together."""
+        """Return the sum of all parts in GiB."""
         return (
             self.weights
             + self.gradients
@@ -98,7 +104,7 @@ class DeviceMemory:
 
 
 def count_trained(model: ModelSection, architecture: ModelArchitecture) -> int:
-    """Parameters that learn."""
+    """Count the trained parameters."""
     if model.tune == "lora":
         text = architecture.text.adapter(model.lora_rank)
     else:

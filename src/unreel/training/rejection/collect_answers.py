@@ -1,4 +1,4 @@
-"""Collect a model's own answers for training: sampled, scored, and the best kept."""
+"""Collect a model's own answers for training: sample and score answers, and keep the best."""
 
 from dataclasses import replace
 from pathlib import Path

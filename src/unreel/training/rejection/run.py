@@ -1,4 +1,4 @@
-"""Rejection sampling: the best of a model's own answers, kept for the next round of supervised training."""
+"""Rejection sampling: keep a model's best answers for the next round of supervised training."""
 
 import json
 import math
@@ -49,13 +49,13 @@ def select_best_answers(
     *,
     keep_from: float,
 ) -> tuple[AcceptedAnswer, ...]:
-    """The best answer to each question that earns `keep_from`, as many of each label as were asked.
+    """Select the best answer to each question, if its reward is at least `keep_from`.
 
-    Where answers to one label are kept more often than those to another, its least paid go, so that the
-    next round sees labels in the shares of the questions.
+    If one label has a higher share of kept answers than another, its answers with the lowest
+    rewards are dropped, so that the labels have the same proportions as in the questions.
 
     Raises:
-        InvalidValueError: Nothing is worth learning, or nothing of one label.
+        InvalidValueError: No answer is good enough, or none for one of the labels.
     """
     asked = Counter(question.called for question, _ in tried)
     found: dict[str, list[AcceptedAnswer]] = defaultdict(list)
@@ -143,7 +143,7 @@ def read_harvest(folder: Path, made_by: str) -> tuple[AcceptedAnswer, ...] | Non
 def build_examples(
     examples: Sequence[TrainingExample], kept: Sequence[AcceptedAnswer]
 ) -> tuple[TrainingExample, ...]:
-    """The examples whose questions were answered well, with those answers to learn."""
+    """Return the examples whose questions have an accepted answer, with that answer as the target."""
     answers = {each.key: each.answer for each in kept}
     return tuple(
         replace(example, answer=answers[example.key])

@@ -7,14 +7,20 @@ from unreel.protocols.trace.truth import TraceTruth
 
 
 def box_closeness(said: Box | Unparsed, truth: TraceTruth) -> float | None:
-    """IoU with the box where the trace begins."""
+    """Return the IoU with the true box at the start of the trace.
+
+    `None` if the box of the answer is unparsed or the truth has no box.
+    """
     if isinstance(said, Unparsed) or truth.box is None:
         return None
     return truth.box.iou(said)
 
 
 def onset_closeness(said_us: int | Unparsed, truth: TraceTruth, *, within: float) -> float | None:
-    """1 at the true onset, falling evenly to 0 at `within` of the clip's length from it."""
+    """Return 1 at the true onset, decreasing linearly to 0 at a distance of `within` clip lengths.
+
+    `None` if the onset of the answer is unparsed or the truth has no onset.
+    """
     if isinstance(said_us, Unparsed) or truth.start_us is None:
         return None
     return max(0.0, 1 - abs(said_us - truth.start_us) / (within * truth.duration_us))

@@ -53,7 +53,7 @@ class AnswerKey:
         return compute_reward(verdict, self.truths, self.terms, prompt=self.prompt)
 
     def write(self) -> str:
-        """As JSON."""
+        """Return the key as JSON."""
         space = self.space
         return _WrittenKey(
             protocol=self.protocol,

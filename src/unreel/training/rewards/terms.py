@@ -18,7 +18,7 @@ _SHARED: Final = ("label", "box", "onset", "span", "format", "false_alarm", "ons
 
 
 class RewardTerms(RecipeSection):
-    """All that decides what an answer earns besides the truth; it travels with every truth as JSON."""
+    """All settings of a reward except the ground truth; stored as JSON with every truth."""
 
     label: Share
     box: Share
@@ -37,10 +37,11 @@ class RewardTerms(RecipeSection):
 
 
 def compute_reward_terms(section: RewardSection, questions: Sequence[Sequence[Any]]) -> RewardTerms:
-    """The terms of `[reward]` for these questions, each with its truths.
+    """Compute the terms of `[reward]` for `questions`, each given by its truths.
 
-    Without `bar` in the section, the bars are the scores of the best constant answer on these questions. The scales
-    make both labels count equally. So no answer that ignores the clip earns more than another one.
+    Without `bar` in the section, the bars are the scores of the best constant answer to these
+    questions. The scales give both labels equal weight. So no answer that ignores the clip has a
+    higher reward than another such answer.
     """
     if section.bar is not None:
         bars = ConstantScores(box=section.bar, onset=section.bar, span=section.bar)

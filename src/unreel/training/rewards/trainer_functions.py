@@ -39,7 +39,7 @@ class SwiftReward:
     def __call__(
         self, completions: Sequence[str], solution: Sequence[str], **_ignored: Any
     ) -> list[float]:
-        """One reward for each completion; the column `solution` holds the keys."""
+        """Compute the reward of each completion; the column `solution` holds the answer keys."""
         return [
             _parse_answer_key(written).mark(text).total
             for text, written in zip(completions, solution, strict=True)

@@ -1,7 +1,7 @@
-"""Batches for a model: examples shown, encoded and put together, wherever the trainer wants it done.
+"""Batches for a model: examples are shown, encoded and collated in the trainer's processes.
 
-A `ExampleCollator` travels to the processes that decode. Each opens a reader of its own when it is first
-called, and all share one gallery.
+An `ExampleCollator` is sent to the decoding workers. Each worker opens its own reader at the
+first call, and all workers share one cache.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -87,7 +87,7 @@ class ExampleCollator:
         return batch | {UNSHOWN: tuple(unshown.items())}
 
     def lesson(self, example: TrainingExample) -> ShownExample | Failure:
-        """The example as shown."""
+        """Return the example as shown, or why it cannot be shown."""
         if self._showing is None:
             self._showing = _open_presentation(self._access, self._gallery)
         return lay_out(example, self._showing, self._encoder)
@@ -107,7 +107,7 @@ class ExampleCollator:
 
 
 def build_too_few_error(unshown: Iterable[Sequence[str]], *, met: int) -> UnreadableSourceError:
-    """The refusal of data of which too much cannot be shown."""
+    """Build the error for data with too many examples that cannot be shown."""
     names = list(unshown)
     name, reason, detail = names[0]
     problem = (

@@ -1,4 +1,4 @@
-"""Looks at a model while it learns: its loss on held-out examples, and what it answers about them."""
+"""Validation during training: the loss on held-out examples, and the model's answers about them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class ValidationResult:
     """One per protocol, over the validation clips."""
 
     def figures(self) -> dict[str, float]:
-        """Every measured metric by protocol and name, for a curve; intervals are on the card."""
+        """Return every measured metric by protocol and name, for a curve; the card has the intervals."""
         return {
             f"{card.instrument.protocol} {metric.name}": metric.value.value
             for card in self.cards
@@ -36,7 +36,7 @@ class ValidationResult:
         }
 
     def written(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """Return the result as JSON-compatible values."""
         found: dict[str, Any] = to_jsonable_python(self)
         return found
 
@@ -68,7 +68,10 @@ class EarlyStoppingState:
 def choose(
     held_out: Sequence[TrainingExample], *, most: int, seed: int
 ) -> list[list[TrainingExample]]:
-    """The questions to ask in every look, each with its rows: by hash, so that a new clip moves no other."""
+    """Choose the questions of every validation, each with its rows.
+
+    Questions are chosen by hash, so that a new clip does not affect the choice of the others.
+    """
     rows: dict[str, list[TrainingExample]] = {}
     for example in held_out:
         rows.setdefault(example.question.key(""), []).append(example)

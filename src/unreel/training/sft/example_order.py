@@ -10,15 +10,15 @@ from unreel.training.recipe import OptimiseSection
 
 
 class ExampleOrder:
-    """The examples of a training one after another, pass after pass, without end.
+    """Endless sequence of the examples of a training, epoch after epoch.
 
-    The place of an example depends on its key and the seed alone, never on how many processes or
-    devices read the list.
+    The position of an example depends only on its key and the seed, not on the number of processes
+    or devices that read the sequence.
 
     Args:
-        examples: that are learned from.
-        weights: of the data.
-        seed: of the recipe.
+        examples: Examples to learn from.
+        weights: Weights of the data sections.
+        seed: Seed of the recipe.
     """
 
     def __init__(
@@ -29,13 +29,13 @@ class ExampleOrder:
         self._drawn: tuple[int, list[int]] = (-1, [])
 
     def __getitem__(self, index: int) -> TrainingExample:
-        """The example at that place."""
+        """Return the example at `index`."""
         epoch = self._find(index)
         start = self._ends[epoch - 1] if epoch else 0
         return self._examples[self._draw(epoch)[index - start]]
 
     def _find(self, index: int) -> int:
-        """The pass that reaches `place`; a pass may be empty where weights are small."""
+        """Return the epoch that contains `index`; an epoch may be empty if weights are small."""
         while not self._ends or self._ends[-1] <= index:
             before = self._ends[-1] if self._ends else 0
             self._ends.append(before + len(self._draw(len(self._ends))))

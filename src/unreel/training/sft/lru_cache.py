@@ -20,7 +20,7 @@ class LruCache:
         self._kept: OrderedDict[str, bytes] = OrderedDict()
 
     def get(self, key: str) -> bytes | None:
-        """The bytes kept under `key`."""
+        """Return the bytes stored under `key`; `None` if missing."""
         if key in self._kept:
             self._kept.move_to_end(key)
         return self._kept.get(key)
@@ -51,7 +51,7 @@ def keep(gallery: Any, key: str, value: object) -> None:
 
 
 class _CacheServer(BaseManager):
-    """A process that keeps one gallery for all who decode."""
+    """Process that holds one cache for all decoding workers."""
 
 
 _CacheServer.register("Gallery", LruCache)
@@ -74,7 +74,7 @@ def _end_with(parent: Any) -> None:
 
 @contextlib.contextmanager
 def open_gallery(most_bytes: int, *, shared: bool) -> Iterator[Any]:
-    """A gallery for this process, or one in a process of its own that decoding processes share."""
+    """Yield a cache for this process, or a cache in its own process that decoding workers share."""
     if not shared:
         yield LruCache(most_bytes)
         return

@@ -1,4 +1,4 @@
-"""TRL's supervised trainer with our batches, our checkpoints and our looks at what it learned."""
+"""TRL's supervised trainer with unreel's batches, checkpoints and validation."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -99,7 +99,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
     def get_batch_samples(
         self, epoch_iterator: Iterator[Any], num_batches: int, device: Any
     ) -> tuple[list[Any], Any]:
-        """The batches of a step, once what could not be shown is counted."""
+        """Return the batches of a step, after counting the examples that could not be shown."""
         batches = list(islice(epoch_iterator, num_batches))
         for batch in batches:
             for key, told in batch.pop(UNSHOWN):
@@ -156,7 +156,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
             self.accelerator.wait_for_everyone()
 
     def moments(self) -> list[Moment]:
-        """All that was measured so far, one value for each step."""
+        """Return all measurements so far, one entry per step."""
         found: dict[int, dict[str, float]] = {}
         share = self.get_total_train_batch_size(self.args) / self.desk.n_examples
         for logged in self.state.log_history:
@@ -196,7 +196,10 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
             raise
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
-        """Weights are there already: `models` loads them, and refuses what does not fit."""
+        """Load the weights only with FSDP.
+
+        Otherwise `model_loading` has already loaded the weights and rejected a mismatch.
+        """
         if self.is_fsdp_enabled:
             super()._load_from_checkpoint(str(Path(resume_from_checkpoint) / INNER), model)
 

@@ -27,15 +27,15 @@ class _ShownQuestion:
 
 
 class HoldoutEvaluator:
-    """Asks the same held-out questions each time; devices share them.
+    """Validation on the same held-out questions each time, distributed over all devices.
 
     Args:
-        held_out: examples that are never learned from.
-        lessons: shows them.
-        encoder: of the model.
-        most: questions that are asked.
-        max_tokens: of an answer.
-        seed: of the recipe.
+        held_out: Examples that are never learned from.
+        lessons: Collator that shows the examples.
+        encoder: Encoder of the model.
+        most: Maximum number of questions.
+        max_tokens: Maximum number of tokens of an answer.
+        seed: Seed of the recipe.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class HoldoutEvaluator:
         return encoded if isinstance(encoded, Failure) else None
 
     def _loss(self, teacher: Any, shown: _ShownQuestion) -> tuple[float, int]:
-        """The loss over all tokens of its answers, added up, and their number."""
+        """Compute the total loss over all answer tokens of the question, and the number of tokens."""
         batch = self._batch(teacher, [(each.sheet, each.target) for each in shown.lessons])
         n = int((batch["labels"][..., 1:] != IGNORED).sum())
         return float(teacher.compute_loss(teacher.model_wrapped, batch)) * n, n
