@@ -343,10 +343,7 @@ def _encode_request(items: list[_RequestItem], deadline_s: float) -> tuple[str, 
 def _post_request(
     url: str, headers: dict[str, str], body: bytes, stop_at: float
 ) -> tuple[int, str | None, bytes]:
-    """Send `body` by POST, without proxy and redirects; return status, Retry-After and reply.
-
-    The exchange ends at the monotonic time `stop_at`.
-    """
+    """Send `body` by POST until `stop_at`, without proxy or redirects; return status, delay, reply."""
     address = urlsplit(url)
     client = http.client
     kind = client.HTTPSConnection if address.scheme == "https" else client.HTTPConnection
