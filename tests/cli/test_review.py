@@ -199,11 +199,11 @@ def test_the_sample_needs_nothing_and_says_that_it_is_recorded(run, tmp_path) ->
     assert done.returncode == 0, done.stderr
     assert "the answers are recorded" in done.stderr
     document = json.loads(done.stdout)
-    assert "no model was asked" in document["note"]
+    assert "no model was queried" in document["note"]
     (row,) = document["clips"]
     assert {one["headline"] for one in row["opinions"]} >= {"generated", "real"}
     html = (tmp_path / "sample" / "evidence.html").read_text(encoding="utf-8")
-    assert "no model was asked" in html
+    assert "no model was queried" in html
     assert [still["frame"] for still in row["evidence"]["stills"]] == [48, 72]
     assert "frames of annotated.mp4: " in done.stderr
     assert done.stderr.index("evidence in ") < done.stderr.index("frames of annotated.mp4: ")

@@ -351,7 +351,10 @@ def test_what_a_person_names_is_read_from_the_setting(server: Server) -> None:
         assert copy.read_bytes() == b"clip"
     assert not copy.exists()
     silent = replace(access, settings=read_settings({}))
-    with pytest.raises(MediaError, match="nobody named"), local_copy(f"{server.url}/a.mp4", silent):
+    with (
+        pytest.raises(MediaError, match="which is not allowed"),
+        local_copy(f"{server.url}/a.mp4", silent),
+    ):
         pass
 
 

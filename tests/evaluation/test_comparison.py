@@ -328,7 +328,7 @@ def test_what_cannot_be_compared_is_refused_with_what_to_do(rng: Rng) -> None:
     renewed = replace(one, rows=[replace(row, truth=Real()) for row in one.rows])
     for others, why in (
         ([], "Name two runs"),
-        ([older], "reality@2, old reality@1.*one instrument"),
+        ([older], "reality@2, old reality@1.*one protocol"),
         ([_side("two", "realism", _realism(rng))], "realism@2"),
         ([elsewhere], "other clips.*one benchmark"),
         ([renewed], "different truths.*one version"),
@@ -442,7 +442,7 @@ def test_a_command_tells_the_differences_what_was_left_out_and_ends_so(
     assert "corrected for 7 differences (Holm)" in said.err
     assert "auc, tpr-at-fpr-5" in said.err
     assert "13 questions that both answered readably, of 13 clips" in said.err
-    assert "1 left out: one of the two has no readable answer" in said.err
+    assert "1 excluded: one of the two has no readable answer" in said.err
     told = json.loads(typed("compare", runs["good"], runs["poor"], "--json").out)
     (comparison,) = told["comparisons"]
     caught = next(d for d in comparison["differences"] if d["metric"] == "fake-accuracy")

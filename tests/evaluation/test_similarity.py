@@ -62,7 +62,7 @@ def test_no_cosine_passes_one() -> None:
 def test_a_missing_text_has_no_cosine_but_a_reason() -> None:
     found = compare((" ", "a"), ("a", ""), ("a", "a"))
     assert [one.score for one in found.similarities] == [None, None, 1.0]
-    assert [one.why for one in found.similarities] == ["no-prediction", "no-truth", ""]
+    assert [one.why for one in found.similarities] == ["no-truth", "no-prediction", ""]
 
 
 def test_a_vector_that_points_nowhere_has_no_cosine() -> None:

@@ -125,7 +125,7 @@ def test_two_checkpoints_with_ways_of_their_own_are_not_asked_together(
     told = json.loads((other / "unreel.json").read_text())
     told["instruments"][0]["condition"]["sampling"] = "uniform-4"
     (other / "unreel.json").write_text(json.dumps(told))
-    with pytest.raises(InvalidSettingError, match="taught in 2 ways"):
+    with pytest.raises(InvalidSettingError, match="trained in 2 ways"):
         build_review_questions(("trace",), {}, models=[checkpoint(), f"local/{other}"])
 
 

@@ -159,7 +159,7 @@ def test_boxes_are_told_where_the_processor_is_not_the_familys(tmp_path: Path) -
         (lambda m: (m / "processor_config.json").write_text('{"image_processor": 7}'), "processor"),
         (
             lambda m: (m / "processor_config.json").write_text('{"size": {"shortest_edge": "9"}}'),
-            "sizes",
+            "size limits",
         ),
     ],
 )

@@ -147,7 +147,7 @@ def _print_failures(done: FinishedRun) -> None:
     if n := done.run.answers.count(_REJECTED_KEY):
         print_message(f"{name}: {n:,} questions failed for a rejected key in an earlier call")
     if set(done.failures) - NEVER_PUT:
-        print_message(f"Ask again what failed: {format_rerun_command('--retry-failed')}")
+        print_message(f"Retry the failures: {format_rerun_command('--retry-failed')}")
     else:
         print_message(f"Ask what was not put: {format_rerun_command()}")
 

@@ -73,7 +73,7 @@ def list_(*, folder: str, as_json: bool) -> None:
         for row in rows:
             if row["failed"] and not row["problem"]:
                 print_message(
-                    f"Ask again what failed in {row['run']}: {format_retry_command(str(row['run']))}"
+                    f"Retry the failures in {row['run']}: {format_retry_command(str(row['run']))}"
                 )
     else:
         print_message(f"no run in {folder}. Start one with `unreel eval --out {folder}/NAME`")

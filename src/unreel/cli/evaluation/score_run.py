@@ -42,7 +42,7 @@ def score_kept(
         for what, value in told.items():
             print_message(f"{what}: {value}")
         if any(score.scorecard.failures for score in scores):
-            print_message(f"Ask again what failed: {format_retry_command(run.place.uri)}")
+            print_message(f"Retry the failures: {format_retry_command(run.place.uri)}")
     if why := explain_empty_scorecards([score.scorecard for score in scores]):
         print_message(why)
     complete = all(s.n_not_asked == 0 and not s.scorecard.failures for s in scores)
