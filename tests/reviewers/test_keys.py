@@ -233,7 +233,7 @@ def test_who_answers_nobody_without_a_key_is_not_asked_without_one(provider: str
     if not known.needs_key:
         assert find_model_endpoint(model, key_hosts=key_hosts, environment={}).server
         return
-    told = rf"{known.key_variable}: not set, and .* requires a key .*export {known.key_variable}="
+    told = rf"{known.key_variable}: not set, and .* requires a key.*export {known.key_variable}="
     with pytest.raises(InvalidSettingError, match=told):
         find_model_endpoint(model, key_hosts=key_hosts, environment={})
 
