@@ -41,14 +41,12 @@ def read_raw(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:
         return _read_refusal(raw, now=now)
     body = _parse_json_body(raw.body)
     if not isinstance(body, dict):
-        return _build_malformed_failure(
-            f"the body is no JSON object: {_format_body_text(raw.body)!r}"
-        )
+        return _fail_malformed(f"the body is no JSON object: {_format_body(raw.body)!r}")
     if isinstance(body.get("error"), dict):  # some gateways report errors with status 200
         code = body["error"].get("code")
         if type(code) is int and code in _STATUSES:
             return _read_refusal(HttpReply(code, raw.body, raw.retry_after), now=now)
-        return _build_malformed_failure(
+        return _fail_malformed(
             f"an error with status {raw.status}: {_format_error_message(raw.body)!r}"
         )
     return _read_completion(body)
@@ -60,9 +58,7 @@ def read_object(raw: HttpReply, *, now: datetime) -> Reply | RequestFailure:
         return _read_refusal(raw, now=now)
     body = _parse_json_body(raw.body)
     if not isinstance(body, dict):
-        return _build_malformed_failure(
-            f"the body is no JSON object: {_format_body_text(raw.body)!r}"
-        )
+        return _fail_malformed(f"the body is no JSON object: {_format_body(raw.body)!r}")
     return Reply(text=raw.body.decode("utf-8-sig"))
 
 
@@ -78,7 +74,7 @@ def _read_completion(body: Mapping[str, Any]) -> Reply | RequestFailure:
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        return _build_malformed_failure("the body has no choices[0].message")
+        return _fail_malformed("the body has no choices[0].message")
     usage = _read_usage(body.get("usage"))
     ended = _read_ending(choice.get("finish_reason"))
     text, refusal = message.get("content"), message.get("refusal")
@@ -87,9 +83,7 @@ def _read_completion(body: Mapping[str, Any]) -> Reply | RequestFailure:
         failure = Failure(FailureReason.REFUSED, words)
         return RequestFailure(failure=failure, final=True, usage=usage, billable=True)
     if text is not None and not isinstance(text, str):
-        return _build_malformed_failure(
-            f"choices[0].message.content is a {type(text).__name__}, not a text"
-        )
+        return _fail_malformed(f"choices[0].message.content is a {type(text).__name__}, not a text")
     if not text or text.isspace():
         failure = Failure(FailureReason.EMPTY_REPLY, f"no text came, finish_reason is {ended}")
         return RequestFailure(failure=failure, final=ended == "length", usage=usage, billable=True)
@@ -133,7 +127,7 @@ def _is_count(value: object) -> TypeGuard[int]:
     return type(value) is int and 0 <= value <= MOST_TOKENS
 
 
-def _build_malformed_failure(detail: str) -> RequestFailure:
+def _fail_malformed(detail: str) -> RequestFailure:
     return RequestFailure(failure=Failure(FailureReason.MALFORMED_REPLY, detail), billable=True)
 
 
@@ -146,10 +140,10 @@ def _format_error_message(body: bytes) -> str:
         error = json.loads(body)["error"]
         return _shorten_to_line(str(error["message"] if isinstance(error, dict) else error))
     except (ValueError, LookupError, TypeError, RecursionError):
-        return _format_body_text(body)
+        return _format_body(body)
 
 
-def _format_body_text(body: bytes) -> str:
+def _format_body(body: bytes) -> str:
     return _shorten_to_line(body[: 4 * READABLE].decode(errors="replace"))
 
 
