@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from unreel.api.compare import compare
     from unreel.api.curate import Curated, curate
     from unreel.api.review import review, review_async
-    from unreel.api.rewarding import reward
+    from unreel.api.reward import reward
     from unreel.api.runs import Run, evaluate, open_run
     from unreel.api.score import score
     from unreel.api.sources import open_benchmark, open_media
@@ -182,7 +182,7 @@ _NAMES = {
     "api.compare": "compare",
     "api.curate": "Curated curate",
     "api.review": "review review_async",
-    "api.rewarding": "reward",
+    "api.reward": "reward",
     "api.runs": "Run evaluate open_run",
     "api.score": "score",
     "api.sources": "open_benchmark open_media",

@@ -27,7 +27,9 @@ def print_guards(
     else:
         print_table(COLUMNS, map(format_guard, results))
         if collector.n_late:
-            print_message(f"{collector.n_late} rows came after their step was closed: left out")
+            print_message(
+                f"{collector.n_late} rows arrived after their step was closed and are excluded"
+            )
         if page is not None:
             echo(page)
         print_message(f"alarms: {', '.join(alarms) or 'none'}")

@@ -19,9 +19,9 @@ def count_duplicates(fingerprints: Sequence[str]) -> int:
         return 0
     hashes = np.stack(words)
     n_repeats = 0
-    for place in range(1, len(hashes)):
-        earlier = hashes[:place]
-        apart = np.bitwise_count(earlier ^ hashes[place]).sum(axis=-1, dtype=np.uint16)
+    for index in range(1, len(hashes)):
+        earlier = hashes[:index]
+        apart = np.bitwise_count(earlier ^ hashes[index]).sum(axis=-1, dtype=np.uint16)
         n_repeats += bool((np.median(apart, axis=-1) <= MOST_BITS).any())
     return n_repeats
 

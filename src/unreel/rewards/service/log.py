@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from unreel.core.output_files import OutputDirectory
-from unreel.core.registry import LazyImport
 from unreel.rewards.service.items import ItemReward, RewardItem
 
 
@@ -48,13 +47,3 @@ class RewardLog:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-
-def measure_facts(path: Path) -> dict[str, Any] | None:
-    """Return properties of a clip for the guards; `None` if they cannot be measured."""
-    try:
-        measure = LazyImport("unreel.rewards.guards.facts:measure_clip").load()
-    except ImportError:
-        return None
-    measured: dict[str, Any] | None = measure(path)
-    return measured

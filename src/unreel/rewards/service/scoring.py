@@ -18,6 +18,7 @@ from unreel.core.errors import MediaError, format_error
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.identity import digest
 from unreel.core.output_files import OutputDirectory
+from unreel.core.registry import LazyImport
 from unreel.rewards.calibration import read_calibration
 from unreel.rewards.model import RewardModel
 from unreel.rewards.result import Reward
@@ -34,7 +35,7 @@ from unreel.rewards.service.items import (
     RewardItem,
 )
 from unreel.rewards.service.limits import RequestRefusedError, TokenLimiter
-from unreel.rewards.service.log import RewardLog, measure_facts
+from unreel.rewards.service.log import RewardLog
 from unreel.rewards.service.media import read_media
 from unreel.rewards.service.metrics import ServiceMetrics
 from unreel.rewards.service.settings import ServiceSettings, TokenSettings
@@ -42,6 +43,7 @@ from unreel.rewards.service.store import SqlStore
 
 _REMEMBERED: Final = 4096
 _ID_LENGTH: Final = 32
+_MEASURE_CLIP: Final = LazyImport("unreel.rewards.guards.facts:measure_clip")
 LogExtras = tuple[dict[str, Any] | None, float | None]
 """Facts of a clip and its held-out reward."""
 
@@ -281,7 +283,7 @@ class RewardService:
             held_out = None
             if self._held_out is not None:
                 held_out = (await self._held_out.score_async(path, content=content)).value
-            return await asyncio.to_thread(measure_facts, path), held_out
+            return await asyncio.to_thread(_MEASURE_CLIP, path), held_out
         except Exception:  # noqa: BLE001  a reward is logged without them
             return None, None
         finally:
