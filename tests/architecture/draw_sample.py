@@ -34,7 +34,8 @@ def draw_names(rng: random.Random) -> list[tuple[str, str]]:
             if isinstance(node, ast.ClassDef):
                 classes.append((f"class {node.name}", f"{path}: {ast.get_docstring(node)}"))
             elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                functions.append((f"def {node.name}", f"{path}: {ast.get_docstring(node)}"))
+                meaning = ast.get_docstring(node) or "\n" + ast.unparse(node)
+                functions.append((f"def {node.name}", f"{path}: {meaning}"))
     return [each for kind in (classes, functions, modules) for each in rng.sample(kind, 20)]
 
 

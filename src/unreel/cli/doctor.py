@@ -94,7 +94,7 @@ class ProviderStatus:
 @click.option(
     "--store",
     metavar="S3://BUCKET/PREFIX",
-    help="Test this storage location: connection, writing, and the lock against a second writer.",
+    help="Also test this folder or s3:// prefix: connection, writing and locking.",
 )
 @json_option
 def doctor(*, store: str | None, as_json: bool) -> None:

@@ -20,7 +20,7 @@ def layout_option(command: F) -> F:
     return click.option(
         "--layout",
         type=LAYOUTS,
-        help="Layout of the benchmark on disk; found automatically if only one fits.",
+        help="Layout of the benchmark on disk.  [default: detected]",
     )(command)
 
 
@@ -85,7 +85,7 @@ def weak_cage_option(command: F) -> F:
     return click.option(
         "--weak-cage",
         is_flag=True,
-        help="Run `command:` programs without bubblewrap: they can read all that you can read.",
+        help="Run `command:` programs without the bubblewrap sandbox: they can read all your files.",
     )(command)
 
 
@@ -94,7 +94,7 @@ def changed_option(command: F) -> F:
     return click.option(
         "--accept-changed",
         is_flag=True,
-        help="Use the present benchmark and recipe, although they differ from those of the run.",
+        help="Continue although the benchmark or the recipe has changed since the run began.",
     )(command)
 
 
@@ -105,7 +105,7 @@ def run_options(command: F) -> F:
         "moved_to",
         type=click.Path(exists=True, path_type=Path),
         metavar="PATH",
-        help="Present path of the runs' benchmark, if it was moved.",
+        help="Current path of the benchmark of the runs, if it was moved.",
     )
     return moved(changed_option(allow_outside_option(command)))
 
@@ -146,7 +146,7 @@ def box_space_option(command: F) -> F:
     return click.option(
         "--box-space",
         metavar="SPACE",
-        help="Unit of a model's boxes: pixel, unit, permille or 'model-input WxH'; for a model that is asked, also "
+        help="Coordinates of the model's boxes: pixel, unit (0 to 1), permille (0 to 1000) or 'model-input WxH'; for new questions also "
         "'resized MIN-MAX'.",
     )(command)
 
@@ -159,7 +159,7 @@ def condition_option(*, multiple: bool) -> Callable[[F], F]:
         multiple=multiple,
         metavar="NAME=VALUE,...",
         help="Condition of the questions: sampling=PLAN, audio=on, watermark=removed, thinking=on|off, "
-        "prompt=VARIANT." + (" Repeat it to ask under several." if multiple else ""),
+        "prompt=VARIANT." + (" Repeatable: each condition is evaluated." if multiple else ""),
     )
 
 
@@ -172,7 +172,7 @@ def media_option(*choices: str, name: str = "media") -> Callable[[F], F]:
         type=click.Choice(choices),
         default=choices[0],
         show_default=True,
-        help=f"Clips in the written folder, never re-encoded. {meanings}.",
+        help=f"How clips get into the output folder; they are never re-encoded. {meanings}.",
     )
 
 

@@ -18,7 +18,7 @@ def published() -> None:
 
 
 @published.command()
-@click.option("--quiet", is_flag=True, help="Print one line per check, without the misprints.")
+@click.option("--quiet", is_flag=True, help="Print one line per check, and do not list misprints.")
 @json_option
 def check(*, quiet: bool, as_json: bool) -> None:
     """Check every published figure: recompute it from its counts.

@@ -26,9 +26,15 @@ if TYPE_CHECKING:
     "adapters",
     multiple=True,
     metavar="NAME=DIR",
-    help="Also serve this adapter of CKPT, unmerged. Repeatable.",
+    help="Also serve this LoRA adapter of CKPT. Repeatable.",
 )
-@click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True)
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    default=8000,
+    show_default=True,
+    help="Port to listen on.",
+)
 @click.option(
     "--host",
     default="127.0.0.1",

@@ -36,16 +36,18 @@ def consensus(*, as_json: bool, **options: Any) -> None:
 @click.command()
 @click.argument("campaign")
 @click.argument("task")
-@click.option("--accept", "verdict", flag_value="accept", help="Accept the present consensus.")
+@click.option("--accept", "verdict", flag_value="accept", help="Accept the current consensus.")
 @click.option(
-    "--send-back", "verdict", flag_value="send-back", help="Send the task back to be judged again."
+    "--send-back", "verdict", flag_value="send-back", help="Send the task back to its annotators."
 )
-@click.option("--take", metavar="ANNOTATOR", help="Take this annotator's answer.")
+@click.option(
+    "--take", metavar="ANNOTATOR", help="Replace the consensus with this annotator's answer."
+)
 @click.option(
     "--by",
     required=True,
     metavar="NAME",
-    help="Name of the person who checked; must not have judged the task.",
+    help="Name of the person who reviews; it must not be an annotator of the task.",
 )
 @click.option(
     "--why",

@@ -29,13 +29,13 @@ def ledger_option(command: F) -> F:
         "--ledger",
         metavar="ADDRESS",
         callback=_warn_of_password,
-        help="Database of the judgements: postgresql://USER@HOST/DATABASE, or a file for a trial.  "
+        help="Ledger (database of judgements): postgresql://USER@HOST/DATABASE, or a file for a trial.  "
         "[default: UNREEL_LEDGER]",
     )(command)
 
 
 def studio_options(command: F) -> F:
-    """Add which Label Studio is meant to a command; `annotate.studio.settings` finds it."""
+    """Add the options that select a Label Studio server to a command."""
     command = click.option(
         "--in-clear", is_flag=True, help="Allow sending the token to --url without encryption."
     )(command)
@@ -52,25 +52,25 @@ def state_option(command: F) -> F:
     return click.option(
         "--state",
         type=click.Path(file_okay=False, path_type=Path),
-        help="Folder with Label Studio's secrets, database and copies.  [default: studio in UNREEL_STATE]",
+        help="Folder of Label Studio's secrets, database and clips.  [default: studio in UNREEL_STATE]",
     )(command)
 
 
 def rule_options(command: F) -> F:
-    """Add the knobs of a consensus to a command."""
+    """Add the options of the consensus rule to a command."""
     command = click.option(
         "--reviews",
         type=click.IntRange(0),
         default=0,
         show_default=True,
-        help="Number of people outside the task who must have accepted its consensus.",
+        help="Number of reviewers (people who did not annotate the task) who must accept its consensus.",
     )(command)
     command = click.option(
         "--method",
         type=click.Choice(["majority", "dawid-skene"]),
         default="majority",
         show_default=True,
-        help="Weight of annotators: equal, or by estimated accuracy.",
+        help="Weights of annotators: equal (majority), or by estimated accuracy (dawid-skene).",
     )(command)
     command = click.option(
         "--min-overlap",

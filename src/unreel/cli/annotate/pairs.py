@@ -24,7 +24,7 @@ from unreel.core.registry import LazyImport
     type=click.Choice(["vrb", "all"]),
     default="vrb",
     show_default=True,
-    help="With --plan strict: VideoRealBench's 30 clips per score, or all scored clips.",
+    help="With --plan strict: use 30 clips per score as in VideoRealBench (vrb), or all scored clips (all).",
 )
 @click.option(
     "--n", type=click.IntRange(1), help="Number of pairs.  [default: strict all, gain 100]"
@@ -36,7 +36,7 @@ from unreel.core.registry import LazyImport
     show_default=True,
     help="Random seed for sampling clips and breaking ties.",
 )
-@click.option("--campaign", help="Campaign whose answers `gain` uses.")
+@click.option("--campaign", help="With --plan gain: campaign whose answers are used.")
 @layout_option
 @click.option(
     "--out",

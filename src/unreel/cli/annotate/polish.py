@@ -13,22 +13,22 @@ from unreel.core.registry import LazyImport
 @click.argument("campaign")
 @click.option(
     "--model",
-    help="Model that polishes, `provider/name@URL`.  [default: none, only list the texts]",
+    help="Model that polishes the texts, as `provider/name@URL`. Without it, the texts are only listed.",
 )
-@click.option("--again", is_flag=True, help="Polish texts again that are already stored.")
+@click.option("--again", is_flag=True, help="Polish all texts again, even those already polished.")
 @click.option(
     "--quorum",
     type=click.IntRange(1),
     default=2,
     show_default=True,
-    help="As in `unreel annotate publish`.",
+    help="Minimum number of people who must agree on an answer or a trace, as in `publish`.",
 )
 @click.option(
     "--min-overlap",
     type=click.IntRange(1),
     default=2,
     show_default=True,
-    help="As in `unreel annotate publish`.",
+    help="Minimum number of judgements per task, as in `publish`.",
 )
 @ledger_option
 @json_option

@@ -23,14 +23,14 @@ from unreel.core.registry import LazyImport
     "--benchmark",
     metavar="PATH",
     type=click.Path(exists=True, path_type=Path),
-    help="Present path of the benchmark.  [default: its path at the push]",
+    help="Current path of the benchmark.  [default: its path at the time of `push`]",
 )
 @rule_options
 @media_option("copy", "link")
 @click.option(
     "--keep-undecided",
     is_flag=True,
-    help="For reality and pass-fail: keep clips without a consensus, with their makers' label.",
+    help="For reality and pass-fail: keep clips without a consensus, with the label of the benchmark.",
 )
 @click.option(
     "--names", "named", is_flag=True, help="Publish the annotators' names instead of aliases."

@@ -33,12 +33,12 @@ def links(*, as_json: bool, **options: Any) -> None:
     "--all",
     "everything",
     is_flag=True,
-    help="Fetch all answers again. Answers that are stored already are not stored twice.",
+    help="Fetch all answers, not only new ones. No answer is stored twice.",
 )
 @click.option(
     "--decisions",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the decisions of a screening queue to this file, for `decisions` of `[screen]` in a recipe.",
+    help="Also write the screening decisions to this file, for `decisions` in `[screen]` of a curation recipe.",
 )
 @studio_options
 @ledger_option

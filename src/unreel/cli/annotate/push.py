@@ -19,7 +19,11 @@ from unreel.core.registry import LazyImport
     metavar="WORD",
     help="Interface: screening, trace, realism, preference, reality or pass-fail.",
 )
-@click.option("--question", default="", help="Question of the pass-fail interface.")
+@click.option(
+    "--question",
+    default="",
+    help="With --interface pass-fail: the question that annotators answer.",
+)
 @click.option(
     "--annotators",
     required=True,
@@ -41,12 +45,12 @@ from unreel.core.registry import LazyImport
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="Tasks with known answers that every annotator receives among the others.",
+    help="Number of tasks with known answers that each annotator receives.",
 )
 @click.option(
     "--prefill",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="JSONL file of annotations to pre-fill in half of the tasks; the other half stays blind.",
+    help="JSONL file of annotations to pre-fill in a random half of the tasks.",
 )
 @click.option(
     "--pairs",
@@ -62,7 +66,7 @@ from unreel.core.registry import LazyImport
     "--copies",
     "media",
     metavar="s3://BUCKET/PREFIX",
-    help="Store the copies at this s3:// prefix; browsers load them by links that are valid for 7 days.",
+    help="s3:// prefix for the clips that annotators see; their links are valid for 7 days.",
 )
 @studio_options
 @ledger_option

@@ -16,7 +16,7 @@ from unreel.core.registry import LazyImport
     type=click.FloatRange(0, 1),
     default=0.8,
     show_default=True,
-    help="Minimum accuracy on known clips.",
+    help="Minimum accuracy on tasks with known answers.",
 )
 @click.option("--seed", default=0, show_default=True, help="Random seed of the intervals.")
 @ledger_option

@@ -22,7 +22,7 @@ from unreel.core.registry import LazyImport
     "--copies",
     "media",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the copies shown to annotators.  [default: the one served by `up`]",
+    help="Folder of the clips that annotators saw.  [default: the folder served by `unreel annotate up`]",
 )
 @click.option("--url", metavar="ADDRESS", help="URL of Label Studio, for links to the tasks.")
 @click.option(
@@ -30,7 +30,7 @@ from unreel.core.registry import LazyImport
     type=click.IntRange(1),
     default=200,
     show_default=True,
-    help="Number of disagreements to show. The table lists all tasks.",
+    help="Maximum number of disagreements with a player; the table lists all tasks.",
 )
 @rule_options
 @click.option("--seed", default=0, show_default=True, help="Random seed of the intervals.")

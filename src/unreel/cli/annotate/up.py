@@ -14,9 +14,15 @@ from unreel.core.registry import LazyImport
 @click.option(
     "--program",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Label Studio executable, in its own environment.  [default: label-studio on PATH]",
+    help="Path of the Label Studio executable.  [default: label-studio on PATH]",
 )
-@click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True)
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    default=8080,
+    show_default=True,
+    help="Port to listen on.",
+)
 @click.option(
     "--host",
     default="127.0.0.1",

@@ -23,7 +23,7 @@ from unreel.core.registry import LazyImport
     "--votes",
     metavar="FILE",
     shell_complete=complete_paths,
-    help="Table of votes with the columns voter, label and clip name.",
+    help="CSV or Parquet table of votes with the columns voter, label and clip name.",
 )
 @click.option("--named", is_flag=True, help="Show annotators' names instead of aliases.")
 @json_option

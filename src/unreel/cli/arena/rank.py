@@ -16,7 +16,7 @@ from unreel.core.registry import LazyImport
     "conditions",
     multiple=True,
     metavar="TITLE",
-    help="Title of a condition to rank. Repeatable.  [default: all]",
+    help="Rank only the condition with this title. Repeatable.  [default: all]",
 )
 @click.option(
     "--resamples",
@@ -28,7 +28,7 @@ from unreel.core.registry import LazyImport
     "nuisances",
     multiple=True,
     metavar="NAME",
-    help="Add clip length, resolution or sound to the skill model. Repeatable.",
+    help="Adjust the ranking for clip length, resolution or sound. Repeatable.",
 )
 @table_format_option
 @json_option

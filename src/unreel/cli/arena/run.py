@@ -26,7 +26,7 @@ from unreel.core.registry import LazyImport
     type=click.Choice(["local", "ray"]),
     default="local",
     show_default=True,
-    help="Engine that sends questions: this process, or Ray Data. Clips are generated in this process.",
+    help="Engine that sends questions: this process (local), or Ray Data (ray).",
 )
 @click.option("--retry-failed", is_flag=True, help="Retry failed clips and answers.")
 @allow_outside_option
@@ -53,7 +53,11 @@ def run(*, dry_run: bool, as_json: bool, **options: Any) -> None:
 @click.command()
 @season_argument
 @only_option
-@click.option("--pin", is_flag=True, help="Write the benchmark's hash to SEASON.")
+@click.option(
+    "--pin",
+    is_flag=True,
+    help="Write the benchmark's hash to the SEASON file, so that later changes of the benchmark are refused.",
+)
 @allow_outside_option
 @json_option
 def plan(*, as_json: bool, **options: Any) -> None:

@@ -24,7 +24,7 @@ from unreel.core.registry import LazyImport
 @click.option(
     "--hub",
     metavar="OWNER/NAME",
-    help="Hugging Face data set: write the files with which it lists results.",
+    help="Name of a Hugging Face data set; also write its leaderboard files.",
 )
 @click.option(
     "--url", default="", help="Public URL of the site, recorded as the source of the results."
@@ -35,7 +35,7 @@ from unreel.core.registry import LazyImport
 @click.option(
     "--reveal",
     is_flag=True,
-    help="Publish per-clip results, hidden clips included. Only for finished seasons.",
+    help="Publish the results of each clip, including hidden clips. Only for finished seasons.",
 )
 @json_option
 def site(*, as_json: bool, **options: Any) -> None:

@@ -38,7 +38,7 @@ def submit(*, as_json: bool, **options: Any) -> None:
 @click.argument("name")
 @click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the log.")
 @click.option(
-    "--retire", is_flag=True, help="Record that the organiser withdrew the entry, not its team."
+    "--retire", is_flag=True, help="Record that the organiser, not the team, withdrew the entry."
 )
 @json_option
 def withdraw(*, as_json: bool, **options: Any) -> None:
@@ -49,7 +49,9 @@ def withdraw(*, as_json: bool, **options: Any) -> None:
 @click.command()
 @season_argument
 @click.option(
-    "--head", metavar="HASH", help="Published hash of the log: report lines removed since."
+    "--head",
+    metavar="HASH",
+    help="Published hash of the log; lines removed since then are reported.",
 )
 @table_format_option
 @json_option

@@ -16,7 +16,7 @@ from unreel.core.registry import LazyImport
 @click.option(
     "--against",
     metavar="SEASON",
-    help="Folder of another season over the same clips, for example one of pairs.",
+    help="Folder of another season with the same clips, to compare the answers.",
 )
 @table_format_option
 @json_option
@@ -34,10 +34,14 @@ def ablations(*, as_json: bool, **options: Any) -> None:
 @click.command()
 @season_argument
 @click.option(
-    "--clips", is_flag=True, help="Also compare the clips: find creators that show another's clip."
+    "--clips",
+    is_flag=True,
+    help="Also compare the clips, to find creators that submitted another creator's clip.",
 )
 @click.option(
-    "--canaries", is_flag=True, help="List the clips to publish with a wrong label, then exit."
+    "--canaries",
+    is_flag=True,
+    help="List the clips to publish with a wrong label as canaries, then exit.",
 )
 @allow_outside_option
 @trusted_option

@@ -50,14 +50,22 @@ def job_options(command: F) -> F:
             help="Override a recipe setting, for example normalise.width=640. Repeatable.",
         ),
         click.option(
-            "--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True
+            "--engine",
+            type=click.Choice(["local", "ray"]),
+            default="local",
+            show_default=True,
+            help="Engine: this process (local), or Ray Data (ray).",
         ),
         click.option(
             "--workers",
             type=click.IntRange(1),
-            help="Processes per step on Ray.  [default: the cluster's capacity]",
+            help="With --engine ray: number of processes per step.  [default: the cluster's capacity]",
         ),
-        click.option("--accept-leak", is_flag=True, help="Freeze even if the audit fails."),
+        click.option(
+            "--accept-leak",
+            is_flag=True,
+            help="Write the benchmark even if the audit finds a shortcut.",
+        ),
         click.option("--retry-failed", is_flag=True, help="Retry failed clips."),
         allow_outside_option,
         trusted_option,
@@ -90,13 +98,22 @@ def step(*, name: str, as_json: bool, **options: Any) -> None:
 
 @curate.command()
 @click.argument("benchmark", type=click.Path(exists=True, path_type=Path))
-@click.option("--normalise", is_flag=True, help="Audit the clips after normalising them.")
+@click.option("--normalise", is_flag=True, help="Normalise the clips before the audit.")
 @click.option(
-    "--texts/--no-texts", default=True, show_default=True, help="Read visible text in the clips."
+    "--texts/--no-texts",
+    default=True,
+    show_default=True,
+    help="Whether to read visible text in the clips.",
 )
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the audit.")
 @click.option("--out", help="Working folder.  [default: curations/audit-NAME]")
-@click.option("--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True)
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="Engine: this process (local), or Ray Data (ray).",
+)
 @trusted_option
 @json_option
 def audit(  # noqa: PLR0913  one parameter for each option
@@ -142,8 +159,14 @@ def audit(  # noqa: PLR0913  one parameter for each option
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Output file.  [default: CLIP+CATEGORY.mp4]"
 )
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--strength", type=click.FloatRange(0, 1, min_open=True), default=0.7)
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the trace.")
+@click.option(
+    "--strength",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.7,
+    show_default=True,
+    help="Strength of the trace.",
+)
 @trusted_option
 @json_option
 def inject(  # noqa: PLR0913  one parameter for each option

@@ -24,7 +24,7 @@ _SAMPLE: Final = "sample"
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help=f"Recipe to write; a file that is there is never replaced.  [default: {_RECIPE}]",
+    help=f"Recipe file to write. An existing file is never replaced.  [default: {_RECIPE}]",
 )
 @click.option(
     "--sample", is_flag=True, help="Create a few sample clips and their recipe in FOLDER."

@@ -23,7 +23,7 @@ _EXTRA: Final = "curate"
     type=click.IntRange(1, 500),
     default=12,
     show_default=True,
-    help="Number of clips per split and label, and per reason for exclusion.",
+    help="Maximum number of clips shown per split, label and reason for exclusion.",
 )
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="Random seed of the shown clips."
@@ -73,9 +73,9 @@ def sheet(  # noqa: PLR0913  one parameter for each option
 @click.option(
     "--repo",
     metavar="OWNER/NAME",
-    help="Name of the data set on the hub, for the printed commands.",
+    help="Name of the data set on the hub, as OWNER/NAME; used in the printed commands.",
 )
-@click.option("--accept-leak", is_flag=True, help="Publish even if the audit failed.")
+@click.option("--accept-leak", is_flag=True, help="Publish even if the audit found a shortcut.")
 @click.option("--accept-no-licence", is_flag=True, help="Publish clips without a licence.")
 @json_option
 def publish(

@@ -38,7 +38,7 @@ smallest true difference that these clips show in 8 of 10 comparisons, where non
     "metrics",
     multiple=True,
     metavar="NAME",
-    help="Metric of the scorecard to compare, or `NAME: CREATOR` for all creators. Repeatable.",
+    help="Metric to compare, by its name in the scorecard. `METRIC: CREATOR` compares it for each creator. Repeatable.",
 )
 @click.option(
     "--parser",

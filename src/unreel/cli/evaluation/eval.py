@@ -44,8 +44,10 @@ from unreel.reviewers.endpoint.keys import list_model_endpoints
     help="TOML file with these settings. Options on the command line take precedence.",
 )
 @condition_option(multiple=True)
-@click.option("--nframe", type=click.IntRange(1), help="Show N frames: sampling=uniform-N.")
-@click.option("--fps", help="Show F frames of each second: sampling=fps-F.")
+@click.option(
+    "--nframe", type=click.IntRange(1), help="Show N frames, evenly spaced (sampling=uniform-N)."
+)
+@click.option("--fps", help="Show F frames per second (sampling=fps-F).")
 @click.option(
     "--out",
     metavar="PLACE",
@@ -56,7 +58,7 @@ from unreel.reviewers.endpoint.keys import list_model_endpoints
     type=click.Choice(["local", "ray"]),
     default="local",
     show_default=True,
-    help="Engine: this process, or Ray Data.",
+    help="Engine: this process (local), or Ray Data (ray).",
 )
 @layout_option
 @map_option

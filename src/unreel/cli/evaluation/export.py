@@ -44,13 +44,13 @@ _WHOLE: Final = "whole"
     "form",
     required=True,
     type=click.Choice([*KITS.names(), *ROWS]),
-    help="A kit, for a benchmark; csv, jsonl or parquet, for a run.",
+    help="Output format. For a benchmark: the name of an evaluation kit. For a run: csv, jsonl or parquet.",
 )
 @click.option(
     "--out",
     required=True,
     type=click.Path(path_type=Path),
-    help="Output: a new folder for a kit, a new file for rows.",
+    help="New folder (for a kit) or new file (for rows) to write.",
 )
 @click.option(
     "--parser",
@@ -62,34 +62,32 @@ _WHOLE: Final = "whole"
 @click.option(
     "--protocol",
     type=InstrumentName(),
-    help="Benchmark: protocol.",
+    help="Protocol of the exported task. Required for a benchmark.",
 )
-@click.option("--prompt", help="Benchmark: the prompt variant.  [default: paper]")
+@click.option("--prompt", help="Prompt variant of the exported task.  [default: paper]")
 @box_space_option
 @click.option(
     "--sampling",
     metavar="PLAN",
-    help=f"Benchmark: the frames shown, see `unreel frames`; `{_WHOLE}` hands over the files.  "
+    help=f"Sampling plan of the exported task, see `unreel frames --help`; `{_WHOLE}` exports the video files.  "
     "[default: fps-2 for trace, else uniform-8]",
 )
 @click.option(
     "--marks",
     type=click.Choice(get_args(Marks)),
-    help="Benchmark: print a timestamp before each frame.  [default: on for trace]",
+    help="Whether a timestamp precedes each frame.  [default: on for trace]",
 )
 @click.option(
     "--max-pixels",
     type=int,
     metavar="N",
-    help="Benchmark: maximum number of pixels per frame; larger frames are scaled down.",
+    help="Maximum number of pixels per frame; larger frames are scaled down.",
 )
-@click.option("--name", help="Benchmark: the task's name.  [default: SOURCE-PROTOCOL]")
+@click.option("--name", help="Name of the exported task.  [default: SOURCE-PROTOCOL]")
 @layout_option
 @map_option
-@click.option("--split", help="Benchmark: only this split.")
-@click.option(
-    "--seed", type=int, help="Benchmark: random seed of the order in pairs and of the intervals."
-)
+@click.option("--split", help="Export only this split of the benchmark.")
+@click.option("--seed", type=int, help="Random seed of the order in pairs and of the intervals.")
 @run_options
 @trusted_option
 @json_option

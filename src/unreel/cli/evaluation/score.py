@@ -64,7 +64,7 @@ class ScoredAnswers:
     "--benchmark",
     type=click.Path(exists=True, path_type=Path),
     metavar="B",
-    help="Folder or table of clips with their ground truth; for a run, its present path.",
+    help="Benchmark with the ground truth: a folder or a table of clips. For a run: its current path, if it was moved.",
 )
 @layout_option
 @map_option
@@ -84,8 +84,10 @@ class ScoredAnswers:
     help="Parser: strict reads only the requested format, lenient also its usual variations.",
 )
 @box_space_option
-@click.option("--split", help="Score only this split of B.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the bootstrap intervals.")
+@click.option("--split", help="Score only this split of the benchmark.")
+@click.option(
+    "--seed", default=0, show_default=True, help="Random seed of the bootstrap intervals."
+)
 @click.option(
     "--judge",
     "judges",
@@ -93,11 +95,11 @@ class ScoredAnswers:
     metavar="MODEL",
     help="Model that judges explanations. With a second one, the agreement of the judges is reported.",
 )
-@click.option("--sts", is_flag=True, help="Compare reasons by sentence embeddings.")
+@click.option("--sts", is_flag=True, help="Also compare explanations by sentence embeddings.")
 @click.option(
     "--out",
     metavar="PLACE",
-    help="Folder or s3://bucket/prefix for the judge's rulings on a file of answers.  [default: ANSWERS.rulings]",
+    help="Folder or s3:// prefix for the judge's rulings, if ANSWERS is a file.  [default: ANSWERS.rulings]",
 )
 @table_format_option
 @json_option

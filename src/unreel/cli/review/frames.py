@@ -26,7 +26,7 @@ from unreel.protocols.presentation import LEAST_PIXELS
     default="uniform-8",
     show_default=True,
     metavar="PLAN",
-    help="Sampling plan, see below.",
+    help="Sampling plan; the plans are listed below.",
 )
 @click.option(
     "--out",
@@ -37,7 +37,7 @@ from unreel.protocols.presentation import LEAST_PIXELS
     "--longest-side",
     type=click.IntRange(16),
     metavar="PIXELS",
-    help="Maximum size in pixels; larger frames are scaled down.",
+    help="Maximum length of the longer side in pixels; larger frames are scaled down.",
 )
 @click.option(
     "--max-pixels",

@@ -40,8 +40,10 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Protocol. Repeatable.  [default: trace, realism]",
 )
 @condition_option(multiple=False)
-@click.option("--nframe", type=click.IntRange(1), help="Short for sampling=uniform-N.")
-@click.option("--fps", help="Short for sampling=fps-F.")
+@click.option(
+    "--nframe", type=click.IntRange(1), help="Show N frames, evenly spaced (sampling=uniform-N)."
+)
+@click.option("--fps", help="Show F frames per second (sampling=fps-F).")
 @click.option(
     "--parser",
     type=click.Choice(["strict", "lenient"]),
@@ -68,14 +70,14 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--pdf",
     is_flag=True,
-    help="Also print the page as evidence.pdf, with a Chromium of this machine.",
+    help="Also print the page to evidence.pdf; needs Chromium.",
 )
 @click.option(
     "--record",
     "runs",
     multiple=True,
     metavar="RUN",
-    help="Run of `unreel eval` with the measured accuracy of a model. Repeatable.",
+    help="Run of `unreel eval` that shows the measured accuracy of a model on the page. Repeatable.",
 )
 @click.option(
     "--perturb",

@@ -25,12 +25,12 @@ _ASKED_WRONGLY: Final = 2
     "--benchmark",
     type=click.Path(exists=True),
     metavar="PATH",
-    help="Benchmark for both checkpoints. Not needed for runs.",
+    help="Benchmark on which both checkpoints are evaluated. Not needed for runs.",
 )
 @click.option("--protocol", help="Protocol.  [default: that of the checkpoint's training]")
 @click.option("--split", help="Use only this split.")
 @layout_option
-@click.option("--out", help="Folder of the two runs.  [default: compare-FIRST-SECOND]")
+@click.option("--out", help="Output folder of the two runs.  [default: compare-FIRST-SECOND]")
 @click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Metric to compare.")
 @trusted_option
 @json_option

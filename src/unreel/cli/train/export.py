@@ -15,7 +15,11 @@ _TRAINERS: Final = ("llamafactory", "ms-swift", "qwen-vl-finetune", "videollama3
 @click.command()
 @recipe_options
 @click.option(
-    "--to", "trainer", required=True, type=click.Choice(_TRAINERS), help="Target trainer."
+    "--to",
+    "trainer",
+    required=True,
+    type=click.Choice(_TRAINERS),
+    help="Trainer whose format is written.",
 )
 @click.option(
     "--out",

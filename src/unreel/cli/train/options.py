@@ -20,7 +20,7 @@ def recipe_options(command: F) -> F:
             multiple=True,
             type=click.Path(exists=True),
             metavar="PATH",
-            help="Benchmark for the recipe's [[data]]. Repeatable, in the recipe's order.",
+            help="Benchmark that replaces a [[data]] entry of the recipe. Repeatable, in the order of the entries.",
         ),
         click.option(
             "--set",

@@ -18,7 +18,10 @@ from unreel.core.registry import LazyImport
     help="Folder of the training.  [default: trainings/NAME]",
 )
 @click.option(
-    "--resume", "going", flag_value="resume", help="Resume; fail if no training was started."
+    "--resume",
+    "going",
+    flag_value="resume",
+    help="Resume an interrupted training; fail if there is none.",
 )
 @click.option(
     "--fresh", "going", flag_value="fresh", help="Start again and delete the existing checkpoints."
